@@ -258,3 +258,81 @@ func TestWhatStaysIsTold(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// TestRenameLeavesWhatFunctionsDeclareAlone: parameters, type parameters and labels that are called as a kind.
+func TestRenameLeavesWhatFunctionsDeclareAlone(t *testing.T) {
+	p := newEdited(t)
+	p.put("api/v1/mine.go", `package v1
+
+func name(Guestbook Guestbook) string { return Guestbook.Name }
+
+func same[Guestbook any](g Guestbook) Guestbook {
+Guestbook:
+	for {
+		break Guestbook
+	}
+	return g
+}
+
+var _ = name(Guestbook{})
+`)
+	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl}, scaffold.PlanRenameKind})
+	want := `package v1
+
+func name(Guestbook Visitor) string { return Guestbook.Name }
+
+func same[Guestbook any](g Guestbook) Guestbook {
+Guestbook:
+	for {
+		break Guestbook
+	}
+	return g
+}
+
+var _ = name(Visitor{})
+`
+	if diff := cmp.Diff(want, string(p.tree()["api/v1/mine.go"])); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestNamesThatWouldBeDeclaredTwice: a rename or another layout that would make two of one package alike says where, and plans nothing.
+func TestNamesThatWouldBeDeclaredTwice(t *testing.T) {
+	visitor := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl}, scaffold.PlanRenameKind}
+	for name, test := range map[string]struct {
+		files   map[string]string
+		command any
+		want    string
+	}{
+		"a type beside the kind": {
+			map[string]string{"api/webapp/v1/mine.go": "package v1\n\n// Visitor is mine.\ntype Visitor struct{}\n"}, visitor,
+			"api/webapp/v1/mine.go:4:6: Visitor is declared here, and what api/webapp/v1/guestbook_types.go declares would be called so in the same package",
+		},
+		"a reconciler": {
+			map[string]string{"internal/controller/webapp/mine.go": "package controller\n\ntype VisitorReconciler struct{}\n"}, visitor,
+			"internal/controller/webapp/mine.go:3:6: VisitorReconciler is declared here, and what internal/controller/webapp/guestbook_controller.go declares would be called so in the same package",
+		},
+		"two packages that become one": {
+			map[string]string{
+				"internal/controller/webapp/mine.go": "package controller\n\nfunc help() {}\n",
+				"internal/controller/apps/yours.go":  "package controller\n\nfunc help() {}\n\nfunc init() {}\n",
+			},
+			change{scaffold.EditOptions{MultiGroup: new(false)}},
+			"internal/controller/webapp/mine.go:3:6: help is declared here, and what internal/controller/apps/yours.go declares would be called so in the same package",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newMemoryProject(t, scaffold.InitOptions{})
+			p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+			p.mustRun(scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment"})
+			p.mustRun(change{scaffold.EditOptions{MultiGroup: new(true)}})
+			for name, text := range test.files {
+				p.put(name, text)
+			}
+			_, err := p.plan(test.command)
+			if err == nil || err.Error() != test.want {
+				t.Errorf("got %v, want %s", err, test.want)
+			}
+		})
+	}
+}

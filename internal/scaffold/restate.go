@@ -68,7 +68,7 @@ func restate(p *plan.Plan, before, after *project.Project, kctrl Build, header [
 		return err
 	}
 	return inOrder(
-		r.findMoves, r.findRenamed, r.findFields, r.moveOthers, r.moveBeside, r.writeScaffolded, r.writeOthers, r.writeModule, r.rewriteManifests,
+		r.findMoves, r.findRenamed, r.findFields, r.moveOthers, r.checkDeclared, r.moveBeside, r.writeScaffolded, r.writeOthers, r.writeModule, r.rewriteManifests,
 		r.moveAPIModule,
 		func() error { return deployWebhooks(p, after) },
 		func() error { return writeRegistration(p, after) },

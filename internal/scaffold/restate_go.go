@@ -177,6 +177,7 @@ func (r *restatement) renames(s goSource) []splice {
 	var changes []splice
 	_, scaffolded := r.was.lock.Entry(s.name)
 	_, same := r.same(s.name)
+	var locals map[*ast.Ident]bool
 	for _, ident := range s.idents(r.before.Repo) {
 		now, found := r.renamed[ident.goName]
 		for _, pkg := range s.dotImports(r.before.Repo) {
@@ -184,6 +185,10 @@ func (r *restatement) renames(s goSource) []splice {
 				now, found = r.renamed[goName{pkg, ident.name}]
 			}
 		}
+		if found && locals == nil {
+			locals = s.locals()
+		}
+		found = found && !locals[ident.node]
 		if !found && scaffolded && !same && ident.pkg == s.pkg() {
 			now, found = r.locals[ident.name]
 		}
@@ -245,10 +250,10 @@ func (r *restatement) packageNames(s goSource) []splice {
 	if len(renamed) == 0 {
 		return changes
 	}
-	declared := s.declared()
+	locals := s.locals()
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		if selector, ok := n.(*ast.SelectorExpr); ok {
-			if x, ok := selector.X.(*ast.Ident); ok && renamed[x.Name] != "" && !declared[x] {
+			if x, ok := selector.X.(*ast.Ident); ok && renamed[x.Name] != "" && !locals[x] {
 				replace(x, renamed[x.Name])
 			}
 		}

@@ -1,10 +1,15 @@
 package scaffold
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"go/token"
 	"io/fs"
 	"path"
+	"slices"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -84,4 +89,69 @@ func (r *restatement) findFields() error {
 	}
 	r.fields = checked.embeddedFields()
 	return nil
+}
+
+// checkDeclared refuses names that a package would declare twice: a user has one already that something is renamed to, or two packages
+// that become one have it each.
+func (r *restatement) checkDeclared() error {
+	sources, err := goSources(r.plan, r.before)
+	if err != nil {
+		return err
+	}
+	type declaration struct {
+		was        goName
+		file       string
+		at         token.Position
+		scaffolded bool
+	}
+	taken := map[goName]declaration{}
+	var errs []error
+	for _, s := range sources {
+		text, err := r.plan.Read(s.name)
+		if err != nil {
+			return err
+		}
+		if !isBuilt(s.name, text) {
+			continue
+		}
+		written := r.writtenNames(s.name)
+		for _, ident := range packageNames(s.file) {
+			one := declaration{goName{s.pkg(), ident.Name}, s.name, s.set.PositionFor(ident.Pos(), false), slices.Contains(written, ident.Name)}
+			becomes := goName{goPackage{path.Dir(r.newPath(s.name)), one.was.pkg.external}, cmp.Or(r.renamed[one.was], ident.Name)}
+			other, found := taken[becomes]
+			switch {
+			case ident.Name == "_" || ident.Name == "init":
+				continue
+			case !found:
+				taken[becomes] = one
+				continue
+			case other.was == one.was || other.scaffolded && one.scaffolded:
+				continue
+			case one.scaffolded:
+				one, other = other, one
+			}
+			errs = append(errs, &diagnostic.Error{
+				Pos: one.at, Message: fmt.Sprintf("%s is declared here, and what %s declares would be called so in the same package", becomes.name, other.file),
+				Hint: "rename one of the two first",
+			})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// writtenNames returns the names that kctrl writes into a file.
+func (r *restatement) writtenNames(name string) []string {
+	text, err := fs.ReadFile(r.was.FS, name)
+	if err != nil {
+		return nil // it is the user's
+	}
+	s, ok := parseSource(name, text)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, declared := range s.declares() {
+		names = append(names, declared.name)
+	}
+	return names
 }

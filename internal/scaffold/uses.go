@@ -197,16 +197,23 @@ func (s goSource) says(name string) bool {
 	return found
 }
 
-// declared returns the identifiers that stand for something else than an import, as far as the file alone tells: what a function declares
-// may be called as a package.
-func (s goSource) declared() map[*ast.Ident]bool {
-	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+// locals returns the identifiers that stand for what a function declares, as far as the file alone tells: that may be called as a package, or
+// as what one declares.
+func (s goSource) locals() map[*ast.Ident]bool {
+	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Importer: importsNothing{}, FakeImportC: true, Error: func(error) {}}
-	_, _ = config.Check(s.name, s.set, []*ast.File{s.file}, info) // without its package a file has errors, which say nothing
+	pkg, _ := config.Check(s.name, s.set, []*ast.File{s.file}, info) // without its package a file has errors, which say nothing
 	found := map[*ast.Ident]bool{}
-	for ident, object := range info.Uses {
-		_, imported := object.(*types.PkgName)
-		found[ident] = !imported
+	for _, objects := range []map[*ast.Ident]types.Object{info.Defs, info.Uses} {
+		for ident, object := range objects {
+			if object == nil {
+				continue
+			}
+			_, isImport := object.(*types.PkgName)
+			_, isLabel := object.(*types.Label)
+			scope := object.Parent() // none: a field or a method
+			found[ident] = isLabel || !isImport && scope != nil && scope != types.Universe && scope != pkg.Scope()
+		}
 	}
 	return found
 }
