@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/doctor"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
@@ -116,7 +117,13 @@ func newDeletionCommand(s *streams, d deletion) *cobra.Command {
 
 // runDelete takes something out of the project, and what was generated from it.
 func runDelete(ctx context.Context, s *streams, write writeOptions, planOf func(*openedProject) (*plan.Plan, error)) error {
-	return runCreate(ctx, s, createPlan{write: write, plan: planOf, generators: anyGenerator, next: []string{"make test"}})
+	return runCreate(ctx, s, createPlan{
+		write: write, plan: planOf, generators: anyGenerator, next: []string{"make test"},
+		check: func(plan *plan.Plan, p *openedProject) error {
+			doctor.NoteUnbuilt(plan, p.dir)
+			return nil
+		},
+	})
 }
 
 // anyGenerator says that a generator may have made something of what goes away.

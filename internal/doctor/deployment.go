@@ -81,12 +81,34 @@ func (p *Project) toldElsewhere(generated *plan.Plan) ([]error, error) {
 
 // build has kustomize build a folder.
 func (p *Project) build(generated *plan.Plan, folder string) error {
-	_, err := kustomize.BuildWith(filepath.Join(p.Dir, filepath.FromSlash(folder)), "kustomize build "+folder+" shows the same", generated.Overlay(p.Dir))
+	return build(p.Dir, folder, generated.Overlay(p.Dir))
+}
+
+func build(dir, folder string, contents map[string][]byte) error {
+	_, err := kustomize.BuildWith(filepath.Join(dir, filepath.FromSlash(folder)), "kustomize build "+folder+" shows the same", contents)
 	if e, ok := errors.AsType[*diagnostic.Error](err); ok {
-		e.Pos = diagnostic.Relative(p.Dir, e.Pos)
-		e.Message = strings.ReplaceAll(e.Message, p.Dir+string(filepath.Separator), "")
+		e.Pos = diagnostic.Relative(dir, e.Pos)
+		e.Message = strings.ReplaceAll(e.Message, dir+string(filepath.Separator), "")
 	}
 	return err
+}
+
+// NoteUnbuilt notes of a plan for the project in dir that config/default or the samples build before it, and not after: a user's patch may name
+// what has gone, or is called otherwise.
+func NoteUnbuilt(p *plan.Plan, dir string) {
+	contents := p.Overlay(dir)
+	for _, folder := range []string{"config/default", samplesFolder} {
+		if _, exists, err := scaffold.Kustomization(p, folder); err != nil || !exists {
+			continue
+		}
+		e, failed := errors.AsType[*diagnostic.Error](build(dir, folder, contents))
+		if !failed || build(dir, folder, nil) != nil {
+			continue
+		}
+		p.Note(&diagnostic.Error{
+			Pos: e.Pos, Message: "builds no more: " + e.Message, Hint: "change what names it; " + e.Hint,
+		})
+	}
 }
 
 // deployment is what kustomizations list, each of them once.

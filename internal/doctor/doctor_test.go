@@ -13,6 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/doctor"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
@@ -234,5 +235,35 @@ func TestSamplesAreCheckedAsServersDo(t *testing.T) {
 		if got := strings.Join(said, "; "); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%q: %s, want %s", fields, got, want)
 		}
+	}
+}
+
+// TestNoteUnbuilt: a plan that takes away what a user's patch names is told of; one that does not, or that finds it so, is not.
+func TestNoteUnbuilt(t *testing.T) {
+	p := patient(t)
+	edit(t, p, "config/default/kustomization.yaml", "resources:", "patches:\n  - path: mine.yaml\nresources:")
+	edit(t, p, "config/default/mine.yaml", "", "apiVersion: v1\nkind: Service\nmetadata: {name: controller-manager-metrics, namespace: system, labels: {a: b}}\n")
+	edit(t, p, "config/default/metrics_service.yaml", "namespace: system", "namespace: system # as in mine.yaml")
+	noted := func(old, now string) []*diagnostic.Error {
+		planned := plan.New(p.FS)
+		text, err := planned.Read("config/default/metrics_service.yaml")
+		if err == nil {
+			err = planned.WriteFile(plan.File{Path: "config/default/metrics_service.yaml", Content: []byte(strings.Replace(string(text), old, now, 1)), Policy: plan.Edit})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		doctor.NoteUnbuilt(planned, p.Dir)
+		return planned.Notes()
+	}
+	if notes := noted("name: ", "name: mine-"); len(notes) != 1 || !strings.HasPrefix(notes[0].Error(), "config/default: builds no more: no resource matches ") {
+		t.Errorf("got %v, want a note of config/default", notes)
+	}
+	if notes := noted("# as in mine.yaml", ""); len(notes) != 0 {
+		t.Errorf("got %v, want none", notes)
+	}
+	edit(t, p, "config/default/mine.yaml", "name: ", "name: other-")
+	if notes := noted("name: ", "name: mine-"); len(notes) != 0 {
+		t.Errorf("got %v of what has not been built before", notes)
 	}
 }

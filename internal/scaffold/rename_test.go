@@ -336,3 +336,31 @@ func TestNamesThatWouldBeDeclaredTwice(t *testing.T) {
 		})
 	}
 }
+
+// TestManifestsFollow: what a user's patches and rights find by a name that a domain, a kind and a project give it.
+func TestManifestsFollow(t *testing.T) {
+	p := newEdited(t)
+	text := func(group, plural, namespace string) string {
+		return strings.NewReplacer("GROUP", group, "PLURAL", plural, "NAMESPACE", namespace).Replace(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: PLURAL.GROUP
+  annotations: {webapp.example.com: "x webapp.example.com"}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: mine, namespace: NAMESPACE}
+rules:
+- apiGroups: ["GROUP", 'apps']
+  resources: ['*']
+  verbs: [get]
+`)
+	}
+	p.put("config/mine.yaml", text("webapp.example.com", "guestbooks", "guestbook-system"))
+	p.mustRun(change{scaffold.EditOptions{Domain: new("example.org"), ProjectName: new("library")}})
+	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl}, scaffold.PlanRenameKind})
+	want := text("webapp.example.org", "visitors", "library-system")
+	if diff := cmp.Diff(want, string(p.tree()["config/mine.yaml"])); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

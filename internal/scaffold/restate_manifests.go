@@ -9,10 +9,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// rewriteManifests plans the user's own manifests below config, with objects of the project's kinds: samples above all.
+// rewriteManifests plans the user's own manifests below config, with objects of the project's kinds, samples above all, and with what patches and
+// others find by its name.
 func (r *restatement) rewriteManifests() error {
+	words := r.manifestWords()
 	renames := map[[2]string][2]string{}
 	for i, o := range r.before.Resources {
 		now := r.after.Resources[i]
@@ -21,7 +24,7 @@ func (r *restatement) rewriteManifests() error {
 			renames[from] = to
 		}
 	}
-	if len(renames) == 0 {
+	if len(renames)+len(words) == 0 {
 		return nil
 	}
 	return fs.WalkDir(r.plan.FS(), "config", func(name string, entry fs.DirEntry, err error) error {
@@ -42,9 +45,30 @@ func (r *restatement) rewriteManifests() error {
 			return err
 		}
 		edited, err := edit.ReplaceKinds(text, to, renames)
+		if err == nil {
+			edited, err = edit.ReplaceWords(edited, to, words)
+		}
 		if err != nil || bytes.Equal(edited, text) {
 			return nil // which is left as it is
 		}
 		return r.plan.WriteFile(plan.File{Path: to, Content: edited, Policy: plan.Edit})
 	})
+}
+
+// manifestWords returns what is called otherwise in manifests and can be nothing else: API groups, CRDs, and the namespace.
+func (r *restatement) manifestWords() map[string]string {
+	words := map[string]string{}
+	add := func(from, to string) {
+		if from != to {
+			words[from] = to
+		}
+	}
+	add(templates.Namespace(r.before.Name), templates.Namespace(r.after.Name))
+	for i, was := range r.before.Resources {
+		if now := r.after.Resources[i]; was.API {
+			add(was.APIGroup(), now.APIGroup())
+			add(was.Plural+"."+was.APIGroup(), now.Plural+"."+now.APIGroup())
+		}
+	}
+	return words
 }

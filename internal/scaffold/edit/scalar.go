@@ -107,12 +107,7 @@ func ReplaceKinds(src []byte, filename string, kinds map[[2]string][2]string) ([
 	if err != nil {
 		return nil, diagnostic.YAML(filename, src, err, "repair it")
 	}
-	f := &yamlFile{name: filename, src: src, lines: []int{0}}
-	for i, c := range src {
-		if c == '\n' {
-			f.lines = append(f.lines, i+1)
-		}
-	}
+	f := newLines(src, filename)
 	var list []splice
 	for _, doc := range docs {
 		version, kind := yamlnode.Value(doc.Content[0], "apiVersion"), yamlnode.Value(doc.Content[0], "kind")
@@ -131,4 +126,45 @@ func ReplaceKinds(src []byte, filename string, kinds map[[2]string][2]string) ([
 		}
 	}
 	return f.splices(list), nil
+}
+
+// ReplaceWords returns src, a YAML file of any number of documents, with other texts for the scalars on one line that are a key of words; keys of
+// mappings are none. All other bytes stay as they are.
+func ReplaceWords(src []byte, filename string, words map[string]string) ([]byte, error) {
+	docs, err := Documents(src)
+	if err != nil {
+		return nil, diagnostic.YAML(filename, src, err, "repair it")
+	}
+	f := newLines(src, filename)
+	var list []splice
+	var visit func(*yaml.Node)
+	visit = func(node *yaml.Node) {
+		now, found := words[node.Value]
+		if node.Kind == yaml.ScalarNode && found {
+			at := f.offset(node)
+			if i := bytes.Index(src[at:], []byte(node.Value)); i >= 0 && i <= 1 {
+				list = append(list, splice{at + i, at + i + len(node.Value), now})
+			}
+		}
+		for i, child := range node.Content {
+			if node.Kind != yaml.MappingNode || i%2 == 1 {
+				visit(child)
+			}
+		}
+	}
+	for _, doc := range docs {
+		visit(doc)
+	}
+	return f.splices(list), nil
+}
+
+// newLines returns a file that knows where its lines begin, and nothing else of what is in it.
+func newLines(src []byte, filename string) *yamlFile {
+	f := &yamlFile{name: filename, src: src, lines: []int{0}}
+	for i, c := range src {
+		if c == '\n' {
+			f.lines = append(f.lines, i+1)
+		}
+	}
+	return f
 }
