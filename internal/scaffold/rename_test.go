@@ -364,3 +364,34 @@ rules:
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// TestOldPathsAreTold: a module path is said where kctrl does not know what it means.
+func TestOldPathsAreTold(t *testing.T) {
+	p := newEdited(t)
+	for name, text := range map[string]string{
+		"test/go.mod":   "module example.com/test\n\nrequire example.com/guestbook v0.0.0\n",
+		"build.sh":      "#!/bin/sh\r\ngo build -ldflags '-X example.com/guestbook/version.V=1'\r\n",
+		"image.sh":      "docker push example.com/guestbook:v1 # of https://example.com/guestbook and example.com/guestbook2\n",
+		"notes.md":      "example.com/guestbook\n",
+		"cmd/mocks.go":  "package main\n\n// of example.com/guestbook\n//go:generate mockgen example.com/guestbook/api/v1 Of\n",
+		"vendor/all.mk": "example.com/guestbook\n",
+	} {
+		p.put(name, text)
+	}
+	plan, err := p.plan(change{scaffold.EditOptions{Repo: new("example.org/library")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notes []string
+	for _, note := range plan.Notes() {
+		notes = append(notes, note.Error())
+	}
+	want := []string{
+		"build.sh:2: names example.com/guestbook, which is example.org/library now",
+		"cmd/mocks.go:4: names example.com/guestbook, which is example.org/library now",
+		"test/go.mod:3: names example.com/guestbook, which is example.org/library now",
+	}
+	if diff := cmp.Diff(want, notes); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

@@ -69,7 +69,7 @@ func restate(p *plan.Plan, before, after *project.Project, kctrl Build, header [
 	}
 	return inOrder(
 		r.findMoves, r.findRenamed, r.findFields, r.moveOthers, r.checkDeclared, r.moveBeside, r.writeScaffolded, r.writeOthers, r.writeModule, r.rewriteManifests,
-		r.moveAPIModule,
+		r.moveAPIModule, r.noteRepo,
 		func() error { return deployWebhooks(p, after) },
 		func() error { return writeRegistration(p, after) },
 		func() error { return writeProject(p, after) },
