@@ -468,7 +468,7 @@ func (r *reader) scalar(node *yaml.Node, prefix string, f field) {
 	switch target := f.value.(type) {
 	case *string:
 		if node.Kind != yaml.ScalarNode || node.Tag != "!!str" {
-			r.fail(node, fmt.Sprintf("%s: want a text, got %s", f.key, edit.Describe(node)), fmt.Sprintf("write %s: %q", f.key, node.Value))
+			r.fail(node, fmt.Sprintf("%s: want a text, got %s", f.key, edit.Describe(node)), fmt.Sprintf("write %s: %q", f.key, textOr(node, f.example)))
 			return
 		}
 		*target = node.Value
@@ -486,6 +486,17 @@ func (r *reader) scalar(node *yaml.Node, prefix string, f field) {
 		*target = values
 	}
 	at.broken = false
+}
+
+// textOr returns the text that a node has or stands for, or else an example.
+func textOr(node *yaml.Node, example string) string {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if node.Kind != yaml.ScalarNode {
+		return example
+	}
+	return node.Value
 }
 
 // list reads a list of texts.

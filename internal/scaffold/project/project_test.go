@@ -236,8 +236,8 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 			"PROJECT:1:1: projectName is missing", "write projectName: guestbook"}},
 		{"wrong types", "version: kctrl/v1\ndomain: 1\nrepo: [a]\nprojectName: {}\nmultigroup: \"true\"\nowner:\nlicense: true\n", []string{
 			`PROJECT:2:9: domain: want a text, got 1`, `write domain: "1"`,
-			`PROJECT:3:7: repo: want a text, got a list`, `write repo: ""`,
-			`PROJECT:4:14: projectName: want a text, got a mapping`, `write`,
+			`PROJECT:3:7: repo: want a text, got a list`, `write repo: "example.com/guestbook"`,
+			`PROJECT:4:14: projectName: want a text, got a mapping`, `write projectName: "guestbook"`,
 			`PROJECT:5:13: multigroup: want true or false, got "true"`, "write multigroup: true",
 			`PROJECT:6:7: owner: want a text, got nothing`, "write",
 			`PROJECT:7:10: license: want a text, got true`, `write license: "true"`}},
@@ -251,7 +251,7 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 		{"field given twice", head + "domain: other.com\n", []string{"PROJECT:5:1: domain is given twice", "remove one"}},
 		{"resources of another type", head + "resources: yes\n", []string{`PROJECT:5:12: resources: want a list, got "yes"`, "write each"}},
 		{"resource of another type", head + "resources:\n- a\n", []string{`PROJECT:6:3: resources: want group, version, kind and so on, got "a"`, "write"}},
-		{"alias", head + "x-a: &a text\nowner: *a\n", []string{"PROJECT:6:8: owner: want a text, got the alias *a", "write"}},
+		{"alias", head + "x-a: &a text\nowner: *a\n", []string{"PROJECT:6:8: owner: want a text, got the alias *a", `write owner: "text"`}},
 		{"resource without kind", head + "resources:\n- group: webapp\n  version: v1\n  plural: xs\n", []string{"PROJECT:6:3: kind is missing", "write kind: Guestbook"}},
 		{"resource without group", head + "resources:\n- version: v1\n  kind: X\n  plural: xs\n  api: true\n", []string{
 			"PROJECT:6:3: neither group nor domain is given", "write group"}},
