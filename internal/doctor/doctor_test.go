@@ -204,12 +204,15 @@ func TestSamplesAreCheckedAsServersDo(t *testing.T) {
 	// +kubebuilder:validation:Minimum=1
 	Replicas int32 `+"`json:\"replicas\"`"+`
 	// +optional
+	Most int64 `+"`json:\"most,omitempty\"`"+`
+	// +optional
 	// +kubebuilder:validation:MaxItems=2
 	Names []string `+"`json:\"names,omitempty\"`"+`
 `)
 	edit(t, p, "api/v1/guestbook_types.go", "import (", "import (\n\t\"k8s.io/apimachinery/pkg/api/resource\"\n\t\"k8s.io/apimachinery/pkg/util/intstr\"\n")
 	for fields, want := range map[string]string{
-		"": "", "  port: 80\n": "", "  port: http\n": "", "  memory: 1Gi\n": "", "  labels: {a.b/c: d}\n": "", "  replicas: 1\n": "",
+		"": "", "  port: 80\n": "", "  port: http\n": "", "  memory: 1Gi\n": "", "  labels: {a.b/c: d}\n": "", "  replicas: 1\n": "", "  most: 9223372036854775807\n": "",
+		"  most: 9223372036854775808\n":   "10:9: spec.most",
 		"  port: [1]\n":                   "10:3: spec.port",
 		"  replicas: 0\n":                 "10:13: spec.replicas",
 		"  replicas: many\n":              "10:13: spec.replicas",

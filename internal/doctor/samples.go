@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
@@ -173,7 +174,10 @@ func (k *kinds) check(file string, node *yaml.Node) error {
 	var object map[string]any
 	text, err := yaml.Marshal(node)
 	if err == nil {
-		err = sigsyaml.Unmarshal(text, &object)
+		text, err = sigsyaml.YAMLToJSON(text)
+	}
+	if err == nil {
+		err = utiljson.Unmarshal(text, &object) // with whole numbers as they are
 	}
 	if err != nil {
 		return diagnostic.AtFile(file, "cannot read", err)

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
+
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/fields"
 )
@@ -208,4 +212,28 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: %v", text, err)
 		}
 	})
+}
+
+// TestSampleNamesAreTexts: YAML 1.1, which kubectl reads, takes on, y and null for something else than a name.
+func TestSampleNamesAreTexts(t *testing.T) {
+	m, err := fields.Parse(fields.Request{Kind: "Guestbook", Spec: []string{"on:bool", "o.y:string", "x[].n:int32", "null:int32", "e1:int32"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample, err := m.Sample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := yaml.Marshal(sample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read map[string]any
+	if err := sigsyaml.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"on": true, "o": map[string]any{"y": "y"}, "x": []any{map[string]any{"n": 1.0}}, "null": 1.0, "e1": 1.0}
+	if diff := cmp.Diff(want, read); diff != "" {
+		t.Errorf("%s (-want +got)\n%s", text, diff)
+	}
 }

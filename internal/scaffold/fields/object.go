@@ -27,7 +27,11 @@ func appendNode(in *yaml.Node, name string, value func() (*yaml.Node, error)) er
 	if err != nil {
 		return err
 	}
-	in.Content = append(in.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, node)
+	key := &yaml.Node{}
+	if err := key.Encode(name); err != nil { // in quotes where YAML of any version takes it for something else, such as on
+		return err
+	}
+	in.Content = append(in.Content, key, node)
 	return nil
 }
 
