@@ -1,6 +1,7 @@
 package scaffold_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
@@ -153,4 +155,23 @@ func TestFlagsOfAnotherKctrlAreKept(t *testing.T) {
 			t.Errorf("%s: the field or the flag is gone", flag)
 		}
 	}
+}
+
+// TestWebhooksAreServedAtPathsOfTheirOwn: two at one path are no operator that starts.
+func TestWebhooksAreServedAtPathsOfTheirOwn(t *testing.T) {
+	p := newEdited(t)
+	p.mustRun(shelf)
+	p.mustRun(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Validation: true, ValidationPath: "/mine"})
+	for name, opts := range map[string]scaffold.WebhookOptions{
+		"the validator of webapp.example.com/v1.Guestbook would both be served at /a":                                      {Defaulting: true, DefaultingPath: "/a", Validation: true, ValidationPath: "/a"},
+		"the validator of webapp.example.com/v1.Shelf would both be served at /mine":                                       {Defaulting: true, DefaultingPath: "/mine"},
+		"the defaulter of webapp.example.com/v1.Guestbook would both be served at /convert":                                {Defaulting: true, DefaultingPath: "/convert"},
+		"the validator of webapp.example.com/v1.Guestbook would both be served at /mutate-webapp-example-com-v1-guestbook": {Defaulting: true, Validation: true, ValidationPath: "/mutate-webapp-example-com-v1-guestbook"},
+	} {
+		opts.Group, opts.Version, opts.Kind = "webapp", "v1", "Guestbook"
+		if _, err := p.plan(opts); !errors.Is(err, diagnostic.ErrUsage) || !strings.Contains(err.Error(), name) {
+			t.Errorf("got %v, want %s", err, name)
+		}
+	}
+	p.mustRun(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, DefaultingPath: "/a", Validation: true, ValidationPath: "/b"})
 }

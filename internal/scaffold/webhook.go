@@ -204,7 +204,36 @@ func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource,
 		setCertificates(proj, opts.Certificates)
 		err = checkCertified(proj)
 	}
-	return r, spokes, err
+	return r, spokes, errors.Join(err, checkServedOnce(proj))
+}
+
+// conversionPath is where the manager converts objects of all kinds.
+const conversionPath = "/convert"
+
+// checkServedOnce refuses two webhooks at one path, with which the manager does not start.
+func checkServedOnce(proj *project.Project) error {
+	served := map[string]string{conversionPath: "what converts objects"}
+	for _, r := range proj.Resources {
+		kind := templates.NewKind(kindNames(proj, r, ""))
+		for _, a := range webhooksOf(r) {
+			opts := WebhookOptions{}
+			if opts.setFlags(a, *a.flags(&r)) != nil {
+				continue // of another kctrl
+			}
+			at := opts.at(a, templates.AdmissionView{KindView: kind})
+			name, path, flag := fmt.Sprintf("the %s of %s", a.file, r), at.MutatePath, "--defaulting-path"
+			if a.suffix == validation.suffix {
+				path, flag = at.ValidatePath, "--validation-path"
+			}
+			if other, taken := served[path]; taken {
+				return &diagnostic.Error{
+					Message: fmt.Sprintf("%s and %s would both be served at %s", other, name, path), Hint: "give one of them another " + flag, Class: diagnostic.ErrUsage,
+				}
+			}
+			served[path] = name
+		}
+	}
+	return nil
 }
 
 // checkNamesakes refuses a kind whose files another one of that name, in another group, has already.
