@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // TestConversionsStandBesideWebhooksOfNamesakes: a kind of another group that has the name and webhooks leaves no place for further
@@ -246,10 +247,7 @@ func TestWhatStaysIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var notes []string
-	for _, note := range plan.Notes() {
-		notes = append(notes, note.Error())
-	}
+	notes := noted(plan)
 	want := []string{
 		`internal/controller/testdata/mine.txt: is beside files that go to internal/controller/webapp and internal/controller/apps, and is kept where it is`,
 		`api/webapp/v1/mine_test.go:3:12: "../../config/crd" is another folder from here than it was from api/v1`,
@@ -382,10 +380,7 @@ func TestOldPathsAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var notes []string
-	for _, note := range plan.Notes() {
-		notes = append(notes, note.Error())
-	}
+	notes := noted(plan)
 	want := []string{
 		"build.sh:2: names example.com/guestbook, which is example.org/library now",
 		"cmd/mocks.go:4: names example.com/guestbook, which is example.org/library now",
@@ -394,4 +389,28 @@ func TestOldPathsAreTold(t *testing.T) {
 	if diff := cmp.Diff(want, notes); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+}
+
+// TestALongerPathIsNotTheOldOne: what begins with the old path is the new one, in all that follows.
+func TestALongerPathIsNotTheOldOne(t *testing.T) {
+	p := newEdited(t)
+	for _, repo := range []string{"example.com/guestbook/v2", "example.com/guestbook"} {
+		edit := change{scaffold.EditOptions{Repo: new(repo)}}
+		plan, err := p.plan(edit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := noted(plan); len(notes) > 0 {
+			t.Errorf("%s: got %q, want no notes", repo, notes)
+		}
+		p.mustRun(edit)
+	}
+}
+
+func noted(p *plan.Plan) []string {
+	var notes []string
+	for _, note := range p.Notes() {
+		notes = append(notes, note.Error())
+	}
+	return notes
 }

@@ -46,6 +46,9 @@ func (r *restatement) noteRepo() error {
 			return err
 		}
 		for i, line := range bytes.Split(text, []byte("\n")) {
+			if strings.HasPrefix(r.after.Repo, old+"/") { // which is no mention of the old one
+				line = bytes.ReplaceAll(line, []byte(r.after.Repo), nil)
+			}
 			if path.Ext(name) == ".go" && !bytes.HasPrefix(line, []byte("//go:")) || !named.Match(bytes.TrimSuffix(line, []byte("\r"))) {
 				continue
 			}
