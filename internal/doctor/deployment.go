@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -94,11 +95,14 @@ func build(dir, folder string, contents map[string][]byte) error {
 }
 
 // NoteUnbuilt notes of a plan for the project in dir that config/default or the samples build before it, and not after: a user's patch may name
-// what has gone, or is called otherwise.
+// what has gone, or is called otherwise. What would be fetched from elsewhere for that is not asked.
 func NoteUnbuilt(p *plan.Plan, dir string) {
 	contents := p.Overlay(dir)
 	for _, folder := range []string{"config/default", samplesFolder} {
 		if _, exists, err := scaffold.Kustomization(p, folder); err != nil || !exists {
+			continue
+		}
+		if d := (&deployment{plan: p, seen: map[string]bool{}}); !d.visit(folder) || d.remote {
 			continue
 		}
 		e, failed := errors.AsType[*diagnostic.Error](build(dir, folder, contents))
@@ -115,8 +119,13 @@ func NoteUnbuilt(p *plan.Plan, dir string) {
 type deployment struct {
 	plan *plan.Plan
 	seen map[string]bool // by folder or file, whether kustomize can read it
-	errs []error
+	// remote says that a kustomization names something of another server.
+	remote bool
+	errs   []error
 }
+
+// remote matches what kustomize fetches.
+var remote = regexp.MustCompile(`://|[?]ref=|git@`)
 
 func (d *deployment) tell(err error) bool {
 	if err != nil {
@@ -140,6 +149,7 @@ func (d *deployment) visit(folder string) (readable bool) {
 	if !d.tell(err) {
 		return false
 	}
+	d.remote = d.remote || remote.Match(text)
 	docs, err := edit.Documents(text)
 	if err != nil {
 		return d.tell(diagnostic.YAML(name, text, err, "repair it"))

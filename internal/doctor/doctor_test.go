@@ -265,6 +265,11 @@ func TestNoteUnbuilt(t *testing.T) {
 	if notes := noted("# as in mine.yaml", ""); len(notes) != 0 {
 		t.Errorf("got %v, want none", notes)
 	}
+	edit(t, p, "config/default/kustomization.yaml", "patches:", "# from https://example.com\npatches:")
+	if notes := noted("name: ", "name: mine-"); len(notes) != 0 {
+		t.Errorf("got %v, although kustomize may have had to ask others", notes)
+	}
+	edit(t, p, "config/default/kustomization.yaml", "# from https://example.com\n", "")
 	edit(t, p, "config/default/mine.yaml", "name: ", "name: other-")
 	if notes := noted("name: ", "name: mine-"); len(notes) != 0 {
 		t.Errorf("got %v of what has not been built before", notes)
