@@ -414,3 +414,18 @@ func noted(p *plan.Plan) []string {
 	}
 	return notes
 }
+
+// TestMovesKeepToWhatGoImports: an internal package stays where it is, and those alone may import it that are beside it or below.
+func TestMovesKeepToWhatGoImports(t *testing.T) {
+	p := newEdited(t)
+	p.put("internal/controller/internal/help/help.go", "package help\n")
+	p.put("internal/controller/mine.go", "package controller\n\nimport _ \"example.com/guestbook/internal/controller/internal/help\"\n")
+	p.mustRun(change{scaffold.EditOptions{MultiGroup: new(true)}})
+	p.put("internal/controller/webapp/internal/help/help.go", "package help\n")
+	p.put("internal/controller/webapp/mine.go", "package controller\n\nimport _ \"example.com/guestbook/internal/controller/webapp/internal/help\"\n")
+	_, err := p.plan(change{scaffold.EditOptions{MultiGroup: new(false)}})
+	want := "internal/controller/webapp/mine.go:3:8: the file goes to internal/controller, and from there Go imports no example.com/guestbook/internal/controller/webapp/internal/help"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -110,6 +110,9 @@ func (r *restatement) rewriteGo(name string, text []byte) ([]byte, error) {
 		if now != old {
 			replace(spec.Path, strconv.Quote(now))
 		}
+		if err := r.checkInternal(s, spec, now); err != nil {
+			return nil, err
+		}
 	}
 	changes = append(changes, r.renames(s)...)
 	changes = append(changes, r.packageNames(s)...)
@@ -126,6 +129,24 @@ func (r *restatement) rewriteGo(name string, text []byte) ([]byte, error) {
 		}
 	}
 	return out, nil
+}
+
+// checkInternal refuses that a file moves away from a package that only its old neighbours may import.
+func (r *restatement) checkInternal(s goSource, spec *ast.ImportSpec, importPath string) error {
+	from, to := path.Dir(s.name), path.Dir(r.newPath(s.name))
+	at := strings.LastIndex("/"+importPath+"/", "/internal/")
+	if from == to || at < 0 {
+		return nil
+	}
+	above := importPath[:max(at-1, 0)]
+	if inside := path.Join(r.after.Repo, to); inside == above || strings.HasPrefix(inside, above+"/") {
+		return nil
+	}
+	return &diagnostic.Error{
+		Pos:     s.set.PositionFor(spec.Pos(), false),
+		Message: fmt.Sprintf("the file goes to %s, and from there Go imports no %s", to, importPath),
+		Hint:    "move what it imports out of internal first, or next to where the file goes",
+	}
 }
 
 // spliced returns a text with changes that do not overlap.
