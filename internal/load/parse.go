@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/scanner"
@@ -228,6 +229,9 @@ func (p *Program) parsePackage(f source.Folder) (*Package, []error) {
 			pkg.cgo[name] = true
 			pkg.ofC = append(pkg.ofC, withoutC(file)...)
 		}
+		if len(syntax) > 0 && file.Name.Name != syntax[0].Name.Name {
+			errs = append(errs, severalPackages(root, fset, syntax[0], file))
+		}
 		syntax = append(syntax, file)
 		pkg.files = append(pkg.files, name)
 	}
@@ -254,6 +258,15 @@ func importsC(file *ast.File) bool {
 		}
 	}
 	return false
+}
+
+// severalPackages says that a file is of another package than the first one of its folder.
+func severalPackages(root string, fset *token.FileSet, first, file *ast.File) error {
+	return &diagnostic.Error{
+		Pos:     diagnostic.Relative(root, fset.Position(file.Name.Pos())),
+		Message: fmt.Sprintf("package %s, and %s in the same folder is package %s", file.Name.Name, filepath.Base(fset.Position(first.Pos()).Filename), first.Name.Name),
+		Hint:    "give both the same package, or one of them a folder of its own",
+	}
 }
 
 // syntaxError says where a file is broken first; what the parser finds after that is mostly noise.

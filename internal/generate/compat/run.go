@@ -153,7 +153,8 @@ func (a *attempt) warnings() []error {
 		}
 	}
 	for _, err := range diagnostic.All(a.found) {
-		if !errors.Is(err, diagnostic.ErrUsage) {
+		// That the go command had to be asked is nobody's fault.
+		if _, unusual := errors.AsType[*resolve.UnusualError](err); !unusual && !errors.Is(err, diagnostic.ErrUsage) {
 			add(err)
 		}
 	}

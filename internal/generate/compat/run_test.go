@@ -77,6 +77,48 @@ func TestBuildTagsChooseFiles(t *testing.T) {
 	}
 }
 
+// TestFoldersOfTwoPackagesFail: the go command refuses them, whether types are needed or not.
+func TestFoldersOfTwoPackagesFail(t *testing.T) {
+	for _, line := range []string{"object crd paths=./api/v1", "rbac:roleName=r paths=./internal/..."} {
+		theirs, ours := project(t), project(t)
+		for _, dir := range []string{theirs, ours} {
+			oracle.Write(t, dir, "api/v1/other.go", "package other\n")
+			oracle.Write(t, dir, "internal/agent/other.go", "package other\n")
+		}
+		_, wantErr := runPeer(t, theirs, strings.Fields(line))
+		_, gotErr := run(t, ours, strings.Fields(line), compat.Options{})
+		if wantErr == nil || gotErr == nil || !strings.Contains(gotErr.Error(), "found packages") {
+			t.Errorf("%s: controller-gen: %v; kctrl: %v", line, wantErr, gotErr)
+		}
+	}
+}
+
+// TestFilesOfTestsAreNotRead has one of a package that is neither that of its folder nor that of its tests.
+func TestFilesOfTestsAreNotRead(t *testing.T) {
+	dir := project(t)
+	oracle.Write(t, dir, "shared/other_test.go", "package other\n")
+	if _, err := runPeer(t, dir, strings.Fields("object paths=./shared output:stdout")); err == nil {
+		t.Error("controller-gen reads it, and passes over what the go command says")
+	}
+	mustRun(t, dir, "object paths=./shared")
+}
+
+// TestWhyTheGoCommandIsAskedIsNoWarning has import paths in settings that only the go command understands.
+func TestWhyTheGoCommandIsAskedIsNoWarning(t *testing.T) {
+	dir := project(t)
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
+	oracle.Write(t, filepath.Dir(overlay), "overlay.json", "{}")
+	t.Setenv("GOFLAGS", "-overlay="+overlay)
+	command, err := compat.Parse([]string{"object", "paths=example.com/operator/shared"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := command.Run(t.Context(), compat.Options{Dir: dir})
+	if err != nil || len(result.Warnings) > 0 {
+		t.Errorf("error %v, warnings %v", err, result.Warnings)
+	}
+}
+
 func TestNoPathsMeansTheFolderItself(t *testing.T) {
 	theirs, ours := filepath.Join(project(t), "shared"), filepath.Join(project(t), "shared")
 	if _, err := runPeer(t, theirs, []string{"object"}); err != nil {
