@@ -38,7 +38,9 @@ func (r *Registry) nearest(text string, accepts func(fixed string) bool) (fixed 
 		for _, name := range r.names {
 			distance, near := distanceOf(candidate, name)
 			written := "+" + name + candidate.rest
-			if near && (best < 0 || distance < best || distance == best && !accepts(fixed) && accepts(written)) {
+			better := near && (best < 0 || distance < best || distance == best && !accepts(fixed) && accepts(written))
+			// What follows the name may make it that of no marker: in "+a:b:c=1", which is no "a:b" with arguments, all is the name.
+			if better && r.Definition(written) != nil {
 				best, fixed = distance, written
 			}
 		}
@@ -96,7 +98,7 @@ func (r *Registry) Certain(at Marker) (fixed string, ok bool) {
 		return "", false
 	}
 	definition := r.Definition(fixed)
-	if !RulesOf(definition.Name).Anywhere {
+	if definition != nil && !RulesOf(definition.Name).Anywhere {
 		definition = r.Lookup(fixed, at.Target)
 	}
 	if definition == nil || at.Node == nil && !RulesOf(definition.Name).Anywhere {
@@ -143,8 +145,9 @@ func spellings(text string) []spelling {
 	if strings.HasSuffix(name, ":") {
 		all[0].rest = ":=" + value
 	}
+	// Arguments with names are given by "=" alone.
 	if i := strings.LastIndexByte(strings.TrimRight(name, ":"), ':'); i > 0 {
-		all = append(all, spelling{name[:i], text[1+i:]})
+		all = append(all, spelling{name[:i], strings.TrimRight(name[i:], ":") + "=" + value})
 	}
 	return all
 }

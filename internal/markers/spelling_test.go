@@ -30,6 +30,8 @@ func TestCorrection(t *testing.T) {
 		"+kubebuilder:singular=foo":                              "write // +kubebuilder:resource:singular=foo",
 		"+kubebuilder:validation:nullable":                       "write // +nullable",
 		"+kubebuilder:subresource:images":                        "the subresources are +kubebuilder:subresource:status and +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector",
+		"+kubebuilder:resource:path:=a,scope=Cluster":            "write // +kubebuilder:resource:path=a,scope=Cluster",
+		"+kubebuilder:rbac:groups:=a,resources=b,verbs=get":      "write // +kubebuilder:rbac:groups=a,resources=b,verbs=get",
 		"+kctrl:something:else=1":                                "remove it, or let kctrl pass over it with --allow-unknown +kctrl:something:else",
 	}
 	for text, want := range tests {
@@ -42,6 +44,28 @@ func TestCorrection(t *testing.T) {
 			return err == nil
 		}); got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestCorrectionsOfAnyTextAreMarkers puts colons and equals signs where nobody would.
+func TestCorrectionsOfAnyTextAreMarkers(t *testing.T) {
+	registry, err := NewRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"default", "kubebuilder:validation:items:Pattern", "kubebuilder:resource", "kubebuilder:storageversion"} {
+		for _, ending := range []string{":", "::", ":a", ":a:b", "a:", ": ", ":a :b", ":a:=", ":a:=b", ":a:b:=c", ":a:=:b"} {
+			text := "+" + name + ending
+			if registry.Definition(text) != nil {
+				continue
+			}
+			if registry.Correction(text, func(string) bool { return false }) == "" {
+				t.Errorf("%s: no hint", text)
+			}
+			if fixed, ok := registry.Certain(Marker{Text: text}); ok && registry.Definition(fixed) == nil {
+				t.Errorf("%s is to be %s, which is no marker", text, fixed)
+			}
 		}
 	}
 }
