@@ -72,8 +72,12 @@ func problemOf(issues *cel.Issues) *Problem {
 func plain(message string) string {
 	message, _, _ = strings.Cut(message, " expecting {")
 	message = strings.NewReplacer("Syntax error: ", "syntax error: ", "mismatched input '<EOF>'", "it ends too early", "'<EOF>'", "the end", "cel expression must evaluate to a bool", "want true or false", "messageExpression must evaluate to a string", "want a string").Replace(message)
+	message = drawnType.ReplaceAllString(message, "selfType")
 	return strings.Join(strings.Fields(message), " ")
 }
+
+// drawnType is the name of the type of self, or of a part of it: it has the time, and is another one in every run.
+var drawnType = regexp.MustCompile(`selfType\d+`)
 
 var (
 	undefinedField    = regexp.MustCompile(`^undefined field '(.*)'$`)
