@@ -209,6 +209,7 @@ var rewordings = []struct{ contains, message, hint string }{
 	{contains: "no apply configuration can have type", hint: "give the type a name, or leave the field out of the JSON form"},
 	{contains: "unsafe.Pointer", hint: "use an integer, or leave the field out of the JSON form"},
 	{contains: "are both", hint: "give one of them another kind or +versionName, or take its package out of paths"},
+	{contains: "the field is written inline", hint: "give it a name in its JSON tag"},
 	{contains: "has no storage version", hint: "add // +kubebuilder:storageversion to the type of one version"},
 	{contains: "does not serve any version", hint: "remove // +kubebuilder:unservedversion from the type of one version"},
 	{contains: "must apply listType to an array", hint: "move the marker to a field whose type is a slice"},

@@ -46,6 +46,7 @@ func (r *References) Resolve(ident crd.TypeIdent) {
 	}
 	r.open = append(r.open, ident)
 	r.visit(&schema, "")
+	r.checkEmbedded(ident, &schema)
 	r.parser.Schemata[ident] = schema
 	r.open = r.open[:len(r.open)-1]
 	r.resolved[ident] = true
