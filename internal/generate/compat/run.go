@@ -192,6 +192,7 @@ func explain(err, known error) error {
 	for _, e := range diagnostic.All(err) {
 		at, ok := lineOf(e)
 		switch {
+		case !ok && len(better) > 0 && isAftermath(e):
 		case !ok || better[at] == nil:
 			errs = append(errs, e)
 		case !reported[at]:
@@ -200,6 +201,11 @@ func explain(err, known error) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// isAftermath reports whether an error follows from another one: the library has no types of a package with a marker that cannot be read.
+func isAftermath(err error) bool {
+	return strings.HasPrefix(err.Error(), "unknown type ") || strings.HasPrefix(err.Error(), "unable to locate schema for type ")
 }
 
 // line is a place that errors are about.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
@@ -90,6 +91,31 @@ func TestFoldersOfTwoPackagesFail(t *testing.T) {
 		if wantErr == nil || gotErr == nil || !strings.Contains(gotErr.Error(), "found packages") {
 			t.Errorf("%s: controller-gen: %v; kctrl: %v", line, wantErr, gotErr)
 		}
+	}
+}
+
+// TestWhatFollowsFromAMarkerIsNotToldTwice has a marker because of which the library knows no type of its package, which a kind has.
+func TestWhatFollowsFromAMarkerIsNotToldTwice(t *testing.T) {
+	dir := project(t)
+	oracle.Write(t, dir, "few/v1/few.go", "package v1\n\n// +kubebuilder:validation:Minimum=few\ntype Few int\n")
+	oracle.Write(t, dir, "few/v2/few.go", `// +groupName=few.example.com
+package v2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/operator/few/v1"
+)
+
+type Few struct {
+	metav1.TypeMeta   `+"`json:\",inline\"`"+`
+	metav1.ObjectMeta `+"`json:\"metadata,omitempty\"`"+`
+	Size v1.Few       `+"`json:\"size\"`"+`
+}
+`)
+	_, err := run(t, dir, strings.Fields("crd paths=./few/..."), compat.Options{})
+	if all := diagnostic.All(err); len(all) != 1 || !strings.Contains(all[0].Error(), "few") {
+		t.Errorf("got %d errors, want one about the marker: %v", len(all), err)
 	}
 }
 
