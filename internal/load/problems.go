@@ -377,6 +377,7 @@ func listHint(text string) string {
 		{"reading http", "run go mod download where the module proxy has that version, or correct it in go.mod"},
 		{"inconsistent vendoring", "run go mod vendor"},
 		{"vendor/modules.txt", "run go mod vendor"},
+		{"import lookup disabled by -mod=vendor", "run go mod vendor"},
 		{"import cycle", "move what both packages need into a third"},
 		{"is not in std", "correct the import path, or run go get for its module"},
 		{"not one of the workspace modules", "run go work use ., or set GOWORK=off"},
