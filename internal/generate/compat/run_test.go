@@ -119,6 +119,26 @@ type Few struct {
 	}
 }
 
+// TestVersionsWithoutATypeAreNoPanic has a version in a manifest whose package is there, and declares other kinds alone.
+func TestVersionsWithoutATypeAreNoPanic(t *testing.T) {
+	dir := project(t)
+	oracle.Write(t, dir, "api/v2/groupversion_info.go", "// +groupName=webapp.example.com\npackage v2\n")
+	oracle.Write(t, dir, "hand/guestbooks.yaml", `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+spec:
+  group: webapp.example.com
+  names: {kind: Guestbook}
+  versions:
+  - name: v1
+  - name: v2
+`)
+	_, err := run(t, dir, strings.Fields("schemapatch:manifests=hand paths=./api/v1 paths=./api/v2 output:dir=hand"), compat.Options{})
+	want := "hand/guestbooks.yaml:8:11: version v2 has no Go type: package example.com/operator/api/v2 does not declare Guestbook"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // TestFilesOfTestsAreNotRead has one of a package that is neither that of its folder nor that of its tests.
 func TestFilesOfTestsAreNotRead(t *testing.T) {
 	dir := project(t)

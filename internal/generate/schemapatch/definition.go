@@ -115,6 +115,22 @@ func (d *definition) errorAt(node *yaml.Node, message string) error {
 	}
 }
 
+// untyped says that the package of a version does not declare the kind.
+func (d *definition) untyped(version, importPath string) error {
+	err := &diagnostic.Error{
+		Pos:     token.Position{Filename: d.path},
+		Message: fmt.Sprintf("version %s has no Go type: package %s does not declare %s", version, importPath, d.kind.Kind),
+		Hint:    "take the version out of the file, or declare the type",
+	}
+	versions := yamlnode.Value(d.node.Content[0], "spec", "versions")
+	for i := 0; versions != nil && i < len(versions.Content); i++ {
+		if name := yamlnode.Value(versions.Content[i], "name"); name != nil && name.Value == version {
+			err.Pos.Line, err.Pos.Column = name.Line, name.Column
+		}
+	}
+	return err
+}
+
 // asNode returns what value is in YAML, in the style of the encoder.
 func asNode(value any) (*yaml.Node, error) {
 	text, err := json.Marshal(value)

@@ -108,7 +108,11 @@ func patch(ctx genall.GenerationContext, manifests []manifest, options crd.Schem
 	versions := versionsOf(definitions)
 	for _, kind := range ctcrd.FindKubeKinds(parser, metav1) {
 		if _, wanted := schemas[kind]; wanted {
-			schemas[kind] = schemasOf(parser, kind, versions[kind], options)
+			found, err := schemasOf(parser, kind, versions[kind], options)
+			if err != nil {
+				return err
+			}
+			schemas[kind] = found
 		}
 	}
 	for _, d := range definitions {
@@ -126,31 +130,37 @@ func patch(ctx genall.GenerationContext, manifests []manifest, options crd.Schem
 	return nil
 }
 
-// versionsOf returns the versions of each kind, in whatever file.
-func versionsOf(definitions []*definition) map[schema.GroupKind]map[string]bool {
-	all := map[schema.GroupKind]map[string]bool{}
+// versionsOf returns the versions of each kind, each with the first definition that has it.
+func versionsOf(definitions []*definition) map[schema.GroupKind]map[string]*definition {
+	all := map[schema.GroupKind]map[string]*definition{}
 	for _, d := range definitions {
 		if all[d.kind] == nil {
-			all[d.kind] = map[string]bool{}
+			all[d.kind] = map[string]*definition{}
 		}
 		for _, version := range d.versions {
-			all[d.kind][version] = true
+			if all[d.kind][version] == nil {
+				all[d.kind][version] = d
+			}
 		}
 	}
 	return all
 }
 
-// schemasOf returns the schema of each version of a kind that is wanted and has a package.
-func schemasOf(parser *ctcrd.Parser, kind schema.GroupKind, wanted map[string]bool, options crd.SchemaOptions) map[string]apiextensionsv1.JSONSchemaProps {
+// schemasOf returns the schema of each version of a kind that is wanted and has a package. In that there has to be a type: the parser panics
+// without one.
+func schemasOf(parser *ctcrd.Parser, kind schema.GroupKind, wanted map[string]*definition, options crd.SchemaOptions) (map[string]apiextensionsv1.JSONSchemaProps, error) {
 	found := map[string]apiextensionsv1.JSONSchemaProps{}
 	references := crd.NewReferences(parser, false)
 	byPath := func(a, b *loader.Package) int { return cmp.Compare(a.PkgPath, b.PkgPath) }
 	for _, pkg := range slices.SortedFunc(maps.Keys(parser.GroupVersions), byPath) {
 		gv := parser.GroupVersions[pkg]
-		if gv.Group != kind.Group || !wanted[gv.Version] {
+		if gv.Group != kind.Group || wanted[gv.Version] == nil {
 			continue
 		}
 		ident := ctcrd.TypeIdent{Package: pkg, Name: kind.Kind}
+		if parser.Types[ident] == nil {
+			return nil, wanted[gv.Version].untyped(gv.Version, pkg.PkgPath)
+		}
 		references.Resolve(ident)
 		parser.NeedFlattenedSchemaFor(ident)
 		props := parser.FlattenedSchemata[ident]
@@ -163,7 +173,7 @@ func schemasOf(parser *ctcrd.Parser, kind schema.GroupKind, wanted map[string]bo
 		}
 		found[gv.Version] = props
 	}
-	return found
+	return found, nil
 }
 
 func write(ctx genall.GenerationContext, d *definition) error {
