@@ -75,11 +75,15 @@ func importsOn(content []byte, line int, importPath string) bool {
 func (p *Program) Problems(roots []*loader.Package) error {
 	reached := reachable(withoutRuntime(roots))
 	typeErrors := map[line][]packages.Error{}
+	var recursive []packages.Error
 	for pkg := range reached {
 		for _, e := range pkg.Errors {
 			if e.Kind == packages.TypeError {
 				at := lineOf(e)
 				typeErrors[at] = append(typeErrors[at], e)
+			}
+			if e.Kind == packages.TypeError && strings.Contains(e.Msg, "invalid recursive type") {
+				recursive = append(recursive, e)
 			}
 		}
 	}
@@ -92,6 +96,10 @@ func (p *Program) Problems(roots []*loader.Package) error {
 			causes := []packages.Error{e}
 			if better := typeErrors[lineOf(e)]; len(better) > 0 && isAboutNoType(e) {
 				causes = better
+			} else if len(recursive) > 0 && isAboutNoType(e) {
+				causes = recursive // They stand where the type is declared, and not where it is used.
+			} else if named := unimported(e); named != "" {
+				causes = append(naming(pkg, named), e)[:1]
 			}
 			for _, cause := range causes {
 				d := p.problem(cause)
@@ -114,6 +122,11 @@ func (p *Program) Problems(roots []*loader.Package) error {
 		errs = append(errs, &d)
 	}
 	return errors.Join(errs...)
+}
+
+// Reported reports whether a generator has found something wrong with a package.
+func Reported(pkg *loader.Package) bool {
+	return slices.ContainsFunc(pkg.Errors, func(e packages.Error) bool { return e.Kind != packages.TypeError })
 }
 
 // withoutRuntime returns the packages without those of a bundled runtime, and these, if there are others: a runtime has the modules which the
@@ -148,6 +161,24 @@ type line struct {
 func lineOf(e packages.Error) line {
 	pos := parsePosition(e.Pos)
 	return line{pos.Filename, pos.Line}
+}
+
+var unimportedPackage = regexp.MustCompile(`^use of unimported package "(.*)"$`)
+
+// unimported returns the name that the library, which does not say where, takes for that of a package.
+func unimported(e packages.Error) string {
+	if m := unimportedPackage.FindStringSubmatch(e.Msg); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// naming returns the errors of the type checker about a name in a package.
+func naming(pkg *loader.Package, name string) []packages.Error {
+	word := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`)
+	return slices.DeleteFunc(slices.Clone(pkg.Errors), func(e packages.Error) bool {
+		return e.Kind != packages.TypeError || !word.MatchString(e.Msg)
+	})
 }
 
 // isAboutNoType reports whether a generator says, in its own words, that a type does not exist.
@@ -200,6 +231,7 @@ var rewordings = []struct{ contains, message, hint string }{
 		contains: "is a recursive type",
 		hint:     "put +kubebuilder:validation:Schemaless and +kubebuilder:pruning:PreserveUnknownFields on the field, or end the recursion",
 	},
+	{contains: "invalid recursive type", hint: "make one of the fields a pointer, a list or a map"},
 	{contains: "undefined: ", hint: "declare the type, or correct its name"},
 	{contains: "unknown type", hint: "declare the type, or correct its name"},
 	{contains: "+kubebuilder:validation:Type says", hint: "remove the marker, or put it on the type, with a MarshalJSON that writes it so"},

@@ -205,6 +205,10 @@ func (n *instances) expr(in *loader.Package, t types.Type, at token.Pos) ast.Exp
 		}
 		expr = n.name(in, of.Obj(), at)
 	case *types.Named:
+		if isInvalid(of) {
+			expr, t = &ast.Ident{NamePos: at, Name: of.Obj().Name()}, types.Typ[types.Invalid]
+			break
+		}
 		if of.TypeArgs().Len() > 0 {
 			of = n.instance(of)
 			t = of

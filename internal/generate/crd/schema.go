@@ -124,6 +124,13 @@ func eachErrorType(pkg *loader.Package, of ast.Expr, visit func(at ast.Node, t t
 	})
 }
 
+// isInvalid reports whether a type is declared and yet none: it contains itself, or has not the arguments that it wants. The parser would
+// take it for a basic type, and never come to an end.
+func isInvalid(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Underlying() == types.Typ[types.Invalid]
+}
+
 // explainAliases makes a parser understand aliases where it expects types with names of their own, or of the language: as
 // keys of maps, and for lists, maps, pointers and structs.
 func explainAliases(pkg *loader.Package, info *markers.TypeInfo) {
@@ -139,6 +146,9 @@ func explainAliases(pkg *loader.Package, info *markers.TypeInfo) {
 func explainIn(pkg *loader.Package, expr ast.Expr) {
 	switch expr := expr.(type) {
 	case *ast.Ident:
+		if isInvalid(pkg.TypesInfo.TypeOf(expr)) {
+			retype(pkg, expr, types.Typ[types.Invalid])
+		}
 		alias, ok := pkg.TypesInfo.TypeOf(expr).(*types.Alias)
 		if !ok {
 			return

@@ -7,6 +7,8 @@ package object
 
 import (
 	"cmp"
+	"errors"
+	"go/scanner"
 	"io"
 
 	"sigs.k8s.io/controller-tools/pkg/deepcopy"
@@ -58,11 +60,17 @@ func write(ctx genall.GenerationContext, options deepcopy.Generator, generated g
 		if err == nil && code != nil {
 			err = writeFile(ctx, root, code)
 		}
-		if err != nil {
+		if err != nil && !follows(err, root) {
 			root.AddError(err)
 		}
 	}
 	return nil
+}
+
+// follows reports whether an error is that the code is no Go because of a type that does not exist, which was told.
+func follows(err error, root *loader.Package) bool {
+	_, isSyntax := errors.AsType[scanner.ErrorList](err)
+	return isSyntax && load.Reported(root)
 }
 
 func writeFile(ctx genall.GenerationContext, pkg *loader.Package, code []byte) error {

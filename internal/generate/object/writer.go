@@ -33,9 +33,13 @@ func (w *writer) name(t types.Type) string {
 	})
 }
 
-// fail reports that there is no way to copy a type.
+// fail reports that there is no way to copy a type. What is wrong with one that is no type the type checker has said.
 func (w *writer) fail(t types.Type, why string) {
 	name := types.TypeString(t, types.RelativeTo(w.pkg.Types))
+	if t.Underlying() == types.Typ[types.Invalid] {
+		w.pkg.AddError(loader.ErrFromNode(fmt.Errorf("invalid type %s", name), w.place))
+		return
+	}
 	w.pkg.AddError(loader.ErrFromNode(fmt.Errorf("no deep copy can be made of %s: %s", name, why), w.place))
 }
 
