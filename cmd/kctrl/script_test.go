@@ -11,13 +11,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kctrl-dev/kctrl/internal/testing/guard"
+	"github.com/kctrl-dev/kctrl/internal/testing/module"
 )
 
 // TestMain makes kctrl a command that scripts can call.
@@ -116,26 +116,15 @@ func stopEnvironments(t *testing.T, vars []string, kctrl string) {
 // goEnvironment lets the go command in a script use the caches of this machine, and no network.
 func goEnvironment(t *testing.T) []string {
 	t.Helper()
-	if out, err := downloadModules(); err != nil {
-		t.Fatalf("go mod tidy: %v\n%s", err, out)
-	}
 	names := []string{"GOCACHE", "GOMODCACHE", "GOROOT"}
 	out, err := exec.CommandContext(t.Context(), "go", append([]string{"env"}, names...)...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	// With -trimpath what was compiled in one folder serves in every other.
-	env := []string{"GOPROXY=off", "GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN=local"}
+	env := []string{module.Offline(t), "GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN=local"}
 	for i, value := range strings.Split(strings.TrimSpace(string(out)), "\n") {
 		env = append(env, names[i]+"="+value)
 	}
 	return env
 }
-
-// downloadModules downloads what go mod vendor and go mod tidy want of the modules of this repository, which those of scripts are: more
-// than is compiled here.
-var downloadModules = sync.OnceValues(func() ([]byte, error) {
-	cmd := exec.Command("go", "mod", "tidy", "-diff")
-	cmd.Dir = filepath.Join("..", "..")
-	return cmd.CombinedOutput()
-})

@@ -17,6 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/testing/module"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected errors and schemas in testdata")
@@ -29,7 +30,8 @@ func TestErrors(t *testing.T) {
 	if err != nil || len(archives) == 0 {
 		t.Fatal("no test data", err)
 	}
-	t.Setenv("GOPROXY", "off")
+	name, off, _ := strings.Cut(module.Offline(t), "=")
+	t.Setenv(name, off)
 	t.Setenv("GOTOOLCHAIN", "local")
 	t.Setenv("GOFLAGS", "")
 	for _, name := range archives {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/testing/module"
 )
 
 // TestVersionsThatBuiltinKindsHaveNoMoreAreKept migrates a project whose k8s.io/api has a version that the one of the runtime lacks.
@@ -287,7 +288,7 @@ func TestModulesAreReadTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := load(t.Context(), newDeclarations(), dir, modules, []string{"GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off"})
+	p, err := load(t.Context(), newDeclarations(), dir, modules, []string{"GOFLAGS=-mod=mod", "GOWORK=off", module.Offline(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
+	"github.com/kctrl-dev/kctrl/internal/testing/module"
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
@@ -172,7 +173,7 @@ func main() {
 `)
 	command := exec.CommandContext(t.Context(), "go", "run", "./"+folder+"/check")
 	command.Dir = dir
-	command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+	command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", module.Offline(t))
 	out, err := command.CombinedOutput()
 	want := `{"default":{"number":1},"one":{"value":"a"},"deep":{"value":{"others":[2,3]}}}` + "\n"
 	if diff := cmp.Diff(want, string(out)); err != nil || diff != "" {
@@ -323,7 +324,7 @@ type Port struct{ Number int32 `+"`json:\"number\"`"+` }
 		t.Fatal(err)
 	}
 	build := exec.CommandContext(t.Context(), "go", "build", "./...")
-	build.Dir, build.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+	build.Dir, build.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", module.Offline(t))
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -404,7 +405,7 @@ func TestEmbeddedStructsWithTheSameNamesCompile(t *testing.T) {
 func uncompiled(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "./...")
-	command.Dir, command.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+	command.Dir, command.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", module.Offline(t))
 	out, _ := command.CombinedOutput()
 	broken := map[string]bool{}
 	for _, line := range strings.Split(string(out), "\n") {
@@ -425,7 +426,7 @@ func TestEmbeddedInterfacesCompile(t *testing.T) {
 		t.Fatal(err)
 	}
 	build := exec.CommandContext(t.Context(), "go", "build", "./...")
-	build.Dir, build.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+	build.Dir, build.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", module.Offline(t))
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

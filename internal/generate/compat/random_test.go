@@ -17,6 +17,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
+	"github.com/kctrl-dev/kctrl/internal/testing/module"
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
@@ -143,7 +144,7 @@ func writeRandomPackage(t *testing.T, dir string, i int, r *rand.Rand, inlined b
 func buildAll(t *testing.T, dir string) {
 	t.Helper()
 	build := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "./...")
-	build.Dir, build.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+	build.Dir, build.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", module.Offline(t))
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

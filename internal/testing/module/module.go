@@ -3,7 +3,10 @@ package module
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/tools/txtar"
@@ -24,3 +27,23 @@ func Write(t testing.TB, archive *txtar.Archive) string {
 	}
 	return dir
 }
+
+// Offline returns the setting with which the go command uses no network. What it may want of the modules of this repository, also to vendor
+// or to tidy them, is downloaded before, whatever this machine has had.
+func Offline(t testing.TB) string {
+	t.Helper()
+	if out, err := download(); err != nil {
+		t.Fatalf("go mod tidy: %v\n%s", err, out)
+	}
+	return "GOPROXY=off"
+}
+
+var download = sync.OnceValues(func() ([]byte, error) {
+	out, err := exec.Command("go", "env", "GOMOD").CombinedOutput()
+	if err != nil {
+		return out, err
+	}
+	tidy := exec.Command("go", "mod", "tidy", "-diff")
+	tidy.Dir = filepath.Dir(strings.TrimSpace(string(out)))
+	return tidy.CombinedOutput()
+})
