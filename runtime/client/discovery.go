@@ -151,15 +151,17 @@ const (
 
 // lazy is a document of the API server that is loaded when it is first needed, and again when what is looked for is not
 // in it. Loads that find nothing new are spaced, at growing intervals, so that a missing kind costs the server little
-// however often it is asked for; waiters share one load.
+// however often it is asked for; waiters share one load, and its failure.
 type lazy[T any] struct {
 	load func(ctx context.Context) (*T, error)
 
-	current atomic.Pointer[T]
-	turn    chan struct{} // holds one token, taken by who loads
+	current  atomic.Pointer[T]
+	failures atomic.Int64  // loads that have failed, but for those whose caller has given up
+	turn     chan struct{} // holds one token, taken by who loads
 	// The fields below belong to the holder of the token.
-	misses int       // lookups in a row that a load did not satisfy
-	next   time.Time // no load before this, unless there is nothing to look in
+	failure error     // of the last load that counts as a failure
+	misses  int       // lookups in a row that a load did not satisfy
+	next    time.Time // no load before this, unless there is nothing to look in
 }
 
 func newLazy[T any](load func(ctx context.Context) (*T, error)) *lazy[T] {
@@ -176,6 +178,7 @@ func lookup[T, R any](ctx context.Context, l *lazy[T], find func(*T) (R, bool)) 
 			return result, true, nil
 		}
 	}
+	failures := l.failures.Load()
 	select {
 	case <-l.turn:
 	case <-ctx.Done():
@@ -188,7 +191,14 @@ func lookup[T, R any](ctx context.Context, l *lazy[T], find func(*T) (R, bool)) 
 			return result, found, nil
 		}
 	}
+	if l.failures.Load() > failures {
+		return result, false, l.failure // it has failed meanwhile
+	}
 	if doc, err = l.load(ctx); err != nil {
+		if ctx.Err() == nil {
+			l.failure = err
+			l.failures.Add(1)
+		}
 		return result, false, err
 	}
 	l.current.Store(doc)
