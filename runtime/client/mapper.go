@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -318,22 +319,35 @@ func (m *Mapper) ResourceSingularizer(resource string) (string, error) {
 func (m *Mapper) groupVersions(group string) *lazy[apiGroup] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l := m.group[group]
-	if l == nil {
-		l = newLazy(func(ctx context.Context) (*apiGroup, error) { return m.conn.loadGroup(ctx, group) })
-		m.group[group] = l
-	}
-	return l
+	return remembered(m.group, group, func(ctx context.Context) (*apiGroup, error) { return m.conn.loadGroup(ctx, group) },
+		func(g *apiGroup) bool { return len(g.versions) == 0 })
 }
 
 // version returns the document of gv, which may not be loaded.
 func (m *Mapper) version(gv schema.GroupVersion) *lazy[apiVersion] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l := m.versions[gv]
-	if l == nil {
-		l = newLazy(func(ctx context.Context) (*apiVersion, error) { return m.conn.loadVersion(ctx, gv) })
-		m.versions[gv] = l
+	return remembered(m.versions, gv, func(ctx context.Context) (*apiVersion, error) { return m.conn.loadVersion(ctx, gv) },
+		func(v *apiVersion) bool { return len(v.resources) == 0 })
+}
+
+// maxDocuments is how many documents of one form a mapper remembers before it forgets those that name nothing: there is no end of names
+// that somebody may ask for, but of those that a server has.
+const maxDocuments = 1000
+
+// remembered returns the document in all that has the key, which is added if it is not there.
+func remembered[K comparable, T any](all map[K]*lazy[T], key K, load func(context.Context) (*T, error), isEmpty func(*T) bool) *lazy[T] {
+	l := all[key]
+	if l != nil {
+		return l
 	}
+	if len(all) >= maxDocuments {
+		maps.DeleteFunc(all, func(_ K, l *lazy[T]) bool {
+			doc := l.current.Load()
+			return doc == nil || isEmpty(doc)
+		})
+	}
+	l = newLazy(load)
+	all[key] = l
 	return l
 }

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -77,6 +78,34 @@ func TestMissingKindIsAskedForAtGrowingIntervals(t *testing.T) {
 		want := []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 2 * time.Second, 2 * time.Second}
 		if !slices.Equal(pauses[:min(len(want), len(pauses))], want) {
 			t.Errorf("got %v", pauses)
+		}
+	})
+}
+
+func TestKindsOfNoGroupAreForgottenBeforeTheyAreManyAndOthersAreNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		m := mapperOf(t, s)
+		ask := func(group, kind string) (requests int) {
+			t.Helper()
+			if _, err := m.RESTMapping(schema.GroupKind{Group: group, Kind: kind}, "v1"); err != nil && !meta.IsNoMatchError(err) {
+				t.Fatal(err)
+			}
+			return len(s.discovered())
+		}
+		ask("", "ConfigMap")
+		ask("first.example.com", "Gadget")
+		if ask("first.example.com", "Gadget") > 0 {
+			t.Error("the server is asked again at once")
+		}
+		for n := range 1000 {
+			ask(fmt.Sprintf("g%d.example.com", n), "Gadget")
+		}
+		if ask("first.example.com", "Gadget") == 0 {
+			t.Error("the mapper remembers each name that it was ever asked for")
+		}
+		if ask("", "ConfigMap") > 0 {
+			t.Error("it has forgotten what the server has")
 		}
 	})
 }
