@@ -36,7 +36,7 @@ type Options struct {
 	// Names are those of the server, beside those by which the targets call it: DNS names, also in other scripts or with *. in front,
 	// and IP addresses. Case, a dot at the end, brackets and what is there twice make no difference.
 	Names []string
-	// Lifetime is that of the certificates. Zero means a year; less than a minute is an error. The next authority is made after half
+	// Lifetime is that of the certificates. Zero means a year; less than 12 s is an error. The next authority is made after half
 	// of it, and has taken over before two thirds.
 	Lifetime time.Duration
 	// Logger is where the authority logs. Nil is slog.Default().
@@ -84,8 +84,9 @@ type Authority struct {
 const (
 	// defaultLifetime is that of certificates.
 	defaultLifetime = 365 * 24 * time.Hour
-	// minLifetime leaves replicas and API servers the time to agree on the next certificate.
-	minLifetime = time.Minute
+	// minLifetime leaves replicas and API servers a second to agree on the next authority: it is signed by and trusted beside the one before
+	// for a twelfth of the lifetime.
+	minLifetime = 12 * time.Second
 )
 
 var errNotYet = errors.New("the certificate has not been made yet")

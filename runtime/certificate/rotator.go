@@ -75,7 +75,7 @@ type CertRotator struct {
 	ExtKeyUsages *[]x509.ExtKeyUsage
 	// RequireLeaderElection leaves the Secret and the webhooks to the leader. Replicas that write at once agree without it.
 	RequireLeaderElection bool
-	// ServerCertDuration is the lifetime of the authority and of its certificate. Zero means a year; less than a minute is an error.
+	// ServerCertDuration is the lifetime of the authority and of its certificate. Zero means a year; less than 12 s is an error.
 	ServerCertDuration time.Duration
 	// CertName and KeyName are the files in CertDir, and the entries of the Secret. Empty is tls.crt and tls.key.
 	CertName, KeyName string
