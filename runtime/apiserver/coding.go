@@ -56,17 +56,21 @@ func (c *customCodec) encode(object runtime.Object) (*store.Record, error) {
 func (*customCodec) settled(*store.Record) bool { return true }
 
 func (c *customCodec) decode(r *store.Record) (runtime.Object, error) {
+	if r.Schema != c.definition { // which has other defaults
+		object, err := r.Stored()
+		if err == nil {
+			err = c.definition.read(object)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return c.convert(object, c.version)
+	}
 	object, err := r.Custom()
 	if err != nil || c.verbatim(r) {
 		return object, err
 	}
-	object = object.DeepCopy()
-	if r.Schema != c.definition {
-		if err := c.definition.read(object); err != nil {
-			return nil, err
-		}
-	}
-	return c.convert(object, c.version)
+	return c.convert(object.DeepCopy(), c.version)
 }
 
 // verbatim reports whether readers get an object as it is stored.

@@ -61,6 +61,18 @@ func (r *Record) Custom() (*unstructured.Unstructured, error) {
 	return u, err
 }
 
+// Stored is the custom resource as it was written, without the defaults that a reader found then. It is the caller's.
+func (r *Record) Stored() (*unstructured.Unstructured, error) {
+	if r.Written != nil {
+		return Document{Data: r.Written}.decode(r.Version)
+	}
+	u, err := r.Custom()
+	if err != nil {
+		return nil, err
+	}
+	return u.DeepCopy(), nil
+}
+
 // current is the custom resource if somebody has it, else nil.
 func (r *Record) current() *unstructured.Unstructured {
 	if pointer := r.read.Load(); pointer != nil {
