@@ -501,7 +501,7 @@ func equivalents(k *kind) runtime.EquivalentResourceMapper {
 	return known
 }
 
-var kindPatches = append(slices.Clone(customPatches), string(types.StrategicMergePatchType))
+var kindPatches = slices.Insert(slices.Clone(customPatches), 2, string(types.StrategicMergePatchType))
 
 func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
 	e := &endpoint{objects: r, registry: r, scope: newScope(k, f, "", r.GetResetFields(), r), parts: map[string]part{}, patches: kindPatches, kind: k}

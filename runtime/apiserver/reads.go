@@ -250,7 +250,7 @@ func (r *registry) newWatcher(ctx context.Context, options *internalversion.List
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{registry: r, prefix: prefix, single: single, predicate: p, from: int64(revision)}
+	w := &watcher{registry: r, prefix: prefix, single: single, predicate: p, from: int64(min(revision, math.MaxInt64))}
 	initial := options.SendInitialEvents
 	switch {
 	case initial != nil && *initial:

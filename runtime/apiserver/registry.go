@@ -709,8 +709,13 @@ func (r *registry) deleted(ctx context.Context, last runtime.Object) runtime.Obj
 	return &metav1.Status{Status: metav1.StatusSuccess, Details: details}
 }
 
-// DeleteCollection deletes what a list has, one after the other, and returns the list.
+// DeleteCollection deletes what a list has, one after the other, and returns the list. A list of a version is of exactly that one, since
+// the real server takes it by pages: what was made later stays.
 func (r *registry) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, listOptions *internalversion.ListOptions) (runtime.Object, error) {
+	if listOptions != nil && listOptions.Limit == 0 && listOptions.ResourceVersionMatch == "" && listOptions.ResourceVersion != "" && listOptions.ResourceVersion != "0" {
+		listOptions = listOptions.DeepCopy()
+		listOptions.ResourceVersionMatch = metav1.ResourceVersionMatchExact
+	}
 	list, err := r.List(ctx, listOptions)
 	if err != nil {
 		return nil, err

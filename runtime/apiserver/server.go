@@ -392,12 +392,13 @@ func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo
 	everywhere := e.kind != nil && e.kind.Namespaced && e.kind.Verbs == nil && info.Namespace == "" // where there are lists alone
 	elsewhere := e.kind != nil && !e.kind.Namespaced && info.Namespace != "" && info.Resource != "namespaces"
 	unanswered := e.review != nil && (len(info.Parts) > 1 || e.kind.Namespaced && info.Namespace == "") // questions have one path, and are only created
+	_, oneByOne := e.objects.(*namespaceStorage)
 	switch accept := r.Header.Get("Accept"); {
 	case deeper || elsewhere || unanswered || everywhere && len(info.Parts) > 1:
 		routeError(w, r, info, http.StatusNotFound, "404: Page Not Found")
 	case r.Method == http.MethodHead || e.review != nil && info.Verb != "create" || everywhere && info.Verb != "list" && info.Verb != "watch":
 		notAllowed(w, r, info, e)
-	case info.Subresource == "" && (one && info.Name == "" || all && info.Name != ""):
+	case info.Subresource == "" && (one && info.Name == "" || all && info.Name != "") || oneByOne && info.Verb == "deletecollection":
 		notAllowed(w, r, info, e)
 	case info.Subresource != "" && !known:
 		routeError(w, r, info, http.StatusNotFound, "404: Page Not Found")

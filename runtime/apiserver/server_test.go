@@ -836,3 +836,76 @@ func TestTokensAreBound(t *testing.T) {
 		}
 	}
 }
+
+// TestRareAnswers asks what no seed does. The answers are the real server's.
+func TestRareAnswers(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	const namespaces, configMaps = "/api/v1/namespaces", "/api/v1/namespaces/default/configmaps"
+	const review = `{"spec":{"user":"x","resourceAttributes":{"namespace":"%s","verb":"get","resource":"pods"}}}`
+	configMap := func(name string) asked {
+		return asked{method: "POST", path: configMaps, body: fmt.Sprintf(`{"metadata":{"name":%q},"data":{"a":"%s"}}`, name, strings.Repeat("x", 70000))}
+	}
+	p.do(t, configMap("early"))
+	_, list, _ := p.do(t, asked{method: "GET", path: configMaps})
+	var at struct {
+		Metadata struct{ ResourceVersion string }
+	}
+	if err := json.Unmarshal(list, &at); err != nil {
+		t.Fatal(err)
+	}
+	p.do(t, configMap("late"))
+	copies := strings.TrimSuffix(strings.Repeat(`{"op":"copy","from":"/data","path":"/data/b"},`, 12), ",")
+	for _, one := range []struct {
+		a    asked
+		want int
+		says string
+	}{
+		{asked{method: "DELETE", path: namespaces}, 405, "the server does not allow this method on the requested resource"},
+		{asked{method: "DELETE", path: configMaps + "?resourceVersion=" + at.Metadata.ResourceVersion}, 200, `"early"`},
+		{asked{method: "GET", path: configMaps + "/early"}, 404, ""},
+		{asked{method: "GET", path: configMaps + "/late"}, 200, ""}, // a collection of a version has not what came later
+		{asked{method: "PATCH", path: configMaps + "/late", contentType: "application/json-patch+json", body: "[" + copies + "]"}, 422, "the server rejected our request due to an error in our request"},
+		{asked{method: "PATCH", path: configMaps + "/late", contentType: "application/merge-patch+json,application/json", body: "{}"}, 415, "application/strategic-merge-patch+json, application/apply-patch+yaml"},
+		{asked{method: "POST", path: "/apis/authorization.k8s.io/v1/namespaces/none/localsubjectaccessreviews", body: fmt.Sprintf(review, "none")}, 201, `"allowed":false`},
+		{asked{method: "GET", path: configMaps + "?watch=1&timeoutSeconds=1&resourceVersion=18446744073709551615"}, 200, "null"},
+	} {
+		if status, body, _ := p.do(t, one.a); status != one.want || !strings.Contains(string(body), one.says) {
+			t.Errorf("%s: %d %.300s, want %d and %s", one.a, status, body, one.want, one.says)
+		}
+	}
+}
+
+// TestDefaultsGoWithTheirSchema converts an object, which gives it no defaults where it is stored: those that its schema has when it is read go
+// with that schema.
+func TestDefaultsGoWithTheirSchema(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	const crds, things = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/moved.kctrl.dev/v1/things"
+	versions := func(stored, size string) string {
+		version := func(name, size string) string {
+			return fmt.Sprintf(`{"name":%q,"served":true,"storage":%t,"schema":{"openAPIV3Schema":{"type":"object","properties":{"size":{"type":"string"%s}}}}}`, name, name == stored, size)
+		}
+		return "[" + version("v1", "") + "," + version("v2", size) + "]"
+	}
+	definition := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.moved.kctrl.dev"},"spec":{"group":"moved.kctrl.dev","scope":"Cluster","names":{"kind":"Thing","plural":"things"},"versions":%s}}`
+	change := func(versions string) asked {
+		return asked{method: "PATCH", path: crds + "/things.moved.kctrl.dev", contentType: "application/merge-patch+json", body: `{"spec":{"versions":` + versions + `}}`}
+	}
+	for _, one := range []struct {
+		a        asked
+		has, not string
+	}{
+		{a: asked{method: "POST", path: crds, body: fmt.Sprintf(definition, versions("v2", `,"default":"large"`))}},
+		{a: asked{method: "POST", path: things, body: `{"apiVersion":"moved.kctrl.dev/v1","kind":"Thing","metadata":{"name":"a"}}`}},
+		{a: asked{method: "GET", path: things + "/a"}, has: `"size":"large"`},
+		{a: change(versions("v2", ""))},
+		{a: asked{method: "GET", path: things + "/a"}, not: "size"},
+		{a: asked{method: "GET", path: things}, not: "large"},
+		{a: change(versions("v2", `,"default":"small"`))},
+		{a: asked{method: "GET", path: things + "/a"}, has: `"size":"small"`},
+	} {
+		status, body, _ := p.do(t, one.a)
+		if status >= http.StatusMultipleChoices || !strings.Contains(string(body), one.has) || one.not != "" && strings.Contains(string(body), one.not) {
+			t.Errorf("%s: %d %s, want %q and not %q", one.a, status, body, one.has, one.not)
+		}
+	}
+}

@@ -33,6 +33,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/store"
 )
 
+// What the copies of a JSON patch may add to a body, of requests and of webhooks, is a variable of the library. It is set before anybody
+// can be patching, where the real server sets it, so that a few of them cannot take all memory.
+func init() { jsonpatch.AccumulatedCopySizeLimit = maxBody }
+
 // webhooks call what webhook configurations name.
 type webhooks struct {
 	server  *Server
