@@ -336,6 +336,29 @@ func TestKindsThatNobodyKnowsAreServed(t *testing.T) {
 	}
 }
 
+// TestALaterVersionHasTheStatusToo asks for a version of a kind that nobody knows once another one is served.
+func TestALaterVersionHasTheStatusToo(t *testing.T) {
+	gadget := func(version string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"ready": true}}}
+		u.SetAPIVersion("example.com/" + version)
+		u.SetKind("Gadget")
+		u.SetName(version)
+		u.SetNamespace("n")
+		return u
+	}
+	c := inmemory.NewClientBuilder().WithScheme(runtime.NewScheme()).WithStatusSubresource(gadget("v1")).Build()
+	for _, version := range []string{"v1", "v2"} {
+		u := gadget(version)
+		if err := c.Create(t.Context(), u); err != nil || u.Object["status"] != nil {
+			t.Errorf("%s: a creation wrote %v: %v", version, u.Object["status"], err)
+		}
+		u.Object["status"] = map[string]any{"ready": false}
+		if err := c.Status().Update(t.Context(), u); err != nil {
+			t.Errorf("%s: %v", version, err)
+		}
+	}
+}
+
 func TestAClientThatIsDroppedLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -2,6 +2,7 @@ package inmemory
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -79,14 +80,7 @@ func (m *openMapper) define(ctx context.Context, kind schema.GroupVersionKind) e
 	slices.Sort(names[1:])
 	var versions []any
 	for i, name := range names {
-		version := map[string]any{
-			"name": name, "served": true, "storage": i == 0,
-			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-		}
-		if m.statuses[kind.GroupKind()] {
-			version["subresources"] = map[string]any{"status": map[string]any{}}
-		}
-		versions = append(versions, version)
+		versions = append(versions, m.version(kind.GroupKind(), name, i == 0))
 	}
 	crd := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -102,6 +96,21 @@ func (m *openMapper) define(ctx context.Context, kind schema.GroupVersionKind) e
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	return m.live.Patch(ctx, crd, client.RawPatch("application/json-patch+json", []byte(fmt.Sprintf(
-		`[{"op":"add","path":"/spec/versions/-","value":{"name":%q,"served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`, kind.Version))))
+	patch, err := json.Marshal([]any{map[string]any{"op": "add", "path": "/spec/versions/-", "value": m.version(kind.GroupKind(), kind.Version, false)}})
+	if err != nil {
+		return err
+	}
+	return m.live.Patch(ctx, crd, client.RawPatch("application/json-patch+json", patch))
+}
+
+// version is one of a kind that is served with a schema which takes anything.
+func (m *openMapper) version(kind schema.GroupKind, name string, stored bool) map[string]any {
+	version := map[string]any{
+		"name": name, "served": true, "storage": stored,
+		"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+	}
+	if m.statuses[kind] {
+		version["subresources"] = map[string]any{"status": map[string]any{}}
+	}
+	return version
 }
