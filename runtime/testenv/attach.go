@@ -10,9 +10,13 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 
@@ -46,30 +50,106 @@ func Attach(t testing.TB, config *rest.Config, opts ...Option) *Env {
 	return env
 }
 
-// createAll creates the objects in files and folders.
+// createAll creates the objects in files and folders, and waits until the kinds are served that they define. One that is there already, such as
+// by a file that is named twice, is applied, as the kctrl command does it.
 func createAll(ctx context.Context, env *Env, paths []string) error {
 	live, err := client.New(env.Config, client.Options{Scheme: runtime.NewScheme()})
 	if err != nil {
 		return err
 	}
-	return eachObject(paths, func(object *unstructured.Unstructured) error { return live.Create(ctx, object) })
+	var defined []schema.GroupVersionKind
+	err = eachObject(paths, func(object *unstructured.Unstructured) error {
+		defined = append(defined, definedBy(object)...)
+		err := live.Create(ctx, object)
+		if apierrors.IsAlreadyExists(err) {
+			return live.Apply(ctx, object, client.FieldOwner("kubectl"), client.ForceOwnership)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return awaitServed(ctx, env.Config, defined)
+}
+
+// definedBy are the kinds that a definition has served.
+func definedBy(definition *unstructured.Unstructured) (kinds []schema.GroupVersionKind) {
+	if definition.GroupVersionKind().GroupKind() != definitionKind {
+		return nil
+	}
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, version := range versions {
+		if fields, _ := version.(map[string]any); fields["served"] == true {
+			name, _ := fields["name"].(string)
+			kinds = append(kinds, schema.GroupVersionKind{Group: group, Version: name, Kind: kind})
+		}
+	}
+	return kinds
+}
+
+// awaitServed returns once discovery has all kinds, which is at once where the server is in memory. What is not served by then never will be, as
+// where two definitions want one name.
+func awaitServed(ctx context.Context, config *rest.Config, kinds []schema.GroupVersionKind) error {
+	const most, interval = 10 * time.Second, 50 * time.Millisecond
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("not served within %v: the status of its definition says why", most))
+	defer cancel()
+	for len(kinds) > 0 {
+		mapper, err := client.NewMapper(config, nil) // which has not heard that a kind is missing
+		if err != nil {
+			return err
+		}
+		kinds = slices.DeleteFunc(kinds, func(kind schema.GroupVersionKind) bool {
+			_, missing := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+			if missing != nil && !meta.IsNoMatchError(missing) {
+				err = missing
+			}
+			return missing == nil
+		})
+		if err != nil || len(kinds) == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", kinds[0], context.Cause(ctx))
+		case <-time.After(interval):
+		}
+	}
+	return nil
 }
 
 // eachObject calls f with each object in files and folders, but for what kustomize reads.
 func eachObject(paths []string, f func(object *unstructured.Unstructured) error) error {
 	for _, path := range paths {
-		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
-			manifest := name == path || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
-			if err != nil || entry.IsDir() || !manifest || filepath.Base(name) == "kustomization.yaml" {
-				return err
+		files, err := manifestsIn(path)
+		for _, name := range files {
+			if err == nil {
+				err = eachObjectOf(name, f)
 			}
-			return eachObjectOf(name, f)
-		})
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	return nil
+}
+
+// manifestsIn are the files with objects in a folder and those below it, but for what kustomize reads. The path may be of such a file, and a link.
+func manifestsIn(path string) (files []string, err error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	root := path + string(filepath.Separator) // to which a link leads
+	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		manifest := slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
+		if err == nil && !entry.IsDir() && manifest && !slices.Contains([]string{"kustomization.yaml", "kustomization.yml"}, entry.Name()) {
+			files = append(files, name)
+		}
+		return err
+	})
+	return files, err
 }
 
 func eachObjectOf(name string, f func(object *unstructured.Unstructured) error) error {
@@ -86,10 +166,15 @@ func eachObjectOf(name string, f func(object *unstructured.Unstructured) error) 
 			}
 			return err
 		}
-		if len(object.Object) == 0 {
-			continue
+		var err error
+		switch {
+		case len(object.Object) == 0:
+		case object.IsList():
+			err = object.EachListItem(func(item runtime.Object) error { return f(item.(*unstructured.Unstructured)) })
+		default:
+			err = f(object)
 		}
-		if err := f(object); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package testenv_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +49,32 @@ fi
 	}
 	if lines[3] != "ended" {
 		t.Error("the command was not ended with the test")
+	}
+}
+
+// TestCRDsAreThoseBelowAFolder has them where a link leads, and leaves out what kustomize reads, on a real server as on one in memory.
+func TestCRDsAreThoseBelowAFolder(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"a.yaml", "bases/b.json", "kustomization.yaml", "bases/kustomization.yml", "read.me"} {
+		path := filepath.Join(folder, "crds", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link, said := filepath.Join(folder, "link"), filepath.Join(folder, "said")
+	if err := os.Symlink("crds", link); err != nil {
+		t.Fatal(err)
+	}
+	use(t, script(t, `test "$2" = apply && echo "$@" >>`+said+`
+test "$2" = up && echo '{"kubeconfig":"`+kubeconfig(t)+`"}' && cat
+true
+`))
+	if failures := record(func(t testing.TB) { testenv.Start(t, testenv.WithCRDs(link)) }); failures != "" {
+		t.Error(failures)
+	}
+	text, err := os.ReadFile(said)
+	if want := " -f " + filepath.Join(link, "a.yaml") + " -f " + filepath.Join(link, "bases/b.json") + "\n"; err != nil || !strings.HasSuffix(string(text), want) || strings.Count(string(text), "\n") != 1 {
+		t.Errorf("got %s, want %s, %v", text, want, err)
 	}
 }
 

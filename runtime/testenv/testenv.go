@@ -60,7 +60,7 @@ type options struct {
 	ensembles  []ensemble
 }
 
-// WithCRDs installs the CustomResourceDefinitions in the given files and folders, and waits until they are served.
+// WithCRDs installs the CustomResourceDefinitions in the given files and folders, and in those below these, and waits until they are served.
 func WithCRDs(paths ...string) Option {
 	return func(o *options) { o.crds = append(o.crds, paths...) }
 }
@@ -330,10 +330,18 @@ func (b *lockedBuilder) String() string {
 	return b.text.String()
 }
 
-// installCRDs applies CRDs by the kctrl command, which waits until they are served.
+// installCRDs applies CRDs by the kctrl command, which waits until they are served, and says what is wrong with a path that has none.
 func installCRDs(ctx context.Context, command, kubeconfig string, paths []string) error {
 	for _, path := range paths {
-		cmd := exec.CommandContext(ctx, command, "env", "apply", "--kubeconfig", kubeconfig, "-f", path)
+		args := []string{"env", "apply", "--kubeconfig", kubeconfig}
+		files, err := manifestsIn(path)
+		if err != nil || len(files) == 0 {
+			files = []string{path}
+		}
+		for _, file := range files {
+			args = append(args, "-f", file)
+		}
+		cmd := exec.CommandContext(ctx, command, args...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w\n%s", path, explain(err), out)
 		}

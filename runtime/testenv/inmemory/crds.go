@@ -50,10 +50,14 @@ func InstallCRDs(config *rest.Config, options CRDInstallOptions) ([]*apiextensio
 // ReadCRDFiles adds the definitions in the files and folders of Paths to CRDs.
 func ReadCRDFiles(options *CRDInstallOptions) error {
 	for _, path := range options.Paths {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !options.ErrorIfPathMissing {
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !options.ErrorIfPathMissing:
 			continue
+		case err == nil && info.IsDir():
+			path += string(filepath.Separator) // to which a link leads
 		}
-		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || name != path && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
 				return err
 			}

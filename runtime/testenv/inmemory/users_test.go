@@ -10,11 +10,13 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
 	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
@@ -93,6 +95,37 @@ func TestUsersOfAnEnvironmentHaveTheRightsOfTheirGroups(t *testing.T) {
 		if err := listSecrets(t, config); !apierrors.IsUnauthorized(err) {
 			t.Errorf("by another token: %v", err)
 		}
+	}
+}
+
+// TestCRDsAreFoundAsTheCommandFindsThem names a folder by a link, and a file of it twice; one definition is an item of a list.
+func TestCRDsAreFoundAsTheCommandFindsThem(t *testing.T) {
+	t.Setenv(inmemory.ServerVariable, "")
+	folder, link := writeCRD(t), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(folder, link); err != nil {
+		t.Fatal(err)
+	}
+	const list = `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.example.com"},
+"spec":{"group":"example.com","scope":"Cluster","names":{"kind":"Thing","plural":"things"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}]}`
+	for name, content := range map[string]string{"list.json": list, "kustomization.yml": "resources: [list.json]\n"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := inmemory.Start(t, testenv.WithCRDs(link, filepath.Join(folder, "list.json")))
+	if crds, err := inmemory.InstallCRDs(env.Config, inmemory.CRDInstallOptions{Paths: []string{link}}); err != nil || len(crds) != 1 {
+		t.Errorf("installed %d: %v", len(crds), err)
+	}
+	live, err := client.New(env.Config, client.Options{Scheme: runtime.NewScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	thing := &unstructured.Unstructured{}
+	thing.SetAPIVersion("example.com/v1")
+	thing.SetKind("Thing")
+	thing.SetName("a")
+	if err := live.Create(t.Context(), thing); err != nil {
+		t.Error(err)
 	}
 }
 
