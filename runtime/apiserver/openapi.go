@@ -61,7 +61,7 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request, path strin
 		for name, hash := range hashes {
 			paths[name] = map[string]string{"serverRelativeURL": "/openapi/v3/" + name + "?hash=" + hash}
 		}
-		writeJSON(w, "application/json", map[string]any{"paths": paths})
+		writeJSON(w, "text/plain; charset=utf-8", map[string]any{"paths": paths}) // which the real server finds it to be
 		return
 	}
 	hash, known := hashes[path]

@@ -396,7 +396,7 @@ func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo
 	switch accept := r.Header.Get("Accept"); {
 	case deeper || elsewhere || unanswered || everywhere && len(info.Parts) > 1:
 		routeError(w, r, info, http.StatusNotFound, "404: Page Not Found")
-	case r.Method == http.MethodHead || e.review != nil && info.Verb != "create" || everywhere && info.Verb != "list" && info.Verb != "watch":
+	case r.Method == http.MethodHead || info.Verb == "watch" && r.Method != http.MethodGet || e.review != nil && info.Verb != "create" || everywhere && info.Verb != "list" && info.Verb != "watch":
 		notAllowed(w, r, info, e)
 	case info.Subresource == "" && (one && info.Name == "" || all && info.Name != "") || oneByOne && info.Verb == "deletecollection":
 		notAllowed(w, r, info, e)

@@ -854,6 +854,8 @@ func TestRareAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.do(t, configMap("late"))
+	p.do(t, asked{method: "POST", path: "/apis/fidelity.kctrl.dev/v1/gadgets", body: `{"apiVersion":"fidelity.kctrl.dev/v1","kind":"Gadget","metadata":{"name":"plain"}}`})
+	curl := [2]string{"User-Agent", "curl/8"}
 	copies := strings.TrimSuffix(strings.Repeat(`{"op":"copy","from":"/data","path":"/data/b"},`, 12), ",")
 	for _, one := range []struct {
 		a    asked
@@ -868,6 +870,10 @@ func TestRareAnswers(t *testing.T) {
 		{asked{method: "PATCH", path: configMaps + "/late", contentType: "application/merge-patch+json,application/json", body: "{}"}, 415, "application/strategic-merge-patch+json, application/apply-patch+yaml"},
 		{asked{method: "POST", path: "/apis/authorization.k8s.io/v1/namespaces/none/localsubjectaccessreviews", body: fmt.Sprintf(review, "none")}, 201, `"allowed":false`},
 		{asked{method: "GET", path: configMaps + "?watch=1&timeoutSeconds=1&resourceVersion=18446744073709551615"}, 200, "null"},
+		{asked{method: "GET", path: "/apis/fidelity.kctrl.dev/v1/gadgets/plain", header: curl}, 200, "\n  \"kind\": \"Gadget\""},
+		{asked{method: "GET", path: namespaces + "/default"}, 200, `"kind":"Namespace"`},
+		{asked{method: "GET", path: namespaces + "/default", header: curl}, 200, "\n  \"kind\": \"Namespace\""}, // once it was made for somebody else too
+		{asked{method: "POST", path: "/api/v1/watch/namespaces/default/configmaps?timeoutSeconds=1", body: "{}"}, 405, "the server does not allow this method on the requested resource"},
 	} {
 		if status, body, _ := p.do(t, one.a); status != one.want || !strings.Contains(string(body), one.says) {
 			t.Errorf("%s: %d %.300s, want %d and %s", one.a, status, body, one.want, one.says)

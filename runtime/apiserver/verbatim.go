@@ -70,7 +70,10 @@ func newVerbatim(r *http.Request, info *request.RequestInfo, e *endpoint) (v ver
 		return v, false
 	}
 	accepted, media, err := negotiation.NegotiateOutputMediaType(r, e.scope.Serializer, e.scope)
-	if err != nil || accepted.Convert != nil || accepted.Pretty || media.MediaType != runtime.ContentTypeJSON {
+	if err != nil || accepted.Convert != nil || media.MediaType != runtime.ContentTypeJSON {
+		return v, false
+	}
+	if media.Serializer == media.PrettySerializer { // for people, who need not have asked for it: browsers and curl get it too
 		return v, false
 	}
 	return verbatim{storage.stored(), e.scope, media, info}, true
