@@ -32,7 +32,7 @@ var subjects = map[string]subject{
 	"kinds":     {"testdata/kinds.json.gz", upTo(60), func(testing.TB) requester { return kindRequests }, maskedKinds},
 	// Seed 26 has a strategic patch of which the answer is by the order of Go's maps, on both servers.
 	"variety": {"testdata/variety.json.gz", slices.DeleteFunc(upTo(60, 3683746929, 3683746950, 3683746986, 3683747066, 3683747161, 3683747192, 3683747229,
-		1764503236, 26839204, 26839240, 26839282), func(seed uint64) bool { return seed == 26 }),
+		1764503236, 26839204, 26839240, 26839282, 91270011), func(seed uint64) bool { return seed == 26 }),
 		func(testing.TB) requester { return varietyOf }, maskedKinds},
 	"breadth":     {"testdata/breadth.json.gz", upTo(40, 1002450153, 1002450244, 1002450269, 1383724055, 1383724409), func(testing.TB) requester { return breadthOf }, maskedKinds},
 	"limits":      {"testdata/limits.json.gz", upTo(20), func(testing.TB) requester { return limitRequests }, maskedLimits},

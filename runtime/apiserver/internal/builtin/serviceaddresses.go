@@ -81,6 +81,14 @@ func (f *Findings) familyPolicy(service, old *corev1.Service, at *field.Path) {
 			spec.IPFamilies = spec.IPFamilies[:1]
 		}
 	}
+	if old != nil && !single {
+		if n := len(spec.ClusterIPs); n > 0 && n < len(old.Spec.ClusterIPs) {
+			f.invalid(here, spec.IPFamilyPolicy, "must be 'SingleStack' to release the secondary cluster IP")
+		}
+		if n := len(spec.IPFamilies); n > 0 && n < len(old.Spec.IPFamilies) {
+			f.invalid(here, spec.IPFamilyPolicy, "must be 'SingleStack' to release the secondary IP family")
+		}
+	}
 	if single && len(spec.ClusterIPs) == 2 {
 		f.invalid(here, spec.IPFamilyPolicy, "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified")
 	}
@@ -244,12 +252,6 @@ func keepAllocated(service, old *corev1.Service) {
 		Set(&service.Spec.ClusterIP, old.Spec.ClusterIP)
 		if len(service.Spec.ClusterIPs) == 0 {
 			service.Spec.ClusterIPs = slices.Clone(old.Spec.ClusterIPs)
-		}
-		if service.Spec.IPFamilyPolicy == nil {
-			service.Spec.IPFamilyPolicy = old.Spec.IPFamilyPolicy
-		}
-		if len(service.Spec.IPFamilies) == 0 {
-			service.Spec.IPFamilies = slices.Clone(old.Spec.IPFamilies)
 		}
 	}
 	if needsNodePort(service) && needsNodePort(old) {
