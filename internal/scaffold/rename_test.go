@@ -352,6 +352,13 @@ rules:
 - apiGroups: ["GROUP", 'apps']
   resources: ['*']
   verbs: [get]
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: portal, namespace: NAMESPACE, annotations: {kctrl.dev/target: webapp.example.com}}
+spec:
+  rules: [{host: webapp.example.com}, {host: guestbooks.webapp.example.com}]
+  tls: [{hosts: [webapp.example.com]}]
 `)
 	}
 	p.put("config/mine.yaml", text("webapp.example.com", "guestbooks", "guestbook-system"))

@@ -55,19 +55,33 @@ func (r *restatement) rewriteManifests() error {
 	})
 }
 
-// manifestWords returns what is called otherwise in manifests and can be nothing else: API groups, CRDs, and the namespace.
-func (r *restatement) manifestWords() map[string]string {
-	words := map[string]string{}
-	add := func(from, to string) {
-		if from != to {
-			words[from] = to
+// Under these keys manifests, patches and kustomizations name API groups, CRDs and namespaces. A text that is the same may be something else under
+// others, as a group is under host.
+var (
+	groupKeys     = []string{"group", "apiGroup", "apiGroups"}
+	crdKeys       = []string{"name", "resourceNames"}
+	namespaceKeys = []string{"name", "namespace", "namespaces", "matchNames", "values", "kubernetes.io/metadata.name"}
+)
+
+// manifestWords returns what is called otherwise in manifests, by the keys under which it is named.
+func (r *restatement) manifestWords() map[string]map[string]string {
+	words := map[string]map[string]string{}
+	add := func(keys []string, from, to string) {
+		if from == to {
+			return
+		}
+		for _, key := range keys {
+			if words[key] == nil {
+				words[key] = map[string]string{}
+			}
+			words[key][from] = to
 		}
 	}
-	add(templates.Namespace(r.before.Name), templates.Namespace(r.after.Name))
+	add(namespaceKeys, templates.Namespace(r.before.Name), templates.Namespace(r.after.Name))
 	for i, was := range r.before.Resources {
 		if now := r.after.Resources[i]; was.API {
-			add(was.APIGroup(), now.APIGroup())
-			add(was.Plural+"."+was.APIGroup(), now.Plural+"."+now.APIGroup())
+			add(groupKeys, was.APIGroup(), now.APIGroup())
+			add(crdKeys, was.Plural+"."+was.APIGroup(), now.Plural+"."+now.APIGroup())
 		}
 	}
 	return words

@@ -128,32 +128,36 @@ func ReplaceKinds(src []byte, filename string, kinds map[[2]string][2]string) ([
 	return f.splices(list), nil
 }
 
-// ReplaceWords returns src, a YAML file of any number of documents, with other texts for the scalars on one line that are a key of words; keys of
-// mappings are none. All other bytes stay as they are.
-func ReplaceWords(src []byte, filename string, words map[string]string) ([]byte, error) {
+// ReplaceWords returns src, a YAML file of any number of documents, with other texts for scalars on one line: words has what takes the place of a
+// text by the key that it is the value of, or is in the list of. All other bytes stay as they are.
+func ReplaceWords(src []byte, filename string, words map[string]map[string]string) ([]byte, error) {
 	docs, err := Documents(src)
 	if err != nil {
 		return nil, diagnostic.YAML(filename, src, err, "repair it")
 	}
 	f := newLines(src, filename)
 	var list []splice
-	var visit func(*yaml.Node)
-	visit = func(node *yaml.Node) {
-		now, found := words[node.Value]
-		if node.Kind == yaml.ScalarNode && found {
+	var visit func(key string, node *yaml.Node)
+	visit = func(key string, node *yaml.Node) {
+		switch node.Kind {
+		case yaml.MappingNode:
+			for i := 0; i+1 < len(node.Content); i += 2 {
+				visit(node.Content[i].Value, node.Content[i+1])
+			}
+			return
+		case yaml.ScalarNode:
+			now, found := words[key][node.Value]
 			at := f.offset(node)
-			if i := bytes.Index(src[at:], []byte(node.Value)); i >= 0 && i <= 1 {
+			if i := bytes.Index(src[at:], []byte(node.Value)); found && i >= 0 && i <= 1 {
 				list = append(list, splice{at + i, at + i + len(node.Value), now})
 			}
 		}
-		for i, child := range node.Content {
-			if node.Kind != yaml.MappingNode || i%2 == 1 {
-				visit(child)
-			}
+		for _, child := range node.Content {
+			visit(key, child)
 		}
 	}
 	for _, doc := range docs {
-		visit(doc)
+		visit("", doc)
 	}
 	return f.splices(list), nil
 }
