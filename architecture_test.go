@@ -38,8 +38,15 @@ var importRules = []importRule{
 	{
 		in:     []string{"runtime"},
 		forbid: under(module+"/internal", module+"/cmd"),
-		tests:  true,
 		reason: "the runtime is compiled into every operator and stands alone; kctrl's own half knows it only as text",
+	},
+	{
+		in: []string{"runtime"},
+		forbid: func(imported string) bool {
+			return under(module+"/internal", module+"/cmd")(imported) && imported != module+"/internal/testing/seeds"
+		},
+		tests:  true,
+		reason: "tests of the runtime use the runtime alone, and choose the seeds of their properties as all tests do",
 	},
 	{
 		in:     []string{"runtime"},
@@ -100,8 +107,8 @@ var importRules = []importRule{
 	{
 		in:     []string{"."},
 		forbid: under("golang.org/x/tools/go/packages", "sigs.k8s.io/controller-tools/pkg/loader"),
-		except: []string{"internal/load", "internal/lint", "internal/markers/reader_test.go", "internal/generate", "internal/migrate"},
-		reason: "one load serves all generators; a migration needs the types of all code, tests included, and of what was made of it",
+		except: []string{"internal/load", "internal/lint", "internal/markers/reader_test.go", "internal/generate", "internal/migrate", "internal/mutants"},
+		reason: "one load serves all generators; a migration needs the types of all code, tests included, and of what was made of it; mutants need types too",
 	},
 	{
 		in:     []string{"."},
@@ -199,8 +206,8 @@ func TestRuntimeImportsOnlyLowerLayers(t *testing.T) {
 	}
 }
 
-// TestWebhookAddsFewPackages counts what is compiled into an operator that gets its first webhook.
-func TestWebhookAddsFewPackages(t *testing.T) {
+// TestFirstWebhookAddsAtMost30Packages counts the packages that are compiled into an operator for its first webhook.
+func TestFirstWebhookAddsAtMost30Packages(t *testing.T) {
 	operator := []string{module + "/runtime/manager", module + "/runtime/controller"}
 	without := compiledInto(t, operator...)
 	added := slices.DeleteFunc(compiledInto(t, append(operator, module+"/runtime/webhook")...), func(name string) bool {
@@ -211,25 +218,35 @@ func TestWebhookAddsFewPackages(t *testing.T) {
 	}
 }
 
-// TestNobodyCompilesInformersAgain looks for the code of informers in packages that only use a cache, or a graph of owners. The
-// compiler makes the code of a generic type again in each package that knows a type with a field of it, however far down, and that
-// would be most of what is compiled for a controller and for each package of its tests: see runtime/cache/stored.go.
-func TestNobodyCompilesInformersAgain(t *testing.T) {
-	for _, pkg := range []string{"runtime/source", "runtime/controller", "runtime/manager", "runtime/testenv", "runtime/testenv/inmemory"} {
-		symbols := compiled(t, module+"/"+pkg)
-		for _, generic := range []string{"runtime/informer.(*Informer[", "runtime/informer.(*Reflector[", "runtime/internal/wire.(*Decoder[", "runtime/workqueue.(*Queue["} {
-			if strings.Contains(symbols, generic) {
-				t.Errorf("%s has code of %s again: a type that it imports has a field of that type", pkg, strings.Trim(generic, "[("))
+// TestUsersOfTheCacheDoNotCompileInformers looks for the code of informers in packages that only use a cache, or a graph of
+// owners. The compiler generates the code of a generic type again in each package that imports, directly or not, a type with a
+// field of it. That would be most of the code compiled for a controller and for each package of its tests: see
+// runtime/cache/stored.go.
+func TestUsersOfTheCacheDoNotCompileInformers(t *testing.T) {
+	list := []string{"list", "-export", "-f", "{{.Export}} {{.ImportPath}}"}
+	for _, pkg := range []string{"source", "controller", "manager", "testenv", "testenv/inmemory"} {
+		list = append(list, module+"/runtime/"+pkg)
+	}
+	packages, nm := map[string]string{}, []string{"tool", "nm"} // packages by archive
+	for line := range strings.Lines(goCommand(t, list...)) {
+		archive, pkg, _ := strings.Cut(strings.TrimSpace(line), " ")
+		packages[archive], nm = pkg, append(nm, archive)
+	}
+	generics := []string{"runtime/informer.(*Informer[", "runtime/informer.(*Reflector[", "runtime/internal/wire.(*Decoder[", "runtime/workqueue.(*Queue["}
+	found, compiled := map[string]bool{}, map[string]bool{}
+	for line := range strings.Lines(goCommand(t, nm...)) {
+		archive, symbol, _ := strings.Cut(line, ":\t")
+		found[packages[archive]] = true
+		for _, generic := range generics {
+			if pkg := packages[archive]; strings.Contains(symbol, generic) && !compiled[pkg+generic] {
+				t.Errorf("%s has its own code of %s: a type that it imports has a field of that type", pkg, strings.Trim(generic, "[("))
+				compiled[pkg+generic] = true
 			}
 		}
 	}
-}
-
-// compiled returns the names of all that the compiler has made for a package, as go tool nm lists them.
-func compiled(t *testing.T, pkg string) string {
-	t.Helper()
-	archive := goCommand(t, "list", "-export", "-f", "{{.Export}}", pkg)
-	return goCommand(t, "tool", "nm", strings.TrimSpace(archive))
+	if found[""] || len(found) != len(packages) {
+		t.Errorf("found symbols of the packages %v, want those of %v", found, packages)
+	}
 }
 
 // compiledInto returns the import paths of packages and of all that they import.
@@ -270,6 +287,8 @@ var internalLayers = []internalLayer{
 	{"kubectl", "diagnostic regular kustomize", "it talks to any API server, also to one that kctrl has not started"},
 	{"controlplane", "diagnostic", "it starts an API server, whatever is asked of it then"},
 	{"demo", "kubectl", "a program like any other, which uses the runtime as its users do"},
+	{"testsuite", "", "a program that runs tests, in any package"},
+	{"mutants", "", "a program that changes code and runs tests, in any package"},
 
 	{"source/resolve", "", "it answers as the go command would, to whoever has files"},
 	{"source", "diagnostic regular source/resolve", "files, folders and modules, and nothing of what is in a Go file"},
@@ -315,7 +334,8 @@ var internalLayers = []internalLayer{
 		"generate/compat", "diagnostic regular transaction source source/resolve markers load lint " + anyGenerator + " generate/incremental generate/postprocess",
 		"it loads, checks and runs generators for any Go module: it knows no project",
 	},
-	{"testing/oracle", "", "for tests: the real controller-gen, which knows nothing of kctrl"},
+	{"testing/seeds", "", "for tests: the seeds of properties, of any package"},
+	{"testing/oracle", "testing/seeds", "for tests: the real controller-gen, which knows nothing of kctrl"},
 	{"testing/randomapi", "", "for tests: API packages as text"},
 	{"testing/guard", "", "for tests: the processes they start, whatever these are"},
 	{"testing/module", "", "for tests: modules in folders, whatever is in them"},
@@ -378,8 +398,8 @@ func TestOnlyMainTouchesTheProcess(t *testing.T) {
 	}
 	for _, src := range sources(t) {
 		base := path.Base(src.path)
-		if src.test || base == "main.go" || base == "streams.go" {
-			continue
+		if src.test || base == "main.go" || base == "streams.go" || in(src, []string{"internal/testing"}) {
+			continue // packages for tests have main functions of tests
 		}
 		std := map[string]bool{}
 		for _, spec := range src.file.Imports {
@@ -415,15 +435,20 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 	}
 }
 
-// sources parses every Go file of this module.
+var parsed = map[string][]source{} // by the argument of sourcesBelow
+
+// sources returns every Go file of this module. Tests share them, and do not change them.
 func sources(t *testing.T) []source {
 	t.Helper()
 	return sourcesBelow(t, ".")
 }
 
-// sourcesBelow parses every Go file below a folder that is of the module of that folder.
+// sourcesBelow returns every Go file below a directory that belongs to the module of that directory.
 func sourcesBelow(t *testing.T, root string) []source {
 	t.Helper()
+	if all := parsed[root]; all != nil {
+		return all
+	}
 	var all []source
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -450,6 +475,7 @@ func sourcesBelow(t *testing.T, root string) []source {
 	if err != nil {
 		t.Fatal(err)
 	}
+	parsed[root] = all
 	return all
 }
 

@@ -1,6 +1,7 @@
-// Command walk runs one controller over one object in memory, and writes the coverage counters of what runs from the arrival
-// of one watch event to the call of the reconciler into the folder that it is called with. It is built by TestWalkOfAnEvent,
-// with -cover.
+// Command walk runs one controller over one object in memory and sends it one watch event. It reports the functions and
+// the goroutines that run from the arrival of the event to the call of the reconciler: it writes coverage counters into
+// the directory of its argument, and prints the function that each goroutine of the runtime began with.
+// TestAnEventTakesFewSteps builds it with -cover.
 package main
 
 import (
@@ -55,6 +56,7 @@ const changed = `{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v
 
 func run(folder string) error {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
+	goruntime.SetBlockProfileRate(1) // every wait
 	events, arrive := io.Pipe()
 	informers, err := newCache(server{events})
 	if err != nil {
@@ -80,9 +82,15 @@ func run(folder string) error {
 	go func() { ended <- c.Run(ctx) }()
 	err = <-called
 	settle()
+	before := waits()
 	err = errors.Join(err, coverage.ClearCounters())
 	_, unread := io.WriteString(arrive, changed)
 	err = errors.Join(err, unread, <-called)
+	for name, count := range waits() {
+		if count > before[name] {
+			fmt.Println(name)
+		}
+	}
 	cancel()
 	return errors.Join(err, arrive.Close(), <-ended, <-ended)
 }
@@ -110,4 +118,26 @@ func settle() {
 			quiet = 0
 		}
 	}
+}
+
+// waits returns how often the goroutines of the runtime have stopped waiting, by the function that they began with.
+// While no event arrives all of them wait, so an event ends a wait of each goroutine that passes it on.
+func waits() map[string]int64 {
+	records := make([]goruntime.BlockProfileRecord, 10_000)
+	n, _ := goruntime.BlockProfile(records)
+	counts := map[string]int64{}
+	for _, record := range records[:n] {
+		frames, first := goruntime.CallersFrames(record.Stack()), ""
+		for more := true; more; {
+			var frame goruntime.Frame
+			frame, more = frames.Next()
+			if strings.Contains(frame.Function, "/kctrl/runtime/") {
+				first = frame.Function // the frames begin with the innermost one
+			}
+		}
+		if first != "" {
+			counts[first] += record.Count
+		}
+	}
+	return counts
 }
