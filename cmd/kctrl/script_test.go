@@ -23,7 +23,15 @@ import (
 // TestMain makes kctrl a command that scripts can call.
 func TestMain(m *testing.M) {
 	program := func() { os.Exit(runFaulty()) }
-	testscript.Main(m, map[string]func(){"kctrl": program, "controller-gen": program, "controller-gen-v0.20.1": program})
+	testscript.Main(removing{m}, map[string]func(){"kctrl": program, "controller-gen": program, "controller-gen-v0.20.1": program})
+}
+
+// removing removes the shared projects after all tests.
+type removing struct{ *testing.M }
+
+func (m removing) Run() int {
+	defer shared.remove()
+	return m.M.Run()
 }
 
 // TestScript runs the stories in testdata/script: what a user types, and every byte that comes back.
@@ -60,6 +68,7 @@ func TestScript(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": scriptExits, "denied": scriptDenied, "console": scriptConsole, "await": scriptAwait,
+			"project": scriptProject(goEnv), "fixture": scriptFixture, "module": scriptModule, "matches": scriptMatches,
 		},
 	})
 }

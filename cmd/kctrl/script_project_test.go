@@ -1,0 +1,338 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/mod/modfile"
+	"golang.org/x/tools/txtar"
+)
+
+// layout describes a project that tests copy. It begins with another one, to which it adds files, modules and the results
+// of commands, in this order.
+type layout struct {
+	from    string            // a layout, "" for an empty directory
+	fixture string            // an archive in testdata/fixture
+	modules map[string]string // paths of modules that require controller-runtime, by directory
+	lines   []string          // command lines
+}
+
+var guestbookModule = map[string]string{".": "example.com/guestbook"}
+
+// layouts are the projects that tests share, by name.
+var layouts = map[string]layout{
+	"empty":    {lines: []string{"kctrl init --domain example.com --repo example.com/guestbook --license none"}},
+	"single":   {from: "empty", lines: []string{"kctrl create api --group webapp --version v1 --kind Guestbook"}},
+	"versions": {from: "single", lines: []string{"kctrl create api --group webapp --version v2 --kind Guestbook"}},
+	"multigroup": {lines: []string{
+		"kctrl init --domain example.com --repo example.com/guestbook --license none --multigroup",
+		"kctrl create api --group webapp --version v1 --kind Guestbook",
+	}},
+	"api-module": {lines: []string{
+		"kctrl init --domain example.com --repo example.com/guestbook --license none --api-module",
+		"kctrl create api --group webapp --version v1 --kind Guestbook",
+	}},
+
+	"kubebuilder-v3": {fixture: "kubebuilder-v3", modules: guestbookModule},
+	"kubebuilder-v4": {fixture: "kubebuilder-v4", modules: guestbookModule},
+	// The module of the tests replaces that of the API, and everything is vendored.
+	"kubebuilder-modules": {
+		fixture: "kubebuilder-modules",
+		modules: map[string]string{".": "example.com/guestbook", "api": "example.com/guestbook/api", "test": "example.com/guestbook/test"},
+		lines: []string{
+			"go mod edit -require example.com/guestbook/api@v0.0.0 -replace example.com/guestbook/api=./api",
+			"go -C test mod edit -require example.com/guestbook@v0.0.0 -replace example.com/guestbook=../ " +
+				"-require example.com/guestbook/api@v0.0.0 -replace example.com/guestbook/api=../api",
+			"go mod tidy", "go mod vendor",
+		},
+	},
+	"kubebuilder-workspace": {
+		fixture: "kubebuilder-workspace",
+		modules: map[string]string{".": "example.com/guestbook", "api": "example.com/guestbook/api"},
+		lines:   []string{"go mod edit -go=1.24.0", "go -C api mod edit -go=1.24.0"},
+	},
+	"kubebuilder-unlisted": {fixture: "kubebuilder-unlisted", modules: map[string]string{".": "example.com/orchard"}},
+	// What kubebuilder's Makefile generates is there, and everything is committed.
+	"kubebuilder-generated": {fixture: "kubebuilder-markers", modules: guestbookModule, lines: []string{
+		"controller-gen rbac:roleName=manager-role crd webhook paths=./... output:crd:artifacts:config=config/crd/bases",
+		"controller-gen object:headerFile=hack/boilerplate.go.txt paths=./...",
+		"git init -q", "git add .", "git -c user.name=me -c user.email=me@example.com commit -qm before",
+	}},
+	"kubebuilder-config": {from: "kubebuilder-generated", fixture: "kubebuilder-config", lines: []string{
+		"git add .", "git -c user.name=me -c user.email=me@example.com commit -qm config",
+	}},
+	"kept": {from: "kubebuilder-config", lines: []string{
+		"kctrl migrate --keep-runtime", "git -c user.name=me -c user.email=me@example.com commit -qam kept",
+	}},
+	"migrated": {from: "kept", lines: []string{
+		"kctrl migrate", "git add .", "git -c user.name=me -c user.email=me@example.com commit -qm migrated",
+	}},
+}
+
+// workshop makes the projects of layouts, each when a test first asks for it. Tests share one, which TestMain removes.
+type workshop struct {
+	mu   sync.Mutex // held while a project is made, so that others wait for it
+	dir  string     // of the projects, made with the first one
+	made map[string]error
+}
+
+var shared = workshop{made: map[string]error{}}
+
+// project returns the directory of a project, which only copies may change. It runs the command lines with the given
+// variables besides those of this process.
+func (w *workshop) project(name string, env []string) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dir == "" {
+		dir, err := os.MkdirTemp("", "kctrl-layouts-")
+		if err != nil {
+			return "", err
+		}
+		w.dir = dir
+	}
+	return filepath.Join(w.dir, name), w.makeLocked(name, env)
+}
+
+func (w *workshop) makeLocked(name string, env []string) error {
+	if err, ok := w.made[name]; ok {
+		return err
+	}
+	err := w.buildLocked(name, env)
+	if err != nil {
+		err = fmt.Errorf("layout %s: %w", name, err)
+	}
+	w.made[name] = err
+	return err
+}
+
+func (w *workshop) buildLocked(name string, env []string) error {
+	l, ok := layouts[name]
+	if !ok {
+		return errors.New("there is no such layout")
+	}
+	dir := filepath.Join(w.dir, name)
+	if l.from == "" {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+	} else {
+		if err := w.makeLocked(l.from, env); err != nil {
+			return err
+		}
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join(w.dir, l.from))); err != nil {
+			return err
+		}
+	}
+	if l.fixture != "" {
+		if err := unpack(l.fixture, dir); err != nil {
+			return err
+		}
+	}
+	for directory, path := range l.modules {
+		if err := writePeerModule(filepath.Join(dir, directory), path); err != nil {
+			return err
+		}
+	}
+	for _, line := range l.lines {
+		words := strings.Fields(line)
+		cmd := exec.Command(words[0], words[1:]...)
+		cmd.Dir = dir
+		cmd.Env = append(append(os.Environ(), env...), "XDG_CACHE_HOME="+filepath.Join(w.dir, ".cache"))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", line, err, out)
+		}
+	}
+	return nil
+}
+
+func (w *workshop) remove() {
+	if w.dir != "" {
+		_ = os.RemoveAll(w.dir) // a directory of the system's for temporary ones
+	}
+}
+
+// repositoryFile returns the path of a file or directory of this repository.
+func repositoryFile(name string) string {
+	abs, err := filepath.Abs(filepath.Join("..", "..", filepath.FromSlash(name)))
+	if err != nil {
+		panic(err)
+	}
+	return abs
+}
+
+func fixtureFile(name string) string { return repositoryFile("testdata/fixture/" + name + ".txtar") }
+
+// unpack writes the files of an archive in testdata/fixture into a directory.
+func unpack(fixture, dir string) error {
+	archive, err := txtar.ParseFile(fixtureFile(fixture))
+	if err != nil {
+		return err
+	}
+	for _, f := range archive.Files {
+		target := filepath.Join(dir, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(target, f.Data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// standIns are the modules in internal/migrate/testdata that have the signatures of what projects of kubebuilder import.
+var standIns = []struct{ path, version, dir string }{
+	{"sigs.k8s.io/controller-runtime", "v0.0.0", "controller-runtime"},
+	{"gomodules.xyz/jsonpatch/v2", "v2.5.0", "jsonpatch"},
+	{"go.uber.org/zap", "v1.99.0", "zap"},
+}
+
+// writePeerModule writes go.mod and go.sum of a module that requires the modules of this repository and the stand-ins.
+func writePeerModule(dir, path string) error {
+	text, err := os.ReadFile(repositoryFile("go.mod"))
+	if err != nil {
+		return err
+	}
+	sums, err := os.ReadFile(repositoryFile("go.sum"))
+	if err != nil {
+		return err
+	}
+	file, err := modfile.Parse("go.mod", text, nil)
+	if err != nil {
+		return err
+	}
+	if err := file.AddModuleStmt(path); err != nil {
+		return err
+	}
+	for _, s := range standIns {
+		replacement := repositoryFile("internal/migrate/testdata/" + s.dir)
+		err := errors.Join(file.AddRequire(s.path, s.version), file.AddReplace(s.path, "", replacement, ""))
+		if err != nil {
+			return err
+		}
+	}
+	if text, err = file.Format(); err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "go.mod"), text, 0o644),
+		os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644),
+	)
+}
+
+// scriptProject is `project LAYOUT [DIR]`: it copies a project that scripts share into DIR, or guestbook, of $WORK, and
+// changes to it.
+func scriptProject(env []string) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, negated bool, args []string) {
+		if negated || len(args) < 1 || len(args) > 2 {
+			ts.Fatalf("usage: project layout [directory]")
+		}
+		from, err := shared.project(args[0], env)
+		ts.Check(err)
+		dir := filepath.Join(ts.Getenv("WORK"), append(args[1:], "guestbook")[0])
+		ts.Check(os.CopyFS(dir, os.DirFS(from)))
+		ts.Check(ts.Chdir(dir))
+	}
+}
+
+// scriptFixture is `fixture NAME [DIR]`: it unpacks an archive of testdata/fixture.
+func scriptFixture(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: fixture name [directory]")
+	}
+	ts.Check(unpack(args[0], ts.MkAbs(append(args[1:], ".")[0])))
+}
+
+// scriptModule is `module PATH [DIR]`: it writes go.mod and go.sum of a module that requires controller-runtime.
+func scriptModule(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: module path [directory]")
+	}
+	ts.Check(writePeerModule(ts.MkAbs(append(args[1:], ".")[0]), args[0]))
+}
+
+// scriptMatches is `matches NAME`: all files of an archive in testdata/fixture are in the current directory, with the same
+// text. With -update it rewrites the archive.
+func scriptMatches(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 1 {
+		ts.Fatalf("usage: matches name")
+	}
+	archive, err := txtar.ParseFile(fixtureFile(args[0]))
+	ts.Check(err)
+	var differences []string
+	for i, f := range archive.Files {
+		got := ts.ReadFile(f.Name)
+		if diff := cmp.Diff(string(f.Data), got); diff != "" {
+			differences = append(differences, f.Name+" (-fixture +found):\n"+diff)
+		}
+		archive.Files[i].Data = []byte(got)
+	}
+	if *update {
+		ts.Check(os.WriteFile(fixtureFile(args[0]), txtar.Format(archive), 0o644))
+		return
+	}
+	if len(differences) > 0 {
+		ts.Fatalf("the files differ from testdata/fixture/%s.txtar:\n%s", args[0], strings.Join(differences, "\n"))
+	}
+}
+
+// TestStoriesAreShort: a script says in its first line what it is about, and fits on a few screens.
+func TestStoriesAreShort(t *testing.T) {
+	const limit = 150
+	scripts, err := filepath.Glob(repositoryFile("testdata/script/*.txtar"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("%d scripts, %v", len(scripts), err)
+	}
+	for _, name := range scripts {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Count(string(text), "\n"); lines > limit || !strings.HasPrefix(string(text), "# ") {
+			t.Errorf("%s has %d lines: want a comment that says what it is about, and at most %d lines", filepath.Base(name), lines, limit)
+		}
+	}
+}
+
+// TestFixturesAreUsed: an archive that neither a layout nor a script names checks nothing.
+func TestFixturesAreUsed(t *testing.T) {
+	var used []string
+	for _, l := range layouts {
+		used = append(used, l.fixture)
+	}
+	scripts, err := filepath.Glob(repositoryFile("testdata/script/*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range scripts {
+		archive, err := txtar.ParseFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(archive.Comment)) {
+			if words := strings.Fields(line); len(words) > 1 && (words[0] == "fixture" || words[0] == "matches") {
+				used = append(used, words[1])
+			}
+		}
+	}
+	fixtures, err := filepath.Glob(fixtureFile("*"))
+	if err != nil || len(fixtures) == 0 {
+		t.Fatalf("%d fixtures, %v", len(fixtures), err)
+	}
+	for _, fixture := range fixtures {
+		if name := strings.TrimSuffix(filepath.Base(fixture), ".txtar"); !slices.Contains(used, name) {
+			t.Errorf("nothing uses testdata/fixture/%s.txtar", name)
+		}
+	}
+}
