@@ -2,18 +2,17 @@ package doctor_test
 
 import (
 	"bytes"
-	"fmt"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/kctrl-dev/kctrl/internal/doctor"
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
@@ -101,39 +100,23 @@ var damages = []damage{
 	{name: "tool of kubebuilder", do: add("bin/controller-gen", "\n"), file: "bin/controller-gen", say: "is a tool"},
 }
 
-// seeds returns those of random cases: a few that are always the same, or as many new ones as the environment asks for.
-func seeds(few int) []uint64 {
-	if seed, err := strconv.ParseUint(os.Getenv("KCTRL_TEST_SEED"), 10, 64); err == nil {
-		return []uint64{seed}
-	}
-	n, err := strconv.Atoi(os.Getenv("KCTRL_TEST_LIVES"))
-	all := make([]uint64, max(n, few))
-	for i := range all {
-		if all[i] = uint64(i); err == nil {
-			all[i] = rand.Uint64()
-		}
-	}
-	return all
-}
-
-// TestRandomDamageIsToldOnceAndMended damages projects in random ways: each damage is told once, or when what hides it is mended; --fix
-// mends what says so, and changes nothing else; and a second --fix changes nothing.
-func TestRandomDamageIsToldOnceAndMended(t *testing.T) {
+// TestRandomDamageIsReportedOnceAndFixed damages projects, in each way and in several random ways at once. Each damage is
+// reported once, or after the damage that hides it is repaired. --fix repairs the fixable damages and changes nothing else,
+// and a second --fix changes nothing.
+func TestRandomDamageIsReportedOnceAndFixed(t *testing.T) {
 	for _, d := range damages {
 		t.Run(d.name, func(t *testing.T) { d.check(t, []damage{d}) })
 	}
-	for _, seed := range seeds(12) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 7))
-			var some []damage
-			for _, i := range r.Perm(len(damages))[:2+r.IntN(5)] {
-				if !slices.ContainsFunc(some, func(d damage) bool { return d.touches(damages[i]) }) {
-					some = append(some, damages[i])
-				}
+	seeds.Each(t, 5, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		var some []damage
+		for _, i := range r.Perm(len(damages))[:2+r.IntN(5)] {
+			if !slices.ContainsFunc(some, func(d damage) bool { return d.touches(damages[i]) }) {
+				some = append(some, damages[i])
 			}
-			damage{}.check(t, some)
-		})
-	}
+		}
+		damage{}.check(t, some)
+	})
 }
 
 // touches reports whether two damages are about one file.
@@ -143,7 +126,7 @@ func (d damage) touches(other damage) bool {
 
 func (damage) check(t *testing.T, some []damage) {
 	t.Helper()
-	p := patient(t)
+	p := goldenProject(t)
 	var names []string
 	stopped, locked := false, false
 	for _, d := range some {

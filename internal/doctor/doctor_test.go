@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// patient returns a copy of a golden project, with the bundled runtime left to its lock, which does not have it.
-func patient(t *testing.T) *doctor.Project {
+// goldenProject returns a copy of a golden project, with the bundled runtime left to its lock, which does not have it.
+func goldenProject(t *testing.T) *doctor.Project {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "testdata", "project"))); err != nil {
@@ -54,8 +54,8 @@ func edit(t *testing.T, p *doctor.Project, name, old, now string) {
 	}
 }
 
-// illnesses are what each check finds: what is done to a healthy project, and what is said of it.
-var illnesses = map[string]struct {
+// problems has, for each check, a change that breaks a healthy project, and the finding.
+var problems = map[string]struct {
 	spoil      func(t *testing.T, p *doctor.Project)
 	want, hint string
 }{
@@ -109,16 +109,16 @@ var illnesses = map[string]struct {
 	}, "config/crd/patches/webhook_in_guestbooks.yaml: is kubebuilder's", "kctrl doctor --fix deletes it"},
 }
 
-// TestEachCheckFindsItsIllness spoils a project for one check at a time. What can be fixed is, by a plan that says nothing a second time.
-func TestEachCheckFindsItsIllness(t *testing.T) {
+// TestEachCheckFindsItsProblem spoils a project for one check at a time. What can be fixed is, by a plan that says nothing a second time.
+func TestEachCheckFindsItsProblem(t *testing.T) {
 	for _, check := range doctor.Checks {
 		t.Run(check.Name, func(t *testing.T) {
-			illness, found := illnesses[check.Name]
+			problem, found := problems[check.Name]
 			if !found {
-				t.Fatal("the check has no row in illnesses")
+				t.Fatal("the check has no row in problems")
 			}
-			p := patient(t)
-			illness.spoil(t, p)
+			p := goldenProject(t)
+			problem.spoil(t, p)
 			all, err := doctor.Examine(t.Context(), p, check.Name)
 			if err != nil {
 				t.Fatal(err)
@@ -129,7 +129,7 @@ func TestEachCheckFindsItsIllness(t *testing.T) {
 				t.Fatalf("nothing is found")
 			}
 			said := slices.ContainsFunc(all, func(f doctor.Finding) bool {
-				return strings.Contains(f.Error.Error(), illness.want) && strings.Contains(f.Hint, illness.hint) && (f.Hint != "" || illness.hint == "")
+				return strings.Contains(f.Error.Error(), problem.want) && strings.Contains(f.Hint, problem.hint) && (f.Hint != "" || problem.hint == "")
 			})
 			if !said {
 				for _, f := range all {
@@ -169,7 +169,7 @@ func checkFix(t *testing.T, p *doctor.Project, check doctor.Check, found []docto
 
 // TestHealthyProjectHasNoFindings but of those that are about this machine.
 func TestHealthyProjectHasNoFindings(t *testing.T) {
-	found, err := doctor.Examine(t.Context(), patient(t))
+	found, err := doctor.Examine(t.Context(), goldenProject(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,9 +178,9 @@ func TestHealthyProjectHasNoFindings(t *testing.T) {
 	}
 }
 
-// TestNobodyIsToldTwiceOfDrift has all generated files of a project gone, and one finding for each of them.
-func TestNobodyIsToldTwiceOfDrift(t *testing.T) {
-	p := patient(t)
+// TestDriftIsReportedOnce removes all generated files of a project, and gets one finding for each of them.
+func TestDriftIsReportedOnce(t *testing.T) {
+	p := goldenProject(t)
 	if err := os.Remove(filepath.Join(p.Dir, "api", "v1", "zz_generated.deepcopy.go")); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestNobodyIsToldTwiceOfDrift(t *testing.T) {
 
 // TestSamplesAreCheckedAsServersDo gives a kind a field of every form, and samples that are right or not.
 func TestSamplesAreCheckedAsServersDo(t *testing.T) {
-	p := patient(t)
+	p := goldenProject(t)
 	edit(t, p, "api/v1/guestbook_types.go", "type GuestbookSpec struct {", `type GuestbookSpec struct {
 	// +optional
 	Port *intstr.IntOrString `+"`json:\"port,omitempty\"`"+`
@@ -243,7 +243,7 @@ func TestSamplesAreCheckedAsServersDo(t *testing.T) {
 
 // TestNoteUnbuilt: a plan that takes away what a user's patch names is told of; one that does not, or that finds it so, is not.
 func TestNoteUnbuilt(t *testing.T) {
-	p := patient(t)
+	p := goldenProject(t)
 	edit(t, p, "config/default/kustomization.yaml", "resources:", "patches:\n  - path: mine.yaml\nresources:")
 	edit(t, p, "config/default/mine.yaml", "", "apiVersion: v1\nkind: Service\nmetadata: {name: controller-manager-metrics, namespace: system, labels: {a: b}}\n")
 	edit(t, p, "config/default/metrics_service.yaml", "namespace: system", "namespace: system # as in mine.yaml")
