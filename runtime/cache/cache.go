@@ -144,7 +144,8 @@ func New(live *client.REST, opts Options) *Cache {
 		undeclared: map[schema.GroupVersionKind]struct{}{},
 	}}
 	if !opts.DisableConsistency {
-		journal.Subscribe(live.Journal(), c.written)
+		// A cache can be read after its end, so nothing but the garbage collector ends this.
+		journal.SubscribeFor(live.Journal(), c.state, (*state).written)
 	}
 	return c
 }

@@ -9,12 +9,12 @@ import (
 )
 
 // written makes the stores catch up with w before they are read.
-func (c *Cache) written(ctx context.Context, w journal.Write) {
+func (s *state) written(ctx context.Context, w journal.Write) {
 	tracked := journal.Tracked(ctx)
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	kind := storedAs(w.GVK.GroupKind())
-	for gvk, i := range c.informers {
+	for gvk, i := range s.informers {
 		if storedAs(gvk.GroupKind()) != kind {
 			continue
 		}
@@ -24,10 +24,10 @@ func (c *Cache) written(ctx context.Context, w journal.Write) {
 			}
 		}
 	}
-	if c.floors[kind] == nil {
-		c.floors[kind] = &floor{}
+	if s.floors[kind] == nil {
+		s.floors[kind] = &floor{}
 	}
-	c.floors[kind].add(w, c.bounds.unheld)
+	s.floors[kind].add(w, s.bounds.unheld)
 }
 
 // storedAs returns the kind under which the server keeps the objects of a kind, which it shows in the other group too.

@@ -281,6 +281,7 @@ type feed[R comparable] struct {
 	source source.Source[R] // constant
 	first  bool             // constant: it was added before all had synced, so Run waits for it
 	ended  chan struct{}    // constant, closed when the source has ended
+	leave  func()           // constant, ends what the controller has of the source's journal; it may be called twice
 
 	waiting bool // it runs, and has not synced
 	stop    context.CancelFunc
@@ -298,11 +299,11 @@ func (c *Controller[R]) Subscribe(s source.Source[R]) (*Subscription, error) {
 	if c.ended {
 		return nil, fmt.Errorf("watch %s: %w", s, ErrAlreadyRun)
 	}
+	f := &feed[R]{source: s, first: !isClosed(c.synced), ended: make(chan struct{}), leave: func() {}}
 	// Before the source runs: a write that its first event comes of must not be missed.
 	if j := journal.Of(s); j != nil {
-		c.events.own.follow(j)
+		f.leave = c.events.own.follow(j)
 	}
-	f := &feed[R]{source: s, first: !isClosed(c.synced), ended: make(chan struct{})}
 	c.feeds = append(c.feeds, f)
 	if c.start != nil {
 		c.start(f)
@@ -318,6 +319,7 @@ func (c *Controller[R]) drop(f *feed[R]) {
 	// Run may have waited for nothing but this one.
 	c.noteSyncedLocked(f)
 	c.mu.Unlock()
+	defer f.leave()
 	if stop != nil {
 		// Without the lock, which the source takes when it says that it has synced.
 		stop()
@@ -341,6 +343,7 @@ func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCause
 		f.waiting = true
 		running.Go(func() {
 			defer close(f.ended)
+			defer f.leave()
 			err := f.source.Run(feeding, c.events, func() { c.noteSynced(f) })
 			// One that was dropped, or stopped with the rest, may end in any way.
 			if err != nil && feeding.Err() == nil {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-	"weak"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -39,12 +38,21 @@ const (
 type ownWrites struct {
 	seed maphash.Seed
 
-	mu       sync.Mutex
-	journals map[weak.Pointer[client.Journal]]struct{} // those that are followed; a controller may outlive a cluster
-	begun    map[*beginning]struct{}                   // own writes that are not told yet
-	count    uint64                                    // how many have begun
-	writes   recent[ownWrite, struct{}]
-	sent     recent[target, sentBodies]
+	mu     sync.Mutex
+	begun  map[*beginning]struct{} // own writes that are not told yet
+	count  uint64                  // how many have begun
+	writes recent[ownWrite, struct{}]
+	sent   recent[target, sentBodies]
+
+	following sync.Mutex // never held with mu
+	followed  map[*client.Journal]*followed
+}
+
+// followed is a journal that the ownWrites subscribe to until its last source has ended: sources come and go with clusters,
+// and controllers with their restarts.
+type followed struct {
+	sources int // those that have not ended
+	cancel  []func()
 }
 
 // target is an object that is written, from the state in which it was read, or from none.
@@ -95,26 +103,39 @@ type ownWrite struct {
 func newOwnWrites() *ownWrites {
 	return &ownWrites{
 		seed:     maphash.MakeSeed(),
-		journals: map[weak.Pointer[client.Journal]]struct{}{},
+		followed: map[*client.Journal]*followed{},
 		begun:    map[*beginning]struct{}{},
 		writes:   newRecent[ownWrite, struct{}](maxOwnWrites),
 		sent:     newRecent[target, sentBodies](maxOwnObjects),
 	}
 }
 
-// follow notes what is written in j from now on.
-func (o *ownWrites) follow(j *client.Journal) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	pointer := weak.Make(j)
-	if _, known := o.journals[pointer]; known {
+// follow subscribes to j for one source, until leave is called. The journal does not keep a controller that never runs.
+func (o *ownWrites) follow(j *client.Journal) (leave func()) {
+	o.following.Lock()
+	defer o.following.Unlock()
+	f, known := o.followed[j]
+	if !known {
+		f = &followed{cancel: []func(){
+			journal.SubscribeFor(j, o, (*ownWrites).note), journal.SubscribeBeginFor(j, o, (*ownWrites).begin),
+		}}
+		o.followed[j] = f
+	}
+	f.sources++
+	return sync.OnceFunc(func() { o.leave(j, f) })
+}
+
+// leave unsubscribes when the last source of j has ended.
+func (o *ownWrites) leave(j *client.Journal, f *followed) {
+	o.following.Lock()
+	defer o.following.Unlock()
+	if f.sources--; f.sources > 0 {
 		return
 	}
-	// Sources come and go with clusters, whose journals are not to be kept for this list.
-	maps.DeleteFunc(o.journals, func(p weak.Pointer[client.Journal], _ struct{}) bool { return p.Value() == nil })
-	o.journals[pointer] = struct{}{}
-	journal.Subscribe(j, o.note)
-	journal.SubscribeBegin(j, o.begin)
+	delete(o.followed, j)
+	for _, cancel := range f.cancel {
+		cancel()
+	}
 }
 
 type writerKey struct{}

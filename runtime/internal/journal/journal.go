@@ -5,7 +5,11 @@ package journal
 
 import (
 	"context"
+	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
+	"weak"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,45 +51,101 @@ type Write struct {
 //
 // What it does are functions of this package and not its methods, since package client shows it to programs.
 type Journal struct {
-	mu     sync.RWMutex
-	writes []func(context.Context, Write) // who wants to know of each that was made
-	begins []func(context.Context, Write) (end func())
+	writes subscribers[func(context.Context, Write)]
+	begins subscribers[func(context.Context, Write) (end func())]
 }
 
-// Subscribe lets told be called for each write from now on, before the call that wrote returns, with the context of that
-// call. It must not block. Calls may be concurrent.
-func Subscribe(j *Journal, told func(ctx context.Context, w Write)) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.writes = append(j.writes, told)
+// subscribers are functions of type F that a journal calls. The zero value has none.
+type subscribers[F any] struct {
+	mu  sync.Mutex // held to replace all
+	all atomic.Pointer[[]*F]
 }
 
-// SubscribeBegin lets begun be called before each write is sent from now on, and what it returns when the write has been told,
-// or has failed: a watch may show a write before it is told. Both must not block, and calls may be concurrent. Of the write
-// GVK and Key are known, without a name if it is of a whole collection, or if the server is to choose one. Nil is nothing to
-// be called at the end.
-func SubscribeBegin(j *Journal, begun func(ctx context.Context, w Write) (end func())) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.begins = append(j.begins, begun)
+// add adds a subscriber until cancel is called. The list is replaced and never changed, so that calls need no lock.
+func (s *subscribers[F]) add(f F) (cancel func()) {
+	added := &f
+	s.replace(func(all []*F) []*F { return append(all, added) })
+	return func() {
+		s.replace(func(all []*F) []*F {
+			return slices.DeleteFunc(all, func(one *F) bool { return one == added })
+		})
+	}
 }
 
-// Tell passes w on to who has subscribed.
+// replace sets the list to the result of change, which gets a copy.
+func (s *subscribers[F]) replace(change func(all []*F) []*F) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := change(slices.Clone(s.list()))
+	s.all.Store(&all)
+}
+
+// list returns the subscribers in the order in which they were added. It must not be modified.
+func (s *subscribers[F]) list() []*F {
+	if all := s.all.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// Subscribe calls written for each write until cancel is called, before the call that wrote returns, with the context of that
+// call. written must not block. Calls may be concurrent, and one that is under way may end after cancel has returned. The
+// journal keeps written, and all that it refers to, until then. Canceling twice does nothing.
+func Subscribe(j *Journal, written func(ctx context.Context, w Write)) (cancel func()) {
+	return j.writes.add(written)
+}
+
+// SubscribeBegin calls begun before each write is sent, until cancel is called, and what begun returns when the write has been
+// told, or has failed: a watch may show a write before it is told. Both must not block. Of the write GVK and Key are known,
+// without a name if it is of a whole collection, or if the server is to choose one. begun may return nil. Everything else is as
+// for [Subscribe]; the end of a write that has begun is called also after cancel.
+func SubscribeBegin(j *Journal, begun func(ctx context.Context, w Write) (end func())) (cancel func()) {
+	return j.begins.add(begun)
+}
+
+// SubscribeFor is [Subscribe] for as long as owner is reachable, or until cancel is called: the journal does not keep owner in
+// memory. written gets the owner, and must not refer to it otherwise.
+func SubscribeFor[T any](j *Journal, owner *T, written func(owner *T, ctx context.Context, w Write)) (cancel func()) {
+	reference := weak.Make(owner)
+	return untilFreed(owner, Subscribe(j, func(ctx context.Context, w Write) {
+		if owner := reference.Value(); owner != nil {
+			written(owner, ctx, w)
+		}
+	}))
+}
+
+// SubscribeBeginFor is [SubscribeBegin] as [SubscribeFor] is Subscribe.
+func SubscribeBeginFor[T any](j *Journal, owner *T, begun func(owner *T, ctx context.Context, w Write) (end func())) (cancel func()) {
+	reference := weak.Make(owner)
+	return untilFreed(owner, SubscribeBegin(j, func(ctx context.Context, w Write) (end func()) {
+		if owner := reference.Value(); owner != nil {
+			return begun(owner, ctx, w)
+		}
+		return nil
+	}))
+}
+
+// untilFreed calls cancel when owner is freed, unless the function that it returns, which calls it too, comes first.
+func untilFreed[T any](owner *T, cancel func()) func() {
+	cleanup := runtime.AddCleanup(owner, func(cancel func()) { cancel() }, cancel)
+	return func() {
+		cleanup.Stop()
+		cancel()
+	}
+}
+
+// Tell passes w on to the subscribers.
 func Tell(ctx context.Context, j *Journal, w Write) {
-	j.mu.RLock()
-	defer j.mu.RUnlock()
-	for _, tell := range j.writes {
-		tell(ctx, w)
+	for _, written := range j.writes.list() {
+		(*written)(ctx, w)
 	}
 }
 
 // Begin says that w is about to be sent, as [SubscribeBegin] has it, until the function that it returns is called: after Tell.
 func Begin(ctx context.Context, j *Journal, w Write) (end func()) {
-	j.mu.RLock()
-	defer j.mu.RUnlock()
 	var ends []func()
-	for _, begin := range j.begins {
-		if ended := begin(ctx, w); ended != nil {
+	for _, begun := range j.begins.list() {
+		if ended := (*begun)(ctx, w); ended != nil {
 			ends = append(ends, ended)
 		}
 	}
