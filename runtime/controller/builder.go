@@ -215,11 +215,17 @@ func (b *Builder[T, R]) watch(declare func() source.Source[R], optional bool) *B
 
 // WatchesSource adds any source of requests.
 func (b *Builder[T, R]) WatchesSource(s source.Source[R]) *Builder[T, R] {
-	b.watches = append(b.watches, func() (source.Source[R], error) { return s, nil })
+	b.watches = append(b.watches, func() (source.Source[R], error) {
+		if err := source.Failure(s); err != nil {
+			return nil, fmt.Errorf("watch %s: %w", s, err)
+		}
+		return s, nil
+	})
 	return b
 }
 
-// Complete makes the controller and adds it to the manager. It returns every mistake that was made on the way.
+// Complete makes the controller and adds it to the manager, or returns every mistake that was made on the way. A controller
+// of which it returns an error never reconciles.
 func (b *Builder[T, R]) Complete(r reconcile.Reconciler[R]) error {
 	_, err := b.Build(r)
 	return err
@@ -244,18 +250,27 @@ func (b *Builder[T, R]) Build(r reconcile.Reconciler[R]) (*Controller[R], error)
 	if b.forKind {
 		c.events.kind = b.kind.GroupKind().String()
 	}
-	var errs []error
 	for _, s := range sources {
-		errs = append(errs, c.Watch(s))
+		if err := c.Watch(s); err != nil {
+			return nil, err
+		}
 	}
-	errs = append(errs, b.manager.Add(c))
-	if b.opts.WarmUp {
-		errs = append(errs, b.manager.Add(c.WarmUp()))
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := b.add(c); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// add makes the manager run the controller, and its sources if they are to warm up.
+func (b *Builder[T, R]) add(c *Controller[R]) error {
+	if err := b.manager.Add(c); err != nil || !b.opts.WarmUp {
+		return err
+	}
+	err := b.manager.Add(c.WarmUp())
+	if err != nil {
+		c.abandon()
+	}
+	return err
 }
 
 // declare returns all sources, of which it declares the kinds at the cache, unless there was a mistake before.

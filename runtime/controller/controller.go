@@ -46,9 +46,11 @@ type Controller[R comparable] struct {
 	limiter    RateLimiter[R] // nil is the backoff of the queue
 	synced     chan struct{}  // closed when Run need not wait for a source any more
 
-	mu    sync.Mutex
-	ran   bool       // Run was called
-	feeds []*feed[R] // in the order in which they were added
+	mu        sync.Mutex
+	ran       bool       // Run was called
+	stop      func()     // ends Run; set while it runs
+	abandoned bool       // Run returns at once
+	feeds     []*feed[R] // in the order in which they were added
 	// start runs a feed; it is set while the sources run.
 	start func(f *feed[R])
 	ended bool // the sources have run
@@ -116,15 +118,20 @@ func notSynced[R comparable](s source.Source[R]) error {
 // Run starts the sources, and once all have synced reconciles until ctx ends. It returns after the last reconcile and
 // the last source have ended: with nil, or with the error of a source that ended early. It can be called once.
 func (c *Controller[R]) Run(ctx context.Context) error {
-	c.mu.Lock()
-	again := c.ran
-	c.ran = true
-	c.mu.Unlock()
-	if again {
-		return ErrAlreadyRun
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	c.mu.Lock()
+	again, abandoned := c.ran, c.abandoned
+	if !again {
+		c.ran, c.stop = true, func() { cancel(nil) }
+	}
+	c.mu.Unlock()
+	switch {
+	case again:
+		return ErrAlreadyRun
+	case abandoned:
+		return nil
+	}
 	wait := c.runSources(ctx, cancel)
 	if c.waitSynced(ctx) {
 		c.work(ctx)
@@ -133,6 +140,20 @@ func (c *Controller[R]) Run(ctx context.Context) error {
 	c.queue.ShutDown()
 	wait()
 	return sourceFailure(ctx)
+}
+
+// abandon ends Run, or lets it return at once, for a controller that a manager has only in part. It is ready.
+func (c *Controller[R]) abandon() {
+	c.mu.Lock()
+	feeds, stop := c.feeds, c.stop
+	c.abandoned, c.feeds = true, nil
+	c.mu.Unlock()
+	for _, f := range feeds {
+		f.leave()
+	}
+	if stop != nil {
+		stop()
+	}
 }
 
 // waitSynced blocks until all sources have synced that must, and complains meanwhile. It reports false when ctx ends
