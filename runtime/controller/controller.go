@@ -357,6 +357,7 @@ func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCause
 	if c.start != nil || c.ended {
 		return func() {}
 	}
+	ctx = log.IntoContext(ctx, c.logger) // for handlers
 	var running sync.WaitGroup
 	c.start = func(f *feed[R]) {
 		var feeding context.Context

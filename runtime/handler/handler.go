@@ -3,6 +3,7 @@ package handler
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 	"sync"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/internal/apimachinery"
+	"github.com/kctrl-dev/kctrl/runtime/internal/blocked"
 	"github.com/kctrl-dev/kctrl/runtime/log"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
@@ -112,8 +114,9 @@ func addOnce[R comparable](queue Queue[R], requests []R) {
 // ForOwner is a handler that requests the owners of the object that are of a kind, in any version of it: those that it
 // has and, for an update, those that it had. With controllerOnly only the owner with controller: true counts.
 //
-// Whether owners have a namespace is asked of mapper at the first event that has one. While that fails, the handler
-// blocks and asks again.
+// The handler asks mapper whether owners have a namespace at the first event of an object that has an owner and a namespace.
+// While the mapper fails, the handler blocks and asks again each second. The log, and the readiness of the controller, then
+// name the kind and the cause.
 func ForOwner[T object.Object](owner schema.GroupKind, mapper meta.RESTMapper, controllerOnly bool) Handler[T, reconcile.Request] {
 	s := &scope{kind: owner, mapper: mapper}
 	return func(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
@@ -124,33 +127,38 @@ func ForOwner[T object.Object](owner schema.GroupKind, mapper meta.RESTMapper, c
 		if len(owners) == 0 {
 			return
 		}
-		namespaced, err := s.namespaced(ctx)
-		if err != nil {
-			return
+		var namespace string
+		if e.Object.GetNamespace() != "" { // the owner of an object without one has none either
+			namespaced, err := s.namespaced(ctx, owners[0].version)
+			if err != nil {
+				return
+			}
+			if namespaced {
+				namespace = e.Object.GetNamespace()
+			}
 		}
 		var requests []reconcile.Request
-		for _, name := range owners {
-			key := types.NamespacedName{Name: name}
-			if namespaced {
-				key.Namespace = e.Object.GetNamespace()
-			}
-			requests = append(requests, reconcile.Request{NamespacedName: key})
+		for _, o := range owners {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: o.name}})
 		}
 		addOnce(queue, requests)
 	}
 }
 
-// ownersOf returns the names of the owners of o of a kind.
-func ownersOf(o metav1.Object, kind schema.GroupKind, controllerOnly bool) []string {
-	var names []string
+// reference is an owner reference to a kind.
+type reference struct{ version, name string }
+
+// ownersOf returns the owners of o of a kind.
+func ownersOf(o metav1.Object, kind schema.GroupKind, controllerOnly bool) []reference {
+	var owners []reference
 	for _, ref := range o.GetOwnerReferences() {
 		gv, err := schema.ParseGroupVersion(ref.APIVersion)
 		isController := ref.Controller != nil && *ref.Controller
 		if err == nil && gv.Group == kind.Group && ref.Kind == kind.Kind && (isController || !controllerOnly) {
-			names = append(names, ref.Name)
+			owners = append(owners, reference{gv.Version, ref.Name})
 		}
 	}
-	return names
+	return owners
 }
 
 // scope finds out, once, whether a kind has namespaces.
@@ -158,18 +166,39 @@ type scope struct {
 	kind   schema.GroupKind
 	mapper meta.RESTMapper
 
-	mu    sync.Mutex // held while the mapper is asked, so that it is asked once
-	known *bool      // nil until the mapper has answered
+	mu     sync.Mutex    // not held while the mapper is asked
+	known  *bool         // nil until the mapper has answered
+	asking chan struct{} // closed when the one handler that asks the mapper has an answer or an error; nil if none asks
 }
 
-const askAgain = time.Second
+const (
+	askAgain = time.Second
+	// logAgain is how often the log repeats the same cause.
+	logAgain = time.Minute
+)
 
-// namespaced blocks until the mapper has answered or ctx ends.
-func (s *scope) namespaced(ctx context.Context) (bool, error) {
+// namespaced blocks until the mapper has answered or ctx ends. version is that of an owner.
+func (s *scope) namespaced(ctx context.Context, version string) (bool, error) {
+	var waiting wait
+	defer func() { waiting.end() }()
 	for {
-		if known := s.ask(ctx); known != nil {
+		known, asked := s.begin()
+		switch {
+		case known != nil:
 			return *known, nil
+		case asked != nil: // by another handler
+			select {
+			case <-ctx.Done():
+				return false, context.Cause(ctx)
+			case <-asked:
+			}
+			continue
 		}
+		err := s.ask(ctx, version)
+		if err == nil {
+			continue
+		}
+		waiting.because(ctx, s.kind, err)
 		select {
 		case <-ctx.Done():
 			return false, context.Cause(ctx)
@@ -178,16 +207,59 @@ func (s *scope) namespaced(ctx context.Context) (bool, error) {
 	}
 }
 
-func (s *scope) ask(ctx context.Context) *bool {
+// begin returns what is known, or else the channel of the handler that asks. It is nil if the caller has to ask.
+func (s *scope) begin() (known *bool, asked <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known == nil {
-		if mapping, err := apimachinery.RESTMapping(ctx, s.mapper, s.kind); err == nil {
-			namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
-			s.known = &namespaced
-		}
+	if s.known == nil && s.asking == nil {
+		s.asking = make(chan struct{})
+		return nil, nil
 	}
-	return s.known
+	return s.known, s.asking
+}
+
+// ask asks the mapper, for all handlers.
+func (s *scope) ask(ctx context.Context, version string) error {
+	mapping, err := apimachinery.RESTMapping(ctx, s.mapper, s.kind, version)
+	if meta.IsNoMatchError(err) { // references may have a version that is served no longer
+		mapping, err = apimachinery.RESTMapping(ctx, s.mapper, s.kind)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
+		s.known = &namespaced
+	}
+	close(s.asking)
+	s.asking = nil
+	return err
+}
+
+// wait is why a handler blocks. The zero value is for one that does not.
+type wait struct {
+	cause  string
+	logged time.Time
+	over   func() // nil if it does not block
+}
+
+// because shows the error of the mapper in the readiness of the controller. It logs each new cause, and an old one now and then.
+func (w *wait) because(ctx context.Context, kind schema.GroupKind, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	err = fmt.Errorf("find out whether the owner kind %s has namespaces: %w", kind, err)
+	if w.cause != err.Error() || time.Since(w.logged) >= logAgain {
+		w.cause, w.logged = err.Error(), time.Now()
+		log.FromContext(ctx).Error("waiting to map owned objects to their owners", "kind", kind.String(), "err", err)
+	}
+	w.end()
+	w.over = blocked.Because(ctx, err)
+}
+
+func (w *wait) end() {
+	if w.over != nil {
+		w.over()
+	}
 }
 
 // ForOwnerOf is [ForOwner] for the kind of owner, a Go type in scheme. It panics if scheme does not have it.

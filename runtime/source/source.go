@@ -16,6 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/internal/blocked"
 	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
@@ -70,10 +71,12 @@ type kind[T object.Object, R comparable] struct {
 	name     string
 	handler  handler.Handler[T, R]
 	accept   predicate.Predicate
+	blocked  blocked.Reasons // of calls of handler
 }
 
 func (k *kind[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced func()) error {
 	because := reasons(queue)
+	ctx = blocked.Into(ctx, &k.blocked)
 	registration := k.informer.AddHandler(func(e informer.Event[object.Object]) {
 		if !k.accept(e) {
 			return
@@ -98,7 +101,13 @@ func (k *kind[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced fun
 // Journal implements the interface that [journal.Of] looks for.
 func (k *kind[T, R]) Journal() *client.Journal { return k.journal }
 
-func (k *kind[T, R]) Err() error { return k.informer.Err() }
+// Err returns why the informer is not up to date, or else why the handler waits.
+func (k *kind[T, R]) Err() error {
+	if err := k.informer.Err(); err != nil {
+		return err
+	}
+	return k.blocked.Err()
+}
 
 // Wait is what [Optional] waits by.
 func (k *kind[T, R]) Wait(ctx context.Context) error { return k.informer.Wait(ctx) }

@@ -1,0 +1,49 @@
+// Package blocked lets a handler that waits for something, such as an answer of the API server, show the reason in the
+// readiness of its controller. A source passes [Reasons] to its handlers by the context, and a handler adds a reason with
+// [Because].
+package blocked
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// Reasons are why handlers of a source wait. The zero value has none. Its methods are safe for concurrent use.
+type Reasons struct {
+	mu  sync.Mutex
+	all []*error // in the order in which they were added
+}
+
+// Err returns the oldest reason, or nil when no handler waits.
+func (r *Reasons) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.all) == 0 {
+		return nil
+	}
+	return *r.all[0]
+}
+
+type key struct{}
+
+// Into returns a context whose handlers add their reasons to r.
+func Into(ctx context.Context, r *Reasons) context.Context { return context.WithValue(ctx, key{}, r) }
+
+// Because adds err to the reasons of ctx until over is called, which does nothing the second time. Without reasons in ctx it
+// does nothing.
+func Because(ctx context.Context, err error) (over func()) {
+	r, _ := ctx.Value(key{}).(*Reasons)
+	if r == nil {
+		return func() {}
+	}
+	reason := &err
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, reason)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.all = slices.DeleteFunc(r.all, func(other *error) bool { return other == reason })
+	}
+}
