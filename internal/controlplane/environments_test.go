@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,13 +33,19 @@ func compiled(t *testing.T) func(Options) (Assets, error) {
 	return func(opts Options) (Assets, error) { return Build(t.Context(), opts, Progress{Out: os.Stderr}) }
 }
 
-func assets(t *testing.T) Assets {
+func assets(t *testing.T, opts Options) Assets {
 	t.Helper()
-	a, err := compiled(t)(Options{})
+	a, err := compiled(t)(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
+}
+
+// onEach runs a test with an API server in memory and with a real one. make test leaves out most of the latter.
+func onEach(t *testing.T, test func(t *testing.T, opts Options)) {
+	t.Run("memory", func(t *testing.T) { test(t, Options{InMemory: true}) })
+	t.Run("real", func(t *testing.T) { test(t, Options{}) })
 }
 
 // environments returns a place for environments that ends with the test, and nothing of them is left.
@@ -105,28 +110,32 @@ func has(t *testing.T, env *Environment, name string) bool {
 }
 
 func TestEnvironmentsRunSideBySide(t *testing.T) {
-	es := environments(t)
-	var starts sync.WaitGroup
-	for _, name := range []string{"one", "two"} {
-		starts.Go(func() {
-			if _, _, err := es.Up(t.Context(), name, compiled(t), Options{}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	starts.Wait()
-	list, err := es.List()
-	if err != nil || len(list) != 2 || list[0].Server == list[1].Server {
-		t.Fatalf("List = %+v, %v", list, err)
-	}
-	put(t, list[0], "only-in-one")
-	if has(t, list[1], "only-in-one") {
-		t.Error("two has an object of one")
-	}
+	onEach(t, func(t *testing.T, opts Options) {
+		es := environments(t)
+		var starts sync.WaitGroup
+		for _, name := range []string{"one", "two"} {
+			starts.Go(func() {
+				if _, _, err := es.Up(t.Context(), name, compiled(t), opts); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		starts.Wait()
+		list, err := es.List()
+		if err != nil || len(list) != 2 || list[0].Server == list[1].Server {
+			t.Fatalf("List = %+v, %v", list, err)
+		}
+		put(t, list[0], "only-in-one")
+		if has(t, list[1], "only-in-one") {
+			t.Error("two has an object of one")
+		}
+	})
 }
 
-func TestServerAndClientVerifyEachOther(t *testing.T) {
-	env := up(t, environments(t), "tls", Options{})
+func TestServerAndClientVerifyEachOther(t *testing.T) { onEach(t, verifyEachOther) }
+
+func verifyEachOther(t *testing.T, opts Options) {
+	env := up(t, environments(t), "tls", opts)
 	config, err := clientcmd.BuildConfigFromFlags("", env.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
@@ -148,10 +157,12 @@ func TestServerAndClientVerifyEachOther(t *testing.T) {
 	}
 }
 
-func TestDataFolderKeepsObjectsAndIsKept(t *testing.T) {
+func TestDataFolderKeepsObjectsAndIsKept(t *testing.T) { onEach(t, keepObjects) }
+
+func keepObjects(t *testing.T, opts Options) {
 	es := environments(t)
 	data := filepath.Join(t.TempDir(), "data")
-	opts := Options{DataDir: data}
+	opts.DataDir = data
 	env := up(t, es, "data", opts) // the name of a lock, too
 	put(t, env, "kept")
 	if err := es.Down(t.Context(), "data"); err != nil {
@@ -178,24 +189,32 @@ func kill(t *testing.T, p Process) {
 }
 
 func TestCrashIsReportedWithTheEndOfItsLog(t *testing.T) {
-	es := environments(t)
-	env := up(t, es, "crash", Options{})
-	kill(t, env.Processes[1])
-	crash := env.Crashed()
-	if crash == nil || crash.Component != "kube-apiserver" || len(strings.Split(crash.Tail, "\n")) < 5 {
-		t.Errorf("Crashed = %+v, want the API server with the end of its log", crash)
-	}
+	onEach(t, func(t *testing.T, opts Options) {
+		env := up(t, environments(t), "crash", opts)
+		server := env.Processes[len(env.Processes)-1]
+		kill(t, server)
+		if crash := env.Crashed(); crash == nil || crash.Component != server.Name || crash.Tail != tail(server.Log) {
+			t.Errorf("Crashed = %+v, want %s with the end of its log", crash, server.Name)
+		}
+	})
 }
 
 // TestWhatDiedIsStartedAgainWithAllObjects kills every set of parts.
 func TestWhatDiedIsStartedAgainWithAllObjects(t *testing.T) {
+	t.Run("memory", func(t *testing.T) { startsAgain(t, Options{InMemory: true}, [][]string{{inMemoryName}}) })
+	t.Run("real", func(t *testing.T) {
+		startsAgain(t, Options{}, [][]string{{apiServerName}, {etcdName}, {etcdName, apiServerName}})
+	})
+}
+
+func startsAgain(t *testing.T, opts Options, all [][]string) {
 	es := environments(t)
-	env := up(t, es, "again", Options{})
+	env := up(t, es, "again", opts)
 	put(t, env, "kept")
-	if _, outcome, err := es.Up(t.Context(), "again", compiled(t), Options{}); err != nil || outcome != Running {
+	if _, outcome, err := es.Up(t.Context(), "again", compiled(t), opts); err != nil || outcome != Running {
 		t.Errorf("Up of a running environment: outcome %v, %v", outcome, err)
 	}
-	for _, dead := range [][]string{{"kube-apiserver"}, {"etcd"}, {"etcd", "kube-apiserver"}} {
+	for _, dead := range all {
 		server, before := env.Server, slices.Clone(env.Processes)
 		for _, p := range before {
 			if slices.Contains(dead, p.Name) {
@@ -204,7 +223,7 @@ func TestWhatDiedIsStartedAgainWithAllObjects(t *testing.T) {
 		}
 		var outcome Outcome
 		var err error
-		env, outcome, err = es.Up(t.Context(), "again", compiled(t), Options{})
+		env, outcome, err = es.Up(t.Context(), "again", compiled(t), opts)
 		if err != nil || outcome != Resumed || env.Crashed() != nil || env.Server != server {
 			t.Fatalf("Up without %v: outcome %v, %v; it was at %s and is at %s", dead, outcome, err, server, env.Server)
 		}
@@ -219,16 +238,18 @@ func TestWhatDiedIsStartedAgainWithAllObjects(t *testing.T) {
 	}
 }
 
-func TestPortThatSomebodyElseHasNowIsReplacedAndSaid(t *testing.T) {
+func TestPortThatSomebodyElseHasNowIsReplacedAndSaid(t *testing.T) { onEach(t, replacePorts) }
+
+func replacePorts(t *testing.T, opts Options) {
 	es := environments(t)
 	var notices []string
 	es.Notice = func(what string) { notices = append(notices, what) }
-	env := up(t, es, "moved", Options{})
+	env := up(t, es, "moved", opts)
 	put(t, env, "kept")
 	for _, p := range env.Processes {
 		kill(t, p)
 	}
-	for _, port := range []int{env.Ports.API, env.Ports.Etcd} {
+	for _, port := range []int{env.Ports.API, env.Ports.Etcd} { // without an etcd it has no port, and any is taken
 		var listener net.Listener
 		err := poll(t.Context(), 10*time.Millisecond, func() bool {
 			var err error
@@ -241,7 +262,7 @@ func TestPortThatSomebodyElseHasNowIsReplacedAndSaid(t *testing.T) {
 		defer listener.Close()
 	}
 	before := env.Server
-	env = up(t, es, "moved", Options{})
+	env = up(t, es, "moved", opts)
 	if env.Server == before || !has(t, env, "kept") {
 		t.Errorf("it was at %s and is at %s", before, env.Server)
 	}
@@ -250,9 +271,11 @@ func TestPortThatSomebodyElseHasNowIsReplacedAndSaid(t *testing.T) {
 	}
 }
 
-func TestCertificatesThatEndedAreRenewed(t *testing.T) {
+func TestCertificatesThatEndedAreRenewed(t *testing.T) { onEach(t, renewCertificates) }
+
+func renewCertificates(t *testing.T, opts Options) {
 	es := environments(t)
-	env := up(t, es, "old", Options{})
+	env := up(t, es, "old", opts)
 	put(t, env, "kept")
 	stranger, err := newAuthority("another")
 	if err != nil {
@@ -261,7 +284,7 @@ func TestCertificatesThatEndedAreRenewed(t *testing.T) {
 	if err := os.WriteFile(authorityPath(es.path("old")), stranger.pem, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env, outcome, err := es.Up(t.Context(), "old", compiled(t), Options{})
+	env, outcome, err := es.Up(t.Context(), "old", compiled(t), opts)
 	if err != nil || outcome != Resumed || !has(t, env, "kept") {
 		t.Errorf("Up with certificates of somebody else: outcome %v, %v", outcome, err)
 	}
@@ -269,35 +292,40 @@ func TestCertificatesThatEndedAreRenewed(t *testing.T) {
 
 // TestStartThatWasCutShortIsFoundAndRemoved leaves what a kctrl env up leaves that is killed at any of its steps.
 func TestStartThatWasCutShortIsFoundAndRemoved(t *testing.T) {
-	for name, cut := range map[string]func(es *Environments, env *Environment) error{
+	cuts := map[string]func(es *Environments, env *Environment) error{
 		"before any state": func(es *Environments, env *Environment) error { return os.Remove(es.statePath(env.Name)) },
 		"before its records": func(es *Environments, env *Environment) error {
 			env.Processes, env.Ready = nil, false
 			return es.save(env)
 		},
 		"before it is ready": func(es *Environments, env *Environment) error { env.Ready = false; return es.save(env) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			es := environments(t)
-			env := up(t, es, "cut", Options{})
-			processes := slices.Clone(env.Processes)
-			if err := cut(es, env); err != nil {
-				t.Fatal(err)
-			}
-			var notices []string
-			es.Notice = func(what string) { notices = append(notices, what) }
-			if err := es.Recover(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			for _, p := range processes {
-				if p.alive() {
-					t.Errorf("%s still runs", p.Name)
-				}
-			}
-			if exists(es.path("cut")) || len(notices) != 1 || !strings.Contains(notices[0], "stopping etcd (pid") {
-				t.Errorf("said %q", notices)
-			}
-		})
+	}
+	onEach(t, func(t *testing.T, opts Options) {
+		for name, cut := range cuts {
+			t.Run(name, func(t *testing.T) { recoverFromCut(t, opts, cut) })
+		}
+	})
+}
+
+func recoverFromCut(t *testing.T, opts Options, cut func(es *Environments, env *Environment) error) {
+	es := environments(t)
+	env := up(t, es, "cut", opts)
+	processes := slices.Clone(env.Processes)
+	if err := cut(es, env); err != nil {
+		t.Fatal(err)
+	}
+	var notices []string
+	es.Notice = func(what string) { notices = append(notices, what) }
+	if err := es.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range processes {
+		if p.alive() {
+			t.Errorf("%s still runs", p.Name)
+		}
+	}
+	if exists(es.path("cut")) || len(notices) != 1 || !strings.Contains(notices[0], "stopping "+processes[0].Name+" (pid") {
+		t.Errorf("said %q", notices)
 	}
 }
 
@@ -417,39 +445,50 @@ func TestStateCannotNameAnotherPlace(t *testing.T) {
 	}
 }
 
-func TestDataFolderIsOneHoweverItIsSpelt(t *testing.T) {
+func TestDataFolderIsOneHoweverItIsSpelt(t *testing.T) { onEach(t, haveOneDataFolder) }
+
+func haveOneDataFolder(t *testing.T, opts Options) {
 	es := environments(t)
 	root := t.TempDir()
 	data, link := filepath.Join(root, "data"), filepath.Join(root, "link")
 	if err := os.Symlink(data, link); err != nil {
 		t.Fatal(err)
 	}
-	up(t, es, "first", Options{DataDir: data})
+	at := func(folder string) Options {
+		of := opts
+		of.DataDir = folder
+		return of
+	}
+	up(t, es, "first", at(data))
 	for _, spelling := range []string{data, data + "/", link, filepath.Join(root, ".") + "/../" + filepath.Base(root) + "/data"} {
-		_, _, err := es.Up(t.Context(), "second", compiled(t), Options{DataDir: spelling})
+		_, _, err := es.Up(t.Context(), "second", compiled(t), at(spelling))
 		if err == nil || !strings.Contains(err.Error(), `the data folder of environment "first"`) {
 			t.Errorf("Up with the data folder %s = %v", spelling, err)
 		}
 	}
-	// One that no environment tells of has the lock of its etcd.
-	_, err := Start(t.Context(), assets(t), Options{Folder: t.TempDir(), DataDir: link, Attached: true})
-	if err == nil || !strings.Contains(err.Error(), "an etcd that runs has its data in") {
+	// A folder that no environment names has the lock of its server.
+	attached := at(link)
+	attached.Folder, attached.Attached = t.TempDir(), true
+	_, err := Start(t.Context(), assets(t, opts), attached)
+	if err == nil || !strings.Contains(err.Error(), " that runs has its data in") {
 		t.Errorf("Start with the data folder of another = %v", err)
 	}
-	_, _, err = es.Up(t.Context(), "third", compiled(t), Options{DataDir: filepath.Join(es.path("first"), "etcd")})
+	_, _, err = es.Up(t.Context(), "third", compiled(t), at(filepath.Join(es.path("first"), "etcd")))
 	if err == nil || !strings.Contains(err.Error(), "where kctrl keeps its environments") {
 		t.Errorf("Up with a data folder that Down would remove = %v", err)
 	}
 }
 
-func TestSimultaneousStartsOfOneEnvironmentStartItOnce(t *testing.T) {
+func TestSimultaneousStartsOfOneEnvironmentStartItOnce(t *testing.T) { onEach(t, startOnce) }
+
+func startOnce(t *testing.T, opts Options) {
 	es := environments(t)
 	outcomes := make([]Outcome, 3)
 	var starts sync.WaitGroup
 	for i := range outcomes {
 		starts.Go(func() {
 			var err error
-			if _, outcomes[i], err = es.Up(t.Context(), "same", compiled(t), Options{}); err != nil {
+			if _, outcomes[i], err = es.Up(t.Context(), "same", compiled(t), opts); err != nil {
 				t.Error(err)
 			}
 		})
@@ -462,10 +501,21 @@ func TestSimultaneousStartsOfOneEnvironmentStartItOnce(t *testing.T) {
 }
 
 func TestStartThatFailsShowsWhyAndLeavesNoProcess(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		data := t.TempDir()
+		if err := os.Mkdir(filepath.Join(data, "objects"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		failToStart(t, Options{InMemory: true, DataDir: data}, "is a directory")
+	})
+	t.Run("real", func(t *testing.T) { failToStart(t, Options{FeatureGates: "NoSuchGate=true"}, "NoSuchGate") })
+}
+
+func failToStart(t *testing.T, opts Options, said string) {
 	es := environments(t)
-	_, _, err := es.Up(t.Context(), "bad", compiled(t), Options{FeatureGates: "NoSuchGate=true"})
+	_, _, err := es.Up(t.Context(), "bad", compiled(t), opts)
 	crash, ok := errors.AsType[*CrashError](err)
-	if !ok || !strings.Contains(crash.Tail, "NoSuchGate") {
+	if !ok || !strings.Contains(crash.Tail, said) {
 		t.Fatalf("Up = %v, want the API server's own words", err)
 	}
 	env, err := es.Get("bad")
@@ -480,12 +530,13 @@ func TestStartThatFailsShowsWhyAndLeavesNoProcess(t *testing.T) {
 }
 
 func TestTakenPortIsRefused(t *testing.T) {
-	env := up(t, environments(t), "first", Options{})
-	port, err := strconv.Atoi(env.Server[strings.LastIndex(env.Server, ":")+1:])
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Start(t.Context(), assets(t), Options{Folder: t.TempDir(), Port: port, Attached: true})
+	defer listener.Close()
+	opts := Options{InMemory: true, Folder: t.TempDir(), Port: listener.Addr().(*net.TCPAddr).Port, Attached: true}
+	_, err = Start(t.Context(), assets(t, opts), opts)
 	if d, ok := errors.AsType[*diagnostic.Error](err); !ok || !strings.Contains(d.Message, "taken") {
 		t.Errorf("Start on a taken port = %v", err)
 	}

@@ -23,13 +23,14 @@ type server struct {
 	reports, notices []string
 }
 
-func start(t *testing.T) *server {
+func start(t *testing.T, opts controlplane.Options) *server {
 	t.Helper()
-	assets, err := controlplane.Build(t.Context(), controlplane.Options{}, controlplane.Progress{Out: os.Stderr})
+	assets, err := controlplane.Build(t.Context(), opts, controlplane.Progress{Out: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
 	}
-	instance, err := controlplane.Start(t.Context(), assets, controlplane.Options{Folder: t.TempDir(), Attached: true})
+	opts.Folder, opts.Attached = t.TempDir(), true
+	instance, err := controlplane.Start(t.Context(), assets, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,6 +43,12 @@ func start(t *testing.T) *server {
 	client.Report = func(object, what string) { s.reports = append(s.reports, object+" "+what) }
 	client.Notice = func(what string) { s.notices = append(s.notices, what) }
 	return s
+}
+
+// onEach runs a test with an API server in memory and with a real one. make test leaves out the latter.
+func onEach(t *testing.T, test func(t *testing.T, s *server)) {
+	t.Run("memory", func(t *testing.T) { test(t, start(t, controlplane.Options{InMemory: true})) })
+	t.Run("real", func(t *testing.T) { test(t, start(t, controlplane.Options{})) })
 }
 
 func (s *server) apply(t *testing.T, manifests string) {
@@ -96,9 +103,10 @@ metadata: {name: a, labels: {room: attic}, finalizers: [example.com/hold]}
 spec: {books: 1}
 `
 
-// TestServer does with one server all that a user may, because a server is dear.
-func TestServer(t *testing.T) {
-	s := start(t)
+// TestServer does with one server all that a user may.
+func TestServer(t *testing.T) { onEach(t, testServer) }
+
+func testServer(t *testing.T, s *server) {
 	s.apply(t, shelves)
 	s.apply(t, shelves)
 	want := []string{
@@ -130,8 +138,9 @@ func TestServer(t *testing.T) {
 			t.Errorf("get %v %+v:\n%s", test.args, test.o, got)
 		}
 	}
+	s.apply(t, "apiVersion: v1\nkind: Service\nmetadata: {name: door}\nspec: {ports: [{port: 80}]}\n")
 	all := s.get(t, kubectl.GetOptions{}, "all")
-	for _, want := range []string{"service/kubernetes", "\n\nNAME", "shelf.shop.example.com/a"} {
+	for _, want := range []string{"service/door", "\n\nNAME", "shelf.shop.example.com/a"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("get all has no %q:\n%s", want, all)
 		}
@@ -310,8 +319,9 @@ func (s *server) tree(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-func TestTreeShowsWhatIsOwned(t *testing.T) {
-	s := start(t)
+func TestTreeShowsWhatIsOwned(t *testing.T) { onEach(t, showTrees) }
+
+func showTrees(t *testing.T, s *server) {
 	uid := func(args ...string) string {
 		_, after, _ := strings.Cut(s.get(t, kubectl.GetOptions{Output: "yaml"}, args...), "\n  uid: ")
 		uid, _, _ := strings.Cut(after, "\n")
