@@ -1,7 +1,9 @@
 package garbagecollector_test
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,15 +28,45 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/garbagecollector"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
+
+// recording is the file with what kube-controller-manager's collector made of the graphs of the seeds 1 to recorded.
+const (
+	recording = "testdata/collected.json.gz"
+	recorded  = 40
+)
+
+// recordVariable names the environment variable that, when it is "record", makes
+// TestCollectsWhatKubeControllerManagerCollects write the recording.
+const recordVariable = "KCTRL_TEST_FIDELITY"
+
+// latencies has one entry for each try: the longest time that a request of our collector takes.
+var latencies = []time.Duration{
+	0, 0, 0, 0, 20 * time.Millisecond, 0, 50 * time.Millisecond, 0, 0, 0, 100 * time.Millisecond, 0,
+}
+
+// TestCollectsWhatKubeControllerManagerCollected compares our collector with the recording. A graph that differs is tried
+// again, as in TestCollectsWhatKubeControllerManagerCollects.
+func TestCollectsWhatKubeControllerManagerCollected(t *testing.T) {
+	theirs := load(t)
+	if len(theirs) != recorded {
+		t.Fatalf("%s has %d graphs, want %d: record it again", recording, len(theirs), recorded)
+	}
+	converge(t, upTo(recorded), theirs, func(t *testing.T, try int, graphs []uint64, ours outcomes) {
+		env := inmemory.Start(t, testenv.WithCRDs("testdata/crds.yaml"))
+		ours.add(newTrial(t, newClient(t, env), "ours", graphs), try, func() (stop func()) { return collect(t, env, latencies[try]) })
+	})
+}
 
 // TestCollectsWhatKubeControllerManagerCollects makes random ownership graphs and deletes at random in them, once under
 // kube-controller-manager's collector and once under ours, on one API server: the same objects remain, with the same
-// owner references and finalizers. KCTRL_TEST_GRAPHS says how many graphs, or KCTRL_TEST_SEEDS which, as in 7,13,500-699.
+// owner references and finalizers.
 //
 // What becomes of some graphs depends on what a collector happens to look at first, such as an object that one owner
 // orphans while another one vanishes. So a graph that differs is tried again: it fails when nothing that ours has made
@@ -43,34 +75,73 @@ import (
 // that cannot look up an owner tries again after ever longer times; in every other one it runs before the objects are there;
 // and in some requests of ours take random times.
 func TestCollectsWhatKubeControllerManagerCollects(t *testing.T) {
-	seeds := seedsOf(t)
-	graphs := len(seeds)
-	theirs, ours := outcomes{}, outcomes{}
-	latencies := []time.Duration{0, 0, 0, 0, 20 * time.Millisecond, 0, 50 * time.Millisecond, 0, 0, 0, 100 * time.Millisecond, 0}
-	for try, latency := range latencies {
-		if !t.Run(fmt.Sprintf("Try%d", try+1), func(t *testing.T) { compare(t, try, latency, seeds, theirs, ours) }) {
+	if os.Getenv(recordVariable) == "record" {
+		theirs := outcomes{}
+		for try := range 6 {
+			t.Run(fmt.Sprintf("Try%d", try+1), func(t *testing.T) { theirs.addTheirs(t, startReal(t), try, upTo(recorded)) })
+		}
+		if !t.Failed() {
+			store(t, theirs)
+		}
+		return
+	}
+	var all []uint64
+	seeds.Each(t, 12, func(_ *testing.T, seed uint64) { all = append(all, seed) })
+	theirs := outcomes{}
+	converge(t, all, theirs, func(t *testing.T, try int, graphs []uint64, ours outcomes) {
+		env := startReal(t)
+		theirs.addTheirs(t, env, try, graphs)
+		ours.add(newTrial(t, newClient(t, env), "ours", graphs), try, func() (stop func()) { return collect(t, env, latencies[try]) })
+	})
+}
+
+// converge tries graphs until our collector has made of each what theirs made of it.
+func converge(
+	t *testing.T, graphs []uint64, theirs outcomes, attempt func(t *testing.T, try int, graphs []uint64, ours outcomes),
+) {
+	t.Helper()
+	ours, count := outcomes{}, len(graphs)
+	for try := range latencies {
+		if !t.Run(fmt.Sprintf("Try%d", try+1), func(t *testing.T) { attempt(t, try, graphs, ours) }) {
 			return
 		}
-		seeds = slices.DeleteFunc(seeds, func(seed int) bool { return theirs.meet(ours, seed) })
-		t.Logf("try %d: %d of %d graphs differ: %d", try+1, len(seeds), graphs, seeds)
-		if len(seeds) == 0 {
+		graphs = slices.DeleteFunc(graphs, func(seed uint64) bool { return theirs.meet(ours, seed) })
+		t.Logf("try %d: %d of %d graphs differ: %d", try+1, len(graphs), count, graphs)
+		if len(graphs) == 0 {
 			return
 		}
 	}
-	for _, seed := range seeds {
+	for _, seed := range graphs {
 		t.Errorf("graph %d differs\n%s\nunder kube-controller-manager:\n%s\nunder ours:\n%s", seed, newPlan(seed),
 			strings.Join(slices.Sorted(maps.Keys(theirs[seed])), "or\n"), strings.Join(slices.Sorted(maps.Keys(ours[seed])), "or\n"))
 	}
 }
 
-// compare adds what both collectors make of the graphs of seeds to their outcomes.
-func compare(t *testing.T, try int, latency time.Duration, seeds []int, theirs, ours outcomes) {
-	env := testenv.Start(t, testenv.WithFaults(), testenv.WithControllerManager("garbage-collector-controller"), testenv.WithCRDs("testdata/crds.yaml"))
+func upTo(n uint64) (all []uint64) {
+	for seed := range n {
+		all = append(all, seed+1)
+	}
+	return all
+}
+
+// startReal starts a real API server with a kube-controller-manager that does not run.
+func startReal(t *testing.T) *testenv.Env {
+	t.Helper()
+	env := testenv.Start(t, testenv.WithFaults(), testenv.WithControllerManager("garbage-collector-controller"),
+		testenv.WithCRDs("testdata/crds.yaml"))
 	if err := env.Kill(testenv.ControllerManager); err != nil {
 		t.Fatal(err)
 	}
-	live := newClient(t, env)
-	theirs.add(newTrial(t, live, "theirs", seeds), try, func() (stop func()) {
+	return env
+}
+
+// outcomes are the stories of each graph under one collector.
+type outcomes map[uint64]map[string]bool
+
+// addTheirs adds what kube-controller-manager makes of graphs.
+func (o outcomes) addTheirs(t *testing.T, env *testenv.Env, try int, graphs []uint64) {
+	t.Helper()
+	o.add(newTrial(t, newClient(t, env), "theirs", graphs), try, func() (stop func()) {
 		if err := env.Restart(testenv.ControllerManager); err != nil {
 			t.Fatal(err)
 		}
@@ -80,11 +151,7 @@ func compare(t *testing.T, try int, latency time.Duration, seeds []int, theirs, 
 			}
 		}
 	})
-	ours.add(newTrial(t, live, "ours", seeds), try, func() (stop func()) { return collect(t, env, latency) })
 }
-
-// outcomes are the stories of each graph under one collector.
-type outcomes map[int]map[string]bool
 
 func (o outcomes) add(tr *trial, try int, start func() (stop func())) {
 	tr.Helper()
@@ -104,7 +171,7 @@ func (o outcomes) add(tr *trial, try int, start func() (stop func())) {
 	}
 }
 
-func (o outcomes) meet(other outcomes, seed int) bool {
+func (o outcomes) meet(other outcomes, seed uint64) bool {
 	for story := range o[seed] {
 		if other[seed][story] {
 			return true
@@ -113,30 +180,37 @@ func (o outcomes) meet(other outcomes, seed int) bool {
 	return false
 }
 
-func seedsOf(t *testing.T) (seeds []int) {
-	number := func(text string) int {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatalf("%q is no number of graphs: %v", text, err)
-		}
-		return n
+// load reads the recording.
+func load(t *testing.T) outcomes {
+	t.Helper()
+	file, err := os.Open(recording)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if list := os.Getenv("KCTRL_TEST_SEEDS"); list != "" {
-		for text := range strings.SplitSeq(list, ",") {
-			first, last, isRange := strings.Cut(text, "-")
-			if !isRange {
-				last = first
-			}
-			for seed := number(first); seed <= number(last); seed++ {
-				seeds = append(seeds, seed)
-			}
-		}
-		return seeds
+	defer file.Close()
+	all := outcomes{}
+	unzipped, err := gzip.NewReader(file)
+	if err == nil {
+		err = json.NewDecoder(unzipped).Decode(&all)
 	}
-	for seed := range number(cmp.Or(os.Getenv("KCTRL_TEST_GRAPHS"), "12")) {
-		seeds = append(seeds, seed)
+	if err != nil {
+		t.Fatalf("read %s: %v", recording, err)
 	}
-	return seeds
+	return all
+}
+
+// store writes the recording.
+func store(t *testing.T, all outcomes) {
+	t.Helper()
+	var data bytes.Buffer
+	zipped := gzip.NewWriter(&data)
+	err := errors.Join(json.NewEncoder(zipped).Encode(all), zipped.Close())
+	if err == nil {
+		err = os.WriteFile(recording, data.Bytes(), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func newClient(t *testing.T, env *testenv.Env) *client.REST {
@@ -248,8 +322,8 @@ func (p plan) String() string {
 }
 
 // newPlan makes the graph of a seed.
-func newPlan(seed int) plan {
-	r := rand.New(rand.NewPCG(uint64(seed), 7))
+func newPlan(seed uint64) plan {
+	r := rand.New(rand.NewPCG(seed, 7))
 	var p plan
 	n := 3 + r.IntN(8)
 	for i := range n {
@@ -310,7 +384,7 @@ func randomOwner(r *rand.Rand, i, n int) ownerPlan {
 // world is one graph on the API server.
 type world struct {
 	plan
-	seed   int
+	seed   uint64
 	prefix string
 	made   []*unstructured.Unstructured // as they were made; nil is not yet
 	names  map[types.UID]string
@@ -326,7 +400,7 @@ type trial struct {
 	rounds int
 }
 
-func newTrial(t *testing.T, live *client.REST, name string, seeds []int) *trial {
+func newTrial(t *testing.T, live *client.REST, name string, seeds []uint64) *trial {
 	tr := &trial{T: t, live: live, name: name}
 	for _, seed := range seeds {
 		p := newPlan(seed)

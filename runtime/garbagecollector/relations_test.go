@@ -10,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
 // model is what relations must be, made anew from all objects after each step.
@@ -94,21 +96,23 @@ func (m *model) dependents(owner types.UID) (all []string) {
 // TestRelationsAreThoseOfTheObjects makes random changes and compares with a model: nodes, edges, and that each change
 // which calls for it says who is to be looked at.
 func TestRelationsAreThoseOfTheObjects(t *testing.T) {
-	for seed := range uint64(150) {
+	seeds.Each(t, 4, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		m := &model{objects: map[types.UID]*metav1.PartialObjectMetadata{}, absent: map[place]bool{}}
-		rel := relations{nodes: map[types.UID]*node{}}
-		for step := range 60 {
-			before := m.conditions()
-			var c changes
-			what := change(r, m, &rel, &c)
-			check(t, m, &rel)
-			checkTold(t, before, m.conditions(), &rel, &c)
-			if t.Failed() {
-				t.Fatalf("seed %d, step %d: %s", seed, step, what)
+		for range 25 {
+			m := &model{objects: map[types.UID]*metav1.PartialObjectMetadata{}, absent: map[place]bool{}}
+			rel := relations{nodes: map[types.UID]*node{}}
+			for step := range 60 {
+				before := m.conditions()
+				var c changes
+				what := change(r, m, &rel, &c)
+				check(t, m, &rel)
+				checkTold(t, before, m.conditions(), &rel, &c)
+				if t.Failed() {
+					t.Fatalf("step %d: %s", step, what)
+				}
 			}
 		}
-	}
+	})
 }
 
 // change makes one random change to both.
