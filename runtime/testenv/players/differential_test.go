@@ -1,11 +1,14 @@
 package players_test
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,10 +34,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv/players"
 )
 
-// TestAsTheRealControllers plays plain cases of each kind beside kube-controller-manager, and compares the objects after each step. With
-// KCTRL_TEST_SERVER=real both are on real servers, one of them without kube-controller-manager.
-func TestAsTheRealControllers(t *testing.T) {
-	outcome := players.Pods(func(pod *corev1.Pod) players.Outcome {
+// recording is the file with the objects after each step of each scenario, as kube-controller-manager left them.
+const recording = "testdata/scenarios.json.gz"
+
+// recordVariable names the environment variable that, when it is "record", makes TestAsTheRealControllers write the recording.
+const recordVariable = "KCTRL_TEST_FIDELITY"
+
+// outcomeOfPods lets the pods of some workloads fail, and others never be ready.
+func outcomeOfPods() players.Player {
+	return players.Pods(func(pod *corev1.Pod) players.Outcome {
 		switch pod.Labels["app"] {
 		case "fails":
 			return players.Outcome{Phase: corev1.PodFailed}
@@ -43,49 +51,100 @@ func TestAsTheRealControllers(t *testing.T) {
 		}
 		return players.Outcome{}
 	})
+}
+
+// TestAsTheRealControllersDid plays the scenarios in virtual time, and compares the objects after each step with the recording.
+func TestAsTheRealControllersDid(t *testing.T) {
+	recorded := load(t)
+	for _, s := range scenarios() {
+		t.Run(s.name, func(t *testing.T) {
+			states := recorded[s.name]
+			if len(states) != len(s.steps) {
+				t.Fatalf("%s has %d steps, want %d: record it again", recording, len(states), len(s.steps))
+			}
+			inBubble(t, func(stage *stage) {
+				ctx, cancel := context.WithTimeout(stage.Context(), 2*time.Minute)
+				defer cancel()
+				w := newWorld(ctx, stage.T, stage.REST, s)
+				for i, step := range s.steps {
+					w.do(ctx, stage.T, step)
+					await(ctx, stage.T, func() error { return step.done(ctx, w) })
+					await(ctx, stage.T, func() error { return compare(i, states[i], w.state(stage.Context(), stage.T)) })
+				}
+			}, outcomeOfPods())
+		})
+	}
+}
+
+// TestAsTheRealControllers plays the scenarios beside kube-controller-manager, and compares the objects after each step. With
+// KCTRL_TEST_SERVER=real both are on real servers, one of them without kube-controller-manager.
+func TestAsTheRealControllers(t *testing.T) {
+	outcome := outcomeOfPods()
 	real := newClient(t, testenv.Start(t, testenv.WithControllerManager("*,-node-lifecycle-controller"), testenv.WithPlayers(outcome)))
 	ours := newClient(t, inmemory.Start(t, testenv.WithPlayers(append(players.All(), outcome)...)))
+	recorded := map[string][]string{}
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			namespace := strings.ToLower(s.name)
-			var worlds []*world
-			for _, c := range []*client.REST{real, ours} {
-				w := &world{client.NewNamespacedClient(c, namespace), c, namespace}
-				if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
-					t.Fatal(err)
-				}
-				await(ctx, t, func() error {
-					return w.Get(ctx, object.Key{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
-				})
-				worlds = append(worlds, w)
-			}
+			worlds := []*world{newWorld(ctx, t, real, s), newWorld(ctx, t, ours, s)}
 			for i, step := range s.steps {
 				for _, w := range worlds {
-					await(ctx, t, func() error {
-						err := step.do(ctx, w)
-						if apierrors.IsConflict(err) {
-							return err
-						}
-						if err != nil {
-							t.Fatal(err)
-						}
-						return nil
-					})
+					w.do(ctx, t, step)
 				}
 				for _, w := range worlds {
 					await(ctx, t, func() error { return step.done(ctx, w) })
 				}
+				var want string
 				await(ctx, t, func() error {
-					want, got := worlds[0].state(t.Context(), t), worlds[1].state(t.Context(), t)
-					if want == got {
-						return nil
-					}
-					return fmt.Errorf("step %d: kube-controller-manager's are -, players' +\n%s", i+1, gocmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")))
+					want = worlds[0].state(t.Context(), t)
+					return compare(i, want, worlds[1].state(t.Context(), t))
 				})
+				recorded[s.name] = append(recorded[s.name], want)
 			}
 		})
+	}
+	if os.Getenv(recordVariable) == "record" && !t.Failed() {
+		store(t, recorded)
+	}
+}
+
+// compare returns the difference of the objects after a step.
+func compare(step int, want, got string) error {
+	if want == got {
+		return nil
+	}
+	diff := gocmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n"))
+	return fmt.Errorf("step %d: kube-controller-manager's are -, players' +\n%s", step+1, diff)
+}
+
+func load(t *testing.T) (recorded map[string][]string) {
+	t.Helper()
+	file, err := os.Open(recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err == nil {
+		err = json.NewDecoder(unzipped).Decode(&recorded)
+	}
+	if err != nil {
+		t.Fatalf("read %s: %v", recording, err)
+	}
+	return recorded
+}
+
+func store(t *testing.T, recorded map[string][]string) {
+	t.Helper()
+	var data bytes.Buffer
+	zipped := gzip.NewWriter(&data)
+	err := errors.Join(json.NewEncoder(zipped).Encode(recorded), zipped.Close())
+	if err == nil {
+		err = os.WriteFile(recording, data.Bytes(), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -108,6 +167,32 @@ type world struct {
 	client.Client
 	all       *client.REST
 	namespace string
+}
+
+// newWorld returns a namespace for a scenario, once it has its service account.
+func newWorld(ctx context.Context, t *testing.T, c *client.REST, s scenario) *world {
+	t.Helper()
+	namespace := strings.ToLower(s.name)
+	w := &world{client.NewNamespacedClient(c, namespace), c, namespace}
+	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	await(ctx, t, func() error {
+		return w.Get(ctx, object.Key{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
+	})
+	return w
+}
+
+// do does what a step does, until it is no conflict.
+func (w *world) do(ctx context.Context, t *testing.T, s step) {
+	t.Helper()
+	await(ctx, t, func() error {
+		err := s.do(ctx, w)
+		if err != nil && !apierrors.IsConflict(err) {
+			t.Fatal(err)
+		}
+		return err
+	})
 }
 
 // scenario is a case, and its steps one after the other.
@@ -334,6 +419,9 @@ var kinds = []schema.GroupVersionKind{
 	{Group: "batch", Version: "v1", Kind: "Job"}, {Group: "batch", Version: "v1", Kind: "CronJob"}, {Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},
 }
 
+// jobOfATime is the name of a Job of the CronJob, which ends with the minute of its time.
+var jobOfATime = regexp.MustCompile(`minutely-\d+`)
+
 var timestamp = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"`)
 
 // state is all objects of the namespace, without what is random or of a clock.
@@ -375,6 +463,7 @@ func (w *world) state(ctx context.Context, t *testing.T) string {
 	replacer := strings.NewReplacer(replace...)
 	for i := range texts {
 		texts[i] = timestamp.ReplaceAllString(replacer.Replace(texts[i]), `"<time>"`)
+		texts[i] = jobOfATime.ReplaceAllString(texts[i], "minutely-<minute>")
 	}
 	slices.Sort(texts)
 	return strings.Join(texts, "\n")
