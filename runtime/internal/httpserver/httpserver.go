@@ -1,5 +1,8 @@
 // Package httpserver runs an HTTP server of an operator: with bounds for slow clients, a drain at the end, and an address that
 // is taken before anything else begins.
+//
+// Clients need no credentials to be slow. The server therefore bounds the number of its connections, the time for a request
+// and its answer, and the bytes of headers and bodies. A client that is slow loses its connection to one that is not.
 package httpserver
 
 import (
@@ -10,7 +13,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 )
@@ -28,21 +30,50 @@ type Options struct {
 	Hasty bool
 	// Patience is how long requests may take from the stop of the server until they are cut off; zero means 5 s.
 	Patience time.Duration
+	// MaxConnections is how many clients may be connected at once; zero means 256.
+	MaxConnections int
+	// MaxBody is how many bytes the body of a request may have; zero means 64 KiB, and less than that the handler's own bound.
+	MaxBody int64
 }
 
 // Server is an HTTP server as a runnable. [New] makes one.
 type Server struct {
 	opts     Options
 	listener net.Listener // set by Listen, which comes before Run
-
-	mu    sync.Mutex
-	conns map[net.Conn]struct{} // those with a request, or with the beginning of one
+	conns    connections
 }
 
 // New returns a server, which starts nothing.
 func New(opts Options) *Server {
 	opts.Patience = cmp.Or(opts.Patience, DefaultPatience)
-	return &Server{opts: opts}
+	opts.MaxBody = cmp.Or(opts.MaxBody, maxBody)
+	return &Server{opts: opts, conns: connections{
+		limit: cmp.Or(opts.MaxConnections, maxConnections), full: fullLog(opts),
+	}}
+}
+
+// fullLog returns a function that logs, at most once a minute, that a server has closed connections to make room.
+func fullLog(opts Options) func(address string) {
+	var mu sync.Mutex
+	var last time.Time
+	closed := 0
+	due := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		closed++
+		if time.Since(last) < time.Minute {
+			return 0
+		}
+		n := closed
+		last, closed = time.Now(), 0
+		return n
+	}
+	return func(address string) {
+		if n := due(); n > 0 {
+			opts.Logger.Warn("closed connections of slow clients to make room for others",
+				"server", opts.Name, "connections", n, "last", address)
+		}
+	}
 }
 
 const (
@@ -52,6 +83,9 @@ const (
 	writeTimeout = time.Minute
 	// maxHeader is how many bytes the header of a request may have.
 	maxHeader = 64 << 10
+	// maxBody and maxConnections are the bounds of a server that has no others.
+	maxBody        = 64 << 10
+	maxConnections = 256
 	// DefaultPatience is how long requests may take at the end if nothing else is said.
 	DefaultPatience = 5 * time.Second
 )
@@ -83,12 +117,13 @@ func (s *Server) Close() { s.listener.Close() }
 func (s *Server) Run(ctx context.Context) error {
 	s.opts.Logger.Info("serving", "server", s.opts.Name, "address", s.listener.Addr().String())
 	httpServer := &http.Server{
-		Handler:        s.opts.Handler,
+		Handler:        s.conns.handler(s.opts.Handler, s.opts.MaxBody),
 		ReadTimeout:    ReadTimeout,
 		WriteTimeout:   writeTimeout,
 		IdleTimeout:    90 * time.Second,
 		MaxHeaderBytes: maxHeader,
-		ConnState:      s.note,
+		ConnState:      s.conns.note,
+		ConnContext:    s.conns.accept,
 		ErrorLog:       slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
 	if s.opts.Hasty {
@@ -105,7 +140,7 @@ func (s *Server) Run(ctx context.Context) error {
 	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Patience)
 	defer cancel()
 	if err := httpServer.Shutdown(patience); errors.Is(err, context.DeadlineExceeded) {
-		s.opts.Logger.Warn("cut off clients that were too slow", "server", s.opts.Name, "clients", s.clients())
+		s.opts.Logger.Warn("cut off clients that were too slow", "server", s.opts.Name, "clients", s.conns.busy())
 		err = httpServer.Close()
 		if err != nil && !errors.Is(err, net.ErrClosed) {
 			return err
@@ -117,31 +152,4 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	return nil
-}
-
-// note keeps track of the connections that are not idle.
-func (s *Server) note(conn net.Conn, state http.ConnState) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch state {
-	case http.StateNew, http.StateActive:
-		if s.conns == nil {
-			s.conns = map[net.Conn]struct{}{}
-		}
-		s.conns[conn] = struct{}{}
-	default:
-		delete(s.conns, conn)
-	}
-}
-
-// clients returns the addresses of those whose requests go on.
-func (s *Server) clients() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var addresses []string
-	for conn := range s.conns {
-		addresses = append(addresses, conn.RemoteAddr().String())
-	}
-	slices.Sort(addresses)
-	return addresses
 }

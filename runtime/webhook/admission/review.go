@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
-	"os"
 	"reflect"
 	"runtime/debug"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/log"
 )
@@ -92,11 +92,12 @@ func (v *Reviewer) read(r *http.Request) (*admissionv1.AdmissionReview, *badRevi
 		body = &bytes.Buffer{}
 	}
 	defer v.giveBack(body)
-	if _, err := body.ReadFrom(r.Body); err != nil {
-		return nil, &badReview{codeOf(err), fmt.Errorf("read the AdmissionReview: %w", err)}
+	text, err := httpserver.Whole(r, body)
+	if err != nil {
+		return nil, &badReview{httpserver.CodeOf(err), fmt.Errorf("read the AdmissionReview: %w", err)}
 	}
 	var review admissionv1.AdmissionReview
-	if err := v.decoder.Decode(body.Bytes(), reflect.ValueOf(&review).Elem()); err != nil {
+	if err := v.decoder.Decode(text, reflect.ValueOf(&review).Elem()); err != nil {
 		return nil, &badReview{http.StatusBadRequest, fmt.Errorf("the body is no AdmissionReview: %w", err)}
 	}
 	if err := check(&review); err != nil {
@@ -113,17 +114,6 @@ func (v *Reviewer) giveBack(body *bytes.Buffer) {
 		body.Reset()
 		v.buffers.Put(body)
 	}
-}
-
-// codeOf returns the code for an error of reading a body.
-func codeOf(err error) int {
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return http.StatusRequestEntityTooLarge
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return http.StatusRequestTimeout
-	}
-	return http.StatusBadRequest
 }
 
 func check(review *admissionv1.AdmissionReview) error {

@@ -195,7 +195,7 @@ func TestLargeObjectsAreReviewedWholeOrNotAtAll(t *testing.T) {
 	if want := `[{"op":"replace","path":"/spec/size","value":2}]`; !answer.Response.Allowed || string(answer.Response.Patch) != want {
 		t.Errorf("5 MB: the patch is %.200s, want %s", answer.Response.Patch, want)
 	}
-	if code, text := ask(body(t, "UPDATE", large, large, nil)); code != http.StatusRequestEntityTooLarge || text != "read the AdmissionReview: http: request body too large\n" {
+	if code, text := ask(body(t, "UPDATE", large, large, nil)); code != http.StatusRequestEntityTooLarge || text != "http: request body too large\n" {
 		t.Errorf("10 MB: %d %.200q", code, text)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
-	"os"
 	"reflect"
 	"runtime/debug"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/log"
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -103,11 +103,12 @@ func (c *Converter) read(r *http.Request, body *bytes.Buffer) (*request, int, er
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return nil, http.StatusUnsupportedMediaType, fmt.Errorf("the content type is %q, want application/json", r.Header.Get("Content-Type"))
 	}
-	if _, err := body.ReadFrom(r.Body); err != nil {
-		return nil, codeOf(err), fmt.Errorf("read the ConversionReview: %w", err)
+	text, err := httpserver.Whole(r, body)
+	if err != nil {
+		return nil, httpserver.CodeOf(err), fmt.Errorf("read the ConversionReview: %w", err)
 	}
 	var v review
-	if err := c.decoder.Decode(body.Bytes(), reflect.ValueOf(&v).Elem()); err != nil {
+	if err := c.decoder.Decode(text, reflect.ValueOf(&v).Elem()); err != nil {
 		return nil, http.StatusBadRequest, fmt.Errorf("the body is no ConversionReview: %w", err)
 	}
 	switch {
@@ -119,17 +120,6 @@ func (c *Converter) read(r *http.Request, body *bytes.Buffer) (*request, int, er
 		return nil, http.StatusBadRequest, errors.New("the request of the ConversionReview has no uid")
 	}
 	return v.Request, 0, nil
-}
-
-// codeOf returns the code for an error of reading a body.
-func codeOf(err error) int {
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return http.StatusRequestEntityTooLarge
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return http.StatusRequestTimeout
-	}
-	return http.StatusBadRequest
 }
 
 // response is the answer to a [request] without its objects, which come last.

@@ -7,7 +7,10 @@
 //
 //   - A body that is longer than its handler takes is refused with 413, and none is held that long.
 //   - No more than [Options].MaxInFlight requests are worked on at once. More wait, as long as the API server waits for them;
-//     beyond ten times as many they are refused with 503 at once.
+//     beyond ten times as many they are refused with 503 at once. A request waits, or is worked on, from when its body was
+//     read until its answer is written: a client that is slow with either holds no other.
+//   - Connections are bounded in number, and the bodies in memory in bytes: together they are at most 512 MiB, or a quarter of
+//     the memory limit of the process if that is less. Beyond a bound a slow client is cut off.
 //   - The context of a request ends with the time that the API server gives it, and when the API server hangs up. Conversions,
 //     for which it names no time, may take 50 s.
 //   - A handler that panics answers 500, and the stack is logged. The failure policy of the webhook decides what comes of it.
@@ -19,7 +22,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -80,14 +85,17 @@ const (
 	unsaidTimeout = 50 * time.Second
 	// waitFactor is how many requests may wait for each that is worked on.
 	waitFactor = 10
+	// maxSlow is how many connections there may be besides those of requests that wait or are worked on.
+	maxSlow = 256
 )
 
 // Server serves webhooks. Its methods are safe for concurrent use.
 type Server struct {
 	opts    Options
 	http    *httpserver.Server
+	intake  *intake
 	slots   chan struct{} // has an element for each request that is worked on
-	waiting chan struct{} // and for each that is here
+	waiting chan struct{} // and for each whose body was read and that is not answered
 	instruments
 
 	mu    sync.RWMutex
@@ -121,7 +129,7 @@ func New(opts Options) *Server {
 	opts.MaxInFlight = cmp.Or(max(0, opts.MaxInFlight), 256)
 	opts.Logger = cmp.Or(opts.Logger, slog.Default())
 	s := &Server{
-		opts: opts, paths: map[string]*endpoint{}, instruments: newInstruments(opts.Metrics),
+		opts: opts, paths: map[string]*endpoint{}, instruments: newInstruments(opts.Metrics), intake: newIntake(memoryLimit()),
 		slots: make(chan struct{}, opts.MaxInFlight), waiting: make(chan struct{}, opts.MaxInFlight*(1+waitFactor)),
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
@@ -136,6 +144,7 @@ func New(opts Options) *Server {
 	}
 	s.http = httpserver.New(httpserver.Options{
 		Name: "webhooks", Address: opts.Address, Handler: s, TLS: config, Logger: opts.Logger, Patience: opts.Patience,
+		MaxConnections: cap(s.waiting) + maxSlow, MaxBody: -1, // the intake bounds bodies
 	})
 	return s
 }
@@ -243,20 +252,24 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answer(answer, r.WithContext(ctx), e)
 }
 
-// answer calls the handler once there is room for the request.
+// answer reads the body, and calls the handler once there is room for the request.
 func (s *Server) answer(w *answer, r *http.Request, e *endpoint) {
-	select {
-	case s.waiting <- struct{}{}:
-		defer func() { <-s.waiting }()
-	default:
-		http.Error(w, "too many requests wait for the webhook", http.StatusServiceUnavailable)
+	arrived := s.intake.arrive(w)
+	defer arrived.end()
+	if err := arrived.read(r, e.maxBytes); err != nil {
+		s.opts.Logger.Warn("cannot read the body of a request", "path", r.URL.Path, "client", r.RemoteAddr, "err", err)
+		refuse(w, err)
 		return
 	}
-	if !s.enter(w, r) {
-		http.Error(w, "the webhook had no time for the request", http.StatusServiceUnavailable)
+	leave, ok := s.enter(w, r)
+	if !ok {
 		return
 	}
-	defer func() { <-s.slots }()
+	defer leave()
+	w.begun = sync.OnceFunc(func() {
+		leave()
+		arrived.answering()
+	})
 	defer func() {
 		if p := recover(); p != nil {
 			s.opts.Logger.Error("panic", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
@@ -264,28 +277,43 @@ func (s *Server) answer(w *answer, r *http.Request, e *endpoint) {
 			http.Error(w, "the webhook panicked, see its log", http.StatusInternalServerError)
 		}
 	}()
-	r.Body = http.MaxBytesReader(w, r.Body, e.maxBytes)
+	body := &whole{rest: arrived.data}
+	defer body.Close()
+	r.Body = body
 	e.ServeHTTP(w, r)
 }
 
-// enter waits for one of the slots. It reports false when the time of the request has ended first.
-func (s *Server) enter(w http.ResponseWriter, r *http.Request) bool {
+// refuse answers a request whose body was not read, and closes its connection.
+func refuse(w http.ResponseWriter, err error) {
+	code := httpserver.CodeOf(err)
+	if errors.Is(err, errNoRoom) || errors.Is(err, errCutOff) {
+		code = http.StatusServiceUnavailable
+	}
+	w.Header().Set("Connection", "close")
+	http.Error(w, err.Error(), code)
+}
+
+// enter waits for one of the slots, until leave is called, which may be called twice. Otherwise it answers the request: there
+// are too many, or its time has ended first.
+func (s *Server) enter(w http.ResponseWriter, r *http.Request) (leave func(), ok bool) {
 	select {
-	case s.slots <- struct{}{}:
-		return true
+	case s.waiting <- struct{}{}:
 	default:
+		http.Error(w, "too many requests wait for the webhook", http.StatusServiceUnavailable)
+		return nil, false
 	}
 	select {
 	case s.slots <- struct{}{}:
-	case <-r.Context().Done():
-		return false
+	default:
+		select {
+		case s.slots <- struct{}{}:
+		case <-r.Context().Done():
+			<-s.waiting
+			http.Error(w, "the webhook had no time for the request", http.StatusServiceUnavailable)
+			return nil, false
+		}
 	}
-	// The client had no say in the wait, after which none of its time may be left. Without a body nobody reads any more but who
-	// waits for the client to hang up.
-	if r.ContentLength != 0 {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(httpserver.ReadTimeout)) // or it stays as it is
-	}
-	return true
+	return sync.OnceFunc(func() { <-s.slots; <-s.waiting }), true
 }
 
 // timeoutOf returns how long the API server waits for the answer, which it says in the query.
@@ -305,7 +333,8 @@ type answer struct {
 	http.ResponseWriter
 	server *Server
 	path   string
-	code   int // zero until something was written
+	code   int    // zero until something was written
+	begun  func() // called before each write, once the request is worked on
 }
 
 // WriteHeader notes the code.
@@ -314,6 +343,22 @@ func (a *answer) WriteHeader(code int) {
 		a.code = code
 	}
 	a.ResponseWriter.WriteHeader(code)
+}
+
+// Write gives up the place of the request among those that are worked on: the client may be slow to read.
+func (a *answer) Write(p []byte) (int, error) {
+	if a.begun != nil {
+		a.begun()
+	}
+	return a.ResponseWriter.Write(p)
+}
+
+// WriteString implements io.StringWriter.
+func (a *answer) WriteString(text string) (int, error) {
+	if a.begun != nil {
+		a.begun()
+	}
+	return io.WriteString(a.ResponseWriter, text)
 }
 
 // Panicked counts a panic of the handler.

@@ -1,0 +1,283 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+const (
+	// leastBytes and mostBytes bound the bytes of all bodies in memory: a quarter of what the process may use lies between them.
+	leastBytes = 32 << 20
+	mostBytes  = MaxConversion
+	// patient is how long a client may be awaited before it counts as slow.
+	patient = time.Second
+	// firstBytes is the least capacity of a buffer, and maxPooled the most at its beginning, and of one that is used again.
+	firstBytes = 4 << 10
+	maxPooled  = 64 << 10
+)
+
+// intake holds the bodies of requests. It reads a body as a whole, before the request may be worked on, so that slow clients
+// keep nobody from working. When there is no room for more bytes of a body, it cuts off the longest body of a slow client: one
+// that has sent its body, or read its answer, for more than a second. Without one it waits for requests that are worked on.
+type intake struct {
+	limit   int64     // of bytes; constant
+	buffers sync.Pool // of []byte
+
+	mu      sync.Mutex
+	bytes   int64                 // of all bodies
+	awaited map[*arrival]struct{} // those whose client is awaited
+	freed   chan struct{}         // closed and replaced when there is more room
+}
+
+// arrival is a request in an intake. Its fields are guarded by the intake's mutex, save data, which the request's goroutine has.
+type arrival struct {
+	intake  *intake
+	data    []byte // its capacity is counted in bytes
+	bytes   int64
+	since   time.Time     // from when on its client is awaited
+	blocked bool          // for room, so that it is not the client who is slow
+	cut     func()        // ends the wait for the client; constant
+	gone    chan struct{} // closed once cut was called
+	isGone  bool
+}
+
+// newIntake returns an intake that fits into the memory limit of the process, math.MaxInt64 if it has none.
+func newIntake(memory int64) *intake {
+	limit := int64(mostBytes)
+	if memory < math.MaxInt64 {
+		limit = min(max(memory/4, leastBytes), limit)
+	}
+	return &intake{limit: limit, awaited: map[*arrival]struct{}{}, freed: make(chan struct{})}
+}
+
+// memoryLimit returns the memory limit of the process, which leaves it as it is.
+func memoryLimit() int64 { return debug.SetMemoryLimit(-1) }
+
+var (
+	errCutOff = errors.New("the client was too slow, and others need the memory of its request")
+	errNoRoom = errors.New("there is no memory for the body of the request")
+)
+
+// arrive begins a request whose client is awaited for its body.
+func (i *intake) arrive(w http.ResponseWriter) *arrival {
+	control := http.NewResponseController(w)
+	a := &arrival{intake: i, gone: make(chan struct{}), since: time.Now()}
+	a.cut = func() {
+		past := time.Unix(1, 0)
+		_, _ = control.SetReadDeadline(past), control.SetWriteDeadline(past) // one that knows no deadlines is no connection
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.awaited[a] = struct{}{}
+	return a
+}
+
+// read reads the body of r, which may have so many bytes. After an error the connection must not be used again.
+func (a *arrival) read(r *http.Request, most int64) error {
+	most = min(most, a.intake.limit-1)
+	if r.ContentLength > most {
+		return &http.MaxBytesError{Limit: most}
+	}
+	var err error
+	for r.ContentLength != 0 && err == nil {
+		if len(a.data) == cap(a.data) {
+			// One byte more shows the end.
+			if err = a.grow(r.Context(), cmp.Or(max(r.ContentLength, 0), most)+1); err != nil {
+				break
+			}
+		}
+		var n int
+		n, err = r.Body.Read(a.data[len(a.data):cap(a.data)])
+		a.data = a.data[:len(a.data)+n]
+		if int64(len(a.data)) > most {
+			err = &http.MaxBytesError{Limit: most}
+		}
+	}
+	return a.hasRead(err)
+}
+
+// hasRead ends the wait for the body, after an error of reading it.
+func (a *arrival) hasRead(err error) error {
+	a.intake.mu.Lock()
+	defer a.intake.mu.Unlock()
+	delete(a.intake.awaited, a)
+	switch {
+	case a.isGone:
+		return errCutOff
+	case errors.Is(err, io.EOF):
+		return nil
+	}
+	return err
+}
+
+// grow makes room for more bytes, for so many in all. A buffer grows with what has come, whatever the client has announced.
+func (a *arrival) grow(ctx context.Context, most int64) error {
+	i, has := a.intake, int64(cap(a.data))
+	if has == 0 {
+		if pooled, ok := i.buffers.Get().(*[]byte); ok {
+			a.data = *pooled
+			return i.reserve(ctx, a, int64(cap(a.data)))
+		}
+	}
+	more := max(has, firstBytes)
+	switch left := most - has; {
+	case has == 0:
+		more = max(firstBytes, min(most, maxPooled))
+	case left > 0: // else there is more than was announced
+		more = min(more, left)
+	}
+	if err := i.reserve(ctx, a, more); err != nil {
+		return err
+	}
+	a.data = append(make([]byte, 0, has+more), a.data...)
+	return nil
+}
+
+// reserve waits until there is room for more bytes of a.
+func (i *intake) reserve(ctx context.Context, a *arrival, more int64) error {
+	began := time.Now()
+	for {
+		freed, slow, err := i.tryReserve(a, more, began)
+		if err != nil || freed == nil {
+			return err
+		}
+		timer := time.NewTimer(slow)
+		select {
+		case <-freed:
+		case <-timer.C:
+		case <-a.gone:
+		case <-ctx.Done():
+			err = errNoRoom
+		}
+		timer.Stop()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// tryReserve reserves more bytes for a, which has waited for them since began. Without room it returns what is closed when
+// there may be some, and how long it takes until another client is slow.
+func (i *intake) tryReserve(a *arrival, more int64, began time.Time) (freed <-chan struct{}, slow time.Duration, err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if a.isGone {
+		return nil, 0, errCutOff
+	}
+	now := time.Now()
+	if i.bytes+more <= i.limit {
+		i.bytes += more
+		a.bytes += more
+		a.since, a.blocked = a.since.Add(now.Sub(began)), false
+		return nil, 0, nil
+	}
+	a.blocked = true
+	blocked, slow := int64(0), patient // a is awaited too
+	var victim, longest *arrival
+	for other := range i.awaited {
+		switch left := patient - now.Sub(other.since); {
+		case other.isGone:
+			return i.freed, patient, nil // its bytes come back soon
+		case other.blocked:
+			blocked += other.bytes
+			longest = longer(longest, other)
+		case left <= 0:
+			victim = longer(victim, other)
+		default:
+			slow = min(slow, left)
+		}
+	}
+	if victim == nil && blocked == i.bytes {
+		victim = longest // or all would wait for each other
+	}
+	if victim != nil {
+		i.cutLocked(victim)
+	}
+	return i.freed, slow, nil
+}
+
+// longer returns the one with more bytes, either of which may be nil.
+func longer(a, b *arrival) *arrival {
+	if a != nil && a.bytes >= b.bytes {
+		return a
+	}
+	return b
+}
+
+// cutLocked cuts off a client that is awaited. Under the lock, since a request that is worked on must not lose its connection.
+func (i *intake) cutLocked(a *arrival) {
+	a.isGone = true
+	close(a.gone)
+	a.cut()
+}
+
+// answering notes that the client of a reads its answer.
+func (a *arrival) answering() {
+	a.intake.mu.Lock()
+	defer a.intake.mu.Unlock()
+	a.intake.awaited[a] = struct{}{}
+	a.since = time.Now()
+}
+
+// end gives back the memory of the request.
+func (a *arrival) end() {
+	i := a.intake
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.awaited, a)
+	if a.bytes > 0 {
+		i.bytes -= a.bytes
+		close(i.freed)
+		i.freed = make(chan struct{})
+	}
+	if data := a.data[:0]; cap(data) > 0 && cap(data) <= maxPooled {
+		i.buffers.Put(&data)
+	}
+	a.data = nil
+}
+
+// whole is a body that was read in advance. It can be read until its request ends.
+type whole struct {
+	mu   sync.Mutex
+	rest []byte
+	done bool
+}
+
+// Bytes returns the unread rest.
+func (b *whole) Bytes() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rest := b.rest
+	b.rest = nil
+	return rest
+}
+
+// Read implements io.Reader.
+func (b *whole) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.done:
+		return 0, http.ErrBodyReadAfterClose
+	case len(b.rest) == 0:
+		return 0, io.EOF
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+// Close ends the body: its memory is used again.
+func (b *whole) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rest, b.done = nil, true
+	return nil
+}

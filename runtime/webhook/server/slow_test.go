@@ -1,0 +1,112 @@
+package server_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
+)
+
+// soon is when a request has to be answered beside slow clients: long before these are cut off by their own timeouts.
+const soon = 8 * time.Second
+
+// dial connects a client that sends text and nothing more, until the test ends.
+func dial(t *testing.T, url, text string) net.Conn {
+	t.Helper()
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// answersSoon fails unless a request is answered.
+func answersSoon(t *testing.T, url, body string) {
+	t.Helper()
+	c := client(t, &tls.Config{})
+	c.Timeout = soon
+	resp, err := c.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK || string(text) != body || err != nil {
+		t.Errorf("answered %s %q, %v", resp.Status, text, err)
+	}
+}
+
+// TestSlowBodyTakesNoSlot has more clients than may wait, each of which sends a header and one byte.
+func TestSlowBodyTakesNoSlot(t *testing.T) {
+	url, _ := start(t, server.Options{MaxInFlight: 1}, map[string]http.HandlerFunc{"/a": echo})
+	for range 20 {
+		dial(t, url, "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n1")
+	}
+	answersSoon(t, url+"/a", "good")
+}
+
+// TestSlowReaderOfAnAnswerTakesNoSlot has more clients than may wait, none of which reads its long answer.
+func TestSlowReaderOfAnAnswerTakesNoSlot(t *testing.T) {
+	long := strings.Repeat("a", 16<<20)
+	begun := make(chan struct{}, 20)
+	url, _ := start(t, server.Options{MaxInFlight: 1}, map[string]http.HandlerFunc{
+		"/long": func(w http.ResponseWriter, _ *http.Request) {
+			begun <- struct{}{}
+			io.WriteString(w, long)
+		},
+		"/a": echo,
+	})
+	for range 15 {
+		dial(t, url, "POST /long HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+		select {
+		case <-begun:
+		case <-time.After(soon):
+			t.Fatal("a client that does not read its answer keeps another one from being served")
+		}
+	}
+	answersSoon(t, url+"/a", "good")
+}
+
+// TestSlowClientsLoseTheirConnectionsToOthers opens more connections than there may be, which all wait for their client: for
+// its handshake, its header or its body.
+func TestSlowClientsLoseTheirConnectionsToOthers(t *testing.T) {
+	url, _ := start(t, server.Options{MaxInFlight: 1}, map[string]http.HandlerFunc{"/a": echo})
+	address := strings.TrimPrefix(url, "https://")
+	raw, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	firsts := []net.Conn{
+		raw,
+		dial(t, url, "POST /a HTTP/1.1\r\nHo"),
+		dial(t, url, "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n1"),
+		dial(t, url, "POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n1"),
+	}
+	for range 300 { // 1 and 10 and 256 may be connected
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	for i, conn := range firsts {
+		if err := conn.SetReadDeadline(time.Now().Add(soon)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("client %d is connected still", i)
+		}
+	}
+	answersSoon(t, url+"/a", "good")
+}
