@@ -33,7 +33,7 @@ func TestManyTypesTakeBoundedMemory(t *testing.T) {
 	oracle.Module(t, dir, "example.com/large")
 	oracle.Write(t, dir, "api/v1/types.go", largePackage())
 	command := exec.CommandContext(t.Context(), kctrl, "gen", "object", "crd", "paths=./...")
-	command.Dir, command.Env = dir, append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir(), "GOWORK=off")
+	command.Dir, command.Env = dir, append(os.Environ(), append(goEnvironment(t), "XDG_CACHE_HOME="+t.TempDir(), "GOWORK=off")...)
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

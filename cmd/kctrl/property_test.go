@@ -94,7 +94,7 @@ func TestBrokenProjectFilesAreToldInPlainWords(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	useOwnCache(t)
 	good := t.TempDir()
 	for _, args := range [][]string{
 		{"init", "--domain", "example.com", "--repo", "example.com/guestbook"},

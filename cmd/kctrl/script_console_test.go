@@ -31,7 +31,10 @@ func scriptConsole(ts *testscript.TestScript, negated bool, args []string) {
 	shell := exec.Command("sh", "-c", script.String(), dir) // the guard of the script finds it by its folder
 	shell.Dir = dir
 	shell.Env = append(os.Environ(), "KCTRL=kctrl", "MAKEFLAGS=", "MAKELEVEL=0")
-	for _, name := range []string{"PATH", "XDG_CACHE_HOME", "GOPROXY", "GOFLAGS", "CGO_ENABLED", "GOTOOLCHAIN"} {
+	// The go command would look for its cache below XDG_CACHE_HOME if it were not given one.
+	for _, name := range []string{
+		"PATH", "XDG_CACHE_HOME", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "CGO_ENABLED", "GOTOOLCHAIN",
+	} {
 		shell.Env = append(shell.Env, name+"="+ts.Getenv(name))
 	}
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

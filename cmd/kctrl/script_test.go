@@ -10,14 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kctrl-dev/kctrl/internal/testing/guard"
-	"github.com/kctrl-dev/kctrl/internal/testing/module"
 )
 
 // TestMain makes kctrl a command that scripts can call.
@@ -120,20 +118,4 @@ func stopEnvironments(t *testing.T, vars []string, kctrl string) {
 	if out, err := down.CombinedOutput(); err != nil {
 		t.Errorf("kctrl env down --all: %v\n%s", err, out)
 	}
-}
-
-// goEnvironment lets the go command in a script use the caches of this machine, and no network.
-func goEnvironment(t *testing.T) []string {
-	t.Helper()
-	names := []string{"GOCACHE", "GOMODCACHE", "GOROOT"}
-	out, err := exec.CommandContext(t.Context(), "go", append([]string{"env"}, names...)...).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// With -trimpath what was compiled in one folder serves in every other.
-	env := []string{module.Offline(t), "GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN=local"}
-	for i, value := range strings.Split(strings.TrimSpace(string(out)), "\n") {
-		env = append(env, names[i]+"="+value)
-	}
-	return env
 }

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/kctrl-dev/kctrl/internal/testing/module"
+)
+
+// goEnvironment lets the go command of a test use the caches of this machine, and no network.
+func goEnvironment(t *testing.T) []string {
+	t.Helper()
+	names := []string{"GOCACHE", "GOMODCACHE", "GOROOT"}
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"env"}, names...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// With -trimpath what was compiled in one directory serves in every other one.
+	env := []string{module.Offline(t), "GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN=local"}
+	for i, value := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		env = append(env, names[i]+"="+value)
+	}
+	return env
+}
+
+// useOwnCache gives kctrl in this process an empty cache. The go command, whose cache is below the same directory by
+// default, keeps that of this machine.
+func useOwnCache(t *testing.T) {
+	t.Helper()
+	for _, setting := range goEnvironment(t) {
+		name, value, _ := strings.Cut(setting, "=")
+		t.Setenv(name, value)
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+}
