@@ -19,8 +19,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// layout describes a project that tests copy. It begins with another one, to which it adds files, modules and the results
-// of commands, in this order.
+// layout describes a project that tests copy. It begins with another one, to which it adds files, modules and the
+// results of commands, in this order.
 type layout struct {
 	from    string            // a layout, "" for an empty directory
 	fixture string            // an archive in testdata/fixture
@@ -44,12 +44,18 @@ var layouts = map[string]layout{
 		"kctrl create api --group webapp --version v1 --kind Guestbook",
 	}},
 
+	// Every generator has something to write.
+	"out-of-date": {from: "single", fixture: "out-of-date", lines: []string{"rm cmd/zz_generated.register.go"}},
+
 	"kubebuilder-v3": {fixture: "kubebuilder-v3", modules: guestbookModule},
 	"kubebuilder-v4": {fixture: "kubebuilder-v4", modules: guestbookModule},
+	"migrated-v3":    {from: "kubebuilder-v3", lines: []string{"kctrl migrate"}},
 	// The module of the tests replaces that of the API, and everything is vendored.
 	"kubebuilder-modules": {
 		fixture: "kubebuilder-modules",
-		modules: map[string]string{".": "example.com/guestbook", "api": "example.com/guestbook/api", "test": "example.com/guestbook/test"},
+		modules: map[string]string{
+			".": "example.com/guestbook", "api": "example.com/guestbook/api", "test": "example.com/guestbook/test",
+		},
 		lines: []string{
 			"go mod edit -require example.com/guestbook/api@v0.0.0 -replace example.com/guestbook/api=./api",
 			"go -C test mod edit -require example.com/guestbook@v0.0.0 -replace example.com/guestbook=../ " +
@@ -191,7 +197,7 @@ func unpack(fixture, dir string) error {
 	return nil
 }
 
-// standIns are the modules in internal/migrate/testdata that have the signatures of what projects of kubebuilder import.
+// standIns are the modules in internal/migrate/testdata with the signatures that projects of kubebuilder import.
 var standIns = []struct{ path, version, dir string }{
 	{"sigs.k8s.io/controller-runtime", "v0.0.0", "controller-runtime"},
 	{"gomodules.xyz/jsonpatch/v2", "v2.5.0", "jsonpatch"},
@@ -262,8 +268,8 @@ func scriptModule(ts *testscript.TestScript, negated bool, args []string) {
 	ts.Check(writePeerModule(ts.MkAbs(append(args[1:], ".")[0]), args[0]))
 }
 
-// scriptMatches is `matches NAME`: all files of an archive in testdata/fixture are in the current directory, with the same
-// text. With -update it rewrites the archive.
+// scriptMatches is `matches NAME`: all files of an archive in testdata/fixture are in the current directory, with the
+// same text. With -update it rewrites the archive.
 func scriptMatches(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) != 1 {
 		ts.Fatalf("usage: matches name")
@@ -300,7 +306,8 @@ func TestStoriesAreShort(t *testing.T) {
 			t.Fatal(err)
 		}
 		if lines := strings.Count(string(text), "\n"); lines > limit || !strings.HasPrefix(string(text), "# ") {
-			t.Errorf("%s has %d lines: want a comment that says what it is about, and at most %d lines", filepath.Base(name), lines, limit)
+			t.Errorf("%s has %d lines: want a comment that says what it is about, and at most %d lines",
+				filepath.Base(name), lines, limit)
 		}
 	}
 }
