@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// limit is how many CPU seconds one test may use in make test. Ordinary tests stay far below it, so that a slow machine
+// does not reach it.
+const limit = 60
+
+// cgo reports whether the go command compiles C here, which the race detector needs.
+func cgo() bool {
+	out, err := exec.Command("go", "env", "CGO_ENABLED").Output()
+	return err == nil && strings.TrimSpace(string(out)) == "1"
+}
+
+// readCosts reads the results of a run.
+func readCosts(file string) ([]cost, error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []cost
+	dec := json.NewDecoder(bytes.NewReader(text))
+	for {
+		var c cost
+		if err := dec.Decode(&c); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("read costs: %w", err)
+		}
+		all = append(all, c)
+	}
+}
+
+// tooExpensive returns an error for each test that uses more than limit without an entry in expensive.
+func tooExpensive(costs []cost) (errs []error) {
+	for _, c := range costs {
+		if c.Test == "" || c.CPU <= limit || allowed(c) {
+			continue
+		}
+		errs = append(errs, fmt.Errorf("%s %s uses %.0f CPU seconds, more than %d: make it cheaper, or give a reason in "+
+			"expensive (internal/testsuite/nightly.go)", c.Package, c.Test, c.CPU, limit))
+	}
+	return errs
+}
+
+func allowed(c cost) bool {
+	for _, e := range expensive {
+		if e.pkg == c.Package && e.test == c.Test {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	tableBegin = "<!-- Costs: written by make test-costs -->\n"
+	tableEnd   = "<!-- End of the costs -->\n"
+	packageRow = "package"
+	scriptRow  = "script"
+)
+
+// row is a line of the table: CPU seconds in make test, and what make test-all adds.
+type row struct{ test, added float64 }
+
+// writeTable brings the table of costs in a page up to date. A run of make test writes the first column and keeps the
+// second one; a run of make test-all writes the second one.
+func writeTable(page string, costs []cost, total float64, all bool) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	head, rest, begins := strings.Cut(string(text), tableBegin)
+	old, tail, ends := strings.Cut(rest, tableEnd)
+	if !begins || !ends {
+		return fmt.Errorf("%s has no place for the table of costs", page)
+	}
+	rows := parseTable(old)
+	set := func(key string, seconds float64) {
+		r := rows[key]
+		if all {
+			r.added = max(0, seconds-r.test)
+		} else {
+			r.test = seconds
+		}
+		rows[key] = r
+	}
+	for key, seconds := range sums(costs, total) {
+		set(key, seconds)
+	}
+	return os.WriteFile(page, []byte(head+tableBegin+formatTable(rows)+tableEnd+tail), 0o644)
+}
+
+const (
+	totalKey     = "total|"
+	compilingKey = "compiling and linking|"
+)
+
+// sums adds costs up, by row of the table.
+func sums(costs []cost, total float64) map[string]float64 {
+	found := map[string]float64{totalKey: total, compilingKey: total}
+	for _, c := range costs {
+		switch story, isScript := strings.CutPrefix(c.Test, "TestScript/"); {
+		case c.Test == "":
+			found[packageRow+"|"+c.Package] += c.CPU
+			found[compilingKey] -= c.CPU
+		case isScript:
+			found[scriptRow+"|"+story] += c.CPU
+		}
+	}
+	return found
+}
+
+func parseTable(text string) map[string]row {
+	rows := map[string]row{}
+	for line := range strings.Lines(text) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 4 {
+			continue
+		}
+		test, err := strconv.ParseFloat(strings.TrimSpace(cells[2]), 64)
+		added, err2 := strconv.ParseFloat(strings.TrimSpace(cells[3]), 64)
+		if err == nil && err2 == nil {
+			rows[strings.TrimSpace(cells[0])+"|"+strings.Trim(cells[1], " `")] = row{test, added}
+		}
+	}
+	return rows
+}
+
+// formatTable writes the rows of at least one second, the most expensive ones first.
+func formatTable(rows map[string]row) string {
+	var text strings.Builder
+	text.WriteString("\n| | | `make test` | `make test-all` adds |\n|---|---|---:|---:|\n")
+	keys := slices.SortedFunc(maps.Keys(rows), func(a, b string) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(rows[b].test, rows[a].test),
+			cmp.Compare(rows[b].added, rows[a].added), cmp.Compare(a, b))
+	})
+	for _, key := range keys {
+		kind, name, _ := strings.Cut(key, "|")
+		if r := rows[key]; r.test+r.added >= 1 {
+			if name != "" {
+				name = "`" + name + "`"
+			}
+			fmt.Fprintf(&text, "| %s | %s | %.0f | %.0f |\n", kind, name, r.test, r.added)
+		}
+	}
+	return text.String() + "\n"
+}
+
+// rank orders the kinds of rows.
+func rank(key string) int {
+	kind, _, _ := strings.Cut(key, "|")
+	return slices.Index([]string{"total", "compiling and linking", packageRow, scriptRow}, kind)
+}

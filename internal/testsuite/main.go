@@ -1,0 +1,76 @@
+// Command testsuite runs the tests of this repository, step by step, and reports progress and costs.
+//
+// make test calls it without flags. It runs every test but the ones in [nightly], each of which has a reason and a test
+// that guards the same promise here. make test-all calls it with -all, which also runs the nightly tests, the nightly
+// steps and more seeds of each property.
+//
+// The program runs each test binary through itself (see measure), which adds up the CPU seconds of each test. A test that
+// uses more than [limit] fails the run unless [expensive] names it with a reason. With -update it writes the costs into
+// docs/CONTRIBUTING.md. Without Linux's /proc it knows the costs of packages only.
+//
+// It runs the go command for packages and files, and imports no other package of kctrl.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == measureCommand {
+		os.Exit(measure(os.Args[2:]))
+	}
+	all := flag.Bool("all", false, "run the nightly tests and steps too, with more seeds")
+	update := flag.Bool("update", false, "write the costs into docs/CONTRIBUTING.md")
+	only := flag.String("step", "", "run only the step with this name")
+	skips := flag.Bool("skipped", false, "print the package and pattern of each nightly test, and run nothing")
+	flag.Parse()
+	if *skips {
+		for _, t := range nightly {
+			fmt.Fprintln(os.Stdout, t.pkg, t.pattern)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *all, *update, *only); err != nil {
+		fmt.Fprintf(os.Stderr, "testsuite: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// run runs the steps and reports their results. It returns an error if a test failed or cost too much.
+func run(ctx context.Context, all, update bool, only string) error {
+	scratch, err := os.MkdirTemp("", "testsuite")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	s := &suite{
+		all: all, start: time.Now(), results: filepath.Join(scratch, "costs"), out: os.Stdout, failed: map[string]bool{},
+	}
+	if err := s.plan(ctx, only); err != nil {
+		return err
+	}
+	for _, p := range s.planned {
+		if err := s.runStep(ctx, p); err != nil {
+			return err
+		}
+	}
+	costs, err := readCosts(s.results)
+	if err != nil {
+		return err
+	}
+	total, known := childrenCPU()
+	s.summarize(costs, total, known)
+	if update && only == "" {
+		err = writeTable(filepath.FromSlash("docs/CONTRIBUTING.md"), costs, total, all)
+	}
+	return errors.Join(err, s.verdict(costs))
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// meter attributes the CPU time of a test binary to its tests, by the lines that it prints when tests begin, pause and
+// end. Tests that run at the same time share the time equally.
+type meter struct {
+	pid     atomic.Int64 // of the test binary, 0 until it runs
+	line    []byte       // the last line, as far as it has come
+	out     io.Writer
+	last    float64 // CPU seconds at the last event
+	read    time.Time
+	running []string           // tests without those that are paused; a test is before its subtests
+	costs   map[string]float64 // CPU seconds, by test with at most one subtest
+}
+
+// through returns a writer that passes everything on to out, and watches it.
+func (m *meter) through(out io.Writer) io.Writer {
+	m.out = out
+	return m
+}
+
+func (m *meter) Write(b []byte) (int, error) {
+	for chunk := range bytes.Lines(b) {
+		m.line = append(m.line, chunk...)
+		if bytes.HasSuffix(m.line, []byte("\n")) {
+			m.observe(strings.TrimLeft(string(m.line), "\x16 "))
+			m.line = m.line[:0]
+		}
+	}
+	return m.out.Write(b)
+}
+
+// observe handles a line such as "=== RUN   TestA/b" or "--- PASS: TestA/b (0.01s)".
+func (m *meter) observe(line string) {
+	words := strings.Fields(line)
+	if len(words) < 3 || words[0] != "===" && words[0] != "---" {
+		return
+	}
+	name := words[2]
+	switch words[1] {
+	case "RUN", "CONT":
+		m.attribute()
+		m.running = append(m.running, name)
+	case "PAUSE", "PASS:", "FAIL:", "SKIP:":
+		m.attribute()
+		m.drop(name)
+	}
+}
+
+func (m *meter) drop(name string) {
+	for i, running := range m.running {
+		if running == name {
+			m.running = append(m.running[:i], m.running[i+1:]...)
+			return
+		}
+	}
+}
+
+// attribute adds the time since the last event to the tests that run.
+func (m *meter) attribute() {
+	if time.Since(m.read) < 5*time.Millisecond { // a clock tick is 10 ms
+		return
+	}
+	m.read = time.Now()
+	now, ok := cpuOf(int(m.pid.Load()))
+	if !ok {
+		return
+	}
+	var leaves []string
+	for _, name := range m.running {
+		if !m.hasSubtest(name) {
+			leaves = append(leaves, name)
+		}
+	}
+	for _, name := range leaves {
+		m.costs[unit(name)] += (now - m.last) / float64(len(leaves))
+	}
+	m.last = now
+}
+
+func (m *meter) hasSubtest(name string) bool {
+	for _, other := range m.running {
+		if strings.HasPrefix(other, name+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// unit is the test whose cost is limited: a test function, or one of its subtests.
+func unit(name string) string {
+	parts := strings.SplitN(name, "/", 3)
+	return strings.Join(parts[:min(len(parts), 2)], "/")
+}
+
+// save appends the costs to a file, which other processes append to at the same time.
+func (m *meter) save(file string, step int, pkg string, total float64) error {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	err := enc.Encode(cost{step, pkg, "", total})
+	for test, cpu := range m.costs {
+		if err == nil && cpu >= 0.1 {
+			err = enc.Encode(cost{step, pkg, test, cpu})
+		}
+	}
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("save costs: %w", err)
+	}
+	defer f.Close()
+	_, err = f.Write(text.Bytes())
+	return err
+}

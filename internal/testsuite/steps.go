@@ -1,0 +1,62 @@
+package main
+
+// step is one call of the go command.
+type step struct {
+	name     string
+	dir      string   // of the module
+	env      []string // added to the environment
+	args     []string // of go test, packages included; empty for a step with a command
+	command  []string // what runs instead of go test
+	patterns []real   // if there are any, only these tests run
+	race     bool     // whether the race detector watches, where it can
+	nightly  bool     // whether only make test-all runs it
+}
+
+// real is a test that runs on the real API server in make test.
+type real struct{ pkg, run, reason string }
+
+// tool is the environment in which make build, the scripts and scaffolded projects compile too: everything that these
+// share is compiled once.
+var tool = []string{"CGO_ENABLED=0", "GOFLAGS=-trimpath", "KCTRL_TEST_SERVER=in-memory"}
+
+var (
+	inMemory   = []string{"KCTRL_TEST_SERVER=in-memory"}
+	realServer = []string{"KCTRL_TEST_SERVER=real"}
+)
+
+// manySeeds makes properties try more fresh seeds.
+const manySeeds = "KCTRL_TEST_SEEDS=20"
+
+// steps run in this order.
+var steps = []step{
+	{name: "compile the API server in memory", env: tool, command: []string{"bin/kctrl", "env", "build", "--in-memory"}},
+	{name: "compile the real API server", env: tool, command: []string{"bin/kctrl", "env", "build"}},
+	{
+		name: "compile kube-controller-manager", env: tool, nightly: true,
+		command: []string{"bin/kctrl", "env", "build", "--controller-manager"},
+	},
+	{name: "tool", env: tool, args: []string{"-timeout", "80m", "./cmd/...", "./internal/...", "."}},
+	{name: "runtime in memory", env: inMemory, race: true, args: []string{"-timeout", "40m", "./runtime/..."}},
+	{name: "runtime on the real server", env: realServer, race: true, args: []string{"-timeout", "40m"}, patterns: onRealServer},
+	{name: "examples in memory", dir: "examples", env: tool, args: []string{"-timeout", "10m", "./..."}},
+	{name: "CronJob example in memory", dir: "examples/cronjob", env: tool, args: []string{"-timeout", "10m", "./..."}},
+
+	{
+		name: "all of the runtime on the real server", nightly: true, env: realServer, race: true,
+		args: []string{"-timeout", "80m", "./runtime/..."},
+	},
+	{
+		name: "examples on the real server", nightly: true, dir: "examples", env: realServer,
+		args: []string{"-timeout", "1h", "./..."},
+	},
+	{
+		name: "CronJob example on the real server", nightly: true, dir: "examples/cronjob", env: realServer,
+		args: []string{"-timeout", "10m", "./..."},
+	},
+	{name: "vet for Windows", nightly: true, env: []string{"GOOS=windows"}, command: []string{"go", "vet", "./..."}},
+	{name: "vet for macOS", nightly: true, env: []string{"GOOS=darwin"}, command: []string{"go", "vet", "./..."}},
+	{
+		name: "controller-runtime, client-go and kubectl as peers", nightly: true, dir: "bench", env: tool,
+		args: []string{"-timeout", "40m", "./inmemory", "./cmd/kubectl", "./porting/...", "./chart"},
+	},
+}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The environment variables that connect the suite with the processes that measure.
+const (
+	resultsVariable = "KCTRL_TESTSUITE_RESULTS" // the file that costs are appended to
+	stepVariable    = "KCTRL_TESTSUITE_STEP"    // the index of the step in steps
+	allVariable     = "KCTRL_TESTSUITE_ALL"     // set if nightly tests run
+)
+
+// suite is one run.
+type suite struct {
+	all     bool
+	start   time.Time
+	results string // path
+	out     io.Writer
+	planned []planned
+
+	done, packages int             // test packages, over all steps
+	passed         int             // top-level tests
+	failed         map[string]bool // "package test", or a command
+}
+
+// planned is a step that runs, with its test packages.
+type planned struct {
+	step
+	index    int
+	packages []string
+}
+
+// plan decides which steps run, and counts their test packages, so that progress has a known end.
+func (s *suite) plan(ctx context.Context, only string) error {
+	var errs []error
+	for i, st := range steps {
+		if st.nightly && !s.all || only != "" && st.name != only {
+			continue
+		}
+		p := planned{step: st, index: i}
+		if len(st.command) == 0 {
+			list, err := testPackages(ctx, st)
+			errs = append(errs, err)
+			p.packages = list
+		}
+		s.packages += len(p.packages)
+		s.planned = append(s.planned, p)
+	}
+	if len(s.planned) == 0 {
+		errs = append(errs, fmt.Errorf("no step is called %q", only))
+	}
+	return errors.Join(errs...)
+}
+
+// testPackages lists the packages of a step that have tests.
+func testPackages(ctx context.Context, st step) ([]string, error) {
+	if len(st.patterns) > 0 {
+		var list []string
+		for _, p := range st.patterns {
+			list = append(list, modulePath+"/"+p.pkg)
+		}
+		slices.Sort(list)
+		return slices.Compact(list), nil
+	}
+	args := []string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}"}
+	for _, arg := range st.args {
+		if strings.HasPrefix(arg, ".") {
+			args = append(args, arg)
+		}
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Env, cmd.Stderr = st.dir, append(os.Environ(), st.env...), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cmd, err)
+	}
+	return strings.Fields(string(out)), nil
+}
+
+const modulePath = "github.com/kctrl-dev/kctrl"
+
+// runStep runs one step. A test that fails is recorded and ends nothing; an error means that the step could not run.
+func (s *suite) runStep(ctx context.Context, p planned) error {
+	fmt.Fprintf(s.out, "\n== %s (%s)\n", p.name, s.elapsed())
+	cmd := exec.CommandContext(ctx, "go", "test")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Dir, cmd.Env, cmd.Stderr = p.dir, append(os.Environ(), p.env...), os.Stderr
+	if s.all {
+		cmd.Env = append(cmd.Env, manySeeds, allVariable+"=1")
+	}
+	if len(p.command) > 0 {
+		cmd.Path, cmd.Args, cmd.Stdout = p.command[0], p.command, s.out
+		if resolved, err := exec.LookPath(p.command[0]); err == nil {
+			cmd.Path = resolved
+		}
+		if err := cmd.Run(); err != nil {
+			s.failed[strings.Join(p.command, " ")] = true
+			fmt.Fprintf(s.out, "FAIL %s: %v\n", strings.Join(p.command, " "), err)
+		}
+		return ctx.Err()
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd.Args = append(cmd.Args, "-json", "-vet=off", "-exec", self+" "+measureCommand)
+	if p.race && cgo() { // the race detector needs a C compiler; the go command turns cgo off where it finds none
+		cmd.Args = append(cmd.Args, "-race")
+	}
+	cmd.Args = append(cmd.Args, p.args...)
+	if len(p.patterns) > 0 {
+		cmd.Args = append(cmd.Args, p.packages...)
+	}
+	cmd.Env = append(cmd.Env, resultsVariable+"="+s.results, stepVariable+"="+strconv.Itoa(p.index))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("%s: %w", cmd, err)
+	}
+	s.report(out)
+	if err := cmd.Wait(); err != nil && len(s.failed) == 0 {
+		s.failed[p.name] = true
+		fmt.Fprintf(s.out, "FAIL %s: %v\n", p.name, err)
+	}
+	return ctx.Err()
+}
+
+// event is a line that go test -json prints.
+type event struct {
+	Action, Package, ImportPath, Test, Output string
+	Elapsed                                   float64
+}
+
+// slow is the time in seconds from which a test gets a line of its own.
+const slow = 15
+
+// report prints the results of packages and slow tests as they come, and the output of tests that fail. While nothing
+// ends it says each half minute which tests run.
+func (s *suite) report(out io.Reader) {
+	var mu sync.Mutex // guards running and s.out
+	running := map[string]time.Time{}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(30 * time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				mu.Lock()
+				fmt.Fprintf(s.out, "%s   running: %s\n", s.elapsed(), strings.Join(leaves(running), ", "))
+				mu.Unlock()
+			}
+		}
+	}()
+	defer func() { close(stop); <-stopped }()
+
+	output := map[string]*bytes.Buffer{} // of packages and tests that have not ended
+	lines := bufio.NewReader(out)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var e event
+		mu.Lock()
+		if json.Unmarshal(line, &e) != nil {
+			s.out.Write(line)
+		} else {
+			s.handle(e, running, output)
+		}
+		mu.Unlock()
+	}
+}
+
+func (s *suite) handle(e event, running map[string]time.Time, output map[string]*bytes.Buffer) {
+	name := strings.TrimSpace(short(e.Package) + " " + e.Test)
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(s.out, e.Output)
+	case "run", "cont":
+		running[name] = time.Now()
+	case "pause":
+		delete(running, name)
+	case "output":
+		if output[name] == nil {
+			output[name] = &bytes.Buffer{}
+		}
+		output[name].WriteString(e.Output)
+	case "pass", "skip", "fail":
+		if e.Action == "fail" {
+			s.failed[name] = true
+			if b := output[name]; b != nil {
+				s.out.Write(b.Bytes())
+			}
+		}
+		s.ended(e, name)
+		delete(running, name)
+		delete(output, name)
+	}
+}
+
+// ended prints the result of a package or of a slow test.
+func (s *suite) ended(e event, name string) {
+	result := map[string]string{"pass": "ok", "skip": "no tests", "fail": "FAIL"}[e.Action]
+	if e.Test != "" {
+		if !strings.Contains(e.Test, "/") && e.Action == "pass" {
+			s.passed++
+		}
+		if e.Elapsed >= slow || e.Action == "fail" {
+			fmt.Fprintf(s.out, "%s   %-4s %s  %.0fs\n", s.elapsed(), result, name, e.Elapsed)
+		}
+		return
+	}
+	if e.Action != "skip" {
+		s.done++
+	}
+	fmt.Fprintf(s.out, "%s [%d/%d] %-4s %s  %.1fs\n", s.elapsed(), s.done, s.packages, result, name, e.Elapsed)
+}
+
+func (s *suite) elapsed() string {
+	d := time.Since(s.start).Round(time.Second)
+	return fmt.Sprintf("%02d:%02d", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// short is a package without the path of the module.
+func short(pkg string) string {
+	if pkg == modulePath {
+		return "(root)"
+	}
+	return strings.TrimPrefix(pkg, modulePath+"/")
+}
+
+// leaves returns the running tests that have no running subtest, with their times.
+func leaves(running map[string]time.Time) []string {
+	var found []string
+	names := slices.Sorted(maps.Keys(running))
+	for i, name := range names {
+		if i+1 < len(names) && strings.HasPrefix(names[i+1], name+"/") {
+			continue
+		}
+		found = append(found, fmt.Sprintf("%s (%.0fs)", name, time.Since(running[name]).Seconds()))
+	}
+	if len(found) == 0 {
+		return []string{"compiling"}
+	}
+	return found
+}
+
+// summarize prints the totals.
+func (s *suite) summarize(costs []cost, total float64, known bool) {
+	fmt.Fprintf(s.out, "\n%s", s.elapsed())
+	if known {
+		tests := 0.0
+		for _, c := range costs {
+			if c.Test == "" {
+				tests += c.CPU
+			}
+		}
+		fmt.Fprintf(s.out, "   %.0f CPU seconds: %.0f in tests, %.0f for compiling", total, tests, total-tests)
+	}
+	fmt.Fprintf(s.out, "\n%d passed, %d failed\n", s.passed, len(s.failed))
+}
+
+// verdict is the error of a run with failures, or with tests that cost too much.
+func (s *suite) verdict(costs []cost) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(s.failed)) {
+		errs = append(errs, fmt.Errorf("failed: %s", name))
+	}
+	if !s.all {
+		errs = append(errs, tooExpensive(costs)...)
+	}
+	return errors.Join(errs...)
+}
+
+// packageOf is the package whose tests run in the directory dir, relative to the root of the repository.
+func packageOf(root, dir string) (string, error) {
+	rel, err := filepath.Rel(root, dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.ToSlash(rel), nil
+}
