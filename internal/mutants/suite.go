@@ -105,7 +105,7 @@ func (s *suite) list(
 		return err
 	}
 	for line := range strings.Lines(list) {
-		fields := strings.Split(strings.TrimSpace(line), "\t")
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		reaches := slices.ContainsFunc(strings.Fields(fields[2]), func(dep string) bool { return mutated[dep] })
 		if !strings.HasSuffix(fields[0], ".test") || !reaches {
 			continue
