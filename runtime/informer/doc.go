@@ -36,7 +36,8 @@
 //   - No connection that is lost without a word stays: a list that stalls is given up after two minutes, and a watch that
 //     has been quiet is opened anew after six to eleven.
 //   - What a server that was set back to an earlier state, as from a backup, says under a version that it has used before
-//     takes the place of what the store has under it. Such a server does not tell a watch from a version that it has not come to yet
+//     takes the place of what the store has under it. An event, or a bookmark, of a version from before the watch is such a
+//     server: it changes nothing, and everything is listed. Such a server does not tell a watch from a version that it has not come to yet
 //     that there is none: when nothing was told for five minutes, not even a bookmark, it is asked for its version with the next
 //     watch, which opens at once after an outage and else within ten, by a list of one object. That is no list of everything,
 //     unless the version is from before the store's. A server that has passed that version by then is not found out, and what

@@ -273,7 +273,8 @@ const defaultPageSize = 500
 // errNoVersion reports a list, or an event, that does not say which state of the server it is of: no watch can follow it.
 var errNoVersion = errors.New("the server sent no resourceVersion")
 
-// errWentBack reports a bookmark, or a list, of a version from before the watch: the server was set back, as from a backup.
+// errWentBack reports an event, a bookmark or a list of a version from before the watch: the server was set back, as from a
+// backup. What it sends would move the store back, which only a list of everything may.
 var errWentBack = errors.New("the server has gone back to an earlier resourceVersion")
 
 // list reads the whole state by LIST requests and pushes it.
@@ -297,7 +298,7 @@ func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
 	if version == "0" && pages > 1 {
 		s.paged = true
 	}
-	r.push(all)
+	r.push(s, all)
 	return s.complete(all.ResourceVersion), nil
 }
 
@@ -410,7 +411,10 @@ func (s state[T]) gathering(g gathering[T]) gathering[T] {
 }
 
 // push makes all the state of the sink. Whoever waits for that finds no error after it.
-func (r *Reflector[T]) push(all Delta[T]) {
+func (r *Reflector[T]) push(s state[T], all Delta[T]) {
+	if s.wentBack(all.ResourceVersion) {
+		r.log.Warn("the API server was set back, and the cache with it", "from", s.version, "to", all.ResourceVersion)
+	}
 	r.err.Store(nil)
 	r.metrics.lists.Inc(r.label)
 	r.sink.Push(all)
@@ -452,7 +456,7 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], er
 		s.anew = true
 		return s, nil
 	}
-	r.push(all)
+	r.push(s, all)
 	s = s.complete(all.ResourceVersion)
 	s.stream = stream
 	return s, nil
@@ -642,6 +646,7 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 	case isBroken(err), isRefusal(err):
 		return s, r.failed("watch", err)
 	}
+	s.anew = errors.Is(err, errWentBack)
 	return s.relist(), r.failed("watch", err)
 }
 
@@ -720,8 +725,7 @@ func (r *Reflector[T]) follow(stream client.Stream[T], s *state[T]) (int, error)
 		if event.ResourceVersion == "" {
 			return events, errNoVersion
 		}
-		// Objects of servers that count each for itself come with any version; a bookmark is about all.
-		if event.Type == watch.Bookmark && newer(s.version, event.ResourceVersion) {
+		if isKnown(event.Type) && newer(s.version, event.ResourceVersion) {
 			return events, errWentBack
 		}
 		s.heard = time.Now()
@@ -738,6 +742,11 @@ func (r *Reflector[T]) follow(stream client.Stream[T], s *state[T]) (int, error)
 		}
 		r.sink.Push(delta)
 	}
+}
+
+// isKnown reports whether a watch may send events of that type. What others have as their version says nothing.
+func isKnown(t watch.EventType) bool {
+	return t == watch.Bookmark || t == watch.Added || t == watch.Modified || t == watch.Deleted
 }
 
 // delta returns what event means for the sink. It reports false for an event of a type that it does not know, and for
