@@ -5,8 +5,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
+	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
 // wrongValues are values that no flag means.
@@ -66,36 +68,42 @@ func eachFlag(cmd *cobra.Command, visit func(words []string, flag *pflag.Flag)) 
 	}
 }
 
-// TestWrongValuesOfFlagsAreToldInPlainWords gives each flag of each command what it cannot mean, in a folder that holds
-// nothing, and without the tools that would be started.
-func TestWrongValuesOfFlagsAreToldInPlainWords(t *testing.T) {
+// TestWrongValuesOfFlagsGetPlainErrors gives each flag of each command a random value that it cannot mean, in a directory
+// that holds nothing, and without the tools that would be started.
+func TestWrongValuesOfFlagsGetPlainErrors(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("KUBEBUILDER_ASSETS", filepath.Join(t.TempDir(), "none"))
-	eachFlag(newRootCommand(newStreams(nil, nil, nil)), func(words []string, flag *pflag.Flag) {
-		for _, value := range wrongValues {
+	seeds.Each(t, 2, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		eachFlag(newRootCommand(newStreams(nil, nil, nil)), func(words []string, flag *pflag.Flag) {
+			value := wrongValues[r.IntN(len(wrongValues))]
 			dir := t.TempDir()
 			code, _, stderr := kctrlIn(t, dir, append(slices.Clone(words), "--"+flag.Name+"="+value)...)
 			if code != exitOK {
-				checkPlain(t, strings.Join(words, " ")+" --"+flag.Name+"="+value[:min(len(value), 40)], code, stderr)
+				what := strings.Join(words, " ") + " --" + flag.Name + "=" + value[:min(len(value), 40)]
+				checkPlain(t, what, code, stderr)
 			} else if stderr != "" {
 				t.Errorf("%v --%s=%.40q succeeds, and says %q", words, flag.Name, value, stderr)
 			}
 			if entries, _ := os.ReadDir(dir); len(entries) > 0 && code != exitOK {
 				t.Errorf("%v --%s=%.40q fails, and writes %v", words, flag.Name, value, entries)
 			}
-		}
+		})
 	})
 }
 
-// TestBrokenProjectFilesAreToldInPlainWords breaks the files of a project in every way, one at a time.
-func TestBrokenProjectFilesAreToldInPlainWords(t *testing.T) {
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Fatal(err)
-	}
+// TestBrokenProjectFilesGetPlainErrors breaks files of a project in random ways, one at a time.
+func TestBrokenProjectFilesGetPlainErrors(t *testing.T) {
 	useOwnCache(t)
 	good := t.TempDir()
+	mustGenerate := func() {
+		t.Helper()
+		if code, _, stderr := kctrlIn(t, good, "generate"); code != exitOK {
+			t.Fatalf("the project is not as it was: %s", stderr)
+		}
+	}
 	for _, args := range [][]string{
 		{"init", "--domain", "example.com", "--repo", "example.com/guestbook"},
 		{"create", "api", "--group", "webapp", "--version", "v1", "--kind", "Guestbook"},
@@ -104,36 +112,50 @@ func TestBrokenProjectFilesAreToldInPlainWords(t *testing.T) {
 			t.Fatalf("%v: %d\n%s", args, code, stderr)
 		}
 	}
-	for _, file := range []string{"PROJECT", "PROJECT.lock", "go.mod", "config/crd/kustomization.yaml", "hack/boilerplate.go.txt", "api/v1/guestbook_types.go"} {
-		text, err := os.ReadFile(filepath.Join(good, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for way, broken := range brokenContents(text) {
-			name := filepath.Join(good, file)
-			if err := os.WriteFile(name, broken, 0o600); err != nil {
+	files := []string{
+		"PROJECT", "PROJECT.lock", "go.mod", "config/crd/kustomization.yaml", "hack/boilerplate.go.txt",
+		"api/v1/guestbook_types.go",
+	}
+	seeds.Each(t, 2, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		for _, file := range files {
+			name := filepath.Join(good, filepath.FromSlash(file))
+			text, err := os.ReadFile(name)
+			if err != nil {
 				t.Fatal(err)
 			}
-			before := snapshot(t, good)
-			for _, args := range [][]string{{"generate"}, {"create", "api", "--group", "webapp", "--version", "v1", "--kind", "Shelf", "--dry-run"}} {
-				code, _, stderr := kctrlIn(t, good, args...)
-				if code == exitOK {
-					continue // kctrl does not read the file, or takes it as the user's
-				}
-				checkPlain(t, file+" "+way+": "+args[0], code, stderr)
-				if code != exitError {
-					t.Errorf("%s %s: %s exits %d, and no command line would help", file, way, args[0], code)
-				}
-				if !sameFiles(before, snapshot(t, good)) {
-					t.Errorf("%s %s: %s fails, and writes", file, way, args[0])
-				}
+			contents := brokenContents(text)
+			ways := slices.Sorted(maps.Keys(contents))
+			way := ways[r.IntN(len(ways))]
+			if err := os.WriteFile(name, contents[way], 0o600); err != nil {
+				t.Fatal(err)
 			}
+			checkBroken(t, good, file+" "+way)
 			if err := os.WriteFile(name, text, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if code, _, stderr := kctrlIn(t, good, "generate"); code != exitOK {
-				t.Fatalf("the project is not as it was: %s", stderr)
-			}
+			mustGenerate()
+		}
+	})
+}
+
+// checkBroken checks that commands in a project with a broken file either do not mind, or fail plainly and write nothing.
+func checkBroken(t *testing.T, dir, what string) {
+	t.Helper()
+	before := snapshot(t, dir)
+	for _, args := range [][]string{
+		{"generate"}, {"create", "api", "--group", "webapp", "--version", "v1", "--kind", "Shelf", "--dry-run"},
+	} {
+		code, _, stderr := kctrlIn(t, dir, args...)
+		if code == exitOK {
+			continue // kctrl does not read the file, or takes it as the user's
+		}
+		checkPlain(t, what+": "+args[0], code, stderr)
+		if code != exitError {
+			t.Errorf("%s: %s exits %d, and no command line would help", what, args[0], code)
+		}
+		if !sameFiles(before, snapshot(t, dir)) {
+			t.Errorf("%s: %s fails, and writes", what, args[0])
 		}
 	}
 }
