@@ -41,11 +41,14 @@ type eventQueue[R comparable] struct {
 	kind string
 
 	mu sync.Mutex
+	// No other lock is taken while this one is held: what ownWrites know is looked up before, or after.
+	//
 	// requests has those that are reconciled, whose last reconcile has failed, or that were added for an event and not got
 	// since.
 	requests map[R]*requestState[R]
 	free     []*requestState[R]
 	begun    uint64 // how many reconciles have
+	events   uint64 // how many have come that might interrupt a backoff
 }
 
 // requestState is what an eventQueue knows of a request.
@@ -68,6 +71,8 @@ type undecided struct {
 	begun uint64               // the last reconcile before it
 	// writes is how many own writes had begun before it.
 	writes uint64
+	// number tells it from all others of its queue.
+	number uint64
 }
 
 func newEventQueue[R comparable](queue *workqueue.Queue[R], debounce time.Duration) *eventQueue[R] {
@@ -162,19 +167,68 @@ func (q *eventQueue[R]) end(s *requestState[R], failed bool) {
 	}
 }
 
-// postpone keeps an event until the end of the reconcile, and reports whether there was room for it.
-func (q *eventQueue[R]) postpone(s *requestState[R], u undecided) bool {
-	// Some may be decided by now: their writes were told meanwhile.
+// fate is what becomes of an event that may interrupt a backoff.
+type fate int
+
+const (
+	interrupts fate = iota // it may: there is nothing to decide
+	postponed              // it is kept until the end of the reconcile
+	crowded                // it would be kept, but too many are
+	open                   // the request backs off: it depends on who has caused the event
+)
+
+// note notes that a request is added for an event, and returns what becomes of that.
+func (q *eventQueue[R]) note(request R, u *undecided) fate {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.stateLocked(request)
+	s.reason.add(u.kind, u.event)
+	if !s.running && !s.failed {
+		return interrupts
+	}
+	q.events++
+	u.begun, u.number = s.begun, q.events
+	if s.running {
+		return s.keep(u)
+	}
+	return open
+}
+
+// keep keeps an event until the end of the reconcile, if there is room for it.
+func (s *requestState[R]) keep(u *undecided) fate {
 	if len(s.undecided) == maxUndecided {
-		s.undecided = slices.DeleteFunc(s.undecided, func(u undecided) bool {
-			return q.isAnswer(s.request, u) || q.own.made(u.event)
-		})
+		return crowded
 	}
-	room := len(s.undecided) < maxUndecided
-	if room {
-		s.undecided = append(s.undecided, u)
+	s.undecided = append(s.undecided, *u)
+	return postponed
+}
+
+// makeRoom keeps an event in place of those that are decided by now, since their writes were told meanwhile. It returns what
+// becomes of the event.
+func (q *eventQueue[R]) makeRoom(request R, u *undecided) fate {
+	q.mu.Lock()
+	var kept []undecided
+	if s := q.requests[request]; s != nil && s.begun == u.begun {
+		kept = slices.Clone(s.undecided)
 	}
-	return room
+	q.mu.Unlock()
+	decided := map[uint64]bool{} // by number
+	for _, other := range kept {
+		if q.isAnswer(request, other) || q.own.made(other.event) {
+			decided[other.number] = true
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.requests[request]
+	switch {
+	case s == nil || s.begun != u.begun:
+		return interrupts // that reconcile has ended, and another one may have begun
+	case !s.running:
+		return open
+	}
+	s.undecided = slices.DeleteFunc(s.undecided, func(other undecided) bool { return decided[other.number] })
+	return s.keep(u)
 }
 
 // leave notes the end of a reconcile, and returns the events that have come meanwhile.
@@ -210,7 +264,6 @@ func (q *eventQueue[R]) decide(request R, u undecided) {
 	s, ok := q.requests[request]
 	unseen := ok && s.failed && s.begun == u.begun
 	q.mu.Unlock()
-	// Without the lock, which is not held while another one is taken.
 	if unseen && !q.own.made(u.event) {
 		q.queue.AddWith(u.opts, request)
 	}
@@ -261,18 +314,13 @@ func (c *causalQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 // backoff, nil for none: for nearly all events there is none to interrupt, and nothing to decide.
 func (c *causalQueue[R]) note(o workqueue.AddOptions, requests []R) (plain []bool) {
 	o.Interrupt = workqueue.InterruptLimited
-	c.queue.mu.Lock()
-	defer c.queue.mu.Unlock()
+	u := undecided{kind: c.kind, event: c.event, opts: o, writes: c.queue.own.begins()}
 	for i, request := range requests {
-		s := c.queue.stateLocked(request)
-		s.reason.add(c.kind, c.event)
-		// There is no backoff that it could interrupt, now or at the end of a reconcile.
-		if !s.running && !s.failed {
-			continue
+		f := c.queue.note(request, &u)
+		if f == crowded {
+			f = c.queue.makeRoom(request, &u)
 		}
-		u := undecided{c.kind, c.event, o, s.begun, c.queue.own.begins()}
-		later := s.running && c.queue.postpone(s, u)
-		if later || !s.running && !c.queue.counts(request, u) {
+		if f == postponed || f == open && !c.queue.counts(request, u) {
 			if plain == nil {
 				plain = make([]bool, len(requests))
 			}

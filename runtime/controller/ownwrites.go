@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -36,11 +37,11 @@ const (
 // controllers that are chained, the one that waits for the other would wait out its backoff too. What it is not sure of it
 // takes for somebody else's: that makes an attempt too many, where the opposite would make one too few.
 type ownWrites struct {
-	seed maphash.Seed
+	seed  maphash.Seed
+	count atomic.Uint64 // how many own writes have begun; it grows with mu held
 
 	mu     sync.Mutex
 	begun  map[*beginning]struct{} // own writes that are not told yet
-	count  uint64                  // how many have begun
 	writes recent[ownWrite, struct{}]
 	sent   recent[target, sentBodies]
 
@@ -159,8 +160,7 @@ func (o *ownWrites) begin(ctx context.Context, w journal.Write) (end func()) {
 	b := &beginning{kind: w.GVK.GroupKind().String(), key: w.Key}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.count++
-	b.number = o.count
+	b.number = o.count.Add(1)
 	o.begun[b] = struct{}{}
 	return func() { o.end(b) }
 }
@@ -178,11 +178,7 @@ func (o *ownWrites) end(b *beginning) {
 }
 
 // begins returns how many own writes have begun.
-func (o *ownWrites) begins() uint64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.count
-}
+func (o *ownWrites) begins() uint64 { return o.count.Load() }
 
 // whenTold reports whether own writes of the object of an event are under way, of those that had begun when it came, which were
 // that many. If so, it lets ask be called, once, when they are told, or have taken too long.
