@@ -80,6 +80,7 @@ func steady(output string) string {
 		{`\b(\d+m)?\d+(\.\d+)?[ms]\b`, "TIME"},
 		{`\b\d+\.\d+%`, "PERCENT"},
 		{`reconcileID=\w+`, "reconcileID=ID"},
+		{`\(\d+ packages\)`, "(N packages)"},
 	} {
 		output = regexp.MustCompile(varying.pattern).ReplaceAllString(output, varying.steady)
 	}
