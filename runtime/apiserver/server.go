@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/audit"
@@ -78,12 +77,6 @@ type Server struct {
 
 	definitions definitions
 	openAPI     openAPI
-}
-
-func init() {
-	// The last handler of upstream makes errors wait for each other, by a time that it keeps for the whole process: the clock of a
-	// synctest bubble is decades before it. What is left logs.
-	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 }
 
 // maxBody is how many bytes the body of a request may have.
