@@ -24,7 +24,7 @@ func TestOnlyProgramsHaveToCompile(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir := newModule(t, peerStub)
 			for name, text := range map[string]string{
-				"cmd/main.go":            "package main\n\nimport (\n\t_ \"example.com/cases/used\"\n\t_ \"sigs.k8s.io/controller-runtime\"\n)\n\nfunc main() {}\n",
+				"cmd/main.go":            "package main\n\nimport (\n\t_ \"example.com/cases/used\"\n\t_ \"sigs.k8s.io/controller-runtime/pkg/log\"\n)\n\nfunc main() {}\n",
 				"tool/main.go":           "package main\n\nimport (\n\t_ \"example.com/cases/helpers\"\n\t_ \"example.com/cases/used\"\n)\n\nfunc main() {}\n",
 				"helpers/helpers.go":     "package helpers\n",
 				"used/used.go":           "package used\n",
@@ -38,7 +38,7 @@ func TestOnlyProgramsHaveToCompile(t *testing.T) {
 				pkg = "main"
 			}
 			write(t, filepath.Join(dir, filepath.FromSlash(test.file)), []byte(strings.Replace(broken, "PKG", pkg, 1)))
-			p, err := load(t.Context(), newDeclarations(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
+			p, err := loadCases(t, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestTagsWithWhichAProjectDoesNotCompileAreLeft(t *testing.T) {
 	write(t, filepath.Join(dir, "other", "generate.go"), []byte("//go:build !windows && generate\n\npackage main\n\nfunc main() {}\n"))
 	write(t, filepath.Join(dir, "import.go"), []byte("package main\n\nimport _ \"example.com/cases/other\"\n"))
 	write(t, filepath.Join(dir, "generate.go"), []byte("//go:build generate\n\npackage main\n"))
-	p, err := load(t.Context(), newDeclarations(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
+	p, err := loadCases(t, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package migrate
 import (
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/token"
 	"go/types"
 	"io/fs"
 	"maps"
@@ -41,9 +43,7 @@ func TestEveryNameIsRewrittenOrHasASnippet(t *testing.T) {
 	if uses < 2000 {
 		t.Fatalf("only %d names are used", uses)
 	}
-	module := goModule{path: "example.com/cases", folder: "."}
-	env := []string{"GOFLAGS=-mod=mod", "GOWORK=off"}
-	p, err := load(t.Context(), newDeclarations(), dir, []goModule{module}, env)
+	p, err := loadCases(t, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,14 +71,14 @@ func TestEveryNameIsRewrittenOrHasASnippet(t *testing.T) {
 			}
 		}
 	}
-	m := &migration{dir: dir, plan: plan.New(fs.FS(os.DirFS(dir))), modules: []goModule{module}, peer: &peer{}, report: &Report{}}
+	m := &migration{dir: dir, plan: plan.New(fs.FS(os.DirFS(dir))), modules: []goModule{ofCases}, peer: &peer{}, report: &Report{}}
 	if err := m.writeAdapters(p); err != nil {
 		t.Fatal(err)
 	}
 	for c := range m.plan.Changes() {
 		write(t, filepath.Join(dir, c.Path), c.After)
 	}
-	if p, err = load(t.Context(), newDeclarations(), dir, []goModule{module}, env); err != nil {
+	if p, err = loadCases(t, dir); err != nil {
 		t.Fatal(err)
 	}
 	files = p.files()
@@ -103,7 +103,8 @@ func programsOfNames(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	loaded, err := packages.Load(&packages.Config{
 		Context: t.Context(), Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedSyntax, Dir: dir,
-		Env: append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off"),
+		Env: append(os.Environ(), casesEnv...), Fset: dependencies.fset,
+		ParseFile: func(_ *token.FileSet, name string, source []byte) (*ast.File, error) { return dependencies.parse(name, source) },
 	}, peerModule, peerModule+"/pkg/...")
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,7 @@ import (
 
 func read(c client.Client) error { return c.List(context.Background(), &corev1.NodeList{}) }
 `))
-	p, err := load(t.Context(), newDeclarations(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
+	p, err := loadCases(t, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

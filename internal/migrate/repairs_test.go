@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,8 @@ import (
 
 	"golang.org/x/tools/go/packages"
 	"golang.org/x/tools/txtar"
+
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
 // TestRepairs asks what to write for code that does not compile, testdata/repairs, each case of which is a package. What is to be written is Go, and nothing that
@@ -22,7 +23,7 @@ import (
 func TestRepairs(t *testing.T) {
 	dir := newModule(t, peerStub)
 	cases := writeCases(t, dir, "before/", "testdata/repairs/*.txtar")
-	p, err := load(t.Context(), newDeclarations(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
+	p, err := loadCases(t, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,16 +56,31 @@ func TestRepairs(t *testing.T) {
 	}
 }
 
-// TestRepairsOfRandomMistakes makes mistakes at random places of rewritten code: of none that does not compile for it there is nothing to write, or what is no Go.
+// TestRepairsOfRandomMistakes makes mistakes at random places of rewritten code. For each of them that does not compile there is a snippet, which is Go.
 func TestRepairsOfRandomMistakes(t *testing.T) {
-	seed := uint64(20261126)
-	if text := os.Getenv("KCTRL_TEST_SEED"); text != "" {
-		if _, err := fmt.Sscan(text, &seed); err != nil {
+	seeds.Each(t, 1, func(t *testing.T, seed uint64) {
+		dir := newModule(t, peerStub)
+		writeMistakes(t, dir, rand.New(rand.NewPCG(seed, 1)))
+		p, err := loadCases(t, dir)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	random := rand.New(rand.NewPCG(seed, 1))
-	dir := newModule(t, peerStub)
+		files, problems := p.files(), p.problems()
+		for _, e := range problems {
+			name, line := positionOf(e.Pos, p.dir)
+			if snippet := snippetFor(fileNamed(files, name), e); e.Kind == packages.TypeError && isSnippet(snippet) != nil {
+				t.Errorf("%s:%d: %s\n%s: %v:\n%s", name, line, lineOf(dir, name, line), e.Msg, isSnippet(snippet), snippet)
+			}
+		}
+		if len(problems) < 100 {
+			t.Errorf("only %d mistakes do not compile", len(problems))
+		}
+	})
+}
+
+// writeMistakes writes the rewritten cases of rules to a module, with mistakes.
+func writeMistakes(t *testing.T, dir string, random *rand.Rand) {
+	t.Helper()
 	cases := writeCases(t, dir, "after/", "testdata/rules/[^v]*.txtar")
 	for _, folder := range slices.Sorted(maps.Keys(cases)) {
 		for _, file := range cases[folder].Files {
@@ -78,21 +94,6 @@ func TestRepairsOfRandomMistakes(t *testing.T) {
 			}
 			write(t, filepath.Join(dir, folder, source), []byte(text))
 		}
-	}
-	p, err := load(t.Context(), newDeclarations(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := p.files()
-	problems := p.problems()
-	for _, e := range problems {
-		name, line := positionOf(e.Pos, p.dir)
-		if snippet := snippetFor(fileNamed(files, name), e); e.Kind == packages.TypeError && isSnippet(snippet) != nil {
-			t.Errorf("seed %d: %s:%d: %s\n%s: %v:\n%s", seed, name, line, lineOf(dir, name, line), e.Msg, isSnippet(snippet), snippet)
-		}
-	}
-	if len(problems) < 100 {
-		t.Errorf("only %d mistakes do not compile", len(problems))
 	}
 }
 

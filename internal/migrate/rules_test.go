@@ -81,6 +81,21 @@ func writeCases(t *testing.T, dir, below, pattern string) map[string]*txtar.Arch
 	return cases
 }
 
+// dependencies are the declarations of what the modules of all tests import, each of which is parsed once.
+var dependencies = newDeclarations()
+
+// ofCases is the module that newModule makes, and casesEnv the settings with which the go command reads it.
+var (
+	ofCases  = goModule{path: "example.com/cases", folder: "."}
+	casesEnv = []string{"GOFLAGS=-mod=mod", "GOWORK=off"}
+)
+
+// loadCases reads the packages of a module that newModule has made.
+func loadCases(t *testing.T, dir string) (*program, error) {
+	t.Helper()
+	return load(t.Context(), dependencies, dir, []goModule{ofCases}, casesEnv)
+}
+
 const (
 	peerStub        = "testdata/controller-runtime"
 	zapModule       = "go.uber.org/zap"
@@ -147,7 +162,7 @@ func write(t *testing.T, name string, text []byte) {
 // rewriteAll returns the files after, and what is left, of each package of a module.
 func rewriteAll(t *testing.T, dir string) map[string][]txtar.File {
 	t.Helper()
-	p, err := load(t.Context(), newDeclarations(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
+	p, err := loadCases(t, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,22 +197,11 @@ func rewriteAll(t *testing.T, dir string) map[string][]txtar.File {
 }
 
 // compile returns what does not compile in a module, tests included.
-func compile(t *testing.T, dir string) (problems []packages.Error) {
+func compile(t *testing.T, dir string) []packages.Error {
 	t.Helper()
-	loaded, err := packages.Load(&packages.Config{
-		Context: t.Context(), Mode: loadMode, Dir: dir, Tests: true, Env: append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off"),
-	}, "./...")
+	p, err := loadOn(t.Context(), dependencies, dir, []goModule{ofCases}, casesEnv, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]bool{}
-	for _, p := range loaded {
-		for _, e := range p.Errors {
-			if !seen[e.Pos+e.Msg] {
-				seen[e.Pos+e.Msg] = true
-				problems = append(problems, e)
-			}
-		}
-	}
-	return problems
+	return p.problems()
 }
