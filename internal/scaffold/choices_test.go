@@ -2,7 +2,6 @@ package scaffold_test
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"regexp"
@@ -16,65 +15,64 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
 // TestProjectKeepsWhatFilesFollowFrom: from PROJECT alone kctrl makes the files of a kind again as they are, whatever flags it and its
 // webhooks were created with; so a lock that is lost comes back as it was.
 func TestProjectKeepsWhatFilesFollowFrom(t *testing.T) {
-	for _, seed := range seeds(40) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			r := rand.New(rand.NewPCG(seed, 7))
-			p := newRandomProject(t, r)
-			for {
-				api := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true, Shape: randomShape(r)}
-				if r.IntN(3) == 0 {
-					api.Operand = &scaffold.Operand{Image: []string{"", "example.com/memcached:1"}[r.IntN(2)], Port: []int{0, 8080}[r.IntN(2)], Finalizer: r.IntN(2) == 0}
-				}
-				if p.run(api) {
-					break
-				}
+	seeds.Each(t, 15, func(t *testing.T, seed uint64) {
+		t.Parallel()
+		r := rand.New(rand.NewPCG(seed, 7))
+		p := newRandomProject(t, r)
+		for {
+			api := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true, Shape: randomShape(r)}
+			if r.IntN(3) == 0 {
+				api.Operand = &scaffold.Operand{Image: []string{"", "example.com/memcached:1"}[r.IntN(2)], Port: []int{0, 8080}[r.IntN(2)], Finalizer: r.IntN(2) == 0}
 			}
-			for range length(seed, 6) {
-				webhook, ok := randomOptions(r).(scaffold.WebhookOptions)
-				if !ok {
-					continue
-				}
-				webhook.Conversion, webhook.Certificates = false, ""
-				if webhook.Group == "webapp" {
-					webhook.Version, webhook.Kind = "v1", "Guestbook"
-				}
-				if webhook.Defaulting && r.IntN(2) == 0 {
-					webhook.DefaultingPath = "/mine"
-				}
-				if len(webhook.Requests.Verbs) > 0 && (webhook.Defaulting || webhook.Validation) {
-					webhook.Requests.Timeout = 5 * time.Second
-				}
-				p.run(webhook)
+			if p.run(api) {
+				break
 			}
-			// Lists are in the order of the commands, which nobody knows any more.
-			lists := regexp.MustCompile(`(?m)^config/(default|policy)/kustomization.yaml\t.*\n`)
-			tree := func() map[string][]byte {
-				tree := p.tree()
-				tree[project.LockFile] = lists.ReplaceAll(tree[project.LockFile], nil)
-				return tree
+		}
+		for range length(r, 6) {
+			webhook, ok := randomOptions(r).(scaffold.WebhookOptions)
+			if !ok {
+				continue
 			}
-			want := tree()
-			if err := p.fs.Remove(project.LockFile); err != nil {
-				t.Fatal(err)
+			webhook.Conversion, webhook.Certificates = false, ""
+			if webhook.Group == "webapp" {
+				webhook.Version, webhook.Kind = "v1", "Guestbook"
 			}
-			plan, err := scaffold.NewProjectPlan(afero.NewIOFS(p.fs), p.load(), memoryKctrl)
-			if err == nil {
-				err = plan.Apply(t.Context(), p.fs, "test")
+			if webhook.Defaulting && r.IntN(2) == 0 {
+				webhook.DefaultingPath = "/mine"
 			}
-			if err != nil {
-				t.Fatal(err)
+			if len(webhook.Requests.Verbs) > 0 && (webhook.Defaulting || webhook.Validation) {
+				webhook.Requests.Timeout = 5 * time.Second
 			}
-			if diff := sameTree(want, tree()); diff != "" {
-				t.Errorf("PROJECT says\n%s\nand the lock made from it is another (-want +got)\n%s", want[project.File], diff)
-			}
-		})
-	}
+			p.run(webhook)
+		}
+		// Lists are in the order of the commands, which nobody knows any more.
+		lists := regexp.MustCompile(`(?m)^config/(default|policy)/kustomization.yaml\t.*\n`)
+		tree := func() map[string][]byte {
+			tree := p.tree()
+			tree[project.LockFile] = lists.ReplaceAll(tree[project.LockFile], nil)
+			return tree
+		}
+		want := tree()
+		if err := p.fs.Remove(project.LockFile); err != nil {
+			t.Fatal(err)
+		}
+		plan, err := scaffold.NewProjectPlan(afero.NewIOFS(p.fs), p.load(), memoryKctrl)
+		if err == nil {
+			err = plan.Apply(t.Context(), p.fs, "test")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := sameTree(want, tree()); diff != "" {
+			t.Errorf("PROJECT says\n%s\nand the lock made from it is another (-want +got)\n%s", want[project.File], diff)
+		}
+	})
 }
 
 // TestEveryChoiceIsKept: a flag of create that files follow from is in PROJECT, as it is typed.

@@ -18,11 +18,12 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// The tests below are named after the defects D1 to D17 that kubebuilder v4 was found to have. Others are elsewhere: D10 and D11 are
-// TestOperandTestsMissNothing, D12 is in testdata/script/usage.txtar, D14 is TestGolden, which builds config/default after each command.
+// The tests below guard against defects that kubebuilder v4 has. Further ones are TestOperandTestsFindEachDefect,
+// testdata/script/usage.txtar and TestGolden, which builds config/default after each command.
 
-// defective is a project with a kind of its own.
-func defective(t *testing.T) *randomProject {
+// withGuestbook returns a project with a kind of its own.
+func withGuestbook(t *testing.T) *randomProject {
+	t.Helper()
 	p := newRandomProject(t, rand.New(rand.NewPCG(2, 2)))
 	p.mustRun(guestbook)
 	return p
@@ -60,9 +61,9 @@ var (
 	validator = scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Validation: true}
 )
 
-// D1: whatever main.go has lost, a controller is registered, or the command fails.
-func TestD1WhatIsNotRegisteredIsAnError(t *testing.T) {
-	p := defective(t)
+// TestCreateRestoresALostRegistration in main.go.
+func TestCreateRestoresALostRegistration(t *testing.T) {
+	p := withGuestbook(t)
 	_, main := p.read("cmd/main.go")
 	p.put("cmd/main.go", strings.Replace(main, ", register)", ")", 1))
 	p.mustRun(shelf)
@@ -74,9 +75,9 @@ func TestD1WhatIsNotRegisteredIsAnError(t *testing.T) {
 	}
 }
 
-// D2 and D3: braces in the code and in the strings of users are theirs.
-func TestD2D3BracesOfUsersStay(t *testing.T) {
-	p := defective(t)
+// TestBracesOfUsersStay in code and in strings: no template engine reads them.
+func TestBracesOfUsersStay(t *testing.T) {
+	p := withGuestbook(t)
 	p.mustRun(defaulter)
 	name, text := p.read("guestbook_defaulter.go")
 	mine := text + "\ntype port struct{ Name string }\n\nvar ports = []port{{Name: \"http\"}}\n\nconst template = \"{{ .Resource.Kind }} {{\"\n"
@@ -88,9 +89,9 @@ func TestD2D3BracesOfUsersStay(t *testing.T) {
 	p.check()
 }
 
-// D4: a comment in the registration does not make it happen twice.
-func TestD4NothingIsRegisteredTwice(t *testing.T) {
-	p := defective(t)
+// TestCommentsDoNotMakeRegistrationsTwo adds a comment to the registration and creates the kind again.
+func TestCommentsDoNotMakeRegistrationsTwo(t *testing.T) {
+	p := withGuestbook(t)
 	name, text := p.read("cmd/zz_generated.register.go")
 	p.put(name, strings.Replace(text, "\treturn errors.Join(\n", "\treturn errors.Join(\n\t\t// mine\n", 1))
 	again := guestbook
@@ -127,8 +128,8 @@ func (f *failing) Rename(from, to string) error {
 	return f.Fs.Rename(from, to)
 }
 
-// D5: an init that fails leaves nothing behind, and works the next time.
-func TestD5InitThatFailedCanBeRepeated(t *testing.T) {
+// TestFailedInitCanBeRepeated fails init at different writes. The next init succeeds.
+func TestFailedInitCanBeRepeated(t *testing.T) {
 	opts := scaffold.InitOptions{
 		Domain: "example.com", Repo: "example.com/guestbook", License: "none", Runtime: project.Module,
 		Kctrl: scaffold.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="},
@@ -156,53 +157,41 @@ func TestD5InitThatFailedCanBeRepeated(t *testing.T) {
 	}
 }
 
-// D6: a controller of a built-in kind may come before the first kind of the project, in one group.
-func TestD6ControllersOfBuiltInKindsAreOfNoGroup(t *testing.T) {
-	for seed := uint64(2); ; seed++ {
-		p := newRandomProject(t, rand.New(rand.NewPCG(seed, 2)))
-		if proj, err := project.Load(afero.NewIOFS(p.fs)); err != nil || proj.MultiGroup || proj.Namespaced {
-			continue
-		}
-		p.mustRun(scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment", Namespaced: true})
-		p.mustRun(guestbook)
-		p.check()
-		return
-	}
+// TestControllersOfBuiltInKindsMayComeFirst in a project of one group: the group of the built-in kind does not count.
+func TestControllersOfBuiltInKindsMayComeFirst(t *testing.T) {
+	p := newMemoryProject(t, scaffold.InitOptions{})
+	p.mustRun(scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment", Namespaced: true})
+	p.mustRun(guestbook)
+	p.check()
 }
 
-// D7: groups whose names are one Go identifier have two.
-func TestD7GroupsOfOneIdentifierHaveTwoImports(t *testing.T) {
-	for seed := uint64(0); ; seed++ {
-		p := newRandomProject(t, rand.New(rand.NewPCG(seed, 7)))
-		if proj, err := project.Load(afero.NewIOFS(p.fs)); err != nil || !proj.MultiGroup {
-			continue
-		}
-		for _, group := range []string{"foo.policy", "foo-policy"} {
-			opts := guestbook
-			opts.Group = group
-			p.mustRun(opts)
-		}
-		name, text := p.read("cmd/zz_generated.register.go")
-		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen := map[string]bool{}
-		for _, spec := range file.Imports {
-			if spec.Name != nil && seen[spec.Name.Name] {
-				t.Errorf("two imports have the name %s:\n%s", spec.Name.Name, text)
-			} else if spec.Name != nil {
-				seen[spec.Name.Name] = true
-			}
-		}
-		p.check()
-		return
+// TestGroupsOfOneIdentifierHaveTwoImports of different names.
+func TestGroupsOfOneIdentifierHaveTwoImports(t *testing.T) {
+	p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: true})
+	for _, group := range []string{"foo.policy", "foo-policy"} {
+		opts := guestbook
+		opts.Group = group
+		p.mustRun(opts)
 	}
+	name, text := p.read("cmd/zz_generated.register.go")
+	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, spec := range file.Imports {
+		if spec.Name != nil && seen[spec.Name.Name] {
+			t.Errorf("two imports have the name %s:\n%s", spec.Name.Name, text)
+		} else if spec.Name != nil {
+			seen[spec.Name.Name] = true
+		}
+	}
+	p.check()
 }
 
-// D8: what a user has taken off config/default stays off.
-func TestD8WhatUsersTookOffStaysOff(t *testing.T) {
-	p := defective(t)
+// TestRemovedComponentsStayRemoved from config/default.
+func TestRemovedComponentsStayRemoved(t *testing.T) {
+	p := withGuestbook(t)
 	p.mustRun(defaulter)
 	name, text := p.read("config/default/kustomization.yaml")
 	without := strings.Replace(text, "components: [../components/webhook]\n", "components: []\n", 1)
@@ -216,17 +205,17 @@ func TestD8WhatUsersTookOffStaysOff(t *testing.T) {
 	}
 }
 
-// D9: all Go is formatted, that of controllers that run something, too.
-func TestD9GoIsFormatted(t *testing.T) {
-	p := defective(t)
+// TestControllersOfOperandsAreFormatted as all Go files are.
+func TestControllersOfOperandsAreFormatted(t *testing.T) {
+	p := withGuestbook(t)
 	runs := shelf
 	runs.Operand = &scaffold.Operand{Image: "nginx", Port: 80, Finalizer: true}
 	p.mustRun(runs)
 	p.check()
 }
 
-// D13: no command of kctrl calls kctrl, whatever it is called and wherever it is.
-func TestD13NoCommandCallsItself(t *testing.T) {
+// TestNoCommandRunsKctrl by its name, which may be another one or not in $PATH.
+func TestNoCommandRunsKctrl(t *testing.T) {
 	call := regexp.MustCompile(`exec\.Command(Context)?\([^)]*"kctrl"`)
 	for _, folder := range []string{".", "edit", "fields", "plan", "project", "versions", "../../cmd/kctrl"} {
 		entries, err := os.ReadDir(folder)
@@ -248,9 +237,9 @@ func TestD13NoCommandCallsItself(t *testing.T) {
 	}
 }
 
-// D16: the items of a list are indented as the others.
-func TestD16ItemsAreIndentedAlike(t *testing.T) {
-	p := defective(t)
+// TestListItemsAreIndentedAlike in kustomizations.
+func TestListItemsAreIndentedAlike(t *testing.T) {
+	p := withGuestbook(t)
 	for _, opts := range []any{shelf, defaulter, validator} {
 		p.mustRun(opts)
 	}
@@ -270,9 +259,9 @@ func TestD16ItemsAreIndentedAlike(t *testing.T) {
 	}
 }
 
-// D17: a command with nothing to do writes nothing, and empties no file.
-func TestD17NothingToDoIsNothingWritten(t *testing.T) {
-	p := defective(t)
+// TestRepeatedCommandsWriteNothing, and no file is empty.
+func TestRepeatedCommandsWriteNothing(t *testing.T) {
+	p := withGuestbook(t)
 	p.mustRun(defaulter)
 	p.wantNothing(guestbook)
 	p.wantNothing(defaulter)
@@ -283,29 +272,23 @@ func TestD17NothingToDoIsNothingWritten(t *testing.T) {
 	}
 }
 
-// D15: an operator of one namespace is told which by its Deployment, and its program watches what it is told, and no more.
-func TestD15NamespaceIsOneThatIsGiven(t *testing.T) {
-	for seed := uint64(0); ; seed++ {
-		p := newRandomProject(t, rand.New(rand.NewPCG(seed, 15)))
-		if proj, err := project.Load(afero.NewIOFS(p.fs)); err != nil || !proj.Namespaced {
-			continue
+// TestNamespacedManagersWatchTheirOwnNamespace: the Deployment passes it by a flag.
+func TestNamespacedManagersWatchTheirOwnNamespace(t *testing.T) {
+	p := newMemoryProject(t, scaffold.InitOptions{Namespaced: true})
+	_, manager := p.read("config/manager/manager.yaml")
+	for _, want := range []string{"- --namespaces=$(WATCH_NAMESPACE)\n", "- name: WATCH_NAMESPACE\n", "fieldPath: metadata.namespace\n"} {
+		if !strings.Contains(manager, want) {
+			t.Errorf("the manager has no %q:\n%s", want, manager)
 		}
-		_, manager := p.read("config/manager/manager.yaml")
-		for _, want := range []string{"- --namespaces=$(WATCH_NAMESPACE)\n", "- name: WATCH_NAMESPACE\n", "fieldPath: metadata.namespace\n"} {
-			if !strings.Contains(manager, want) {
-				t.Errorf("the manager lacks %q:\n%s", want, manager)
-			}
-		}
-		return
 	}
 }
 
-// A checkout with CRLF is nobody's edit: every command works on it, and leaves no file with two kinds of ends of lines.
+// TestCheckoutsMayEndLinesInCRLF: line ends are no edit. Every command works on such files, and leaves none with both kinds.
 func TestCheckoutsMayEndLinesInCRLF(t *testing.T) {
 	version := guestbook
 	version.Version, version.Controller = "v2", false
 	for _, opts := range []any{shelf, version, validator, scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Policy: true}} {
-		p := defective(t)
+		p := withGuestbook(t)
 		p.mustRun(defaulter)
 		for name, content := range p.tree() {
 			p.put(name, strings.ReplaceAll(string(content), "\n", "\r\n"))

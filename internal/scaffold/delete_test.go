@@ -2,7 +2,6 @@ package scaffold_test
 
 import (
 	"bytes"
-	"fmt"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -17,6 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
 // deletion is a delete command: what it is asked for, and what plans it.
@@ -92,50 +92,48 @@ func textTree(tree map[string][]byte) map[string]string {
 // TestDeleteTakesBackCreate runs random create commands, and takes back each of them at once, and then all of them from the last
 // to the first: the tree is every time as it was, byte for byte.
 func TestDeleteTakesBackCreate(t *testing.T) {
-	for _, seed := range seeds(40) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			r := rand.New(rand.NewPCG(seed, 1))
-			p := newRandomProject(t, r)
-			type step struct {
-				tree map[string][]byte
-				back []any
-				opts any
+	seeds.Each(t, 8, func(t *testing.T, seed uint64) {
+		t.Parallel()
+		r := rand.New(rand.NewPCG(seed, 1))
+		p := newRandomProject(t, r)
+		type step struct {
+			tree map[string][]byte
+			back []any
+			opts any
+		}
+		var steps []step
+		for range length(r, 14) {
+			opts := randomOptions(r)
+			proj := p.load()
+			tree := p.tree()
+			if !invertible(opts, proj) || !p.run(opts) {
+				continue
 			}
-			var steps []step
-			for range length(seed, 14) {
-				opts := randomOptions(r)
-				proj := p.load()
-				tree := p.tree()
-				if !invertible(opts, proj) || !p.run(opts) {
-					continue
-				}
-				s := step{tree, inverse(opts, proj, p.load()), opts}
-				for _, d := range s.back {
-					if !p.run(d) {
-						t.Fatalf("%+v is refused after %+v", d, opts)
-					}
-				}
-				if diff := sameTree(tree, p.tree()); diff != "" {
-					t.Fatalf("%+v and back changes (-want +got)\n%s", opts, diff)
-				}
-				p.run(opts)
-				steps = append(steps, s)
-			}
-			p.check()
-			for _, s := range slices.Backward(steps) {
-				for _, d := range s.back {
-					if !p.run(d) {
-						t.Fatalf("%+v is refused", d)
-					}
-					p.check()
-				}
-				if diff := sameTree(s.tree, p.tree()); diff != "" {
-					t.Fatalf("%+v and, after others, back changes (-want +got)\n%s", s.opts, diff)
+			s := step{tree, inverse(opts, proj, p.load()), opts}
+			for _, d := range s.back {
+				if !p.run(d) {
+					t.Fatalf("%+v is refused after %+v", d, opts)
 				}
 			}
-		})
-	}
+			if diff := sameTree(tree, p.tree()); diff != "" {
+				t.Fatalf("%+v and back changes (-want +got)\n%s", opts, diff)
+			}
+			p.run(opts)
+			steps = append(steps, s)
+		}
+		p.check()
+		for _, s := range slices.Backward(steps) {
+			for _, d := range s.back {
+				if !p.run(d) {
+					t.Fatalf("%+v is refused", d)
+				}
+				p.check()
+			}
+			if diff := sameTree(s.tree, p.tree()); diff != "" {
+				t.Fatalf("%+v and, after others, back changes (-want +got)\n%s", s.opts, diff)
+			}
+		}
+	})
 }
 
 // TestCertificatesAreOfWebhooks: what makes none is not told who makes them, so that the choice goes with the last webhook, and did not
@@ -173,47 +171,45 @@ func TestCertificatesAreOfWebhooks(t *testing.T) {
 // TestDeleteInAnyOrderKeepsTheTreeWhole runs random create and delete commands, as far as they are allowed: all that is left can be
 // read and deployed, and a project without kinds is a new one.
 func TestDeleteInAnyOrderKeepsTheTreeWhole(t *testing.T) {
-	for _, seed := range seeds(25) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			r := rand.New(rand.NewPCG(seed, 2))
-			p := newRandomProject(t, r)
-			start := p.tree()
-			var done []any
-			for range length(seed, 20) {
-				opts := randomOptions(r)
-				if api, ok := opts.(scaffold.APIOptions); ok {
-					api.StorageVersion = false
-					opts = api
-				}
-				before := p.load()
-				if p.run(opts) {
-					done = append(done, inverse(opts, before, p.load())...)
-				}
-				if len(done) > 0 && r.IntN(2) == 0 {
-					p.run(done[r.IntN(len(done))])
-				}
-				p.check()
+	seeds.Each(t, 5, func(t *testing.T, seed uint64) {
+		t.Parallel()
+		r := rand.New(rand.NewPCG(seed, 2))
+		p := newRandomProject(t, r)
+		start := p.tree()
+		var done []any
+		for range length(r, 20) {
+			opts := randomOptions(r)
+			if api, ok := opts.(scaffold.APIOptions); ok {
+				api.StorageVersion = false
+				opts = api
 			}
-			for range 10 {
-				for _, d := range done {
-					p.run(d)
-				}
-				for _, res := range p.load().Resources {
-					p.run(deletion{scaffold.DeleteOptions{
-						Group: res.Group, Version: res.Version, Kind: res.Kind, Defaulting: res.Defaulting, Validation: res.Validation, Policy: res.Policy,
-					}, scaffold.PlanDeleteWebhook})
-					p.run(deletion{scaffold.DeleteOptions{Group: res.Group, Kind: res.Kind}, scaffold.PlanDeleteAPI})
-				}
+			before := p.load()
+			if p.run(opts) {
+				done = append(done, inverse(opts, before, p.load())...)
 			}
-			if left := p.load().Resources; len(left) > 0 {
-				t.Fatalf("nothing deletes %+v", left)
+			if len(done) > 0 && r.IntN(2) == 0 {
+				p.run(done[r.IntN(len(done))])
 			}
-			if diff := sameTree(start, p.tree()); diff != "" {
-				t.Errorf("a project without kinds is not a new one (-want +got)\n%s", diff)
+			p.check()
+		}
+		for range 10 {
+			for _, d := range done {
+				p.run(d)
 			}
-		})
-	}
+			for _, res := range p.load().Resources {
+				p.run(deletion{scaffold.DeleteOptions{
+					Group: res.Group, Version: res.Version, Kind: res.Kind, Defaulting: res.Defaulting, Validation: res.Validation, Policy: res.Policy,
+				}, scaffold.PlanDeleteWebhook})
+				p.run(deletion{scaffold.DeleteOptions{Group: res.Group, Kind: res.Kind}, scaffold.PlanDeleteAPI})
+			}
+		}
+		if left := p.load().Resources; len(left) > 0 {
+			t.Fatalf("nothing deletes %+v", left)
+		}
+		if diff := sameTree(start, p.tree()); diff != "" {
+			t.Errorf("a project without kinds is not a new one (-want +got)\n%s", diff)
+		}
+	})
 }
 
 // newEdited returns a project with a kind in two versions, with every kind of part, and no more than that.

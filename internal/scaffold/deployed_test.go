@@ -24,23 +24,40 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
-// realServer is an API server that checks all that it is given.
-type realServer struct{ *client.REST }
+// apiServer is an API server in memory or a real one, which also checks the built-in kinds.
+type apiServer struct{ *client.REST }
 
-func startReal(t *testing.T, opts ...testenv.Option) realServer {
+// startServer starts an API server, which ends with the test.
+type startServer func(*testing.T, ...testenv.Option) apiServer
+
+// apiServers are the kinds of servers that tests run on. make test runs those in memory.
+var apiServers = map[string]startServer{"in memory": startInMemory, "real server": startReal}
+
+func startReal(t *testing.T, opts ...testenv.Option) apiServer {
 	t.Helper()
 	t.Setenv(testenv.CommandVariable, kctrlCommand(t))
-	live, err := client.New(testenv.Start(t, opts...).Config, client.Options{Scheme: runtime.NewScheme()})
+	return clientOf(t, testenv.Start(t, opts...))
+}
+
+func startInMemory(t *testing.T, opts ...testenv.Option) apiServer {
+	t.Helper()
+	return clientOf(t, inmemory.Start(t, opts...))
+}
+
+func clientOf(t *testing.T, env *testenv.Env) apiServer {
+	t.Helper()
+	live, err := client.New(env.Config, client.Options{Scheme: runtime.NewScheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return realServer{live}
+	return apiServer{live}
 }
 
 // dryRun applies an object as kubectl apply --server-side --dry-run=server does.
-func (s realServer) dryRun(t *testing.T, object *unstructured.Unstructured) error {
+func (s apiServer) dryRun(t *testing.T, object *unstructured.Unstructured) error {
 	t.Helper()
 	object = object.DeepCopy()
 	gvk := object.GroupVersionKind()
@@ -66,17 +83,17 @@ func objectsIn(t *testing.T, manifests []byte) []*unstructured.Unstructured {
 	}
 }
 
-// strangers are kinds that components name and that come from others, by what they are called.
-var strangers = map[string]string{
+// externalCRDs names the CRDs of the kinds that components use and other operators define.
+var externalCRDs = map[string]string{
 	"Certificate": "certificates.cert-manager.io", "Issuer": "issuers.cert-manager.io",
 	"ServiceMonitor": "servicemonitors.monitoring.coreos.com", "PrometheusRule": "prometheusrules.monitoring.coreos.com",
 }
 
-// strangerCRDs writes CRDs for them that take everything.
-func strangerCRDs(t *testing.T) string {
+// writeExternalCRDs writes CRDs for these kinds, with schemas that accept everything, into a new directory.
+func writeExternalCRDs(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for kind, name := range strangers {
+	for kind, name := range externalCRDs {
 		plural, group, _ := strings.Cut(name, ".")
 		text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + name + "}\nspec:\n  group: " + group +
 			"\n  scope: Namespaced\n  names: {kind: " + kind + ", plural: " + plural + "}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n" +
@@ -86,29 +103,29 @@ func strangerCRDs(t *testing.T) string {
 	return dir
 }
 
-// TestWhatIsDeployedIsAccepted applies what the golden projects deploy to a real API server. [TestMatrix] does so for each choice of what
-// projects differ in.
-func TestWhatIsDeployedIsAccepted(t *testing.T) {
-	for _, story := range stories() {
-		t.Run(story.golden, func(t *testing.T) {
-			golden, err := filepath.Abs(filepath.Join("..", "..", "testdata", story.golden))
-			if err != nil {
-				t.Fatal(err)
+// TestManifestsAreAccepted applies the manifests of the golden projects to an API server in memory and to a real one.
+// [TestMatrix] does so for each choice of the properties in which projects differ.
+func TestManifestsAreAccepted(t *testing.T) {
+	for name, start := range apiServers {
+		t.Run(name, func(t *testing.T) {
+			for _, story := range stories() {
+				t.Run(story.golden, func(t *testing.T) {
+					p := newProject(t)
+					if err := os.CopyFS(p.dir, os.DirFS(filepath.Join("..", "..", "testdata", story.golden))); err != nil {
+						t.Fatal(err)
+					}
+					p.checkAccepted(t, start)
+				})
 			}
-			p := newProject(t)
-			for name, content := range readTree(t, golden) {
-				writeFile(t, filepath.Join(p.dir, filepath.FromSlash(name)), content)
-			}
-			p.checkAccepted(t)
 		})
 	}
 }
 
-// checkAccepted applies everything that the project deploys, with each of its components and with all of them, and its samples, to a
-// real API server by a dry run.
-func (p *testProject) checkAccepted(t *testing.T) {
+// checkAccepted applies all manifests of the project by a dry run on an API server: those that it deploys, with each of
+// its components and with all of them, and its samples.
+func (p *testProject) checkAccepted(t *testing.T, start startServer) {
 	t.Helper()
-	server := startReal(t, testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases"), strangerCRDs(t)))
+	server := start(t, testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases"), writeExternalCRDs(t)))
 	plain := objectsIn(t, p.kustomize(t, "config/default"))
 	for _, object := range plain {
 		if object.GetKind() == "Namespace" {
@@ -128,8 +145,9 @@ func (p *testProject) checkAccepted(t *testing.T) {
 	})
 }
 
-// TestRulesOfPoliciesDecide has a real API server decide by the rules that flags give to policies, of a kind of the project and of one that
-// is built in: it refuses what breaks them, by their messages, and lets pass what does not, a creation under a rule that compares included.
+// TestRulesOfPoliciesDecide has API servers decide by the rules that flags give to policies, for a kind of the project and
+// for a built-in kind. The servers refuse requests that break a rule, with its message, and accept all others, also a
+// creation under a rule that compares.
 func TestRulesOfPoliciesDecide(t *testing.T) {
 	p := newGuestbook(t)
 	own := scaffold.WebhookOptions{
@@ -149,13 +167,20 @@ func TestRulesOfPoliciesDecide(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.wantNothing(t, own) // without a lock, PROJECT says what the policy was made of
-	goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./internal/webhook/...")
+	p.check(t)
+	for name, start := range apiServers {
+		t.Run(name, func(t *testing.T) { p.checkRules(t, start) })
+	}
+	t.Run("tests", func(t *testing.T) { p.test(t, "./internal/webhook/...") })
+}
 
+func (p *testProject) checkRules(t *testing.T, start startServer) {
+	t.Helper()
 	var policies []object.Object
 	for _, policy := range objectsIn(t, p.kustomize(t, "config/policy")) {
 		policies = append(policies, policy)
 	}
-	server := startReal(t, testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases")), testenv.WithObjects(nil, policies...))
+	server := start(t, testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases")), testenv.WithObjects(nil, policies...))
 	book := func(name, message string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "webapp.example.com/v1", "kind": "Guestbook", "metadata": map[string]any{"name": name, "namespace": "default"}, "spec": map[string]any{"message": message},
@@ -258,7 +283,7 @@ func each(list []string) [][]string {
 }
 
 // accept fails the test for every object that the server refuses.
-func (s realServer) accept(t *testing.T, where string, objects []*unstructured.Unstructured) {
+func (s apiServer) accept(t *testing.T, where string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	if len(objects) == 0 {
 		t.Errorf("%s is empty", where)

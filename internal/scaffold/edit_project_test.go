@@ -2,12 +2,12 @@ package scaffold_test
 
 import (
 	"cmp"
-	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/spf13/afero"
@@ -15,6 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
 // change is an edit of a whole project.
@@ -61,61 +62,48 @@ func changesOf(proj *project.Project) map[string][2]change {
 	}
 }
 
-// TestEditThereAndBack edits random projects in each way, and takes it back: every time the tree is one that commands could have
-// made, and in the end it is as it was.
+// TestEditThereAndBack applies edits to random projects and reverts them. After each step the project can be deployed,
+// and in the end every file is as it was. Consecutive seeds try all edits in turn.
 func TestEditThereAndBack(t *testing.T) {
-	var tried sync.Map // by name
-	t.Cleanup(func() {
-		for name := range changesOf(&project.Project{}) {
-			if _, ok := tried.Load(name); !ok {
-				t.Errorf("no project has been changed by %s", name)
+	const perSeed = 4
+	names := slices.Sorted(maps.Keys(changesOf(&project.Project{})))
+	seeds.Each(t, 3, func(t *testing.T, seed uint64) {
+		t.Parallel()
+		r := rand.New(rand.NewPCG(seed, 3))
+		p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: r.IntN(2) == 0, Namespaced: r.IntN(4) == 0})
+		for range length(r, 12) {
+			p.run(randomOptions(r))
+		}
+		// Something of the user's, in files of kctrl and beside them.
+		for file := range p.tree() {
+			if strings.HasSuffix(file, "_types.go") || strings.HasSuffix(file, "_controller.go") {
+				p.edit(file, func(text []byte) []byte { return append(text, "\n// mine is mine.\n"...) })
 			}
+		}
+		tree, accepted := p.tree(), 0
+		for i := range uint64(perSeed) {
+			name := names[(seed*perSeed+i)%uint64(len(names))]
+			pair := changesOf(p.load())[name]
+			if !p.run(pair[0]) {
+				continue // no command line that makes sense for such a project
+			}
+			accepted++
+			p.check()
+			if sameTree(tree, p.tree()) == "" {
+				t.Errorf("%s changes nothing", name)
+			}
+			if !p.run(pair[1]) {
+				t.Fatalf("%s cannot be reverted", name)
+			}
+			p.check()
+			if diff := sameTree(tree, p.tree()); diff != "" {
+				t.Fatalf("%s there and back (-want +got)\n%s", name, diff)
+			}
+		}
+		if accepted == 0 {
+			t.Error("every edit is refused")
 		}
 	})
-	for _, seed := range seeds(16) {
-		r := rand.New(rand.NewPCG(seed, 3))
-		multi, namespaced := r.IntN(2) == 0, r.IntN(4) == 0
-		var commands []any
-		for range length(seed, 12) {
-			commands = append(commands, randomOptions(r))
-		}
-		make := func(t *testing.T) *randomProject {
-			p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: multi, Namespaced: namespaced})
-			for _, opts := range commands {
-				p.run(opts)
-			}
-			return p
-		}
-		for name := range changesOf(&project.Project{}) {
-			t.Run(fmt.Sprint(seed, " ", name), func(t *testing.T) {
-				t.Parallel()
-				p := make(t)
-				// Something of the user's, in files of kctrl and beside them.
-				for file := range p.tree() {
-					if strings.HasSuffix(file, "_types.go") || strings.HasSuffix(file, "_controller.go") {
-						p.edit(file, func(text []byte) []byte { return append(text, "\n// mine is mine.\n"...) })
-					}
-				}
-				tree := p.tree()
-				pair := changesOf(p.load())[name]
-				if !p.run(pair[0]) {
-					return // no command line that makes sense for such a project
-				}
-				tried.Store(name, true)
-				p.check()
-				if sameTree(tree, p.tree()) == "" {
-					t.Error("nothing has changed")
-				}
-				if !p.run(pair[1]) {
-					t.Fatal("it cannot be taken back")
-				}
-				p.check()
-				if diff := sameTree(tree, p.tree()); diff != "" {
-					t.Errorf("there and back (-want +got)\n%s", diff)
-				}
-			})
-		}
-	}
 }
 
 // TestEditMakesWhatInitWouldHaveMade: a project that nobody touched, edited, is the one that was made so from the start.

@@ -1,7 +1,6 @@
 package scaffold_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,16 +11,15 @@ import (
 	"github.com/spf13/afero"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
 // fieldWriter makes random flags about fields, all of which are right.
@@ -98,31 +96,43 @@ func (w *fieldWriter) fields(prefix string, depth int) {
 	}
 }
 
-// TestRandomFieldsMakeKinds makes kinds of random fields: what is written is formatted, builds, has a CRD that API servers take, and
-// the samples and the objects in the tests are what the CRD accepts.
+// TestRandomFieldsMakeKinds makes kinds of random fields: their Go is formatted and has no type errors, API servers accept
+// their CRDs and samples, and the tests pass, whose objects the CRDs accept.
 func TestRandomFieldsMakeKinds(t *testing.T) {
+	seeds.Each(t, 1, func(t *testing.T, seed uint64) {
+		p := newRandomKinds(t, rand.New(rand.NewPCG(seed, 7)))
+		p.check(t)
+		if t.Failed() {
+			return
+		}
+		crds := testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases"))
+		for name, start := range apiServers {
+			t.Run(name, func(t *testing.T) { start(t, crds).dryRunSamples(t, p) })
+		}
+		t.Run("tests", func(t *testing.T) { p.test(t, "./internal/controller/...") })
+	})
+}
+
+// newRandomKinds makes a project with kinds of random fields.
+func newRandomKinds(t *testing.T, r *rand.Rand) *testProject {
+	t.Helper()
 	p := newProject(t)
 	p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", License: "none"})
-	for seed := range uint64(10) {
-		w := &fieldWriter{Rand: rand.New(rand.NewPCG(seed, 7))}
+	for i := range 8 {
+		w := &fieldWriter{Rand: r}
 		w.fields("", 2)
 		opts := scaffold.APIOptions{
-			Group: "webapp", Version: "v1", Kind: fmt.Sprintf("Random%d", seed), Resource: true, Controller: true, Namespaced: seed%3 > 0,
-			Shape: scaffold.Shape{Fields: w.flags, StatusFields: []string{"used:quantity", "parts[].name:string"}, ShortNames: []string{fmt.Sprintf("r%d", seed)}},
+			Group: "webapp", Version: "v1", Kind: fmt.Sprintf("Random%d", i), Resource: true, Controller: true, Namespaced: i%3 > 0,
+			Shape: scaffold.Shape{Fields: w.flags, StatusFields: []string{"used:quantity", "parts[].name:string"}, ShortNames: []string{fmt.Sprintf("r%d", i)}},
 		}
-		if seed%2 == 0 {
+		if i%2 == 0 {
 			opts.Shape.Scale = "default"
 			opts.Shape.Columns = []string{"Replicas:integer:.spec.replicas"}
 		}
 		p.write(t, opts)
 	}
 	p.generateAll(t)
-	p.check(t)
-	if t.Failed() {
-		return
-	}
-	goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./internal/controller/...")
-	p.dryRun(t, inmemory.Start(t, testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases"))))
+	return p
 }
 
 // TestOddNamesMakeKinds makes kinds that are named like what Go, the runtime and their own files have, in groups and versions of that sort,
@@ -159,25 +169,7 @@ func TestOddNamesMakeKinds(t *testing.T) {
 	}
 	p.generateAll(t)
 	p.check(t)
-	if !t.Failed() {
-		goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./internal/...")
-	}
-}
-
-// TestFieldsOnARealServer dry-runs samples there.
-func TestFieldsOnARealServer(t *testing.T) {
-	t.Setenv("KCTRL", kctrlCommand(t))
-	p := newProject(t)
-	p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", License: "none"})
-	for seed := range uint64(8) {
-		w := &fieldWriter{Rand: rand.New(rand.NewPCG(seed, 8))}
-		w.fields("", 2)
-		p.write(t, scaffold.APIOptions{
-			Group: "webapp", Version: "v1", Kind: fmt.Sprintf("Random%d", seed), Resource: true, Namespaced: true, Shape: scaffold.Shape{Fields: w.flags, Scale: "default"},
-		})
-	}
-	p.generateAll(t)
-	p.dryRun(t, testenv.Start(t, testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases"))))
+	t.Run("tests", func(t *testing.T) { p.test(t, "./internal/...") })
 }
 
 // write does what create api does before it generates.
@@ -222,13 +214,9 @@ func (p *testProject) generateAll(t *testing.T) {
 	}
 }
 
-// dryRun has an API server look at all samples.
-func (p *testProject) dryRun(t *testing.T, env *testenv.Env) {
+// dryRunSamples creates all samples by a dry run.
+func (s apiServer) dryRunSamples(t *testing.T, p *testProject) {
 	t.Helper()
-	live, err := client.New(env.Config, client.Options{Scheme: runtime.NewScheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
 	files, err := filepath.Glob(filepath.Join(p.dir, "config", "samples", "*_*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no samples: %v", err)
@@ -236,7 +224,7 @@ func (p *testProject) dryRun(t *testing.T, env *testenv.Env) {
 	for _, file := range files {
 		sample := &unstructured.Unstructured{}
 		readYAML(t, file, &sample.Object)
-		if err := live.Create(context.WithoutCancel(t.Context()), sample, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
+		if err := s.Create(t.Context(), sample, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
@@ -251,7 +239,7 @@ func TestFurtherVersionHasMoreFields(t *testing.T) {
 	v2.Shape.StatusFields = []string{"used:quantity"}
 	p.createAPI(t, v2)
 	p.check(t)
-	goCommand(t, p.dir, cacheEnv(), "test", "./internal/conversion/...")
+	t.Run("tests", func(t *testing.T) { p.test(t, "./internal/conversion/...") })
 
 	v3 := v2
 	v3.Version = "v3"
@@ -282,5 +270,5 @@ func TestControllerOfTypesThatAreThere(t *testing.T) {
 	book.Kind, book.Version = "Book", "v2"
 	p.createAPI(t, book)
 	p.check(t)
-	goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./internal/controller/...")
+	t.Run("tests", func(t *testing.T) { p.test(t, "./internal/controller/...") })
 }

@@ -99,7 +99,7 @@ func stories() []story {
 }
 
 // TestGolden compares what the commands write with the projects in testdata, which reviewers read. After every command
-// it checks that the tree is one that a user can build, vet and deploy.
+// it checks that the types are right and that the project can be deployed. [TestScaffoldedTestsPass] builds the projects.
 func TestGolden(t *testing.T) {
 	for _, story := range stories() {
 		t.Run(story.golden, func(t *testing.T) {

@@ -2,6 +2,7 @@ package scaffold_test
 
 import (
 	"bytes"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,7 +11,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 )
 
-// byHand is a kind as somebody writes it into a file of an API package.
+// byHand is a kind that a user writes into a file of an API package.
 const byHand = `package PACKAGE
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +39,7 @@ type NoKind struct{}
 `
 
 const byHandGroup = `// +kubebuilder:object:generate=true
-// +groupName=hand.example.com
+// +groupName=GROUP
 package PACKAGE
 
 import (
@@ -46,7 +47,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-var GroupVersion = schema.GroupVersion{Group: "hand.example.com", Version: "v2"}
+var GroupVersion = schema.GroupVersion{Group: "GROUP", Version: "PACKAGE"}
 
 var schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
@@ -67,7 +68,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 }
 `
 
-// schemeTest is a program of the project that asks whether its manager would know the kind.
+// schemeTest is a test of the project that checks the kinds of its manager.
 const schemeTest = `package main
 
 import (
@@ -95,69 +96,79 @@ func TestScheme(t *testing.T) {
 }
 `
 
-// TestKindsWrittenByHandAreRegistered wherever they stand, or reported at the place where they stand.
-func TestKindsWrittenByHandAreRegistered(t *testing.T) {
-	for name, test := range map[string]struct {
-		files map[string]string
-		kinds string   // what the manager knows
-		notes []string // what is told
-	}{
-		"beside kinds of kctrl": {
-			files: map[string]string{"api/v1/table_types.go": byHand},
-			kinds: `{Group: "webapp.example.com", Version: "v1", Kind: "Table"}, {Group: "webapp.example.com", Version: "v1", Kind: "TableList"}`,
+// handwritten are kinds that users write, by the place.
+var handwritten = map[string]struct {
+	files map[string]string
+	kinds string // those that the manager knows
+	notes []string
+}{
+	"beside kinds of kctrl": {
+		files: map[string]string{"api/v1/table_types.go": byHand},
+		kinds: `{Group: "webapp.example.com", Version: "v1", Kind: "Table"}, {Group: "webapp.example.com", Version: "v1", Kind: "TableList"}`,
+	},
+	"in a package that kctrl completes": {
+		files: map[string]string{"api/v2/table_types.go": byHand, "api/v2/doc.go": byHandGroup},
+		kinds: `{Group: "api-v2.example.com", Version: "v2", Kind: "Table"}`,
+	},
+	"in a package that registers them": {
+		files: map[string]string{"pkg/apis/hand/v2/a.go": byHand, "pkg/apis/hand/v2/b.go": byHandGroup, "pkg/apis/hand/v2/c.go": byHandRegistration},
+		kinds: `{Group: "pkg-apis-hand-v2.example.com", Version: "v2", Kind: "Table"}`,
+	},
+	"in a package without a registration": {
+		files: map[string]string{"other/v2/a.go": byHand},
+		notes: []string{
+			"other/v2/a.go:9:6: Table is a kind, but other/v2 does not register it, so no client of the manager knows it",
+			"other/v2/a.go:17:6: TableList is a kind, but other/v2 does not register it, so no client of the manager knows it",
 		},
-		"in a package that kctrl completes": {
-			files: map[string]string{"api/v2/table_types.go": byHand, "api/v2/doc.go": byHandGroup},
-			kinds: `{Group: "hand.example.com", Version: "v2", Kind: "Table"}`,
+	},
+	"in packages that Go hides, and does not": {
+		files: map[string]string{
+			"internal/pkg/internal/v1/a.go": strings.Replace(byHand, "root=true", "root=false", 2), // which is no kind
+			"pkg/internal/v2/a.go":          byHand, "pkg/internal/v2/b.go": byHandGroup,
+			"internal/apis/v2/a.go": byHand, "internal/apis/v2/b.go": byHandGroup,
+			"cmd/internal/v3/a.go": byHand, "cmd/internal/v3/b.go": byHandGroup,
 		},
-		"in a package that registers them": {
-			files: map[string]string{"pkg/apis/hand/v2/a.go": byHand, "pkg/apis/hand/v2/b.go": byHandGroup, "pkg/apis/hand/v2/c.go": byHandRegistration},
-			kinds: `{Group: "hand.example.com", Version: "v2", Kind: "Table"}`,
+		notes: []string{
+			"pkg/internal/v2/a.go:9:6: Table is a kind, but cmd cannot import pkg/internal/v2, so no client of the manager knows it",
+			"pkg/internal/v2/a.go:17:6: TableList is a kind, but cmd cannot import pkg/internal/v2, so no client of the manager knows it",
 		},
-		"in a package without a registration": {
-			files: map[string]string{"other/v2/a.go": byHand},
-			notes: []string{
-				"other/v2/a.go:9:6: Table is a kind, but other/v2 does not register it, so no client of the manager knows it",
-				"other/v2/a.go:17:6: TableList is a kind, but other/v2 does not register it, so no client of the manager knows it",
-			},
+		kinds: `{Group: "internal-apis-v2.example.com", Version: "v2", Kind: "Table"}, {Group: "cmd-internal-v3.example.com", Version: "v3", Kind: "Table"}`,
+	},
+	"in a package that forgets one": {
+		files: map[string]string{"v2/a.go": byHand, "v2/b.go": byHandGroup, "v2/c.go": strings.Replace(byHandRegistration, "&Table{}, ", "", 1)},
+		notes: []string{"v2/a.go:9:6: Table is a kind, but v2 does not register it, so no client of the manager knows it"},
+		kinds: `{Group: "v2.example.com", Version: "v2", Kind: "TableList"}`,
+	},
+	"in files that are not built here, in tests, and in other modules": {
+		files: map[string]string{
+			"api/v1/chair_types.go":   "//go:build ignore\n\n" + byHand,
+			"api/v1/shelf_test.go":    strings.ReplaceAll(byHand, "Table", "Stool"),
+			"testdata/v2/a.go":        byHand,
+			"nested/go.mod":           "module example.com/nested\n",
+			"nested/v2/a.go":          byHand,
+			"_old/v2/a.go":            byHand,
+			"internal/prose/prose.go": "// Package prose tells of +kubebuilder:object:root=true.\npackage prose\n",
 		},
-		"in packages that Go hides, and does not": {
-			files: map[string]string{
-				"internal/pkg/internal/v1/a.go": strings.Replace(byHand, "root=true", "root=false", 2), // which is no kind
-				"pkg/internal/v2/a.go":          byHand, "pkg/internal/v2/b.go": byHandGroup,
-				"internal/apis/v2/a.go": byHand, "internal/apis/v2/b.go": byHandGroup,
-				"cmd/internal/v3/a.go": byHand, "cmd/internal/v3/b.go": strings.ReplaceAll(byHandGroup, `"v2"`, `"v3"`),
-			},
-			notes: []string{
-				"pkg/internal/v2/a.go:9:6: Table is a kind, but cmd cannot import pkg/internal/v2, so no client of the manager knows it",
-				"pkg/internal/v2/a.go:17:6: TableList is a kind, but cmd cannot import pkg/internal/v2, so no client of the manager knows it",
-			},
-			kinds: `{Group: "hand.example.com", Version: "v2", Kind: "Table"}, {Group: "hand.example.com", Version: "v3", Kind: "Table"}`,
-		},
-		"in a package that forgets one": {
-			files: map[string]string{"v2/a.go": byHand, "v2/b.go": byHandGroup, "v2/c.go": strings.Replace(byHandRegistration, "&Table{}, ", "", 1)},
-			notes: []string{"v2/a.go:9:6: Table is a kind, but v2 does not register it, so no client of the manager knows it"},
-			kinds: `{Group: "hand.example.com", Version: "v2", Kind: "TableList"}`,
-		},
-		"in files that are not built here, in tests, and in other modules": {
-			files: map[string]string{
-				"api/v1/table_types.go":   "//go:build ignore\n\n" + byHand,
-				"api/v1/shelf_test.go":    byHand,
-				"testdata/v2/a.go":        byHand,
-				"nested/go.mod":           "module example.com/nested\n",
-				"nested/v2/a.go":          byHand,
-				"_old/v2/a.go":            byHand,
-				"internal/prose/prose.go": "// Package prose tells of +kubebuilder:object:root=true.\npackage prose\n",
-			},
-		},
-	} {
+	},
+}
+
+// writeHandwritten writes Go files. Each package is named after its directory, and has a group of its own.
+func (p *testProject) writeHandwritten(t *testing.T, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		folder := path.Dir(name)
+		text := strings.NewReplacer("PACKAGE", path.Base(folder), "GROUP", strings.ReplaceAll(folder, "/", "-")+".example.com").Replace(content)
+		writeFile(t, filepath.Join(p.dir, filepath.FromSlash(name)), []byte(text))
+	}
+}
+
+// TestKindsWrittenByHandAreRegisteredOrReported at the place where they are.
+func TestKindsWrittenByHandAreRegisteredOrReported(t *testing.T) {
+	for name, test := range handwritten {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newGuestbook(t)
-			for file, content := range test.files {
-				pkg := filepath.Base(filepath.Dir(file))
-				writeFile(t, filepath.Join(p.dir, file), []byte(strings.ReplaceAll(content, "PACKAGE", pkg)))
-			}
+			p.writeHandwritten(t, test.files)
 			plan, err := p.planGenerate(t, generate.Options{Generators: []string{generate.Object}})
 			if err != nil {
 				t.Fatal(err)
@@ -180,10 +191,30 @@ func TestKindsWrittenByHandAreRegistered(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantNoChange(t, again)
-			writeFile(t, filepath.Join(p.dir, "cmd", "scheme_test.go"), []byte(strings.Replace(schemeTest, "KINDS", test.kinds, 1)))
-			goCommand(t, p.dir, cacheEnv(), "test", "./cmd")
+			p.checkTypes(t)
 		})
 	}
+}
+
+// TestManagersKnowKindsWrittenByHand runs a program of a project that has all of them.
+func TestManagersKnowKindsWrittenByHand(t *testing.T) {
+	p := newGuestbook(t)
+	var kinds []string
+	for _, test := range handwritten {
+		p.writeHandwritten(t, test.files)
+		if test.kinds != "" {
+			kinds = append(kinds, test.kinds)
+		}
+	}
+	plan, err := p.planGenerate(t, generate.Options{Generators: []string{generate.Object}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.Apply(t.Context(), p.open(t), "test"); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(p.dir, "cmd", "scheme_test.go"), []byte(strings.Replace(schemeTest, "KINDS", strings.Join(kinds, ", "), 1)))
+	p.test(t, "./cmd")
 }
 
 // TestEveryGeneratorsOutputCompiles in a project as kctrl makes it, with kinds added before and after, and leaves
@@ -224,8 +255,7 @@ func TestEveryGeneratorsOutputCompiles(t *testing.T) {
 				readFile(t, p.dir, folder+"/"+generated)
 			}
 			readFile(t, p.dir, "config/webhook/manifests.yaml")
-			p.checkGo(t)
-			p.checkDeployable(t)
+			p.check(t)
 			if options.MultiGroup {
 				return
 			}
@@ -244,7 +274,7 @@ func TestEveryGeneratorsOutputCompiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantNoChange(t, again)
-			goCommand(t, p.dir, cacheEnv(), "build", "./...")
+			p.checkTypes(t)
 		})
 	}
 }

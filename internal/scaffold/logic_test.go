@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,14 +12,15 @@ import (
 	"testing"
 
 	"github.com/spf13/afero"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// TestScaffoldedTestsMissTheLogic makes every function of a project that users are to write return at once, and every policy allow
-// everything: each of the project's tests passes before, and fails then.
-func TestScaffoldedTestsMissTheLogic(t *testing.T) {
+// TestScaffoldedTestsFailWithoutLogic makes every function of a project that users write return at once, and every policy
+// allow everything. Each of the project's tests passes before, and fails then.
+func TestScaffoldedTestsFailWithoutLogic(t *testing.T) {
 	p := newGuestbook(t)
 	for _, opts := range []any{
 		scaffold.APIOptions{Group: "webapp", Version: "v2", Kind: "Guestbook", Resource: true},
@@ -33,10 +33,12 @@ func TestScaffoldedTestsMissTheLogic(t *testing.T) {
 		"TestGuestbookBecomesReady", "TestGuestbookIsDefaulted", "TestGuestbookIsValidated", "TestGuestbookPolicy", "TestGuestbookV1LosesNothing",
 		"TestPodIsDefaulted", "TestPodIsValidated", "TestPodPolicy",
 	}
-	out := goCommand(t, p.dir, cacheEnv(), "test", "-v", "./internal/...")
-	if passed := results(out, "PASS"); !slices.Equal(passed, want) {
-		t.Fatalf("%v pass, want %v\n%s", passed, want, out)
-	}
+	t.Run("with the logic", func(t *testing.T) {
+		out := goCommand(t, p.dir, inMemoryEnv(t), "test", "-v", "./internal/...")
+		if passed := results(out, "PASS"); !slices.Equal(passed, want) {
+			t.Fatalf("%v pass, want %v\n%s", passed, want, out)
+		}
+	})
 
 	for name, content := range readTree(t, p.dir) {
 		folder := path.Dir(name)
@@ -53,7 +55,7 @@ func TestScaffoldedTestsMissTheLogic(t *testing.T) {
 		}
 		writeFile(t, filepath.Join(p.dir, filepath.FromSlash(name)), content)
 	}
-	removed, err := tryGoCommand(t.Context(), p.dir, cacheEnv(), "test", "-v", "./internal/...")
+	removed, err := tryGoCommand(t.Context(), p.dir, inMemoryEnv(t), "test", "-vet=off", "-v", "./internal/...")
 	if failed := results(removed, "FAIL"); err == nil || !slices.Equal(failed, want) {
 		t.Errorf("without the logic %v fail, want %v\n%s", failed, want, removed)
 	}
@@ -77,8 +79,8 @@ func TestScaffoldedTestsAskByEachVerb(t *testing.T) {
 			p.create(t, opts)
 		}
 	}
-	p.checkGo(t)
-	goCommand(t, p.dir, cacheEnv(), "test", "./internal/webhook/...")
+	p.check(t)
+	t.Run("tests", func(t *testing.T) { p.test(t, "./internal/webhook/...") })
 }
 
 // results returns the tests of an output of go test -v that have ended in one way, in order of their names.
@@ -123,9 +125,9 @@ func withoutLogic(t *testing.T, name string, content []byte) []byte {
 	return content
 }
 
-// TestTestObjectsOfBuiltInKindsAreTaken sends what tests of webhooks send for each built-in kind to an API server that checks it. It
-// has to be a real one: that in memory takes more.
-func TestTestObjectsOfBuiltInKindsAreTaken(t *testing.T) {
+// TestTestObjectsOfBuiltInKindsAreAccepted creates the objects that tests of webhooks send for each built-in kind, by a
+// dry run. A real API server checks more of them than one in memory.
+func TestTestObjectsOfBuiltInKindsAreAccepted(t *testing.T) {
 	p := newProject(t)
 	p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", License: "none"})
 	kinds := map[string][]string{
@@ -145,26 +147,33 @@ func TestTestObjectsOfBuiltInKindsAreTaken(t *testing.T) {
 		"scheduling":        {"PriorityClass"},
 		"storage":           {"CSIDriver", "StorageClass"},
 	}
-	env := startReal(t)
+	objects := map[string][]*unstructured.Unstructured{} // by kind
 	for group, names := range kinds {
 		for _, kind := range names {
-			p.create(t, scaffold.WebhookOptions{Group: group, Version: "v1", Kind: kind, Policy: true})
-			file := filepath.Join(p.dir, "internal", "webhook", "testdata", strings.ToLower(kind)+"_v1.yaml")
+			p.planned(t, scaffold.WebhookOptions{Group: group, Version: "v1", Kind: kind, Policy: true})
 			proj, err := project.Load(afero.NewIOFS(p.open(t)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, object := range objectsIn(t, readFile(t, filepath.Dir(file), filepath.Base(file))) {
+			for _, object := range objectsIn(t, readFile(t, p.dir, "internal/webhook/testdata/"+strings.ToLower(kind)+"_v1.yaml")) {
 				if proj.Resources[len(proj.Resources)-1].Namespaced {
 					object.SetNamespace("default")
 				}
-				if err := env.dryRun(t, object); err != nil {
-					t.Errorf("%s: %v", kind, err)
-				}
+				objects[kind] = append(objects[kind], object)
 			}
 		}
 	}
-	if _, err := os.Stat(filepath.Join(p.dir, "config", "policy", "kustomization.yaml")); err != nil {
-		t.Error(err)
+	p.kustomize(t, "config/policy")
+	for name, start := range apiServers {
+		t.Run(name, func(t *testing.T) {
+			server := start(t)
+			for kind, all := range objects {
+				for _, object := range all {
+					if err := server.dryRun(t, object); err != nil {
+						t.Errorf("%s: %v", kind, err)
+					}
+				}
+			}
+		})
 	}
 }

@@ -2,7 +2,6 @@ package scaffold_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -11,30 +10,29 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// cell is one choice of each thing that projects differ in.
-type cell struct {
+// combination is one choice of each property in which projects differ.
+type combination struct {
 	multiGroup, namespaced bool
 	webhooks, origin       string
 	runtime                project.RuntimeMode
 	apiModule              bool
 }
 
-func (c cell) String() string {
+func (c combination) String() string {
 	return fmt.Sprintf(
 		"multigroup=%t,namespaced=%t,webhooks=%s,origin=%s,runtime=%s,apimodule=%t", c.multiGroup, c.namespaced, c.webhooks, c.origin, c.runtime, c.apiModule,
 	)
 }
 
-// cells are all of them.
-func cells() []cell {
-	var all []cell
+func combinations() []combination {
+	var all []combination
 	for _, multiGroup := range []bool{false, true} {
 		for _, namespaced := range []bool{false, true} {
 			for _, webhooks := range []string{"none", "admission", "conversion"} {
 				for _, origin := range []string{"own", "core", "external"} {
 					for _, runtime := range []project.RuntimeMode{project.Bundled, project.Module} {
 						for _, apiModule := range []bool{false, true} {
-							all = append(all, cell{multiGroup, namespaced, webhooks, origin, runtime, apiModule})
+							all = append(all, combination{multiGroup, namespaced, webhooks, origin, runtime, apiModule})
 						}
 					}
 				}
@@ -44,24 +42,48 @@ func cells() []cell {
 	return all
 }
 
-// TestMatrix makes a project for each cell, and builds, vets and tests it, and a real API server accepts what it deploys: all of them if the environment has KCTRL_TEST_MATRIX=all, and
-// three that have each choice otherwise.
-func TestMatrix(t *testing.T) {
-	all := os.Getenv("KCTRL_TEST_MATRIX") == "all"
-	few := []cell{
-		{false, true, "conversion", "core", project.Module, false},
-		{true, false, "admission", "external", project.Bundled, true},
-		{true, true, "none", "own", project.Module, false},
-	}
-	for _, c := range cells() {
-		if !all && !slices.Contains(few, c) {
-			continue
-		}
-		t.Run(c.String(), func(t *testing.T) { c.test(t) })
-	}
+// eachChoice are a few combinations that together have each choice.
+var eachChoice = []combination{
+	{false, true, "conversion", "core", project.Module, false},
+	{true, false, "admission", "external", project.Bundled, true},
+	{true, true, "none", "own", project.Module, false},
 }
 
-func (c cell) test(t *testing.T) {
+// TestMatrix makes a project for each combination, checks its types, and applies what it deploys to an API server in
+// memory. Subtests have the go command build the project and run its tests, and apply the manifests to a real API server.
+func TestMatrix(t *testing.T) {
+	t.Run("each choice", func(t *testing.T) {
+		for _, c := range eachChoice {
+			t.Run(c.String(), func(t *testing.T) { c.test(t) })
+		}
+	})
+	t.Run("other combinations", func(t *testing.T) {
+		for _, c := range combinations() {
+			if !slices.Contains(eachChoice, c) {
+				t.Run(c.String(), func(t *testing.T) { c.test(t) })
+			}
+		}
+	})
+}
+
+func (c combination) test(t *testing.T) {
+	p := c.make(t)
+	p.check(t)
+	for name, start := range apiServers {
+		t.Run(name, func(t *testing.T) { p.checkAccepted(t, start) })
+	}
+	t.Run("build and test", func(t *testing.T) {
+		if c.runtime == project.Module {
+			goCommand(t, p.dir, moduleEnv(), "mod", "tidy") // go.sum has no checksums of a module that is replaced
+		}
+		p.build(t)
+		p.test(t, "./internal/...")
+	})
+}
+
+// make creates the project.
+func (c combination) make(t *testing.T) *testProject {
+	t.Helper()
 	p := newProject(t)
 	init := scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", MultiGroup: c.multiGroup, Namespaced: c.namespaced, Runtime: c.runtime, APIModule: c.apiModule}
 	if c.runtime == project.Module {
@@ -69,11 +91,7 @@ func (c cell) test(t *testing.T) {
 	}
 	p.initialize(t, init)
 	if c.runtime == project.Module {
-		root, err := filepath.Abs(filepath.Join("..", ".."))
-		if err != nil {
-			t.Fatal(err)
-		}
-		goCommand(t, p.dir, cacheEnv(), "mod", "edit", "-replace", runtimeModule+"="+root)
+		p.replaceRuntime(t)
 	}
 	own := guestbook
 	own.Shape = scaffold.Shape{Fields: []string{"size:int32,min=1,default=3", "mode:string,enum=Fast|Safe"}, Scale: "default"}
@@ -106,18 +124,21 @@ func (c cell) test(t *testing.T) {
 			Group: "fleet", Domain: "example.io", Version: "v1", Kind: "Ship", Path: "example.com/guestbook/pkg/fleet/v1", Namespaced: true,
 		})
 	}
-	if c.runtime == project.Module {
-		goCommand(t, p.dir, moduleEnv(), "mod", "tidy") // of a module that is replaced go.sum has nothing
-	}
-	if c.apiModule {
-		goCommand(t, filepath.Join(p.dir, "api"), cacheEnv(), "test", "./...")
-	}
-	p.check(t)
-	p.checkAccepted(t)
-	goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./internal/...")
+	return p
 }
 
-// foreignTypes are those of somebody else's kind.
+// replaceRuntime makes the project compile with the runtime of this repository, as the version that it requires is not
+// published.
+func (p *testProject) replaceRuntime(t *testing.T) {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(p.dir, "go.mod"), fmt.Appendf(readFile(t, p.dir, "go.mod"), "\nreplace %s => %s\n", runtimeModule, root))
+}
+
+// foreignTypes are the types of a kind of another project.
 const foreignTypes = `// Package v1 is somebody else's, who has its CRD.
 // +kubebuilder:skip
 package v1

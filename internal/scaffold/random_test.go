@@ -3,14 +3,11 @@ package scaffold_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"go/format"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -23,6 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
 // randomProject is a project in memory, to which anything is added. What generators would write is not there, but for what
@@ -71,38 +69,8 @@ func newRandomProject(t *testing.T, r *rand.Rand) *randomProject {
 	return newMemoryProject(t, scaffold.InitOptions{MultiGroup: r.IntN(2) == 0, Namespaced: r.IntN(4) == 0, APIModule: r.IntN(3) == 0})
 }
 
-// The variables that ask for more random lives than make test has.
-const (
-	livesVariable = "KCTRL_TEST_LIVES" // how many each test has, from seeds that nobody has tried; they are up to three times as long, too
-	seedVariable  = "KCTRL_TEST_SEED"  // the seed of one of these, to have it again
-)
-
-// seeds returns those of the random lives of a test: a few that are always the same, or what was asked for. Subtests are named by them.
-func seeds(few int) []uint64 {
-	if seed, err := strconv.ParseUint(os.Getenv(seedVariable), 10, 64); err == nil {
-		return []uint64{seed}
-	}
-	n, err := strconv.Atoi(os.Getenv(livesVariable))
-	fresh := err == nil && n > 0
-	if !fresh {
-		n = few
-	}
-	all := make([]uint64, n)
-	for i := range all {
-		if all[i] = uint64(i); fresh {
-			all[i] = rand.Uint64()
-		}
-	}
-	return all
-}
-
-// length returns how many steps a life has.
-func length(seed uint64, usual int) int {
-	if os.Getenv(livesVariable)+os.Getenv(seedVariable) == "" {
-		return usual
-	}
-	return usual + int(seed%uint64(2*usual))
-}
+// length returns the number of steps of a random sequence, which is usual on average.
+func length(r *rand.Rand, usual int) int { return usual/2 + 1 + r.IntN(usual) }
 
 // newMemoryProject is a project in memory with the layout and scope of opts.
 func newMemoryProject(t *testing.T, opts scaffold.InitOptions) *randomProject {
@@ -310,28 +278,21 @@ var edits = map[string]func([]byte) []byte{
 	"build tags": func(text []byte) []byte { return append([]byte("//go:build !none\n\n"), text...) },
 }
 
-// TestRandomCommandsKeepTheTreeWhole runs random commands in random projects: what made sense once changes nothing the second time,
-// and all that is written can be read.
+// TestRandomCommandsKeepTheTreeWhole runs random commands in random projects. A command that is accepted changes nothing
+// the second time, and all written files can be read.
 func TestRandomCommandsKeepTheTreeWhole(t *testing.T) {
-	for _, seed := range seeds(60) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			r := rand.New(rand.NewPCG(seed, 0))
-			p := newRandomProject(t, r)
-			ran := 0
-			for range length(seed, 14) {
-				opts := randomOptions(r)
-				if p.run(opts) {
-					p.wantNothing(opts)
-					ran++
-				}
+	seeds.Each(t, 12, func(t *testing.T, seed uint64) {
+		t.Parallel()
+		r := rand.New(rand.NewPCG(seed, 0))
+		p := newRandomProject(t, r)
+		for range length(r, 14) {
+			opts := randomOptions(r)
+			if p.run(opts) {
+				p.wantNothing(opts)
 			}
-			if ran == 0 {
-				t.Log("no command made sense")
-			}
-			p.check()
-		})
-	}
+		}
+		p.check()
+	})
 }
 
 // TestCommandsLeaveWhatUsersWrote edits the types and the main function in every way before further commands: but for the marker of the

@@ -72,9 +72,9 @@ func (p *testProject) planGenerate(t *testing.T, o generate.Options) (*plan.Plan
 	return plan, generate.Run(t.Context(), p.dir, plan, proj, o)
 }
 
-// TestAnythingMayBeRemoved takes each file and folder of a project away, then runs each command. It either ends with an
-// error or a note that names what is missing and says what to do, or leaves a tree that kustomize builds. Where the tree
-// is whole, running the command again changes nothing.
+// TestAnythingMayBeRemoved removes each file and directory of a project, and runs each command. The command returns an
+// error or a note that names the missing file and a remedy, or leaves a tree that kustomize builds. Where the tree is whole,
+// running the command again changes nothing.
 func TestAnythingMayBeRemoved(t *testing.T) {
 	whole := newProject(t)
 	whole.initialize(t, scaffold.InitOptions{
@@ -88,19 +88,21 @@ func TestAnythingMayBeRemoved(t *testing.T) {
 			removals[name] = true
 		}
 	}
-	for _, removed := range slices.Sorted(maps.Keys(removals)) {
-		for name, command := range commands() {
-			t.Run(name+" without "+removed, func(t *testing.T) {
-				t.Parallel()
-				p := newProject(t)
-				for name, content := range tree {
-					if name != removed && !strings.HasPrefix(name, removed+"/") {
-						writeFile(t, filepath.Join(p.dir, name), content)
+	for name, command := range commands() {
+		t.Run(name, func(t *testing.T) {
+			for _, removed := range slices.Sorted(maps.Keys(removals)) {
+				t.Run("without "+removed, func(t *testing.T) {
+					t.Parallel()
+					p := newProject(t)
+					for name, content := range tree {
+						if name != removed && !strings.HasPrefix(name, removed+"/") {
+							writeFile(t, filepath.Join(p.dir, name), content)
+						}
 					}
-				}
-				testWithout(t, p, removed, command)
-			})
-		}
+					testWithout(t, p, removed, command)
+				})
+			}
+		})
 	}
 }
 

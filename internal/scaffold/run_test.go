@@ -4,16 +4,47 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// TestScaffoldedTestsPass runs the tests of a new project, which start a real API server.
+// TestScaffoldedTestsPass makes the golden projects, has the go command build and vet them, and runs their tests on API
+// servers of both kinds.
 func TestScaffoldedTestsPass(t *testing.T) {
-	p := newGuestbook(t)
-	shelf := guestbook
-	shelf.Kind, shelf.Namespaced = "Shelf", false
-	p.createAPI(t, shelf)
-	out := goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./...")
-	t.Log(out)
+	for _, story := range stories() {
+		t.Run(story.golden, func(t *testing.T) {
+			p := newProject(t)
+			p.initialize(t, story.init)
+			for _, opts := range story.create {
+				p.create(t, opts)
+			}
+			p.build(t)
+			t.Run("in memory", func(t *testing.T) { p.test(t, "./...") })
+			t.Run("real server", func(t *testing.T) {
+				goCommand(t, p.dir, realServerEnv(t), "test", "-vet=off", "./...")
+			})
+		})
+	}
+}
+
+// test runs the tests of packages of the project on API servers in memory, without the checks of go vet, which
+// [testProject.build] makes.
+func (p *testProject) test(t *testing.T, packages ...string) {
+	t.Helper()
+	goCommand(t, p.dir, inMemoryEnv(t), append([]string{"test", "-vet=off"}, packages...)...)
+}
+
+// inMemoryEnv is the environment of a go command that runs tests of a project. Tests that start a real API server by
+// default start one in memory, as a process of its own.
+func inMemoryEnv(t *testing.T) []string {
+	t.Helper()
+	return append(cacheEnv(), "KCTRL="+kctrlCommand(t), testenv.ServerVariable+"=in-memory", testenv.KubernetesVariable+"=")
+}
+
+// realServerEnv is the environment of a go command that runs all tests of a project on a real API server.
+func realServerEnv(t *testing.T) []string {
+	t.Helper()
+	return append(cacheEnv(), "KCTRL="+kctrlCommand(t), testenv.ServerVariable+"=real")
 }
 
 // kctrlCommand returns the kctrl that make test built, or builds one.

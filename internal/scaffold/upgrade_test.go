@@ -17,6 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
 // olderProject is a project in memory as an older kctrl would have made it, with what that wrote.
@@ -102,39 +103,37 @@ func (p *olderProject) keepOld(name string) {
 // TestUpgradeMergesEdits upgrades projects of random older templates: files that nobody edited are those of today, edited ones are too
 // and have the edits, and a second upgrade changes nothing.
 func TestUpgradeMergesEdits(t *testing.T) {
-	for _, seed := range seeds(20) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			r := rand.New(rand.NewPCG(seed, 4))
-			p := newOlderProject(t, r)
-			want := map[string][]byte{}
-			for name, text := range p.today {
-				want[name] = text
-			}
-			for _, name := range p.changed {
+	seeds.Each(t, 8, func(t *testing.T, seed uint64) {
+		t.Parallel()
+		r := rand.New(rand.NewPCG(seed, 4))
+		p := newOlderProject(t, r)
+		want := map[string][]byte{}
+		for name, text := range p.today {
+			want[name] = text
+		}
+		for _, name := range p.changed {
+			if r.IntN(2) == 0 {
+				mine := fmt.Sprintf("# mine, %d\n", r.IntN(1000))
+				p.edit(name, func(text []byte) []byte { return append(text, mine...) })
+				want[".kctrl/base/"+hashOf(want[name])] = want[name] // for the next merge
+				want[name] = append(slices.Clone(want[name]), mine...)
 				if r.IntN(2) == 0 {
-					mine := fmt.Sprintf("# mine, %d\n", r.IntN(1000))
-					p.edit(name, func(text []byte) []byte { return append(text, mine...) })
-					want[".kctrl/base/"+hashOf(want[name])] = want[name] // for the next merge
-					want[name] = append(slices.Clone(want[name]), mine...)
-					if r.IntN(2) == 0 {
-						p.keepOld(name)
-					}
+					p.keepOld(name)
 				}
 			}
-			if notes := p.upgrade(p.fromHistory); len(notes) > 0 {
-				t.Errorf("notes %v", notes)
-			}
-			if diff := sameTree(want, p.tree()); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-			before := p.tree()
-			p.upgrade(func(string, string) ([]byte, bool) { t.Error("history is asked again"); return nil, false })
-			if diff := sameTree(before, p.tree()); diff != "" {
-				t.Errorf("a second upgrade changes (-want +got)\n%s", diff)
-			}
-		})
-	}
+		}
+		if notes := p.upgrade(p.fromHistory); len(notes) > 0 {
+			t.Errorf("notes %v", notes)
+		}
+		if diff := sameTree(want, p.tree()); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		before := p.tree()
+		p.upgrade(func(string, string) ([]byte, bool) { t.Error("history is asked again"); return nil, false })
+		if diff := sameTree(before, p.tree()); diff != "" {
+			t.Errorf("a second upgrade changes (-want +got)\n%s", diff)
+		}
+	})
 }
 
 // TestUpgradeKeepsWhatItCannotMerge: an edited file of which nobody has what kctrl wrote stays, and is named; so does one that was
@@ -317,51 +316,49 @@ func TestUpgradeLeavesConflictsToTheUser(t *testing.T) {
 // TestUpgradeMergesEditsAfterARename renames the kind of projects of older templates, with edits, before they are upgraded: what kctrl
 // wrote once has the names of then, and is merged all the same.
 func TestUpgradeMergesEditsAfterARename(t *testing.T) {
-	for _, seed := range seeds(20) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			r := rand.New(rand.NewPCG(seed, 8))
-			p := newOlderProject(t, r)
-			mine := map[string]string{}
-			for _, name := range p.changed {
+	seeds.Each(t, 8, func(t *testing.T, seed uint64) {
+		t.Parallel()
+		r := rand.New(rand.NewPCG(seed, 8))
+		p := newOlderProject(t, r)
+		mine := map[string]string{}
+		for _, name := range p.changed {
+			if r.IntN(2) == 0 {
+				mine[name] = fmt.Sprintf("# mine, %d\n", r.IntN(1000))
+				p.edit(name, func(text []byte) []byte { return append(text, mine[name]...) })
 				if r.IntN(2) == 0 {
-					mine[name] = fmt.Sprintf("# mine, %d\n", r.IntN(1000))
-					p.edit(name, func(text []byte) []byte { return append(text, mine[name]...) })
-					if r.IntN(2) == 0 {
-						p.keepOld(name)
-					}
+					p.keepOld(name)
 				}
 			}
-			guest := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl, Base: p.fromHistory}, scaffold.PlanRenameKind}
-			if plan, err := planOf(afero.NewIOFS(p.fs), p.load(), guest); err != nil {
-				if !strings.Contains(err.Error(), "has been edited where kctrl has to change it") && !strings.Contains(err.Error(), "not valid YAML") {
-					t.Fatal(err)
-				}
-				return // what an older kctrl wrote has the name beside what is new
-			} else if err := plan.Apply(t.Context(), p.fs, "test"); err != nil {
+		}
+		guest := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl, Base: p.fromHistory}, scaffold.PlanRenameKind}
+		if plan, err := planOf(afero.NewIOFS(p.fs), p.load(), guest); err != nil {
+			if !strings.Contains(err.Error(), "has been edited where kctrl has to change it") && !strings.Contains(err.Error(), "not valid YAML") {
 				t.Fatal(err)
 			}
-			atOldPaths := func(name, sum string) ([]byte, bool) {
-				content, found := p.fromHistory(name, sum)
-				return content, found && !strings.Contains(name, "visitor")
+			return // what an older kctrl wrote has the name beside what is new
+		} else if err := plan.Apply(t.Context(), p.fs, "test"); err != nil {
+			t.Fatal(err)
+		}
+		atOldPaths := func(name, sum string) ([]byte, bool) {
+			content, found := p.fromHistory(name, sum)
+			return content, found && !strings.Contains(name, "visitor")
+		}
+		if notes := p.upgrade(atOldPaths); len(notes) > 0 {
+			t.Errorf("notes %v", notes)
+		}
+		want := randomProject{T: t}
+		want.restore(p.today)
+		if !want.run(guest) {
+			t.Fatal("the kind of today cannot be renamed")
+		}
+		got, today := p.tree(), want.tree()
+		for name, text := range mine {
+			name = strings.ReplaceAll(name, "guestbook_", "visitor_")
+			if string(got[name]) != string(today[name])+text {
+				t.Errorf("%s is\n%s\nwant, with %q,\n%s", name, got[name], text, today[name])
 			}
-			if notes := p.upgrade(atOldPaths); len(notes) > 0 {
-				t.Errorf("notes %v", notes)
-			}
-			want := randomProject{T: t}
-			want.restore(p.today)
-			if !want.run(guest) {
-				t.Fatal("the kind of today cannot be renamed")
-			}
-			got, today := p.tree(), want.tree()
-			for name, text := range mine {
-				name = strings.ReplaceAll(name, "guestbook_", "visitor_")
-				if string(got[name]) != string(today[name])+text {
-					t.Errorf("%s is\n%s\nwant, with %q,\n%s", name, got[name], text, today[name])
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // TestRenameKeepsWhatEditsAreMergedFrom: git knows files by their old paths, and what they were then.

@@ -18,6 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/testing/fault"
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
@@ -77,63 +78,62 @@ func (p *randomProject) userEdits(r *rand.Rand) {
 	}
 }
 
-// TestLifeOfAProject runs random commands of all sorts, with edits of a user's between them: after each the tree is one that can be
-// read and deployed, what changes a whole project can be taken back, and what has been done changes nothing the second time.
-func TestLifeOfAProject(t *testing.T) {
-	for _, seed := range seeds(24) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			r := rand.New(rand.NewPCG(seed, 11))
-			p := newRandomProject(t, r)
-			for i := range length(seed, 5) {
-				for range 3 {
-					p.run(randomOptions(r))
-					p.commit()
-				}
-				p.userEdits(r)
+// TestRandomCommandsAndEditsCanBeReverted runs random commands of all kinds, with edits of the user between them. After each
+// command the project can be deployed, commands that change a whole project can be reverted, and a repeated command changes
+// nothing.
+func TestRandomCommandsAndEditsCanBeReverted(t *testing.T) {
+	seeds.Each(t, 3, func(t *testing.T, seed uint64) {
+		t.Parallel()
+		r := rand.New(rand.NewPCG(seed, 11))
+		p := newRandomProject(t, r)
+		for i := range length(r, 5) {
+			for range 3 {
+				p.run(randomOptions(r))
 				p.commit()
-				before := p.tree()
-				mine := editsByFile(before)
-				var there, back any
-				if a, b, found := randomRenaming(r, p.load(), i+3); found && r.IntN(2) == 0 {
-					there, back = a, b
-				} else {
-					all := changesOf(p.load())
-					names := slices.Sorted(maps.Keys(all))
-					pair := all[names[r.IntN(len(names))]]
-					there, back = pair[0], pair[1]
-				}
-				if !p.run(there) {
-					if diff := sameTree(before, p.tree()); diff != "" {
-						t.Fatalf("%+v is refused, and changes (-want +got)\n%s", there, diff)
-					}
-					continue
-				}
-				if sameTree(before, p.tree()) == "" {
-					continue // it was so already, and would not be what it was
-				}
-				p.commit()
-				p.check()
-				if left := editsByFile(p.tree()); sum(left) != sum(mine) {
-					t.Fatalf("%+v leaves %d of %d edits: of\n%v\nthere are\n%v", there, sum(left), sum(mine), mine, left)
-				}
-				if c, isChange := there.(change); isChange {
-					p.wantNothing(c)
-				}
-				p.wantNothing(upgrading{})
-				if r.IntN(3) == 0 {
-					continue // and on with it as it is
-				}
-				if !p.run(back) {
-					t.Fatalf("%+v is refused after %+v", back, there)
-				}
-				if diff := sameTree(before, p.tree()); diff != "" {
-					t.Fatalf("%+v and back changes (-want +got)\n%s", there, diff)
-				}
 			}
+			p.userEdits(r)
+			p.commit()
+			before := p.tree()
+			mine := editsByFile(before)
+			var there, back any
+			if a, b, found := randomRenaming(r, p.load(), i+3); found && r.IntN(2) == 0 {
+				there, back = a, b
+			} else {
+				all := changesOf(p.load())
+				names := slices.Sorted(maps.Keys(all))
+				pair := all[names[r.IntN(len(names))]]
+				there, back = pair[0], pair[1]
+			}
+			if !p.run(there) {
+				if diff := sameTree(before, p.tree()); diff != "" {
+					t.Fatalf("%+v is refused, and changes (-want +got)\n%s", there, diff)
+				}
+				continue
+			}
+			if sameTree(before, p.tree()) == "" {
+				continue // it was so already, and would not be what it was
+			}
+			p.commit()
 			p.check()
-		})
-	}
+			if left := editsByFile(p.tree()); sum(left) != sum(mine) {
+				t.Fatalf("%+v leaves %d of %d edits: of\n%v\nthere are\n%v", there, sum(left), sum(mine), mine, left)
+			}
+			if c, isChange := there.(change); isChange {
+				p.wantNothing(c)
+			}
+			p.wantNothing(upgrading{})
+			if r.IntN(3) == 0 {
+				continue // and on with it as it is
+			}
+			if !p.run(back) {
+				t.Fatalf("%+v is refused after %+v", back, there)
+			}
+			if diff := sameTree(before, p.tree()); diff != "" {
+				t.Fatalf("%+v and back changes (-want +got)\n%s", there, diff)
+			}
+		}
+		p.check()
+	})
 }
 
 // editsByFile counts those of a user's by the files they are in, whose folders may change. What edits are merged from may have some too: a
@@ -166,8 +166,8 @@ func (p *randomProject) restore(tree map[string][]byte) {
 	}
 }
 
-// TestFaultInAnyWriteOfAnyCommand fails writes of every command, from the first to the last: the tree is as it was or, once all is
-// written, as it should be, and the command then does the rest or all.
+// TestFaultInAnyWriteOfAnyCommand fails writes of every command, from the first to the last. The tree is as it was or, once
+// everything is written, as the command makes it, and a second run completes the command.
 func TestFaultInAnyWriteOfAnyCommand(t *testing.T) {
 	start := newMemoryProject(t, scaffold.InitOptions{})
 	for _, opts := range []any{
@@ -198,11 +198,12 @@ func TestFaultInAnyWriteOfAnyCommand(t *testing.T) {
 			t.Parallel()
 			p := &randomProject{T: t}
 			p.restore(command.from)
+			made, err := planOf(afero.NewIOFS(p.fs), p.load(), command.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// A failure leaves the tree as it was, so the plan stays that of the command.
 			apply := func(fails func(n int, call string) error) (*fault.FS, error) {
-				made, err := planOf(afero.NewIOFS(p.fs), p.load(), command.opts)
-				if err != nil {
-					return nil, err
-				}
 				faulty := &fault.FS{Fs: p.fs, Fails: fails}
 				return faulty, made.Apply(t.Context(), faulty, "test")
 			}
@@ -221,7 +222,7 @@ func TestFaultInAnyWriteOfAnyCommand(t *testing.T) {
 				})
 				call := faulty.Calls[n-1]
 				if err == nil && !strings.HasPrefix(call, "link") {
-					t.Errorf("%s failed, and nobody said so", call)
+					t.Errorf("%s failed, and the command reports no error", call)
 				}
 				done := err == nil || strings.Contains(err.Error(), "all changes are written")
 				if diff := sameTree(command.from, p.tree()); diff != "" && !done {
