@@ -1,8 +1,9 @@
 package generate_test
 
 import (
-	"errors"
+	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,10 +97,8 @@ func unusualModule(t *testing.T) string {
 func TestDeepCopiesOfUnusualTypesCompile(t *testing.T) {
 	theirs := unusualModule(t)
 	broken := map[string]bool{}
-	for name := range unusual {
-		command := exec.CommandContext(t.Context(), oracle.Binary(t), "object", "paths=./"+name)
-		command.Dir = theirs
-		_, broken[name] = errors.AsType[*exec.ExitError](command.Run())
+	for _, name := range slices.Sorted(maps.Keys(unusual)) {
+		broken[name] = oracle.Run(t, oracle.Command{Dir: theirs, Args: []string{"object", "paths=./" + name}}).Failed
 	}
 	build := exec.CommandContext(t.Context(), "go", "build", "./...")
 	build.Dir = theirs
@@ -166,11 +165,7 @@ func TestGeneratedFilesOfOtherPackagesHaveDeepCopies(t *testing.T) {
 		return dir
 	}
 	theirs, ours := module(), module()
-	command := exec.CommandContext(t.Context(), oracle.Binary(t), strings.Fields(line)...)
-	command.Dir = theirs
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	peerOutput(t, oracle.Command{Dir: theirs, Args: strings.Fields(line)})
 	runCommand(t, ours, strings.Fields(line))
 	if diff := cmp.Diff(oracle.Files(t, theirs), oracle.Files(t, ours)); diff != "" {
 		t.Errorf("files differ (-controller-gen +kctrl):\n%s", diff)

@@ -1,9 +1,7 @@
 package generate_test
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -48,19 +46,17 @@ func thing(t *testing.T, source string) string {
 // runTheirs runs controller-gen and returns the files it wrote, all it printed, and whether it failed.
 func runTheirs(t *testing.T, source, generator string) (written map[string]string, printed string, failed bool) {
 	t.Helper()
-	dir := thing(t, source)
-	before := oracle.Files(t, dir)
-	command := exec.CommandContext(t.Context(), oracle.Binary(t), generator, "paths=./...", "output:dir=out")
-	command.Dir = dir
-	out, err := command.CombinedOutput()
-	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
-		t.Fatal(err)
-	}
-	written = oracle.Files(t, dir)
-	for name := range before {
-		delete(written, name)
-	}
-	return written, string(out), err != nil
+	return ranTheirs(t, oracle.Command{Dir: thing(t, source), Args: theirArgs(generator)})
+}
+
+func theirArgs(generator string) []string {
+	return []string{generator, "paths=./...", "output:dir=out"}
+}
+
+func ranTheirs(t *testing.T, c oracle.Command) (written map[string]string, printed string, failed bool) {
+	t.Helper()
+	result := oracle.Run(t, c)
+	return result.Files, result.Stdout + result.Stderr, result.Failed
 }
 
 // runOurs runs the same arguments as kctrl gen does.
@@ -68,7 +64,7 @@ func runOurs(t *testing.T, source, generator string) (written map[string]string,
 	t.Helper()
 	dir := thing(t, source)
 	before := oracle.Files(t, dir)
-	command, err := compat.Parse([]string{generator, "paths=./...", "output:dir=out"})
+	command, err := compat.Parse(theirArgs(generator))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +165,7 @@ const recursive = kind + "type ThingSpec struct {\n\tA *A `json:\"a\"`\n\tB *B `
 func TestRecursiveTypesAreTheSameInEveryRun(t *testing.T) {
 	theirs := map[string]bool{}
 	for range 3 {
-		written, printed, failed := runTheirs(t, recursive, "crd")
+		written, printed, failed := ranTheirs(t, oracle.Command{Dir: thing(t, recursive), Args: theirArgs("crd"), Varies: true})
 		if failed || !strings.Contains(written[thingCRD], ": {}\n") {
 			t.Fatalf("controller-gen: %s", printed)
 		}

@@ -2,7 +2,6 @@ package generate_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -77,24 +76,27 @@ func setFlag[T any](t *testing.T, o *generate.Options, name string, value T) {
 	t.Fatalf("no flag %s", name)
 }
 
-// runPeer runs controller-gen in dir, and returns the files that it wrote.
+// TestMain runs the tests, which may leave no recording of controller-gen unused.
+func TestMain(m *testing.M) { os.Exit(oracle.Main(m)) }
+
+// runPeer returns the files that controller-gen writes in dir.
 func runPeer(t *testing.T, dir string, args ...string) map[string]string {
 	t.Helper()
-	before := files(t, dir)
 	args = append(args, "paths=./...")
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "crd") }) {
 		args = append(args, "output:crd:artifacts:config=config/crd/bases")
 	}
-	command := exec.CommandContext(t.Context(), oracle.Binary(t), args...)
-	command.Dir = dir
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("controller-gen %s: %v\n%s", strings.Join(args, " "), err, out)
+	return peerOutput(t, oracle.Command{Dir: dir, Args: args})
+}
+
+// peerOutput returns the files that a run of controller-gen writes, which may not fail.
+func peerOutput(t *testing.T, c oracle.Command) map[string]string {
+	t.Helper()
+	result := oracle.Run(t, c)
+	if result.Failed {
+		t.Fatalf("controller-gen %s:\n%s", strings.Join(c.Args, " "), result.Stderr)
 	}
-	written := files(t, dir)
-	for name := range before {
-		delete(written, name)
-	}
-	return written
+	return result.Files
 }
 
 func files(t *testing.T, dir string) map[string]string {
@@ -103,7 +105,6 @@ func files(t *testing.T, dir string) map[string]string {
 }
 
 func TestOutputIsThatOfControllerGen(t *testing.T) {
-	oracle.Binary(t)
 	tests := []struct {
 		project string
 		args    []string

@@ -1,7 +1,6 @@
 package generate_test
 
 import (
-	"flag"
 	"fmt"
 	"go/format"
 	"maps"
@@ -16,139 +15,133 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 	"github.com/kctrl-dev/kctrl/internal/testing/randomapi"
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-var (
-	seeds     = flag.Int("seeds", 60, "how many random API groups to compare with controller-gen")
-	firstSeed = flag.Int("first-seed", 1, "the seed of the first")
+const (
+	randomModule = "example.com/random"
+	// fixedSeeds have recordings of controller-gen. With another seed its output is known only if it runs.
+	fixedSeeds, fixedGenericSeeds = 4, 2
+	// groups is how many API groups a seed makes, in one module, so that what all of them import is loaded once.
+	groups, genericGroups = 15, 6
 )
 
-// batch is how many groups are generated from one module.
-const batch = 60
+// everyGroup are the arguments that generate deep copies and CRDs of all API groups of a module.
+var everyGroup = []string{"object", "crd", "paths=./...", "output:crd:dir=crds"}
 
 // TestRandomTypesAreThoseOfControllerGen makes API groups from random numbers, and compares deep copies and CRDs byte for
-// byte.
+// byte. The copies compile and share nothing with the original.
 func TestRandomTypesAreThoseOfControllerGen(t *testing.T) {
-	oracle.Binary(t)
-	types := 0
-	for first := *firstSeed; first < *firstSeed+*seeds; first += batch {
-		last := min(first+batch, *firstSeed+*seeds) - 1
-		t.Run(fmt.Sprintf("seeds %d to %d", first, last), func(t *testing.T) { types += compareRandom(t, first, last) })
-	}
-	t.Logf("%d types", types)
+	seeds.Each(t, fixedSeeds, func(t *testing.T, seed uint64) {
+		dir, types := filepath.Join(t.TempDir(), "random"), 0
+		oracle.Module(t, dir, randomModule)
+		for i := range uint64(groups) {
+			number := (seed-1)*groups + i + 1
+			sources, n := randomapi.New(number, randomModule, fmt.Sprintf("g%d", number))
+			writeAll(t, dir, sources)
+			types += n
+		}
+		t.Logf("%d types", types)
+		got := outputBelow(t, dir, compat.Options{})
+		if seed <= fixedSeeds || oracle.Runs() {
+			compareFiles(t, peerOutput(t, oracle.Command{Dir: dir, Args: everyGroup, Fresh: seed > fixedSeeds}), got)
+		}
+		writeAll(t, dir, got)
+		if seed > fixedSeeds {
+			compareRuns(t, dir, got)
+		}
+		checkCopies(t, dir, randomModule)
+	})
 }
 
-// compareRandom compares the groups of some seeds, and returns how many types they have.
-func compareRandom(t *testing.T, first, last int) int {
-	const module = "example.com/random"
-	dir, types := filepath.Join(t.TempDir(), "random"), 0
-	oracle.Module(t, dir, module)
-	for seed := first; seed <= last; seed++ {
-		sources, n := randomapi.New(uint64(seed), module, fmt.Sprintf("g%d", seed))
-		types += n
-		for name, source := range sources {
-			oracle.Write(t, dir, name, source)
+// compareRuns generates again, with the output in place, into a cache and out of it.
+func compareRuns(t *testing.T, dir string, first map[string]string) {
+	t.Helper()
+	store := incremental.Store{Dir: t.TempDir()}
+	for _, run := range []string{"a run that fills a cache", "a run from a cache"} {
+		if diff := cmp.Diff(first, outputBelow(t, dir, compat.Options{Cache: store})); diff != "" {
+			t.Errorf("%s writes something else (-first +again):\n%s", run, diff)
 		}
 	}
-	args := []string{"object", "crd", "paths=./...", "output:crd:dir=crds"}
-	command, err := compat.Parse(args)
+}
+
+// outputBelow returns the files that kctrl would write in dir.
+func outputBelow(t *testing.T, dir string, o compat.Options) map[string]string {
+	t.Helper()
+	command, err := compat.Parse(everyGroup)
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := command.Run(t.Context(), compat.Options{Dir: dir})
+	o.Dir = dir
+	result, err := command.Run(t.Context(), o)
 	if err != nil {
 		t.Fatalf("kctrl: %v", err)
 	}
-	got := map[string]string{}
+	files := map[string]string{}
 	for _, f := range result.Files() {
 		rel, err := filepath.Rel(dir, f.Path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got[filepath.ToSlash(rel)] = string(f.Content)
+		files[filepath.ToSlash(rel)] = string(f.Content)
 	}
-	want := peerOutput(t, dir, args)
+	return files
+}
+
+func compareFiles(t *testing.T, want, got map[string]string) {
+	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if diff := cmp.Diff(want[name], got[name]); diff != "" {
 			t.Errorf("%s differs (-controller-gen +kctrl):\n%s", name, diff)
 		}
-		delete(got, name)
 	}
 	for name := range got {
-		t.Errorf("only kctrl writes %s", name)
+		if _, ok := want[name]; !ok {
+			t.Errorf("only kctrl writes %s", name)
+		}
 	}
-	checkCopies(t, dir, module)
-	return types
 }
 
-// peerOutput runs controller-gen in dir, and returns what it writes.
-func peerOutput(t *testing.T, dir string, args []string) map[string]string {
+func writeAll(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
-	before := oracle.Files(t, dir)
-	command := exec.CommandContext(t.Context(), oracle.Binary(t), args...)
-	command.Dir = dir
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("controller-gen %s: %v\n%s", strings.Join(args, " "), err, out)
+	for name, content := range files {
+		oracle.Write(t, dir, name, content)
 	}
-	written := oracle.Files(t, dir)
-	maps.DeleteFunc(written, func(name, _ string) bool { _, known := before[name]; return known })
-	return written
 }
-
-var genericSeeds = flag.Int("generic-seeds", 12, "how many random API groups with generic types to compare with plain ones")
 
 // TestGenericTypesAreThoseWrittenOut makes API groups with generic types, and the same groups with a type in the place of
 // each instantiation. CRDs of both are the same, and those of controller-gen for the second. Deep copies of the first share
 // nothing with the original.
 func TestGenericTypesAreThoseWrittenOut(t *testing.T) {
-	oracle.Binary(t)
-	const module = "example.com/random"
-	for first := *firstSeed; first < *firstSeed+*genericSeeds; first += batch {
-		last := min(first+batch, *firstSeed+*genericSeeds) - 1
-		t.Run(fmt.Sprintf("seeds %d to %d", first, last), func(t *testing.T) {
-			generic, plain := filepath.Join(t.TempDir(), "generic"), filepath.Join(t.TempDir(), "plain")
-			oracle.Module(t, generic, module)
-			oracle.Module(t, plain, module)
-			types := 0
-			for seed := first; seed <= last; seed++ {
-				of, written, n := randomapi.NewGeneric(uint64(seed), module, fmt.Sprintf("g%d", seed))
-				types += n
-				for name, source := range of {
-					oracle.Write(t, generic, name, source)
-				}
-				for name, source := range written {
-					oracle.Write(t, plain, name, source)
-				}
-			}
-			compareGeneric(t, generic, plain)
-			checkCopies(t, generic, module)
-			t.Logf("%d types", types)
-		})
-	}
-}
-
-func compareGeneric(t *testing.T, generic, plain string) {
-	args := []string{"object", "crd", "paths=./...", "output:crd:dir=crds"}
-	want := peerOutput(t, plain, args)
-	runCommand(t, plain, args)
-	if diff := cmp.Diff(want, outputOf(t, plain, want)); diff != "" {
-		t.Errorf("output for plain types differs (-controller-gen +kctrl):\n%s", diff)
-	}
-	runCommand(t, generic, args)
-	notCRDs := func(name, _ string) bool { return !strings.HasPrefix(name, "crds/") }
-	maps.DeleteFunc(want, notCRDs)
-	got := oracle.Files(t, generic)
-	maps.DeleteFunc(got, notCRDs)
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if diff := cmp.Diff(want[name], got[name]); diff != "" {
-			t.Errorf("%s differs (-plain +generic):\n%s", name, diff)
+	seeds.Each(t, fixedGenericSeeds, func(t *testing.T, seed uint64) {
+		generic, plain := filepath.Join(t.TempDir(), "generic"), filepath.Join(t.TempDir(), "plain")
+		oracle.Module(t, generic, randomModule)
+		oracle.Module(t, plain, randomModule)
+		types := 0
+		for i := range uint64(genericGroups) {
+			number := (seed-1)*genericGroups + i + 1
+			of, written, n := randomapi.NewGeneric(number, randomModule, fmt.Sprintf("g%d", number))
+			writeAll(t, generic, of)
+			writeAll(t, plain, written)
+			types += n
 		}
-	}
-	if len(want) != len(got) || len(want) == 0 {
-		t.Errorf("%d CRDs of generic types, %d of plain ones", len(got), len(want))
-	}
+		t.Logf("%d types", types)
+		got, want := outputBelow(t, generic, compat.Options{}), outputBelow(t, plain, compat.Options{})
+		if seed <= fixedGenericSeeds || oracle.Runs() {
+			compareFiles(t, peerOutput(t, oracle.Command{Dir: plain, Args: everyGroup, Fresh: seed > fixedGenericSeeds}), want)
+		}
+		writeAll(t, generic, got)
+		notCRDs := func(name, _ string) bool { return !strings.HasPrefix(name, "crds/") }
+		maps.DeleteFunc(want, notCRDs)
+		maps.DeleteFunc(got, notCRDs)
+		if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
+			t.Errorf("%d CRDs; they differ (-plain +generic):\n%s", len(want), diff)
+		}
+		checkCopies(t, generic, randomModule)
+	})
 }
 
 // runCommand runs kctrl in dir.
@@ -165,14 +158,6 @@ func runCommand(t *testing.T, dir string, args []string) {
 	if err := result.Write(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// outputOf returns those of the files in dir that are expected.
-func outputOf(t *testing.T, dir string, expected map[string]string) map[string]string {
-	t.Helper()
-	found := oracle.Files(t, dir)
-	maps.DeleteFunc(found, func(name, _ string) bool { _, ok := expected[name]; return !ok })
-	return found
 }
 
 // checkCopies compiles the packages in dir with their deep copies, and copies a full object of every kind.

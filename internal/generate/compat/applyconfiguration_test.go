@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
-	"github.com/kctrl-dev/kctrl/internal/testing/module"
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
@@ -56,7 +54,6 @@ const plainSpec = "type ThingSpec struct {\n\tName string `json:\"name\"`\n}\n"
 
 func TestClientTagsMeanWhatTheyMeanToControllerGen(t *testing.T) {
 	const scale = "k8s.io/api/autoscaling/v1.Scale"
-	oracle.Binary(t)
 	more := plainSpec
 	for i, tags := range [][]string{
 		{""},
@@ -171,12 +168,9 @@ func main() {
 	}
 }
 `)
-	command := exec.CommandContext(t.Context(), "go", "run", "./"+folder+"/check")
-	command.Dir = dir
-	command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", module.Offline(t))
-	out, err := command.CombinedOutput()
+	out, err := goCommand(t, dir, "run", "-mod=mod", "./"+folder+"/check")
 	want := `{"default":{"number":1},"one":{"value":"a"},"deep":{"value":{"others":[2,3]}}}` + "\n"
-	if diff := cmp.Diff(want, string(out)); err != nil || diff != "" {
+	if diff := cmp.Diff(want, out); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
@@ -323,11 +317,7 @@ type Port struct{ Number int32 `+"`json:\"number\"`"+` }
 	if _, err := run(t, dir, strings.Fields("applyconfiguration object paths=./api/v1"), compat.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "./...")
-	build.Dir, build.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", module.Offline(t))
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	buildAll(t, dir)
 }
 
 // embedded returns an API package whose structs embed each other and those of another package at random, so that names are
@@ -404,11 +394,9 @@ func TestEmbeddedStructsWithTheSameNamesCompile(t *testing.T) {
 // uncompiled returns the files in which the compiler finds mistakes.
 func uncompiled(t *testing.T, dir string) map[string]bool {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "./...")
-	command.Dir, command.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", module.Offline(t))
-	out, _ := command.CombinedOutput()
+	out, _ := goCommand(t, dir, "build", "-mod=mod", "-gcflags=-e", "./...")
 	broken := map[string]bool{}
-	for _, line := range strings.Split(string(out), "\n") {
+	for _, line := range strings.Split(out, "\n") {
 		if name, _, ok := strings.Cut(line, ".go:"); ok {
 			broken[filepath.ToSlash(name)+".go"] = true
 		}
@@ -425,11 +413,7 @@ func TestEmbeddedInterfacesCompile(t *testing.T) {
 	if _, err := run(t, dir, strings.Fields("applyconfiguration paths=./api/v1"), compat.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "./...")
-	build.Dir, build.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", module.Offline(t))
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	buildAll(t, dir)
 	dir = applied(t, "// +kubebuilder:resource", spec)
 	_, err := run(t, dir, strings.Fields("applyconfiguration paths=./api/v1"), compat.Options{})
 	if got := fmt.Sprint(err); !strings.Contains(got, "api/v1/types.go:") || !strings.Contains(got, "interface type is not supported") {

@@ -1,10 +1,10 @@
 package compat_test
 
 import (
-	"bytes"
+	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,22 +26,23 @@ func project(t testing.TB) string {
 	return dir
 }
 
-// runPeer runs controller-gen and returns what it prints.
+// TestMain runs the tests, which may leave no recording of controller-gen unused.
+func TestMain(m *testing.M) { os.Exit(oracle.Main(m)) }
+
+// runPeer returns what controller-gen prints. Its files are in dir after that.
 func runPeer(t testing.TB, dir string, args []string) (stdout string, err error) {
 	t.Helper()
-	// Apply configurations name the program that wrote them.
-	name := filepath.Join(t.TempDir(), "controller-gen")
-	if err := os.Symlink(oracle.Binary(t), name); err != nil {
-		t.Fatal(err)
+	hasYear := func(arg string) bool { return strings.HasPrefix(arg, "applyconfiguration:headerFile=") }
+	return peerResult(t, oracle.Command{Dir: dir, Args: args, Dated: slices.ContainsFunc(args, hasYear)})
+}
+
+func peerResult(t testing.TB, c oracle.Command) (stdout string, err error) {
+	t.Helper()
+	result := oracle.Run(t, c)
+	if result.Failed {
+		err = errors.New(result.Stderr)
 	}
-	command := exec.CommandContext(t.Context(), name, args...)
-	command.Dir = dir
-	var out, problems bytes.Buffer
-	command.Stdout, command.Stderr = &out, &problems
-	if err = command.Run(); err != nil {
-		t.Logf("controller-gen: %v\n%s", err, problems.String())
-	}
-	return out.String(), err
+	return result.Stdout, err
 }
 
 // run does the same with this package.
@@ -61,7 +62,6 @@ func run(t testing.TB, dir string, args []string, o compat.Options) (stdout stri
 
 // TestOutputIsThatOfControllerGen compares every file, and what goes to standard output.
 func TestOutputIsThatOfControllerGen(t *testing.T) {
-	oracle.Binary(t)
 	tests := []string{
 		"applyconfiguration paths=./apply/...",
 		"applyconfiguration:headerFile=hack/boilerplate.go.txt,externalApplyConfigurations=k8s.io/api/core/v1.LocalObjectReference@k8s.io/client-go/applyconfigurations/core/v1 object paths=./apply/v1",

@@ -16,7 +16,6 @@ import (
 
 // TestWhatControllerGenPassesOverIsAWarning runs on code with mistakes that controller-gen does not see.
 func TestWhatControllerGenPassesOverIsAWarning(t *testing.T) {
-	oracle.Binary(t)
 	tests := map[string]struct{ file, content, line string }{
 		"unknown marker":                {"internal/agent/more.go", "package agent\n\n// +kubebuilder:rbca:groups=a,verbs=get\n", "rbac:roleName=m paths=./internal/agent"},
 		"argument of another generator": {"api/v1beta1/more.go", "package v1beta1\n\n// +kubebuilder:validation:MinLength=long\ntype Text string\n", "object paths=./api/v1beta1"},

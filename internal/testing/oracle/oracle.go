@@ -1,80 +1,211 @@
-// Package oracle runs the real controller-gen, so that tests can compare with it.
+// Package oracle compares with controller-gen.
+//
+// [Run] replays what controller-gen did with the same arguments and input files, from recordings below testdata/oracle.
+// Its environment variable chooses what else it does:
+//
+//	KCTRL_TEST_ORACLE=record go test ./internal/generate  # run controller-gen, and write the recordings
+//	KCTRL_TEST_ORACLE=run go test ./internal/generate     # run controller-gen, and compare with the recordings
 package oracle
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strings"
+	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// Version is the version of controller-gen. bench/go.mod requires it.
-const Version = "v0.23.0"
+const (
+	// Version is the version of controller-gen. bench/go.mod requires it.
+	Version = "v0.23.0"
+	// Variable names the environment variable with the mode: empty, "record" or "run".
+	Variable = "KCTRL_TEST_ORACLE"
+)
 
-// Binary returns the path of controller-gen. It is built once and kept in the user's cache folder.
-func Binary(t testing.TB) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Join(cache, "kctrl", "test")
-	binary := filepath.Join(folder, "controller-gen-"+Version+"-"+runtime.Version())
-	if _, err := os.Stat(binary); err == nil {
-		return binary
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	fresh := filepath.Join(t.TempDir(), "controller-gen")
-	build := exec.CommandContext(t.Context(), "go", "build", "-C", filepath.Join(repository(t), "bench"), "-o", fresh,
-		"sigs.k8s.io/controller-tools/cmd/controller-gen")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build controller-gen: %v\n%s", err, out)
-	}
-	if out, err := exec.CommandContext(t.Context(), fresh, "--version").Output(); err != nil || string(out) != "Version: "+Version+"\n" {
-		t.Fatalf("controller-gen --version: %q, %v; want %s", out, err, Version)
-	}
-	content, err := os.ReadFile(fresh)
-	if err != nil {
-		t.Fatal(err)
-	}
-	staged := binary + "-" + filepath.Base(filepath.Dir(fresh))
-	if err := os.WriteFile(staged, content, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(staged, binary); err != nil {
-		t.Fatal(err)
-	}
-	return binary
+// Command is one run of controller-gen.
+type Command struct {
+	// Dir is the working directory. The files of the module around it are the input.
+	Dir  string
+	Args []string
+	// Fresh means that the input is random and new: it has no recording. Only a test for which [Runs] is true may ask.
+	Fresh bool
+	// Dated means that the output names the current year, which is $YEAR in the recording.
+	Dated bool
+	// Varies means that controller-gen writes something else in another run, so that a recording is one of several
+	// answers.
+	Varies bool
 }
 
-// repository returns the folder of the module that is tested.
-func repository(t testing.TB) string {
+// Result is what a run of controller-gen did.
+type Result struct {
+	Files  map[string]string // the files that it wrote, by path below the module's directory
+	Stdout string
+	Stderr string // $MODULE stands for the module's directory, and the stacks of a panic are missing
+	Failed bool
+}
+
+// Runs reports whether [Run] runs the real controller-gen, so that inputs without a recording have a result too.
+func Runs() bool { return os.Getenv(Variable) != "" }
+
+// Run returns what controller-gen does, and leaves the files that it writes in place. The test fails if the result is
+// not recorded, or differs from the recording when controller-gen itself ran.
+func Run(t testing.TB, c Command) Result {
 	t.Helper()
-	dir, err := os.Getwd()
+	module := moduleOf(t, c.Dir)
+	if c.Fresh {
+		return c.run(t, module)
+	}
+	name := c.recording(t, module)
+	used.Store(name, true)
+	switch mode := os.Getenv(Variable); mode {
+	case "":
+		recorded := c.read(t, name)
+		for path, content := range recorded.Files {
+			Write(t, module, path, content)
+		}
+		return recorded
+	case "record":
+		result := c.run(t, module)
+		c.write(t, name, result)
+		return result
+	case "run":
+		result := c.run(t, module)
+		if recorded := c.read(t, name); !c.Varies {
+			if diff := cmp.Diff(recorded, result); diff != "" {
+				t.Errorf("%s is not what controller-gen does (-recorded +now):\n%s", name, diff)
+			}
+		}
+		return result
+	default:
+		t.Fatalf("unknown value %q for %s; use record or run", mode, Variable)
+		return Result{}
+	}
+}
+
+// run runs the real controller-gen.
+func (c Command) run(t testing.TB, module string) Result {
+	t.Helper()
+	before := Files(t, module)
+	command := exec.CommandContext(t.Context(), binary(t), c.Args...)
+	command.Args[0] = "controller-gen" // which apply configurations name
+	command.Dir = c.Dir
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		t.Fatal(err)
+	}
+	result := Result{Files: Files(t, module), Stdout: stdout.String(), Stderr: normalized(stderr.String(), module), Failed: err != nil}
+	for name, content := range before {
+		if result.Files[name] == content {
+			delete(result.Files, name)
+		}
+	}
+	return result
+}
+
+// normalized returns what a program prints without what differs from run to run.
+func normalized(printed, module string) string {
+	if real, err := filepath.EvalSymlinks(module); err == nil {
+		printed = strings.ReplaceAll(printed, real, "$MODULE")
+	}
+	printed = strings.ReplaceAll(printed, module, "$MODULE")
+	if message, _, panicked := strings.Cut(printed, "\ngoroutine "); panicked {
+		printed = message + "\n"
+	}
+	return regexp.MustCompile(`0x[0-9a-f]{6,}`).ReplaceAllString(printed, "0x...")
+}
+
+// build returns the path of controller-gen. It is built once and kept in the user's cache directory.
+var build = sync.OnceValues(func() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	directory := filepath.Join(cache, "kctrl", "test")
+	binary := filepath.Join(directory, "controller-gen-"+Version+"-"+runtime.Version())
+	if _, err := os.Stat(binary); err == nil {
+		return binary, nil
+	}
+	root, err := repository()
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return "", err
+	}
+	staging, err := os.MkdirTemp(directory, "build-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(staging)
+	fresh := filepath.Join(staging, "controller-gen")
+	build := exec.Command("go", "build", "-C", filepath.Join(root, "bench"), "-o", fresh, "sigs.k8s.io/controller-tools/cmd/controller-gen")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build controller-gen: %w\n%s", err, out)
+	}
+	if out, err := exec.Command(fresh, "--version").Output(); err != nil || string(out) != "Version: "+Version+"\n" {
+		return "", fmt.Errorf("controller-gen --version: %q, %v; want %s", out, err, Version)
+	}
+	return binary, os.Rename(fresh, binary)
+})
+
+func binary(t testing.TB) string {
+	t.Helper()
+	path, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.sum")); err == nil {
-			return dir
+	return path
+}
+
+// moduleOf returns the directory of the module that dir belongs to.
+func moduleOf(t testing.TB, dir string) string {
+	t.Helper()
+	module, err := above(dir, "go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return module
+}
+
+// repository returns the directory of the module that is tested.
+func repository() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	return above(dir, "go.sum")
+}
+
+// above returns the nearest directory that has a file, which is dir or above it.
+func above(dir, file string) (string, error) {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, file)); err == nil {
+			return at, nil
 		}
-		if parent := filepath.Dir(dir); parent != dir {
-			dir = parent
-			continue
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("no %s in %s or above", file, dir)
 		}
-		t.Fatal("no go.sum above the working directory")
 	}
 }
 
 // Module makes dir the module with the given path, with the requirements of the module that is tested.
 func Module(t testing.TB, dir, path string) {
 	t.Helper()
-	root := repository(t)
+	root, err := repository()
+	if err != nil {
+		t.Fatal(err)
+	}
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +219,7 @@ func Module(t testing.TB, dir, path string) {
 	Write(t, dir, "go.sum", string(sum))
 }
 
-// Write writes a file, and makes its folder.
+// Write writes a file, and makes its directory.
 func Write(t testing.TB, dir, name, content string) {
 	t.Helper()
 	name = filepath.Join(dir, filepath.FromSlash(name))
