@@ -1,8 +1,10 @@
 package deployment_test
 
 import (
-	"cmp"
+	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,7 +13,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,54 +26,138 @@ import (
 	"github.com/kctrl-dev/kctrl/examples/deployment"
 	"github.com/kctrl-dev/kctrl/examples/internal/world"
 	"github.com/kctrl-dev/kctrl/examples/replicaset"
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
+// recording is the file with what kube-controller-manager made of the sequences of the seeds 1 to recorded.
+const (
+	recording = "testdata/rollouts.json.gz"
+	recorded  = 6
+)
+
+// recordVariable names the environment variable that, when it is "record", makes TestRollsOutAsKubeControllerManagerDoes write
+// the recording.
+const recordVariable = "KCTRL_TEST_FIDELITY"
+
+// tries is how often a sequence that differs is played, since kube-controller-manager's controllers race with each other.
+const tries = 8
+
+// TestRollsOutAsKubeControllerManagerDid plays the recorded sequences under our Deployment and ReplicaSet controllers and the
+// garbage collector, and compares with the recording.
+func TestRollsOutAsKubeControllerManagerDid(t *testing.T) {
+	theirs := &side{name: "kube-controller-manager", stories: load(t)}
+	if len(theirs.stories) != recorded {
+		t.Fatalf("%s has %d sequences, want %d: record it again", recording, len(theirs.stories), recorded)
+	}
+	ours := newSide(t, "our controllers alone", testenv.WithGarbageCollector())
+	ours.run(t, &deployment.Reconciler{}, &replicaset.Reconciler{CountTerminating: true})
+	converge(t, upTo(recorded), theirs, []*side{ours}, func(try int, sequences []uint64) { ours.play(t, try, sequences) })
+}
+
 // TestRollsOutAsKubeControllerManagerDoes plays random sequences of changes on three API servers: on one kube-controller-manager
 // has all controllers, on one its Deployment controller is off and ours runs, and on one there is no kube-controller-manager but
 // our Deployment and ReplicaSet controllers and the garbage collector. After each change, and each time that pods come to be
 // ready, all come to the same Deployments and ReplicaSets: sizes, revisions, annotations, counts and conditions.
-// KCTRL_TEST_SEQUENCES says how many sequences, or KCTRL_TEST_SEEDS which, as in 7,13.
-//
-// A sequence that differs is played again, up to seven times, since kube-controller-manager's controllers race with each other:
-// it fails when nothing that ours has made of it was made by theirs.
 func TestRollsOutAsKubeControllerManagerDoes(t *testing.T) {
-	seeds := seedsOf(t)
-	sequences := len(seeds)
-	sides := []*side{
-		newSide(t, "kube-controller-manager", testenv.WithControllerManager("deployment-controller", "replicaset-controller", "garbage-collector-controller")),
+	theirs := newSide(t, "kube-controller-manager",
+		testenv.WithControllerManager("deployment-controller", "replicaset-controller", "garbage-collector-controller"))
+	if os.Getenv(recordVariable) == "record" {
+		for try := range tries {
+			theirs.play(t, try, upTo(recorded))
+		}
+		if !t.Failed() {
+			store(t, theirs.stories)
+		}
+		return
+	}
+	ours := []*side{
 		newSide(t, "our Deployment controller", testenv.WithControllerManager("replicaset-controller", "garbage-collector-controller")),
 		newSide(t, "our controllers alone", testenv.WithGarbageCollector()),
 	}
-	theirs, ours := sides[0], sides[1:]
 	ours[0].run(t, &deployment.Reconciler{})
 	ours[1].run(t, &deployment.Reconciler{}, &replicaset.Reconciler{CountTerminating: true})
-	for try := range 8 {
+	var all []uint64
+	seeds.Each(t, 10, func(_ *testing.T, seed uint64) { all = append(all, seed) })
+	converge(t, all, theirs, ours, func(try int, sequences []uint64) {
 		var playing sync.WaitGroup
-		for _, s := range sides {
-			playing.Go(func() { s.play(t, try, seeds) })
+		for _, s := range append(ours, theirs) {
+			playing.Go(func() { s.play(t, try, sequences) })
 		}
 		playing.Wait()
+	})
+}
+
+// converge plays sequences until each of ours has made of them what theirs has made. It fails with those of which ours has made
+// nothing in all tries that theirs made too.
+func converge(t *testing.T, sequences []uint64, theirs *side, ours []*side, play func(try int, sequences []uint64)) {
+	t.Helper()
+	count := len(sequences)
+	for try := range tries {
+		play(try, sequences)
 		if t.Failed() {
 			return
 		}
-		seeds = slices.DeleteFunc(seeds, func(seed int) bool {
+		sequences = slices.DeleteFunc(sequences, func(seed uint64) bool {
 			return !slices.ContainsFunc(ours, func(s *side) bool { return !s.agrees(theirs, seed) })
 		})
-		t.Logf("try %d: %d of %d sequences differ: %d", try+1, len(seeds), sequences, seeds)
-		for _, seed := range seeds {
+		t.Logf("try %d: %d of %d sequences differ: %d", try+1, len(sequences), count, sequences)
+		for _, seed := range sequences {
 			for _, s := range ours {
-				t.Logf("sequence %d under %s\n%s", seed, s.name, difference(theirs.stories[seed][try], s.stories[seed][try]))
+				t.Logf("sequence %d under %s\n%s", seed, s.name, difference(theirs.story(seed, try), s.story(seed, try)))
 			}
 		}
-		if len(seeds) == 0 {
+		if len(sequences) == 0 {
 			return
 		}
 	}
-	t.Errorf("sequences %d differ in each try", seeds)
+	t.Errorf("sequences %d differ in each try", sequences)
+}
+
+func upTo(n uint64) (all []uint64) {
+	for seed := range n {
+		all = append(all, seed+1)
+	}
+	return all
+}
+
+// load reads the recording.
+func load(t *testing.T) (stories map[uint64][]string) {
+	t.Helper()
+	file, err := os.Open(recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err == nil {
+		err = json.NewDecoder(unzipped).Decode(&stories)
+	}
+	if err != nil {
+		t.Fatalf("read %s: %v", recording, err)
+	}
+	return stories
+}
+
+// store writes the recording: each story once.
+func store(t *testing.T, stories map[uint64][]string) {
+	t.Helper()
+	for seed, all := range stories {
+		slices.Sort(all)
+		stories[seed] = slices.Compact(all)
+	}
+	var data bytes.Buffer
+	zipped := gzip.NewWriter(&data)
+	err := errors.Join(json.NewEncoder(zipped).Encode(stories), zipped.Close())
+	if err == nil {
+		err = os.WriteFile(recording, data.Bytes(), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // reasoned are the differences that README.md gives a reason for: how a line begins under kube-controller-manager, and how under
@@ -101,37 +186,23 @@ func difference(theirs, ours string) string {
 	return "no difference"
 }
 
-func seedsOf(t *testing.T) (seeds []int) {
-	number := func(text string) int {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatalf("%q is no number of sequences: %v", text, err)
-		}
-		return n
-	}
-	if list := os.Getenv("KCTRL_TEST_SEEDS"); list != "" {
-		for text := range strings.SplitSeq(list, ",") {
-			seeds = append(seeds, number(text))
-		}
-		return seeds
-	}
-	for seed := range number(cmp.Or(os.Getenv("KCTRL_TEST_SEQUENCES"), "10")) {
-		seeds = append(seeds, seed)
-	}
-	return seeds
-}
-
 // side is an API server with its controllers.
 type side struct {
 	name    string
 	env     *testenv.Env
 	view    *world.View
-	stories map[int][]string // what has become of each sequence, in each try
+	stories map[uint64][]string // what has become of each sequence, in each try
+}
+
+// story is what has become of a sequence in a try, or in the last one that a recording has.
+func (s *side) story(seed uint64, try int) string {
+	all := s.stories[seed]
+	return all[min(try, len(all)-1)]
 }
 
 func newSide(t *testing.T, name string, controllers testenv.Option) *side {
 	env := testenv.Start(t, controllers)
-	return &side{name, env, world.NewView(t, env.Config), map[int][]string{}}
+	return &side{name, env, world.NewView(t, env.Config), map[uint64][]string{}}
 }
 
 // run runs controllers of ours until the test ends.
@@ -157,18 +228,18 @@ func (s *side) run(t *testing.T, controllers ...interface {
 }
 
 // agrees reports whether a sequence became something that it became under the other one too.
-func (s *side) agrees(theirs *side, seed int) bool {
+func (s *side) agrees(theirs *side, seed uint64) bool {
 	return slices.ContainsFunc(theirs.stories[seed], func(a string) bool {
 		return slices.ContainsFunc(s.stories[seed], func(b string) bool { return same(a, b) })
 	})
 }
 
 // play plays sequences, several at a time, and keeps what has become of each.
-func (s *side) play(t *testing.T, try int, seeds []int) {
+func (s *side) play(t *testing.T, try int, sequences []uint64) {
 	var mu sync.Mutex
 	var playing sync.WaitGroup
 	limit := make(chan struct{}, 12)
-	for _, seed := range seeds {
+	for _, seed := range sequences {
 		limit <- struct{}{}
 		playing.Go(func() {
 			defer func() { <-limit }()
@@ -185,13 +256,13 @@ func (s *side) play(t *testing.T, try int, seeds []int) {
 }
 
 // tell plays one sequence in a namespace of its own.
-func (s *side) tell(ctx context.Context, namespace string, seed int) (string, error) {
+func (s *side) tell(ctx context.Context, namespace string, seed uint64) (string, error) {
 	w, err := world.New(ctx, s.view, namespace)
 	if err != nil {
 		return "", err
 	}
 	defer w.Close()
-	random := rand.New(rand.NewPCG(uint64(seed), 11))
+	random := rand.New(rand.NewPCG(seed, 11))
 	w.Pace = []int{1, 3, math.MaxInt}[random.IntN(3)]
 	var story strings.Builder
 	steps := append([]step{begin(random)}, newSequence(random)...)

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/runtime/apiserver"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
@@ -93,23 +94,37 @@ func TestAnswersAsTheRealServerDid(t *testing.T) {
 	}
 }
 
-// TestAnswersAsTheRealServer compares with the real API server, on as many fresh seeds as KCTRL_TEST_FIDELITY says, or from
-// KCTRL_TEST_SEED on; without either on few that are always the same. With KCTRL_TEST_FIDELITY=record it records what that answers.
+// recordVariable names the environment variable that, when it is "record", makes TestAnswersAsTheRealServer write the recordings.
+const recordVariable = "KCTRL_TEST_FIDELITY"
+
+// TestAnswersAsTheRealServer compares the answers of the server in memory with those of the real API server.
 func TestAnswersAsTheRealServer(t *testing.T) {
 	for name, s := range subjects {
-		t.Run(name, func(t *testing.T) { s.compare(t) })
+		t.Run(name, func(t *testing.T) {
+			if os.Getenv(recordVariable) == "record" {
+				s.record(t)
+			} else {
+				s.compare(t)
+			}
+		})
 	}
+}
+
+// record writes the answers of the real API server into the recording.
+func (s subject) record(t *testing.T) {
+	theirs := newPeer(t, "real", nil)
+	theirs.of, theirs.mask = s.requests(t), s.mask
+	var answers [][]string
+	for _, seed := range s.recorded {
+		answers = append(answers, theirs.answers(t, seed))
+	}
+	store(t, s.recording, answers)
 }
 
 // renewed is how many seeds a server is asked. After five minutes the real one forgets its first versions.
 const renewed = 100
 
 func (s subject) compare(t *testing.T) {
-	asked := os.Getenv("KCTRL_TEST_FIDELITY")
-	first := uint64(1 + time.Now().UnixNano()&0xffffffff)
-	if asked == "" {
-		asked, first = "5", 1
-	}
 	of := s.requests(t)
 	salt := strconv.FormatInt(time.Now().Unix(), 36)
 	start := func() (theirs, ours *peer) {
@@ -119,37 +134,19 @@ func (s subject) compare(t *testing.T) {
 		}
 		return theirs, ours
 	}
-	if asked == "record" {
-		theirs := newPeer(t, "real", nil)
-		theirs.of, theirs.mask = of, s.mask
-		var answers [][]string
-		for _, seed := range s.recorded {
-			answers = append(answers, theirs.answers(t, seed))
-		}
-		store(t, s.recording, answers)
-		return
-	}
-	seeds, err := strconv.Atoi(asked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if given := os.Getenv("KCTRL_TEST_SEED"); given != "" {
-		if first, err = strconv.ParseUint(given, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
 	var theirs, ours *peer
-	requests, different := 0, 0
-	for seed := first; seed < first+uint64(seeds); seed++ {
-		if (seed-first)%renewed == 0 {
+	count, requests, different := 0, 0, 0
+	seeds.Each(t, 5, func(t *testing.T, seed uint64) {
+		if count%renewed == 0 {
 			theirs, ours = start()
 		}
+		count++
 		answers := theirs.answers(t, seed)
 		requests += len(answers)
 		if !ours.compare(t, seed, answers) {
 			different++
 		}
-	}
+	})
 	t.Logf("%d requests, %d different", requests, different)
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
@@ -260,7 +261,7 @@ func (w *world) author(ctx context.Context, own bool) {
 // somebody else, such as another controller of this process, has changed something that counts: then always, at once, and at
 // most once a second. The backoff grows as if there were only its own attempts.
 func TestBackoffIsInterruptedByOthersAlone(t *testing.T) {
-	for seed := range uint64(40) {
+	seeds.Each(t, 12, func(t *testing.T, seed uint64) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, rand.New(rand.NewPCG(seed, 3)))
 			for kind := range w.watches {
@@ -270,7 +271,7 @@ func TestBackoffIsInterruptedByOthersAlone(t *testing.T) {
 			w.run(30 * time.Minute)
 			w.check()
 		})
-	}
+	})
 }
 
 const (

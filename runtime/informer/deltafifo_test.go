@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -389,9 +390,7 @@ func TestVersionOfABookmarkBehindAResyncReachesTheStore(t *testing.T) {
 // incarnation follow another without the deletion between them, and at each version it reaches has all there was at
 // that version.
 func TestQueueLeadsTheConsumerToTheStateOfTheProducer(t *testing.T) {
-	for seed := range uint64(30) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { produceAndConsume(t, rand.New(rand.NewPCG(seed, 11))) })
-	}
+	seeds.Each(t, 10, func(t *testing.T, seed uint64) { produceAndConsume(t, rand.New(rand.NewPCG(seed, 11))) })
 }
 
 func produceAndConsume(t *testing.T, random *rand.Rand) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -24,11 +25,9 @@ import (
 // right in itself: no change of an object that it does not have, no creation of one that it has, no state older than
 // the last, no incarnation after its deletion.
 func TestInformerFollowsAnySource(t *testing.T) {
-	for seed := range uint64(60) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			inBothForms(t, func(t *testing.T, in form) { follow(t, in, rand.New(rand.NewPCG(seed, 7))) })
-		})
-	}
+	seeds.Each(t, 16, func(t *testing.T, seed uint64) {
+		inBothForms(t, func(t *testing.T, in form) { follow(t, in, rand.New(rand.NewPCG(seed, 7))) })
+	})
 }
 
 func follow(t *testing.T, in form, random *rand.Rand) {

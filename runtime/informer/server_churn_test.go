@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -18,9 +16,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
-
-// churnVariable says how many objects testManyObjectsChurn has.
-const churnVariable = "KCTRL_TEST_CHURN"
 
 var churned = map[string]string{"churned": "yes"}
 
@@ -110,23 +105,9 @@ func openVerified(t *testing.T, c *client.REST, scope client.Scope) informer.Ope
 	}
 }
 
-// churnCount is how many objects churn: 1,000 when the environment does not say more.
-func churnCount(t *testing.T) int {
-	text := os.Getenv(churnVariable)
-	if text == "" {
-		return 1000
-	}
-	count, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", churnVariable, err)
-	}
-	return count
-}
-
-// testManyObjectsChurn has a handler that keeps up, one that blocks until all has happened, and one that comes when half
+// testObjectsChurn has a handler that keeps up, one that blocks until all has happened, and one that comes when half
 // of it has.
-func testManyObjectsChurn(t *testing.T, s *server) {
-	count := churnCount(t)
+func testObjectsChurn(t *testing.T, s *server, count int) {
 	ctx := deadline(t, time.Minute+time.Duration(count)*10*time.Millisecond)
 	s.createNamespace(ctx, t, "many")
 	source, err := client.NewListWatcher(s.admin, &corev1.ConfigMap{}, client.Scope{Namespace: "many"})

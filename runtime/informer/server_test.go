@@ -29,9 +29,15 @@ type configMap = *corev1.ConfigMap
 func TestOnAServer(t *testing.T) {
 	onServer(t, inmemory.Start(t), []rule{
 		{"objects churn in namespaces that come and go", testNamespacesComeAndGo},
-		{"many objects churn while handlers are slow, blocked and late", testManyObjectsChurn},
+		{"objects churn while handlers are slow, blocked and late", func(t *testing.T, s *server) { testObjectsChurn(t, s, 300) }},
 		{"a CRD is deleted and created again", testCRDIsDeletedAndCreatedAgain},
 		{"the right to watch is taken away and given back", testRightsAreTakenAwayAndGivenBack},
+	})
+}
+
+func TestOnAServerWithManyObjects(t *testing.T) {
+	onServer(t, inmemory.Start(t), []rule{
+		{"50,000 objects churn", func(t *testing.T, s *server) { testObjectsChurn(t, s, 50_000) }},
 	})
 }
 

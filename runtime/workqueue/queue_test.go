@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
 // The rules are those of the conformance list: Q01 dedup, Q02 one worker per item, Q03 an add of a dirty item, Q04
@@ -382,9 +384,9 @@ func TestChangeCanBeDelayed(t *testing.T) {
 // its backoff ends or a change asks for it: no change is lost, none is answered twice, and the delays grow as if there
 // were none.
 func TestBackoffWithRandomChangesFollowsTheRule(t *testing.T) {
-	for seed := range uint64(60) {
+	seeds.Each(t, 20, func(t *testing.T, seed uint64) {
 		synctest.Test(t, func(t *testing.T) { runChanges(t, rand.New(rand.NewPCG(seed, 7))) })
-	}
+	})
 }
 
 func runChanges(t *testing.T, random *rand.Rand) {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -33,56 +34,63 @@ func packerOf(t testing.TB, prototype object.Object) *pack.Packer[object.Object]
 }
 
 func TestWhatIsUnpackedEqualsWhatWasPacked(t *testing.T) {
-	for _, prototype := range prototypes() {
-		p := packerOf(t, prototype)
-		for seed := range uint64(300) {
-			obj, same := random(prototype, seed), random(prototype, seed)
-			packed, err := p.Pack(obj)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !reflect.DeepEqual(obj, same) {
-				t.Fatalf("%T %d was modified", prototype, seed)
-			}
-			got, err := p.Unpack(packed)
-			if err != nil {
-				t.Fatalf("%T %d: %v", prototype, seed, err)
-			}
-			if !reflect.DeepEqual(got, obj) {
-				t.Fatalf("%T %d: %s", prototype, seed, cmp.Diff(obj, got, unexported))
-			}
-			if key := p.Key(packed); key != object.KeyOf(obj) {
-				t.Errorf("key %q, want %q", key, object.KeyOf(obj))
+	eachObject(t, 100, func(t *testing.T, prototype object.Object, p *pack.Packer[object.Object], n uint64) {
+		obj, same := random(prototype, n), random(prototype, n)
+		packed, err := p.Pack(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(obj, same) {
+			t.Fatalf("%T %d was modified", prototype, n)
+		}
+		got, err := p.Unpack(packed)
+		if err != nil {
+			t.Fatalf("%T %d: %v", prototype, n, err)
+		}
+		if !reflect.DeepEqual(got, obj) {
+			t.Fatalf("%T %d: %s", prototype, n, cmp.Diff(obj, got, unexported))
+		}
+		if key := p.Key(packed); key != object.KeyOf(obj) {
+			t.Errorf("key %q, want %q", key, object.KeyOf(obj))
+		}
+	})
+}
+
+// eachObject calls property with random objects of each prototype: count of them for each seed.
+func eachObject(t *testing.T, count uint64, property func(*testing.T, object.Object, *pack.Packer[object.Object], uint64)) {
+	t.Helper()
+	seeds.Each(t, 1, func(t *testing.T, seed uint64) {
+		for _, prototype := range prototypes() {
+			p := packerOf(t, prototype)
+			for n := range count {
+				property(t, prototype, p, seed*count+n)
 			}
 		}
-	}
+	})
 }
 
 func TestDecodedObjectsStayWhatTheyAre(t *testing.T) {
-	for _, prototype := range prototypes() {
-		p := packerOf(t, prototype)
-		for seed := range uint64(100) {
-			data, err := json.Marshal(random(prototype, seed))
-			if err != nil {
-				t.Fatal(err)
-			}
-			decoded := reflect.New(reflect.TypeOf(prototype).Elem()).Interface().(object.Object)
-			var into any = decoded
-			if u, ok := decoded.(*unstructured.Unstructured); ok {
-				into = &u.Object
-			}
-			if err := utiljson.Unmarshal(data, into); err != nil {
-				continue // a text that is no UTF-8
-			}
-			packed, err := p.Pack(decoded)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, err := p.Unpack(packed); err != nil || !reflect.DeepEqual(got, decoded) {
-				t.Fatalf("%T %d: %v\n%s", prototype, seed, err, cmp.Diff(decoded, got, unexported))
-			}
+	eachObject(t, 40, func(t *testing.T, prototype object.Object, p *pack.Packer[object.Object], n uint64) {
+		data, err := json.Marshal(random(prototype, n))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		decoded := reflect.New(reflect.TypeOf(prototype).Elem()).Interface().(object.Object)
+		var into any = decoded
+		if u, ok := decoded.(*unstructured.Unstructured); ok {
+			into = &u.Object
+		}
+		if err := utiljson.Unmarshal(data, into); err != nil {
+			return // a text that is no UTF-8
+		}
+		packed, err := p.Pack(decoded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.Unpack(packed); err != nil || !reflect.DeepEqual(got, decoded) {
+			t.Fatalf("%T %d: %v\n%s", prototype, n, err, cmp.Diff(decoded, got, unexported))
+		}
+	})
 }
 
 func TestObjectsStaySmallWhateverStringsRepeat(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -39,12 +38,9 @@ func (a *arrival) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// exhaustive is set by `make test-wire`, and takes minutes.
-var exhaustive = os.Getenv("KCTRL_TEST_WIRE") == "all"
-
-// arrivals calls check with data in the ways in which it arrives: cut once, at each position or at some that differ from
+// arrivals calls check with data in the ways in which it arrives: cut once, at every position or at some that differ from
 // call to call, byte by byte, with the end or before it, and with reads between that bring nothing.
-func arrivals(call int, data []byte, check func(how string, body io.Reader)) {
+func arrivals(everywhere bool, call int, data []byte, check func(how string, body io.Reader)) {
 	var bytewise, slowly [][]byte
 	for i := range data {
 		bytewise = append(bytewise, data[i:i+1])
@@ -54,7 +50,7 @@ func arrivals(call int, data []byte, check func(how string, body io.Reader)) {
 		check(fmt.Sprintf("at once, end with it %v", eof), &arrival{[][]byte{data}, eof})
 		check(fmt.Sprintf("byte by byte, end with it %v", eof), &arrival{slices.Clone(bytewise), eof})
 		for i := range data {
-			if !exhaustive && (i+call)%37 > 0 || eof && i%16 > 0 { // which comes with the same last bytes
+			if !everywhere && (i+call)%37 > 0 || eof && i%16 > 0 { // which comes with the same last bytes
 				continue
 			}
 			check(fmt.Sprintf("cut behind %q, end with it %v", data[max(0, i-12):i], eof), &arrival{[][]byte{data[:i], data[i:]}, eof})
@@ -122,7 +118,11 @@ func arrivingLists(t *testing.T) map[[2]string][]byte {
 	return lists
 }
 
-func TestListIsTheSameHoweverItArrives(t *testing.T) {
+func TestListIsTheSameHoweverItArrives(t *testing.T) { testListArrives(t, false) }
+
+func TestListIsTheSameCutAtEveryByte(t *testing.T) { testListArrives(t, true) }
+
+func testListArrives(t *testing.T, everywhere bool) {
 	have := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "known"}}
 	known := func(id Identity) (object.Object, bool) { return have, string(id.Name) == "pod-2" }
 	call := 0
@@ -138,7 +138,7 @@ func TestListIsTheSameHoweverItArrives(t *testing.T) {
 						t.Fatalf("%s %v %s: got %v, %v", form, what, who, want, err)
 					}
 					call++
-					arrivals(call, data, func(how string, body io.Reader) {
+					arrivals(everywhere, call, data, func(how string, body io.Reader) {
 						got, err := d.List(body, what[0], known)
 						if err != nil || !reflect.DeepEqual(got, want) {
 							t.Fatalf("%s %v %s, %s: %v, got %v, want %v", form, what, who, how, err, text(got), text(want))
@@ -150,7 +150,11 @@ func TestListIsTheSameHoweverItArrives(t *testing.T) {
 	}
 }
 
-func TestStreamIsTheSameHoweverItArrives(t *testing.T) {
+func TestStreamIsTheSameHoweverItArrives(t *testing.T) { testStreamArrives(t, false) }
+
+func TestStreamIsTheSameCutAtEveryByte(t *testing.T) { testStreamArrives(t, true) }
+
+func testStreamArrives(t *testing.T, everywhere bool) {
 	pods := arrivingPods().Items
 	for i := range pods {
 		pods[i].TypeMeta = podType
@@ -202,7 +206,7 @@ func TestStreamIsTheSameHoweverItArrives(t *testing.T) {
 						t.Fatalf("%s %v %s: got %v, %v", form, what, who, want, err)
 					}
 					call++
-					arrivals(call, data, func(how string, body io.Reader) {
+					arrivals(everywhere, call, data, func(how string, body io.Reader) {
 						got, err := read(d, body, what[0], known)
 						if err != io.EOF || !reflect.DeepEqual(got, want) {
 							t.Fatalf("%s %v %s, %s: %v, got %v, want %v", form, what, who, how, err, text(got), text(want))

@@ -30,7 +30,11 @@ func deepBodies(levels int) map[string][][]byte {
 
 // TestNestingIsBoundedInEachFormat puts values that are nested deeply where somebody looks at them and where nobody does.
 // Too deep a recursion ends the program with an overflow of the stack, which is made small for that.
-func TestNestingIsBoundedInEachFormat(t *testing.T) {
+func TestNestingIsBoundedInEachFormat(t *testing.T) { testNesting(t, false) }
+
+func TestNestingIsBoundedInEveryPlace(t *testing.T) { testNesting(t, true) }
+
+func testNesting(t *testing.T, everywhere bool) {
 	places := map[string][]string{ // with the value at the %s
 		jsonType: {
 			`{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"},%s}]}`,
@@ -60,7 +64,7 @@ func TestNestingIsBoundedInEachFormat(t *testing.T) {
 		for contentType, values := range deepBodies(levels) {
 			for form, prototype := range prototypesOf(gadgetKind, &gadget{}) {
 				for _, opts := range []Options{{}, {KeepManagedFields: true}, {Mask: []string{"metadata.annotations"}}} {
-					if levels != maxDepth+10 && !exhaustive && (form != "typed" || opts.KeepManagedFields || opts.Mask != nil) {
+					if levels != maxDepth+10 && !everywhere && (form != "typed" || opts.KeepManagedFields || opts.Mask != nil) {
 						continue // they pass by in one way
 					}
 					opts.GVK, opts.Formats = gadgetKind, []Format{CBOR}
@@ -68,7 +72,7 @@ func TestNestingIsBoundedInEachFormat(t *testing.T) {
 					turn++
 					for n, value := range values {
 						for m, place := range places[contentType] {
-							if (n+m+turn)%16 > 0 && !exhaustive {
+							if (n+m+turn)%16 > 0 && !everywhere {
 								continue
 							}
 							name := names[(n+m)%len(names)]

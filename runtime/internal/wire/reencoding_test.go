@@ -9,7 +9,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -28,6 +27,7 @@ import (
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -597,47 +597,50 @@ func readAll(stream *Stream[object.Object]) (all []object.Object, err error) {
 
 // TestWhateverTheEncodingTheObjectsAreThoseOfTheCodec encodes random objects in ways that are legal, and damages some: what comes out is
 // what upstream's codecs make of the same bytes, or an error where they have one, however the bytes arrive; and what the caller has already is
-// only taken for what it is. With KCTRL_TEST_REENCODINGS it does so that often.
+// only taken for what it is.
 func TestWhateverTheEncodingTheObjectsAreThoseOfTheCodec(t *testing.T) {
-	count, err := strconv.Atoi(os.Getenv("KCTRL_TEST_REENCODINGS"))
-	if err != nil {
-		count = 1500
-	}
-	servers, seed := upstream(t), rand.Uint64()
-	decoders := map[string]*Decoder[object.Object]{}
-	refused := 0
-	for n := range count {
-		e := encoder{rand.New(rand.NewPCG(seed, uint64(n))), []int{0, 2, 10, 50}[n%4]}
-		tr := newTrial(t, servers, e)
-		if n%8 == 7 { // damage
-			at := e.IntN(len(tr.contents))
-			switch e.IntN(4) {
-			case 0:
-				tr.contents = tr.contents[:at]
-			case 1:
-				tr.contents[at] ^= 1 << e.IntN(8)
-			case 2:
-				tr.contents = append(tr.contents, tr.contents[at:]...)
-			case 3:
-				tr.contents = slices.Delete(tr.contents, at, at+1)
+	servers := upstream(t)
+	const count = 400
+	seeds.Each(t, 2, func(t *testing.T, seed uint64) {
+		decoders := map[string]*Decoder[object.Object]{}
+		refused := 0
+		for n := range count {
+			e := encoder{rand.New(rand.NewPCG(seed, uint64(n))), []int{0, 2, 10, 50}[n%4]}
+			tr := newTrial(t, servers, e)
+			if n%8 == 7 {
+				tr.damage(e)
+			}
+			name := fmt.Sprint(tr.which, tr.form)
+			d := decoders[name]
+			if d == nil {
+				d = decoderOf(t, tr.prototype(), Options{GVK: reencoded[tr.which].kind, KeepManagedFields: true, Formats: []Format{CBOR, Protobuf}})
+				decoders[name] = d
+			}
+			if !tr.check(t, d, servers[tr.format], e, fmt.Sprintf("encoding %d", n), n%8 == 7) {
+				refused++
+			}
+			if t.Failed() {
+				return
 			}
 		}
-		name := fmt.Sprint(tr.which, tr.form)
-		d := decoders[name]
-		if d == nil {
-			d = decoderOf(t, tr.prototype(), Options{GVK: reencoded[tr.which].kind, KeepManagedFields: true, Formats: []Format{CBOR, Protobuf}})
-			decoders[name] = d
+		if refused > count/2 {
+			t.Errorf("%d of %d were refused", refused, count)
 		}
-		if !tr.check(t, d, servers[tr.format], e, fmt.Sprintf("seed %d, %d", seed, n), n%8 == 7) {
-			refused++
-		}
-		if t.Failed() {
-			return
-		}
-	}
-	t.Logf("seed %d: %d of %d were refused", seed, refused, count)
-	if refused > count/2 {
-		t.Errorf("seed %d: %d of %d were refused", seed, refused, count)
+	})
+}
+
+// damage cuts the contents, flips a bit of them, repeats their end or takes out a byte.
+func (tr *trial) damage(e encoder) {
+	at := e.IntN(len(tr.contents))
+	switch e.IntN(4) {
+	case 0:
+		tr.contents = tr.contents[:at]
+	case 1:
+		tr.contents[at] ^= 1 << e.IntN(8)
+	case 2:
+		tr.contents = append(tr.contents, tr.contents[at:]...)
+	case 3:
+		tr.contents = slices.Delete(tr.contents, at, at+1)
 	}
 }
 
@@ -659,7 +662,6 @@ func (tr trial) check(t *testing.T, d *Decoder[object.Object], s server, e encod
 	if _, ok := errors.AsType[*Error](err); err != nil && !ok && err != io.ErrUnexpectedEOF && !damaged {
 		t.Errorf("%s: got %v", what, err)
 	}
-	// What somebody has is what it would be.
 	// What somebody has is what it would be.
 	known := func(id Identity) (object.Object, bool) {
 		if string(id.ResourceVersion) != "1" {

@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
 // sample has a field of every form.
@@ -230,131 +232,135 @@ func (r random) list(l []element) []element {
 // TestPatchMakesWhatTheDefaulterMade applies the patches of random changes by another library.
 func TestPatchMakesWhatTheDefaulterMade(t *testing.T) {
 	c := newComparer(reflect.TypeFor[sample]())
-	for seed := range uint64(5_000) {
+	seeds.Each(t, 2, func(t *testing.T, seed uint64) {
 		r := random{rand.New(rand.NewPCG(seed, 1))}
-		before := &sample{}
-		for range 3 {
-			r.fill(before)
+		for range 1000 {
+			before := &sample{}
+			for range 3 {
+				r.fill(before)
+			}
+			raw := r.write(t, before)
+			before = &sample{} // as it is decoded
+			if err := json.Unmarshal(raw, before); err != nil {
+				t.Fatal(err)
+			}
+			after := before.DeepCopyObject().(*sample)
+			before = before.DeepCopyObject().(*sample)
+			r.fill(after)
+			d := newDiffer(raw)
+			c.diff(d, reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem())
+			if d.err != nil {
+				t.Fatal(d.err)
+			}
+			patched := applied(t, raw, d.ops)
+			got := &sample{}
+			if err := json.Unmarshal(patched, got); err != nil {
+				t.Fatal(err)
+			}
+			if a, b := asJSON(t, got), asJSON(t, after); a != b {
+				t.Fatalf("%s\nbefore %s\npatch  %s\ngot    %s\nwant   %s", raw, asJSON(t, before), asJSON(t, d.ops), a, b)
+			}
+			ours, err := apply(raw, d.ops)
+			if err != nil || canonical(t, ours) != canonical(t, patched) {
+				t.Fatalf("patch %s of %s: %v\ngot  %s\nwant %s", asJSON(t, d.ops), raw, err, ours, patched)
+			}
+			if unknown := strings.Count(string(patched), `"unknown"`); len(d.ops) == 0 && unknown != strings.Count(string(raw), `"unknown"`) {
+				t.Fatal("unknown fields are gone")
+			}
+			if a, b := asJSON(t, before), asJSON(t, after); a == b && len(d.ops) > 0 {
+				t.Fatalf("nothing has changed, but the patch is %s", asJSON(t, d.ops))
+			}
 		}
-		raw := r.write(t, before)
-		before = &sample{} // as it is decoded
-		if err := json.Unmarshal(raw, before); err != nil {
-			t.Fatal(err)
-		}
-		after := before.DeepCopyObject().(*sample)
-		before = before.DeepCopyObject().(*sample)
-		r.fill(after)
-		d := newDiffer(raw)
-		c.diff(d, reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem())
-		if d.err != nil {
-			t.Fatal(d.err)
-		}
-		patched := applied(t, raw, d.ops)
-		got := &sample{}
-		if err := json.Unmarshal(patched, got); err != nil {
-			t.Fatal(err)
-		}
-		if a, b := asJSON(t, got), asJSON(t, after); a != b {
-			t.Fatalf("seed %d: %s\nbefore %s\npatch  %s\ngot    %s\nwant   %s", seed, raw, asJSON(t, before), asJSON(t, d.ops), a, b)
-		}
-		ours, err := apply(raw, d.ops)
-		if err != nil || canonical(t, ours) != canonical(t, patched) {
-			t.Fatalf("seed %d: patch %s of %s: %v\ngot  %s\nwant %s", seed, asJSON(t, d.ops), raw, err, ours, patched)
-		}
-		if unknown := strings.Count(string(patched), `"unknown"`); len(d.ops) == 0 && unknown != strings.Count(string(raw), `"unknown"`) {
-			t.Fatalf("seed %d: unknown fields are gone", seed)
-		}
-		if a, b := asJSON(t, before), asJSON(t, after); a == b && len(d.ops) > 0 {
-			t.Fatalf("seed %d: nothing has changed, but the patch is %s", seed, asJSON(t, d.ops))
-		}
-	}
+	})
 }
 
 // TestElementsKeepWhatIsTheirsWhereverTheyMove has lists of all lengths, whose elements have names or something else that tells them
 // apart, and what the type does not know. A defaulter changes, moves, adds and removes some.
 func TestElementsKeepWhatIsTheirsWhereverTheyMove(t *testing.T) {
 	c := newComparer(reflect.TypeFor[sample]())
-	for seed := range uint64(600) {
+	seeds.Each(t, 2, func(t *testing.T, seed uint64) {
 		r := random{rand.New(rand.NewPCG(seed, 2))}
-		named, untyped := r.IntN(3) > 0, r.IntN(3) == 0
-		var elements []map[string]any
-		for n := range []int{3, 8, 49, 51, 60, 130}[r.IntN(6)] {
-			e := map[string]any{"count": 1 + r.IntN(2), "unknown": fmt.Sprint("of-", n)}
-			if named {
-				e["name"] = fmt.Sprint("n", n)
-			} else {
-				e["value"] = fmt.Sprint("v", n)
+		for range 150 {
+			named, untyped := r.IntN(3) > 0, r.IntN(3) == 0
+			var elements []map[string]any
+			for n := range []int{3, 8, 49, 51, 60, 130}[r.IntN(6)] {
+				e := map[string]any{"count": 1 + r.IntN(2), "unknown": fmt.Sprint("of-", n)}
+				if named {
+					e["name"] = fmt.Sprint("n", n)
+				} else {
+					e["value"] = fmt.Sprint("v", n)
+				}
+				elements = append(elements, e)
 			}
-			elements = append(elements, e)
-		}
-		raw := []byte(asJSON(t, map[string]any{"spec": map[string]any{"elements": elements}}))
-		before, after := &sample{}, &sample{}
-		for _, s := range []*sample{before, after} {
-			if err := json.Unmarshal(raw, s); err != nil {
-				t.Fatal(err)
-			}
-		}
-		list := after.Spec.Elements
-		for n := range list {
-			if named && r.IntN(2) == 0 { // of one without a name only what does not change tells which it is
-				list[n].Count += 7
-			}
-		}
-		switch r.IntN(3) {
-		case 0:
-			slices.Reverse(list)
-		case 1:
-			r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-		}
-		removes := r.IntN(2) == 0
-		if removes {
-			n := r.IntN(len(list))
-			list = slices.Delete(list, n, n+1)
-		}
-		for range r.IntN(4) {
-			if removes && !named {
-				break // nobody knows whether one without a name has come for another, or is that one
-			}
-			list = slices.Insert(list, r.IntN(len(list)+1), element{Name: fmt.Sprint("new", r.Uint64()), Value: "new"})
-		}
-		after.Spec.Elements = list
-		d := newDiffer(raw)
-		if untyped {
-			old, now := map[string]any{}, map[string]any{}
-			if err := errors.Join(json.Unmarshal([]byte(asJSON(t, before)), &old), json.Unmarshal([]byte(asJSON(t, after)), &now)); err != nil {
-				t.Fatal(err)
-			}
-			d.untyped(old, now)
-		} else {
-			c.diff(d, reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem())
-		}
-		if d.err != nil {
-			t.Fatal(d.err)
-		}
-		var got struct {
-			Spec struct {
-				Elements []struct {
-					element
-					Unknown string
+			raw := []byte(asJSON(t, map[string]any{"spec": map[string]any{"elements": elements}}))
+			before, after := &sample{}, &sample{}
+			for _, s := range []*sample{before, after} {
+				if err := json.Unmarshal(raw, s); err != nil {
+					t.Fatal(err)
 				}
 			}
-		}
-		if err := json.Unmarshal(applied(t, raw, d.ops), &got); err != nil {
-			t.Fatal(err)
-		}
-		for n, e := range got.Spec.Elements {
-			want := ""
-			if name, isOld := strings.CutPrefix(e.Name+e.Value, map[bool]string{true: "n", false: "v"}[named]); isOld && e.Value != "new" {
-				want = "of-" + name
+			list := after.Spec.Elements
+			for n := range list {
+				if named && r.IntN(2) == 0 { // of one without a name only what does not change tells which it is
+					list[n].Count += 7
+				}
 			}
-			if !reflect.DeepEqual(e.element, list[n]) || e.Unknown != want {
-				t.Fatalf("seed %d: element %d of %d is %+v, want %+v with %q", seed, n, len(list), e, list[n], want)
+			switch r.IntN(3) {
+			case 0:
+				slices.Reverse(list)
+			case 1:
+				r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+			}
+			removes := r.IntN(2) == 0
+			if removes {
+				n := r.IntN(len(list))
+				list = slices.Delete(list, n, n+1)
+			}
+			for range r.IntN(4) {
+				if removes && !named {
+					break // nobody knows whether one without a name has come for another, or is that one
+				}
+				list = slices.Insert(list, r.IntN(len(list)+1), element{Name: fmt.Sprint("new", r.Uint64()), Value: "new"})
+			}
+			after.Spec.Elements = list
+			d := newDiffer(raw)
+			if untyped {
+				old, now := map[string]any{}, map[string]any{}
+				if err := errors.Join(json.Unmarshal([]byte(asJSON(t, before)), &old), json.Unmarshal([]byte(asJSON(t, after)), &now)); err != nil {
+					t.Fatal(err)
+				}
+				d.untyped(old, now)
+			} else {
+				c.diff(d, reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem())
+			}
+			if d.err != nil {
+				t.Fatal(d.err)
+			}
+			var got struct {
+				Spec struct {
+					Elements []struct {
+						element
+						Unknown string
+					}
+				}
+			}
+			if err := json.Unmarshal(applied(t, raw, d.ops), &got); err != nil {
+				t.Fatal(err)
+			}
+			for n, e := range got.Spec.Elements {
+				want := ""
+				if name, isOld := strings.CutPrefix(e.Name+e.Value, map[bool]string{true: "n", false: "v"}[named]); isOld && e.Value != "new" {
+					want = "of-" + name
+				}
+				if !reflect.DeepEqual(e.element, list[n]) || e.Unknown != want {
+					t.Fatalf("element %d of %d is %+v, want %+v with %q", n, len(list), e, list[n], want)
+				}
+			}
+			if len(got.Spec.Elements) != len(list) {
+				t.Fatalf("%d elements, want %d", len(got.Spec.Elements), len(list))
 			}
 		}
-		if len(got.Spec.Elements) != len(list) {
-			t.Fatalf("seed %d: %d elements, want %d", seed, len(got.Spec.Elements), len(list))
-		}
-	}
+	})
 }
 
 // write returns s as a user may write it: with what the type does not know, with zeros that it omits, and with nulls.

@@ -16,24 +16,28 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
 // TestManagersAreTheLibrarys writes random objects of random schemas, by several managers, and compares what is certain with what
 // upstream makes of the same write.
 func TestManagersAreTheLibrarys(t *testing.T) {
 	certain, all := 0, 0
-	for seed := range uint64(400) {
+	seeds.Each(t, 4, func(t *testing.T, seed uint64) {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, seed)
-			for range 14 {
-				time.Sleep(time.Duration(w.IntN(3)) * time.Second)
-				all++
-				if w.step(t) {
-					certain++
+			for n := range uint64(25) {
+				w := newWorld(t, seed, n)
+				for range 14 {
+					time.Sleep(time.Duration(w.IntN(3)) * time.Second)
+					all++
+					if w.step(t) {
+						certain++
+					}
 				}
 			}
 		})
-	}
+	})
 	t.Logf("%d of %d writes were certain", certain, all)
 	if certain < all/3 {
 		t.Errorf("%d of %d writes were certain: hardly anything was tested", certain, all)
@@ -62,8 +66,8 @@ type generated struct {
 	value     func(w *world, depth int) any
 }
 
-func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{Rand: rand.New(rand.NewPCG(seed, 7)), schema: &schema.Schema{}, types: map[string]*generated{}}
+func newWorld(t *testing.T, seed, n uint64) *world {
+	w := &world{Rand: rand.New(rand.NewPCG(seed, n)), schema: &schema.Schema{}, types: map[string]*generated{}}
 	untyped, deduced, atomic := schema.Untyped, "__untyped_deduced_", "__untyped_atomic_"
 	w.schema.Types = []schema.TypeDef{
 		{Name: atomic, Atom: schema.Atom{Scalar: &untyped, List: &schema.List{ElementType: schema.TypeRef{NamedType: &atomic}, ElementRelationship: schema.Atomic}, Map: &schema.Map{ElementType: schema.TypeRef{NamedType: &atomic}, ElementRelationship: schema.Atomic}}},

@@ -17,12 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // TestStoreKnowsWhatItHad writes at random and compares lists of each revision, and the changes since each, with what a map had then.
 func TestStoreKnowsWhatItHad(t *testing.T) {
-	for seed := range uint64(50) {
+	seeds.Each(t, 20, func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		s := New(1+random.IntN(40), false)
 		tables := []*Table{s.Table(schema.GroupResource{Resource: "a"}), s.Table(schema.GroupResource{Resource: "b"})}
@@ -35,17 +36,17 @@ func TestStoreKnowsWhatItHad(t *testing.T) {
 			case record != nil && random.IntN(3) == 0:
 				last, err := tables[i].Remove(record)
 				if last == nil || err != nil || last.revision != s.Current() {
-					t.Fatalf("seed %d: removed %+v at %d: %v", seed, last, s.Current(), err)
+					t.Fatalf("removed %+v at %d: %v", last, s.Current(), err)
 				}
 				if again, err := tables[i].Remove(record); again != nil || err != nil {
-					t.Fatalf("seed %d: removed %+v twice: %v", seed, again, err)
+					t.Fatalf("removed %+v twice: %v", again, err)
 				}
 				delete(now[i], key)
 			default:
 				first, err := tables[i].Put(key, record, newRecord())
 				second, again := tables[i].Put(key, record, newRecord())
 				if err != nil || again != nil || !first || second {
-					t.Fatalf("seed %d: a write over what is not there any more: %v, %v", seed, err, again)
+					t.Fatalf("a write over what is not there any more: %v, %v", err, again)
 				}
 				now[i][key] = s.Current()
 			}
@@ -62,7 +63,7 @@ func TestStoreKnowsWhatItHad(t *testing.T) {
 				checkSince(t, table, revision, had, now[i])
 			}
 		}
-	}
+	})
 }
 
 func newRecord() *Record {
