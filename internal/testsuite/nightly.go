@@ -11,11 +11,172 @@ type test struct {
 }
 
 // nightly lists the tests that only make test-all runs.
-var nightly = []test{}
+var nightly = []test{
+	{
+		"cmd/kctrl", `^TestScript$/^migrate_builds$`,
+		"it compiles the migrated project with the go command",
+		"cmd/kctrl ^TestScript$/^migrate$",
+	},
+	{
+		"cmd/kctrl", `^TestScript$/^migrate_modules$`,
+		"it compiles the migrated project with the go command",
+		"cmd/kctrl ^TestScript$/^migrate$",
+	},
+	{
+		"cmd/kctrl", `^TestScript$/^migrate_workspace$`,
+		"it compiles the migrated project with the go command",
+		"cmd/kctrl ^TestScript$/^migrate$",
+	},
+	{
+		"cmd/kctrl", `^TestScript$/^migrate_webhook_server$`,
+		"it compiles the migrated project with the go command",
+		"cmd/kctrl ^TestScript$/^migrate$",
+	},
+	{
+		"cmd/kctrl", `^TestScript$/^migrate_refused$`,
+		"it compiles the migrated project with the go command",
+		"cmd/kctrl ^TestScript$/^migrate$",
+	},
+	{
+		"cmd/kctrl", `^TestKilledCommandsAreRolledBackByTheNext$/^migrate$`,
+		"a migration under faults compiles its project at each step; other commands write by the same transaction",
+		"cmd/kctrl ^TestKilledCommandsAreRolledBackByTheNext$",
+	},
+	{
+		"cmd/kctrl", `^TestSignalsEndCommandsWithoutATrace$/^migrate$`,
+		"a migration under faults compiles its project at each step; other commands write by the same transaction",
+		"cmd/kctrl ^TestSignalsEndCommandsWithoutATrace$",
+	},
+	{
+		"cmd/kctrl", `^TestASecondSignalEndsCommandsAtOnce$/^migrate$`,
+		"a migration under faults compiles its project at each step; other commands write by the same transaction",
+		"cmd/kctrl ^TestASecondSignalEndsCommandsAtOnce$",
+	},
+	{
+		"cmd/kctrl", `^TestSignalsAtAnyTimeLeaveOneOfTwoTrees$/^migrate$`,
+		"a migration under faults compiles its project at each step; other commands write by the same transaction",
+		"cmd/kctrl ^TestSignalsAtAnyTimeLeaveOneOfTwoTrees$",
+	},
+	{
+		"cmd/kctrl", `^TestMigrateThatIsDisturbedLeavesTheProject$`,
+		"it compiles a migrated project several times",
+		"cmd/kctrl ^TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives$",
+	},
+	{
+		"cmd/kctrl", `^TestTwoMigrationsAtOnceAreOne$`,
+		"it compiles a migrated project several times",
+		"cmd/kctrl ^TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives$",
+	},
+	{
+		"cmd/kctrl", `^TestCommandsBesideAMigrationComeBeforeOrAfter$`,
+		"it compiles a migrated project several times",
+		"cmd/kctrl ^TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives$",
+	},
+	{
+		"internal/controlplane", `/^real$`,
+		"each starts etcd and kube-apiserver; the code that differs is the command line",
+		"internal/controlplane ^TestServerAndClientVerifyEachOther$",
+	},
+	{
+		"internal/kubectl", `/^real$`,
+		"the requests are the same on both servers",
+		"internal/kubectl ^TestServer$",
+	},
+	{
+		"internal/scaffold", `^TestMatrix$/^other_combinations$`,
+		"it checks the types of 138 further projects",
+		"internal/scaffold ^TestMatrix$/^each_choice$",
+	},
+	{
+		"internal/scaffold", `^TestMatrix$/^each_choice$/.*/^(real_server|build_and_test)$`,
+		"the go command builds each project; its types are checked in make test",
+		"internal/scaffold ^TestScaffoldedTestsPass$",
+	},
+	{
+		"internal/scaffold", `^TestManifestsAreAccepted$/^real_server$`,
+		"the server in memory validates with the same code",
+		"internal/scaffold ^TestManifestsAreAccepted$/^in_memory$",
+	},
+	{
+		"internal/scaffold", `^TestScaffoldedTestsPass$/.*/^real_server$`,
+		"the tests of projects run on the server in memory",
+		"internal/scaffold ^TestScaffoldedTestsPass$",
+	},
+	{
+		"internal/scaffold", `^Test(RandomFieldsMakeKinds|OddNamesMakeKinds)$/.*/^(real_server|tests)$`,
+		"the go command builds a project for each seed; its types are checked in make test",
+		"internal/scaffold ^TestScaffoldedTestsPass$",
+	},
+	{
+		"internal/scaffold", `^Test(OddNamesMakeKinds|FurtherVersionHasMoreFields|ControllerOfTypesThatAreThere|OperandRuns|ScaffoldedTestsAskByEachVerb)$/^tests$`,
+		"the go command builds a project; its types are checked in make test",
+		"internal/scaffold ^TestScaffoldedTestsPass$",
+	},
+	{
+		"internal/scaffold", `^TestRulesOfPoliciesDecide$/^(real_server|tests)$`,
+		"the server in memory evaluates CEL with the same code",
+		"internal/scaffold ^TestRulesOfPoliciesDecide$/^in_memory$",
+	},
+	{
+		"internal/scaffold", `^TestTestObjectsOfBuiltInKindsAreAccepted$/^real_server$`,
+		"the server in memory validates built-in kinds too",
+		"internal/scaffold ^TestTestObjectsOfBuiltInKindsAreAccepted$/^in_memory$",
+	},
+	{
+		"internal/scaffold", `^TestOperandTestsFindEachDefect$`,
+		"it builds and tests a project ten times",
+		"internal/scaffold ^TestScaffoldedTestsFailWithoutLogic$",
+	},
+	{
+		"internal/scaffold", `^TestProjectsMayChooseOlderKubernetes$`,
+		"it compiles projects with three versions of Kubernetes",
+		"internal/scaffold ^TestBundledRuntimeNeedsNoOtherModules$",
+	},
+	{
+		"internal/scaffold", `^TestPublishedModule$`,
+		"it compiles kctrl from a module proxy",
+		"internal/scaffold ^TestModuleModeRequiresTheRunningKctrl$",
+	},
+	{
+		"internal/migrate", `^TestProjectsWithLibrariesCompile$/^v0\.(17|22|24)`,
+		"two versions of controller-runtime run in make test",
+		"internal/migrate ^TestProjectsWithLibrariesCompile$/^v0.14.4$",
+	},
+	{
+		"internal/migrate", `^TestAdaptersForLibrariesWork$`,
+		"it compiles controller-runtime and the API server in memory",
+		"internal/migrate ^TestProjectsWithLibrariesCompile$",
+	},
+	{
+		"runtime/apiserver", `^Test(AnswersAsTheRealServer|NegotiatesAsTheRealServer|BoundsAreTheRealServers|RejectedDefinitionsAreTheRealServers|OpenAPIOfDefinitionsIsTheRealServers|OpenAPINamesTheFieldsOfTheRealServer)$`,
+		"it asks the real API server; make test compares with recorded answers",
+		"runtime/apiserver ^TestAnswersAsTheRealServerDid$",
+	},
+	{
+		"runtime/garbagecollector", `^TestCollectsWhatKubeControllerManagerCollects$`,
+		"it compiles kube-controller-manager",
+		"runtime/garbagecollector ^TestCollectsWhatKubeControllerManagerCollected$",
+	},
+	{
+		"runtime/testenv/players", `^TestAsTheRealControllers$`,
+		"it compiles kube-controller-manager",
+		"runtime/testenv/players ^TestAsTheRealControllersDid$",
+	},
+	{
+		"examples/deployment", `^TestRollsOutAsKubeControllerManagerDoes$`,
+		"it compiles kube-controller-manager",
+		"examples/deployment ^TestRollsOutAsKubeControllerManagerDid$",
+	},
+}
 
 // onRealServer lists the tests that make test runs on the real API server, because it behaves differently there. All
 // other tests run in memory; make test-all runs all of them on both.
-var onRealServer = []real{}
+var onRealServer = []real{
+	{"runtime/informer", `^TestOnAServer$`, "watch cache, bookmarks and streaming lists are etcd's and the cacher's"},
+	{"runtime/client", `^TestOnAServer$`, "continue tokens, managed fields and discovery come from the whole of kube-apiserver"},
+	{"runtime/cache", `^TestOnAServer$`, "events arrive later than writes return, which reads after writes have to bridge"},
+	{"runtime/webhook", `^TestOnAServer$`, "kube-apiserver calls webhooks over TLS, with its own timeouts and caches"},
+}
 
 // expensive lists the tests that may use more than limit CPU seconds in make test.
 var expensive = []struct{ pkg, test, reason string }{}

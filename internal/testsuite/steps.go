@@ -8,6 +8,7 @@ type step struct {
 	args     []string // of go test, packages included; empty for a step with a command
 	command  []string // what runs instead of go test
 	patterns []real   // if there are any, only these tests run
+	except   []string // directories of packages that do not run
 	race     bool     // whether the race detector watches, where it can
 	nightly  bool     // whether only make test-all runs it
 }
@@ -24,6 +25,9 @@ var (
 	realServer = []string{"KCTRL_TEST_SERVER=real"}
 )
 
+// testServer are the packages of the API server in memory.
+var testServer = []string{"runtime/apiserver", "runtime/testenv"}
+
 // manySeeds makes properties try more fresh seeds.
 const manySeeds = "KCTRL_TEST_SEEDS=20"
 
@@ -36,7 +40,11 @@ var steps = []step{
 		command: []string{"bin/kctrl", "env", "build", "--controller-manager"},
 	},
 	{name: "tool", env: tool, args: []string{"-timeout", "80m", "./cmd/...", "./internal/...", "."}},
-	{name: "runtime in memory", env: inMemory, race: true, args: []string{"-timeout", "40m", "./runtime/..."}},
+	{
+		name: "runtime in memory", env: inMemory, race: true, args: []string{"-timeout", "40m", "./runtime/..."}, except: testServer,
+	},
+	// Operators do not link the API server in memory, so the race detector watches it only as part of the tests above.
+	{name: "API server in memory", env: tool, args: []string{"-timeout", "40m", "./runtime/apiserver/...", "./runtime/testenv/..."}},
 	{name: "runtime on the real server", env: realServer, race: true, args: []string{"-timeout", "40m"}, patterns: onRealServer},
 	{name: "examples in memory", dir: "examples", env: tool, args: []string{"-timeout", "10m", "./..."}},
 	{name: "CronJob example in memory", dir: "examples/cronjob", env: tool, args: []string{"-timeout", "10m", "./..."}},

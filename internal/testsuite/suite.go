@@ -90,7 +90,9 @@ func testPackages(ctx context.Context, st step) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cmd, err)
 	}
-	return strings.Fields(string(out)), nil
+	return slices.DeleteFunc(strings.Fields(string(out)), func(pkg string) bool {
+		return slices.ContainsFunc(st.except, func(dir string) bool { return short(pkg) == dir || strings.HasPrefix(short(pkg), dir+"/") })
+	}), nil
 }
 
 const modulePath = "github.com/kctrl-dev/kctrl"
@@ -123,10 +125,12 @@ func (s *suite) runStep(ctx context.Context, p planned) error {
 	if p.race && cgo() { // the race detector needs a C compiler; the go command turns cgo off where it finds none
 		cmd.Args = append(cmd.Args, "-race")
 	}
-	cmd.Args = append(cmd.Args, p.args...)
-	if len(p.patterns) > 0 {
-		cmd.Args = append(cmd.Args, p.packages...)
+	for _, arg := range p.args {
+		if !strings.HasPrefix(arg, ".") {
+			cmd.Args = append(cmd.Args, arg)
+		}
 	}
+	cmd.Args = append(cmd.Args, p.packages...)
 	cmd.Env = append(cmd.Env, resultsVariable+"="+s.results, stepVariable+"="+strconv.Itoa(p.index))
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -44,7 +44,7 @@ func TestRowsNameTests(t *testing.T) {
 	}
 }
 
-// checkTests fails for each alternative of a pattern whose test function, or whose script, does not exist in a package.
+// checkTests fails for a pattern whose test function, or whose script, does not exist in a package.
 func checkTests(t *testing.T, pkg, pattern string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pkg), "*_test.go"))
@@ -61,8 +61,8 @@ func checkTests(t *testing.T, pkg, pattern string) {
 			declared = append(declared, string(match[1]))
 		}
 	}
-	for one := range strings.SplitSeq(pattern, "|") {
-		name, sub, _ := strings.Cut(one, "/")
+	name, sub, _ := strings.Cut(pattern, "/")
+	if name != "" { // every test has the subtest otherwise
 		matcher, err := regexp.Compile(name)
 		if err != nil || !slices.ContainsFunc(declared, matcher.MatchString) {
 			t.Errorf("%s has no test %s (%v)", pkg, name, err)
