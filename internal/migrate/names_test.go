@@ -104,7 +104,9 @@ func programsOfNames(t *testing.T, dir string) map[string]string {
 	loaded, err := packages.Load(&packages.Config{
 		Context: t.Context(), Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedSyntax, Dir: dir,
 		Env: append(os.Environ(), casesEnv...), Fset: dependencies.fset,
-		ParseFile: func(_ *token.FileSet, name string, source []byte) (*ast.File, error) { return dependencies.parse(name, source) },
+		ParseFile: func(_ *token.FileSet, name string, source []byte) (*ast.File, error) {
+			return dependencies.parse(name, source)
+		},
 	}, peerModule, peerModule+"/pkg/...")
 	if err != nil {
 		t.Fatal(err)
