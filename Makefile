@@ -8,7 +8,7 @@ SHARED := CGO_ENABLED=0 GOFLAGS=-trimpath
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-porting test-libraries test-chart test-bundle test-image test-modules test-skew bench-collector bench-inmemory test-peers fidelity clean
+.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-porting test-libraries test-chart test-bundle test-image test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants clean
 
 # Tests compile projects with these flags too, so that what both import is compiled once.
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
@@ -80,10 +80,10 @@ test-porting: build ## Compile both columns of docs/from-controller-runtime.md, 
 	cd bench && go vet ./porting/... && go test ./porting/...
 
 test-libraries: ## Migrate an operator whose libraries speak controller-runtime, with five versions of that; takes minutes.
-	KCTRL_TEST_LIBRARIES=all go test -count 1 -timeout 40m -run TestLibraries -v ./internal/migrate
+	go test -count 1 -timeout 40m -run 'TestProjectsWithLibrariesCompile|TestAdaptersForLibrariesWork' -v ./internal/migrate
 
 test-modules: build ## Build, vet and test a scaffolded project, and vet the runtime, with the older k8s.io modules that projects may choose; takes minutes. See docs/kubernetes.md.
-	KCTRL_TEST_MODULES=all go test -timeout 40m -run TestProjectsMayChooseOlderKubernetes -v ./internal/scaffold
+	go test -timeout 40m -run TestProjectsMayChooseOlderKubernetes -v ./internal/scaffold
 
 test-chart: build ## Render the charts of the golden projects by Helm's library, and compare them with what kustomize builds.
 	cd bench && go vet ./chart && go test ./chart
@@ -100,6 +100,9 @@ test-bundle: build ## Have the validators of the Operator Framework look at the 
 test-image: build ## Read images of kctrl build image by the library that most tools read images by.
 	cd bench && go vet ./image && go test ./image
 
+mutants: build ## Measure which of 120 random mutants the tests of make test catch; MUTANTS="-compare old.json" compares two runs.
+	go run ./internal/testsuite -skipped >bin/skipped && go run ./internal/mutants -skip bin/skipped $(MUTANTS)
+
 corpus: build ## Compare kctrl gen with controller-gen, byte for byte, on the API packages of well known operators. See docs/corpus.md.
 	go run -C bench ./cmd/corpus -kctrl $(KCTRL)
 
@@ -108,26 +111,26 @@ postprocess: build ## Compare what kctrl.gen.yaml makes with what the scripts of
 	go run -C bench ./cmd/postprocess -kctrl $(KCTRL) -repositories $(abspath $(REPOSITORIES))
 
 test-large: build ## The informer on a real API server with 50,000 objects that churn.
-	KCTRL_TEST_SERVER=real KCTRL_TEST_CHURN=50000 go test -timeout 40m -run 'TestOnAServer$$' -v ./runtime/informer
+	KCTRL_TEST_SERVER=real go test -timeout 40m -run 'TestOnAServerWithManyObjects$$' -v ./runtime/informer
 
 GRAPHS ?= 500
 test-collector: build ## Compare the garbage collector with kube-controller-manager's on 500 random ownership graphs; takes minutes.
-	KCTRL_TEST_GRAPHS=$(GRAPHS) go test -timeout 1h -run TestCollectsWhat -v ./runtime/garbagecollector
+	KCTRL_TEST_SEEDS=$(GRAPHS) go test -timeout 1h -run TestCollectsWhat -v ./runtime/garbagecollector
 
 SEQUENCES ?= 200
 test-examples: build ## Compare the Deployment controller of examples/ with kube-controller-manager's in 200 random sequences; takes ten minutes.
-	cd examples && KCTRL_TEST_SEQUENCES=$(SEQUENCES) go test -timeout 1h -run TestRollsOut -v ./deployment
+	cd examples && KCTRL_TEST_SEEDS=$(SEQUENCES) go test -timeout 1h -run TestRollsOut -v ./deployment
 
 FAULTS ?= 60
-test-faults: ## Kill and signal every writing command at 60 steps of its writing, and run 60 pairs at once; FAULTS=all: every step.
-	KCTRL_TEST_FAULTS=$(FAULTS) go test -timeout 3h -run 'TestKilled|TestSignals|TestASecondSignal|TestTwoCommands' -v ./cmd/kctrl
+test-faults: ## Kill and signal every writing command at 60 steps of its writing, and run 60 pairs at once; FAULTS=100000: every step.
+	KCTRL_TEST_SEEDS=$(FAULTS) go test -timeout 3h -run 'TestKilled|TestSignals|TestASecondSignal|TestTwoCommands' -v ./cmd/kctrl
 
 test-wire: ## Cut lists and watches at every byte, and nest values in every place, in every format, and read 100000 random encodings; takes minutes.
-	KCTRL_TEST_WIRE=all go test -timeout 40m $(RACE) -run 'Arrives|Nesting' -v ./runtime/internal/wire
-	KCTRL_TEST_REENCODINGS=100000 go test -timeout 40m -count 1 -run Encoding -v ./runtime/internal/wire
+	go test -timeout 40m $(RACE) -run 'Arrives|CutAtEveryByte|Nesting' -v ./runtime/internal/wire
+	KCTRL_TEST_SEEDS=100 go test -timeout 40m -count 1 -run Encoding -v ./runtime/internal/wire
 
 test-matrix: build ## Make, build and test a project for each choice of layout, scope, webhooks, origin of types and runtime; takes half an hour.
-	KCTRL_TEST_MATRIX=all go test -count 1 -timeout 2h -run 'TestMatrix|TestOperandTestsMissNothing' -v ./internal/scaffold
+	go test -count 1 -timeout 2h -run 'TestMatrix|TestOperandTestsFindEachDefect' -v ./internal/scaffold
 
 SKEW ?= 1.34 1.37
 test-skew: build ## Run what talks to API servers, and a scaffolded operator, on the oldest and the newest Kubernetes that kctrl compiles. See docs/kubernetes.md.
@@ -141,7 +144,7 @@ test-skew: build ## Run what talks to API servers, and a scaffolded operator, on
 
 SEEDS ?= 400
 fidelity: build ## Compare the API server in memory with the real one, on SEEDS fresh sequences of requests; takes minutes. See docs/fidelity.md.
-	KCTRL_TEST_FIDELITY=$(SEEDS) go test -timeout 1h -run 'AsTheRealServer$$' -v ./runtime/apiserver
+	KCTRL_TEST_SEEDS=$(SEEDS) go test -timeout 1h -run 'AsTheRealServer$$' -v ./runtime/apiserver
 
 clean: ## Remove what build made.
 	rm -rf bin

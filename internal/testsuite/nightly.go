@@ -153,6 +153,16 @@ var nightly = []test{
 		"runtime/apiserver ^TestAnswersAsTheRealServerDid$",
 	},
 	{
+		"runtime/internal/wire", `^Test(ListIsTheSameCutAtEveryByte|StreamIsTheSameCutAtEveryByte|NestingIsBoundedInEveryPlace)$`,
+		"they cut and nest at every place",
+		"runtime/internal/wire ^TestListIsTheSameHoweverItArrives$",
+	},
+	{
+		"runtime/informer", `^TestOnAServerWithManyObjects$`,
+		"50,000 objects churn",
+		"runtime/informer ^TestOnAServer$",
+	},
+	{
 		"runtime/garbagecollector", `^TestCollectsWhatKubeControllerManagerCollects$`,
 		"it compiles kube-controller-manager",
 		"runtime/garbagecollector ^TestCollectsWhatKubeControllerManagerCollected$",
