@@ -20,10 +20,13 @@ import (
 // does not reach it.
 const limit = 60
 
-// cgo reports whether the go command compiles C here, which the race detector needs.
-func cgo() bool {
-	out, err := exec.Command("go", "env", "CGO_ENABLED").Output()
-	return err == nil && strings.TrimSpace(string(out)) == "1"
+// goEnv returns a setting of the go command, empty if it cannot tell.
+func goEnv(name string) string {
+	out, err := exec.Command("go", "env", name).Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // readCosts reads the results of a run.

@@ -122,7 +122,7 @@ func (s *suite) runStep(ctx context.Context, p planned) error {
 		return err
 	}
 	cmd.Args = append(cmd.Args, "-json", "-vet=off", "-exec", self+" "+measureCommand)
-	if p.race && cgo() { // the race detector needs a C compiler; the go command turns cgo off where it finds none
+	if p.race && goEnv("CGO_ENABLED") == "1" { // the race detector needs a C compiler; the go command turns cgo off where it finds none
 		cmd.Args = append(cmd.Args, "-race")
 	}
 	for _, arg := range p.args {
@@ -131,6 +131,8 @@ func (s *suite) runStep(ctx context.Context, p planned) error {
 		}
 	}
 	cmd.Args = append(cmd.Args, p.packages...)
+	// With -trimpath programs do not know where Go is, which tests read the source of.
+	cmd.Env = append(cmd.Env, "GOROOT="+goEnv("GOROOT"))
 	cmd.Env = append(cmd.Env, resultsVariable+"="+s.results, stepVariable+"="+strconv.Itoa(p.index))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
