@@ -213,6 +213,9 @@ func writeRuntime(t *testing.T, kubernetes string, tests bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if tests {
+		writeFile(t, filepath.Join(dir, filepath.FromSlash(seedsFile)), readFile(t, "../..", seedsFile))
+	}
 	root, err := modfile.Parse("go.mod", sourceFile(t, "go.mod"), nil)
 	if err != nil {
 		t.Fatal(err)

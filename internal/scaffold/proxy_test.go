@@ -10,6 +10,9 @@ import (
 	"testing"
 )
 
+// seedsFile is the one package outside of runtime/ that the tests of the runtime import.
+const seedsFile = "internal/testing/seeds/seeds.go"
+
 // newModuleProxy makes a folder that the go command takes for a module proxy, and publishes source, the tree of the
 // kctrl module, there under a version. It returns the proxy's URL.
 func newModuleProxy(t *testing.T, source fs.FS, version string) string {
@@ -43,6 +46,17 @@ func writeModuleZip(t *testing.T, path string, source fs.FS, version string) {
 	}
 	defer file.Close()
 	archive := zip.NewWriter(file)
+	add := func(name string, content []byte) error {
+		w, err := archive.Create(runtimeModule + "@" + version + "/" + name)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(content)
+		return err
+	}
+	if err := add(seedsFile, readFile(t, "../..", seedsFile)); err != nil {
+		t.Fatal(err)
+	}
 	err = fs.WalkDir(source, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -51,12 +65,7 @@ func writeModuleZip(t *testing.T, path string, source fs.FS, version string) {
 		if err != nil {
 			return err
 		}
-		w, err := archive.Create(runtimeModule + "@" + version + "/" + name)
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(content)
-		return err
+		return add(name, content)
 	})
 	if err != nil {
 		t.Fatal(err)
