@@ -189,7 +189,13 @@ var onRealServer = []real{
 }
 
 // expensive lists the tests that may use more than limit CPU seconds in make test.
-var expensive = []struct{ pkg, test, reason string }{}
+var expensive = []struct{ pkg, test, reason string }{
+	{"runtime/manager", "TestOnAServerOfProcesses", "etcd and kube-apiserver count when they end, after minutes of killed and slow servers"},
+	{"runtime/informer", "TestOnAServer", "a real server counts when it ends"},
+	{"runtime/client", "TestOnAServer", "a real server counts when it ends"},
+	{"runtime/cache", "TestOnAServer", "a real server counts when it ends"},
+	{"runtime/webhook", "TestOnAServer", "a real server counts when it ends"},
+}
 
 // skipped returns the -skip pattern of a package in make test.
 func skipped(pkg string) string {
