@@ -93,7 +93,8 @@ func TestSlowClientsLoseTheirConnectionsToOthers(t *testing.T) {
 		dial(t, url, "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n1"),
 		dial(t, url, "POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n1"),
 	}
-	for range 300 { // 1 and 10 and 256 may be connected
+	answersSoon(t, url+"/a", "good") // after which the server waits for the others
+	for range 500 {                  // 1 and 10 and 256 may be connected
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
