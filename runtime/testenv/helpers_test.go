@@ -80,6 +80,7 @@ func use(t *testing.T, command string) {
 	t.Setenv(testenv.CommandVariable, command)
 	t.Setenv(testenv.KubeconfigVariable, "")
 	t.Setenv(testenv.KubernetesVariable, "")
+	t.Setenv(testenv.ServerVariable, "")
 }
 
 func contains(t *testing.T, text string, parts ...string) {
