@@ -122,7 +122,7 @@ test-examples: build ## Compare the Deployment controller of examples/ with kube
 	cd examples && KCTRL_TEST_SEEDS=$(SEQUENCES) go test -timeout 1h -run TestRollsOut -v ./deployment
 
 FAULTS ?= 60
-test-faults: ## Kill and signal every writing command at 60 steps of its writing, and run 60 pairs at once; FAULTS=100000: every step.
+test-faults: ## Kill and signal every writing command at 60 steps of its writing, and run 60 pairs at once; FAULTS=2000: every step.
 	KCTRL_TEST_SEEDS=$(FAULTS) go test -timeout 3h -run 'TestKilled|TestSignals|TestASecondSignal|TestTwoCommands' -v ./cmd/kctrl
 
 test-wire: ## Cut lists and watches at every byte, and nest values in every place, in every format, and read 100000 random encodings; takes minutes.

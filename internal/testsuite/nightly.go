@@ -13,6 +13,21 @@ type test struct {
 // nightly lists the tests that only make test-all runs.
 var nightly = []test{
 	{
+		"cmd/kctrl", `^TestScript$/^migrate_unlisted$`,
+		"each migration type-checks Kubernetes twice from source",
+		"cmd/kctrl ^TestScript$/^migrate_left$",
+	},
+	{
+		"cmd/kctrl", `^TestScript$/^env_real$`,
+		"it starts five real servers",
+		"cmd/kctrl ^TestScript$/^env$",
+	},
+	{
+		"cmd/kctrl", `^TestScript$/^env_killed_real$`,
+		"it starts eight real control planes",
+		"cmd/kctrl ^TestScript$/^env_killed$",
+	},
+	{
 		"cmd/kctrl", `^TestScript$/^migrate_builds$`,
 		"it compiles the migrated project with the go command",
 		"cmd/kctrl ^TestScript$/^migrate$",
