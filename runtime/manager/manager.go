@@ -490,11 +490,12 @@ func (m *Manager) begin() error {
 // have used up their own share of it do not keep the others from ending in good order.
 func (m *Manager) stop(started []*group) error {
 	m.logger.Info("stopping")
-	whole, cancel := context.WithCancel(context.Background())
+	whole := context.Background()
 	if m.opts.GracefulShutdownTimeout > 0 {
-		whole, cancel = context.WithTimeout(whole, m.opts.GracefulShutdownTimeout)
+		limited, cancel := context.WithTimeout(whole, m.opts.GracefulShutdownTimeout)
+		defer cancel()
+		whole = limited
 	}
-	defer cancel()
 	var late error // of the controllers
 	for i := len(started) - 1; i >= 0; i-- {
 		if startOrder[i] == controllers {
