@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -119,7 +120,8 @@ func (b *Builder[T]) WithSpokes(spokes ...conversion.Spoke[T]) *Builder[T] {
 	return b
 }
 
-// Complete registers the webhooks with the server of the manager. It returns every mistake that was made on the way.
+// Complete registers the webhooks with the server of the manager. It registers all of them, or none and returns every mistake
+// that was made on the way.
 func (b *Builder[T]) Complete() error {
 	if len(b.mutating.handlers)+len(b.verifying.handlers) == 0 && !b.converts {
 		b.errs = append(b.errs, errors.New("there is neither a defaulter nor a validator nor a spoke"))
@@ -127,11 +129,27 @@ func (b *Builder[T]) Complete() error {
 	if err := errors.Join(b.errs...); err != nil {
 		return fmt.Errorf("webhook for %s: %w", reflect.TypeFor[T](), err)
 	}
-	server, err := b.manager.Webhooks()
+	s, err := b.manager.Webhooks()
 	if err != nil {
 		return err
 	}
-	return errors.Join(b.register(server, &b.mutating), b.register(server, &b.verifying), b.convert(server))
+	mutating, err := b.reviewer(&b.mutating)
+	verifying, wrong := b.reviewer(&b.verifying)
+	if err := errors.Join(err, wrong); err != nil {
+		return err
+	}
+	converter, converting := b.converter(s)
+	owner := ownerOf(b.manager)
+	undo, err := s.HandleAll(owner, slices.Concat(mutating, verifying, converting)...)
+	if err != nil || converter == nil {
+		return err
+	}
+	// Last, as it can fail and cannot be undone.
+	if err := conversion.RegisterFor(converter, owner, b.manager.Scheme(), b.spokes...); err != nil {
+		undo()
+		return err
+	}
+	return nil
 }
 
 // ownerOf returns who registers, if that may register the same again, as a controller of a registry does that is restarted.
@@ -142,34 +160,33 @@ func ownerOf(m Manager) (owner server.Owner) {
 	return owner
 }
 
-// convert registers the spokes with the one converter that the server has.
-func (b *Builder[T]) convert(s *server.Server) error {
+// converter returns the one converter that the server has, and the endpoint of a new one. It is nil if there are no spokes.
+func (b *Builder[T]) converter(s *server.Server) (*conversion.Converter, []server.Endpoint) {
 	if len(b.spokes) == 0 {
-		return nil
+		return nil, nil
 	}
-	converter, ok := s.At(conversion.Path).(*conversion.Converter)
-	if !ok {
-		converter = conversion.New(b.manager.Logger())
-		if err := s.Handle(conversion.Path, converter, server.MaxConversion); err != nil {
-			return err
-		}
+	if converter, ok := s.At(conversion.Path).(*conversion.Converter); ok {
+		return converter, nil
 	}
-	return conversion.RegisterFor(converter, ownerOf(b.manager), b.manager.Scheme(), b.spokes...)
+	converter := conversion.New(b.manager.Logger())
+	return converter, []server.Endpoint{{Path: conversion.Path, Handler: converter, MaxBytes: server.MaxConversion}}
 }
 
-func (b *Builder[T]) register(s *server.Server, c *chain[T]) error {
+// reviewer returns the endpoint of the handlers of a path, if there are some.
+func (b *Builder[T]) reviewer(c *chain[T]) ([]server.Endpoint, error) {
 	if len(c.handlers) == 0 {
-		return nil
+		return nil, nil
 	}
 	var handlers []admission.Handler
 	for _, newHandler := range c.handlers {
 		h, err := newHandler()
 		if err != nil {
-			return fmt.Errorf("webhook for %s: %w", reflect.TypeFor[T](), err)
+			return nil, fmt.Errorf("webhook for %s: %w", reflect.TypeFor[T](), err)
 		}
 		handlers = append(handlers, h)
 	}
-	return s.HandleFor(ownerOf(b.manager), c.path, admission.NewReviewer(admission.Chain(handlers...), b.manager.Logger()), server.MaxReview)
+	reviewer := admission.NewReviewer(admission.Chain(handlers...), b.manager.Logger())
+	return []server.Endpoint{{Path: c.path, Handler: reviewer, MaxBytes: server.MaxReview}}, nil
 }
 
 // Handle serves any handler at path, with bodies of at most server.MaxReview bytes.

@@ -161,23 +161,58 @@ func (s *Server) Handle(path string, h http.Handler, maxBytes int64) error {
 // HandleFor is Handle for an owner: what it registers takes the place of what an earlier build of it has registered at the path, which
 // answers what it has been asked by then.
 func (s *Server) HandleFor(owner Owner, path string, h http.Handler, maxBytes int64) error {
-	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "?# ") {
-		return fmt.Errorf("webhook path %q: want one such as /mutate-webapp-example-com-v1-guestbook", path)
-	}
+	_, err := s.HandleAll(owner, Endpoint{path, h, maxBytes})
+	return err
+}
+
+// Endpoint is a handler at a path, with bodies of at most MaxBytes.
+type Endpoint struct {
+	Path     string
+	Handler  http.Handler
+	MaxBytes int64
+}
+
+// HandleAll is HandleFor for several endpoints: it serves all of them, or none and returns an error. undo makes the server
+// serve again what it has served before.
+func (s *Server) HandleAll(owner Owner, endpoints ...Endpoint) (undo func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	other, taken := s.paths[path]
-	if taken && !owner.Replaces(other.owner) {
-		return fmt.Errorf("there is another webhook at %s; give one of them another path", path)
+	added, before := map[string]*endpoint{}, map[string]*endpoint{}
+	for _, e := range endpoints {
+		if !strings.HasPrefix(e.Path, "/") || strings.ContainsAny(e.Path, "?# ") {
+			return nil, fmt.Errorf("webhook path %q: want one such as /mutate-webapp-example-com-v1-guestbook", e.Path)
+		}
+		other := s.paths[e.Path]
+		if added[e.Path] != nil || other != nil && !owner.Replaces(other.owner) {
+			return nil, fmt.Errorf("there is another webhook at %s; give one of them another path", e.Path)
+		}
+		added[e.Path], before[e.Path] = &endpoint{e.Handler, owner, e.MaxBytes}, other
 	}
-	s.paths[path] = &endpoint{h, owner, maxBytes}
-	if !taken { // there from the start: a series that begins with 1 has not grown for those who look at what it grows by
-		s.inFlight.Set(0, path)
-		s.panics.Add(0, path)
-		s.total.Add(0, path, strconv.Itoa(http.StatusOK))
-		s.total.Add(0, path, strconv.Itoa(http.StatusInternalServerError))
+	for path, e := range added {
+		s.paths[path] = e
+		if before[path] == nil { // from the start, so that rate() sees the first increment
+			s.inFlight.Set(0, path)
+			s.panics.Add(0, path)
+			s.total.Add(0, path, strconv.Itoa(http.StatusOK))
+			s.total.Add(0, path, strconv.Itoa(http.StatusInternalServerError))
+		}
 	}
-	return nil
+	return func() { s.restore(added, before) }, nil
+}
+
+// restore serves what was served before others were added, where it still serves these.
+func (s *Server) restore(added, before map[string]*endpoint) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for path, e := range added {
+		switch {
+		case s.paths[path] != e:
+		case before[path] == nil:
+			delete(s.paths, path)
+		default:
+			s.paths[path] = before[path]
+		}
+	}
 }
 
 // At returns what is served at path, or nil.
