@@ -15,7 +15,7 @@ import (
 // name. All descriptors are registered before; the options are the defaults. [Registry.AddTo] says what is wrong with what the
 // flags have been set to and cannot be seen before all of them are.
 func (r *Registry) BindFlags(set *flag.FlagSet) {
-	set.Var(&text{value: strings.Join(r.controllers, ","), set: r.setControllers, adds: true}, "controllers", describe(r.known()))
+	set.Var(&text{value: strings.Join(r.controllers, ","), set: r.setControllers, adds: true}, "controllers", describe(r.known(), len(r.setups) > 0))
 	set.Var(&text{set: r.setGates, adds: true}, "feature-gates", r.gates.describe())
 	set.Var(&text{set: r.setEmulated}, "emulated-version", "`version` of the program whose feature gates count; without it that of the program")
 	set.Var(&text{set: r.setLeaderMigration}, "leader-migration-config", "`file` that says which controllers move from or to another program, a LeaderMigrationConfiguration as kube-controller-manager reads it")

@@ -55,6 +55,8 @@ func TestMain(m *testing.M) {
 		os.Exit(Main(options, register))
 	case "invalid":
 		os.Exit(Main(options, register, Descriptor{Name: "a"}, Descriptor{Name: "a", New: building(nil)}))
+	case "eager":
+		os.Exit(Main(options, func(*manager.Manager) error { panic("the setup has run") }))
 	}
 }
 
@@ -111,10 +113,18 @@ func TestScaffoldedMainMovesByOneLine(t *testing.T) {
 	}
 }
 
-func TestHelpOfMainListsTheControllersOfSetupsToo(t *testing.T) {
+func TestHelpOfMainRunsNoSetup(t *testing.T) {
+	for _, help := range []string{"--help", "-h"} {
+		if code, out := program(t, "eager", help); code != 0 || strings.Contains(out, "has run") || !strings.Contains(out, "-controllers") {
+			t.Errorf("%s: got %d, %s", help, code, out)
+		}
+	}
+}
+
+func TestHelpOfMainListsTheControllersOfDescriptors(t *testing.T) {
 	code, out := program(t, "descriptors", "--help")
 	for _, want := range []string{
-		"All controllers: configmap, own, secret", "Disabled by default: own", "-concurrent-own-syncs number", "-region", "-leader-elect", "-kube-api-qps",
+		"All controllers: own, and those that the program sets up", "Disabled by default: own", "-concurrent-own-syncs number", "-region", "-leader-elect", "-kube-api-qps",
 		"AllAlpha=true|false", "-controller-start-interval", "-use-service-account-credentials", "-min-resync-period",
 	} {
 		if code != 0 || !strings.Contains(out, want) {

@@ -16,8 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
@@ -51,7 +49,7 @@ type Registry struct {
 	setups      []func(context.Context, *manager.Manager) error
 	gates       *FeatureGates
 	gatesErr    error
-	discovered  []known // the controllers of setups, for --help
+	discovered  []known // the controllers of setups, once these have run
 
 	// What flags have set.
 	controllers  selection
@@ -145,14 +143,12 @@ func Main[S manager.Setup](defaults manager.Options, setup S, descriptors ...Des
 }
 
 // Main is the main function of a program with these controllers: [manager.Main] with the flags of the registry beside those of
-// the manager and those of the operator, and with environment and file for all of them.
+// the manager and those of the operator, and with environment and file for all of them. --help runs nothing of the program, so
+// it does not name the controllers of [Registry.RegisterSetup].
 func (r *Registry) Main(defaults manager.Options) int {
 	program := filepath.Base(os.Args[0])
 	if err := r.Validate(); err != nil {
 		return usage(program, err)
-	}
-	if asksForHelp(os.Args[1:]) {
-		r.discover(defaults)
 	}
 	own := flag.NewFlagSet(program, flag.ContinueOnError)
 	r.BindFlags(own)
@@ -176,38 +172,6 @@ func usage(program string, err error) int {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", program, strings.TrimSuffix(line, "\n"))
 	}
 	return 2
-}
-
-func asksForHelp(args []string) bool {
-	return slices.ContainsFunc(args, func(arg string) bool {
-		return slices.Contains([]string{"h", "help"}, strings.TrimLeft(arg, "-")) && strings.HasPrefix(arg, "-")
-	})
-}
-
-// discover notes the names of the controllers that setups would add. They are set up for a manager without an API server.
-func (r *Registry) discover(opts manager.Options) {
-	opts.LeaderElection, opts.Namespaces, opts.ProbeAddress, opts.MetricsAddress, opts.PprofAddress = false, nil, "", "", ""
-	m, err := manager.New(&rest.Config{Host: "http://nowhere.invalid", Transport: nowhere{}}, opts)
-	if err != nil {
-		return
-	}
-	for _, setup := range r.setups {
-		_, _ = m.Collect(manager.Collection{Enabled: func(name string) bool {
-			r.discovered = append(r.discovered, known{name: name})
-			return false
-		}}, func(m *manager.Manager) error { return setup(context.Background(), m) }) // what it has named is listed
-	}
-}
-
-// nowhere is the way to an API server that is not there.
-type nowhere struct{}
-
-// RoundTrip implements http.RoundTripper.
-func (nowhere) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Body != nil {
-		req.Body.Close()
-	}
-	return nil, errors.New("there is no API server while the flags are listed")
 }
 
 // launch is a registry on its way into a manager.

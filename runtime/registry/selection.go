@@ -88,8 +88,8 @@ func namesOf(all []known) []string {
 	return names
 }
 
-// describe lists the controllers for --help.
-func describe(all []known) string {
+// describe lists the controllers for --help, which cannot name those that the program sets up.
+func describe(all []known, setUp bool) string {
 	var on, off []string
 	for _, k := range all {
 		on = append(on, k.name)
@@ -99,6 +99,9 @@ func describe(all []known) string {
 	}
 	slices.Sort(on)
 	slices.Sort(off)
+	if setUp {
+		on = append(on, "and those that the program sets up when it starts, as its log names them")
+	}
 	return fmt.Sprintf("comma-separated `names` of the controllers to run: * is all that are on by default, foo runs foo, -foo does not\n"+
 		"All controllers: %s\nDisabled by default: %s", orNone(on), orNone(off))
 }

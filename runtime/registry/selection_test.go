@@ -89,13 +89,13 @@ func TestWrongListIsNamedWithTheNearestName(t *testing.T) {
 }
 
 func TestHelpListsAllControllersAndTheDisabled(t *testing.T) {
-	got := describe(letters)
+	got := describe(letters, false)
 	for _, want := range []string{"All controllers: alpha-controller, bravo-controller, charlie.example", "Disabled by default: bravo-controller"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %s", got)
 		}
 	}
-	if got := describe(nil); !strings.Contains(got, "All controllers: none") {
+	if got := describe(nil, false); !strings.Contains(got, "All controllers: none") {
 		t.Errorf("got %s", got)
 	}
 }
