@@ -61,6 +61,10 @@ var steps = []step{
 		name: "CronJob example on the real server", nightly: true, dir: "examples/cronjob", env: realServer,
 		args: []string{"-timeout", "10m", "./..."},
 	},
+	{
+		name: "recordings of controller-gen", nightly: true, env: append([]string{"KCTRL_TEST_ORACLE=run"}, tool...),
+		args: []string{"-timeout", "1h", "./internal/generate", "./internal/generate/compat"},
+	},
 	{name: "vet for Windows", nightly: true, env: []string{"GOOS=windows"}, command: []string{"go", "vet", "./..."}},
 	{name: "vet for macOS", nightly: true, env: []string{"GOOS=darwin"}, command: []string{"go", "vet", "./..."}},
 	{

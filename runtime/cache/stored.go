@@ -14,7 +14,7 @@ import (
 
 // This file has all that the cache does with informers of [object.Object], behind interfaces. The compiler makes the code of a
 // generic type again in each package that knows a type with a field of it, however far down: with informers in the fields of
-// a [Cache] that were two thirds of what is compiled for a package with one controller (TestNobodyCompilesInformersAgain).
+// a [Cache] that were two thirds of what is compiled for a package with one controller (TestUsersOfTheCacheDoNotCompileInformers).
 
 // informers are the informers of a kind, one for each namespace or one for all.
 type informers interface {
