@@ -2,6 +2,7 @@ package compat_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,7 +22,6 @@ func TestWhatControllerGenPassesOverIsAWarning(t *testing.T) {
 		"argument of another generator": {"api/v1beta1/more.go", "package v1beta1\n\n// +kubebuilder:validation:MinLength=long\ntype Text string\n", "object paths=./api/v1beta1"},
 		"marker in the wrong place":     {"api/v1beta1/more.go", "package v1beta1\n\n// +kubebuilder:object:root=true\nfunc f() {}\n", "object crd paths=./api/v1beta1"},
 		"code that does not compile":    {"api/v1beta1/more.go", "package v1beta1\n\nvar x = undefined\n", "object crd paths=./api/v1beta1"},
-		"cgo":                           {"api/v1beta1/more.go", "package v1beta1\n\nimport \"C\"\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n", "object paths=./api/v1beta1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -44,6 +44,45 @@ func TestWhatControllerGenPassesOverIsAWarning(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFilesWithCgoAreReadWhereItIsOn has a file that imports C, which counts only if cgo is enabled.
+func TestFilesWithCgoAreReadWhereItIsOn(t *testing.T) {
+	for _, enabled := range []string{"0", "1"} {
+		t.Run(enabled, func(t *testing.T) {
+			t.Setenv("CGO_ENABLED", enabled)
+			theirs, ours := project(t), project(t)
+			const file = "package v1beta1\n\nimport \"C\"\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n"
+			oracle.Write(t, theirs, "api/v1beta1/more.go", file)
+			oracle.Write(t, ours, "api/v1beta1/more.go", file)
+			args := []string{"object", "paths=./api/v1beta1"}
+			if _, err := peerResult(t, oracle.Command{Dir: theirs, Args: args, Env: []string{"CGO_ENABLED=" + enabled}}); err != nil {
+				t.Fatal(err)
+			}
+			if enabled == "1" && !hasCompiler(t) {
+				return // nor could the go command read the file
+			}
+			mustRun(t, ours, strings.Join(args, " "))
+			if diff := cmp.Diff(oracle.Files(t, theirs), oracle.Files(t, ours)); diff != "" {
+				t.Errorf("files differ (-controller-gen +kctrl):\n%s", diff)
+			}
+			code := oracle.Files(t, ours)["api/v1beta1/zz_generated.deepcopy.go"]
+			if reads := strings.Contains(code, "More"); reads != (enabled == "1") {
+				t.Errorf("the file is read: %t", reads)
+			}
+		})
+	}
+}
+
+// hasCompiler reports whether the go command finds a C compiler.
+func hasCompiler(t *testing.T) bool {
+	t.Helper()
+	name, err := exec.CommandContext(t.Context(), "go", "env", "CC").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = exec.LookPath(strings.TrimSpace(string(name)))
+	return err == nil
 }
 
 func TestBuildTagsChooseFiles(t *testing.T) {

@@ -36,6 +36,8 @@ type Command struct {
 	// Dir is the working directory. The files of the module around it are the input.
 	Dir  string
 	Args []string
+	// Env are settings on which the result depends, such as CGO_ENABLED=1.
+	Env []string
 	// Fresh means that the input is random and new: it has no recording. Only a test for which [Runs] is true may ask.
 	Fresh bool
 	// Dated means that the output names the current year, which is $YEAR in the recording.
@@ -97,7 +99,7 @@ func (c Command) run(t testing.TB, module string) Result {
 	before := Files(t, module)
 	command := exec.CommandContext(t.Context(), binary(t), c.Args...)
 	command.Args[0] = "controller-gen" // which apply configurations name
-	command.Dir = c.Dir
+	command.Dir, command.Env = c.Dir, append(os.Environ(), c.Env...)
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err := command.Run()

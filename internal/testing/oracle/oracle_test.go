@@ -137,6 +137,7 @@ func TestNamesOfRecordingsFollowFromTheInput(t *testing.T) {
 		of    func(c *Command)
 	}{
 		{"an argument", true, func(c *Command) { c.Args = append(c.Args, "crd") }},
+		{"a setting", true, func(c *Command) { c.Env = []string{"CGO_ENABLED=1"} }},
 		{"arguments in one", true, func(c *Command) { c.Args = []string{strings.Join(c.Args, " ")} }},
 		{"the directory", true, func(c *Command) { c.Dir = filepath.Join(c.Dir, "api") }},
 		{"a file", true, func(c *Command) { Write(t, c.Dir, "api/more.go", "package api\n") }},

@@ -43,7 +43,7 @@ func (c Command) recording(t testing.TB, module string) string {
 		t.Fatal(err)
 	}
 	hash := sha256.New()
-	fmt.Fprintf(hash, "%s %q %q\n", Version, filepath.ToSlash(dir), c.Args)
+	fmt.Fprintf(hash, "%s %q %q\n", Version, filepath.ToSlash(dir), slices.Concat(c.Env, c.Args))
 	files := Files(t, module)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		content := files[name]
@@ -85,7 +85,7 @@ const failed = "It failed.\n"
 // write records a result.
 func (c Command) write(t testing.TB, name string, r Result) {
 	t.Helper()
-	archive := &txtar.Archive{Comment: fmt.Appendf(nil, "controller-gen %s %s\n", Version, strings.Join(c.Args, " "))}
+	archive := &txtar.Archive{Comment: fmt.Appendf(nil, "controller-gen %s %s\n", Version, strings.Join(slices.Concat(c.Env, c.Args), " "))}
 	if r.Failed {
 		archive.Comment = append(archive.Comment, failed...)
 	}
