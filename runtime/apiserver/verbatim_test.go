@@ -2,6 +2,7 @@ package apiserver_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -10,13 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/runtime/apiserver"
 )
 
 // TestVerbatimAnswersAreUpstreams asks, after random requests, for everything twice: as most clients do, whom the stored bytes answer,
 // and such that upstream's handlers do.
 func TestVerbatimAnswersAreUpstreams(t *testing.T) {
-	for seed := range uint64(12) {
+	seeds.Each(t, 5, func(t *testing.T, seed uint64) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 			m := newMask()
@@ -37,12 +39,12 @@ func TestVerbatimAnswersAreUpstreams(t *testing.T) {
 			}
 			for _, name := range []string{"a", "b", "c", "d", "sentinel"} {
 				for _, collection := range []string{"/apis/fidelity.kctrl.dev/v1/namespaces/", "/apis/fidelity.kctrl.dev/v1beta1/namespaces/"} {
-					compareWays(t, p, collection+"s"+"100"+string(rune('0'+seed%10))+"/widgets/"+name)
+					compareWays(t, p, fmt.Sprintf("%ss%d/widgets/%s", collection, 1000+seed, name))
 				}
 			}
 			compareWays(t, p, "/api/v1/namespaces/default")
 		})
-	}
+	})
 }
 
 func compareWays(t *testing.T, p *peer, path string) {
