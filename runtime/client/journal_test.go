@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -17,6 +18,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -320,6 +322,13 @@ func writes() map[string]written {
 	}
 }
 
+// schemeOfWrites has the kinds of all writes. One serves every call of writeTo, since its kinds take longer than a write.
+var schemeOfWrites = sync.OnceValues(func() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(corev1.AddToScheme(scheme), appsv1.AddToScheme(scheme), autoscalingv1.AddToScheme(scheme),
+		policyv1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme))
+})
+
 // writeTo returns what a write tells the journal when the server answers it, whatever it asks for, with answer.
 func writeTo(t *testing.T, w written, answered answer) ([]journal.Write, error) {
 	s := newServer()
@@ -334,11 +343,11 @@ func writeTo(t *testing.T, w written, answered answer) ([]journal.Write, error) 
 			s.on(method+" "+path, func(int) answer { return answered })
 		}
 	}
-	scheme := newScheme(t)
-	ok(t, authenticationv1.AddToScheme(scheme))
+	scheme, err := schemeOfWrites()
+	ok(t, err)
 	c := connect(t, s, client.Options{Scheme: scheme})
 	kept := subscribe(t, c.Journal())
-	err := w.call(t.Context(), c)
+	err = w.call(t.Context(), c)
 	return kept.took(), err
 }
 
