@@ -88,55 +88,56 @@ var layouts = map[string]layout{
 
 // workshop makes the projects of layouts, each when a test first asks for it. Tests share one, which TestMain removes.
 type workshop struct {
-	mu   sync.Mutex // held while a project is made, so that others wait for it
-	dir  string     // of the projects, made with the first one
-	made map[string]error
+	mu   sync.Mutex
+	dir  string // of the projects, made with the first one
+	made map[string]func() error
 }
 
-var shared = workshop{made: map[string]error{}}
+var shared = workshop{made: map[string]func() error{}}
 
 // project returns the directory of a project, which only copies may change. It runs the command lines with the given
-// variables besides those of this process.
+// variables besides those of this process. Others that ask for the project meanwhile wait for it.
 func (w *workshop) project(name string, env []string) (string, error) {
+	dir, build, err := w.find(name, env)
+	if err != nil {
+		return "", err
+	}
+	if err := build(); err != nil {
+		return "", fmt.Errorf("layout %s: %w", name, err)
+	}
+	return dir, nil
+}
+
+func (w *workshop) find(name string, env []string) (dir string, build func() error, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.dir == "" {
-		dir, err := os.MkdirTemp("", "kctrl-layouts-")
-		if err != nil {
-			return "", err
+		if w.dir, err = os.MkdirTemp("", "kctrl-layouts-"); err != nil {
+			return "", nil, err
 		}
-		w.dir = dir
 	}
-	return filepath.Join(w.dir, name), w.makeLocked(name, env)
+	dir = filepath.Join(w.dir, name)
+	if w.made[name] == nil {
+		w.made[name] = sync.OnceValue(func() error { return w.build(name, dir, env) })
+	}
+	return dir, w.made[name], nil
 }
 
-func (w *workshop) makeLocked(name string, env []string) error {
-	if err, ok := w.made[name]; ok {
-		return err
-	}
-	err := w.buildLocked(name, env)
-	if err != nil {
-		err = fmt.Errorf("layout %s: %w", name, err)
-	}
-	w.made[name] = err
-	return err
-}
-
-func (w *workshop) buildLocked(name string, env []string) error {
+func (w *workshop) build(name, dir string, env []string) error {
 	l, ok := layouts[name]
 	if !ok {
 		return errors.New("there is no such layout")
 	}
-	dir := filepath.Join(w.dir, name)
 	if l.from == "" {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
 	} else {
-		if err := w.makeLocked(l.from, env); err != nil {
+		from, err := w.project(l.from, env)
+		if err != nil {
 			return err
 		}
-		if err := os.CopyFS(dir, os.DirFS(filepath.Join(w.dir, l.from))); err != nil {
+		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 			return err
 		}
 	}
@@ -154,7 +155,7 @@ func (w *workshop) buildLocked(name string, env []string) error {
 		words := strings.Fields(line)
 		cmd := exec.Command(words[0], words[1:]...)
 		cmd.Dir = dir
-		cmd.Env = append(append(os.Environ(), env...), "XDG_CACHE_HOME="+filepath.Join(w.dir, ".cache"))
+		cmd.Env = append(append(os.Environ(), env...), "XDG_CACHE_HOME="+filepath.Join(filepath.Dir(dir), ".cache"))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w\n%s", line, err, out)
 		}

@@ -39,11 +39,13 @@ var apiServers = map[string]startServer{"in memory": startInMemory, "real server
 func startReal(t *testing.T, opts ...testenv.Option) apiServer {
 	t.Helper()
 	t.Setenv(testenv.CommandVariable, kctrlCommand(t))
+	t.Setenv(testenv.ServerVariable, "real")
 	return clientOf(t, testenv.Start(t, opts...))
 }
 
 func startInMemory(t *testing.T, opts ...testenv.Option) apiServer {
 	t.Helper()
+	t.Setenv(testenv.ServerVariable, "in-memory")
 	return clientOf(t, inmemory.Start(t, opts...))
 }
 

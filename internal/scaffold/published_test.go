@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"golang.org/x/mod/modfile"
 )
 
 // TestPublishedModule installs kctrl from a module proxy, as users do, and starts a project with it: the project requires
@@ -44,6 +46,17 @@ func TestPublishedModule(t *testing.T) {
 	}
 	if mod := string(readFile(t, proj.dir, "go.mod")); !strings.Contains(mod, runtimeModule+" "+version+"\n") {
 		t.Errorf("go.mod does not require %s:\n%s", version, mod)
+	}
+}
+
+// TestModuleCanBeInstalled: go install takes no module with replacements or exclusions.
+func TestModuleCanBeInstalled(t *testing.T) {
+	mod, err := modfile.Parse("go.mod", sourceFile(t, "go.mod"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(mod.Replace)+len(mod.Exclude) > 0 {
+		t.Errorf("go.mod has %d replacements and %d exclusions", len(mod.Replace), len(mod.Exclude))
 	}
 }
 
