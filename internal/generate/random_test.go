@@ -192,3 +192,23 @@ func checkCopies(t *testing.T, dir, module string) {
 		t.Errorf("deep copies: %v\n%s", err, out)
 	}
 }
+
+// TestArgumentsKeepAliasesOfAliases has a chain of aliases as a type argument. A field is then described by the alias that
+// the first one names.
+func TestArgumentsKeepAliasesOfAliases(t *testing.T) {
+	const header = "// +groupName=example.com\npackage v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n" +
+		"// +kubebuilder:object:root=true\ntype Thing struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\tmetav1.ObjectMeta `json:\"metadata,omitempty\"`\n"
+	const aliases = "type First = Second\n\n// Second is described.\ntype Second = "
+	generic, plain := filepath.Join(t.TempDir(), "generic"), filepath.Join(t.TempDir(), "plain")
+	oracle.Module(t, generic, randomModule)
+	oracle.Module(t, plain, randomModule)
+	oracle.Write(t, generic, "v1/types.go", header+"\tA List[First] `json:\"a\"`\n}\n\n// List is a list.\ntype List[T any] struct {\n"+
+		"\tB []T `json:\"b\"`\n}\n\n// Box is a box.\ntype Box[T any] struct {\n\tC T `json:\"c\"`\n}\n\n"+aliases+"Box[string]\n")
+	oracle.Write(t, plain, "v1/types.go", header+"\tA List `json:\"a\"`\n}\n\n// List is a list.\ntype List struct {\n"+
+		"\tB []First `json:\"b\"`\n}\n\n// Box is a box.\ntype Box struct {\n\tC string `json:\"c\"`\n}\n\n"+aliases+"Box\n")
+	want, got := outputBelow(t, plain, compat.Options{}), outputBelow(t, generic, compat.Options{})
+	const crd = "crds/example.com_things.yaml"
+	if diff := cmp.Diff(want[crd], got[crd]); diff != "" || !strings.Contains(want[crd], "Second is described.") {
+		t.Errorf("the CRDs differ (-plain +generic):\n%s\n%s", diff, want[crd])
+	}
+}

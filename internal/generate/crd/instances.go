@@ -199,8 +199,9 @@ func (n *instances) expr(in *loader.Package, t types.Type, at token.Pos) ast.Exp
 	var expr ast.Expr
 	switch of := t.(type) {
 	case *types.Alias:
-		// The alias of another package is described by its own comment, that of this one by the one of its type.
-		if of.TypeArgs().Len() > 0 || isGeneric(of) && of.Obj().Pkg() == in.Types {
+		// As in controller-gen, an alias of another package keeps its own description, and an alias of this package has the
+		// description of the type or alias that its declaration names.
+		if of.TypeArgs().Len() > 0 || isGeneric(of) && of.Obj().Pkg() == in.Types && !namesAlias(of) {
 			return n.expr(in, of.Rhs(), at)
 		}
 		expr = n.name(in, of.Obj(), at)
@@ -234,6 +235,12 @@ func (n *instances) expr(in *loader.Package, t types.Type, at token.Pos) ast.Exp
 	}
 	in.TypesInfo.Types[expr] = types.TypeAndValue{Type: t}
 	return expr
+}
+
+// namesAlias reports whether an alias stands for another alias without type arguments.
+func namesAlias(t *types.Alias) bool {
+	of, ok := t.Rhs().(*types.Alias)
+	return ok && of.TypeArgs().Len() == 0
 }
 
 // name returns how a package writes the name of a type, whose package it imports.
