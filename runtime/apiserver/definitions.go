@@ -92,8 +92,10 @@ var definitionKind = kind{Kind: builtin.Kind{
 		Reset: []string{"spec"},
 		Update: func(object, old runtime.Object) {
 			crd := object.(*apiextensions.CustomResourceDefinition)
+			// Unlike other kinds, definitions take labels and other metadata from updates of their status:
+			// kube-apiserver means to reset them and does not, see
+			// https://github.com/kubernetes/kubernetes/issues/137681.
 			crd.Spec = old.(*apiextensions.CustomResourceDefinition).Spec
-			metav1.ResetObjectMetaForStatus(&crd.ObjectMeta, &crd.ObjectMeta)
 		},
 		ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
 			return validateDefinitionStatus(object.(*apiextensions.CustomResourceDefinition), old.(*apiextensions.CustomResourceDefinition))

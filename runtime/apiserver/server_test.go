@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kctrl-dev/kctrl/runtime/apiserver"
 )
@@ -591,6 +593,36 @@ func TestColumnsOfDefinitions(t *testing.T) {
 	cells[3] = "" // the time
 	if want := []any{"as.b.c", "Cluster", "v1,v2(storage)", "", "b.c", "A", "x,y", true}; !cmp.Equal(cells, want) {
 		t.Errorf("cells are %v, want %v", cells, want)
+	}
+}
+
+// TestStatusOfADefinitionChangesItsLabelsToo pins what kube-apiserver does, which protects metadata for other kinds:
+// https://github.com/kubernetes/kubernetes/issues/137681.
+func TestStatusOfADefinitionChangesItsLabelsToo(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	body := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+		"metadata":{"name":"as.b.c","labels":{"a":"before"}},
+		"spec":{"group":"b.c","scope":"Cluster","names":{"plural":"as","kind":"A"},"versions":[
+			{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
+	create := asked{method: "POST", path: definitions, body: body}
+	if status, answer, _ := p.do(t, create); status != http.StatusCreated {
+		t.Fatalf("%d %s", status, answer)
+	}
+	status, answer, _ := p.do(t, asked{
+		method: "PATCH", path: definitions + "/as.b.c/status", contentType: "application/merge-patch+json",
+		body: `{"metadata":{"labels":{"a":"after"},"finalizers":["b.c/x"]},"spec":{"scope":"Namespaced"}}`,
+	})
+	var got struct {
+		Metadata metav1.ObjectMeta
+		Spec     struct{ Scope string }
+	}
+	if err := json.Unmarshal(answer, &got); err != nil || status != http.StatusOK {
+		t.Fatalf("%d %s", status, answer)
+	}
+	if got.Metadata.Labels["a"] != "after" || !slices.Equal(got.Metadata.Finalizers, []string{"b.c/x"}) ||
+		got.Spec.Scope != "Cluster" {
+		t.Errorf("got %s", answer)
 	}
 }
 
