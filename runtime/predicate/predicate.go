@@ -7,6 +7,7 @@ package predicate
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,23 +58,38 @@ func Event[T object.Object](accept func(informer.Event[T]) bool) Predicate {
 }
 
 // Matching is a predicate for objects whose labels match. An update counts when the old or the new state matches, so
-// that an object which stops to match is seen once more.
+// that an object which stops to match is seen once more. An event without an object does not count.
 func Matching(selector labels.Selector) Predicate {
 	return func(e informer.Event[object.Object]) bool {
-		if selector.Matches(labels.Set(e.Object.GetLabels())) {
-			return true
-		}
-		return e.Type == informer.Updated && selector.Matches(labels.Set(e.Old.GetLabels()))
+		return matches(selector, e.Object) || e.Type == informer.Updated && matches(selector, e.Old)
 	}
 }
 
-// LabelSelectorPredicate is [Matching] for a selector as objects of the API have it. It fails when the selector is not valid.
+// LabelSelectorPredicate is a predicate for objects whose labels match a selector as objects of the API have it. Unlike
+// [Matching] it looks at the new state alone: an update after which the object no longer matches does not count. It
+// fails when the selector is not valid.
 func LabelSelectorPredicate(selector metav1.LabelSelector) (Predicate, error) {
 	parsed, err := metav1.LabelSelectorAsSelector(&selector)
 	if err != nil {
 		return nil, err
 	}
-	return Matching(parsed), nil
+	return func(e informer.Event[object.Object]) bool { return matches(parsed, e.Object) }, nil
+}
+
+// matches reports whether there is an object and its labels match.
+func matches(selector labels.Selector, o object.Object) bool {
+	return !isNil(o) && selector.Matches(labels.Set(o.GetLabels()))
+}
+
+// isNil reports whether an event lacks an object. Events of a Go type that were converted have a nil pointer then.
+func isNil(o object.Object) bool {
+	v := reflect.ValueOf(o)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// isWholeUpdate reports whether an event is an update with both states.
+func isWholeUpdate(e informer.Event[object.Object]) bool {
+	return e.Type == informer.Updated && !isNil(e.Old) && !isNil(e.Object)
 }
 
 // SpecChanged is a predicate that leaves out updates which change neither what the user wants nor the end of the
@@ -97,7 +113,8 @@ func OrEnding(p Predicate) Predicate {
 		if p(e) {
 			return true
 		}
-		return e.Type == informer.Updated && ends(e.Old, e.Object) && p(informer.Event[object.Object]{Type: informer.Added, Object: e.Object})
+		added := informer.Event[object.Object]{Type: informer.Added, Object: e.Object}
+		return isWholeUpdate(e) && ends(e.Old, e.Object) && p(added)
 	}
 }
 
@@ -126,11 +143,11 @@ func AnnotationsChanged() Predicate {
 	})
 }
 
-// updates asks changed about updates and lets everything else pass. An update without one of its objects, which only tests make, does
-// not count.
+// updates asks changed about updates and lets everything else pass. An update that lacks an object, which only tests
+// and channels send, does not count.
 func updates(changed func(before, after object.Object) bool) Predicate {
 	return func(e informer.Event[object.Object]) bool {
-		return e.Type != informer.Updated || e.Old != nil && e.Object != nil && changed(e.Old, e.Object)
+		return e.Type != informer.Updated || isWholeUpdate(e) && changed(e.Old, e.Object)
 	}
 }
 
@@ -184,11 +201,16 @@ func (f FuncsOf[T]) Generic(e informer.Event[T]) bool {
 	return f.GenericFunc == nil || f.GenericFunc(e)
 }
 
-// GenerationChangedPredicate is [SpecChanged] as a [Filter], for types that embed it and have a method of their own beside it.
+// GenerationChangedPredicate is a [Filter] that leaves out updates which do not change metadata.generation, for types
+// that embed it and have a method of their own beside it. Unlike [SpecChanged] it leaves out the start of a deletion
+// and changes of finalizers, and all updates of kinds without a generation; the builder's For adds the first two, see
+// [OrEnding].
 type GenerationChangedPredicate struct{ unchanged }
 
 // Update implements Filter.
-func (GenerationChangedPredicate) Update(e informer.Event[object.Object]) bool { return specChanged(e) }
+func (GenerationChangedPredicate) Update(e informer.Event[object.Object]) bool {
+	return generationChanged(e)
+}
 
 // LabelChangedPredicate is [LabelsChanged] as a [Filter], for types that embed it and have a method of their own beside it.
 type LabelChangedPredicate struct{ unchanged }
@@ -212,7 +234,13 @@ func (ResourceVersionChangedPredicate) Update(e informer.Event[object.Object]) b
 	return resourceVersionChanged(e)
 }
 
-var specChanged, labelsChanged, annotationsChanged, resourceVersionChanged = SpecChanged(), LabelsChanged(), AnnotationsChanged(), ResourceVersionChanged()
+var (
+	labelsChanged, annotationsChanged = LabelsChanged(), AnnotationsChanged()
+	resourceVersionChanged            = ResourceVersionChanged()
+	generationChanged                 = updates(func(before, after object.Object) bool {
+		return before.GetGeneration() != after.GetGeneration()
+	})
+)
 
 // unchanged has the methods of a [Filter] that are not about updates: everything counts.
 type unchanged struct{}

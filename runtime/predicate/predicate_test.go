@@ -255,7 +255,9 @@ func TestUpdatesWithoutAnObject(t *testing.T) {
 	own := predicate.Of(predicate.Funcs{UpdateFunc: func(event) bool { asked = true; return false }})
 	for _, e := range []event{{Type: informer.Updated}, {Type: informer.Updated, Old: object()}, {Type: informer.Updated, Object: object()}} {
 		for name, p := range map[string]accept{
-			"spec": predicate.SpecChanged(), "version": predicate.ResourceVersionChanged(), "labels": predicate.LabelsChanged(), "annotations": predicate.AnnotationsChanged(),
+			"spec": predicate.SpecChanged(), "version": predicate.ResourceVersionChanged(),
+			"labels": predicate.LabelsChanged(), "annotations": predicate.AnnotationsChanged(),
+			"generation": predicate.Of(predicate.GenerationChangedPredicate{}),
 		} {
 			if p(e) {
 				t.Errorf("%s: %+v counts", name, e)
@@ -265,4 +267,54 @@ func TestUpdatesWithoutAnObject(t *testing.T) {
 			t.Errorf("a predicate of functions is not asked about %+v", e)
 		}
 	}
+}
+
+// TestPredicatesSurviveUpdatesWithoutAnObject covers predicates that look at the objects themselves: typed nil pointers
+// are missing objects too, as they come from tests of typed handlers.
+func TestPredicatesSurviveUpdatesWithoutAnObject(t *testing.T) {
+	selector := metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
+	bySelector, err := predicate.LabelSelectorPredicate(selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var missing obj
+	for name, p := range map[string]accept{
+		"Matching":               predicate.Matching(labels.SelectorFromSet(selector.MatchLabels)),
+		"LabelSelectorPredicate": bySelector,
+		"OrEnding":               predicate.OrEnding(predicate.Matching(labels.SelectorFromSet(selector.MatchLabels))),
+	} {
+		check(t, p,
+			row{name + ": no old object", event{Type: informer.Updated, Object: object()}, true},
+			row{name + ": a nil pointer as old object", update(missing, object()), true},
+			row{name + ": other labels", event{Type: informer.Updated, Object: object(newLabels)}, false},
+			row{name + ": no new object, other labels", event{Type: informer.Updated, Old: object(newLabels)}, false},
+			row{name + ": no object at all", event{Type: informer.Updated}, false},
+			row{name + ": nil pointers", update(missing, missing), false},
+			row{name + ": added without an object", event{Type: informer.Added}, false},
+		)
+	}
+	check(t, predicate.SpecChanged(), row{"SpecChanged: nil pointers", update(missing, missing), false})
+	check(t, predicate.LabelsChanged(), row{"LabelsChanged: nil pointers", update(missing, missing), false})
+}
+
+func TestLabelSelectorPredicateLooksAtTheNewState(t *testing.T) {
+	p, err := predicate.LabelSelectorPredicate(metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, p,
+		row{"starts to match", update(object(newLabels), object()), true},
+		row{"stops to match", update(object(), object(newLabels)), false},
+		row{"deleted", event{Type: informer.Deleted, Object: object()}, true},
+	)
+}
+
+func TestGenerationChangedPredicateLooksAtTheGenerationAlone(t *testing.T) {
+	check(t, predicate.Of(predicate.GenerationChangedPredicate{}),
+		row{"new generation", updated(newGeneration), true},
+		row{"status", updated(), false},
+		row{"deletion timestamp", updated(deleted), false},
+		row{"last finalizer", update(object(oneFinalizer), object(noFinalizers)), false},
+		row{"a kind without a generation", update(object(noGeneration), object(noGeneration, newVersion)), false},
+	)
 }
