@@ -4,8 +4,8 @@ package handler
 import (
 	"context"
 	"fmt"
+	"iter"
 	"reflect"
-	"slices"
 	"sync"
 	"time"
 
@@ -70,28 +70,51 @@ func (f foreign[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 // is called from several goroutines. The context ends when the controller stops.
 type Handler[T object.Object, R comparable] func(ctx context.Context, e informer.Event[T], queue Queue[R])
 
-// ForObject is a handler that requests the object of the event. An event without one, as somebody may send on a channel, is logged
-// and requests nothing.
+// ForObject is a handler that requests the object of the event: of an update that lacks the new state, the object of
+// the old state. An event without an object, as channels may send it, is logged and requests nothing.
 func ForObject[T object.Object]() Handler[T, reconcile.Request] {
 	return func(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
-		if v := reflect.ValueOf(e.Object); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		o := e.Object
+		if isNil(o) && e.Type == informer.Updated {
+			o = e.Old
+		}
+		if isNil(o) {
 			log.FromContext(ctx).Error("an event has no object, and requests nothing", "type", e.Type.String())
 			return
 		}
 		// Add would allocate a list for each of the many events that come here.
-		queue.AddAfter(reconcile.Request{NamespacedName: object.KeyOf(e.Object)}, 0)
+		queue.AddAfter(reconcile.Request{NamespacedName: object.KeyOf(o)}, 0)
+	}
+}
+
+// isNil reports whether an event lacks an object.
+func isNil[T object.Object](o T) bool {
+	v := reflect.ValueOf(o)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// states yields the objects that an event has: the new state, and the old one of an update.
+func states[T object.Object](e informer.Event[T]) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		if !isNil(e.Object) && !yield(e.Object) {
+			return
+		}
+		if e.Type == informer.Updated && !isNil(e.Old) {
+			yield(e.Old)
+		}
 	}
 }
 
 // MapFunc says which requests follow from an object of any kind. It must not modify the object.
 type MapFunc = func(ctx context.Context, o object.Object) []reconcile.Request
 
-// Map is a handler that requests what requests returns for the object; for an update, for the new state and the old.
+// Map is a handler that requests what requests returns for the object; for an update, for the new state and the old. It
+// skips a state that the event lacks.
 func Map[T object.Object, R comparable](requests func(ctx context.Context, o T) []R) Handler[T, R] {
 	return func(ctx context.Context, e informer.Event[T], queue Queue[R]) {
-		all := slices.Clone(requests(ctx, e.Object))
-		if e.Type == informer.Updated {
-			all = append(all, requests(ctx, e.Old)...)
+		var all []R
+		for o := range states(e) {
+			all = append(all, requests(ctx, o)...)
 		}
 		addOnce(queue, all)
 	}
@@ -120,21 +143,21 @@ func addOnce[R comparable](queue Queue[R], requests []R) {
 func ForOwner[T object.Object](owner schema.GroupKind, mapper meta.RESTMapper, controllerOnly bool) Handler[T, reconcile.Request] {
 	s := &scope{kind: owner, mapper: mapper}
 	return func(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
-		owners := ownersOf(e.Object, owner, controllerOnly)
-		if e.Type == informer.Updated {
-			owners = append(owners, ownersOf(e.Old, owner, controllerOnly)...)
+		var owners []reference
+		var namespace string // of the object
+		for o := range states(e) {
+			owners, namespace = append(owners, ownersOf(o, owner, controllerOnly)...), o.GetNamespace()
 		}
 		if len(owners) == 0 {
 			return
 		}
-		var namespace string
-		if e.Object.GetNamespace() != "" { // the owner of an object without one has none either
+		if namespace != "" { // the owner of an object without one has none either
 			namespaced, err := s.namespaced(ctx, owners[0].version)
 			if err != nil {
 				return
 			}
-			if namespaced {
-				namespace = e.Object.GetNamespace()
+			if !namespaced {
+				namespace = ""
 			}
 		}
 		var requests []reconcile.Request

@@ -114,6 +114,38 @@ func TestForObjectRequestsNothingWithoutAnObject(t *testing.T) {
 	q.expect(t, "no object")
 }
 
+// TestHandlersSurviveUpdatesWithoutAnObject has the events that tests of operators and channels send.
+func TestHandlersSurviveUpdatesWithoutAnObject(t *testing.T) {
+	controlled := object("a", controlling(libraryV1, shelf.Kind, "s"))
+	names := func(_ context.Context, o obj) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: runtimeobject.KeyOf(o)}}
+	}
+	for _, r := range []struct {
+		name    string
+		handler handler.Handler[obj, reconcile.Request]
+		request string
+	}{
+		{"ForObject", handler.ForObject[obj](), "ns/a"},
+		{"Map", handler.Map(names), "ns/a"},
+		{"ForOwner", handler.ForOwner[obj](shelf, mapper(), true), "ns/s"},
+	} {
+		updates := map[string]event{"no new object": {Old: controlled}, "no old object": {Object: controlled}}
+		for name, e := range updates {
+			q := &queue{}
+			e.Type = informer.Updated
+			r.handler(t.Context(), e, q)
+			q.expect(t, r.name+": "+name, r.request)
+		}
+		for _, of := range []informer.EventType{informer.Added, informer.Updated} {
+			q := &queue{}
+			r.handler(t.Context(), event{Type: of}, q)
+			if added := slices.Concat(q.adds...); len(added) > 0 {
+				t.Errorf("%s: %s without an object requests %q", r.name, of, added)
+			}
+		}
+	}
+}
+
 func TestForObjectOfAClusterScopedObjectHasNoNamespace(t *testing.T) {
 	q, o := &queue{}, object("a")
 	o.Namespace = ""
