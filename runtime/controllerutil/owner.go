@@ -35,16 +35,17 @@ func WithBlockOwnerDeletion(block bool) OwnerReferenceOption {
 }
 
 // SetControllerReference makes owner the controlling owner of o: o is deleted after owner, and a change of o reconciles
-// owner in a controller that Owns the kind of o. It fails with an [*AlreadyOwnedError] when o is controlled by another
-// object, one with the name of owner and another UID included, and when owner is in another namespace. Setting the same
-// owner again changes nothing but the API version and whether it blocks, which is true again unless opts say something else.
+// owner in a controller that Owns the kind of o. It fails with an [*AlreadyOwnedError], which it does not wrap, when o
+// is controlled by another object, one with the name of owner and another UID included. It also fails when owner is in
+// a namespace and o is not in the same one. Setting the same owner again changes nothing but the API version and
+// whether it blocks, which is true again unless opts say something else.
 func SetControllerReference(owner, o metav1.Object, scheme *runtime.Scheme, opts ...OwnerReferenceOption) error {
 	gvk, err := ownerKind(owner, o, scheme)
 	if err != nil {
 		return err
 	}
 	if old := metav1.GetControllerOf(o); old != nil && old.UID != owner.GetUID() {
-		return fmt.Errorf("set owner: %w", &AlreadyOwnedError{Object: o, Owner: *old})
+		return &AlreadyOwnedError{Object: o, Owner: *old}
 	}
 	setReference(o, *metav1.NewControllerRef(owner, gvk), opts)
 	return nil
@@ -78,10 +79,15 @@ func ownerKind(owner, o metav1.Object, scheme *runtime.Scheme) (schema.GroupVers
 	if err != nil {
 		return gvk, fmt.Errorf("set owner: %w", err)
 	}
-	if owner.GetNamespace() != "" && owner.GetNamespace() != o.GetNamespace() {
-		return gvk, fmt.Errorf("set owner: %s %s cannot own %s in another namespace", gvk.Kind, object.KeyOf(owner), object.KeyOf(o))
+	switch in := owner.GetNamespace(); {
+	case in == "" || in == o.GetNamespace():
+		return gvk, nil
+	case o.GetNamespace() == "":
+		return gvk, fmt.Errorf("set owner: %s %s cannot own %s, which has no namespace: "+
+			"set its namespace to %s, or choose a cluster-scoped owner", gvk.Kind, object.KeyOf(owner), o.GetName(), in)
 	}
-	return gvk, nil
+	return gvk, fmt.Errorf("set owner: %s %s cannot own %s in another namespace",
+		gvk.Kind, object.KeyOf(owner), object.KeyOf(o))
 }
 
 // gvkOf returns the kind of an owner, which fails for what is no object of the API.
