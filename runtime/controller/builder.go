@@ -225,14 +225,20 @@ func (b *Builder[T, R]) WatchesSource(s source.Source[R]) *Builder[T, R] {
 }
 
 // Complete makes the controller and adds it to the manager, or returns every mistake that was made on the way. A controller
-// of which it returns an error never reconciles.
+// of which it returns an error never reconciles. It is an error to watch nothing.
 func (b *Builder[T, R]) Complete(r reconcile.Reconciler[R]) error {
-	_, err := b.Build(r)
+	_, err := b.build(r, false)
 	return err
 }
 
-// Build is [Builder.Complete] for one who needs the controller, such as to [Controller.Subscribe] later.
+// Build is [Builder.Complete] for callers that need the controller, such as to [Controller.Subscribe] later: it may
+// watch nothing yet.
 func (b *Builder[T, R]) Build(r reconcile.Reconciler[R]) (*Controller[R], error) {
+	return b.build(r, true)
+}
+
+// build is [Builder.Build]. With watchesLater the controller may watch nothing yet.
+func (b *Builder[T, R]) build(r reconcile.Reconciler[R], watchesLater bool) (*Controller[R], error) {
 	if r == nil {
 		b.fail(errors.New("the reconciler is nil"))
 	}
@@ -240,6 +246,9 @@ func (b *Builder[T, R]) Build(r reconcile.Reconciler[R]) (*Controller[R], error)
 		return New(b.name, r, Options{Logger: b.manager.Logger()}), nil // which watches nothing, and which nobody runs
 	}
 	sources, err := b.declare()
+	if err == nil && len(sources) == 0 && !watchesLater {
+		err = errors.New("nothing is watched, so it would never reconcile: call Watches or WatchesSource")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("controller %s: %w", b.name, err)
 	}

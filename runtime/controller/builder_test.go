@@ -152,6 +152,12 @@ func TestCompleteTellsEveryMistake(t *testing.T) {
 		{"Owns of what has only a name", func(m *stub) error {
 			return controller.ManagedBy(m).Named("x").Owns(&corev1.Secret{}).Complete(nothing)
 		}, []string{"controller x: Owns needs a kind of owners"}},
+		{"nothing is watched", func(m *stub) error {
+			return controller.Of[string](m, "x").Complete(reconcile.Func[string](nil))
+		}, []string{"controller x: nothing is watched, so it would never reconcile: call Watches or WatchesSource"}},
+		{"nothing is watched by what has only a name", func(m *stub) error {
+			return controller.ManagedBy(m).Named("x").Complete(nothing)
+		}, []string{"controller x: nothing is watched"}},
 		{"Of without a name and a reconciler", func(m *stub) error { return controller.Of[string](m, "").Complete(nil) }, []string{"the name is empty", "reconciler is nil"}},
 	} {
 		m := newStub(t)
