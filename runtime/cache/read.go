@@ -157,6 +157,43 @@ func (c *Cache) notFound(ctx context.Context, key object.Key, gvk schema.GroupVe
 	return apierrors.NewNotFound(mapping.Resource.GroupResource(), key.Name)
 }
 
+// HiddenBy returns why the cache does not have o although it may exist: the selectors of what is cached, as text. It is
+// empty for an object that the cache has, and for a kind of which it selects nothing or that is read live.
+func (c *Cache) HiddenBy(o object.Object) string {
+	if c.standIn != nil {
+		return ""
+	}
+	gvk, err := object.GVK(o, c.live.Scheme())
+	if err != nil {
+		return ""
+	}
+	i := c.declared(gvk)
+	if i == nil || i.live {
+		return ""
+	}
+	key := object.KeyOf(o)
+	for _, p := range i.in(key.Namespace) {
+		if _, has := p.store.Get(key); has || !p.ledger.partial {
+			return ""
+		}
+		var selectors []string
+		if s := p.ledger.scope.Labels; s != nil && !s.Empty() {
+			selectors = append(selectors, fmt.Sprintf("labels %q", s))
+		}
+		if s := p.ledger.scope.Fields; s != nil && !s.Empty() {
+			selectors = append(selectors, fmt.Sprintf("fields %q", s))
+		}
+		if len(selectors) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("it caches only objects of kind %s with %s", gvk.Kind, strings.Join(selectors, " and "))
+	}
+	return ""
+}
+
+// HiddenBy is [Cache.HiddenBy].
+func (r Reader) HiddenBy(o object.Object) string { return r.Cache.HiddenBy(o) }
+
 // isClusterScoped reports whether the objects of a kind are known to be in no namespace.
 func (c *Cache) isClusterScoped(ctx context.Context, gvk schema.GroupVersionKind) bool {
 	mapping, err := apimachinery.RESTMapping(ctx, c.live.RESTMapper(), gvk.GroupKind(), gvk.Version)

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -171,4 +172,50 @@ func TestReadsOfAKindThatNothingWatchesAreToldOnce(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestObjectThatASelectorHidesIsNamedWhenItCannotBeCreated has a reconciler that finds no object in the cache, and
+// creates it.
+func TestObjectThatASelectorHidesIsNamedWhenItCannotBeCreated(t *testing.T) {
+	const hint = `already exists; the cache does not have it, because it caches only objects of kind ConfigMap ` +
+		`with labels "app=web": change the object to match, or widen the selector in cache.Options`
+	exists := client.Interceptor{
+		Create: func(_ context.Context, _ client.Client, o client.Object, _ ...client.CreateOption) error {
+			return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "configmaps"}, o.GetName())
+		},
+	}
+	selector := labels.SelectorFromSet(labels.Set{"app": "web"})
+	selecting, web := cache.Options{DefaultLabels: selector}, map[string]string{"app": "web"}
+	for name, r := range map[string]struct {
+		opts    cache.Options
+		labels  map[string]string // of the object that exists
+		declare bool
+		hidden  bool
+	}{
+		"the object has lost its label": {selecting, nil, true, true},
+		"the object is cached":          {selecting, web, true, false},
+		"the cache selects nothing":     {cache.Options{}, nil, true, false},
+		"the kind is not cached":        {selecting, nil, false, false},
+		"reads of the kind are always live": {
+			cache.Options{DefaultLabels: selector, DisableFor: []object.Object{&corev1.ConfigMap{}}}, nil, true, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, r.opts, func(f *fixture) {
+				existing := configMap("default", "a")
+				existing.Labels = r.labels
+				f.api.put(configMaps, existing)
+				if r.declare {
+					f.declare(&corev1.ConfigMap{})
+				}
+				for _, reader := range []client.Reader{f.cache, cache.Reader{Cache: f.cache, Live: f.live}} {
+					c := client.NewClient(reader, client.Intercept(f.live, exists))
+					err := c.Create(f.ctx, configMap("default", "a"))
+					if !apierrors.IsAlreadyExists(err) || strings.HasSuffix(err.Error(), hint) != r.hidden {
+						f.Errorf("%T: got %v", reader, err)
+					}
+				}
+			})
+		})
+	}
 }

@@ -2,7 +2,9 @@ package client
 
 import (
 	"context"
+	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -132,8 +134,9 @@ type WithWatch interface {
 	Watch(ctx context.Context, list object.List, opts ...ListOption) (Stream[object.Object], error)
 }
 
-// NewClient returns a client that reads from reader, usually a cache, and does all else, subresources included,
-// through live. Reads with [Live] or [NotOlderThan] go to live too: they ask the server, not for what is at hand.
+// NewClient returns a client that reads from reader, usually a cache, and does all else, subresources included, through
+// live. Reads with [Live] or [NotOlderThan] go to live too: they ask the server, not for what is at hand. When an
+// object cannot be created because it exists, and a cache does not have it, the error names the selector of the cache.
 func NewClient(reader Reader, live Client) Client {
 	return &split{Client: live, reader: reader}
 }
@@ -165,6 +168,19 @@ func (s *split) Get(ctx context.Context, key object.Key, obj object.Object, opts
 		return s.Client.Get(ctx, key, obj, opts...)
 	}
 	return s.reader.Get(ctx, key, obj, opts...)
+}
+
+func (s *split) Create(ctx context.Context, obj object.Object, opts ...CreateOption) error {
+	err := s.Client.Create(ctx, obj, opts...)
+	cache, selects := s.reader.(interface{ HiddenBy(object.Object) string })
+	if !selects || !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	if why := cache.HiddenBy(obj); why != "" {
+		return fmt.Errorf("%w; the cache does not have it, because %s: "+
+			"change the object to match, or widen the selector in cache.Options", err, why)
+	}
+	return err
 }
 
 func (s *split) List(ctx context.Context, list object.List, opts ...ListOption) error {
