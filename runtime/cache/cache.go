@@ -114,11 +114,12 @@ type state struct {
 	factory    *informer.Factory
 	begun      chan struct{} // closed under mu
 
-	// mu makes one step of noting a write in the ledgers and making new ones. The mutexes of the factory, of a kind, and of
-	// their informers are taken under it, never the other way round.
-	mu        sync.Mutex
+	// mu makes one step of noting a write in the ledgers and making new ones: writes share it, and a declaration
+	// excludes them. So no write waits for one of another kind. The mutexes of the factory, of a kind, of their
+	// informers, of a ledger and of a floor are taken under it, never the other way round.
+	mu        sync.RWMutex
 	informers map[schema.GroupVersionKind]*Informer
-	floors    map[schema.GroupKind]*floor // by what the server keeps
+	floors    map[schema.GroupKind]*floor // by what the server keeps; a floor stays in the map
 	// undeclared has the kinds of which the log says that they are read and not cached.
 	undeclared map[schema.GroupVersionKind]struct{}
 }
@@ -191,9 +192,9 @@ func (c *Cache) Wait(ctx context.Context) error {
 	if c.standIn != nil {
 		return c.standInWait(ctx)
 	}
-	c.mu.Lock()
+	c.mu.RLock()
 	all := slices.Collect(maps.Values(c.informers))
-	c.mu.Unlock()
+	c.mu.RUnlock()
 	for _, i := range all {
 		if err := i.Wait(ctx); err != nil && !errors.Is(err, ErrInformerRemoved) {
 			return err
@@ -237,8 +238,8 @@ func (c *Cache) RemoveNamespace(namespace string) error {
 
 // declared returns the informer of a kind, or nil when nobody has declared it.
 func (c *Cache) declared(gvk schema.GroupVersionKind) *Informer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	return c.informers[gvk]
 }
 

@@ -1,5 +1,11 @@
 package cache
 
+import (
+	"runtime"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
 // Selects is what a cache takes a write for that it has to catch up with, or not.
 var Selects = selects
 
@@ -16,4 +22,25 @@ func (i *Informer) Open() (open int) {
 		open += int(p.ledger.open.Load())
 	}
 	return open
+}
+
+// HoldLedgers lets no write of a kind be noted until release is called.
+func (c *Cache) HoldLedgers(gvk schema.GroupVersionKind) (release func()) {
+	parts := c.declared(gvk).in("")
+	for _, p := range parts {
+		p.ledger.mu.Lock()
+	}
+	return func() {
+		for _, p := range parts {
+			p.ledger.mu.Unlock()
+		}
+	}
+}
+
+// AwaitWriter returns when a write is being noted.
+func (c *Cache) AwaitWriter() {
+	for c.mu.TryLock() {
+		c.mu.Unlock()
+		runtime.Gosched()
+	}
 }

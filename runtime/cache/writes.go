@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -11,9 +12,10 @@ import (
 // written makes the stores catch up with w before they are read.
 func (s *state) written(ctx context.Context, w journal.Write) {
 	tracked := journal.Tracked(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	kind := storedAs(w.GVK.GroupKind())
+	floor := s.floor(kind)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	for gvk, i := range s.informers {
 		if storedAs(gvk.GroupKind()) != kind {
 			continue
@@ -24,10 +26,23 @@ func (s *state) written(ctx context.Context, w journal.Write) {
 			}
 		}
 	}
+	floor.add(w, s.bounds.unheld)
+}
+
+// floor returns the floor of a kind as the server keeps it, and makes it for the first write.
+func (s *state) floor(kind schema.GroupKind) *floor {
+	s.mu.RLock()
+	known := s.floors[kind]
+	s.mu.RUnlock()
+	if known != nil {
+		return known
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.floors[kind] == nil {
 		s.floors[kind] = &floor{}
 	}
-	s.floors[kind].add(w, s.bounds.unheld)
+	return s.floors[kind]
 }
 
 // storedAs returns the kind under which the server keeps the objects of a kind, which it shows in the other group too.
@@ -41,6 +56,7 @@ func storedAs(kind schema.GroupKind) schema.GroupKind {
 // floor is what of a kind was written, for the parts that come later: those of kinds that nobody has declared yet, and of
 // namespaces that are added.
 type floor struct {
+	mu      sync.Mutex
 	version string // the last
 	// vague are the writes of which the version is not known; lost is that there were more than can be remembered.
 	vague []journal.Write
@@ -48,6 +64,8 @@ type floor struct {
 }
 
 func (f *floor) add(w journal.Write, most int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.version = newer(f.version, w.ResourceVersion)
 	if f.lost || !w.Unknown && !w.Gone && !w.Ending {
 		return
@@ -68,6 +86,8 @@ func (f *floor) lay(l *ledger) {
 	if f == nil {
 		return
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	l.note(journal.Write{ResourceVersion: f.version})
 	for _, w := range f.vague {
 		if l.scope.Namespace == "" || l.scope.Namespace == w.Key.Namespace {
