@@ -69,7 +69,8 @@ type request struct {
 	method      string
 	raw         string // the path itself, of a request that is about no resource
 	resource    resource
-	namespace   string
+	wanted      string // the namespace that the caller named
+	namespace   string // wanted, or none of a cluster-scoped kind
 	name        string
 	posted      string // the name of what is created
 	subresource string

@@ -160,6 +160,7 @@ type lazy[T any] struct {
 	turn     chan struct{} // holds one token, taken by who loads
 	// The fields below belong to the holder of the token.
 	failure error     // of the last load that counts as a failure
+	loaded  time.Time // when current was loaded
 	misses  int       // lookups in a row that a load did not satisfy
 	next    time.Time // no load before this, unless there is nothing to look in
 }
@@ -202,6 +203,7 @@ func lookup[T, R any](ctx context.Context, l *lazy[T], find func(*T) (R, bool)) 
 		return result, false, err
 	}
 	l.current.Store(doc)
+	l.loaded = time.Now()
 	if result, found = find(doc); found {
 		l.misses, l.next = 0, time.Time{}
 		return result, true, nil
@@ -213,3 +215,18 @@ func lookup[T, R any](ctx context.Context, l *lazy[T], find func(*T) (R, bool)) 
 
 // forget makes the next lookup load the document again.
 func (l *lazy[T]) forget() { l.current.Store(nil) }
+
+// expire is forget for a document that is older than maxReload. It reports whether the next lookup loads it again.
+func (l *lazy[T]) expire(ctx context.Context) bool {
+	select {
+	case <-l.turn:
+	case <-ctx.Done():
+		return false
+	}
+	defer func() { l.turn <- struct{}{} }()
+	if l.current.Load() != nil && time.Since(l.loaded) < maxReload {
+		return false
+	}
+	l.forget()
+	return true
+}

@@ -144,7 +144,7 @@ func (lw *ListWatcher[T]) Watch(ctx context.Context, opts metav1.ListOptions) (S
 
 // request begins a request for the objects in scope.
 func (lw *ListWatcher[T]) request(ctx context.Context, verb string, opts metav1.ListOptions) (*request, error) {
-	res, err := lw.client.resourceOfKind(ctx, lw.gvk)
+	res, err := lw.client.locate(ctx, lw.gvk, func(res resource) error { return res.checkSurplus(lw.scope.Namespace) })
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", verb, lw.gvk.Kind, err)
 	}

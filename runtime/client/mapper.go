@@ -26,9 +26,11 @@ const discoveryTimeout = 30 * time.Second
 // it is not, and the list of all groups only for a resource without a group. A kind that is not there makes it look
 // again, at growing intervals from a quarter of a second to two seconds, so a kind whose CRD has just been created is
 // found without a restart, and until then costs the server little however often it is asked for. What was found stays
-// until a request of the client finds that its path is not served any more, as when the CRD was deleted. Lookups that
-// find nothing return *meta.NoKindMatchError or *meta.NoResourceMatchError; any other error means that the server could
-// not be asked, as one that sends nothing for two minutes. A group that cannot be asked does not hide the others.
+// until a request of the client finds that its path is not served any more, as when the CRD was deleted, or does not
+// fit the scope of its kind: the CRD may have been replaced. The client then sends the request again if the kind is
+// served at another path. Lookups that find nothing return *meta.NoKindMatchError or *meta.NoResourceMatchError; any
+// other error means that the server could not be asked, as one that sends nothing for two minutes. A group that cannot
+// be asked does not hide the others.
 //
 // A Mapper is safe for concurrent use. What it returns belongs to the caller.
 type Mapper struct {
@@ -71,6 +73,11 @@ func (m *Mapper) Reset() {
 
 // forget makes the next lookup in gv ask the server again.
 func (m *Mapper) forget(gv schema.GroupVersion) { m.version(gv).forget() }
+
+// expire is forget, unless the server was asked in the last seconds. It reports whether the next lookup asks.
+func (m *Mapper) expire(ctx context.Context, gv schema.GroupVersion) bool {
+	return m.version(gv).expire(ctx)
+}
 
 // RESTMappingWithContext returns where gk is served: in the first of versions that has it, or without versions in the
 // one that the server prefers.

@@ -53,7 +53,8 @@ func TestKindWithAVersionCostsOneDocumentOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := c.List(t.Context(), &corev1.PodList{}); !apierrors.IsNotFound(err) {
+	s.says("GET /api/v1/pods", `{"kind":"PodList","apiVersion":"v1"}`)
+	if err := c.List(t.Context(), &corev1.PodList{}); err != nil {
 		t.Error(err)
 	}
 	expectDiscovery(t, s, "/api/v1")

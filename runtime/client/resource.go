@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -44,12 +45,38 @@ func (r resource) within(namespace string) string {
 	return namespace
 }
 
-// checkScope reports an error when the objects of the kind are in namespaces, and none is named.
+// scopeError reports a request that does not fit the scope of its kind.
+type scopeError struct {
+	text string
+	// surplus is that a namespace was named for a cluster-scoped kind.
+	surplus bool
+}
+
+func (e *scopeError) Error() string { return e.text }
+
+// checkScope reports a scopeError when the objects of the kind are in namespaces, and none is named.
 func (r resource) checkScope(namespace string) error {
 	if r.namespaced && namespace == "" {
-		return fmt.Errorf("%s is namespaced: the namespace is missing", r.gvk.Kind)
+		return &scopeError{text: r.gvk.Kind + " is namespaced: the namespace is missing"}
 	}
 	return nil
+}
+
+// checkSurplus reports a scopeError when the objects of the kind are in no namespace, and one is named.
+func (r resource) checkSurplus(namespace string) error {
+	if !r.namespaced && namespace != "" {
+		text := fmt.Sprintf("%s is cluster-scoped: it cannot be in namespace %q", r.gvk.Kind, namespace)
+		return &scopeError{text: text, surplus: true}
+	}
+	return nil
+}
+
+// ignoreSurplus returns nil for the error of checkSurplus: the namespace is dropped.
+func ignoreSurplus(err error) error {
+	if scope, ok := errors.AsType[*scopeError](err); ok && scope.surplus {
+		return nil
+	}
+	return err
 }
 
 // checkKey reports an error when key cannot name an object of the kind.
@@ -148,10 +175,7 @@ func (c *REST) resourceOf(ctx context.Context, verb string, key object.Key, obj 
 	if err != nil {
 		return resource{}, fmt.Errorf("%s %s: %w", verb, key, err)
 	}
-	res, err := c.resourceOfKind(ctx, gvk)
-	if err == nil {
-		err = res.checkKey(key)
-	}
+	res, err := c.locate(ctx, gvk, func(res resource) error { return res.checkKey(key) })
 	if err != nil {
 		return resource{}, fmt.Errorf("%s %s %s: %w", verb, gvk.Kind, keyText(key), err)
 	}
@@ -174,6 +198,27 @@ func (c *REST) resourceOfKind(ctx context.Context, gvk schema.GroupVersionKind) 
 	}, nil
 }
 
+// locate returns where gvk is served, and the error of check. When check finds that a request does not fit the scope,
+// the definition of the kind may have been replaced: then the server is asked again, unless that was done in the last
+// seconds.
+func (c *REST) locate(ctx context.Context, gvk schema.GroupVersionKind, check func(resource) error) (resource, error) {
+	res, err := c.resourceOfKind(ctx, gvk)
+	if err != nil {
+		return res, err
+	}
+	err = check(res)
+	if _, ok := errors.AsType[*scopeError](err); !ok {
+		return res, err
+	}
+	if m, ok := c.mapper.(*Mapper); !ok || !m.expire(ctx, gvk.GroupVersion()) {
+		return res, err
+	}
+	if res, err = c.resourceOfKind(ctx, gvk); err != nil {
+		return res, err
+	}
+	return res, check(res)
+}
+
 // serves returns what reports whether gv has a kind. A list may be called anything but after another kind, see [wire.Asked].
 func (c *REST) serves(gv schema.GroupVersion) func(kind string) (bool, error) {
 	return func(kind string) (bool, error) {
@@ -185,9 +230,28 @@ func (c *REST) serves(gv schema.GroupVersion) func(kind string) (bool, error) {
 	}
 }
 
-// learn makes the mapper look again when the path of r turns out not to be served.
-func (c *REST) learn(r *request, err error) {
-	if m, ok := c.mapper.(*Mapper); ok && isMissingPath(err) {
-		m.forget(r.resource.gvr.GroupVersion())
+// learn makes the mapper look again when the path of r turns out not to be served, and reports whether it does.
+func (c *REST) learn(r *request, err error) bool {
+	m, ok := c.mapper.(*Mapper)
+	if !ok || !isMissingPath(err) {
+		return false
 	}
+	m.forget(r.resource.gvr.GroupVersion())
+	return true
+}
+
+// relocate changes r to where its kind is served by now. It reports false if r was sent there, or the kind is not
+// served. It fails when r does not fit the scope that the kind has by now.
+func (c *REST) relocate(ctx context.Context, r *request) (moved bool, err error) {
+	res, err := c.resourceOfKind(ctx, r.resource.gvk)
+	if err != nil || res == r.resource {
+		return false, nil
+	}
+	if r.verb != "list" {
+		if err := res.checkScope(r.wanted); err != nil {
+			return false, fmt.Errorf("%s: %w", r, err)
+		}
+	}
+	r.resource, r.namespace = res, res.within(r.wanted)
+	return true, nil
 }

@@ -99,7 +99,8 @@ func (c *REST) Get(ctx context.Context, key object.Key, obj object.Object, opts 
 	if err != nil {
 		return err
 	}
-	return c.get(ctx, &request{resource: res, namespace: res.within(key.Namespace), name: key.Name}, o, obj, res.gvk)
+	r := &request{resource: res, wanted: key.Namespace, namespace: res.within(key.Namespace), name: key.Name}
+	return c.get(ctx, r, o, obj, res.gvk)
 }
 
 // get finishes and sends a request for one object of kind gvk.
@@ -121,12 +122,17 @@ func (c *REST) List(ctx context.Context, list object.List, opts ...ListOption) e
 	if err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
-	res, err := c.resourceOfKind(ctx, gvk)
-	if err != nil {
+	wanted := o.Namespace
+	// Asked again for a namespace that is dropped: the list would be one of all namespaces.
+	res, err := c.locate(ctx, gvk, func(res resource) error { return res.checkSurplus(wanted) })
+	if err := ignoreSurplus(err); err != nil {
 		return fmt.Errorf("list %s: %w", gvk.Kind, err)
 	}
-	o.Namespace = res.within(o.Namespace)
-	r := &request{verb: "list", method: http.MethodGet, resource: res, namespace: o.Namespace, query: o.query(), accept: accept(list)}
+	o.Namespace = res.within(wanted)
+	r := &request{
+		verb: "list", method: http.MethodGet, resource: res, wanted: wanted, namespace: o.Namespace,
+		query: o.query(), accept: accept(list),
+	}
 	if err := r.checkCollection(o); err != nil {
 		return err
 	}
@@ -145,8 +151,8 @@ func (r *request) checkCollection(o ListOptions) error {
 	if err := o.checkSelectors(); err != nil {
 		return fmt.Errorf("%s: %w", r, err)
 	}
-	if o.Namespace != "" && !r.resource.namespaced {
-		return fmt.Errorf("%s: %s is cluster-scoped: it cannot be in namespace %q", r, r.resource.gvk.Kind, o.Namespace)
+	if err := r.resource.checkSurplus(o.Namespace); err != nil {
+		return fmt.Errorf("%s: %w", r, err)
 	}
 	if err := checkSegments(o.Namespace); err != nil {
 		return fmt.Errorf("%s: %w", r, err)
@@ -189,9 +195,20 @@ func answerError(r *request, err error) error {
 	return &DecodeError{What: r.String(), Err: err}
 }
 
-// send sends r and returns the body of the answer.
+// send sends r and returns the body of the answer. A server that does not serve the path has done nothing: if the kind
+// is served at another path by now, as when its definition was replaced, r is sent there.
 func (c *REST) send(ctx context.Context, r *request) ([]byte, error) {
 	body, err := c.conn.do(ctx, r)
-	c.learn(r, err)
+	if !c.learn(r, err) {
+		return body, err
+	}
+	moved, misfit := c.relocate(ctx, r)
+	switch {
+	case misfit != nil:
+		return nil, misfit
+	case moved:
+		body, err = c.conn.do(ctx, r)
+		c.learn(r, err)
+	}
 	return body, err
 }

@@ -121,21 +121,30 @@ func (c *REST) Watch(ctx context.Context, list object.List, opts ...ListOption) 
 	if err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
 	}
-	res, err := c.resourceOfKind(ctx, gvk)
-	if err != nil {
-		return nil, fmt.Errorf("watch %s: %w", gvk.Kind, err)
-	}
-	watcher, err := NewListWatcher(c, prototype, Scope{
-		Namespace: res.within(o.Namespace), Labels: o.LabelSelector, Fields: o.FieldSelector, KeepManagedFields: true,
-	})
-	if err != nil {
-		return nil, err
-	}
 	version := list.GetResourceVersion()
 	if version == "" {
 		version = o.NotOlderThan
 	}
-	return watcher.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
+	var last resource
+	for {
+		res, err := c.locate(ctx, gvk, func(res resource) error { return res.checkSurplus(o.Namespace) })
+		if err := ignoreSurplus(err); err != nil {
+			return nil, fmt.Errorf("watch %s: %w", gvk.Kind, err)
+		}
+		watcher, err := NewListWatcher(c, prototype, Scope{
+			Namespace: res.within(o.Namespace), Labels: o.LabelSelector, Fields: o.FieldSelector,
+			KeepManagedFields: true,
+		})
+		if err != nil {
+			return nil, err
+		}
+		stream, err := watcher.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
+		// The definition of the kind may have been replaced, as the mapper finds out now.
+		if !isMissingPath(err) || last != (resource{}) {
+			return stream, err
+		}
+		last = res
+	}
 }
 
 // itemOf returns an empty object of the kind of the items of list.

@@ -34,15 +34,17 @@ func (c *REST) Create(ctx context.Context, obj object.Object, opts ...CreateOpti
 	if err != nil {
 		return fmt.Errorf("create: %w", err)
 	}
-	res, err := c.resourceOfKind(ctx, gvk)
-	namespace := res.within(obj.GetNamespace())
-	if err == nil {
-		err = errors.Join(res.checkScope(namespace), checkSegments(namespace))
-	}
+	wanted := obj.GetNamespace()
+	res, err := c.locate(ctx, gvk, func(res resource) error {
+		return errors.Join(res.checkScope(wanted), checkSegments(res.within(wanted)))
+	})
 	if err != nil {
 		return fmt.Errorf("create %s %s: %w", gvk.Kind, keyText(object.KeyOf(obj)), err)
 	}
-	r := &request{verb: "create", method: http.MethodPost, resource: res, namespace: namespace, posted: obj.GetName()}
+	r := &request{
+		verb: "create", method: http.MethodPost, resource: res, wanted: wanted, namespace: res.within(wanted),
+		posted: obj.GetName(),
+	}
 	return c.write(ctx, r, o, obj)
 }
 
@@ -209,7 +211,10 @@ func (c *REST) Delete(ctx context.Context, obj object.Object, opts ...DeleteOpti
 	if err != nil {
 		return err
 	}
-	r := &request{verb: "delete", method: http.MethodDelete, resource: res, namespace: res.within(key.Namespace), name: key.Name}
+	r := &request{
+		verb: "delete", method: http.MethodDelete, resource: res,
+		wanted: key.Namespace, namespace: res.within(key.Namespace), name: key.Name,
+	}
 	return c.sendDelete(ctx, r, obj, o)
 }
 
@@ -226,18 +231,21 @@ func (c *REST) DeleteAllOf(ctx context.Context, obj object.Object, opts ...Delet
 	if err != nil {
 		return fmt.Errorf("delete all: %w", err)
 	}
-	res, err := c.resourceOfKind(ctx, gvk)
-	if err == nil {
-		err = res.checkScope(o.ListOptions.Namespace)
-	}
-	if err != nil {
+	wanted := o.ListOptions.Namespace
+	res, err := c.locate(ctx, gvk, func(res resource) error {
+		return errors.Join(res.checkScope(wanted), res.checkSurplus(wanted))
+	})
+	if err := ignoreSurplus(err); err != nil {
 		return fmt.Errorf("delete all %s: %w", gvk.Kind, err)
 	}
 	if within := res.within(o.ListOptions.Namespace); within != o.ListOptions.Namespace {
 		c.conn.warnings.tell(ctx, fmt.Sprintf("delete all %s of the cluster: the kind is in no namespace, and so not in %s", res.gvr.Resource, o.ListOptions.Namespace))
 		o.ListOptions.Namespace = within
 	}
-	r := &request{verb: "delete all", method: http.MethodDelete, resource: res, namespace: o.ListOptions.Namespace, query: o.ListOptions.query()}
+	r := &request{
+		verb: "delete all", method: http.MethodDelete, resource: res,
+		wanted: wanted, namespace: o.ListOptions.Namespace, query: o.ListOptions.query(),
+	}
 	if err := r.checkCollection(o.ListOptions); err != nil {
 		return err
 	}
@@ -278,7 +286,10 @@ func (c *REST) requestFor(ctx context.Context, verb, method string, obj object.O
 	if err != nil {
 		return nil, err
 	}
-	r := &request{verb: verb, method: method, resource: res, namespace: res.within(key.Namespace), name: key.Name, subresource: subresource}
+	r := &request{
+		verb: verb, method: method, resource: res,
+		wanted: key.Namespace, namespace: res.within(key.Namespace), name: key.Name, subresource: subresource,
+	}
 	if o.SubResourceBody != nil && subresource == "" {
 		return nil, fmt.Errorf("%s: option WithSubResourceBody is for subresources only", r)
 	}
