@@ -1,25 +1,44 @@
 package workqueue
 
 import (
+	"maps"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// queueMetrics are the seven metrics that every Kubernetes work queue has, under their usual names. A nil
-// *queueMetrics measures nothing.
+// queueMetrics are the seven metrics that every Kubernetes work queue has, under the names and labels that they have in
+// controller-runtime: the labels name and controller have one value. A nil *queueMetrics measures nothing.
 type queueMetrics struct {
 	name          string
 	registry      *metrics.Registry
+	queue         measured
 	adds          *metrics.Counter
 	retries       *metrics.Counter
+	depth         *metrics.Gauge
 	queueDuration *metrics.Histogram
 	workDuration  *metrics.Histogram
+
+	mu sync.Mutex // held to replace shown
+	// shown are the priorities that have a series of depth of their own. The map is replaced and not changed.
+	shown atomic.Pointer[map[priority]struct{}]
+	full  atomic.Bool // all other priorities have one series together
 }
+
+const (
+	// maxPriorities is how many priorities have a series of their own.
+	maxPriorities = 25
+	// otherPriorities is the label of all further ones.
+	otherPriorities = "exceeded_cardinality_limit"
+)
 
 // measured is what the gauges read at a scrape.
 type measured interface {
-	Len() int
+	// readyItems returns how many items are ready with a priority that is counted.
+	readyItems(counted func(priority) bool) int
 	unfinished() (total, longest time.Duration)
 }
 
@@ -27,29 +46,80 @@ func newQueueMetrics(name string, r *metrics.Registry, q measured) *queueMetrics
 	if name == "" || r == nil {
 		return nil
 	}
-	buckets := metrics.ExponentialBuckets(10e-9, 10, 12)
+	buckets, labels := metrics.ExponentialBuckets(10e-9, 10, 12), []string{"name", "controller"}
+	counter := func(name, help string) *metrics.Counter { return r.Counter("workqueue_"+name, help, labels...) }
+	seconds := func(name, help string) *metrics.Histogram {
+		return r.Histogram("workqueue_"+name+"_seconds", help, buckets, labels...)
+	}
 	m := &queueMetrics{
 		name:          name,
 		registry:      r,
-		adds:          r.Counter("workqueue_adds_total", "Items that became dirty.", "name"),
-		retries:       r.Counter("workqueue_retries_total", "Items that were added with a delay.", "name"),
-		queueDuration: r.Histogram("workqueue_queue_duration_seconds", "Seconds from when an item became dirty until a worker got it.", buckets, "name"),
-		workDuration:  r.Histogram("workqueue_work_duration_seconds", "Seconds that workers took from Get to Done.", buckets, "name"),
+		queue:         q,
+		adds:          counter("adds_total", "Items that became dirty."),
+		retries:       counter("retries_total", "Items that were added with a delay."),
+		depth:         r.Gauge("workqueue_depth", "Items that are ready, by priority.", append(labels, "priority")...),
+		queueDuration: seconds("queue_duration", "Seconds from when an item became dirty until a worker got it."),
+		workDuration:  seconds("work_duration", "Seconds that workers took from Get to Done."),
 	}
-	m.adds.Add(0, name)
-	m.retries.Add(0, name)
-	r.Gauge("workqueue_depth", "Items that are ready.", "name").SetFunc(func() float64 {
-		return float64(q.Len())
-	}, name)
-	r.Gauge("workqueue_unfinished_work_seconds", "Seconds that all items now processing have taken together.", "name").SetFunc(func() float64 {
+	m.adds.Add(0, name, name)
+	m.retries.Add(0, name, name)
+	m.shown.Store(&map[priority]struct{}{})
+	m.show(0)
+	running := func(name, help string, value func() time.Duration) {
+		gauge := r.Gauge("workqueue_"+name+"_seconds", help, labels...)
+		gauge.SetFunc(func() float64 { return value().Seconds() }, m.name, m.name)
+	}
+	running("unfinished_work", "Seconds that all items now processing have taken together.", func() time.Duration {
 		total, _ := q.unfinished()
-		return total.Seconds()
-	}, name)
-	r.Gauge("workqueue_longest_running_processor_seconds", "Seconds that the item longest processing has taken.", "name").SetFunc(func() float64 {
+		return total
+	})
+	running("longest_running_processor", "Seconds that the item longest processing has taken.", func() time.Duration {
 		_, longest := q.unfinished()
-		return longest.Seconds()
-	}, name)
+		return longest
+	})
 	return m
+}
+
+// show makes the depth have a series for a priority, before an item has it.
+func (m *queueMetrics) show(p priority) {
+	if m == nil || m.isShown(p) || m.full.Load() {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.isShown(p) || m.full.Load() {
+		return
+	}
+	shown := maps.Clone(*m.shown.Load())
+	if len(shown) < maxPriorities {
+		shown[p] = struct{}{}
+		m.depth.SetFunc(func() float64 {
+			return float64(m.queue.readyItems(func(q priority) bool { return q == p }))
+		}, m.name, m.name, strconv.Itoa(int(p)))
+		m.shown.Store(&shown)
+		return
+	}
+	m.full.Store(true)
+	m.depth.SetFunc(func() float64 {
+		return float64(m.queue.readyItems(func(q priority) bool { return !m.isShown(q) }))
+	}, m.name, m.name, otherPriorities)
+}
+
+func (m *queueMetrics) isShown(p priority) bool {
+	_, shown := (*m.shown.Load())[p]
+	return shown
+}
+
+// readyItems returns how many items are ready with a priority that is counted.
+func (q *Queue[T]) readyItems(counted func(priority) bool) (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for p, l := range q.ready.levels {
+		if counted(p) {
+			n += l.count
+		}
+	}
+	return n
 }
 
 // unfinished returns how long the items that are processing have been so: all together, and the longest.
@@ -68,28 +138,28 @@ func (q *Queue[T]) unfinished() (total, longest time.Duration) {
 // added counts items that have become dirty.
 func (m *queueMetrics) added(n int) {
 	if m != nil {
-		m.adds.Add(float64(n), m.name)
+		m.adds.Add(float64(n), m.name, m.name)
 	}
 }
 
 // retried counts items that were added with a delay.
 func (m *queueMetrics) retried(n int) {
 	if m != nil {
-		m.retries.Add(float64(n), m.name)
+		m.retries.Add(float64(n), m.name, m.name)
 	}
 }
 
 // got observes how long an item was dirty before it was got.
 func (m *queueMetrics) got(waited time.Duration) {
 	if m != nil {
-		m.queueDuration.Observe(waited.Seconds(), m.name)
+		m.queueDuration.Observe(waited.Seconds(), m.name, m.name)
 	}
 }
 
 // done observes how long an item was processing.
 func (m *queueMetrics) done(worked time.Duration) {
 	if m != nil {
-		m.workDuration.Observe(worked.Seconds(), m.name)
+		m.workDuration.Observe(worked.Seconds(), m.name, m.name)
 	}
 }
 

@@ -9,19 +9,69 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// sample returns the value that the registry shows for the queue "crons", as text.
+// sample returns the value that the registry shows for the queue "crons", as text. The labels are those of
+// controller-runtime.
 func sample(t *testing.T, registry *metrics.Registry, metric string) string {
+	t.Helper()
+	labels := `name="crons",controller="crons"`
+	if metric == "workqueue_depth" {
+		labels += `,priority="0"`
+	}
+	return sampleOf(t, registry, metric, labels)
+}
+
+func sampleOf(t *testing.T, registry *metrics.Registry, metric, labels string) string {
 	t.Helper()
 	var text strings.Builder
 	if _, err := registry.WriteTo(&text); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(text.String()) {
-		if value, ok := strings.CutPrefix(line, metric+`{name="crons"} `); ok {
+		if value, ok := strings.CutPrefix(line, metric+"{"+labels+"} "); ok {
 			return strings.TrimSpace(value)
 		}
 	}
 	return "missing"
+}
+
+// Q08.
+func TestDepthIsCountedByPriority(t *testing.T) {
+	registry := metrics.NewRegistry()
+	q := New[int](Options{Name: "crons", Metrics: registry})
+	want := func(priority, value string) {
+		t.Helper()
+		labels := `name="crons",controller="crons",priority="` + priority + `"`
+		if got := sampleOf(t, registry, "workqueue_depth", labels); got != value {
+			t.Errorf("%s items have priority %s, want %s", got, priority, value)
+		}
+	}
+	want("0", "0")
+	want("5", "missing")
+	q.Add(1, 2)
+	q.AddWith(AddOptions{Priority: 5}, 3, 4)
+	q.AddWith(AddOptions{Priority: -100}, 5)
+	want("0", "2")
+	want("5", "2")
+	want("-100", "1")
+	q.AddWith(AddOptions{Priority: 5}, 1)
+	want("0", "1")
+	want("5", "3")
+	for q.Len() > 0 {
+		item, _ := q.Get(t.Context())
+		q.Done(item)
+	}
+	for _, priority := range []string{"0", "5", "-100"} {
+		want(priority, "0")
+	}
+	// Dashboards cannot show any number of series.
+	for n := range 100 {
+		q.AddWith(AddOptions{Priority: n + 10}, n)
+	}
+	want("10", "1")
+	want("109", "missing")
+	want("exceeded_cardinality_limit", "78")
+	q.DropMetrics()
+	want("10", "missing")
 }
 
 // Q08.

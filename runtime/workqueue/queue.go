@@ -303,6 +303,7 @@ func (q *Queue[T]) AddRateLimited(item T) { q.AddWith(AddOptions{RateLimited: tr
 
 // AddWith adds all items in one step, as o says. On a closed queue it does nothing.
 func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
+	q.metrics.show(clampPriority(o.Priority))
 	added, ok := q.addAll(&o, items)
 	// Without the lock: metrics are somebody else's code.
 	if added > 0 {

@@ -40,6 +40,7 @@ type readyList[T comparable] struct {
 type level[T comparable] struct {
 	priority priority
 	entries  list[T]
+	count    int // of entries
 	place    int
 }
 
@@ -66,6 +67,7 @@ func (r *readyList[T]) push(e *entry[T], now instant) {
 	e.rank = r.rank(e.priority, now)
 	e.placed = e.priority
 	l.entries.push(e)
+	l.count++
 	r.count++
 	if l.place == 0 {
 		r.byRank.push(l)
@@ -110,6 +112,7 @@ func (r *readyList[T]) remove(e *entry[T]) {
 	l := r.level(e.placed)
 	first := l.entries.first == e
 	l.entries.remove(e)
+	l.count--
 	r.count--
 	switch {
 	case l.entries.first == nil:
