@@ -15,6 +15,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
 // Files is a certificate in two files, such as cert-manager and the kubelet write them, which is read again when they have changed.
@@ -24,6 +26,8 @@ type Files struct {
 	logger           *slog.Logger
 
 	mu     sync.Mutex
+	reads  *metrics.Counter // of the files; those that failed too
+	failed *metrics.Counter
 	loaded *tls.Certificate
 	files  [2]os.FileInfo // as they were before what is loaded was read
 	read   time.Time      // when that was
@@ -32,8 +36,28 @@ type Files struct {
 // NewFiles returns the certificate in the two PEM files, or the error of reading them. Nil for the logger is slog.Default().
 func NewFiles(certificate, key string, logger *slog.Logger) (*Files, error) {
 	f := &Files{certificate: certificate, key: key, logger: cmp.Or(logger, slog.Default())}
+	f.reads, f.failed = Measure(nil)
 	_, err := f.GetCertificate(nil)
 	return f, err
+}
+
+// Measure returns the counters of the reads of certificates from files, and of those that failed, under the names that
+// controller-runtime's certwatcher has for them. [Files.Measure] adds to them. With a nil registry they are shown
+// nowhere.
+func Measure(r *metrics.Registry) (reads, failed *metrics.Counter) {
+	return r.Counter("certwatcher_read_certificate_total", "Reads of certificates from files, failed ones included."),
+		r.Counter("certwatcher_read_certificate_errors_total", "Reads of certificates from files that failed.")
+}
+
+// Measure counts the reads of the files in r, also those before, together with the reads of all other Files that are
+// measured in r.
+func (f *Files) Measure(r *metrics.Registry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	reads, failed := Measure(r)
+	reads.Add(f.reads.Value())
+	failed.Add(f.failed.Value())
+	f.reads, f.failed = reads, failed
 }
 
 // trustStat is how long files are taken for unchanged because they look so: a time of change may be as coarse as a tick of the
@@ -45,15 +69,17 @@ func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	files, err := f.stat()
-	if err != nil {
-		return f.loaded, f.unlessLoaded(err)
-	}
-	if f.loaded != nil && f.isUnchanged(files) {
+	if err == nil && f.loaded != nil && f.isUnchanged(files) {
 		return f.loaded, nil
 	}
+	f.reads.Inc()
 	now := time.Now()
-	pair, err := tls.LoadX509KeyPair(f.certificate, f.key)
+	var pair tls.Certificate
+	if err == nil {
+		pair, err = tls.LoadX509KeyPair(f.certificate, f.key)
+	}
 	if err != nil { // perhaps only one of the two files has been replaced yet
+		f.failed.Inc()
 		return f.loaded, f.unlessLoaded(err)
 	}
 	f.loaded, f.files, f.read = &pair, files, now

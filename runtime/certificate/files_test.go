@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/kctrl-dev/kctrl/runtime/certificate"
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
@@ -242,4 +243,38 @@ func TestCertificateOfFilesThatExpiredIsNotReady(t *testing.T) {
 			time.Sleep(91 * time.Minute)
 		}
 	})
+}
+
+// TestReadsOfFilesAreCounted counts what is read before the metrics are known, reads that fail, and no look at
+// unchanged files.
+func TestReadsOfFilesAreCounted(t *testing.T) {
+	folder, now := t.TempDir(), time.Now()
+	writePair(t, folder, now, time.Hour, now.Add(-3*time.Hour))
+	certificateFile, keyFile := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
+	files, err := certificate.NewFiles(certificateFile, keyFile, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := metrics.NewRegistry()
+	files.Measure(registry)
+	reads, failed := certificate.Measure(registry)
+	want := func(when string, wantReads, wantFailed float64) {
+		t.Helper()
+		if _, err := files.GetCertificate(nil); err != nil {
+			t.Fatal(err)
+		}
+		if reads.Value() != wantReads || failed.Value() != wantFailed {
+			t.Errorf("%s: %v reads, of which %v failed; want %v and %v",
+				when, reads.Value(), failed.Value(), wantReads, wantFailed)
+		}
+	}
+	want("unchanged", 1, 0)
+	writePair(t, folder, now, time.Hour, now.Add(-2*time.Hour))
+	want("changed", 2, 0)
+	writeFile(t, keyFile, []byte("nonsense"), now.Add(-time.Hour))
+	want("broken", 3, 1)
+	if err := os.Remove(keyFile); err != nil {
+		t.Fatal(err)
+	}
+	want("gone", 4, 2)
 }

@@ -78,7 +78,7 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 	c := &Cluster{name: name, manager: m, recording: newEventWriter("events of cluster " + name), coreRecording: newEventWriter("core events of cluster " + name)}
 	opts.Cache.Logger = cmp.Or(opts.Cache.Logger, c.Logger())
 	var err error
-	if c.connection, err = connect(config, opts.Scheme, m.fence, nil, c.Logger()); err != nil {
+	if c.connection, err = connect(config, opts.Scheme, m.fence, nil, m.metrics, c.Logger()); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
 	c.open(opts.Cache)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
 // errNoServer is the error of LoadConfig when the places where it looked say nothing.
@@ -110,12 +112,17 @@ type connection struct {
 }
 
 // connect makes the clients for the API server of config. With a fence they write nothing for a leader that is none any
-// more, and with a throttle they wait for their turn, which is before the fence is asked.
-func connect(config *rest.Config, scheme *runtime.Scheme, fence *leaderelection.Fence, limit *throttle, logger *slog.Logger) (*connection, error) {
+// more, and with a throttle they wait for their turn, which is before the fence is asked. The requests that are sent
+// are counted in measures.
+func connect(
+	config *rest.Config, scheme *runtime.Scheme, fence *leaderelection.Fence, limit *throttle,
+	measures *metrics.Registry, logger *slog.Logger,
+) (*connection, error) {
 	if config == nil {
 		return nil, errors.New("connect to the API server: no rest.Config")
 	}
 	dials := fence != nil && config.Transport == nil
+	config = counted(config, measures) // first, so that it is next to the connections
 	if fence != nil {
 		config = fenced(config, fence)
 	}
@@ -170,6 +177,35 @@ func (c *connection) open(opts cache.Options) {
 	c.cache = cache.New(c.live, opts)
 	c.client = client.NewClient(c.cache, c.live)
 }
+
+// counted returns config with a counter of the requests that are sent, under the name and the labels of client-go.
+func counted(config *rest.Config, measures *metrics.Registry) *rest.Config {
+	sent := measures.Counter("rest_client_requests_total", "Requests to API servers by status code, method and host.",
+		"code", "method", "host")
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{sent, next} })
+	return config
+}
+
+// counting counts requests.
+type counting struct {
+	sent *metrics.Counter
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c counting) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := c.next.RoundTrip(req)
+	code := "<error>"
+	if err == nil {
+		code = strconv.Itoa(resp.StatusCode)
+	}
+	c.sent.Inc(code, req.Method, req.URL.Host)
+	return resp, err
+}
+
+// WrappedRoundTripper returns what sends the requests, for those who look for a transport's connections.
+func (c counting) WrappedRoundTripper() http.RoundTripper { return c.next }
 
 // throttle lets requests through in the order in which they came, so many each second and so many at once.
 type throttle struct {

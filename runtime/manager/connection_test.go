@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,4 +55,35 @@ func TestLimitsOfAnySizeAreLimits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRequestsAndReadsOfCertificatesAreMeasured has the names and labels that dashboards for controller-runtime ask
+// for.
+func TestRequestsAndReadsOfCertificatesAreMeasured(t *testing.T) {
+	m, _ := newManager(t, newAPIServer(), manager.Options{})
+	shows := func(line string) {
+		t.Helper()
+		var text strings.Builder
+		_, err := m.Metrics().WriteTo(&text)
+		ok(t, err)
+		if !strings.Contains("\n"+text.String(), "\n"+line+"\n") {
+			t.Errorf("no %s in\n%s", line, text.String())
+		}
+	}
+	shows("certwatcher_read_certificate_total 0")
+	shows("certwatcher_read_certificate_errors_total 0")
+	for range 2 {
+		resp, err := m.HTTPClient().Get("http://apiserver/apis/authorization.k8s.io/v1")
+		ok(t, err)
+		resp.Body.Close()
+	}
+	shows(`rest_client_requests_total{code="200",method="GET",host="apiserver"} 2`)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	req, err := http.NewRequestWithContext(ended, http.MethodPost, "http://apiserver/api/v1/pods", nil)
+	ok(t, err)
+	if _, err := m.HTTPClient().Do(req); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	shows(`rest_client_requests_total{code="<error>",method="POST",host="apiserver"} 1`)
 }

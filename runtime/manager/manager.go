@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/certificate"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
@@ -205,6 +206,7 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 	m.leads = make(chan struct{})
 	m.lead = sync.OnceFunc(func() { close(m.leads) })
 	metrics.RegisterProcess(m.metrics)
+	certificate.Measure(m.metrics) // zero for a manager that reads none, since alerts miss a metric that is not there
 	if err := m.connect(config); err != nil {
 		return nil, err
 	}
@@ -264,7 +266,8 @@ func (m *Manager) connect(config *rest.Config) error {
 		m.fence = leaderelection.NewFence()
 	}
 	var err error
-	m.connection, err = connect(config, m.opts.Scheme, m.fence, newThrottle(m.opts.QPS, m.opts.Burst), m.logger)
+	limit := newThrottle(m.opts.QPS, m.opts.Burst)
+	m.connection, err = connect(config, m.opts.Scheme, m.fence, limit, m.metrics, m.logger)
 	if err != nil {
 		return err
 	}

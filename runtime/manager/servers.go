@@ -13,6 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/certificate"
 	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
@@ -96,7 +97,7 @@ func metricsServer(m *Manager) (httpserver.Options, error) {
 	}
 	o.Handler = newAuthorizer(m.pages, m.system, m.logger)
 	var err error
-	if o.TLS, err = serverTLS(&m.opts, m.logger); err != nil {
+	if o.TLS, err = serverTLS(&m.opts, m.metrics, m.logger); err != nil {
 		return o, fmt.Errorf("metrics server: %w", err)
 	}
 	for _, change := range m.opts.MetricsTLSOpts {
@@ -106,7 +107,7 @@ func metricsServer(m *Manager) (httpserver.Options, error) {
 }
 
 // serverTLS returns a configuration with the certificate that the options name, or a self-signed one when they name no folder.
-func serverTLS(o *Options, logger *slog.Logger) (*tls.Config, error) {
+func serverTLS(o *Options, measures *metrics.Registry, logger *slog.Logger) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	if o.MetricsCertDir == "" {
 		self, err := certificate.SelfSigned("manager", "localhost")
@@ -120,6 +121,7 @@ func serverTLS(o *Options, logger *slog.Logger) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	files.Measure(measures)
 	config.GetCertificate = files.GetCertificate
 	return config, nil
 }

@@ -147,6 +147,7 @@ func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 		if err != nil {
 			return nil, nil, err
 		}
+		files.Measure(m.metrics)
 		opts.Certificates = files
 	case len(o.Targets) > 0:
 		authority, err := m.newAuthority()
@@ -157,6 +158,7 @@ func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 	case o.given():
 	default:
 		if files, err := o.files(mountedCertDir(), m.logger); err == nil {
+			files.Measure(m.metrics)
 			opts.Certificates = files
 			break
 		}
