@@ -46,37 +46,34 @@ func newQueueMetrics(name string, r *metrics.Registry, q measured) *queueMetrics
 	if name == "" || r == nil {
 		return nil
 	}
-	buckets, labels := metrics.ExponentialBuckets(10e-9, 10, 12), []string{"name", "controller"}
-	counter := func(name, help string) *metrics.Counter { return r.Counter("workqueue_"+name, help, labels...) }
-	seconds := func(name, help string) *metrics.Histogram {
-		return r.Histogram("workqueue_"+name+"_seconds", help, buckets, labels...)
-	}
+	const byName, byController = "name", "controller" // labels with one value, as in controller-runtime
+	buckets := metrics.ExponentialBuckets(10e-9, 10, 12)
 	m := &queueMetrics{
-		name:          name,
-		registry:      r,
-		queue:         q,
-		adds:          counter("adds_total", "Items that became dirty."),
-		retries:       counter("retries_total", "Items that were added with a delay."),
-		depth:         r.Gauge("workqueue_depth", "Items that are ready, by priority.", append(labels, "priority")...),
-		queueDuration: seconds("queue_duration", "Seconds from when an item became dirty until a worker got it."),
-		workDuration:  seconds("work_duration", "Seconds that workers took from Get to Done."),
+		name:     name,
+		registry: r,
+		queue:    q,
+		adds:     r.Counter("workqueue_adds_total", "Items that became dirty.", byName, byController),
+		retries:  r.Counter("workqueue_retries_total", "Items that were added with a delay.", byName, byController),
+		depth:    r.Gauge("workqueue_depth", "Items that are ready, by priority.", byName, byController, "priority"),
+		queueDuration: r.Histogram("workqueue_queue_duration_seconds",
+			"Seconds from when an item became dirty until a worker got it.", buckets, byName, byController),
+		workDuration: r.Histogram("workqueue_work_duration_seconds", "Seconds that workers took from Get to Done.",
+			buckets, byName, byController),
 	}
 	m.adds.Add(0, name, name)
 	m.retries.Add(0, name, name)
 	m.shown.Store(&map[priority]struct{}{})
 	m.show(0)
-	running := func(name, help string, value func() time.Duration) {
-		gauge := r.Gauge("workqueue_"+name+"_seconds", help, labels...)
-		gauge.SetFunc(func() float64 { return value().Seconds() }, m.name, m.name)
-	}
-	running("unfinished_work", "Seconds that all items now processing have taken together.", func() time.Duration {
+	r.Gauge("workqueue_unfinished_work_seconds", "Seconds that all items now processing have taken together.",
+		byName, byController).SetFunc(func() float64 {
 		total, _ := q.unfinished()
-		return total
-	})
-	running("longest_running_processor", "Seconds that the item longest processing has taken.", func() time.Duration {
+		return total.Seconds()
+	}, name, name)
+	r.Gauge("workqueue_longest_running_processor_seconds", "Seconds that the item longest processing has taken.",
+		byName, byController).SetFunc(func() float64 {
 		_, longest := q.unfinished()
-		return longest
-	})
+		return longest.Seconds()
+	}, name, name)
 	return m
 }
 
