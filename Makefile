@@ -8,7 +8,7 @@ SHARED := CGO_ENABLED=0 GOFLAGS=-trimpath
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-porting test-libraries test-chart test-bundle test-image test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants clean
+.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-controller-runtime test-porting test-libraries test-chart test-bundle test-image test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants clean
 
 # Tests compile projects with these flags too, so that what both import is compiled once.
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
@@ -75,6 +75,9 @@ KUBEBUILDER ?=
 test-peers: build ## Run client-go, a manager of controller-runtime and kubectl, unmodified, on the API server in memory; and, of the clone KUBEBUILDER, the suites of kubebuilder's samples.
 	cd bench && go vet ./inmemory ./cmd/kubectl && go test ./inmemory ./cmd/kubectl
 	$(if $(KUBEBUILDER),go run -C bench ./cmd/kubebuilder -kctrl $(KCTRL) -checkout $(abspath $(KUBEBUILDER)))
+
+test-controller-runtime: build ## Run controller-runtime's own suites, unmodified, on the executables of kctrl env assets: real, and in memory; takes a quarter of an hour.
+	go run -C bench ./cmd/controllerruntime -kctrl $(KCTRL)
 
 test-porting: build ## Compile both columns of docs/from-controller-runtime.md, and run the three operators that were ported by it.
 	cd bench && go vet ./porting/... && go test ./porting/...

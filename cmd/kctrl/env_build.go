@@ -1,11 +1,13 @@
-//go:build linux || darwin
-
 package main
 
 import (
 	"context"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"github.com/kctrl-dev/kctrl/internal/controlplane"
 )
@@ -31,6 +33,25 @@ func runEnvBuild(ctx context.Context, s *streams, o controlplane.Options) error 
 	if o.InMemory && (o.Kubernetes != "" || o.ControllerManager) {
 		return usageError("--in-memory goes with no other flag: it is an API server of kctrl's own")
 	}
+	if !o.InMemory && errNoControlPlane != nil {
+		return errNoControlPlane
+	}
 	_, err := controlplane.Build(ctx, o, progress(s))
 	return err
+}
+
+func progress(s *streams) controlplane.Progress {
+	p := controlplane.Progress{Out: s.err}
+	if terminal(s.err) && os.Getenv("TERM") != "dumb" {
+		p.Columns = func() int {
+			columns, _, _ := term.GetSize(int(s.err.(*os.File).Fd())) // 0 when the terminal does not know
+			return columns
+		}
+	}
+	return p
+}
+
+// addKubernetesFlag lets the user choose a version of Kubernetes.
+func addKubernetesFlag(flags *pflag.FlagSet, version *string) {
+	flags.StringVar(version, "kubernetes", "", "`version` of Kubernetes: "+strings.Join(controlplane.Versions(), ", ")+"; without, the first of these")
 }

@@ -8,11 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/kctrl-dev/kctrl/internal/controlplane"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -21,8 +19,11 @@ import (
 // controlPlaneCommands are those that run something on this machine.
 var controlPlaneCommands = []func(*streams) *cobra.Command{
 	newEnvBuildCommand, newEnvUpCommand, newEnvDownCommand, newEnvStatusCommand, newEnvKubeconfigCommand,
-	newEnvGarbageCollectorCommand,
+	newEnvAssetsCommand, newEnvGarbageCollectorCommand, newEnvHostCommand,
 }
+
+// errNoControlPlane says why etcd and kube-apiserver do not run on this system; nil: they do.
+var errNoControlPlane error
 
 // controlPlaneCompiled reports whether kctrl env up has nothing to compile.
 var controlPlaneCompiled = func(ctx context.Context) bool { return controlplane.Compiled(ctx, controlplane.Options{}) }
@@ -82,22 +83,6 @@ func kubeconfigOfCurrent(ctx context.Context, s *streams) (string, error) {
 		e.Hint += `; --kubeconfig "$KUBECONFIG" takes the server of that file`
 	}
 	return kubeconfig, err
-}
-
-func progress(s *streams) controlplane.Progress {
-	p := controlplane.Progress{Out: s.err}
-	if terminal(s.err) && os.Getenv("TERM") != "dumb" {
-		p.Columns = func() int {
-			columns, _, _ := term.GetSize(int(s.err.(*os.File).Fd())) // 0 when the terminal does not know
-			return columns
-		}
-	}
-	return p
-}
-
-// addKubernetesFlag lets the user choose a version of Kubernetes.
-func addKubernetesFlag(flags *pflag.FlagSet, version *string) {
-	flags.StringVar(version, "kubernetes", "", "`version` of Kubernetes: "+strings.Join(controlplane.Versions(), ", ")+"; without, the first of these")
 }
 
 // kubernetesVersions offers the versions that can be compiled.

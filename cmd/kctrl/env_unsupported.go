@@ -12,9 +12,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// controlPlaneCommands say that nothing can be run on this machine, whatever their flags are.
+// controlPlaneCommands run the API server in memory. The others report that this system has no real one, whatever their flags are.
 var controlPlaneCommands = []func(*streams) *cobra.Command{
-	unsupported("build"), unsupported("up"), unsupported("down"), unsupported("status"), unsupported("kubeconfig"),
+	newEnvBuildCommand, newEnvHostCommand, unsupported("up"), unsupported("down"), unsupported("status"), unsupported("kubeconfig"), unsupported("assets"),
 }
 
 // controlPlaneCompiled is nil: there is nothing to compile here.
@@ -31,9 +31,12 @@ func unsupported(name string) func(*streams) *cobra.Command {
 	}
 }
 
+// errNoControlPlane says why etcd and kube-apiserver do not run on this system.
+var errNoControlPlane error = errUnsupported
+
 var errUnsupported = &diagnostic.Error{
-	Message: "kctrl env runs a control plane on Linux and macOS, and this is " + runtime.GOOS,
-	Hint:    "use it in WSL, a container or a virtual machine; kctrl env apply, get and delete work here with --kubeconfig",
+	Message: "etcd and kube-apiserver run on Linux and macOS only; this is " + runtime.GOOS,
+	Hint:    "use WSL, a container or a virtual machine; tests run here on the API server in memory, and kctrl env apply, get and delete with --kubeconfig",
 }
 
 // addNameFlag takes the name of an environment, so that command lines are the same everywhere.

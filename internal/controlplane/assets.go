@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 package controlplane
 
 import (
@@ -12,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -50,6 +49,16 @@ func givenAssets(opts Options) (Assets, bool, error) {
 		}
 	}
 	return Assets{folder: folder}, true, nil
+}
+
+// Host runs the program of the API server in memory as a host of isolated servers, which reads its requests from standard
+// input until that ends. On Linux and macOS the program takes the place of this process.
+func (a Assets) Host() error {
+	program := string(a.multiCall)
+	if err := replaceProcess(program, "-host"); err != nil {
+		return diagnostic.AtFile(program, "cannot run", err)
+	}
+	return nil
 }
 
 func (a Assets) etcd(flags ...string) []string      { return a.command("etcd", flags) }
@@ -206,7 +215,14 @@ func (p program) binary(cache, hash string) binary {
 	case inMemoryWithPlayers:
 		hash = inMemoryPrefix + "players-" + hash
 	}
-	return binary(filepath.Join(cache, hash, "controlplane"))
+	return binary(filepath.Join(cache, hash, binaryName()))
+}
+
+func binaryName() string {
+	if runtime.GOOS == "windows" {
+		return "controlplane.exe"
+	}
+	return "controlplane"
 }
 
 // used notes that somebody uses a binary.

@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 package controlplane
 
 import (
@@ -166,7 +164,7 @@ func (b *build) run(ctx context.Context, progress Progress) error {
 	}
 	progress.Step(b.recipe().begins)
 	began := time.Now()
-	built := filepath.Join(work, "controlplane")
+	built := filepath.Join(work, binaryName())
 	if err := b.compile(ctx, progress, work, built); err != nil {
 		return err
 	}
@@ -198,8 +196,7 @@ func (b *build) runGo(ctx context.Context, work string, output *goOutput, args .
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS=", "GOARCH=",
 		"GOTMPDIR="+filepath.Join(work, "tmp")) // so that nothing is left of it in another place when it is killed
 	cmd.Env = append(cmd.Env, b.recipe().env...)
-	cmd.SysProcAttr = processAttributes(true)
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	endWithUs(cmd)
 	var stdout bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, output
 	if err := cmd.Run(); err != nil {

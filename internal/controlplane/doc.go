@@ -11,5 +11,6 @@
 // Processes are known by their command line, which names the instance's folder, together with pid and start time. So
 // whatever a command that was killed has left is found by the next one, and no other process is ever taken for it.
 //
-// The package is for Linux and macOS. On other systems it is empty.
+// The real control plane runs on Linux and macOS. On Windows the package only compiles the API server in memory, and runs it as
+// a host of isolated servers ([Assets.Host]).
 package controlplane

@@ -1,13 +1,9 @@
-//go:build linux || darwin
-
 package controlplane
 
 import (
 	"context"
 	"os"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // lockFile takes the lock of path and returns what gives it back. It calls waiting once when somebody else has it. The
@@ -40,6 +36,3 @@ func openLock(path string) (*os.File, error) {
 	}
 	return file, nil
 }
-
-// tryLock reports whether it took the lock of a file, which is given back when that is closed.
-func tryLock(file *os.File) bool { return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil }

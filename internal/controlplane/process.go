@@ -225,17 +225,3 @@ func stopProcess(ctx context.Context, p Process) error {
 	}
 	return nil
 }
-
-// poll calls done until it reports true or ctx ends.
-func poll(ctx context.Context, every time.Duration, done func() bool) error {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
-	}
-	return nil
-}

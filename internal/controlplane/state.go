@@ -42,15 +42,6 @@ type Environment struct {
 	Failed string `json:"failed,omitempty"`
 }
 
-// Process is a part of an environment. A pid alone may be somebody else's by now, so its start time is kept too.
-type Process struct {
-	Name  string   `json:"name"`
-	PID   int      `json:"pid"`
-	Start string   `json:"start"`
-	Log   string   `json:"log"`
-	Args  []string `json:"args,omitempty"`
-}
-
 // alive reports whether just this process runs: the same pid, start time, folder and part.
 func (p Process) alive() bool {
 	now, running := processOf(filepath.Dir(p.Log), p.PID)
@@ -169,18 +160,4 @@ func (es *Environments) save(env *Environment) error {
 		return unwritable(es.folder, err)
 	}
 	return nil
-}
-
-// replaceFile writes a file so that it has the old content or the new, also when the power fails.
-func replaceFile(path string, content []byte) error {
-	temporary := path + ".tmp"
-	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary, path)
 }

@@ -130,8 +130,3 @@ func discard(ctx context.Context, folder string, notice func(string)) error {
 	notice(what)
 	return os.RemoveAll(folder)
 }
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist)
-}

@@ -32,8 +32,8 @@ func Attach(t testing.TB, config *rest.Config, opts ...Option) *Env {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.faults || o.kubernetes != "" || len(o.args) > 0 {
-		t.Fatalf("use an API server that runs already: it has no processes to give faults, a version, feature gates or controllers to: use testenv.Start")
+	if o.faults || o.collect || o.kubernetes != "" || len(o.args) > 0 {
+		t.Fatalf("attach to an API server: faults, a version, feature gates and controllers need a process: use testenv.Start")
 	}
 	objects, err := o.prepare(t)
 	if err != nil {

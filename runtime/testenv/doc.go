@@ -1,4 +1,4 @@
-// Package testenv gives a test a real API server; package inmemory below it gives one in memory, with the same face.
+// Package testenv gives a test an API server.
 //
 //	func TestReconcile(t *testing.T) {
 //		env := testenv.Start(t, testenv.WithCRDs("../../config/crd/bases"))
@@ -7,32 +7,31 @@
 //		got := testenv.Await(ctx, t, live, guestbook, func(g *v1.Guestbook) bool { return g.Status.ObservedGeneration == 1 })
 //	}
 //
-// Start runs `kctrl env up --foreground`: etcd and kube-apiserver on free ports of loopback, with data that is thrown
-// away, stopped when the test ends, and also when the test process is killed. The kctrl command is the one that the
-// environment variable KCTRL names, else the one on PATH. Its first use compiles the control plane, which takes
-// minutes; run `kctrl env build` before the tests to see its progress, with --controller-manager for
+// Each [Start] gives an API server of its own, with its own objects, kinds and rights, that keeps its objects in memory. One
+// kctrl process for each test binary serves all of them: the first starts in about 100 ms, each further one in a few
+// milliseconds. A server stops when its test ends, and the process when the test binary ends, however that happens.
+// KCTRL_TEST_SERVER=real in the environment selects the real server, etcd and kube-apiserver, with data in a temporary
+// directory.
+//
+// The kctrl command is the one that the environment variable KCTRL names, else the one on PATH. It compiles the server at its
+// first use, into a cache that all projects of a user share: less than a minute for the one in memory, minutes for the real one.
+// Run `kctrl env build --in-memory` or `kctrl env build` before the tests to see the progress, with --controller-manager for
 // [WithControllerManager].
 //
-// Webhooks of a manager that the test runs are called by URL, with no Service and no certificate to make: the manager installs the
-// project's configurations while it runs.
+// The API server calls the webhooks of a manager in the test by URL, without a Service. The manager issues the certificate, and
+// installs the configurations of the project while it runs:
 //
 //	m, err := manager.New(env.Config, manager.Options{Webhook: manager.WebhookOptions{Manifests: []string{"../../config/webhook"}}})
 //
-// The API server is of the newest Kubernetes that kctrl compiles, or of the one that [WithKubernetes] or the environment
-// variable KCTRL_TEST_KUBERNETES names: the same tests run on each version that an operator is for.
+// The real API server has the newest Kubernetes version that kctrl compiles, unless [WithKubernetes] or the environment variable
+// KCTRL_TEST_KUBERNETES names another one.
 //
-// The rights of the deployed operator are those of [Env.Restricted], and a marker that is missing fails the test:
+// [Env.Restricted] returns a configuration with the rights of the deployed operator, so a missing marker fails the test:
 //
 //	m, err := manager.New(env.Restricted(t, "../../config/rbac"), manager.Options{})
 //
-// There are no controllers, so pods do not run, and nothing collects garbage unless [WithGarbageCollector] says so, or all that a
-// cluster does is played by [WithPlayers].
+// No controllers run: pods do not start, and no garbage is collected unless [WithGarbageCollector] asks for it. [WithPlayers] runs
+// stand-ins for the controllers of a cluster.
 //
-// # In memory
-//
-// Package inmemory has another Start, which takes the same options and gives the same [Env] of an API server in the test's own
-// process: it is there in milliseconds, and needs no kctrl command. KCTRL_TEST_SERVER=real has it start the real one of this package,
-// so that a suite runs on either. Tests that need processes or a kubeconfig, which is what operators are given, keep Start: with
-// KCTRL_TEST_SERVER=in-memory it starts the server in memory too, as a process of its own. It is a package of its own because of what it links: the API server's libraries are more than 300
-// packages, which tests that only want a real server, or [Await] on a server of their own, are not to compile.
+// Package inmemory below starts a server inside the test process instead, for tests in virtual time.
 package testenv

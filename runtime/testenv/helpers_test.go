@@ -26,6 +26,15 @@ func (r *recorder) Context() context.Context { return context.Background() }
 
 func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
 
+func (r *recorder) TempDir() string {
+	dir, err := os.MkdirTemp("", "testenv")
+	if err != nil {
+		r.Fatalf("%v", err)
+	}
+	r.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 func (r *recorder) Errorf(format string, args ...any) {
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
 }

@@ -7,6 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
@@ -69,6 +73,7 @@ func TestCRDsAreThoseBelowAFolder(t *testing.T) {
 test "$2" = up && echo '{"kubeconfig":"`+kubeconfig(t)+`"}' && cat
 true
 `))
+	t.Setenv(testenv.ServerVariable, "real")
 	if failures := record(func(t testing.TB) { testenv.Start(t, testenv.WithCRDs(link)) }); failures != "" {
 		t.Error(failures)
 	}
@@ -84,6 +89,7 @@ func TestVersionIsTheTestsOrThatOfTheEnvironment(t *testing.T) {
 echo '{"kubeconfig":"`+kubeconfig(t)+`"}'
 cat
 `))
+	t.Setenv(testenv.ServerVariable, "real")
 	for _, test := range []struct {
 		variable string
 		opts     []testenv.Option
@@ -106,17 +112,13 @@ cat
 
 func TestServerIsThatOfTheEnvironment(t *testing.T) {
 	said := filepath.Join(t.TempDir(), "said")
-	use(t, script(t, `echo "$@" >`+said+`
-echo '{"kubeconfig":"`+kubeconfig(t)+`"}'
-cat
-`))
-	const real, memory = "env up --foreground -o json", "env up --foreground -o json --in-memory"
+	const real, memory = "env up --foreground -o json", "env host"
 	for _, test := range []struct {
 		server, version string
 		opts            []testenv.Option
 		want            string
 	}{
-		{"", "", nil, real},
+		{"", "", nil, memory},
 		{"real", "", nil, real},
 		{"in-memory", "", nil, memory},
 		{"in-memory", "1.34", nil, real + " --kubernetes=1.34"},
@@ -124,7 +126,14 @@ cat
 		{"in-memory", "", []testenv.Option{testenv.WithFaults()}, real + " --control"},
 		{"in-memory", "", []testenv.Option{testenv.WithControllerManager()}, real + " --controller-manager"},
 		{"in-memory", "", []testenv.Option{testenv.WithFeatureGates("A=true")}, real + " --feature-gates=A=true"},
+		{"", "", []testenv.Option{testenv.WithGarbageCollector()}, real + " --in-memory --garbage-collector"},
+		{"real", "", []testenv.Option{testenv.WithGarbageCollector()}, real + " --garbage-collector"},
 	} {
+		use(t, script(t, `echo "$@" >`+said+`
+test "$2" = host && echo '{}' && read -r start && echo '{"id":1,"url":"http://given"}' && read -r stop && echo '{}' && exit
+echo '{"kubeconfig":"`+kubeconfig(t)+`"}'
+cat
+`))
 		t.Setenv(testenv.ServerVariable, test.server)
 		t.Setenv(testenv.KubernetesVariable, test.version)
 		if failures := record(func(t testing.TB) { testenv.Start(t, test.opts...) }); failures != "" {
@@ -139,7 +148,7 @@ cat
 func TestAServerThatThereIsNotIsNoChoice(t *testing.T) {
 	use(t, script(t, "exit 0\n"))
 	t.Setenv(testenv.ServerVariable, "memory")
-	if failures := record(func(t testing.TB) { testenv.Start(t) }); !strings.Contains(failures, `$KCTRL_TEST_SERVER is "memory"; it is real, in-memory, or not set`) {
+	if failures := record(func(t testing.TB) { testenv.Start(t) }); !strings.Contains(failures, `$KCTRL_TEST_SERVER is "memory"; use real or in-memory, or unset it`) {
 		t.Error(failures)
 	}
 }
@@ -147,6 +156,7 @@ func TestAServerThatThereIsNotIsNoChoice(t *testing.T) {
 func TestCommandIsFoundOnThePath(t *testing.T) {
 	command := script(t, `echo '{"kubeconfig":"`+kubeconfig(t)+`"}'; read -r end`+"\nexit 0\n")
 	use(t, "")
+	t.Setenv(testenv.ServerVariable, "real")
 	t.Setenv("PATH", filepath.Dir(command))
 	if failures := record(func(t testing.TB) { testenv.Start(t) }); failures != "" {
 		t.Error(failures)
@@ -184,8 +194,44 @@ func TestCommandThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			use(t, script(t, test.body))
+			t.Setenv(testenv.ServerVariable, "real")
 			contains(t, record(func(t testing.TB) { testenv.Start(t) }), test.want)
 		})
+	}
+}
+
+func TestHostThatFails(t *testing.T) {
+	const greeting = "echo '{}'; read -r start; "
+	for name, test := range map[string]struct{ body, want string }{
+		"at once, with a message":      {"echo 'no space left' >&2; exit 3", "start an API server: exit status 3\nno space left"},
+		"at once, without a message":   {"exit 0", "start an API server: unexpected EOF"},
+		"before it answers":            {greeting + "echo 'panic: x' >&2; exit 2", "the process of the API servers ended: exit status 2\npanic: x"},
+		"with an error":                {greeting + `echo '{"error":"too many open files"}'; cat`, "start an API server: too many open files"},
+		"before the server is stopped": {greeting + `echo '{"id":1,"url":"http://given"}'`, "stop the API server: the process of the API servers ended"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			use(t, script(t, test.body))
+			contains(t, record(func(t testing.TB) { testenv.Start(t) }), test.want)
+		})
+	}
+}
+
+// TestServersOfABinaryShareNothing starts two servers of one process, and looks for the object of one in the other.
+func TestServersOfABinaryShareNothing(t *testing.T) {
+	t.Setenv(testenv.ServerVariable, "in-memory")
+	configMap := func() *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": "a"},
+		}}
+	}
+	for range 2 {
+		live, err := client.New(testenv.Start(t).Config, client.Options{Scheme: runtime.NewScheme()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := live.Create(t.Context(), configMap()); err != nil {
+			t.Errorf("an earlier server has the object: %v", err)
+		}
 	}
 }
 

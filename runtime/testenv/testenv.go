@@ -18,8 +18,6 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/kctrl-dev/kctrl/runtime/garbagecollector"
 )
 
 // The environment variables that Start reads.
@@ -29,9 +27,9 @@ const (
 	// KubeconfigVariable names the kubeconfig of a server to use instead of starting one. Tests that share a server
 	// see each other's objects.
 	KubeconfigVariable = "KCTRL_TEST_KUBECONFIG"
-	// ServerVariable says, when it is "in-memory", that Start is to start the API server in memory, as a process of `kctrl env up
-	// --in-memory`, unless an option or KubernetesVariable asks for what only a real one has. With "real" package inmemory starts a real one. Anything else
-	// fails the test.
+	// ServerVariable selects the API server that Start starts: "in-memory", which is the default, or "real" for etcd and
+	// kube-apiserver. Options and KubernetesVariable that only the real one supports select it too. Any other value fails
+	// the test.
 	ServerVariable = "KCTRL_TEST_SERVER"
 	// KubernetesVariable names the version of Kubernetes that tests run on which do not choose one by WithKubernetes.
 	KubernetesVariable = "KCTRL_TEST_KUBERNETES"
@@ -45,6 +43,7 @@ type Env struct {
 	Kubeconfig string
 
 	control *control // nil without WithFaults
+	hosted  bool     // one of the servers of a host
 }
 
 // Option changes what Start starts.
@@ -76,8 +75,8 @@ func WithControllerManager(controllers ...string) Option {
 	}
 }
 
-// WithGarbageCollector collects garbage without kube-controller-manager, in the test's process: what is owned goes with its
-// owner, and deletions may be foreground and orphaning ones. Start returns when the collector knows all that there is.
+// WithGarbageCollector deletes objects whose owner was deleted, and completes foreground and orphaning deletions, without
+// kube-controller-manager. The collector is a process beside the server. A server of [KubeconfigVariable] has its own.
 func WithGarbageCollector() Option {
 	return func(o *options) { o.collect = true }
 }
@@ -143,7 +142,12 @@ func Start(t testing.TB, opts ...Option) *Env {
 	if err != nil {
 		t.Fatalf("start an API server: %v", err)
 	}
-	if err := installCRDs(t.Context(), command(), env.Kubeconfig, o.crds); err != nil {
+	if env.hosted {
+		err = createAll(t.Context(), env, o.crds)
+	} else {
+		err = installCRDs(t.Context(), command(), env.Kubeconfig, o.crds)
+	}
+	if err != nil {
 		t.Fatalf("install CRDs: %v", err)
 	}
 	if err := createObjects(t.Context(), env, objects); err != nil {
@@ -156,17 +160,10 @@ func Start(t testing.TB, opts ...Option) *Env {
 // runControllers runs what is to act on the server until the test ends. It logs to the test.
 func (o options) runControllers(t testing.TB, env *Env) {
 	t.Helper()
-	if !o.collect && len(o.ensembles) == 0 {
+	if len(o.ensembles) == 0 {
 		return
 	}
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if o.collect {
-		collector, err := garbagecollector.New(env.Config, garbagecollector.Options{GraphOptions: garbagecollector.GraphOptions{Logger: log}})
-		if err != nil {
-			t.Fatalf("collect garbage: %v", err)
-		}
-		run(t, "collect garbage", collector.Run, collector.Graph().Synced())
-	}
 	for _, e := range o.ensembles {
 		play, playing, err := e.together(env.Config, log)
 		if err != nil {
@@ -209,19 +206,32 @@ func (o options) start(t testing.TB) (*Env, error) {
 		}
 		return env, nil
 	}
-	args := append([]string{"env", "up", "--foreground", "-o", "json"}, o.args...)
 	version := cmp.Or(o.kubernetes, os.Getenv(KubernetesVariable))
+	onlyReal := version != "" || len(o.args) > 0
+	inMemory := false
+	switch chosen := os.Getenv(ServerVariable); chosen {
+	case "real":
+	case "", "in-memory":
+		inMemory = !onlyReal
+	default:
+		return nil, fmt.Errorf("$%s is %q; use real or in-memory, or unset it", ServerVariable, chosen)
+	}
+	if inMemory && !o.collect {
+		h, err := hostOf(command())
+		if err != nil {
+			return nil, err
+		}
+		return h.start(t)
+	}
+	args := append([]string{"env", "up", "--foreground", "-o", "json"}, o.args...)
 	if version != "" {
 		args = append(args, "--kubernetes="+version)
 	}
-	switch chosen := os.Getenv(ServerVariable); chosen {
-	case "", "real":
-	case "in-memory":
-		if version == "" && len(o.args) == 0 {
-			args = append(args, "--in-memory")
-		}
-	default:
-		return nil, fmt.Errorf("$%s is %q; it is real, in-memory, or not set", ServerVariable, chosen)
+	if inMemory {
+		args = append(args, "--in-memory")
+	}
+	if o.collect {
+		args = append(args, "--garbage-collector")
 	}
 	server, stop, err := runCommand(exec.Command(command(), args...))
 	if err != nil {
@@ -330,7 +340,7 @@ func (b *lockedBuilder) String() string {
 	return b.text.String()
 }
 
-// installCRDs applies CRDs by the kctrl command, which waits until they are served, and says what is wrong with a path that has none.
+// installCRDs applies CRDs by the kctrl command, which waits until the server serves them.
 func installCRDs(ctx context.Context, command, kubeconfig string, paths []string) error {
 	for _, path := range paths {
 		args := []string{"env", "apply", "--kubeconfig", kubeconfig}

@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 // Command program serves an API server in memory on loopback. It is what `kctrl env up --in-memory` compiles and runs: nobody
 // else calls it, and no operator links it.
 package main

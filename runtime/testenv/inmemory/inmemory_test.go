@@ -24,6 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/players"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 )
@@ -138,7 +139,7 @@ func TestInitialObjects(t *testing.T) {
 }
 
 func TestCollectsGarbage(t *testing.T) {
-	env := inmemory.Start(t, testenv.WithGarbageCollector())
+	env := inmemory.Start(t, testenv.WithPlayers(players.GarbageCollector))
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)

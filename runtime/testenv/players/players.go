@@ -41,7 +41,7 @@ type Player struct {
 // All returns a new list of all players there are, in which pods of workloads become ready at once and others succeed, see [Pods].
 func All() []Player {
 	return []Player{
-		namespaces, serviceAccounts, rootCertificates, collector,
+		namespaces, serviceAccounts, rootCertificates, GarbageCollector,
 		deployments, replicaSets, statefulSets, daemonSets, jobs, expiredJobs, cronJobs,
 		Pods(nil), volumes, services,
 	}
@@ -92,8 +92,8 @@ func (Player) Together(config *rest.Config, logger *slog.Logger, all []Player) (
 	return m.Run, m.Elected(), nil
 }
 
-// collector plays owner garbage collection by the runtime's own collector.
-var collector = Player{garbagecollector.Name, func(m *manager.Manager) error {
+// GarbageCollector deletes objects whose owner was deleted, with the runtime's own collector.
+var GarbageCollector = Player{garbagecollector.Name, func(m *manager.Manager) error {
 	c, err := garbagecollector.New(m.Config(), garbagecollector.Options{
 		GraphOptions: garbagecollector.GraphOptions{HTTPClient: m.HTTPClient(), Logger: m.Logger()},
 	})

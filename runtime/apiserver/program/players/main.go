@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 // Command players serves an API server in memory on loopback, with players. It is what `kctrl env up --in-memory --players` compiles and
 // runs: nobody else calls it, and no operator links it.
 package main

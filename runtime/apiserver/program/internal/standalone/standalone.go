@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 // Package standalone is the API server in memory as a program on loopback, which `kctrl env up --in-memory` compiles and runs. There is
 // one with players and one without: they are much to compile, and seldom asked for.
 package standalone
@@ -28,6 +26,9 @@ type Play func(ctx context.Context, config *rest.Config) error
 
 // Run serves as the arguments of the program say, until it is interrupted. A nil play is that of a program without players.
 func Run(args []string, play Play) error {
+	if len(args) > 0 && assets[args[0]].serve != nil {
+		return runAsset(args[0], args[1:], os.Stdout)
+	}
 	flags := flag.NewFlagSet("apiserver", flag.ContinueOnError)
 	address := flags.String("address", "127.0.0.1:0", "`address` of loopback to listen on")
 	certificateFile := flags.String("certificate", "", "`file` with the certificate of the server")
@@ -35,8 +36,14 @@ func Run(args []string, play Play) error {
 	clientsFile := flags.String("clients", "", "`file` with the authority that certificates of clients are of")
 	data := flags.String("data", "", "`folder` to keep the objects in; without, they go with the program")
 	asked := flags.Bool("players", false, "do what the programs of a cluster do")
+	hosts := flags.Bool("host", false, "start and stop isolated API servers on requests in standard input, until it ends")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *hosts {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return Host(ctx, os.Stdin, os.Stdout)
 	}
 	if !*asked {
 		play = nil
@@ -47,13 +54,9 @@ func Run(args []string, play Play) error {
 	if err != nil {
 		return err
 	}
-	authority, err := os.ReadFile(*clientsFile)
+	clients, err := loadAuthority(*clientsFile)
 	if err != nil {
 		return err
-	}
-	clients := x509.NewCertPool()
-	if !clients.AppendCertsFromPEM(authority) {
-		return fmt.Errorf("%s has no certificate", *clientsFile)
 	}
 	listener, err := net.Listen("tcp", *address)
 	if err != nil {
@@ -79,6 +82,19 @@ func Run(args []string, play Play) error {
 	return serve(ctx, server, play, listener, certificate, clients)
 }
 
+// loadAuthority reads the certificates of an authority.
+func loadAuthority(file string) (*x509.CertPool, error) {
+	authority, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(authority) {
+		return nil, fmt.Errorf("%s has no certificate", file)
+	}
+	return pool, nil
+}
+
 // serve serves, and plays if there is who plays, until ctx ends.
 func serve(ctx context.Context, server *apiserver.Server, play Play, listener net.Listener, certificate tls.Certificate, clients *x509.CertPool) error {
 	if play == nil {
@@ -94,19 +110,4 @@ func serve(ctx context.Context, server *apiserver.Server, play Play, listener ne
 	err := server.Serve(ctx, listener, certificate, clients)
 	cancel()
 	return errors.Join(err, <-ended)
-}
-
-// lockFolder makes a folder, and takes its lock, which goes with the file or the process.
-func lockFolder(folder string) (*os.File, error) {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, err
-	}
-	lock, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("another API server has %s", folder), lock.Close())
-	}
-	return lock, nil
 }

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/controlplane"
+)
+
+func newEnvHostCommand(s *streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "host",
+		Short: "Serve isolated API servers to a test binary",
+		Long: `Serve isolated API servers in memory to a test binary, which asks for them on standard input, until that closes.
+Package testenv of the runtime runs this command once for each test binary.`,
+		Args:   noArgs,
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			assets, err := controlplane.Build(cmd.Context(), controlplane.Options{InMemory: true}, progress(s))
+			if err != nil {
+				return err
+			}
+			return assets.Host()
+		},
+	}
+}
