@@ -97,7 +97,7 @@ var problems = map[string]struct {
 		if err := os.RemoveAll(filepath.Join(p.Dir, "third_party")); err != nil {
 			t.Fatal(err)
 		}
-	}, "the bundled runtime lacks", "kctrl generate writes them anew"},
+	}, "the bundled runtime lacks", "kctrl generate writes them"},
 	"go": {func(_ *testing.T, p *doctor.Project) {
 		p.GoVersion = func(context.Context) (string, error) { return "go1.20.1", nil }
 	}, "and the go command here is go1.20.1", "install a newer Go"},

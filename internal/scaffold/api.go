@@ -73,7 +73,6 @@ func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, er
 	if opts.Controller && resource.Controller {
 		steps = append(steps, func() error { return checkReconciler(p, kind) })
 		steps = append(steps, func() error { return writeController(p, kind, opts) })
-		steps = append(steps, func() error { return requireInMemory(p, proj, kind) })
 	}
 	needs := func() error { return requireDirectly(p, typesModule) }
 	if opts.Resource {

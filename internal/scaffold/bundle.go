@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -86,9 +88,9 @@ func validateRuntime(mode project.RuntimeMode, kctrl Build) error {
 	}
 }
 
-// writeBundle plans the source of the runtime, without its tests.
+// writeBundle plans the part of the runtime that a project needs.
 func writeBundle(p *plan.Plan) error {
-	names, err := bundledSource()
+	names, err := bundledSource(p)
 	if err != nil {
 		return err
 	}
@@ -97,29 +99,25 @@ func writeBundle(p *plan.Plan) error {
 		if err != nil {
 			return err
 		}
-		file := plan.File{Path: path.Join(bundleFolder, name), Content: content, Template: "bundle/" + name, Policy: plan.Own}
-		if err := p.WriteFile(file); err != nil {
+		if err := p.WriteFile(bundledFile(name, content)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// bundledSource lists the source files of the runtime that projects get.
-func bundledSource() ([]string, error) {
-	var names []string
-	err := fs.WalkDir(kctrl.Source, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && entry.Name() == "testdata":
-			return fs.SkipDir
-		case !entry.IsDir() && !strings.HasSuffix(name, "_test.go") && inBundle(name):
-			names = append(names, name)
-		}
-		return nil
-	})
-	return names, err
+func bundledFile(name string, content []byte) plan.File {
+	return plan.File{Path: path.Join(bundleFolder, name), Content: content, Template: "bundle/" + name, Policy: plan.Own}
+}
+
+// bundledSource lists the source files of the runtime that a project needs: [bundleRoots], the packages that the project
+// imports, and all packages of the runtime that these import.
+func bundledSource(p *plan.Plan) ([]string, error) {
+	imported, err := runtimeImports(p)
+	if err != nil {
+		return nil, err
+	}
+	return runtimeFiles(slices.Concat(bundleRoots, imported))
 }
 
 // bundledModules are the templates of go.mod and go.sum of the runtime itself.
@@ -129,8 +127,8 @@ func bundledModules() []templates.Template[templates.ModuleView] {
 	})
 }
 
-// PlanRuntime brings back a bundled runtime that is gone. One of which only a part is gone is completed if this kctrl
-// wrote it, and else is a *diagnostic.Error: the runtime of another kctrl is not mixed with this one's.
+// PlanRuntime completes a bundled runtime: it writes files that were removed, and packages that the project imports and
+// that the runtime lacks. It returns a *diagnostic.Error if another kctrl wrote the rest of the runtime.
 func PlanRuntime(p *plan.Plan, proj *project.Project) error {
 	if proj.Runtime == project.Module || !replacesRuntime(p) {
 		return nil
@@ -139,37 +137,73 @@ func PlanRuntime(p *plan.Plan, proj *project.Project) error {
 	if err != nil {
 		return err
 	}
-	missing, err := missingRuntime(p, lock)
-	if err != nil || len(missing) == 0 && onDisk {
+	lost, known, err := lostRuntime(p, lock)
+	if err != nil {
 		return err
 	}
-	whole := plan.New(afero.NewIOFS(afero.NewMemMapFs()))
-	err = errors.Join(renderAll(whole, bundledModules(), templates.ModuleView{Repo: proj.Repo}, true), writeBundle(whole))
-	files := slices.Collect(whole.Files())
-	if err == nil && len(missing) == 0 {
-		missing, err = unknownRuntime(p, files)
+	var added []string
+	if known && len(lost) == 0 {
+		added, err = addedPackages(p)
 	}
-	if err != nil || len(missing) == 0 {
+	if err != nil || onDisk && len(lost)+len(added) == 0 {
 		return err
 	}
-	if others := otherRuntime(files, lock); len(others) > 0 || missing[0] == bundleFolder {
+	files, err := wholeRuntime(p, proj, lock)
+	if err != nil {
+		return err
+	}
+	switch others := otherRuntime(files, lock); {
+	case len(added) > 0 && len(others) > 0:
+		return &diagnostic.Error{
+			Pos:     token.Position{Filename: path.Join(bundleFolder, added[0])},
+			Message: "is missing and imported, and another version of kctrl wrote the bundled runtime",
+			Hint:    "kctrl upgrade brings the whole runtime to this version",
+		}
+	case len(added) > 0:
+		return addRuntime(p, added, files)
+	case len(lost) == 0:
+		if lost, err = unknownRuntime(p, files); err != nil || len(lost) == 0 {
+			return err
+		}
+	case len(others) > 0 || lost[0] == bundleFolder:
 		if entries, err := fs.ReadDir(p.FS(), bundleFolder); err == nil && len(entries) > 0 {
-			return mixedRuntime(missing)
+			return mixedRuntime(lost)
 		}
 		for _, name := range others {
 			if err := p.Delete(name, plan.Own); err != nil {
 				return err
 			}
 		}
-		missing = pathsOf(files)
+		lost = pathsOf(files)
 	}
 	p.Note(&diagnostic.Error{
 		Pos:     token.Position{Filename: bundleFolder},
-		Message: fmt.Sprintf("the bundled runtime lacks %d of its files", len(missing)),
-		Hint:    "kctrl generate writes them anew; nothing builds without them, so they belong into version control",
+		Message: fmt.Sprintf("the bundled runtime lacks %d of its files", len(lost)),
+		Hint:    "kctrl generate writes them; nothing builds without them, so commit them",
 	})
+	return writeRuntime(p, lost, files)
+}
+
+// addRuntime writes packages that the project imports, and what these import.
+func addRuntime(p *plan.Plan, added []string, files []plan.Change) error {
+	var missing []string
 	for _, c := range files {
-		if !slices.Contains(missing, c.Path) {
+		if !exists(p.FS(), c.Path) {
+			missing = append(missing, c.Path)
+		}
+	}
+	p.Note(&diagnostic.Error{
+		Pos:     token.Position{Filename: bundleFolder},
+		Message: fmt.Sprintf("the bundled runtime lacks %s, which the project imports", strings.Join(added, ", ")),
+		Hint:    fmt.Sprintf("kctrl generate writes %d files, and go mod tidy adds the modules that they need; commit both", len(missing)),
+	})
+	return writeRuntime(p, missing, files)
+}
+
+// writeRuntime plans those of files that have one of the given paths.
+func writeRuntime(p *plan.Plan, paths []string, files []plan.Change) error {
+	for _, c := range files {
+		if !slices.Contains(paths, c.Path) {
 			continue
 		}
 		if err := p.WriteFile(plan.File{Path: c.Path, Content: c.After, Template: c.Template, Policy: plan.Own}); err != nil {
@@ -204,26 +238,105 @@ func replacesRuntime(p *plan.Plan) bool {
 	})
 }
 
-// missingRuntime returns the files of the runtime that kctrl wrote and that are not there. Without a lock that knows them
-// it is the folder that is there or not.
-func missingRuntime(p *plan.Plan, lock *project.Lock) ([]string, error) {
-	var missing []string
-	known := false
+// wholeRuntime returns the files of the runtime as this kctrl writes them into the project, with the packages that the lock
+// records besides those that the project needs.
+func wholeRuntime(p *plan.Plan, proj *project.Project, lock *project.Lock) ([]plan.Change, error) {
+	roots, err := runtimeImports(p)
+	if err != nil {
+		return nil, err
+	}
+	roots = append(roots, bundleRoots...)
+	for entry := range lock.All() {
+		if name, ours := strings.CutPrefix(entry.Path, bundleFolder+"/"); ours {
+			roots = append(roots, path.Dir(name))
+		}
+	}
+	names, err := runtimeFiles(roots)
+	if err != nil {
+		return nil, err
+	}
+	whole := plan.New(afero.NewIOFS(afero.NewMemMapFs()))
+	err = renderAll(whole, bundledModules(), templates.ModuleView{Repo: proj.Repo}, true)
+	for _, name := range names {
+		content, failure := fs.ReadFile(kctrl.Source, name)
+		err = errors.Join(err, failure, whole.WriteFile(bundledFile(name, content)))
+	}
+	return slices.Collect(whole.Files()), err
+}
+
+// lostRuntime returns the files of the runtime that the lock records and that do not exist. If the lock records none, known
+// is false, and lost is the directory of the runtime if that does not exist.
+func lostRuntime(p *plan.Plan, lock *project.Lock) (lost []string, known bool, err error) {
 	for entry := range lock.All() {
 		if !strings.HasPrefix(entry.Path, bundleFolder+"/") {
 			continue
 		}
 		known = true
 		if _, err := fs.Stat(p.FS(), entry.Path); errors.Is(err, fs.ErrNotExist) {
-			missing = append(missing, entry.Path)
+			lost = append(lost, entry.Path)
 		} else if err != nil {
-			return nil, diagnostic.AtFile(entry.Path, "cannot read", err)
+			return nil, known, diagnostic.AtFile(entry.Path, "cannot read", err)
 		}
 	}
-	if _, err := fs.Stat(p.FS(), bundleFolder); !known && errors.Is(err, fs.ErrNotExist) {
-		missing = append(missing, bundleFolder)
+	if !known && !exists(p.FS(), bundleFolder) {
+		lost = append(lost, bundleFolder)
 	}
-	return missing, nil
+	return lost, known, nil
+}
+
+// addedPackages returns the packages of this kctrl's runtime that the project imports and that its bundled runtime lacks.
+func addedPackages(p *plan.Plan) (added []string, err error) {
+	imported, err := runtimeImports(p)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range imported {
+		if exists(p.FS(), path.Join(bundleFolder, name)) {
+			continue
+		}
+		all, err := runtimePackages()
+		if err != nil {
+			return nil, err
+		}
+		if all[name] != nil {
+			added = append(added, name)
+		}
+	}
+	return added, nil
+}
+
+// runtimeImports returns the packages of the runtime that the Go files of the project import, in order, those of further
+// modules in its tree included. A file that does not parse counts as far as it does.
+func runtimeImports(p *plan.Plan) ([]string, error) {
+	files, err := goFilesOf(p, isIgnored)
+	if err != nil {
+		return nil, err
+	}
+	imported := map[string]bool{}
+	for _, name := range files {
+		text, err := p.Read(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if !bytes.Contains(text, []byte(runtimeModule+"/")) {
+			continue
+		}
+		file, _ := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)
+		if file == nil {
+			continue
+		}
+		for _, spec := range file.Imports {
+			if pkg, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, "\"`"), runtimeModule+"/"); ours {
+				imported[pkg] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(imported)), nil
+}
+
+func exists(fsys fs.FS, name string) bool {
+	_, err := fs.Stat(fsys, name)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // unknownRuntime returns the files that a runtime lacks whose lock is lost too, if all that is there of it is as this kctrl
@@ -265,9 +378,4 @@ func pathsOf(changes []plan.Change) []string {
 		paths = append(paths, c.Path)
 	}
 	return paths
-}
-
-// inBundle leaves out the program that kctrl env compiles: no project imports it.
-func inBundle(name string) bool {
-	return name == "LICENSE" || strings.HasPrefix(name, "runtime/") && !strings.HasPrefix(name, "runtime/apiserver/program/")
 }

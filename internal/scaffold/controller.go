@@ -44,9 +44,9 @@ func PlanController(fsys fs.FS, proj *project.Project, opts ControllerOptions) (
 		return nil, err
 	}
 	p, kind := w.plan, w.kind
-	list, require := templates.FurtherController(), func() error { return nil }
+	list := templates.FurtherController()
 	if resource.API && opts.Name == "" {
-		list, require = templates.Controller(), func() error { return requireInMemory(p, proj, kind) }
+		list = templates.Controller()
 		if kind, err = withSample(p, proj, resource, kind, false); err != nil {
 			return nil, err
 		}
@@ -56,7 +56,6 @@ func PlanController(fsys fs.FS, proj *project.Project, opts ControllerOptions) (
 		func() error { return checkReconciler(p, kind) },
 		func() error { return renderController(p, list, kind, opts.Force) },
 		func() error { return writeStandIn(p, resource, kind) },
-		require,
 		func() error { return requireDirectly(p, "k8s.io/apimachinery") },
 		func() error { return writeRegistration(p, proj) },
 		func() error { return writeProject(p, proj) },

@@ -90,9 +90,8 @@ func beginWork(fsys fs.FS, proj *project.Project, r project.Resource, controller
 	}
 	names := kindNames(proj, r, w.header)
 	names.Controller = controller
-	names.RealServer, err = hasOlderKubernetes(w.plan, proj)
 	w.kind = templates.NewKind(names)
-	return w, err
+	return w, nil
 }
 
 // beginPlan begins a plan for a project that has all that commands rely on: its lock, and the runtime.

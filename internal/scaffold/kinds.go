@@ -179,15 +179,16 @@ func apiFolders(p *plan.Plan, proj *project.Project) ([]string, error) {
 
 // isForeign reports whether the packages of a folder belong neither to the module of the project nor to one of the given ones below it.
 func isForeign(fsys fs.FS, name string, modules []string) bool {
-	base := path.Base(name)
-	switch {
-	case name == ".", slices.Contains(modules, name):
+	if name == "." || slices.Contains(modules, name) {
 		return false
-	case base == "testdata", base == "vendor", base[0] == '.', base[0] == '_', name == bundleFolder:
-		return true
 	}
-	_, err := fs.Stat(fsys, path.Join(name, goModFile))
-	return err == nil
+	return isIgnored(name) || exists(fsys, path.Join(name, goModFile))
+}
+
+// isIgnored reports whether the go command finds no packages of the project's modules in a folder, or the runtime is there.
+func isIgnored(name string) bool {
+	base := path.Base(name)
+	return name != "." && (base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' || name == bundleFolder)
 }
 
 // objects returns what the generated registration of a package registers: the kinds that PROJECT lists, with their lists,

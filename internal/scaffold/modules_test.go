@@ -15,10 +15,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/afero"
 	"golang.org/x/mod/modfile"
 
 	"github.com/kctrl-dev/kctrl"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -268,8 +270,8 @@ func bundledTemplate(t *testing.T, name string) []byte {
 }
 
 // TestProjectsMayChooseOlderKubernetes follows docs/kubernetes.md: a scaffolded project takes older k8s.io modules, and it
-// is tidy and builds, also with kinds that are created then. Then a test imports the API server in memory again, and the
-// project has the newest modules. Subtests vet the project and the runtime, and run the tests on a real API server.
+// is tidy and builds, also with kinds that are created then. When a test imports the API server in memory, the project gets
+// its source and the newest modules. A subtest vets the project and the runtime, and runs the tests on a real API server.
 func TestProjectsMayChooseOlderKubernetes(t *testing.T) {
 	for name, version := range map[string]string{
 		"oldest":                  olderKubernetes(t, 2) + ".0",
@@ -280,8 +282,6 @@ func TestProjectsMayChooseOlderKubernetes(t *testing.T) {
 			p := newGuestbook(t)
 			p.create(t, scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Validation: true})
 			newest := kubernetesOf(t, p)
-			inMemory := p.useRealServer(t)
-			tidy(t, p.dir, moduleEnv()) // else the go command keeps the API server in memory, and what it needs
 			modules := []string{"k8s.io/api@" + version, "k8s.io/apimachinery@" + version, "k8s.io/client-go@" + version}
 			goCommand(t, p.dir, moduleEnv(), append([]string{"get"}, modules...)...)
 			tidy(t, p.dir, moduleEnv())
@@ -291,7 +291,7 @@ func TestProjectsMayChooseOlderKubernetes(t *testing.T) {
 					t.Errorf("the project has %s, and not %s", got, modules[i])
 				}
 			}
-			for _, opts := range []any{ // whose tests start a real API server from the beginning
+			for _, opts := range []any{
 				scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Resource: true, Controller: true},
 				scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Site", Resource: true, Controller: true, Namespaced: true, Operand: &scaffold.Operand{Port: 80}},
 				scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Defaulting: true, Validation: true, Policy: true},
@@ -310,9 +310,9 @@ func TestProjectsMayChooseOlderKubernetes(t *testing.T) {
 				goCommand(t, runtime, moduleEnv(), append([]string{"vet"}, withoutServer(t, runtime)...)...)
 			})
 
-			for name, content := range inMemory {
-				writeFile(t, name, content)
-			}
+			writeFile(t, filepath.Join(p.dir, "internal", "virtual_test.go"),
+				[]byte("package internal\n\nimport _ \""+runtimeModule+"/runtime/testenv/inmemory\"\n"))
+			p.restoreRuntime(t)
 			tidy(t, p.dir, moduleEnv())
 			if got := kubernetesOf(t, p); !slices.Equal(got, newest) {
 				t.Errorf("the project has %s, and not %s, which the API server in memory is of", got, newest)
@@ -322,25 +322,24 @@ func TestProjectsMayChooseOlderKubernetes(t *testing.T) {
 	}
 }
 
-// useRealServer makes the tests of the project start a real API server where they had one in memory, by the edit that
-// docs/kubernetes.md tells, and returns them as they were.
-func (p *testProject) useRealServer(t *testing.T) map[string][]byte {
+// restoreRuntime writes what the bundled runtime of the project lacks, as kctrl generate does.
+func (p *testProject) restoreRuntime(t *testing.T) {
 	t.Helper()
-	tests, err := filepath.Glob(filepath.Join(p.dir, "internal", "*", "*_test.go"))
+	root := p.open(t)
+	proj, err := project.Load(afero.NewIOFS(root))
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := map[string][]byte{}
-	edit := strings.NewReplacer("inmemory.Start(", "testenv.Start(", "\t\""+runtimeModule+"/runtime/testenv/inmemory\"\n", "")
-	for _, name := range tests {
-		before[name] = readFile(t, "", name)
-		edited := edit.Replace(string(before[name]))
-		if edited == string(before[name]) {
-			t.Errorf("%s does not start an API server in memory", name)
-		}
-		writeFile(t, name, []byte(edited))
+	changes, err := scaffold.NewProjectPlan(afero.NewIOFS(root), proj, scaffold.Build{})
+	if err == nil {
+		err = scaffold.PlanRuntime(changes, proj)
 	}
-	return before
+	if err == nil {
+		err = changes.Apply(t.Context(), root, "test")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // olderKubernetes returns the minor version of the k8s.io modules that is some minor versions before what kctrl is tested with. The

@@ -115,41 +115,6 @@ func appliedIn(p *plan.Plan) ([]string, error) {
 	return folders, nil
 }
 
-// requireInMemory makes go.mod and go.sum hold what tests on an API server in memory import, if those of the kind are some. No other
-// package of a project does.
-func requireInMemory(p *plan.Plan, proj *project.Project, kind templates.KindView) error {
-	if !kind.InMemory {
-		return nil
-	}
-	mod, sum := templates.InMemoryModules()
-	return requireAll(p, ".", proj, mod, sum)
-}
-
-// hasOlderKubernetes reports whether a project has chosen modules of k8s.io that are older than those of the API server in memory,
-// which then would take the choice from it.
-func hasOlderKubernetes(p *plan.Plan, proj *project.Project) (bool, error) {
-	text, err := p.Read(goModFile)
-	if err != nil {
-		return false, missingFile(goModFile, err, "kctrl works on Go modules: restore it")
-	}
-	file, err := parseGoMod(text)
-	if err != nil {
-		return false, err
-	}
-	mod, _ := templates.InMemoryModules()
-	needed, err := mod.Render(templates.ModuleView{Repo: proj.Repo})
-	if err != nil {
-		return false, err
-	}
-	server, err := modfile.Parse("needed "+goModFile, needed, nil)
-	if err != nil {
-		return false, err
-	}
-	newest := server.Require[requirement(server, "k8s.io/apiserver")].Mod.Version
-	at := requirement(file, "k8s.io/apimachinery")
-	return at >= 0 && semver.Compare(file.Require[at].Mod.Version, newest) < 0, nil
-}
-
 // requireAll adds to go.mod and go.sum what others have that they do not.
 func requireAll(p *plan.Plan, folder string, proj *project.Project, mod, sum templates.Template[templates.ModuleView]) error {
 	view := templates.ModuleView{Repo: proj.Repo}

@@ -314,7 +314,7 @@ func (u *upgrade) runtime() error {
 	if err != nil {
 		return err
 	}
-	names, err := bundledSource()
+	names, err := bundledSource(u.plan)
 	if err != nil {
 		return err
 	}

@@ -49,12 +49,39 @@ func goSources(p *plan.Plan, proj *project.Project) ([]goSource, error) {
 	if err != nil {
 		return nil, err
 	}
+	names, err := goFilesOf(p, func(folder string) bool { return isForeign(p.FS(), folder, modules) })
+	if err != nil {
+		return nil, err
+	}
+	lock, _, err := p.Lock()
+	if err != nil {
+		return nil, err
+	}
+	var sources []goSource
+	for _, name := range names {
+		text, err := p.Read(name)
+		if entry, _ := lock.Entry(name); errors.Is(err, fs.ErrNotExist) || isGenerated(name, entry) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if s, ok := parseSource(name, text); ok {
+			sources = append(sources, s)
+		}
+	}
+	return sources, nil
+}
+
+// goFilesOf returns the paths of the Go files in the project's tree, planned ones included, in order, without those in folders
+// that skip reports.
+func goFilesOf(p *plan.Plan, skip func(folder string) bool) ([]string, error) {
 	names := map[string]bool{}
-	err = fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return diagnostic.AtFile(name, "cannot read", err)
-		case entry.IsDir() && isForeign(p.FS(), name, modules):
+		case entry.IsDir() && skip(name):
 			return fs.SkipDir
 		case entry.Type().IsRegular() && path.Ext(name) == ".go":
 			names[name] = true
@@ -69,24 +96,7 @@ func goSources(p *plan.Plan, proj *project.Project) ([]goSource, error) {
 			names[c.Path] = true
 		}
 	}
-	lock, _, err := p.Lock()
-	if err != nil {
-		return nil, err
-	}
-	var sources []goSource
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		text, err := p.Read(name)
-		if entry, _ := lock.Entry(name); errors.Is(err, fs.ErrNotExist) || isGenerated(name, entry) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if s, ok := parseSource(name, text); ok {
-			sources = append(sources, s)
-		}
-	}
-	return sources, nil
+	return slices.Sorted(maps.Keys(names)), nil
 }
 
 // isGenerated reports whether a file follows from others, and is made anew with them.

@@ -83,7 +83,6 @@ func PlanWebhook(fsys fs.FS, proj *project.Project, opts WebhookOptions) (*plan.
 			func() error { return render(p, templates.WebhookDoc(), kind, false) },
 			func() error { return renderAll(p, a.templates(), view, opts.Force) },
 			func() error { return writeTestObject(p, view) },
-			func() error { return requireInMemory(p, proj, kind) },
 			func() error { return requireDirectly(p, "sigs.k8s.io/yaml") },
 		)
 	}

@@ -32,8 +32,6 @@ type KindNames struct {
 	Path string
 	// APIFolder is where the API package is, if that is not where the layout of the project has it.
 	APIFolder string
-	// RealServer has tests start a real API server where they would have one in memory.
-	RealServer bool
 }
 
 // KindView is what the files of one kind, and of its controller, are rendered from.
@@ -53,8 +51,6 @@ type KindView struct {
 	Reconciler string
 	// TestCRDs is the folder of the CRD that tests install; empty for a kind that every API server has.
 	TestCRDs string
-	// InMemory says that tests have an API server in memory.
-	InMemory bool
 	// ControllerPackage is the name of the controller's Go package.
 	ControllerPackage string
 	// ControllerFolder is the folder of that package, ControllerImportPath how Go imports it, under ControllerAlias.
@@ -182,7 +178,6 @@ func NewKind(n KindNames) KindView {
 		Kind:              n.Kind,
 		Plural:            n.Plural,
 		Scope:             "Cluster",
-		InMemory:          !n.RealServer,
 		NamespacedKind:    n.Namespaced,
 		Alias:             apiAlias(n),
 		Variable:          localVariable(n),

@@ -17,16 +17,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 
 	booksv1 "example.com/library/api/v1"
 	"example.com/library/internal/controller"
 )
 
-// TestShelfBecomesReady runs the manager against an API server in memory, or a real one if the environment has
-// KCTRL_TEST_SERVER=real, and watches what comes of an object.
+// TestShelfBecomesReady runs the manager against an API server in memory, or a real one with KCTRL_TEST_SERVER=real, and
+// waits until an object is ready.
 func TestShelfBecomesReady(t *testing.T) {
-	env := inmemory.Start(t, testenv.WithCRDs("../../config/crd/bases"))
+	env := testenv.Start(t, testenv.WithCRDs("../../config/crd/bases"))
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 

@@ -18,7 +18,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 
 	booksv2 "example.com/library/api/v2"
 	"example.com/library/internal/webhook"
@@ -26,7 +25,7 @@ import (
 
 // TestShelfIsValidated creates the sample under two names at an API server, which calls the validator.
 func TestShelfIsValidated(t *testing.T) {
-	env := inmemory.Start(t, testenv.WithCRDs("../../config/crd/bases"))
+	env := testenv.Start(t, testenv.WithCRDs("../../config/crd/bases"))
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 

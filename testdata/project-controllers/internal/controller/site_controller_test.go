@@ -20,17 +20,16 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 
 	webv1 "example.com/website/api/v1"
 	"example.com/website/internal/controller"
 )
 
-// startSiteController runs the manager against an API server in memory, or a real one if the environment has
-// KCTRL_TEST_SERVER=real. Nobody runs Deployments there: tests say how these are doing.
+// startSiteController runs the manager against an API server in memory, or a real one with KCTRL_TEST_SERVER=real. No
+// controller runs Deployments there: tests write their status.
 func startSiteController(ctx context.Context, t *testing.T) *client.REST {
 	t.Helper()
-	env := inmemory.Start(t, testenv.WithCRDs("../../config/crd/bases"))
+	env := testenv.Start(t, testenv.WithCRDs("../../config/crd/bases"))
 	m, err := manager.New(env.Config, manager.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 
 	webappv1 "example.com/guestbook/api/v1"
 	"example.com/guestbook/internal/webhook"
@@ -38,7 +37,7 @@ import (
 
 // TestShelfIsValidated creates the sample under two names at an API server, which calls the validator.
 func TestShelfIsValidated(t *testing.T) {
-	env := inmemory.Start(t, testenv.WithCRDs("../../config/crd/bases"))
+	env := testenv.Start(t, testenv.WithCRDs("../../config/crd/bases"))
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 

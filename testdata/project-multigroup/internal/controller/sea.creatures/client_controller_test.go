@@ -17,16 +17,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 
 	seacreaturesv1alpha1 "example.org/fleet/api/sea.creatures/v1alpha1"
 	"example.org/fleet/internal/controller/sea.creatures"
 )
 
-// TestClientBecomesReady runs the manager against an API server in memory, or a real one if the environment has
-// KCTRL_TEST_SERVER=real, and watches what comes of an object.
+// TestClientBecomesReady runs the manager against an API server in memory, or a real one with KCTRL_TEST_SERVER=real, and
+// waits until an object is ready.
 func TestClientBecomesReady(t *testing.T) {
-	env := inmemory.Start(t, testenv.WithCRDs("../../../config/crd/bases"))
+	env := testenv.Start(t, testenv.WithCRDs("../../../config/crd/bases"))
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 

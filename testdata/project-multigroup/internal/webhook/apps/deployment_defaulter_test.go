@@ -15,7 +15,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
 
 	"example.org/fleet/internal/webhook/apps"
 	appsv1 "k8s.io/api/apps/v1"
@@ -23,7 +23,7 @@ import (
 
 // TestDeploymentIsDefaulted creates an object at an API server, which calls the defaulter.
 func TestDeploymentIsDefaulted(t *testing.T) {
-	env := inmemory.Start(t)
+	env := testenv.Start(t)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 

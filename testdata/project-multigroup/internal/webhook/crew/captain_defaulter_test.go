@@ -16,7 +16,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 
 	crewv1 "example.org/fleet/api/crew/v1"
 	"example.org/fleet/internal/webhook/crew"
@@ -24,7 +23,7 @@ import (
 
 // TestCaptainIsDefaulted creates the sample at an API server, which calls the defaulter.
 func TestCaptainIsDefaulted(t *testing.T) {
-	env := inmemory.Start(t, testenv.WithCRDs("../../../config/crd/bases"))
+	env := testenv.Start(t, testenv.WithCRDs("../../../config/crd/bases"))
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 

@@ -22,7 +22,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
 // TestCaptainPolicy creates the sample under two names at an API server that has the policy.
@@ -42,7 +41,7 @@ func TestCaptainPolicy(t *testing.T) {
 		}
 		policy = append(policy, part)
 	}
-	env := inmemory.Start(t, testenv.WithCRDs("../../../config/crd/bases"), testenv.WithObjects(nil, policy...))
+	env := testenv.Start(t, testenv.WithCRDs("../../../config/crd/bases"), testenv.WithObjects(nil, policy...))
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	live, err := client.New(env.Config, client.Options{Scheme: runtime.NewScheme()})
