@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -108,13 +109,13 @@ func states[T object.Object](e informer.Event[T]) iter.Seq[T] {
 // MapFunc says which requests follow from an object of any kind. It must not modify the object.
 type MapFunc = func(ctx context.Context, o object.Object) []reconcile.Request
 
-// Map is a handler that requests what requests returns for the object; for an update, for the new state and the old. It
-// skips a state that the event lacks.
+// Map is a handler that requests what requests returns for the object; for an update, for the new state and the old. A
+// state that the event lacks is the zero value of T, as an event that only says that it is time has none.
 func Map[T object.Object, R comparable](requests func(ctx context.Context, o T) []R) Handler[T, R] {
 	return func(ctx context.Context, e informer.Event[T], queue Queue[R]) {
-		var all []R
-		for o := range states(e) {
-			all = append(all, requests(ctx, o)...)
+		all := slices.Clone(requests(ctx, e.Object))
+		if e.Type == informer.Updated {
+			all = append(all, requests(ctx, e.Old)...)
 		}
 		addOnce(queue, all)
 	}

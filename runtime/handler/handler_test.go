@@ -117,16 +117,12 @@ func TestForObjectRequestsNothingWithoutAnObject(t *testing.T) {
 // TestHandlersSurviveUpdatesWithoutAnObject has the events that tests of operators and channels send.
 func TestHandlersSurviveUpdatesWithoutAnObject(t *testing.T) {
 	controlled := object("a", controlling(libraryV1, shelf.Kind, "s"))
-	names := func(_ context.Context, o obj) []reconcile.Request {
-		return []reconcile.Request{{NamespacedName: runtimeobject.KeyOf(o)}}
-	}
 	for _, r := range []struct {
 		name    string
 		handler handler.Handler[obj, reconcile.Request]
 		request string
 	}{
 		{"ForObject", handler.ForObject[obj](), "ns/a"},
-		{"Map", handler.Map(names), "ns/a"},
 		{"ForOwner", handler.ForOwner[obj](shelf, mapper(), true), "ns/s"},
 	} {
 		updates := map[string]event{"no new object": {Old: controlled}, "no old object": {Object: controlled}}
