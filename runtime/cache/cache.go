@@ -38,7 +38,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -146,7 +146,7 @@ func New(live *client.REST, opts Options) *Cache {
 	}}
 	if !opts.DisableConsistency {
 		// A cache can be read after its end, so nothing but the garbage collector ends this.
-		journal.SubscribeFor(live.Journal(), c.state, (*state).written)
+		writes.SubscribeFor(writes.LogOf(live.Journal()), c.state, (*state).written)
 	}
 	return c
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -79,12 +79,11 @@ func (a *author) put(name string, h *history) {
 }
 
 // tell tells the cache of a write, at once or when its watch may have told it already.
-func (a *author) tell(w journal.Write) {
+func (a *author) tell(w writes.Write) {
 	if a.chance(3) {
 		time.Sleep(time.Duration(a.random.IntN(3000)) * time.Millisecond)
 	}
-	w.GVK = configMapKind
-	journal.Tell(a.ctx, a.live.Journal(), w)
+	a.fixture.record(a.ctx, w)
 }
 
 // write creates or changes an object.
@@ -92,7 +91,7 @@ func (a *author) write() {
 	name, h := a.pick()
 	a.put(name, h)
 	o := h.now.DeepCopy()
-	a.tell(journal.Write{Key: object.KeyOf(o), UID: o.UID, ResourceVersion: o.ResourceVersion, Object: o})
+	a.tell(writes.Write{Key: object.KeyOf(o), UID: o.UID, ResourceVersion: o.ResourceVersion, Object: o})
 	a.record(h, true)
 }
 
@@ -100,7 +99,7 @@ func (a *author) write() {
 func (a *author) subresource() {
 	if name, h := a.pick(); h.now != nil {
 		a.put(name, h)
-		a.tell(journal.Write{Key: object.KeyOf(h.now), UID: h.now.UID, ResourceVersion: h.now.ResourceVersion})
+		a.tell(writes.Write{Key: object.KeyOf(h.now), UID: h.now.UID, ResourceVersion: h.now.ResourceVersion})
 		a.record(h, true)
 	}
 }
@@ -128,7 +127,7 @@ func (a *author) vague() {
 	default:
 		a.put(name, h)
 	}
-	a.tell(journal.Write{Key: object.Key{Namespace: "ns", Name: name}, Unknown: true})
+	a.tell(writes.Write{Key: object.Key{Namespace: "ns", Name: name}, Unknown: true})
 	a.record(h, true)
 }
 
@@ -142,21 +141,21 @@ func (a *author) erase() {
 
 // eraseAll deletes all objects in one request. Some of them stay for a while.
 func (a *author) eraseAll() {
-	var writes []journal.Write
+	var all []writes.Write
 	var changed []*history
 	for _, h := range a.objects {
 		if h.now == nil {
 			continue
 		}
 		before := h.now.DeletionTimestamp
-		writes = append(writes, a.delete(h, true))
+		all = append(all, a.delete(h, true))
 		if before == nil {
 			changed = append(changed, h)
 		} else {
 			a.record(h, false) // the answer does not say whether it is still ending
 		}
 	}
-	for _, w := range writes {
+	for _, w := range all {
 		a.tell(w)
 	}
 	for _, h := range changed {
@@ -164,8 +163,8 @@ func (a *author) eraseAll() {
 	}
 }
 
-func (a *author) delete(h *history, all bool) journal.Write {
-	w := journal.Write{Key: object.KeyOf(h.now), UID: h.now.UID, Gone: !all, Ending: all}
+func (a *author) delete(h *history, all bool) writes.Write {
+	w := writes.Write{Key: object.KeyOf(h.now), UID: h.now.UID, Gone: !all, Ending: all}
 	if a.chance(2) {
 		w.Before = h.now.ResourceVersion
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -32,16 +32,26 @@ func withUID(name, uid string) *corev1.ConfigMap {
 	return o
 }
 
+// record records a write in the journal of the client, of a ConfigMap unless w has a kind.
+func (f *fixture) record(ctx context.Context, w writes.Write) {
+	if w.GVK.Empty() {
+		w.GVK = configMapKind
+	}
+	writes.LogOf(f.live.Journal()).Record(ctx, w)
+}
+
 // write puts o on the server, and tells of it as a client does.
 func (f *fixture) write(ctx context.Context, o *corev1.ConfigMap) {
 	f.api.put(configMaps, o)
-	journal.Tell(ctx, f.live.Journal(), journal.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, ResourceVersion: o.ResourceVersion, Object: o})
+	f.record(ctx, writes.Write{
+		Key: object.KeyOf(o), UID: o.UID, ResourceVersion: o.ResourceVersion, Object: o,
+	})
 }
 
 // erase deletes o from the server, and tells of it as a client does: without a version.
 func (f *fixture) erase(ctx context.Context, o *corev1.ConfigMap) {
 	f.api.remove(configMaps, o)
-	journal.Tell(ctx, f.live.Journal(), journal.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, Gone: true})
+	f.record(ctx, writes.Write{Key: object.KeyOf(o), UID: o.UID, Gone: true})
 }
 
 // takes fails unless what takes d.
@@ -227,7 +237,7 @@ func TestDeletionThatMayHaveBegunIsSeenWithItsTimestamp(t *testing.T) {
 		now := metav1.Now()
 		o.DeletionTimestamp, o.Finalizers = &now, []string{"example.com/hold"}
 		f.api.put(configMaps, o)
-		journal.Tell(f.ctx, f.live.Journal(), journal.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, Ending: true})
+		f.record(f.ctx, writes.Write{Key: object.KeyOf(o), UID: o.UID, Ending: true})
 		var got corev1.ConfigMap
 		f.takes(time.Second, func() {
 			if err := f.get("ns", "existing", &got); err != nil || got.DeletionTimestamp == nil {
@@ -241,7 +251,7 @@ func TestWriteInAnotherVersionOfTheKindCounts(t *testing.T) {
 	lagging(t, cache.Options{}, func(f *fixture) {
 		a := withUID("a", "1")
 		f.api.put(configMaps, a)
-		journal.Tell(f.ctx, f.live.Journal(), journal.Write{
+		f.record(f.ctx, writes.Write{
 			GVK: schema.GroupVersionKind{Version: "v1beta1", Kind: "ConfigMap"}, Key: object.KeyOf(a), ResourceVersion: a.ResourceVersion,
 		})
 		f.takes(time.Second, func() { expect(t, "list", f.list(), "ns/a", "ns/existing") })
@@ -365,8 +375,8 @@ func TestDisabledKindsAreReadLive(t *testing.T) {
 
 func TestWritesAreTracked(t *testing.T) {
 	lagging(t, cache.Options{}, func(f *fixture) {
-		ctx, writes := journal.Track(f.ctx)
-		if writes.Timeout() != 0 || writes.WhenSeen(func() { t.Error("called") }) {
+		ctx, tracked := writes.Track(f.ctx)
+		if tracked.Timeout() != 0 || tracked.WhenSeen(func() { t.Error("called") }) {
 			t.Error("there are writes before the first")
 		}
 		a := withUID("a", "1")
@@ -376,11 +386,11 @@ func TestWritesAreTracked(t *testing.T) {
 		f.write(ctx, withUID("b", "2"))
 		f.erase(ctx, withUID("existing", "0"))
 		f.write(f.ctx, a)
-		if writes.Timeout() != 5*time.Second {
-			t.Errorf("timeout %v", writes.Timeout())
+		if tracked.Timeout() != 5*time.Second {
+			t.Errorf("timeout %v", tracked.Timeout())
 		}
 		seen := make(chan struct{})
-		if !writes.WhenSeen(func() { close(seen) }) {
+		if !tracked.WhenSeen(func() { close(seen) }) {
 			t.Error("they were seen at once")
 		}
 		f.takes(time.Second, func() { <-seen })
@@ -410,7 +420,9 @@ func TestDeletionsBeyondEveryBoundAreNotReadStale(t *testing.T) {
 			for _, o := range all {
 				before := o.ResourceVersion
 				f.api.remove(configMaps, o)
-				journal.Tell(f.ctx, f.live.Journal(), journal.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, Before: before, Ending: true})
+				f.record(f.ctx, writes.Write{
+					Key: object.KeyOf(o), UID: o.UID, Before: before, Ending: true,
+				})
 			}
 			for n := 0; n < len(all); n += 300 {
 				if err := f.get("ns", all[n].Name, &corev1.ConfigMap{}); !errors.Is(err, cache.ErrStale) {
@@ -432,14 +444,16 @@ func TestDeletionsBeyondEveryBoundAreNotReadStale(t *testing.T) {
 func TestDeletionsThatTheStoreHasSeenFirstLeaveNothingOpen(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		i := f.declare(&corev1.ConfigMap{})
-		var writes []journal.Write
+		var deletions []writes.Write
 		for _, o := range f.eraseMany(3000) {
-			writes = append(writes, journal.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, Before: o.ResourceVersion, Ending: true})
+			deletions = append(deletions, writes.Write{
+				Key: object.KeyOf(o), UID: o.UID, Before: o.ResourceVersion, Ending: true,
+			})
 			f.api.remove(configMaps, o)
 		}
 		synctest.Wait()
-		for _, w := range writes {
-			journal.Tell(f.ctx, f.live.Journal(), w)
+		for _, w := range deletions {
+			f.record(f.ctx, w)
 		}
 		if open := i.Open(); open != 0 {
 			t.Errorf("%d writes are open", open)
@@ -450,7 +464,7 @@ func TestDeletionsThatTheStoreHasSeenFirstLeaveNothingOpen(t *testing.T) {
 func TestEventsAreOneKindInTwoGroups(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		i := f.declare(&corev1.Event{})
-		journal.Tell(f.ctx, f.live.Journal(), journal.Write{
+		f.record(f.ctx, writes.Write{
 			GVK: schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"},
 			Key: object.Key{Namespace: "ns", Name: "a"}, ResourceVersion: "99",
 		})

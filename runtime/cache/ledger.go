@@ -13,7 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -182,7 +182,7 @@ func versionOf(text string) uint64 {
 
 // note adds a write, and returns what the store has to catch up with: nothing if it has already,
 // or if the write says too little to tell.
-func (l *ledger) note(w journal.Write) (unseen []*write) {
+func (l *ledger) note(w writes.Write) (unseen []*write) {
 	l.mu.Lock()
 	defer l.unlockAndWake()
 	l.noted++
@@ -215,7 +215,7 @@ func (l *ledger) note(w journal.Write) (unseen []*write) {
 }
 
 // selects reports whether the object after w is one for the store, and whether that is certain.
-func (l *ledger) selects(w journal.Write) (selected, certain bool) {
+func (l *ledger) selects(w writes.Write) (selected, certain bool) {
 	switch {
 	case !l.partial || w.Key == (object.Key{}):
 		return true, true
@@ -226,7 +226,7 @@ func (l *ledger) selects(w journal.Write) (selected, certain bool) {
 }
 
 // labelsOf returns a copy of the labels of the object after w, or nil if they are not known.
-func labelsOf(w journal.Write) labels.Set {
+func labelsOf(w writes.Write) labels.Set {
 	if w.Object == nil {
 		return nil
 	}
@@ -281,7 +281,7 @@ func (l *ledger) noteUnknownLocked(key object.Key, number uint64) {
 }
 
 // noteDeletionLocked returns nil when there is nothing to catch up with.
-func (l *ledger) noteDeletionLocked(w journal.Write, held object.Object, isHeld bool) *write {
+func (l *ledger) noteDeletionLocked(w writes.Write, held object.Object, isHeld bool) *write {
 	if last := l.deleted[w.UID]; last.isOpen() {
 		// Once the object is known to be gone, its deletion timestamp is not enough any more.
 		last.ending = last.ending && w.Ending

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 )
 
 // TestUnreachableCacheIsFreed lets clients outlive the caches in front of them, as that of a manager does.
@@ -36,5 +36,5 @@ func TestUnreachableCacheIsFreed(t *testing.T) {
 		t.Fatal("the journal of the client keeps the cache")
 	}
 	<-freed
-	journal.Tell(t.Context(), live.Journal(), journal.Write{}) // to nobody
+	writes.LogOf(live.Journal()).Record(t.Context(), writes.Write{}) // to nobody
 }

@@ -6,12 +6,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 )
 
 // written makes the stores catch up with w before they are read.
-func (s *state) written(ctx context.Context, w journal.Write) {
-	tracked := journal.Tracked(ctx)
+func (s *state) written(ctx context.Context, w writes.Write) {
+	tracked := writes.TrackedIn(ctx)
 	kind := storedAs(w.GVK.GroupKind())
 	floor := s.floor(kind)
 	s.mu.RLock()
@@ -59,11 +59,11 @@ type floor struct {
 	mu      sync.Mutex
 	version string // the last
 	// vague are the writes of which the version is not known; lost is that there were more than can be remembered.
-	vague []journal.Write
+	vague []writes.Write
 	lost  bool
 }
 
-func (f *floor) add(w journal.Write, most int) {
+func (f *floor) add(w writes.Write, most int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.version = newer(f.version, w.ResourceVersion)
@@ -76,7 +76,7 @@ func (f *floor) add(w journal.Write, most int) {
 		return
 	}
 	// Nothing that a ledger does not look at, such as what was sent: that may be a megabyte.
-	f.vague = append(f.vague, journal.Write{
+	f.vague = append(f.vague, writes.Write{
 		GVK: w.GVK, Key: w.Key, UID: w.UID, Gone: w.Gone, Ending: w.Ending, Before: w.Before, Unknown: w.Unknown,
 	})
 }
@@ -88,7 +88,7 @@ func (f *floor) lay(l *ledger) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l.note(journal.Write{ResourceVersion: f.version})
+	l.note(writes.Write{ResourceVersion: f.version})
 	for _, w := range f.vague {
 		if l.scope.Namespace == "" || l.scope.Namespace == w.Key.Namespace {
 			l.note(w)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -26,8 +26,8 @@ func TestWritesOfOneKindDoNotWaitForAnother(t *testing.T) {
 		go func() {
 			defer close(noted)
 			gvk := schema.GroupVersionKind{Version: "v1", Kind: kind}
-			w := journal.Write{GVK: gvk, Key: object.Key{Name: "a"}, ResourceVersion: "7"}
-			journal.Tell(t.Context(), c.Journal(), w)
+			w := writes.Write{GVK: gvk, Key: object.Key{Name: "a"}, ResourceVersion: "7"}
+			writes.LogOf(c.Journal()).Record(t.Context(), w)
 		}()
 		return noted
 	}

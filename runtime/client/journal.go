@@ -12,13 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 // Journal tells the caches and controllers of this process of the writes of all clients that share it. The zero value is ready
 // for use, and it is safe for concurrent use. It keeps nothing of a write.
-type Journal = journal.Journal
+type Journal = writes.Journal
 
 // Journal returns where the writes of c are told.
 func (c *REST) Journal() *Journal { return c.journal }
@@ -28,12 +28,12 @@ func (c *REST) begin(ctx context.Context, r *request) (end func()) {
 	if r.method == http.MethodGet || r.isDryRun() {
 		return func() {}
 	}
-	return journal.Begin(ctx, c.journal, r.target())
+	return writes.LogOf(c.journal).Begin(ctx, r.target())
 }
 
-// target returns a [journal.Write] of what r is to change.
-func (r *request) target() journal.Write {
-	w := journal.Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: cmp.Or(r.name, r.posted)}}
+// target returns a [writes.Write] of what r is to change.
+func (r *request) target() writes.Write {
+	w := writes.Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: cmp.Or(r.name, r.posted)}}
 	if w.GVK.GroupKind() == bindingKind {
 		w.GVK.Kind = "Pod"
 	}
@@ -49,7 +49,7 @@ func (c *REST) tellWritten(ctx context.Context, r *request, base string, obj obj
 	if r.isDryRun() {
 		return
 	}
-	w := journal.Write{
+	w := writes.Write{
 		GVK:             r.resource.gvk,
 		Key:             object.Key{Namespace: r.namespace, Name: r.name},
 		UID:             obj.GetUID(),
@@ -65,7 +65,7 @@ func (c *REST) tellWritten(ctx context.Context, r *request, base string, obj obj
 	if r.subresource != "" && r.subresource != statusSubresource {
 		w.Object = nil // it may be of another kind, such as a Scale
 	}
-	journal.Tell(ctx, c.journal, w)
+	writes.LogOf(c.journal).Record(ctx, w)
 }
 
 // isOrder reports whether what is posted is not the object that the path names, such as an eviction.
@@ -87,7 +87,7 @@ func (c *REST) tellUnknown(ctx context.Context, r *request) {
 		return
 	}
 	w.Unknown = true
-	journal.Tell(ctx, c.journal, w)
+	writes.LogOf(c.journal).Record(ctx, w)
 }
 
 // tellLost tells of a request that has failed with err, if the server may have carried it out all the same: its answer was
@@ -141,13 +141,13 @@ func (c *REST) tellDeleted(ctx context.Context, r *request, obj object.Object, b
 		c.tellLost(ctx, r, err)
 		return
 	}
-	w := journal.Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: r.name}}
+	w := writes.Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: r.name}}
 	switch {
 	case r.name == "":
 		for i := range answer.Items {
 			item := &answer.Items[i]
 			w.Key, w.UID, w.Before, w.Ending = object.KeyOf(item), item.UID, item.ResourceVersion, true
-			journal.Tell(ctx, c.journal, w)
+			writes.LogOf(c.journal).Record(ctx, w)
 		}
 		return
 	case answer.Kind == "Status" && answer.Details != nil && answer.Details.UID != "":
@@ -163,5 +163,5 @@ func (c *REST) tellDeleted(ctx context.Context, r *request, obj object.Object, b
 			w.Gone, w.Ending = r.resource.endOf(&answer)
 		}
 	}
-	journal.Tell(ctx, c.journal, w)
+	writes.LogOf(c.journal).Record(ctx, w)
 }

@@ -22,21 +22,21 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 // told keeps what a journal tells, all of which must have begun and not ended.
 type told struct {
 	mu     sync.Mutex
-	begun  map[*journal.Write]bool
+	begun  map[*writes.Write]bool
 	begins int // so far
-	writes []journal.Write
+	writes []writes.Write
 }
 
 func subscribe(t *testing.T, j *client.Journal) *told {
-	kept := &told{begun: map[*journal.Write]bool{}}
-	journal.Subscribe(j, func(_ context.Context, w journal.Write) {
+	kept := &told{begun: map[*writes.Write]bool{}}
+	writes.LogOf(j).Subscribe(func(_ context.Context, w writes.Write) {
 		kept.mu.Lock()
 		defer kept.mu.Unlock()
 		kept.writes = append(kept.writes, w)
@@ -44,7 +44,7 @@ func subscribe(t *testing.T, j *client.Journal) *told {
 			t.Errorf("told of %+v, which has not begun", w)
 		}
 	})
-	journal.SubscribeBegin(j, func(_ context.Context, w journal.Write) func() {
+	writes.LogOf(j).SubscribeBegin(func(_ context.Context, w writes.Write) func() {
 		kept.mu.Lock()
 		defer kept.mu.Unlock()
 		kept.begun[&w] = true
@@ -63,7 +63,7 @@ func subscribe(t *testing.T, j *client.Journal) *told {
 	return kept
 }
 
-func (j *told) hasBegunLocked(told journal.Write) bool {
+func (j *told) hasBegunLocked(told writes.Write) bool {
 	for w := range j.begun {
 		if w.GVK == told.GVK && (w.Key == told.Key || w.Key.Name == "" && w.Key.Namespace == told.Key.Namespace) {
 			return true
@@ -73,22 +73,22 @@ func (j *told) hasBegunLocked(told journal.Write) bool {
 }
 
 // took returns the writes since the last call.
-func (j *told) took() []journal.Write {
+func (j *told) took() []writes.Write {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	writes := j.writes
+	recorded := j.writes
 	j.writes = nil
-	return writes
+	return recorded
 }
 
 // took1 returns the only write since the last call.
-func (j *told) took1(t *testing.T, what string) journal.Write {
+func (j *told) took1(t *testing.T, what string) writes.Write {
 	t.Helper()
-	writes := j.took()
-	if len(writes) != 1 {
-		t.Fatalf("%s: told of %d writes: %+v", what, len(writes), writes)
+	recorded := j.took()
+	if len(recorded) != 1 {
+		t.Fatalf("%s: told of %d writes: %+v", what, len(recorded), recorded)
 	}
-	return writes[0]
+	return recorded[0]
 }
 
 // testJournal compares what the journal is told with what a watch tells of the same writes.
@@ -247,8 +247,8 @@ type written struct {
 	silent bool       // nobody could say what is to be read again
 }
 
-// writes are calls of each verb, in each form and to each sort of subresource.
-func writes() map[string]written {
+// allWrites are calls of each verb, in each form and to each sort of subresource.
+func allWrites() map[string]written {
 	const (
 		deployment = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"namespace":"default","name":"a","uid":"u","resourceVersion":"7"}}`
 		pod        = `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"default","name":"a","uid":"u","resourceVersion":"7"}}`
@@ -330,7 +330,7 @@ var schemeOfWrites = sync.OnceValues(func() (*runtime.Scheme, error) {
 })
 
 // writeTo returns what a write tells the journal when the server answers it, whatever it asks for, with answer.
-func writeTo(t *testing.T, w written, answered answer) ([]journal.Write, error) {
+func writeTo(t *testing.T, w written, answered answer) ([]writes.Write, error) {
 	s := newServer()
 	s.says("GET /api/v1", resources("v1", "Pod/pods/pod", "Binding/bindings/binding", "ServiceAccount/serviceaccounts/serviceaccount"))
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
@@ -352,7 +352,7 @@ func writeTo(t *testing.T, w written, answered answer) ([]journal.Write, error) 
 }
 
 func TestJournalIsToldOfEachWrite(t *testing.T) {
-	for what, w := range writes() {
+	for what, w := range allWrites() {
 		told, err := writeTo(t, w, answer{body: w.answer})
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
@@ -388,7 +388,7 @@ func (c cutBody) Close() error { return nil }
 // TestJournalIsToldOfAWriteWhoseAnswerIsLost cuts the connection before the answer, and at each place of it, with an error
 // or, as where the length is not said, without one; and lets proxies answer.
 func TestJournalIsToldOfAWriteWhoseAnswerIsLost(t *testing.T) {
-	for what, w := range writes() {
+	for what, w := range allWrites() {
 		lost := map[string]answer{
 			"reset":       {err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}},
 			"closed":      {err: io.EOF},
@@ -426,7 +426,7 @@ func TestJournalIsToldOfAWriteWhoseAnswerIsLost(t *testing.T) {
 
 // TestJournalIsNotToldOfAWriteThatWasRefused has nothing to read again.
 func TestJournalIsNotToldOfAWriteThatWasRefused(t *testing.T) {
-	for what, w := range writes() {
+	for what, w := range allWrites() {
 		for how, answered := range map[string]answer{
 			"a conflict":  {code: 409, body: status(409, "Conflict", "no")},
 			"forbidden":   {code: 403, body: status(403, "Forbidden", "no")},

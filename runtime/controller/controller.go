@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/log"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
@@ -322,7 +322,7 @@ func (c *Controller[R]) Subscribe(s source.Source[R]) (*Subscription, error) {
 	}
 	f := &feed[R]{source: s, first: !isClosed(c.synced), ended: make(chan struct{}), leave: func() {}}
 	// Before the source runs: a write that its first event comes of must not be missed.
-	if j := journal.Of(s); j != nil {
+	if j := writes.JournalOf(s); j != nil {
 		f.leave = c.events.own.follow(j)
 	}
 	c.feeds = append(c.feeds, f)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/source"
@@ -22,8 +22,8 @@ import (
 // journaled is a source whose objects are written by clients of a journal. It is synced at once and ends with its context,
 // or when quit is closed.
 type journaled struct {
-	writes *client.Journal
-	quit   chan struct{}
+	journal *client.Journal
+	quit    chan struct{}
 }
 
 func (j journaled) Run(ctx context.Context, _ handler.Queue[reconcile.Request], synced func()) error {
@@ -37,18 +37,18 @@ func (j journaled) Run(ctx context.Context, _ handler.Queue[reconcile.Request], 
 
 func (journaled) Err() error                 { return nil }
 func (journaled) String() string             { return "journaled" }
-func (j journaled) Journal() *client.Journal { return j.writes }
+func (j journaled) Journal() *client.Journal { return j.journal }
 
 // records reports whether a controller records a write that a client tells j.
 func records(t *testing.T, c *Controller[reconcile.Request], j *client.Journal, uid types.UID) bool {
 	t.Helper()
-	w := journal.Write{
+	w := writes.Write{
 		GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Key: object.Key{Name: "a"}, UID: uid, ResourceVersion: "1",
 	}
 	begun := c.events.own.begins()
-	end := journal.Begin(t.Context(), j, w)
+	end := writes.LogOf(j).Begin(t.Context(), w)
 	defer end()
-	journal.Tell(t.Context(), j, w)
+	writes.LogOf(j).Record(t.Context(), w)
 	o := c.events.own
 	o.mu.Lock()
 	noted := o.writes.has(ownWrite{uid: uid, version: "1"})
@@ -65,28 +65,28 @@ func doNothing(context.Context, reconcile.Request) (reconcile.Result, error) {
 
 func TestControllerRecordsWritesUntilItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		writes := &client.Journal{}
+		j := &client.Journal{}
 		c := New("test", reconcile.Func[reconcile.Request](doNothing), Options{Logger: slog.New(slog.DiscardHandler)})
 		for range 2 { // sources of one cache share its journal
-			if err := c.Watch(source.Optional[reconcile.Request](journaled{writes: writes})); err != nil {
+			if err := c.Watch(source.Optional[reconcile.Request](journaled{journal: j})); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if !records(t, c, writes, "before") { // whose event may come later
+		if !records(t, c, j, "before") { // whose event may come later
 			t.Error("a controller that is to run does not record a write")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(ctx) }()
 		synctest.Wait()
-		if !records(t, c, writes, "while") {
+		if !records(t, c, j, "while") {
 			t.Error("a controller that runs does not record a write")
 		}
 		cancel()
 		if err := <-ended; err != nil {
 			t.Fatal(err)
 		}
-		if records(t, c, writes, "after") {
+		if records(t, c, j, "after") {
 			t.Error("a controller that has ended records a write")
 		}
 	})
@@ -94,9 +94,9 @@ func TestControllerRecordsWritesUntilItEnds(t *testing.T) {
 
 // TestControllerThatNeverRunsIsFreed builds a controller and forgets it, as a manager does that cannot add it.
 func TestControllerThatNeverRunsIsFreed(t *testing.T) {
-	writes := &client.Journal{}
+	j := &client.Journal{}
 	c := New("test", reconcile.Func[reconcile.Request](doNothing), Options{})
-	if err := c.Watch(journaled{writes: writes}); err != nil {
+	if err := c.Watch(journaled{journal: j}); err != nil {
 		t.Fatal(err)
 	}
 	freed := make(chan struct{})
@@ -109,18 +109,18 @@ func TestControllerThatNeverRunsIsFreed(t *testing.T) {
 		t.Fatal("the journal keeps the controller")
 	}
 	<-freed
-	journal.Tell(t.Context(), writes, journal.Write{UID: "later"})
+	writes.LogOf(j).Record(t.Context(), writes.Write{UID: "later"})
 }
 
 func TestClosedSubscriptionOfAControllerThatHasNotRunRecordsNothing(t *testing.T) {
-	writes := &client.Journal{}
+	j := &client.Journal{}
 	c := New("test", reconcile.Func[reconcile.Request](doNothing), Options{})
-	s, err := c.Subscribe(journaled{writes: writes})
+	s, err := c.Subscribe(journaled{journal: j})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
-	if records(t, c, writes, "closed") {
+	if records(t, c, j, "closed") {
 		t.Error("the controller records a write of a journal without a source")
 	}
 }
@@ -129,12 +129,12 @@ func TestControllerRecordsWritesUntilTheLastSourceOfAJournalEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared, other := &client.Journal{}, &client.Journal{}
 		c := New("test", reconcile.Func[reconcile.Request](doNothing), Options{Logger: slog.New(slog.DiscardHandler)})
-		first, err := c.Subscribe(journaled{writes: shared})
+		first, err := c.Subscribe(journaled{journal: shared})
 		if err != nil {
 			t.Fatal(err)
 		}
-		second := journaled{writes: shared, quit: make(chan struct{})}
-		for _, s := range []journaled{second, {writes: other}} {
+		second := journaled{journal: shared, quit: make(chan struct{})}
+		for _, s := range []journaled{second, {journal: other}} {
 			if err := c.Watch(s); err != nil {
 				t.Fatal(err)
 			}
@@ -164,23 +164,23 @@ func TestControllerRecordsWritesUntilTheLastSourceOfAJournalEnds(t *testing.T) {
 
 func TestWarmControllerRecordsWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		writes := &client.Journal{}
+		j := &client.Journal{}
 		c := New("test", reconcile.Func[reconcile.Request](doNothing), Options{WarmUp: true, Logger: slog.New(slog.DiscardHandler)})
-		if err := c.Watch(journaled{writes: writes}); err != nil {
+		if err := c.Watch(journaled{journal: j}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- c.WarmUp().Run(ctx) }()
 		synctest.Wait()
-		if !records(t, c, writes, "warm") {
+		if !records(t, c, j, "warm") {
 			t.Error("a controller whose sources run does not record a write")
 		}
 		cancel()
 		if err := <-ended; err != nil {
 			t.Fatal(err)
 		}
-		if records(t, c, writes, "after") {
+		if records(t, c, j, "after") {
 			t.Error("a controller whose sources have ended records a write")
 		}
 	})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
@@ -35,8 +35,8 @@ func TestEventQueueHoldsNoLockOverThatOfItsWrites(t *testing.T) {
 			<-end
 			return reconcile.Result{}, errors.New("broken")
 		}), Options{Logger: slog.New(slog.DiscardHandler), BaseDelay: worldLimit})
-		writes := &client.Journal{}
-		if err := c.Watch(journaled{writes: writes}); err != nil {
+		j := &client.Journal{}
+		if err := c.Watch(journaled{journal: j}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -55,7 +55,7 @@ func TestEventQueueHoldsNoLockOverThatOfItsWrites(t *testing.T) {
 		e := event{Type: informer.Updated, Old: state("uid", "1"), Object: o}
 		c.events.Add(theThing)
 		<-begun
-		journal.Tell(ctx, writes, journal.Write{UID: "uid", ResourceVersion: "2"})
+		writes.LogOf(j).Record(ctx, writes.Write{UID: "uid", ResourceVersion: "2"})
 		for range maxUndecided + 2 {
 			c.events.Because(partKind, e).Add(theThing)
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -117,8 +117,9 @@ func (o *ownWrites) follow(j *client.Journal) (leave func()) {
 	defer o.following.Unlock()
 	f, known := o.followed[j]
 	if !known {
+		log := writes.LogOf(j)
 		f = &followed{cancel: []func(){
-			journal.SubscribeFor(j, o, (*ownWrites).note), journal.SubscribeBeginFor(j, o, (*ownWrites).begin),
+			writes.SubscribeFor(log, o, (*ownWrites).note), writes.SubscribeBeginFor(log, o, (*ownWrites).begin),
 		}}
 		o.followed[j] = f
 	}
@@ -153,7 +154,7 @@ func (o *ownWrites) isOwn(ctx context.Context) bool {
 }
 
 // begin notes that a write is about to be sent, until the function that it returns is called.
-func (o *ownWrites) begin(ctx context.Context, w journal.Write) (end func()) {
+func (o *ownWrites) begin(ctx context.Context, w writes.Write) (end func()) {
 	if !o.isOwn(ctx) {
 		return nil
 	}
@@ -206,7 +207,7 @@ func (o *ownWrites) whenTold(kind string, e event, begins uint64, ask func()) bo
 
 // note remembers a write of this process, if it is an own one. Of one by a reconcile of another controller it remembers only
 // what was sent.
-func (o *ownWrites) note(ctx context.Context, w journal.Write) {
+func (o *ownWrites) note(ctx context.Context, w writes.Write) {
 	if w.UID == "" {
 		return
 	}
@@ -226,7 +227,7 @@ func (o *ownWrites) note(ctx context.Context, w journal.Write) {
 // server does not say. A patch or an apply that was sent before is one that mostly changes nothing, and so may be one of
 // which it is forgotten whether it was, unless the object is one that is never sent the same again, such as the time. What was
 // never sent before is meant to change something, and so is a change of an object that was read.
-func (o *ownWrites) mayBeIdleLocked(w journal.Write) bool {
+func (o *ownWrites) mayBeIdleLocked(w writes.Write) bool {
 	if w.Body == nil {
 		return false
 	}

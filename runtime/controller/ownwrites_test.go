@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
@@ -146,12 +146,12 @@ func (w *world) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.R
 		if body == "apply" {
 			change = nil // it has been applied at the start
 		}
-		w.tell(ctx, kind, func() journal.Write {
+		w.tell(ctx, kind, func() writes.Write {
 			answer := w.write(kind, true, change)
 			if change == nil && body != "apply" {
 				base = answer.ResourceVersion
 			}
-			return journal.Write{
+			return writes.Write{
 				Key: object.KeyOf(answer), UID: answer.UID, ResourceVersion: answer.ResourceVersion, Base: base, Body: []byte(body),
 			}
 		})
@@ -164,7 +164,7 @@ func (w *world) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.R
 }
 
 // tell makes an own write, which is told long after it was made.
-func (w *world) tell(ctx context.Context, kind string, write func() journal.Write) {
+func (w *world) tell(ctx context.Context, kind string, write func() writes.Write) {
 	long := time.Duration(1 + w.intN(int(200*time.Millisecond)))
 	w.mu.Lock()
 	w.busy[kind] = max(w.busy[kind], w.now()+long)
@@ -174,10 +174,10 @@ func (w *world) tell(ctx context.Context, kind string, write func() journal.Writ
 	if w.intN(4) == 0 {
 		key.Name = "" // as that of all in a namespace
 	}
-	end := journal.Begin(ctx, w.journal, journal.Write{GVK: gvk, Key: key})
+	end := writes.LogOf(w.journal).Begin(ctx, writes.Write{GVK: gvk, Key: key})
 	told := write()
 	<-time.After(long)
-	journal.Tell(ctx, w.journal, told)
+	writes.LogOf(w.journal).Record(ctx, told)
 	end()
 }
 
@@ -240,9 +240,9 @@ func (w *world) author(ctx context.Context, own bool) {
 	for ctx.Err() == nil && w.now() < 20*time.Minute {
 		w.pause(most)
 		kind := w.kind()
-		write := func() journal.Write {
+		write := func() writes.Write {
 			answer := w.write(kind, own, w.change())
-			return journal.Write{
+			return writes.Write{
 				Key: object.KeyOf(answer), UID: answer.UID, ResourceVersion: answer.ResourceVersion, Base: "an old one", Body: fmt.Append(nil, "other ", w.intN(1<<62)),
 			}
 		}
@@ -250,7 +250,7 @@ func (w *world) author(ctx context.Context, own bool) {
 		case own:
 			w.tell(context.Background(), kind, write)
 		case w.intN(2) == 0:
-			journal.Tell(newOwnWrites().signed(ctx), w.journal, write())
+			writes.LogOf(w.journal).Record(newOwnWrites().signed(ctx), write())
 		default:
 			write()
 		}
@@ -286,7 +286,9 @@ func (w *world) run(length time.Duration) {
 		w.t.Fatal(err)
 	}
 	for kind, o := range w.objects {
-		journal.Tell(c.events.own.signed(w.t.Context()), w.journal, journal.Write{UID: o.UID, ResourceVersion: o.ResourceVersion, Body: []byte("apply")})
+		writes.LogOf(w.journal).Record(c.events.own.signed(w.t.Context()), writes.Write{
+			UID: o.UID, ResourceVersion: o.ResourceVersion, Body: []byte("apply"),
+		})
 		_ = kind
 	}
 	ctx, stop := context.WithCancel(w.t.Context())
@@ -370,20 +372,20 @@ func ending(o thing) thing {
 func TestDoubtfulChangesAreSomebodyElses(t *testing.T) {
 	a := newOwnWrites()
 	own := a.signed(t.Context())
-	apply := journal.Write{UID: "u", ResourceVersion: "1", Body: []byte("apply")}
+	apply := writes.Write{UID: "u", ResourceVersion: "1", Body: []byte("apply")}
 	a.note(own, apply)
-	a.note(own, journal.Write{UID: "u", ResourceVersion: "2", Base: "2", Body: []byte("an update of nothing")})
+	a.note(own, writes.Write{UID: "u", ResourceVersion: "2", Base: "2", Body: []byte("an update of nothing")})
 	apply.ResourceVersion = "3"
 	a.note(own, apply)
-	a.note(own, journal.Write{UID: "u", ResourceVersion: "4", Base: "3", Body: []byte("an update")})
-	a.note(own, journal.Write{ResourceVersion: "5"})
-	a.note(t.Context(), journal.Write{UID: "u", ResourceVersion: "9", Base: "7", Body: []byte("by a runnable")})
-	a.note(t.Context(), journal.Write{UID: "removed by a webhook", Gone: true})
-	a.note(own, journal.Write{UID: "gone", Gone: true})
-	a.note(own, journal.Write{UID: "ending", Ending: true})
+	a.note(own, writes.Write{UID: "u", ResourceVersion: "4", Base: "3", Body: []byte("an update")})
+	a.note(own, writes.Write{ResourceVersion: "5"})
+	a.note(t.Context(), writes.Write{UID: "u", ResourceVersion: "9", Base: "7", Body: []byte("by a runnable")})
+	a.note(t.Context(), writes.Write{UID: "removed by a webhook", Gone: true})
+	a.note(own, writes.Write{UID: "gone", Gone: true})
+	a.note(own, writes.Write{UID: "ending", Ending: true})
 	chained := newOwnWrites().signed(own)
-	a.note(chained, journal.Write{UID: "u", ResourceVersion: "8", Base: "7", Body: []byte("by another controller")})
-	a.note(chained, journal.Write{UID: "theirs", Gone: true, Ending: true})
+	a.note(chained, writes.Write{UID: "u", ResourceVersion: "8", Base: "7", Body: []byte("by another controller")})
+	a.note(chained, writes.Write{UID: "theirs", Gone: true, Ending: true})
 	merged := update("u", "4")
 	merged.Merged = true
 	for _, c := range []struct {
@@ -414,13 +416,13 @@ func TestDoubtfulChangesAreSomebodyElses(t *testing.T) {
 		}
 	}
 	for n := range 3 * maxBodies {
-		a.note(own, journal.Write{UID: "heart", ResourceVersion: fmt.Sprint(n), Body: fmt.Append(nil, "apply the time ", n)})
+		a.note(own, writes.Write{UID: "heart", ResourceVersion: fmt.Sprint(n), Body: fmt.Append(nil, "apply the time ", n)})
 		if !a.made(update("heart", fmt.Sprint(n))) {
 			t.Fatalf("apply %d of the time is not known", n)
 		}
 	}
 	for n := range 3 * maxOwnWrites {
-		a.note(own, journal.Write{UID: types.UID(fmt.Sprint(n)), ResourceVersion: "1", Body: []byte("apply")})
+		a.note(own, writes.Write{UID: types.UID(fmt.Sprint(n)), ResourceVersion: "1", Body: []byte("apply")})
 	}
 	if a.made(update("u", "1")) {
 		t.Error("a write before too many others is remembered")
@@ -428,11 +430,11 @@ func TestDoubtfulChangesAreSomebodyElses(t *testing.T) {
 	if len(a.writes.values) > maxOwnWrites || len(a.sent.values) > maxOwnObjects {
 		t.Errorf("%d writes and %d objects are remembered", len(a.writes.values), len(a.sent.values))
 	}
-	a.note(own, journal.Write{UID: "u", ResourceVersion: "6", Body: []byte("apply")})
+	a.note(own, writes.Write{UID: "u", ResourceVersion: "6", Body: []byte("apply")})
 	if a.made(update("u", "6")) {
 		t.Error("an apply is taken for one that changes something, although it may have been sent before")
 	}
-	a.note(own, journal.Write{UID: "u", ResourceVersion: "7", Base: "6", Body: []byte("a patch of what was read")})
+	a.note(own, writes.Write{UID: "u", ResourceVersion: "7", Base: "6", Body: []byte("a patch of what was read")})
 	if !a.made(update("u", "7")) {
 		t.Error("a patch of what was read is not known")
 	}

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 )
 
 // parking holds back requests whose last reconcile wrote what the caches have not seen yet: a reconcile now would wait for
@@ -18,13 +18,13 @@ type parking[R comparable] struct {
 	waiters map[R]*waiter
 }
 
-// writes are what a reconcile wrote. *[journal.Writes] are some.
-type writes interface {
+// unseenWrites are writes of a reconcile that the caches have yet to see, such as a *[writes.Tracked].
+type unseenWrites interface {
 	Timeout() time.Duration
 	WhenSeen(seen func()) bool
 }
 
-var _ writes = (*journal.Writes)(nil)
+var _ unseenWrites = (*writes.Tracked)(nil)
 
 // waiter is a request that has to wait if it is asked for.
 type waiter struct {
@@ -38,7 +38,7 @@ func newParking[R comparable](open func(request R, priority int)) *parking[R] {
 }
 
 // hold lets the request wait for what is unseen.
-func (p *parking[R]) hold(request R, unseen writes) {
+func (p *parking[R]) hold(request R, unseen unseenWrites) {
 	timeout := unseen.Timeout()
 	if timeout == 0 {
 		return

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/log"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
@@ -41,7 +41,7 @@ func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	c.metrics.active.Add(1, c.name)
 	defer c.metrics.active.Add(-1, c.name)
 	start := time.Now()
-	tracking, writes := journal.Track(log.IntoContext(ctx, logger))
+	tracking, tracked := writes.Track(log.IntoContext(ctx, logger))
 	// As late as can be: an event that comes after this has a state that the reconcile may not have read.
 	state, because := c.events.begin(request)
 	if because.known {
@@ -50,7 +50,7 @@ func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	result, err := c.reconcile(tracking, request)
 	c.metrics.seconds.ObserveSince(start, c.name)
 	// Before it can be got again, by the queue or by Done.
-	c.parking.hold(request, writes)
+	c.parking.hold(request, tracked)
 
 	outcome := outcomeOf(ctx, result, err)
 	// After the switch, which begins the backoff that events may interrupt, and before Done.

@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/internal/blocked"
-	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 )
@@ -98,7 +98,7 @@ func (k *kind[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced fun
 	return nil
 }
 
-// Journal implements the interface that [journal.Of] looks for.
+// Journal implements the interface that [writes.JournalOf] looks for.
 func (k *kind[T, R]) Journal() *client.Journal { return k.journal }
 
 // Err returns why the informer is not up to date, or else why the handler waits.
@@ -287,4 +287,4 @@ func (o optional[R]) Run(ctx context.Context, queue handler.Queue[R], synced fun
 }
 
 // Journal is that of the source.
-func (o optional[R]) Journal() *client.Journal { return journal.Of(o.Source) }
+func (o optional[R]) Journal() *client.Journal { return writes.JournalOf(o.Source) }

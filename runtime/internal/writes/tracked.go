@@ -1,4 +1,4 @@
-package journal
+package writes
 
 import (
 	"context"
@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Writes are the writes that were made with one context and that the caches had not caught up with when they were made.
-// All methods are safe for concurrent use. A nil *Writes takes none.
-type Writes struct {
+// Tracked are the writes that were made with one context and that the caches had not caught up with when they were made.
+// All methods are safe for concurrent use. A nil *Tracked takes none.
+type Tracked struct {
 	mu      sync.Mutex
 	unseen  []func(seen func()) (waits bool)
 	timeout time.Duration
@@ -17,20 +17,20 @@ type Writes struct {
 type trackedKey struct{}
 
 // Track returns a context whose writes are collected in writes, by all consistent caches that are told of them.
-func Track(ctx context.Context) (tracking context.Context, writes *Writes) {
-	writes = &Writes{}
+func Track(ctx context.Context) (tracking context.Context, writes *Tracked) {
+	writes = &Tracked{}
 	return context.WithValue(ctx, trackedKey{}, writes), writes
 }
 
-// Tracked returns what the writes of ctx are collected in, or nil.
-func Tracked(ctx context.Context) *Writes {
-	writes, _ := ctx.Value(trackedKey{}).(*Writes)
+// TrackedIn returns what the writes of ctx are collected in, or nil.
+func TrackedIn(ctx context.Context) *Tracked {
+	writes, _ := ctx.Value(trackedKey{}).(*Tracked)
 	return writes
 }
 
 // Add adds a write that a cache has to catch up with, for which a read would wait for timeout. await lets seen be called once
 // it has, or returns false when it has already.
-func (w *Writes) Add(timeout time.Duration, await func(seen func()) (waits bool)) {
+func (w *Tracked) Add(timeout time.Duration, await func(seen func()) (waits bool)) {
 	if w == nil {
 		return
 	}
@@ -42,7 +42,7 @@ func (w *Writes) Add(timeout time.Duration, await func(seen func()) (waits bool)
 
 // WhenSeen lets seen be called once, when the caches have caught up with the writes that were made until now. It must not
 // block. When they have already, WhenSeen returns false and seen is not called.
-func (w *Writes) WhenSeen(seen func()) bool {
+func (w *Tracked) WhenSeen(seen func()) bool {
 	w.mu.Lock()
 	unseen := w.unseen
 	w.unseen = nil
@@ -66,7 +66,7 @@ func awaitAll(unseen []func(seen func()) bool, seen func()) bool {
 }
 
 // Timeout is how long a read would wait for the writes.
-func (w *Writes) Timeout() time.Duration {
+func (w *Tracked) Timeout() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.timeout
