@@ -79,7 +79,7 @@ var rules = []struct{ id, text string }{
 	{"Q04", "After a shutdown nothing is added; draining waits for everything that was."},
 	{"Q05", "Items that are done can be collected."},
 	{"Q06", "Delayed items come when they are due, the earliest of several times counts."},
-	{"Q07", "Failures of an item delay it more each time, within a limit, until it is forgotten. The process's own writes, with whatever context, neither end nor grow the backoff; what somebody else changes, another controller's reconcile included, makes one attempt at once, at most one a second for each key, and the exponent stays."},
+	{"Q07", "Failures of an item delay it more each time, within a limit, until it is forgotten. The process's own writes, with any context, neither end nor grow the backoff, if the server has checked the version that they change: creates, deletes, updates and patches with a resource version. Any other change, another controller's reconcile included, makes one attempt at once, at most one a second for each key, and the exponent stays."},
 	{"Q08", "The seven standard metrics."},
 	{"Q09", "Items of higher priority come first, and none waits for ever."},
 	{"L01", "One candidate leads at a time, judged by what each observes; losing the lease always ends the term."},

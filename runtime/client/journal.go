@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -16,14 +17,18 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Journal tells the caches and controllers of this process of the writes of all clients that share it. The zero value is ready
-// for use, and it is safe for concurrent use. It keeps nothing of a write.
+// Journal passes the writes of all clients that share it to the caches and controllers of this process. The zero value
+// is ready for use, and it is safe for concurrent use. It remembers the last writes, a bounded number of them, without
+// their objects.
 type Journal = writes.Journal
 
-// Journal returns where the writes of c are told.
+// Journal returns the journal in which c records its writes.
 func (c *REST) Journal() *Journal { return c.journal }
 
-// begin says that r is about to be sent, if it is a write, until the function that it returns is called.
+// record records w.
+func (c *REST) record(ctx context.Context, w writes.Write) { writes.LogOf(c.journal).Record(ctx, w) }
+
+// begin records that r is about to be sent, if it is a write, until end is called.
 func (c *REST) begin(ctx context.Context, r *request) (end func()) {
 	if r.method == http.MethodGet || r.isDryRun() {
 		return func() {}
@@ -31,7 +36,7 @@ func (c *REST) begin(ctx context.Context, r *request) (end func()) {
 	return writes.LogOf(c.journal).Begin(ctx, r.target())
 }
 
-// target returns a [writes.Write] of what r is to change.
+// target returns the write that r is to make, without its outcome.
 func (r *request) target() writes.Write {
 	w := writes.Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: cmp.Or(r.name, r.posted)}}
 	if w.GVK.GroupKind() == bindingKind {
@@ -40,10 +45,10 @@ func (r *request) target() writes.Write {
 	return w
 }
 
-// tellWritten tells of a request that was answered with obj.
-func (c *REST) tellWritten(ctx context.Context, r *request, base string, obj object.Object) {
-	if r.isOrder() {
-		c.tellUnknown(ctx, r)
+// recordWritten records a request that was answered with obj. base is the version of the caller's object before it.
+func (c *REST) recordWritten(ctx context.Context, r *request, base string, obj object.Object) {
+	if r.isAction() {
+		c.recordUnknown(ctx, r)
 		return
 	}
 	if r.isDryRun() {
@@ -54,10 +59,9 @@ func (c *REST) tellWritten(ctx context.Context, r *request, base string, obj obj
 		Key:             object.Key{Namespace: r.namespace, Name: r.name},
 		UID:             obj.GetUID(),
 		ResourceVersion: obj.GetResourceVersion(),
-		Base:            base,
-		Body:            r.body,
 		Object:          obj,
 	}
+	w.Changed = r.verb == "create" || r.isConditional(base) && w.ResourceVersion != base
 	w.Gone, w.Ending = r.resource.endOf(obj)
 	if r.name == "" {
 		w.Key.Name = obj.GetName()
@@ -65,34 +69,48 @@ func (c *REST) tellWritten(ctx context.Context, r *request, base string, obj obj
 	if r.subresource != "" && r.subresource != statusSubresource {
 		w.Object = nil // it may be of another kind, such as a Scale
 	}
-	writes.LogOf(c.journal).Record(ctx, w)
+	c.record(ctx, w)
 }
 
-// isOrder reports whether what is posted is not the object that the path names, such as an eviction.
-func (r *request) isOrder() bool {
+// isConditional reports whether the server refuses r unless the object has the version base.
+func (r *request) isConditional(base string) bool {
+	if base == "" || r.method == http.MethodPut {
+		return base != ""
+	}
+	var sent struct {
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	return bytes.Contains(r.body, []byte(`"resourceVersion"`)) && json.Unmarshal(r.body, &sent) == nil &&
+		sent.Metadata.ResourceVersion == base
+}
+
+// isAction reports whether r posts an action on an object, such as an eviction, and not the object.
+func (r *request) isAction() bool {
 	return r.verb == "create" && (r.subresource != "" || r.resource.gvk.GroupKind() == bindingKind)
 }
 
-// bindingKind is of objects that are posted as if they were stored, and change the pod of their name.
+// bindingKind is posted like an object, and changes the pod of its name.
 var bindingKind = schema.GroupKind{Kind: "Binding"}
 
-// tokenSubresource is what is posted to for a token of a service account, which changes nothing.
+// tokenSubresource returns a token of a service account, and changes nothing.
 const tokenSubresource = "token"
 
-// tellUnknown tells of a request that the server has carried out, or may have: what it has made of the object nobody knows.
-// Of an object whose name is not known, and of a whole collection, nothing is told.
-func (c *REST) tellUnknown(ctx context.Context, r *request) {
+// recordUnknown records a request whose outcome is unknown. It records none for a generated name, nor for a whole
+// collection.
+func (c *REST) recordUnknown(ctx context.Context, r *request) {
 	w := r.target()
 	if r.method == http.MethodGet || w.Key.Name == "" || r.isDryRun() || r.subresource == tokenSubresource {
 		return
 	}
 	w.Unknown = true
-	writes.LogOf(c.journal).Record(ctx, w)
+	c.record(ctx, w)
 }
 
-// tellLost tells of a request that has failed with err, if the server may have carried it out all the same: its answer was
-// lost or cannot be read, or says that the server does not know.
-func (c *REST) tellLost(ctx context.Context, r *request, err error) {
+// recordLost records a request that has failed with err, unless the server certainly has not carried it out. It may
+// have if its answer was lost, cannot be read, or is an internal error.
+func (c *REST) recordLost(ctx context.Context, r *request, err error) {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && isRefusal(status.Status().Code) {
 		return
@@ -100,7 +118,7 @@ func (c *REST) tellLost(ctx context.Context, r *request, err error) {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return // it was not sent
 	}
-	c.tellUnknown(ctx, r)
+	c.recordUnknown(ctx, r)
 }
 
 // isRefusal reports whether a server that fails with code has changed nothing.
@@ -110,11 +128,11 @@ func isRefusal(code int32) bool {
 
 func (r *request) isDryRun() bool { return r.query.Has("dryRun") }
 
-// namespaceKind is of objects that their spec can hold back too, and the namespace's content with that.
+// namespaceKind can have finalizers in its spec too.
 var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
-// endOf reports whether obj, as a write left it, exists no more: nothing holds it back, and it was to be deleted. Of a
-// namespace it reports that this may be so.
+// endOf reports whether obj, as a write left it, no longer exists: it has a deletion timestamp and no finalizers. A
+// namespace may still exist, and is reported as ending.
 func (r resource) endOf(obj metav1.Object) (gone, ending bool) {
 	grace := obj.GetDeletionGracePeriodSeconds()
 	if obj.GetDeletionTimestamp() == nil || len(obj.GetFinalizers()) > 0 || grace != nil && *grace > 0 {
@@ -124,8 +142,7 @@ func (r resource) endOf(obj metav1.Object) (gone, ending bool) {
 	return !ending, ending
 }
 
-// deletion is what the answers to deletions have in common: one is a Status that names the object, or the object, or
-// the list of them.
+// deletion decodes the answers to deletions: a Status that names the object, the object, or a list of objects.
 type deletion struct {
 	metav1.PartialObjectMetadata
 	Status  json.RawMessage                `json:"status"`
@@ -133,12 +150,12 @@ type deletion struct {
 	Items   []metav1.PartialObjectMetadata `json:"items"`
 }
 
-// tellDeleted tells of a deletion of obj that was answered with body. An answer that cannot be read, or is about something
-// else, is as good as one that was lost.
-func (c *REST) tellDeleted(ctx context.Context, r *request, obj object.Object, body []byte) {
+// recordDeleted records a deletion of obj that was answered with body. An answer that cannot be read, or is of another
+// kind, counts as lost.
+func (c *REST) recordDeleted(ctx context.Context, r *request, obj object.Object, body []byte) {
 	var answer deletion
 	if err := json.Unmarshal(body, &answer); err != nil {
-		c.tellLost(ctx, r, err)
+		c.recordLost(ctx, r, err)
 		return
 	}
 	w := writes.Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: r.name}}
@@ -147,7 +164,7 @@ func (c *REST) tellDeleted(ctx context.Context, r *request, obj object.Object, b
 		for i := range answer.Items {
 			item := &answer.Items[i]
 			w.Key, w.UID, w.Before, w.Ending = object.KeyOf(item), item.UID, item.ResourceVersion, true
-			writes.LogOf(c.journal).Record(ctx, w)
+			c.record(ctx, w)
 		}
 		return
 	case answer.Kind == "Status" && answer.Details != nil && answer.Details.UID != "":
@@ -163,5 +180,5 @@ func (c *REST) tellDeleted(ctx context.Context, r *request, obj object.Object, b
 			w.Gone, w.Ending = r.resource.endOf(&answer)
 		}
 	}
-	writes.LogOf(c.journal).Record(ctx, w)
+	c.record(ctx, w)
 }

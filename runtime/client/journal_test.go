@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -26,51 +27,45 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// told keeps what a journal tells, all of which must have begun and not ended.
+// told keeps the writes that a journal records, all of which must be in flight, and must not be at the end of the test.
 type told struct {
+	log    *writes.Log
+	begins uint64 // before the test
+
 	mu     sync.Mutex
-	begun  map[*writes.Write]bool
-	begins int // so far
 	writes []writes.Write
 }
 
 func subscribe(t *testing.T, j *client.Journal) *told {
-	kept := &told{begun: map[*writes.Write]bool{}}
-	writes.LogOf(j).Subscribe(func(_ context.Context, w writes.Write) {
+	log := writes.LogOf(j)
+	kept := &told{log: log, begins: log.Begun()}
+	key := object.Key{Namespace: "default", Name: "a"}
+	recorded := map[string]object.Key{"Deployment.apps": key, "Pod": key, "ServiceAccount": key}
+	log.Subscribe(func(_ context.Context, w writes.Write) {
 		kept.mu.Lock()
 		defer kept.mu.Unlock()
 		kept.writes = append(kept.writes, w)
-		if !kept.hasBegunLocked(w) {
+		recorded[w.GVK.GroupKind().String()] = w.Key
+		if !isInFlight(log, w.GVK.GroupKind().String(), w.Key) {
 			t.Errorf("told of %+v, which has not begun", w)
 		}
 	})
-	writes.LogOf(j).SubscribeBegin(func(_ context.Context, w writes.Write) func() {
-		kept.mu.Lock()
-		defer kept.mu.Unlock()
-		kept.begun[&w] = true
-		kept.begins++
-		return func() {
-			kept.mu.Lock()
-			defer kept.mu.Unlock()
-			delete(kept.begun, &w)
-		}
-	})
 	t.Cleanup(func() {
-		if len(kept.begun) > 0 {
-			t.Errorf("%d writes have not ended", len(kept.begun))
+		for kind, key := range recorded {
+			if isInFlight(log, kind, key) {
+				t.Errorf("a write of %s %s has not ended", kind, key)
+			}
 		}
 	})
 	return kept
 }
 
-func (j *told) hasBegunLocked(told writes.Write) bool {
-	for w := range j.begun {
-		if w.GVK == told.GVK && (w.Key == told.Key || w.Key.Name == "" && w.Key.Namespace == told.Key.Namespace) {
-			return true
-		}
-	}
-	return false
+func isInFlight(log *writes.Log, kind string, key object.Key) bool {
+	return log.WhenRecorded(nil, kind, key, log.Begun(), func() {})
 }
+
+// begun returns the number of writes that have begun in the test.
+func (j *told) begun() uint64 { return j.log.Begun() - j.begins }
 
 // took returns the writes since the last call.
 func (j *told) took() []writes.Write {
@@ -154,8 +149,8 @@ func testJournalOfDeletions(t *testing.T, c live) {
 	ok(t, c.Delete(t.Context(), c.configMap("a"), client.DryRunAll))
 	ok(t, c.Patch(t.Context(), c.configMap("a"), client.RawPatch("application/merge-patch+json", []byte(`{}`)), client.DryRunAll))
 	ok(t, c.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace(c.namespace), client.DryRunAll))
-	if writes := kept.took(); len(writes) > 0 || kept.begins > 0 {
-		t.Errorf("told of dry runs: %+v, of which %d have begun", writes, kept.begins)
+	if writes := kept.took(); len(writes) > 0 || kept.begun() > 0 {
+		t.Errorf("told of dry runs: %+v, of which %d have begun", writes, kept.begun())
 	}
 	ok(t, c.Delete(t.Context(), c.configMap("a")))
 	if w := kept.took1(t, "delete"); w.UID != objects[0].UID || !w.Gone || w.Key != object.KeyOf(objects[0]) {
@@ -365,6 +360,54 @@ func TestJournalIsToldOfEachWrite(t *testing.T) {
 		}
 		if len(told) != 1 || told[0].Key != w.key || told[0].GVK.Kind != w.kind || told[0].Unknown != w.order || told[0].UID != "u" && !w.order {
 			t.Errorf("%s: told of %+v", what, told)
+		}
+	}
+}
+
+// TestWriteIsCertainIfTheServerCheckedItsVersion has writes that may have changed nothing, or certainly made the
+// version in the answer, which is 7.
+func TestWriteIsCertainIfTheServerCheckedItsVersion(t *testing.T) {
+	const deployment = `{"kind":"Deployment","apiVersion":"apps/v1",` +
+		`"metadata":{"namespace":"default","name":"a","uid":"u","resourceVersion":"7"}}`
+	at := func(version string) *appsv1.Deployment {
+		meta := metav1.ObjectMeta{Namespace: "default", Name: "a", ResourceVersion: version}
+		return &appsv1.Deployment{ObjectMeta: meta}
+	}
+	update := func(version string) func(context.Context, *client.REST) error {
+		return func(ctx context.Context, c *client.REST) error { return c.Update(ctx, at(version)) }
+	}
+	create := func(ctx context.Context, c *client.REST) error { return c.Create(ctx, at("")) }
+	updateStatus := func(ctx context.Context, c *client.REST) error { return c.Status().Update(ctx, at("6")) }
+	apply := func(version string) func(context.Context, *client.REST) error {
+		return func(ctx context.Context, c *client.REST) error {
+			return c.Apply(ctx, at(version), client.FieldOwner("x"))
+		}
+	}
+	patch := func(p client.Patch) func(context.Context, *client.REST) error {
+		return func(ctx context.Context, c *client.REST) error {
+			changed := at("6")
+			changed.Labels = map[string]string{"a": "b"}
+			return c.Patch(ctx, changed, p)
+		}
+	}
+	for name, c := range map[string]struct {
+		call func(ctx context.Context, c *client.REST) error
+		want bool
+	}{
+		"create":                  {create, true},
+		"update":                  {update("6"), true},
+		"update of nothing":       {update("7"), false},
+		"update of any version":   {update(""), false},
+		"update of the status":    {updateStatus, true},
+		"apply":                   {apply(""), false},
+		"apply of what was read":  {apply("6"), false},
+		"patch of what was read":  {patch(client.MergeFrom(at("6"))), false},
+		"patch of one version":    {patch(client.MergeFromWithOptimisticLock(at("6"))), true},
+		"patch that is no object": {patch(client.RawPatch(types.JSONPatchType, []byte(`[]`))), false},
+	} {
+		recorded, err := writeTo(t, written{call: c.call}, answer{body: deployment})
+		if err != nil || len(recorded) != 1 || recorded[0].Changed != c.want {
+			t.Errorf("%s: recorded %+v, %v; want Changed %v", name, recorded, err, c.want)
 		}
 	}
 }

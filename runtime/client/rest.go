@@ -168,20 +168,20 @@ func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk 
 	defer c.begin(ctx, r)()
 	body, err := c.send(ctx, r)
 	if err != nil {
-		c.tellLost(ctx, r, err)
+		c.recordLost(ctx, r, err)
 		return err
 	}
 	err = decode(body, obj, gvk)
 	switch _, bare := errors.AsType[*bareStatusError](err); {
 	case bare && r.method == http.MethodPost:
-		c.tellUnknown(ctx, r)
+		c.recordUnknown(ctx, r)
 		return nil
 	case err != nil:
 		err = answerError(r, err)
-		c.tellLost(ctx, r, err)
+		c.recordLost(ctx, r, err)
 		return err
 	case r.method != http.MethodGet:
-		c.tellWritten(ctx, r, base, obj)
+		c.recordWritten(ctx, r, base, obj)
 	}
 	return nil
 }

@@ -269,9 +269,9 @@ func (c *REST) sendDelete(ctx context.Context, r *request, obj object.Object, o 
 	switch {
 	case o.DryRun:
 	case err != nil:
-		c.tellLost(ctx, r, err)
+		c.recordLost(ctx, r, err)
 	default:
-		c.tellDeleted(ctx, r, obj, body)
+		c.recordDeleted(ctx, r, obj, body)
 	}
 	return err
 }

@@ -145,12 +145,9 @@ func (c *Controller[R]) Run(ctx context.Context) error {
 // abandon ends Run, or lets it return at once, for a controller that a manager has only in part. It is ready.
 func (c *Controller[R]) abandon() {
 	c.mu.Lock()
-	feeds, stop := c.feeds, c.stop
+	stop := c.stop
 	c.abandoned, c.feeds = true, nil
 	c.mu.Unlock()
-	for _, f := range feeds {
-		f.leave()
-	}
 	if stop != nil {
 		stop()
 	}
@@ -186,8 +183,8 @@ func (c *Controller[R]) waitSynced(ctx context.Context) bool {
 // work runs the workers until ctx ends, and returns after the last reconcile.
 func (c *Controller[R]) work(ctx context.Context) {
 	c.logger.Info("controller started", "workers", c.opts.MaxConcurrentReconciles)
-	// From here on a write with this context is told apart from those of others.
-	ctx = c.events.own.signed(ctx)
+	// Other controllers take a write with this context for foreign.
+	ctx = c.events.writer.Context(ctx)
 	var workers sync.WaitGroup
 	for range c.opts.MaxConcurrentReconciles {
 		workers.Go(func() {
@@ -302,7 +299,6 @@ type feed[R comparable] struct {
 	source source.Source[R] // constant
 	first  bool             // constant: it was added before all had synced, so Run waits for it
 	ended  chan struct{}    // constant, closed when the source has ended
-	leave  func()           // constant, ends what the controller has of the source's journal; it may be called twice
 
 	waiting bool // it runs, and has not synced
 	stop    context.CancelFunc
@@ -320,11 +316,7 @@ func (c *Controller[R]) Subscribe(s source.Source[R]) (*Subscription, error) {
 	if c.ended {
 		return nil, fmt.Errorf("watch %s: %w", s, ErrAlreadyRun)
 	}
-	f := &feed[R]{source: s, first: !isClosed(c.synced), ended: make(chan struct{}), leave: func() {}}
-	// Before the source runs: a write that its first event comes of must not be missed.
-	if j := writes.JournalOf(s); j != nil {
-		f.leave = c.events.own.follow(j)
-	}
+	f := &feed[R]{source: s, first: !isClosed(c.synced), ended: make(chan struct{})}
 	c.feeds = append(c.feeds, f)
 	if c.start != nil {
 		c.start(f)
@@ -340,7 +332,6 @@ func (c *Controller[R]) drop(f *feed[R]) {
 	// Run may have waited for nothing but this one.
 	c.noteSyncedLocked(f)
 	c.mu.Unlock()
-	defer f.leave()
 	if stop != nil {
 		// Without the lock, which the source takes when it says that it has synced.
 		stop()
@@ -365,8 +356,7 @@ func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCause
 		f.waiting = true
 		running.Go(func() {
 			defer close(f.ended)
-			defer f.leave()
-			err := f.source.Run(feeding, c.events, func() { c.noteSynced(f) })
+			err := f.source.Run(feeding, c.events.of(logOf(f.source)), func() { c.noteSynced(f) })
 			// One that was dropped, or stopped with the rest, may end in any way.
 			if err != nil && feeding.Err() == nil {
 				fail(&sourceError{err})
@@ -385,6 +375,14 @@ func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCause
 		c.mu.Unlock()
 		running.Wait()
 	}
+}
+
+// logOf returns the log of the writes that can cause the events of a source: an empty one if the source has no journal.
+func logOf(source any) *writes.Log {
+	if j := writes.JournalOf(source); j != nil {
+		return writes.LogOf(j)
+	}
+	return &writes.Log{}
 }
 
 // sourceError is the cause of the end of the context when a source failed before it had ended.

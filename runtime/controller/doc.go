@@ -15,23 +15,27 @@
 //   - No reconcile begins before every source of the controller has synced, save those of optional kinds that are not
 //     there.
 //   - A source that cannot sync stalls this controller only, and [Controller.Ready] says why.
-//   - A failed request is retried with exponential backoff, unless its error is a reconcile.TerminalError. What this
-//     process writes neither ends the backoff nor makes it longer. What somebody else changes, such as a user or
-//     another controller, makes an attempt at once, at most one each second for one request; when that
-//     fails, the backoff goes on as if there had been none. What counts is a new or deleted object, any change of an owned
-//     or watched one, and of the object itself one of the generation, the deletion, labels, annotations, finalizers or
+//   - A failed request is retried with exponential backoff, unless its error is a reconcile.TerminalError. Certain
+//     writes of this process neither end the backoff nor make it longer. A foreign change, such as one by a user or
+//     another controller, makes an attempt at once, at most one each second for one request; when that fails, the
+//     backoff goes on as if there had been none. What counts is a new or deleted object, any change of an owned or
+//     watched one, and of the object itself one of the generation, the deletion, labels, annotations, finalizers or
 //     owners, or any if it has no generation. Resyncs do not count.
 //   - What exists at the start is reconciled after what changes meanwhile, but not for ever.
 //   - Predicates of [Builder.WithPredicates] cannot keep the reconciler from the end of an object.
 //   - [ReasonFrom] tells a reconcile which events asked for it.
 //   - Run returns after its last goroutine has ended.
 //
-// What this process writes is all that a client writes which tells the Journal of the cache whose kinds are watched, with any
-// context: in a reconcile, in a goroutine that it has started, in a runnable or a webhook. The one exception is what another
-// controller's reconciles write with their contexts, or with contexts made of these: that is somebody else's, since otherwise a
-// controller that has failed for lack of what another one makes would wait out its backoff when it is there. When it is not
-// certain who made a change, it is somebody else's: such as one by a client with another Journal, one whose answer was lost or
-// takes longer than a second after its event, unless that is an event of the request which is reconciled, one that was sent
-// before in the same words, one in an event that stands for several changes, and one that thousands of others have followed
-// before its event came.
+// The writes of this process are those of all clients that share the Journal of the cache whose kinds are watched, with
+// any context: in a reconcile, in a goroutine that it has started, in a runnable or a webhook. A write with the context
+// of another controller's reconciles, or with a context derived from it, is foreign: otherwise a controller that fails
+// because an object is missing would wait out its backoff when another controller has created it.
+//
+// A write is certain if the server has checked the version that it changes: a create, a delete, and an update or patch
+// with a resource version. A change of unclear origin counts as foreign:
+//   - an apply, and an update or patch without a resource version: it may have changed nothing;
+//   - a write whose answer was lost, or takes longer than a second after its event, unless that is an event of the
+//     request which is being reconciled;
+//   - an event that stands for several changes;
+//   - a write that thousands of other writes follow before its event arrives.
 package controller

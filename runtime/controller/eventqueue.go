@@ -10,6 +10,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
@@ -30,18 +31,18 @@ const (
 // event is one of an object of any kind.
 type event = informer.Event[object.Object]
 
-// eventQueue is the queue as sources see it: it knows why requests are added, and collects them for a while. What somebody
-// else has changed interrupts the backoff of a request, and what this process has changed does not: see [ownWrites].
+// eventQueue is the queue of a controller's sources: it records why requests are added, and collects them for a while.
+// A foreign change interrupts the backoff of a request, a certain write of this process does not: see [isMine].
 type eventQueue[R comparable] struct {
 	queue    *workqueue.Queue[R]
 	debounce time.Duration
-	own      *ownWrites
+	writer   *writes.Writer // of the controller's reconciles
 	// kind is that of the objects that the requests name, as [Cause] has it. It is empty when they name none. A change of
 	// nothing but the status of such an object is an answer to what is asked for in it, and calls for nothing.
 	kind string
 
 	mu sync.Mutex
-	// No other lock is taken while this one is held: what ownWrites know is looked up before, or after.
+	// No other lock is taken while this one is held: logs of writes are asked before, or after.
 	//
 	// requests has those that are reconciled, whose last reconcile has failed, or that were added for an event and not got
 	// since.
@@ -63,28 +64,40 @@ type requestState[R comparable] struct {
 	undecided []undecided
 }
 
-// undecided is an event of which it is not known whether it calls for another attempt.
+// undecided is an event that may call for another attempt.
 type undecided struct {
+	log   *writes.Log // of the writes that may have caused it
 	kind  string
 	event event
 	opts  workqueue.AddOptions // with which the request is added if it does
 	begun uint64               // the last reconcile before it
-	// writes is how many own writes had begun before it.
+	// writes is the number of writes that had begun before it.
 	writes uint64
 	// number tells it from all others of its queue.
 	number uint64
 }
 
 func newEventQueue[R comparable](queue *workqueue.Queue[R], debounce time.Duration) *eventQueue[R] {
-	return &eventQueue[R]{queue: queue, debounce: debounce, own: newOwnWrites(), requests: map[R]*requestState[R]{}}
+	return &eventQueue[R]{
+		queue: queue, debounce: debounce, writer: &writes.Writer{}, requests: map[R]*requestState[R]{},
+	}
+}
+
+// of returns the queue for a source: log has the writes that can cause its events.
+func (q *eventQueue[R]) of(log *writes.Log) sourceQueue[R] { return sourceQueue[R]{q, log} }
+
+// sourceQueue is an eventQueue for one source.
+type sourceQueue[R comparable] struct {
+	*eventQueue[R]
+	log *writes.Log
 }
 
 // Because returns the queue for one event.
-func (q *eventQueue[R]) Because(kind string, e event) handler.Queue[R] {
+func (q sourceQueue[R]) Because(kind string, e event) handler.Queue[R] {
 	if isQuiet(e) {
-		return quietQueue[R]{q}
+		return quietQueue[R]{q.eventQueue}
 	}
-	return &causalQueue[R]{queue: q, kind: kind, event: e}
+	return &causalQueue[R]{queue: q.eventQueue, log: q.log, kind: kind, event: e}
 }
 
 // isQuiet reports whether nothing has changed: the object is one of those that existed at the start, or is delivered again
@@ -214,7 +227,7 @@ func (q *eventQueue[R]) makeRoom(request R, u *undecided) fate {
 	q.mu.Unlock()
 	decided := map[uint64]bool{} // by number
 	for _, other := range kept {
-		if q.isAnswer(request, other) || q.own.made(other.event) {
+		if q.isAnswer(request, other) || q.isMine(other) {
 			decided[other.number] = true
 		}
 	}
@@ -250,12 +263,16 @@ func (q *eventQueue[R]) leave(s *requestState[R], failed bool) []undecided {
 // counts reports whether an event calls for another attempt at a request that backs off, now. When that depends on writes
 // that are under way, it is decided later.
 func (q *eventQueue[R]) counts(request R, u undecided) bool {
-	if q.isAnswer(request, u) || q.own.made(u.event) {
+	if q.isAnswer(request, u) || q.isMine(u) {
 		return false
 	}
-	// Asked again after the look at what is under way: the write may have been told in between.
-	return !q.own.whenTold(u.kind, u.event, u.writes, func() { q.decide(request, u) }) && !q.own.made(u.event)
+	key := object.KeyOf(u.event.Object)
+	later := u.log.WhenRecorded(q.writer, u.kind, key, u.writes, func() { q.decide(request, u) })
+	// Again: the write may have been recorded in between.
+	return !later && !q.isMine(u)
 }
+
+func (q *eventQueue[R]) isMine(u undecided) bool { return isMine(u.log, q.writer, u.event) }
 
 // decide adds a request for an event, now that all own writes are told that may have caused it, unless one has. A reconcile
 // that has begun since has seen what the event tells of.
@@ -264,7 +281,7 @@ func (q *eventQueue[R]) decide(request R, u undecided) {
 	s, ok := q.requests[request]
 	unseen := ok && s.failed && s.begun == u.begun
 	q.mu.Unlock()
-	if unseen && !q.own.made(u.event) {
+	if unseen && !q.isMine(u) {
 		q.queue.AddWith(u.opts, request)
 	}
 }
@@ -281,6 +298,7 @@ func (q *eventQueue[R]) isAnswer(request R, u undecided) bool {
 // causalQueue is an eventQueue for one event.
 type causalQueue[R comparable] struct {
 	queue *eventQueue[R]
+	log   *writes.Log
 	kind  string
 	event event
 }
@@ -314,7 +332,7 @@ func (c *causalQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 // backoff, nil for none: for nearly all events there is none to interrupt, and nothing to decide.
 func (c *causalQueue[R]) note(o workqueue.AddOptions, requests []R) (plain []bool) {
 	o.Interrupt = workqueue.InterruptLimited
-	u := undecided{kind: c.kind, event: c.event, opts: o, writes: c.queue.own.begins()}
+	u := undecided{log: c.log, kind: c.kind, event: c.event, opts: o, writes: c.log.Begun()}
 	for i, request := range requests {
 		f := c.queue.note(request, &u)
 		if f == crowded {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
@@ -52,7 +53,7 @@ func BenchmarkEventToQueue(b *testing.B) {
 			queue := workqueue.New[reconcile.Request](workqueue.Options{})
 			events := newEventQueue(queue, 0)
 			events.kind = thingKind
-			run(b, queue, events.Because, func(request reconcile.Request) {
+			run(b, queue, events.of(&writes.Log{}).Because, func(request reconcile.Request) {
 				s, _ := events.begin(request)
 				events.end(s, failed)
 				queue.Forget(request)

@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// observed is an object that reports each look at its version. ownWrites look at it with their lock.
+// observed is an object that reports each look at its version. The log of writes looks at it with its lock.
 type observed struct {
 	metav1.PartialObjectMetadata
 	look func()
@@ -55,14 +55,14 @@ func TestEventQueueHoldsNoLockOverThatOfItsWrites(t *testing.T) {
 		e := event{Type: informer.Updated, Old: state("uid", "1"), Object: o}
 		c.events.Add(theThing)
 		<-begun
-		writes.LogOf(j).Record(ctx, writes.Write{UID: "uid", ResourceVersion: "2"})
+		writes.LogOf(j).Record(ctx, writes.Write{UID: "uid", ResourceVersion: "2", Changed: true})
 		for range maxUndecided + 2 {
-			c.events.Because(partKind, e).Add(theThing)
+			c.events.of(writes.LogOf(j)).Because(partKind, e).Add(theThing)
 		}
 		end <- struct{}{}
 		synctest.Wait()
 		during := looks
-		c.events.Because(partKind, e).Add(theThing) // while it backs off
+		c.events.of(writes.LogOf(j)).Because(partKind, e).Add(theThing) // while it backs off
 		synctest.Wait()
 		if during <= maxUndecided+2 || looks <= during+1 { // one look each is that of Because itself
 			t.Errorf("%d looks while it ran, and %d after it", during, looks-during)

@@ -13,6 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
@@ -69,7 +70,7 @@ func (f *fixture) failsAfterWrites(c client.Client, failed chan<- time.Time) rec
 		}
 		before := o.DeepCopy()
 		o.Annotations = map[string]string{"attempt": fmt.Sprint(attempts)}
-		err := c.Patch(ctx, &o, client.MergeFrom(before))
+		err := c.Patch(ctx, &o, client.MergeFromWithOptimisticLock(before))
 		o.Status.Replicas = int32(attempts)
 		err = errors.Join(err, c.Status().Update(ctx, &o))
 		err = errors.Join(err, f.keepsCount(ctx, c, &o, attempts))
@@ -81,11 +82,14 @@ func (f *fixture) failsAfterWrites(c client.Client, failed chan<- time.Time) rec
 // keepsCount writes the number of the attempt to the Secret of o.
 func (f *fixture) keepsCount(ctx context.Context, c client.Client, o *corev1.ReplicationController, attempt int) error {
 	owned := secret(o.Namespace, o.Name)
+	if err := c.Get(ctx, object.KeyOf(owned), owned); client.IgnoreNotFound(err) != nil {
+		return err
+	}
 	owned.StringData = map[string]string{"attempt": fmt.Sprint(attempt)}
 	if err := controllerutil.SetControllerReference(o, owned, c.Scheme()); err != nil {
 		return err
 	}
-	if attempt == 1 {
+	if owned.ResourceVersion == "" {
 		return c.Create(ctx, owned)
 	}
 	return c.Update(ctx, owned)
@@ -96,9 +100,9 @@ type runnable func(ctx context.Context) error
 
 func (r runnable) Run(ctx context.Context) error { return r(ctx) }
 
-// otherWritesOfTheProcessEndNoBackoff tests that what a runnable writes, most of which a watch shows before the answer has come,
-// leads to no attempt at a request that backs off, and the next change by a user does; and so does one by a reconcile of another
-// controller, in whichever process that runs.
+// otherWritesOfTheProcessEndNoBackoff tests that the conditional writes of a runnable, most of which a watch shows
+// before the answer has come, lead to no attempt at a request that backs off, and the next change by a user does; and
+// so does one by a reconcile of another controller, in whichever process that runs.
 func otherWritesOfTheProcessEndNoBackoff(f *fixture) {
 	const writes = 30
 	f.create(newConfigMap(f.namespace, "a"))
@@ -110,12 +114,13 @@ func otherWritesOfTheProcessEndNoBackoff(f *fixture) {
 			if first := <-attempts; first != "" {
 				return fmt.Errorf("the first attempt is at %q", first)
 			}
+			o := newConfigMap(f.namespace, "a")
+			err := c.Get(ctx, object.KeyOf(o), o)
 			for n := range writes {
-				if err := c.Patch(ctx, newConfigMap(f.namespace, "a"), annotate(fmt.Sprint(n))); err != nil {
-					return err
-				}
+				o.Annotations = map[string]string{"by": fmt.Sprint(n)}
+				err = errors.Join(err, c.Update(ctx, o))
 			}
-			return nil
+			return err
 		})
 		chained := reconcile.Func[reconcile.Request](func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 			return reconcile.Result{}, c.Patch(ctx, newConfigMap(f.namespace, "a"), annotate("the controller before it"))

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Tracked are the writes that were made with one context and that the caches had not caught up with when they were made.
-// All methods are safe for concurrent use. A nil *Tracked takes none.
+// Tracked are the writes that were made with one context and that the caches had not caught up with when they were
+// made. All methods are safe for concurrent use. A nil *Tracked takes none.
 type Tracked struct {
 	mu      sync.Mutex
 	unseen  []func(seen func()) (waits bool)
@@ -28,8 +28,8 @@ func TrackedIn(ctx context.Context) *Tracked {
 	return writes
 }
 
-// Add adds a write that a cache has to catch up with, for which a read would wait for timeout. await lets seen be called once
-// it has, or returns false when it has already.
+// Add adds a write that a cache has to catch up with, for which a read would wait for timeout. await lets seen be
+// called once it has, or returns false when it has already.
 func (w *Tracked) Add(timeout time.Duration, await func(seen func()) (waits bool)) {
 	if w == nil {
 		return
@@ -40,8 +40,8 @@ func (w *Tracked) Add(timeout time.Duration, await func(seen func()) (waits bool
 	w.unseen = append(w.unseen, await)
 }
 
-// WhenSeen lets seen be called once, when the caches have caught up with the writes that were made until now. It must not
-// block. When they have already, WhenSeen returns false and seen is not called.
+// WhenSeen lets seen be called once, when the caches have caught up with the writes that were made until now. It must
+// not block. When they have already, WhenSeen returns false and seen is not called.
 func (w *Tracked) WhenSeen(seen func()) bool {
 	w.mu.Lock()
 	unseen := w.unseen

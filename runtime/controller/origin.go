@@ -1,0 +1,52 @@
+package controller
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
+)
+
+// isMine reports whether e is certainly a write of w, or of the process outside of reconciles, and nothing else. A
+// write by reconciles of another controller is foreign: of two controllers that are chained, the second would wait out
+// its backoff for an object that exists.
+func isMine(log *writes.Log, w *writes.Writer, e event) bool {
+	uid := e.Object.GetUID()
+	if uid == "" || e.Merged || e.FinalStateUnknown { // other changes are in it, of any origin
+		return false
+	}
+	version := "" // the end of an object has none of its own
+	if e.Type != informer.Deleted {
+		version = e.Object.GetResourceVersion()
+	}
+	return log.Mine(w, uid, version) || beginsDeletion(e) && log.MineEnding(w, uid)
+}
+
+// beginsDeletion reports whether e is the begin of a deletion, or the end of an object without one.
+func beginsDeletion(e event) bool {
+	switch e.Type {
+	case informer.Updated:
+		return e.Old.GetDeletionTimestamp() == nil && e.Object.GetDeletionTimestamp() != nil
+	case informer.Deleted:
+		return e.Object.GetDeletionTimestamp() == nil
+	}
+	return false
+}
+
+// isStatusOnly reports whether an update leaves alone the fields that users and other controllers set: generation,
+// labels, annotations, finalizers, owners and deletion. It returns false for an object without a generation.
+func isStatusOnly(e event) bool {
+	if e.Type != informer.Updated {
+		return false
+	}
+	before, now := e.Old, e.Object
+	return now.GetGeneration() != 0 && before.GetGeneration() == now.GetGeneration() &&
+		before.GetUID() == now.GetUID() &&
+		(before.GetDeletionTimestamp() == nil) == (now.GetDeletionTimestamp() == nil) &&
+		maps.Equal(before.GetLabels(), now.GetLabels()) &&
+		maps.Equal(before.GetAnnotations(), now.GetAnnotations()) &&
+		slices.Equal(before.GetFinalizers(), now.GetFinalizers()) &&
+		reflect.DeepEqual(before.GetOwnerReferences(), now.GetOwnerReferences())
+}

@@ -1,0 +1,184 @@
+package writes
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+const (
+	// maxOwn bounds the versions that a log remembers. Older ones count as foreign.
+	maxOwn = 8192
+	// maxPending bounds the callers that wait for one write in flight. Further ones do not wait.
+	maxPending = 16
+	// recordWithin bounds the wait for a write in flight: a foreign change must not wait for one that hangs.
+	recordWithin = time.Second
+)
+
+// Writer identifies a controller among the writers of a process. It must not be copied.
+type Writer struct{ _ byte } // not empty: writers differ by their addresses
+
+type writerKey struct{}
+
+// Context returns a context whose writes are the writer's.
+func (w *Writer) Context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, writerKey{}, w)
+}
+
+// writerOf returns the writer of the writes with ctx, or nil for the process as a whole.
+func writerOf(ctx context.Context) *Writer {
+	w, _ := ctx.Value(writerKey{}).(*Writer)
+	return w
+}
+
+// own has the writes in flight and the versions that this process made, each with its writer. The zero value is empty.
+type own struct {
+	begun atomic.Uint64 // writes that have begun so far; grows with mu held
+
+	mu       sync.Mutex
+	inFlight map[*inFlight]struct{}
+	made     map[version]*Writer
+	order    []version // the keys of made; once full, a ring whose oldest is at next
+	next     int
+}
+
+// version identifies a state of an object. The end of an object has no resource version.
+type version struct {
+	uid             types.UID
+	resourceVersion string
+	ending          bool // the state may be the end, or the begin of the deletion
+}
+
+// inFlight is a write that is being sent and that is not recorded yet. A watch may show it earlier.
+type inFlight struct {
+	kind    string     // as GroupKind.String returns it
+	key     object.Key // without a name for a whole collection, and for a generated name
+	writer  *Writer
+	number  uint64 // of writes that had begun by then
+	pending []*pending
+}
+
+// pending is a caller that waits for writes in flight.
+type pending struct {
+	writes  int // in flight; guarded by own.mu
+	timeout *time.Timer
+}
+
+// isOf reports whether w writes for by: the writes of the process as a whole are those of every controller.
+func isOf(w, by *Writer) bool { return w == nil || w == by }
+
+func (f *inFlight) concerns(kind string, key object.Key) bool {
+	switch {
+	case f.kind != kind:
+		return false
+	case f.key.Name == "":
+		return f.key.Namespace == "" || f.key.Namespace == key.Namespace
+	}
+	return f.key == key
+}
+
+// record remembers the states that w certainly made.
+func (o *own) record(ctx context.Context, w Write) {
+	if w.UID == "" {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if w.Gone || w.Ending {
+		o.addLocked(version{uid: w.UID, ending: !w.Gone}, writerOf(ctx))
+	}
+	if w.Changed {
+		o.addLocked(version{uid: w.UID, resourceVersion: w.ResourceVersion}, writerOf(ctx))
+	}
+}
+
+func (o *own) addLocked(v version, w *Writer) {
+	if o.made == nil {
+		o.made = map[version]*Writer{}
+	}
+	if _, known := o.made[v]; !known {
+		if len(o.order) < maxOwn {
+			o.order = append(o.order, v)
+		} else {
+			delete(o.made, o.order[o.next])
+			o.order[o.next] = v
+			o.next = (o.next + 1) % maxOwn
+		}
+	}
+	o.made[v] = w
+}
+
+func (o *own) has(v version, by *Writer) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	w, made := o.made[v]
+	return made && isOf(w, by)
+}
+
+// Mine reports whether a write of by, or of no writer, certainly made the object's resourceVersion. An empty
+// resourceVersion stands for the end of the object.
+func (l *Log) Mine(by *Writer, uid types.UID, resourceVersion string) bool {
+	return l.own.has(version{uid: uid, resourceVersion: resourceVersion}, by)
+}
+
+// MineEnding reports whether by, or no writer, deleted the object in a request for several objects, whose answer does
+// not tell an end from the begin of a deletion.
+func (l *Log) MineEnding(by *Writer, uid types.UID) bool {
+	return l.own.has(version{uid: uid, ending: true}, by)
+}
+
+// Begin records that a client is about to send w, of which only GVK and Key count. The client calls end after Record,
+// or after the write has failed. Key has no name for a whole collection, and none if the server generates it.
+func (l *Log) Begin(ctx context.Context, w Write) (end func()) {
+	o := &l.own
+	f := &inFlight{kind: w.GVK.GroupKind().String(), key: w.Key, writer: writerOf(ctx)}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.inFlight == nil {
+		o.inFlight = map[*inFlight]struct{}{}
+	}
+	f.number = o.begun.Add(1)
+	o.inFlight[f] = struct{}{}
+	return func() { o.end(f) }
+}
+
+// end runs the callers that wait for nothing but f.
+func (o *own) end(f *inFlight) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.inFlight, f)
+	for _, p := range f.pending {
+		if p.writes--; p.writes == 0 && p.timeout.Stop() {
+			p.timeout.Reset(0) // in a goroutine of its own, without the lock
+		}
+	}
+}
+
+// Begun returns the number of writes that have begun.
+func (l *Log) Begun() uint64 { return l.own.begun.Load() }
+
+// WhenRecorded reports whether writes of the object, by the given writer or by none, are in flight, among the first
+// begun ones. If so, it calls recorded once from another goroutine: when they have been recorded or have failed, but
+// within a second. kind is a GroupKind as its String returns it.
+func (l *Log) WhenRecorded(by *Writer, kind string, key object.Key, begun uint64, recorded func()) bool {
+	o := &l.own
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p := &pending{}
+	for f := range o.inFlight {
+		if f.number <= begun && isOf(f.writer, by) && f.concerns(kind, key) && len(f.pending) < maxPending {
+			f.pending = append(f.pending, p)
+			p.writes++
+		}
+	}
+	if p.writes == 0 {
+		return false
+	}
+	p.timeout = time.AfterFunc(recordWithin, recorded)
+	return true
+}
