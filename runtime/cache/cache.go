@@ -109,17 +109,16 @@ type Cache struct {
 type state struct {
 	live       *client.REST
 	opts       Options
-	bounds     bounds
-	everywhere bool // all namespaces are cached
+	limits     writes.Limits // of the trackers
+	everywhere bool          // all namespaces are cached
 	factory    *informer.Factory
 	begun      chan struct{} // closed under mu
 
-	// mu makes one step of noting a write in the ledgers and making new ones: writes share it, and a declaration
-	// excludes them. So no write waits for one of another kind. The mutexes of the factory, of a kind, of their
-	// informers, of a ledger and of a floor are taken under it, never the other way round.
+	// mu makes one step of recording a write in the trackers and of making a tracker: writes share it, and a declaration
+	// excludes them. So no write waits for one of another kind. The mutexes of the factory, of a kind, of their informers
+	// and of a tracker are taken under it, never the other way round.
 	mu        sync.RWMutex
 	informers map[schema.GroupVersionKind]*Informer
-	floors    map[schema.GroupKind]*floor // by what the server keeps; a floor stays in the map
 	// undeclared has the kinds of which the log says that they are read and not cached.
 	undeclared map[schema.GroupVersionKind]struct{}
 }
@@ -133,19 +132,16 @@ func New(live *client.REST, opts Options) *Cache {
 	c := &Cache{state: &state{
 		live:       live,
 		opts:       opts,
-		bounds:     defaultBounds,
 		everywhere: namespaces == nil,
 		factory: informer.NewFactory(informer.FactoryOptions{
 			Namespaces: namespaces, Resync: opts.Resync, Logger: opts.Logger, Metrics: opts.Metrics,
 		}),
-		begun:     make(chan struct{}),
-		informers: map[schema.GroupVersionKind]*Informer{},
-		floors:    map[schema.GroupKind]*floor{},
-
+		begun:      make(chan struct{}),
+		informers:  map[schema.GroupVersionKind]*Informer{},
 		undeclared: map[schema.GroupVersionKind]struct{}{},
 	}}
 	if !opts.DisableConsistency {
-		// A cache can be read after its end, so nothing but the garbage collector ends this.
+		// A cache can be read after its end, so only the garbage collector ends this.
 		writes.SubscribeFor(writes.LogOf(live.Journal()), c.state, (*state).written)
 	}
 	return c

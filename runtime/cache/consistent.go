@@ -8,10 +8,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -50,57 +50,60 @@ func (e *StaleError) Is(target error) bool { return target == ErrStale }
 // Unwrap returns Err.
 func (e *StaleError) Unwrap() error { return e.Err }
 
-// reading is a read of an informer that must not be older than the writes before it.
+// reading is a read of an informer that must see the writes before it.
 type reading struct {
 	informer *Informer
-	sides    []*side
+	sources  []source
 	started  time.Time // zero until the read has waited
 }
 
-// side is what a read has to know of one part.
-type side struct {
-	part  *part
-	first []*write // what the store has to catch up with before it is read
-	mark  mark
+// source is a part that is read, and the writes before the read.
+type source struct {
+	part   *part
+	before writes.Snapshot
 }
 
-// add makes the read one of p, where that was with first still to come.
-func (r *reading) add(p *part, first []*write, m mark) {
-	r.sides = append(r.sides, &side{p, first, m})
+// add adds a part to the read.
+func (r *reading) add(p *part, before writes.Snapshot) {
+	r.sources = append(r.sources, source{p, before})
 }
 
 // begin blocks until the stores can be read. It fails with a [*StaleError] when that takes too long, and with the cause of
 // ctx when that ends.
 func (r *reading) begin(ctx context.Context) error {
-	for _, s := range r.sides {
-		for _, w := range s.first {
-			if err := r.await(ctx, s.part, w); err != nil {
+	for _, s := range r.sources {
+		for _, e := range s.before.First {
+			if err := r.await(ctx, s.part, e); err != nil {
 				return err
 			}
 		}
-		if s.mark.open && s.part.ledger.crowded() {
-			s.part.askIfNobodyDoes(ctx, r.informer.patience)
+		if s.before.IsEmpty() {
+			continue
+		}
+		if q, full := s.part.tracker.Full(); full {
+			s.part.askVersion(ctx, r.informer.patience, q)
 		}
 	}
 	return nil
 }
 
-// read returns what found finds in each part, and calls it again as long as it has found something that is older than a
-// write before the read.
+// read returns the objects that found finds in each part. It calls found again while one of them is older than a write
+// before the read.
 func (r *reading) read(ctx context.Context, found func(*part) []object.Object) ([]object.Object, error) {
 	for {
 		var all []object.Object
 		again := false
-		for _, s := range r.sides {
-			s.part.ledger.look(&s.mark)
+		for n := range r.sources {
+			s := &r.sources[n]
+			s.before.Look()
 			objects := found(s.part)
-			older, changed := s.part.ledger.older(&s.mark, objects)
-			for _, w := range older {
-				if err := r.await(ctx, s.part, w); err != nil {
+			older := s.before.Older(objects)
+			for _, e := range older {
+				if err := r.await(ctx, s.part, e); err != nil {
 					return nil, err
 				}
 			}
-			again = again || changed || len(older) > 0
+			again = again || len(older) > 0
 			all = append(all, objects...)
 		}
 		if !again {
@@ -113,7 +116,7 @@ func (r *reading) read(ctx context.Context, found func(*part) []object.Object) (
 }
 
 // late returns an error when the read has taken longer than it may.
-func (r *reading) late(w *write, why error) error {
+func (r *reading) late(e *writes.Entry, why error) error {
 	if r.started.IsZero() {
 		r.started = time.Now()
 	}
@@ -122,87 +125,89 @@ func (r *reading) late(w *write, why error) error {
 		return nil
 	}
 	stale := &StaleError{GVK: r.informer.gvk, Waited: waited, Err: why}
-	if w != nil {
-		stale.Key = w.key
+	if e != nil {
+		stale.Key = e.Key()
 	}
 	return stale
 }
 
-// await blocks until the store has caught up with w, or has changed its object.
-func (r *reading) await(ctx context.Context, p *part, w *write) error {
-	if err := r.late(w, nil); err != nil {
+// await blocks until the store has caught up with e, or shows nothing older.
+func (r *reading) await(ctx context.Context, p *part, e *writes.Entry) error {
+	if err := r.late(e, nil); err != nil {
 		return err
 	}
 	within, cancel := context.WithDeadline(ctx, r.started.Add(r.informer.patience))
 	defer cancel()
-	for written := w; ; {
-		w, err := p.clear(within, written)
+	for {
+		now, err := p.resolve(within, e)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return r.late(written, err)
-		case w == nil:
+			return r.late(e, err)
+		case now == nil:
 			return nil
 		}
 		seen := make(chan struct{})
-		waiting := &waiter{wake: func() { close(seen) }}
-		if !p.ledger.await(w, waiting) {
+		leave, waits := p.tracker.Await(now, func() { close(seen) })
+		if !waits {
 			return nil
 		}
 		select {
-		case <-seen:
-			if w.kind == deletion || w.kind == outside {
-				return nil // the object is looked at again
-			}
+		case <-seen: // or it has become another entry
 		case <-r.informer.removed:
-			p.ledger.leave(w, waiting)
+			leave()
 			return r.informer.isRemoved()
 		case <-within.Done():
-			p.ledger.leave(w, waiting)
+			leave()
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return r.late(written, p.informer.Err())
+			return r.late(e, p.informer.Err())
 		}
 	}
 }
 
-// server is where a part comes from. It is asked when a write did not say what it has made of an object.
+// server is the source of a part. It is asked for the outcome of writes.
 type server struct {
-	live  *client.REST
-	gvk   schema.GroupVersionKind
-	scope client.Scope
+	asking chan struct{} // holds a token while a read asks
+	live   *client.REST
+	gvk    schema.GroupVersionKind
+	scope  client.Scope
 }
 
 var errNoVersion = errors.New("the API server says no version that can be compared")
 
-// stateOf asks what an object is by now.
-func (s server) stateOf(ctx context.Context, key object.Key) (answer, error) {
+// stateOf asks for the current state of an object, or with a zero key for the version of the server.
+func (s server) stateOf(ctx context.Context, key object.Key) (writes.Answer, error) {
+	if key == (object.Key{}) {
+		version, err := s.version(ctx)
+		return writes.Answer{Found: true, Version: version}, err
+	}
 	named := fields.OneTermEqualSelector(nameField, key.Name)
 	list, err := s.list(ctx, key.Namespace, client.MatchingFieldsSelector{Selector: named})
 	if err != nil {
-		return answer{}, err
+		return writes.Answer{}, err
 	}
-	a := answer{version: versionOf(list.ResourceVersion)}
+	a := writes.Answer{Version: writes.VersionOf(list.ResourceVersion)}
 	for i := range list.Items {
 		if o := &list.Items[i]; object.KeyOf(o) == key {
-			a = answer{found: true, version: versionOf(o.ResourceVersion), labels: labels.Set(o.Labels)}
+			a = writes.Answer{Found: true, Version: writes.VersionOf(o.ResourceVersion), Labels: o.Labels}
 		}
 	}
-	if a.version == 0 {
-		return answer{}, errNoVersion
+	if a.Version == 0 {
+		return writes.Answer{}, errNoVersion
 	}
 	return a, nil
 }
 
-// version asks how far the server is.
+// version asks for the version of the server.
 func (s server) version(ctx context.Context) (uint64, error) {
 	list, err := s.list(ctx, s.scope.Namespace, client.Limit(1))
 	if err != nil {
 		return 0, err
 	}
-	version := versionOf(list.ResourceVersion)
+	version := writes.VersionOf(list.ResourceVersion)
 	if version == 0 {
 		return 0, errNoVersion
 	}
@@ -218,12 +223,12 @@ func (s server) list(ctx context.Context, namespace string, option client.ListOp
 	return list, err
 }
 
-// clear asks the server what w comes to, if it is vague, and returns what the store has to catch up with, nil if there is
-// nothing. One at a time asks; those who come meanwhile find its answer.
-func (p *part) clear(ctx context.Context, w *write) (*write, error) {
+// resolve asks the server for the outcome of e while it is unknown, and returns what the store has to catch up with, or
+// nil.
+func (p *part) resolve(ctx context.Context, e *writes.Entry) (*writes.Entry, error) {
 	for {
-		now, vague := p.ledger.current(w)
-		if !vague {
+		now, _, unknown := p.tracker.Current(e)
+		if !unknown {
 			return now, nil
 		}
 		if err := p.ask(ctx, now); err != nil {
@@ -232,45 +237,36 @@ func (p *part) clear(ctx context.Context, w *write) (*write, error) {
 	}
 }
 
-// ask asks the server what w comes to, if it is still vague.
-func (p *part) ask(ctx context.Context, w *write) error {
+// ask asks the server for the outcome of e if it is still unknown. One read asks at a time, for all.
+func (p *part) ask(ctx context.Context, e *writes.Entry) error {
 	select {
-	case p.ledger.asking <- struct{}{}:
+	case p.server.asking <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-p.ledger.asking }()
-	w, vague := p.ledger.current(w)
-	if !vague {
+	defer func() { <-p.server.asking }()
+	now, q, unknown := p.tracker.Current(e)
+	if !unknown {
 		return nil
 	}
-	number := p.ledger.numberNow()
-	if w.kind == unknown {
-		a, err := p.server.stateOf(ctx, w.key)
-		if err == nil {
-			p.ledger.answered(w, number, a)
-		}
-		return err
-	}
-	version, err := p.server.version(ctx)
+	a, err := p.server.stateOf(ctx, now.Key())
 	if err == nil {
-		p.ledger.bounded(version, number)
+		p.tracker.Answered(q, a)
 	}
 	return err
 }
 
-// askIfNobodyDoes asks the server how far it is. If that fails, or somebody asks already, another read will.
-func (p *part) askIfNobodyDoes(ctx context.Context, patience time.Duration) {
+// askVersion asks the server for its version. If that fails, or another read asks, a later read will.
+func (p *part) askVersion(ctx context.Context, patience time.Duration, q writes.Question) {
 	select {
-	case p.ledger.asking <- struct{}{}:
+	case p.server.asking <- struct{}{}:
 	default:
 		return
 	}
-	defer func() { <-p.ledger.asking }()
+	defer func() { <-p.server.asking }()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	number := p.ledger.numberNow()
 	if version, err := p.server.version(ctx); err == nil {
-		p.ledger.bounded(version, number)
+		p.tracker.Answered(q, writes.Answer{Version: version})
 	}
 }

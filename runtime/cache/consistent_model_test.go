@@ -247,7 +247,7 @@ func (a *author) list() {
 }
 
 // TestNoReadIsOlderThanTheWritesBeforeIt lets authors write and read at random, in this process and elsewhere, with watches
-// that are late by up to two seconds or break, and with ledgers that remember little. A read has to find each object as its
+// that are late by up to two seconds or break, and with trackers that remember little. A read has to find each object as its
 // author left it, or as it was later. Where there is patience enough, no read fails.
 func TestNoReadIsOlderThanTheWritesBeforeIt(t *testing.T) {
 	mine := labels.SelectorFromSet(labels.Set{"app": "mine"})

@@ -4,6 +4,9 @@ import (
 	"runtime"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 // Selects is what a cache takes a write for that it has to catch up with, or not.
@@ -13,31 +16,34 @@ var Selects = selects
 func (c *Cache) SetBounds(unheld, past int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.bounds = bounds{unheld: unheld, past: past}
+	c.limits = writes.Limits{Entries: unheld, Past: past}
 }
 
 // Open returns how many writes the stores have not caught up with.
 func (i *Informer) Open() (open int) {
 	for _, p := range i.in("") {
-		open += int(p.ledger.open.Load())
+		open += int(p.tracker.Open())
 	}
 	return open
 }
 
-// HoldLedgers lets no write of a kind be noted until release is called.
-func (c *Cache) HoldLedgers(gvk schema.GroupVersionKind) (release func()) {
+// HoldTrackers keeps the writes of a kind from being recorded until release is called.
+func (c *Cache) HoldTrackers(gvk schema.GroupVersionKind) (release func()) {
+	held, end := make(chan struct{}), make(chan struct{})
 	parts := c.declared(gvk).in("")
 	for _, p := range parts {
-		p.ledger.mu.Lock()
+		go p.tracker.Applied("", func(func(object.Object, bool) bool) {
+			held <- struct{}{}
+			<-end
+		})
 	}
-	return func() {
-		for _, p := range parts {
-			p.ledger.mu.Unlock()
-		}
+	for range parts {
+		<-held
 	}
+	return func() { close(end) }
 }
 
-// AwaitWriter returns when a write is being noted.
+// AwaitWriter returns when a write is being recorded.
 func (c *Cache) AwaitWriter() {
 	for c.mu.TryLock() {
 		c.mu.Unlock()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/internal/apimachinery"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -105,11 +106,10 @@ func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype 
 
 // get returns the object with that key, or nil when there is none. It is shared.
 func (i *Informer) get(ctx context.Context, p *part, key object.Key, o client.GetOptions) (object.Object, error) {
-	var first []*write
-	var m mark
+	var before writes.Snapshot
 	if !o.DisableReadYourWritesConsistency {
-		// Before all else: the writes that this read has to see are those until now.
-		first, m = p.ledger.begin(key)
+		// Before all else: the read has to see the writes until now.
+		before = p.tracker.Before(key)
 	}
 	if !isClosed(i.begun) {
 		return nil, ErrNotRunning
@@ -117,13 +117,12 @@ func (i *Informer) get(ctx context.Context, p *part, key object.Key, o client.Ge
 	if err := i.ready(ctx, p); err != nil {
 		return nil, err
 	}
-	// Nothing was open when the read began, or nobody minds: whatever the store has will do.
-	if !m.open {
+	if before.IsEmpty() {
 		obj, _ := p.store.Get(key)
 		return obj, nil
 	}
 	r := &reading{informer: i}
-	r.add(p, first, m)
+	r.add(p, before)
 	if err := r.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -173,14 +172,14 @@ func (c *Cache) HiddenBy(o object.Object) string {
 	}
 	key := object.KeyOf(o)
 	for _, p := range i.in(key.Namespace) {
-		if _, has := p.store.Get(key); has || !p.ledger.partial {
+		if _, has := p.store.Get(key); has || selector(p.server.scope) == nil {
 			return ""
 		}
 		var selectors []string
-		if s := p.ledger.scope.Labels; s != nil && !s.Empty() {
+		if s := p.server.scope.Labels; s != nil && !s.Empty() {
 			selectors = append(selectors, fmt.Sprintf("labels %q", s))
 		}
-		if s := p.ledger.scope.Fields; s != nil && !s.Empty() {
+		if s := p.server.scope.Fields; s != nil && !s.Empty() {
 			selectors = append(selectors, fmt.Sprintf("fields %q", s))
 		}
 		if len(selectors) == 0 {
@@ -269,14 +268,13 @@ func (i *Informer) list(ctx context.Context, parts []*part, o client.ListOptions
 // not older than the writes before the call, for which it waits. found may be called again when it has found one that is.
 func (i *Informer) find(ctx context.Context, parts []*part, q *query, found func(*part) []object.Object) ([]object.Object, error) {
 	r := &reading{informer: i}
-	// All ledgers first, so that the read is of one moment: waiting for one part takes time.
+	// All trackers first, so that the read is of one moment: waiting for one part takes time.
 	for _, part := range parts {
-		var first []*write
-		var m mark
+		var before writes.Snapshot
 		if !q.DisableReadYourWritesConsistency {
-			first, m = part.ledger.beginList(q)
+			before = part.tracker.BeforeList(q.selectsKey, q.LabelSelector)
 		}
-		r.add(part, first, m)
+		r.add(part, before)
 	}
 	if !isClosed(i.begun) {
 		return nil, ErrNotRunning

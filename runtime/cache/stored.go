@@ -9,6 +9,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -32,13 +33,19 @@ type informers interface {
 type part struct {
 	informer following
 	store    store // of the informer
-	ledger   *ledger
+	tracker  *writes.Tracker
 	server   server
 }
 
-// Applied tells the ledger of a change of the store.
+// Applied passes a change of the store to the tracker.
 func (p *part) Applied(version string, events []informer.Event[object.Object]) {
-	p.ledger.applied(version, events)
+	p.tracker.Applied(version, func(yield func(obj object.Object, removed bool) bool) {
+		for _, e := range events {
+			if !yield(e.Object, e.Type == informer.Deleted) {
+				return
+			}
+		}
+	})
 }
 
 // following is an [informer.Informer].
@@ -54,6 +61,7 @@ type store interface {
 	Get(key object.Key) (object.Object, bool)
 	Select(namespace string, selected func(object.Key) bool) iter.Seq2[object.Key, object.Object]
 	ResourceVersion() string
+	Len() int
 }
 
 // index is one of the values that a function takes from the objects.
@@ -99,13 +107,15 @@ func opens(c *Cache, k *kind, prototype object.Object) informer.Open[object.Obje
 		if err != nil {
 			return nil, err
 		}
-		p := &part{ledger: newLedger(scope, c.bounds), server: server{c.live, k.gvk, scope}}
+		p := &part{server: server{make(chan struct{}, 1), c.live, k.gvk, scope}}
 		opts.Observer = p
 		opts.Transform = named(k.gvk, marking(k.opts.Transform, scope.Mask))
 		made := informer.New(watcher, opts)
 		p.informer, p.store = made, made.Store()
-		p.ledger.store = p.store
-		c.floors[storedAs(k.gvk.GroupKind())].lay(p.ledger)
+		p.tracker = writes.NewTracker(p.store, scope.Namespace, selector(scope), c.limits)
+		if !c.opts.DisableConsistency {
+			writes.LogOf(c.live.Journal()).Seed(k.gvk.GroupKind(), p.tracker)
+		}
 		return made, nil
 	}
 }

@@ -35,7 +35,7 @@ func TestWritesOfOneKindDoNotWaitForAnother(t *testing.T) {
 	for _, kind := range []string{"ConfigMap", "Secret", "Namespace"} {
 		<-write(kind)
 	}
-	release := c.HoldLedgers(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	release := c.HoldTrackers(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 	held := write("ConfigMap")
 	c.AwaitWriter()
 	for _, kind := range []string{"Secret", "Namespace"} {

@@ -62,6 +62,7 @@ func JournalOf(source any) *Journal {
 type Log struct {
 	subscribers subscribers
 	own         own
+	histories   histories
 }
 
 // subscribers are functions that a log calls for each write. The zero value has none.
@@ -106,30 +107,23 @@ func (l *Log) Subscribe(written func(ctx context.Context, w Write)) (cancel func
 	return l.subscribers.add(written)
 }
 
-// SubscribeFor is [Log.Subscribe] for as long as owner is reachable, or until cancel is called: the log does not keep
-// owner in memory. written gets the owner, and must not refer to it otherwise.
-func SubscribeFor[T any](l *Log, owner *T, written func(owner *T, ctx context.Context, w Write)) (cancel func()) {
+// SubscribeFor is [Log.Subscribe] for as long as owner is reachable: the log does not keep owner in memory. written
+// gets the owner, and must not refer to it otherwise.
+func SubscribeFor[T any](l *Log, owner *T, written func(owner *T, ctx context.Context, w Write)) {
 	reference := weak.Make(owner)
-	return untilFreed(owner, l.Subscribe(func(ctx context.Context, w Write) {
+	cancel := l.Subscribe(func(ctx context.Context, w Write) {
 		if owner := reference.Value(); owner != nil {
 			written(owner, ctx, w)
 		}
-	}))
-}
-
-// untilFreed calls cancel when owner is freed, unless the function that it returns, which calls it too, comes first.
-func untilFreed[T any](owner *T, cancel func()) func() {
-	cleanup := runtime.AddCleanup(owner, func(cancel func()) { cancel() }, cancel)
-	return func() {
-		cleanup.Stop()
-		cancel()
-	}
+	})
+	runtime.AddCleanup(owner, func(cancel func()) { cancel() }, cancel)
 }
 
 // Record remembers w, and passes it to the subscribers. A client calls it before the call that wrote returns, with the
 // context of that call.
 func (l *Log) Record(ctx context.Context, w Write) {
 	l.own.record(ctx, w)
+	l.histories.record(w) // first: a tracker gets w from Seed, from a subscriber, or from both
 	for _, written := range l.subscribers.list() {
 		(*written)(ctx, w)
 	}

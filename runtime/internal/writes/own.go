@@ -14,8 +14,8 @@ import (
 const (
 	// maxOwn bounds the versions that a log remembers. Older ones count as foreign.
 	maxOwn = 8192
-	// maxPending bounds the callers that wait for one write in flight. Further ones do not wait.
-	maxPending = 16
+	// maxCallers bounds the callers that wait for one write in flight. Further ones do not wait.
+	maxCallers = 16
 	// recordWithin bounds the wait for a write in flight: a foreign change must not wait for one that hangs.
 	recordWithin = time.Second
 )
@@ -60,11 +60,11 @@ type inFlight struct {
 	key     object.Key // without a name for a whole collection, and for a generated name
 	writer  *Writer
 	number  uint64 // of writes that had begun by then
-	pending []*pending
+	callers []*caller
 }
 
-// pending is a caller that waits for writes in flight.
-type pending struct {
+// caller waits for writes in flight.
+type caller struct {
 	writes  int // in flight; guarded by own.mu
 	timeout *time.Timer
 }
@@ -152,9 +152,9 @@ func (o *own) end(f *inFlight) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.inFlight, f)
-	for _, p := range f.pending {
-		if p.writes--; p.writes == 0 && p.timeout.Stop() {
-			p.timeout.Reset(0) // in a goroutine of its own, without the lock
+	for _, c := range f.callers {
+		if c.writes--; c.writes == 0 && c.timeout.Stop() {
+			c.timeout.Reset(0) // in a goroutine of its own, without the lock
 		}
 	}
 }
@@ -169,16 +169,16 @@ func (l *Log) WhenRecorded(by *Writer, kind string, key object.Key, begun uint64
 	o := &l.own
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	p := &pending{}
+	c := &caller{}
 	for f := range o.inFlight {
-		if f.number <= begun && isOf(f.writer, by) && f.concerns(kind, key) && len(f.pending) < maxPending {
-			f.pending = append(f.pending, p)
-			p.writes++
+		if f.number <= begun && isOf(f.writer, by) && f.concerns(kind, key) && len(f.callers) < maxCallers {
+			f.callers = append(f.callers, c)
+			c.writes++
 		}
 	}
-	if p.writes == 0 {
+	if c.writes == 0 {
 		return false
 	}
-	p.timeout = time.AfterFunc(recordWithin, recorded)
+	c.timeout = time.AfterFunc(recordWithin, recorded)
 	return true
 }

@@ -1,0 +1,703 @@
+package writes
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// state is the state of an entry.
+type state int
+
+const (
+	// pending: the store will show the object at the entry's version.
+	pending state = iota
+	// tombstone: the store must not show the object as it was before the write. It may never show anything.
+	tombstone
+	// unknown: the server must be asked for the outcome of the write.
+	unknown
+	// confirmed: the store has caught up with the write. The state is final.
+	confirmed
+)
+
+// input is a fact that changes the state of entries.
+type input int
+
+const (
+	reached input = iota // the store has reached the entry's version, and shows no older object
+	shown                // the store shows the object as the write left it, or later
+	removed              // the store has removed the object, which will not come back
+	left                 // the store has removed an object that may come back, since it has only selected objects
+	found                // the server has the object at a version that the store will show
+	absent               // the server has no such object for the store
+)
+
+// transitions has the next state for each input that changes a state. All other inputs leave it.
+var transitions = map[state]map[input]state{
+	pending:   {reached: confirmed, left: unknown},
+	tombstone: {reached: confirmed, shown: confirmed, removed: confirmed},
+	unknown:   {found: pending, absent: tombstone},
+}
+
+// Entry is a write that a store has to catch up with. Its fields are guarded by the tracker.
+type Entry struct {
+	state state
+	key   object.Key // zero for all objects
+	// version is the version of a pending write. For a tombstone, objects below it are from before the write.
+	version uint64
+	// until is the version at which a store without an older object has caught up. It is 0 if unknown.
+	until  uint64
+	uid    types.UID  // the deleted object of a tombstone
+	ending bool       // a deletion timestamp confirms the tombstone too
+	labels labels.Set // of the object after the write; nil if unknown
+	last   uint64     // the number of the last write that the entry is of
+
+	current     bool   // it is in byKey
+	next        *Entry // the entry that replaced this one, or nil
+	confirmedAt uint64 // the number of confirmations with this one
+	waiters     map[*waiter]struct{}
+}
+
+// waiter is woken once: when the store has caught up with an entry, or has changed its object.
+type waiter struct{ wake func() }
+
+// Key names the object. It is zero for an entry that concerns all objects.
+func (e *Entry) Key() object.Key { return e.key }
+
+// isOlder reports whether obj, which has the key of e, is from before the write, or may be.
+func (e *Entry) isOlder(obj object.Object) bool {
+	version := VersionOf(obj.GetResourceVersion())
+	switch {
+	case e.key == object.Key{}:
+		return false
+	case e.state == unknown:
+		return true
+	case e.uid != "" && obj.GetUID() == e.uid:
+		return !e.ending || obj.GetDeletionTimestamp() == nil
+	}
+	return version > 0 && version < e.version
+}
+
+// latest returns the entry that e has become.
+func (e *Entry) latest() *Entry {
+	for e.next != nil {
+		e = e.next
+	}
+	return e
+}
+
+// Store is the store of a tracker.
+type Store interface {
+	Get(key object.Key) (object.Object, bool)
+	Len() int
+}
+
+// Limits bound a tracker. The zero value means the defaults.
+type Limits struct {
+	// Entries is the number of deletions and unknown outcomes that a tracker keeps beyond the number of objects in its
+	// store. If there are more, reads wait until the store reaches the server's version. The default is 8192.
+	Entries int
+	// Past is the number of deletions in the store that a tracker remembers for answers that are late. The default is
+	// 1024.
+	Past int
+}
+
+// Tracker knows the writes of this process that one store has not caught up with. All methods are safe for concurrent
+// use. Its memory is bounded by the number of objects and by [Limits].
+type Tracker struct {
+	store     Store
+	namespace string
+	selects   func(object.Object) (selected, certain bool)
+	limits    Limits
+	open      atomic.Int64 // entries in byKey; reads load it without mu
+
+	mu       sync.Mutex
+	reached  uint64 // the version of the store
+	recorded uint64 // the number of writes so far
+	confirms uint64 // the number of confirmations so far
+	bound    uint64 // the version of the last Bounded
+	extra    int    // entries in byKey that are not pending
+
+	// byKey has the entries that the store has not caught up with: for each key at most one that is pending, one that
+	// is unknown, and one tombstone for each UID.
+	byKey map[object.Key][]*Entry
+	// versions has the entries with until, in its order: those of byKey, and pending ones that were replaced and have
+	// waiters.
+	versions []*Entry
+	past     map[types.UID]struct{} // the last objects that the store has removed
+	pastRing []types.UID            // the keys of past; once full, a ring whose oldest is at pastNext
+	pastNext int
+	woken    []*waiter // to be woken when mu is unlocked
+}
+
+// NewTracker returns a tracker of a store that has the objects of a namespace, or of all if it is empty. selects
+// reports whether the store has an object, and whether that is certain; nil means that it has all objects.
+func NewTracker(
+	store Store, namespace string, selects func(object.Object) (selected, certain bool), limits Limits,
+) *Tracker {
+	limits.Entries, limits.Past = cmp.Or(limits.Entries, 8192), cmp.Or(limits.Past, 1024)
+	return &Tracker{
+		store: store, namespace: namespace, selects: selects, limits: limits,
+		byKey: map[object.Key][]*Entry{}, past: map[types.UID]struct{}{},
+	}
+}
+
+// VersionOf returns a resource version as a number, or 0 for one that cannot be compared.
+func VersionOf(text string) uint64 {
+	version, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return version
+}
+
+// Open returns the number of writes that the store has not caught up with.
+func (t *Tracker) Open() int64 { return t.open.Load() }
+
+// unlockAndWake unlocks mu, and wakes the waiters without it, since they may call the tracker.
+func (t *Tracker) unlockAndWake() {
+	woken := t.woken
+	t.woken = nil
+	t.mu.Unlock()
+	for _, w := range woken {
+		w.wake()
+	}
+}
+
+func (t *Tracker) wakeLocked(e *Entry) {
+	t.woken = slices.AppendSeq(t.woken, maps.Keys(e.waiters))
+	e.waiters = nil
+}
+
+// findLocked returns the entry of a key with that state and, for tombstones, that UID, or nil.
+func (t *Tracker) findLocked(key object.Key, s state, uid types.UID) *Entry {
+	for _, e := range t.byKey[key] {
+		if e.state == s && e.uid == uid {
+			return e
+		}
+	}
+	return nil
+}
+
+// Record adds a write, and returns the entries to wait for. There are none if the store has caught up already, and none
+// for an unknown outcome.
+func (t *Tracker) Record(w Write) (open []*Entry) {
+	if t.namespace != "" && w.Key.Namespace != t.namespace && w.Key != (object.Key{}) {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.unlockAndWake()
+	t.recorded++
+	held, isHeld := t.store.Get(w.Key)
+	if w.Unknown {
+		t.addUnknownLocked(w.Key)
+	}
+	// The store has seen every version that it has reached: the event was faster than the answer.
+	if version := VersionOf(w.ResourceVersion); version > t.reached {
+		e := &Entry{key: w.Key, version: version, until: version}
+		switch e.state, e.labels = t.outcomeLocked(w, isHeld); e.state {
+		case pending:
+			open = append(open, t.addPendingLocked(e))
+		case tombstone:
+			t.addTombstoneLocked(e)
+		default:
+			t.addUnknownLocked(w.Key)
+		}
+	}
+	if w.UID != "" && (w.Gone || w.Ending) {
+		if e := t.recordDeletionLocked(w, held, isHeld); e != nil {
+			open = append(open, e)
+		}
+	}
+	return open
+}
+
+// outcomeLocked returns the first state of a write with a version, and the labels of the object if it is in the store
+// then.
+func (t *Tracker) outcomeLocked(w Write, isHeld bool) (state, labels.Set) {
+	selected, certain := true, t.selects == nil || w.Key == (object.Key{})
+	if !certain && w.Object != nil {
+		selected, certain = t.selects(w.Object)
+	}
+	switch {
+	case certain && !selected:
+		return tombstone, nil
+	case certain && w.Object != nil:
+		return pending, labelsOf(w.Object.GetLabels())
+	// The watch shows the write, even if that takes the object out of the store.
+	case certain || isHeld || t.findLocked(w.Key, pending, "") != nil:
+		return pending, nil
+	}
+	return unknown, nil
+}
+
+// labelsOf returns a copy of set that is not nil.
+func labelsOf(set map[string]string) labels.Set {
+	if len(set) == 0 {
+		return labels.Set{}
+	}
+	return maps.Clone(set)
+}
+
+// recordDeletionLocked returns nil if there is nothing to wait for.
+func (t *Tracker) recordDeletionLocked(w Write, held object.Object, isHeld bool) *Entry {
+	if e := t.findLocked(w.Key, tombstone, w.UID); e != nil {
+		// A deletion timestamp is not enough once the object is gone, nor is a version from before this write.
+		if e.last, e.ending = t.recorded, e.ending && w.Ending; e.version == 0 {
+			t.unlistLocked(e)
+			e.until = 0
+		}
+		return e
+	}
+	before := VersionOf(w.Before)
+	e := &Entry{state: tombstone, key: w.Key, uid: w.UID, ending: w.Ending}
+	_, isPast := t.past[w.UID]
+	switch complete := t.selects == nil; {
+	case complete && isPast:
+		return nil // a UID does not come back
+	case isHeld && held.GetUID() == w.UID:
+		if !e.isOlder(held) {
+			return nil
+		}
+	case complete && before > 0 && before <= t.reached:
+		return nil // the store has seen the object, and its end
+	case complete && before > 0:
+		e.version, e.until = before, before
+	default:
+		t.addUnknownLocked(w.Key) // the object may still come into the store
+		return nil
+	}
+	return t.addTombstoneLocked(e)
+}
+
+// addPendingLocked adds e, or returns the pending entry of a later version. It replaces an earlier one.
+func (t *Tracker) addPendingLocked(e *Entry) *Entry {
+	if old := t.findLocked(e.key, pending, ""); old != nil {
+		if old.version >= e.version {
+			return old
+		}
+		t.dropLocked(old)
+		if len(old.waiters) == 0 {
+			t.unlistLocked(old) // reads that wait for old do not wait for later writes
+		}
+	}
+	return t.addLocked(e)
+}
+
+// addTombstoneLocked adds e, or merges it with the tombstone of the same object.
+func (t *Tracker) addTombstoneLocked(e *Entry) *Entry {
+	if old := t.findLocked(e.key, tombstone, e.uid); old != nil {
+		t.unlistLocked(old)
+		old.version, old.until, old.last = max(old.version, e.version), max(old.until, e.until), t.recorded
+		t.listLocked(old)
+		return old
+	}
+	return t.addLocked(e)
+}
+
+// addUnknownLocked adds an unknown outcome. One question answers for all of a key, if it is asked after the last.
+func (t *Tracker) addUnknownLocked(key object.Key) *Entry {
+	if old := t.findLocked(key, unknown, ""); old != nil {
+		old.last = t.recorded
+		return old
+	}
+	return t.addLocked(&Entry{state: unknown, key: key})
+}
+
+func (t *Tracker) addLocked(e *Entry) *Entry {
+	e.current, e.last = true, t.recorded
+	t.byKey[e.key] = append(t.byKey[e.key], e)
+	t.open.Add(1)
+	t.listLocked(e)
+	if e.state != pending {
+		if t.extra++; t.extra > t.limits.Entries+t.store.Len() {
+			t.overflowLocked()
+		}
+	}
+	return e
+}
+
+// dropLocked takes e out of byKey.
+func (t *Tracker) dropLocked(e *Entry) {
+	if !e.current {
+		return
+	}
+	e.current = false
+	t.open.Add(-1)
+	if e.state != pending {
+		t.extra--
+	}
+	rest := slices.DeleteFunc(t.byKey[e.key], func(other *Entry) bool { return other == e })
+	if t.byKey[e.key] = rest; len(rest) == 0 {
+		delete(t.byKey, e.key)
+	}
+}
+
+// overflowLocked replaces all deletions and unknown outcomes by one unknown outcome that concerns all objects.
+func (t *Tracker) overflowLocked() {
+	all := &Entry{state: unknown}
+	for _, e := range slices.Concat(slices.Collect(maps.Values(t.byKey))...) {
+		if e.state == pending {
+			continue
+		}
+		t.dropLocked(e)
+		t.unlistLocked(e)
+		t.wakeLocked(e)
+		e.next = all
+	}
+	t.addLocked(all)
+}
+
+// searchLocked returns the place in versions where those of version begin.
+func (t *Tracker) searchLocked(version uint64) int {
+	until := func(e *Entry, version uint64) int { return cmp.Compare(e.until, version) }
+	at, _ := slices.BinarySearchFunc(t.versions, version, until)
+	return at
+}
+
+// listLocked adds e to versions if it has until and is not there.
+func (t *Tracker) listLocked(e *Entry) {
+	if e.until > 0 {
+		t.unlistLocked(e)
+		t.versions = slices.Insert(t.versions, t.searchLocked(e.until), e)
+	}
+}
+
+// unlistLocked takes e out of versions.
+func (t *Tracker) unlistLocked(e *Entry) {
+	for at := t.searchLocked(e.until); at < len(t.versions) && t.versions[at].until == e.until; at++ {
+		if t.versions[at] == e {
+			t.versions = slices.Delete(t.versions, at, at+1)
+			return
+		}
+	}
+}
+
+// moveLocked changes the state of e by an input. answer has the version and labels of found and absent.
+func (t *Tracker) moveLocked(e *Entry, in input, a Answer) {
+	to, changes := transitions[e.state][in]
+	if !changes {
+		if in == left || in == removed {
+			t.wakeLocked(e) // to look at the object again
+		}
+		return
+	}
+	if to == confirmed {
+		t.confirmLocked(e)
+		return
+	}
+	t.dropLocked(e)
+	t.unlistLocked(e)
+	t.wakeLocked(e)
+	switch to {
+	case unknown:
+		e.next = t.addUnknownLocked(e.key)
+	case pending:
+		e.next = t.addPendingLocked(&Entry{key: e.key, version: a.Version, until: a.Version, labels: a.Labels})
+	default:
+		e.next = t.addTombstoneLocked(&Entry{state: tombstone, key: e.key, version: a.Version, until: a.Version})
+	}
+}
+
+// Applied records that the store has reached version by changes: objects, and whether each was removed. It must be
+// called after each change of the store, in order. A version only goes back when the server was restored from a backup:
+// then no earlier write counts any more.
+func (t *Tracker) Applied(version string, changes iter.Seq2[object.Object, bool]) {
+	t.mu.Lock()
+	defer t.unlockAndWake()
+	switch reached := VersionOf(version); {
+	case reached >= t.reached:
+		t.reached = reached
+		t.reachLocked(reached)
+	case reached > 0:
+		t.reached = reached
+		clear(t.past)
+		t.pastRing, t.pastNext = nil, 0
+		for _, e := range slices.Concat(append(slices.Collect(maps.Values(t.byKey)), t.versions)...) {
+			t.confirmLocked(e)
+		}
+	}
+	for obj, isRemoved := range changes {
+		t.changedLocked(obj, isRemoved)
+	}
+}
+
+// confirmLocked ends an entry, in any state.
+func (t *Tracker) confirmLocked(e *Entry) {
+	if e.state == confirmed {
+		return
+	}
+	t.dropLocked(e)
+	t.unlistLocked(e)
+	t.wakeLocked(e)
+	t.confirms++
+	e.state, e.confirmedAt = confirmed, t.confirms
+}
+
+// reachLocked moves the entries whose version the store has reached.
+func (t *Tracker) reachLocked(version uint64) {
+	n := t.searchLocked(version + 1)
+	for _, e := range slices.Clone(t.versions[:n]) {
+		if e.state == tombstone && t.showsOlder(e) {
+			t.unlistLocked(e)
+			e.until = 0 // the end of the object confirms it
+			continue
+		}
+		t.moveLocked(e, reached, Answer{})
+	}
+}
+
+// showsOlder reports whether the store has an object from before the write.
+func (t *Tracker) showsOlder(e *Entry) bool {
+	obj, ok := t.store.Get(e.key)
+	return ok && e.isOlder(obj)
+}
+
+// changedLocked moves the entries of an object that the store has changed or removed.
+func (t *Tracker) changedLocked(obj object.Object, isRemoved bool) {
+	uid := obj.GetUID()
+	if isRemoved {
+		t.rememberLocked(uid)
+	}
+	if t.open.Load() == 0 {
+		return
+	}
+	for _, e := range slices.Clone(t.byKey[object.KeyOf(obj)]) {
+		isItself := e.uid != "" && e.uid == uid
+		switch {
+		case isRemoved && isItself && t.selects == nil:
+			t.moveLocked(e, removed, Answer{})
+		case isRemoved && t.selects != nil:
+			t.moveLocked(e, left, Answer{})
+		case !isRemoved && (isItself || e.uid == "") && !e.isOlder(obj):
+			t.moveLocked(e, shown, Answer{})
+		case e.state == tombstone:
+			t.wakeLocked(e) // to look at the object again
+		}
+	}
+}
+
+// rememberLocked adds an object to past.
+func (t *Tracker) rememberLocked(uid types.UID) {
+	if len(t.pastRing) < t.limits.Past {
+		t.pastRing = append(t.pastRing, uid)
+	} else {
+		delete(t.past, t.pastRing[t.pastNext])
+		t.pastRing[t.pastNext] = uid
+		t.pastNext = (t.pastNext + 1) % len(t.pastRing)
+	}
+	t.past[uid] = struct{}{}
+}
+
+// Await calls wake once, when the store has caught up with e, or may have: then it is read again. It reports false, and
+// does nothing, if the store has caught up, or shows nothing older. leave ends the wait; wake may still be called.
+func (t *Tracker) Await(e *Entry, wake func()) (leave func(), waits bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e = e.latest()
+	switch {
+	case e.state == confirmed || e.state == pending && e.version <= t.reached:
+		return nil, false
+	case e.state == tombstone && !t.showsOlder(e):
+		return nil, false
+	}
+	t.listLocked(e)
+	if e.waiters == nil {
+		e.waiters = map[*waiter]struct{}{}
+	}
+	w := &waiter{wake}
+	e.waiters[w] = struct{}{}
+	return func() { t.leave(e, w) }, true
+}
+
+func (t *Tracker) leave(e *Entry, w *waiter) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if delete(e.waiters, w); len(e.waiters) == 0 && !e.current {
+		t.unlistLocked(e)
+	}
+}
+
+// Snapshot has the writes before a read of a store. The zero value has none.
+type Snapshot struct {
+	tracker *Tracker
+	// First has the entries to wait for before the store is read.
+	First   []*Entry
+	entries map[object.Key][]*Entry
+	// confirms and reached are those of the tracker when the store was read.
+	confirms, reached uint64
+}
+
+// IsEmpty reports whether the store had caught up with all writes.
+func (s *Snapshot) IsEmpty() bool { return s.tracker == nil }
+
+// Before returns the writes before a read of one object.
+func (t *Tracker) Before(key object.Key) Snapshot {
+	// A read without open writes costs one atomic load.
+	if t.open.Load() == 0 {
+		return Snapshot{}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := Snapshot{tracker: t, entries: map[object.Key][]*Entry{key: slices.Clone(t.byKey[key])}}
+	for _, e := range slices.Concat(t.byKey[object.Key{}], t.byKey[key]) {
+		if e.state != tombstone {
+			s.First = append(s.First, e)
+		}
+	}
+	return s
+}
+
+// BeforeList returns the writes before a read of the objects whose keys has selects, and whose labels selector matches;
+// nil matches all.
+func (t *Tracker) BeforeList(selects func(object.Key) bool, selector labels.Selector) Snapshot {
+	if t.open.Load() == 0 {
+		return Snapshot{}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := Snapshot{tracker: t, entries: map[object.Key][]*Entry{}}
+	for key, entries := range t.byKey {
+		if key != (object.Key{}) && !selects(key) {
+			continue
+		}
+		s.entries[key] = slices.Clone(entries)
+		for _, e := range entries {
+			matches := selector == nil || e.labels == nil || selector.Matches(e.labels)
+			if e.state == unknown || e.state == pending && matches {
+				s.First = append(s.First, e)
+			}
+		}
+	}
+	// The last version first: when the store has reached it, it has reached the others.
+	slices.SortFunc(s.First, func(a, b *Entry) int { return cmp.Compare(b.version, a.version) })
+	return s
+}
+
+// Look must be called before each read of the store.
+func (s *Snapshot) Look() {
+	if s.tracker == nil {
+		return
+	}
+	s.tracker.mu.Lock()
+	defer s.tracker.mu.Unlock()
+	s.confirms, s.reached = s.tracker.confirms, s.tracker.reached
+}
+
+// Older returns the entries of the snapshot that are later than the objects, which were read since Look. The store must
+// be read again if there are some.
+func (s *Snapshot) Older(objects []object.Object) (older []*Entry) {
+	if s.tracker == nil {
+		return nil
+	}
+	s.tracker.mu.Lock()
+	defer s.tracker.mu.Unlock()
+	for _, obj := range objects {
+		for _, e := range s.entries[object.KeyOf(obj)] {
+			for e.state == unknown && e.next != nil {
+				e = e.next
+			}
+			if !s.hadSeenLocked(e) && e.isOlder(obj) {
+				older = append(older, e)
+			}
+		}
+	}
+	return older
+}
+
+// hadSeenLocked reports whether the store had caught up with e at the last Look.
+func (s *Snapshot) hadSeenLocked(e *Entry) bool {
+	return e.state == confirmed && e.confirmedAt <= s.confirms || e.state == pending && e.version <= s.reached
+}
+
+// Question is a question to the server.
+type Question struct {
+	// Entry is the entry of unknown outcome, or nil if only the server's version is missing.
+	Entry *Entry
+	last  uint64
+}
+
+// Answer is the server's answer about an object.
+type Answer struct {
+	Found   bool   // the server has the object, and it is one for the store
+	Version uint64 // of the object, or of the server if it was not found
+	Labels  labels.Set
+}
+
+// Current returns the entry that e has become, or nil if the store has caught up with it. ask means that its outcome is
+// unknown: the answer to q goes to Answered.
+func (t *Tracker) Current(e *Entry) (now *Entry, q Question, ask bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e = e.latest(); e.state == confirmed {
+		return nil, Question{}, false
+	}
+	return e, Question{Entry: e, last: t.recorded}, e.state == unknown
+}
+
+// Full reports whether it is time to ask the server for its version, before there are too many entries.
+func (t *Tracker) Full() (q Question, full bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Question{last: t.recorded}, t.bound <= t.reached && t.extra > t.limits.Entries/2+t.store.Len()
+}
+
+// Answered records the answer to a question. It has no effect if the entry has got another write since.
+func (t *Tracker) Answered(q Question, a Answer) {
+	t.mu.Lock()
+	defer t.unlockAndWake()
+	if q.Entry == nil {
+		t.boundLocked(q, a.Version)
+		return
+	}
+	e := q.Entry
+	if e.state != unknown || e.next != nil || e.last > q.last {
+		return
+	}
+	switch {
+	case a.Version <= t.reached:
+		t.confirmLocked(e)
+	case a.Found:
+		t.moveLocked(e, found, a)
+	default:
+		t.moveLocked(e, absent, a)
+	}
+}
+
+// boundLocked records that the server was at version after the writes before q.
+func (t *Tracker) boundLocked(q Question, version uint64) {
+	t.bound = version
+	for _, entries := range t.byKey {
+		for _, e := range entries {
+			if e.state == tombstone && e.until == 0 && e.last <= q.last {
+				e.until = version
+				t.listLocked(e)
+			}
+		}
+	}
+	t.reachLocked(t.reached)
+}
+
+// seed records the writes of a history.
+func (t *Tracker) seed(h history) {
+	for _, w := range h.unresolved {
+		t.Record(w)
+	}
+	t.mu.Lock()
+	defer t.unlockAndWake()
+	if h.version > t.reached {
+		t.addPendingLocked(&Entry{version: h.version, until: h.version})
+	}
+	if h.full {
+		t.addUnknownLocked(object.Key{})
+	}
+}
