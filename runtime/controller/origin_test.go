@@ -428,7 +428,7 @@ func TestInterruptedBackoffSurvivesTheWaitForTheCaches(t *testing.T) {
 		c.events.Add("a")
 		synctest.Wait()
 		w := &fakeWrites{timeout: time.Minute}
-		c.parking.hold("a", w)
+		c.parking.deferUntil("a", w)
 		<-time.After(time.Second)
 		added := event{Type: informer.Added, Object: &metav1.PartialObjectMetadata{}}
 		c.events.of(&writes.Log{}).Because("Thing", added).Add("a")

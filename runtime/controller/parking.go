@@ -7,12 +7,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 )
 
-// parking holds back requests whose last reconcile wrote what the caches have not seen yet: a reconcile now would wait for
-// that, and keep a worker from others meanwhile. It has a request for as long as that is so, but no longer than a read
-// would wait.
+// parking defers requests whose last reconcile wrote what the caches have not seen yet: a reconcile would block a
+// worker until they have. A request is deferred no longer than a read would wait. It is here, and not in package
+// writes, since it knows requests and priorities, and of writes only the two methods of unseenWrites.
 type parking[R comparable] struct {
-	// open is called, without a lock, for a parked request that need not wait any longer.
-	open func(request R, priority int)
+	// requeue is called, without a lock, for a parked request that is released.
+	requeue func(request R, priority int)
 
 	mu      sync.Mutex
 	waiters map[R]*waiter
@@ -26,19 +26,19 @@ type unseenWrites interface {
 
 var _ unseenWrites = (*writes.Tracked)(nil)
 
-// waiter is a request that has to wait if it is asked for.
+// waiter is a deferred request.
 type waiter struct {
 	timer    *time.Timer
-	parked   bool // it was asked for
-	priority int  // with which it was asked for
+	parked   bool // a worker has got it
+	priority int  // the highest with which a worker has got it
 }
 
-func newParking[R comparable](open func(request R, priority int)) *parking[R] {
-	return &parking[R]{open: open, waiters: map[R]*waiter{}}
+func newParking[R comparable](requeue func(request R, priority int)) *parking[R] {
+	return &parking[R]{requeue: requeue, waiters: map[R]*waiter{}}
 }
 
-// hold lets the request wait for what is unseen.
-func (p *parking[R]) hold(request R, unseen unseenWrites) {
+// deferUntil defers the request until the caches have seen the writes.
+func (p *parking[R]) deferUntil(request R, unseen unseenWrites) {
 	timeout := unseen.Timeout()
 	if timeout == 0 {
 		return
@@ -55,7 +55,7 @@ func (p *parking[R]) hold(request R, unseen unseenWrites) {
 	}
 }
 
-// release lets the request go, unless it waits for something else by now.
+// release ends the wait of a request, unless it waits for other writes by now.
 func (p *parking[R]) release(request R, w *waiter) {
 	p.mu.Lock()
 	current := p.waiters[request] == w
@@ -63,9 +63,9 @@ func (p *parking[R]) release(request R, w *waiter) {
 		p.dropLocked(request)
 	}
 	p.mu.Unlock()
-	// Without the lock, since it adds to the queue. Nobody else has w: it was dropped.
+	// Without the lock, since it adds to the queue. w was dropped, so no other goroutine has it.
 	if current && w.parked {
-		p.open(request, w.priority)
+		p.requeue(request, w.priority)
 	}
 }
 
@@ -76,7 +76,7 @@ func (p *parking[R]) dropLocked(request R) {
 	}
 }
 
-// park reports whether the request has to wait. The priority with which it was asked for is taken only if it has.
+// park reports whether the request is deferred. It asks for its priority only then.
 func (p *parking[R]) park(request R, priority func(R) int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +92,7 @@ func (p *parking[R]) park(request R, priority func(R) int) bool {
 	return true
 }
 
-// close lets all waiters go, and opens for none.
+// close drops all waiters, and requeues none.
 func (p *parking[R]) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

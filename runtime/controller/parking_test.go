@@ -56,7 +56,7 @@ func TestParkedRequestGoesWhenItsWritesAreSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, opened := opened()
 		w := &fakeWrites{timeout: time.Second}
-		g.hold("a", w)
+		g.deferUntil("a", w)
 		for _, priority := range []int{-5, -7, -3} {
 			if !g.park("a", askedWith(priority)) {
 				t.Error("not parked")
@@ -80,10 +80,10 @@ func TestRequestThatNobodyAskedForIsNotMadeByTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, opened := opened()
 		w := &fakeWrites{timeout: time.Second}
-		g.hold("a", w)
+		g.deferUntil("a", w)
 		w.seen()
 		opened(t)
-		g.hold("a", &fakeWrites{timeout: time.Second})
+		g.deferUntil("a", &fakeWrites{timeout: time.Second})
 		time.Sleep(2 * time.Second)
 		opened(t)
 		if len(g.waiters) > 0 {
@@ -94,8 +94,8 @@ func TestRequestThatNobodyAskedForIsNotMadeByTheGate(t *testing.T) {
 
 func TestRequestIsNotHeldWithoutUnseenWrites(t *testing.T) {
 	g, _ := opened()
-	g.hold("a", &fakeWrites{})
-	g.hold("b", &fakeWrites{timeout: time.Second, already: true})
+	g.deferUntil("a", &fakeWrites{})
+	g.deferUntil("b", &fakeWrites{timeout: time.Second, already: true})
 	if g.park("a", askedWith(0)) || g.park("b", askedWith(0)) || len(g.waiters) > 0 {
 		t.Error("waiting")
 	}
@@ -105,7 +105,7 @@ func TestParkedRequestGoesAfterTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, opened := opened()
 		w := &fakeWrites{timeout: time.Second}
-		g.hold("a", w)
+		g.deferUntil("a", w)
 		g.park("a", askedWith(1))
 		time.Sleep(time.Second - time.Nanosecond)
 		opened(t)
@@ -120,8 +120,8 @@ func TestLaterWritesTakeThePlaceOfEarlierOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, opened := opened()
 		first, second := &fakeWrites{timeout: time.Second}, &fakeWrites{timeout: time.Minute}
-		g.hold("a", first)
-		g.hold("a", second)
+		g.deferUntil("a", first)
+		g.deferUntil("a", second)
 		g.park("a", askedWith(0))
 		first.seen()
 		time.Sleep(2 * time.Second)
@@ -135,7 +135,7 @@ func TestClosedGateOpensForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, opened := opened()
 		w := &fakeWrites{timeout: time.Second}
-		g.hold("a", w)
+		g.deferUntil("a", w)
 		g.park("a", askedWith(0))
 		g.close()
 		w.seen()

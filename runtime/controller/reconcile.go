@@ -32,7 +32,7 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 // until they have.
 func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	defer c.queue.Done(request)
-	// It is Done, and no worker waits with it: what opens the parking adds it again.
+	// It is Done, and no worker waits with it: parking adds it again.
 	if c.parking.park(request, c.queue.Priority) {
 		c.metrics.parked.Inc(c.name)
 		return
@@ -50,7 +50,7 @@ func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	result, err := c.reconcile(tracking, request)
 	c.metrics.seconds.ObserveSince(start, c.name)
 	// Before it can be got again, by the queue or by Done.
-	c.parking.hold(request, tracked)
+	c.parking.deferUntil(request, tracked)
 
 	outcome := outcomeOf(ctx, result, err)
 	// After the switch, which begins the backoff that events may interrupt, and before Done.
