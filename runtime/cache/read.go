@@ -171,23 +171,25 @@ func (c *Cache) HiddenBy(o object.Object) string {
 		return ""
 	}
 	key := object.KeyOf(o)
-	for _, p := range i.in(key.Namespace) {
-		if _, has := p.store.Get(key); has || selector(p.server.scope) == nil {
-			return ""
-		}
-		var selectors []string
-		if s := p.server.scope.Labels; s != nil && !s.Empty() {
-			selectors = append(selectors, fmt.Sprintf("labels %q", s))
-		}
-		if s := p.server.scope.Fields; s != nil && !s.Empty() {
-			selectors = append(selectors, fmt.Sprintf("fields %q", s))
-		}
-		if len(selectors) == 0 {
-			return ""
-		}
-		return fmt.Sprintf("it caches only objects of kind %s with %s", gvk.Kind, strings.Join(selectors, " and "))
+	parts := i.in(key.Namespace) // at most one: a write names a namespace, or the kind has none
+	if len(parts) == 0 {
+		return ""
 	}
-	return ""
+	p := parts[0]
+	if _, has := p.store.Get(key); has {
+		return ""
+	}
+	var selectors []string
+	if s := p.server.scope.Labels; s != nil && !s.Empty() {
+		selectors = append(selectors, fmt.Sprintf("labels %q", s))
+	}
+	if s := p.server.scope.Fields; s != nil && !s.Empty() {
+		selectors = append(selectors, fmt.Sprintf("fields %q", s))
+	}
+	if len(selectors) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("it caches only objects of kind %s with %s", gvk.Kind, strings.Join(selectors, " and "))
 }
 
 // HiddenBy is [Cache.HiddenBy].
