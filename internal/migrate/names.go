@@ -60,7 +60,7 @@ var successors = map[string][]string{
 	"source":            {peerModule + "/pkg/source"},
 	"webhook/admission": {peerModule + "/pkg/webhook/admission"},
 	"workqueue":         {"k8s.io/client-go/util/workqueue"},
-	"certificate":       {"github.com/open-policy-agent/cert-controller/pkg/rotator"},
+	"compat/rotator":    {"github.com/open-policy-agent/cert-controller/pkg/rotator"},
 }
 
 // sameNames are the packages of the runtime in which an exported name means what it means in one of controller-runtime, unless a row of
@@ -86,7 +86,7 @@ var sameNames = map[string][]string{
 	"manager/signals":           {"manager"},
 	"envtest":                   {"testenv/inmemory"},
 	"envtest/komega":            {"testenv/komega"},
-	"rotator":                   {"certificate"},
+	"rotator":                   {"compat/rotator"},
 }
 
 // renamed says what is written in place of a name of a package. {client} is the name of an import, see [fill].

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -39,27 +40,25 @@ type Options struct {
 	// Lifetime is that of the certificates. Zero means a year; less than 12 s is an error. The next authority is made after half
 	// of it, and has taken over before two thirds.
 	Lifetime time.Duration
+	// Subject is that of the authority. An empty common name is "kctrl webhook CA".
+	Subject pkix.Name
+	// Usages are those of the certificate. Nil is that of a server; an empty list permits all usages.
+	Usages []x509.ExtKeyUsage
+	// CertificateEntry and KeyEntry are the entries of the Secret with the certificate and its key. Empty is tls.crt and tls.key.
+	CertificateEntry, KeyEntry string
+	// AdoptSecret takes over a Secret that has another authority, which stays trusted until the next rotation. Otherwise such a
+	// Secret is an error.
+	AdoptSecret bool
+	// OptionalTargets permits missing targets. A target that is created later trusts the authority from then on.
+	OptionalTargets bool
+	// UpdateTargets writes targets by update instead of patch, for roles without the right to patch.
+	UpdateTargets bool
+	// FieldOwner is the field manager of writes to targets. Empty leaves it to the client.
+	FieldOwner string
+	// SecretWritten is called after each write of the Secret by this process. It must not block.
+	SecretWritten func()
 	// Logger is where the authority logs. Nil is slog.Default().
 	Logger *slog.Logger
-
-	manner manner
-}
-
-// manner is how an authority does what a [CertRotator] asks for. The zero value is as [Options] say.
-type manner struct {
-	profile *profile // nil is that of servers of webhooks
-	// certificate and key are the entries of the Secret for these two; empty is tls.crt and tls.key.
-	certificate, key string
-	// adopts says that a Secret with another authority becomes this one's: what was signed before stays trusted until the next rotation.
-	adopts bool
-	// updates says that targets are written by update, for which there are rights, and not by patch.
-	updates bool
-	// owner is the field manager of what is written to targets.
-	owner string
-	// optional says that targets may be missing, and are told when they come.
-	optional bool
-	// saved is called when this authority has written the Secret, if it is set.
-	saved func()
 }
 
 // Authority is a certificate authority that an operator has for itself: it signs the certificate of the operator's webhooks, and
@@ -99,8 +98,10 @@ func NewAuthority(opts Options) (*Authority, error) {
 		return nil, fmt.Errorf("a name for the certificate: %w", err)
 	}
 	certificates := newProfile(cmp.Or(opts.Lifetime, defaultLifetime))
-	if opts.manner.profile != nil {
-		certificates = *opts.manner.profile
+	opts.Subject.CommonName = cmp.Or(opts.Subject.CommonName, certificates.subject.CommonName)
+	certificates.subject = opts.Subject
+	if opts.Usages != nil {
+		certificates.usages = opts.Usages
 	}
 	if certificates.lifetime < minLifetime {
 		return nil, fmt.Errorf("the lifetime of the certificate is %s; want at least %s", certificates.lifetime, minLifetime)
@@ -295,7 +296,7 @@ func (a *Authority) readTargets(ctx context.Context) (trusts []*trust, complete 
 	complete = true
 	for _, target := range a.opts.Targets {
 		t, err := target.read(ctx, a.opts.Client)
-		if a.opts.manner.optional && apierrors.IsNotFound(err) {
+		if a.opts.OptionalTargets && apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
@@ -328,8 +329,8 @@ func (a *Authority) store(ctx context.Context, names []string, trusts []*trust, 
 		err = a.save(ctx, secret, wanted)
 		switch {
 		case err == nil:
-			if a.opts.manner.saved != nil {
-				a.opts.manner.saved()
+			if a.opts.SecretWritten != nil {
+				a.opts.SecretWritten()
 			}
 			return wanted, nil
 		case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), secret != nil && apierrors.IsNotFound(err): // somebody was faster
@@ -418,7 +419,7 @@ func (a *Authority) load(ctx context.Context) (*generation, *unstructured.Unstru
 	}
 	data, _, _ := unstructured.NestedMap(secret.Object, "data")
 	_, own := secret.GetLabels()[ownLabel]
-	if !own && !a.opts.manner.adopts && len(data) > 0 && a.known() == nil {
+	if !own && !a.opts.AdoptSecret && len(data) > 0 && a.known() == nil {
 		return nil, nil, fmt.Errorf("secret %s has something else than certificates of kctrl (%w); give it another name, or delete it", a.opts.Secret, err)
 	}
 	if len(data) > 0 {
@@ -431,9 +432,9 @@ func (a *Authority) load(ctx context.Context) (*generation, *unstructured.Unstru
 func (a *Authority) entry(name string) string {
 	switch name {
 	case entryCertificate:
-		return cmp.Or(a.opts.manner.certificate, name)
+		return cmp.Or(a.opts.CertificateEntry, name)
 	case entryKey:
-		return cmp.Or(a.opts.manner.key, name)
+		return cmp.Or(a.opts.KeyEntry, name)
 	}
 	return name
 }
@@ -450,7 +451,7 @@ func entriesOf(secret *unstructured.Unstructured) map[string][]byte {
 
 // foreigner returns the authority of somebody else that is in a Secret which is adopted, or nil.
 func (a *Authority) foreigner(secret *unstructured.Unstructured) *x509.Certificate {
-	if secret == nil || !a.opts.manner.adopts {
+	if secret == nil || !a.opts.AdoptSecret {
 		return nil
 	}
 	foreigner, err := parseCertificate(entriesOf(secret)[entryCA])
@@ -473,7 +474,7 @@ func (a *Authority) save(ctx context.Context, secret *unstructured.Unstructured,
 	if created {
 		secret = a.secret()
 		secret.Object["type"] = "kubernetes.io/tls"
-		if a.opts.manner.certificate+a.opts.manner.key != "" {
+		if a.opts.CertificateEntry+a.opts.KeyEntry != "" {
 			secret.Object["type"] = "Opaque"
 		}
 	}
@@ -541,7 +542,7 @@ func (a *Authority) teach(ctx context.Context, t *trust, bundle []byte) error {
 		if t.has(bundle) {
 			return nil
 		}
-		err := t.inject(ctx, a.opts.Client, bundle, a.opts.manner)
+		err := t.inject(ctx, a.opts, bundle)
 		if err == nil && t.has(bundle) {
 			a.logger.Info("the API server trusts the webhooks", "target", t.target.String())
 			return nil

@@ -413,13 +413,13 @@ func TestReadyWhileTheServerIsDown(t *testing.T) {
 }
 
 func TestParseTarget(t *testing.T) {
-	for _, text := range []string{"mutating/a", "validating/a-b.c", "crd/guestbooks.webapp.example.com"} {
+	for _, text := range []string{"mutating/a", "validating/a-b.c", "crd/guestbooks.webapp.example.com", "apiservice/v1.a", "provider/a"} {
 		if target, err := certificate.ParseTarget(text); err != nil || target.String() != text {
 			t.Errorf("%s: %v %v", text, target, err)
 		}
 	}
 	for _, text := range []string{"", "a", "mutating/", "mutating/a/b", "service/a", "/a"} {
-		if _, err := certificate.ParseTarget(text); err == nil || err.Error() != fmt.Sprintf("%q: want mutating/NAME, validating/NAME or crd/NAME", text) {
+		if _, err := certificate.ParseTarget(text); err == nil || err.Error() != fmt.Sprintf("%q: want mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME", text) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -84,11 +84,6 @@ func TestWhatIsNoNameIsNoAuthority(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	r := rotator()
-	r.ExtraDNSNames = []string{"not a name"}
-	if err := certificate.AddRotator(&rotating{memory: newMemory()}, r); err == nil || !strings.Contains(err.Error(), `"not a name": want a DNS name`) {
-		t.Errorf("a rotator: %v", err)
-	}
 }
 
 // TestLifetimeThatIsTooShortIsAnError: the certificate would be made again and again.

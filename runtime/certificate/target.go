@@ -35,15 +35,17 @@ var targetKinds = []targetKind{
 	{"mutating", schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"}},
 	{"validating", schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"}},
 	{"crd", schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}},
+	{"apiservice", schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}},
+	{"provider", schema.GroupVersionKind{Group: "externaldata.gatekeeper.sh", Version: "v1beta1", Kind: "Provider"}},
 }
 
 // ParseTarget returns the target that text names: mutating/NAME and validating/NAME are webhook configurations, crd/NAME is a
-// CustomResourceDefinition.
+// CustomResourceDefinition, apiservice/NAME an APIService, and provider/NAME a Provider of Gatekeeper.
 func ParseTarget(text string) (Target, error) {
 	short, name, _ := strings.Cut(text, "/")
 	i := slices.IndexFunc(targetKinds, func(k targetKind) bool { return k.short == short })
 	if i < 0 || name == "" || strings.Contains(name, "/") {
-		return Target{}, fmt.Errorf("%q: want mutating/NAME, validating/NAME or crd/NAME", text)
+		return Target{}, fmt.Errorf("%q: want mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME", text)
 	}
 	return Target{&targetKinds[i], name}, nil
 }
@@ -119,10 +121,10 @@ func (t *trust) has(bundle []byte) bool {
 }
 
 // inject makes the target trust those in bundle, unless it has changed since it was read.
-func (t *trust) inject(ctx context.Context, live client.Client, bundle []byte, how manner) error {
+func (t *trust) inject(ctx context.Context, opts Options, bundle []byte) error {
 	text := base64.StdEncoding.EncodeToString(bundle)
-	if how.updates {
-		return t.update(ctx, live, text, how)
+	if opts.UpdateTargets {
+		return t.update(ctx, opts, text)
 	}
 	type operation struct {
 		Op    string `json:"op"`
@@ -138,7 +140,7 @@ func (t *trust) inject(ctx context.Context, live client.Client, bundle []byte, h
 		return err
 	}
 	u := t.target.object()
-	if err := live.Patch(ctx, u, client.RawPatch(types.JSONPatchType, body)); err != nil {
+	if err := opts.Client.Patch(ctx, u, client.RawPatch(types.JSONPatchType, body), client.FieldOwner(opts.FieldOwner)); err != nil {
 		return err
 	}
 	t.object = u
@@ -147,15 +149,11 @@ func (t *trust) inject(ctx context.Context, live client.Client, bundle []byte, h
 }
 
 // update is inject for those who may only update.
-func (t *trust) update(ctx context.Context, live client.Client, text string, how manner) error {
+func (t *trust) update(ctx context.Context, opts Options, text string) error {
 	for _, config := range t.configs {
 		config["caBundle"] = text
 	}
-	var opts []client.UpdateOption
-	if how.owner != "" {
-		opts = append(opts, client.FieldOwner(how.owner))
-	}
-	err := live.Update(ctx, t.object, opts...)
+	err := opts.Client.Update(ctx, t.object, client.FieldOwner(opts.FieldOwner))
 	if err == nil {
 		t.configs, err = clientconfig.Of(t.object)
 	}

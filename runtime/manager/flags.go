@@ -227,7 +227,7 @@ func (f *Flags) bind() {
 	flags.StringVar(&w.Address, "webhook-bind-address", w.Address, "`address` of the webhooks; without it :9443, or loopback with --webhook-manifests; 0 is off")
 	flags.BoolVar(&w.HTTP2, "enable-http2", w.HTTP2, "let clients of the webhooks speak HTTP/2")
 	flags.StringVar(&w.CertDir, "webhook-cert-path", w.CertDir, "`folder` with the tls.crt and tls.key of the webhooks")
-	flags.Var(&list{values: &w.Targets}, "webhook-targets", "comma-separated `objects` that are made to trust a certificate of the manager's own: mutating/NAME, validating/NAME or crd/NAME")
+	flags.Var(&list{values: &w.Targets}, "webhook-targets", "comma-separated `objects` that are made to trust a certificate of the manager's own: mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME")
 	flags.StringVar(&w.Secret, "webhook-secret", w.Secret, "`name` of the Secret that has this certificate; without it "+defaultWebhookSecret)
 	flags.StringVar(&w.SecretNamespace, "webhook-secret-namespace", w.SecretNamespace, "`namespace` of this Secret; without it that of the pod")
 	flags.DurationVar(&w.CertLifetime, "webhook-cert-lifetime", w.CertLifetime, "`time` for which this certificate is valid, of which it is used up to two thirds; 0 is a year")

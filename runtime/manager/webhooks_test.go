@@ -28,7 +28,7 @@ func TestWebhooksSayWhatIsWrong(t *testing.T) {
 	}{
 		"nothing":         {manager.WebhookOptions{}, "webhooks: there is no certificate: set Webhook.Targets (--webhook-targets) or Webhook.CertDir (--webhook-cert-path)"},
 		"no certificate":  {manager.WebhookOptions{CertDir: empty}, "webhooks: stat " + empty + "/tls.crt: no such file or directory"},
-		"no target":       {manager.WebhookOptions{Targets: []string{"a"}}, `webhooks: "a": want mutating/NAME, validating/NAME or crd/NAME`},
+		"no target":       {manager.WebhookOptions{Targets: []string{"a"}}, `webhooks: "a": want mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME`},
 		"no namespace":    {manager.WebhookOptions{Targets: []string{"crd/a"}}, "webhooks: a certificate of its own outside of a pod needs Webhook.SecretNamespace (--webhook-secret-namespace)"},
 		"a short life":    {manager.WebhookOptions{Targets: []string{"crd/a"}, CertLifetime: time.Second}, "webhooks: Webhook.CertLifetime (--webhook-cert-lifetime) is 1s; want at least 1m0s"},
 		"no manifests":    {manager.WebhookOptions{Manifests: []string{empty + "/none"}}, "webhooks: stat " + empty + "/none: no such file or directory"},

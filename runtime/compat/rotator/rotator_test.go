@@ -1,6 +1,7 @@
-package certificate_test
+package rotator_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -10,6 +11,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"io"
@@ -19,29 +21,76 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kctrl-dev/kctrl/runtime/certificate"
+	"github.com/kctrl-dev/kctrl/runtime/compat/rotator"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// rotating is a manager that runs one rotator on a server in memory, which may not be patched.
+const (
+	secretPath        = "/api/v1/namespaces/default/secrets"
+	configurationPath = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+)
+
+// rotating is a manager that runs one rotator. It is also its API server, as the transport of a client, and permits no more than the
+// roles of operators with cert-controller: no patches, and no other kinds. It keeps time with the bubble that it is in.
 type rotating struct {
-	*memory
 	added controller.Runnable
+
+	mu      sync.Mutex
+	objects map[string]map[string]any // by path
+	version int
+	changed chan struct{} // closed by the next change
+}
+
+// newRotating returns a manager whose server has the configuration of one webhook.
+func newRotating() *rotating {
+	r := &rotating{objects: map[string]map[string]any{}, changed: make(chan struct{})}
+	r.put(configurationPath+"/hooks", map[string]any{
+		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": map[string]any{"name": "hooks"},
+		"webhooks": []any{map[string]any{"name": "v", "clientConfig": map[string]any{
+			"service": map[string]any{"name": "webhook-service", "namespace": "system", "path": "/validate"},
+		}}},
+	})
+	return r
+}
+
+// put stores an object as it is after a write.
+func (r *rotating) put(path string, o map[string]any) {
+	r.version++
+	o["metadata"].(map[string]any)["resourceVersion"] = strconv.Itoa(r.version)
+	r.objects[path] = o
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// bundle returns the certificates that the webhook trusts.
+func (r *rotating) bundle(t *testing.T) []byte {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	webhook := r.objects[configurationPath+"/hooks"]["webhooks"].([]any)[0].(map[string]any)
+	text, _ := webhook["clientConfig"].(map[string]any)["caBundle"].(string)
+	bundle, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle
 }
 
 func (r *rotating) Add(added controller.Runnable) error { r.added = added; return nil }
 func (r *rotating) Config() *rest.Config                { return &rest.Config{Host: "http://server", Transport: r} }
 func (*rotating) Logger() *slog.Logger                  { return slog.New(slog.DiscardHandler) }
 
-// RoundTrip refuses what the roles of operators with cert-controller do not allow, and knows which kinds there are.
+// RoundTrip answers discovery, watches and all that get and put a single object.
 func (r *rotating) RoundTrip(req *http.Request) (*http.Response, error) {
 	kinds := map[string]string{
 		"/api": `{"kind":"APIVersions","versions":["v1"]}`,
@@ -55,10 +104,87 @@ func (r *rotating) RoundTrip(req *http.Request) (*http.Response, error) {
 	if text, ok := kinds[strings.TrimSuffix(req.URL.Path, "/")]; ok {
 		return answer(req, http.StatusOK, io.NopCloser(strings.NewReader(text))), nil
 	}
-	if req.Method == http.MethodPatch {
-		return answer(req, http.StatusForbidden, io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))), nil
+	if err := req.Context().Err(); err != nil {
+		return nil, err
 	}
-	return r.memory.RoundTrip(req)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if req.URL.Query().Get("watch") != "" {
+		return answer(req, http.StatusOK, io.NopCloser(&stream{ctx: req.Context(), changed: r.changed})), nil
+	}
+	code, value := r.serve(req)
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return answer(req, code, io.NopCloser(bytes.NewReader(text))), nil
+}
+
+func answer(r *http.Request, code int, body io.ReadCloser) *http.Response {
+	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r, ProtoMajor: 1, ProtoMinor: 1}
+}
+
+func status(code int, reason string) (int, any) {
+	return code, map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": reason}
+}
+
+// serve answers requests that are no watches. Lists are empty, since watches start with them and end at the first change.
+func (r *rotating) serve(req *http.Request) (int, any) {
+	path := req.URL.Path
+	if kind := map[string][2]string{
+		secretPath: {"v1", "SecretList"}, configurationPath: {"admissionregistration.k8s.io/v1", "ValidatingWebhookConfigurationList"},
+	}[path]; req.Method == http.MethodGet && kind[1] != "" {
+		return http.StatusOK, map[string]any{
+			"apiVersion": kind[0], "kind": kind[1], "metadata": map[string]any{"resourceVersion": strconv.Itoa(r.version)}, "items": []any{},
+		}
+	}
+	var sent map[string]any
+	if req.Method == http.MethodPost || req.Method == http.MethodPut {
+		if err := json.NewDecoder(req.Body).Decode(&sent); err != nil {
+			return status(http.StatusBadRequest, err.Error())
+		}
+	}
+	if req.Method == http.MethodPost {
+		path += "/" + sent["metadata"].(map[string]any)["name"].(string)
+	}
+	stored, exists := r.objects[path]
+	switch {
+	case req.Method == http.MethodPatch:
+		return status(http.StatusForbidden, "Forbidden")
+	case req.Method == http.MethodPost && exists:
+		return status(http.StatusConflict, "AlreadyExists")
+	case req.Method != http.MethodPost && !exists:
+		return status(http.StatusNotFound, "NotFound")
+	case req.Method == http.MethodGet:
+		return http.StatusOK, stored
+	case req.Method == http.MethodPut && sent["metadata"].(map[string]any)["resourceVersion"] != stored["metadata"].(map[string]any)["resourceVersion"]:
+		return status(http.StatusConflict, "Conflict")
+	}
+	r.put(path, sent)
+	return http.StatusOK, sent
+}
+
+// stream is the body of a watch. It ends at the first change, or at the end of its context.
+type stream struct {
+	ctx     context.Context
+	changed chan struct{}
+}
+
+func (s *stream) Read([]byte) (int, error) {
+	select {
+	case <-s.changed:
+		return 0, io.EOF
+	case <-s.ctx.Done():
+		return 0, s.ctx.Err()
+	}
+}
+
+// accepts returns an error unless a client that trusts bundle accepts leaf as the certificate of a server.
+func accepts(bundle []byte, leaf *x509.Certificate) error {
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(bundle)
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: trusted})
+	return err
 }
 
 // entry returns an entry of the Secret.
@@ -91,11 +217,11 @@ func (r *rotating) secret(data map[string]any) {
 	})
 }
 
-func rotator() *certificate.CertRotator {
-	return &certificate.CertRotator{
+func newRotator() *rotator.CertRotator {
+	return &rotator.CertRotator{
 		SecretKey: object.Key{Namespace: "default", Name: "certificates"}, CAName: "an-authority", CAOrganization: "somebody",
 		DNSName: "hooks.default.svc", ExtraDNSNames: []string{"hooks", "hooks.default.svc"}, IsReady: make(chan struct{}),
-		Webhooks: []certificate.WebhookInfo{{Name: "hooks", Type: certificate.Validating}, {Name: "missing", Type: certificate.Mutating}},
+		Webhooks: []rotator.WebhookInfo{{Name: "hooks", Type: rotator.Validating}, {Name: "missing", Type: rotator.Mutating}},
 	}
 }
 
@@ -124,11 +250,11 @@ func TestRotatorFillsTheSecretAndIsReady(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
-				m := &rotating{memory: newMemory()}
+				m := newRotating()
 				m.secret(nil)
-				r := rotator()
+				r := newRotator()
 				r.CertDir, r.CertName, r.KeyName = dir, files[0], files[1]
-				if err := certificate.AddRotator(m, r); err != nil {
+				if err := rotator.AddRotator(m, r); err != nil {
 					t.Fatal(err)
 				}
 				stop := m.run(t)
@@ -149,7 +275,7 @@ func TestRotatorFillsTheSecretAndIsReady(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := certificate.Accepts(m.bundle(t, 0), pair.Leaf, time.Now()); err != nil {
+				if err := accepts(m.bundle(t), pair.Leaf); err != nil {
 					t.Error(err)
 				}
 				if got, want := pair.Leaf.DNSNames, []string{"hooks.default.svc", "hooks", "webhook-service.system.svc"}; !slices.Equal(got, want) {
@@ -207,12 +333,12 @@ func foreign(t *testing.T) (entries map[string]any, leaf *x509.Certificate) {
 // TestRotatorTakesOverFromCertController: the pods of before the upgrade go on serving what the authority of before has signed.
 func TestRotatorTakesOverFromCertController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &rotating{memory: newMemory()}
+		m := newRotating()
 		entries, old := foreign(t)
 		entries["notes"] = base64.StdEncoding.EncodeToString([]byte("somebody's"))
 		m.secret(entries)
-		r := rotator()
-		if err := certificate.AddRotator(m, r); err != nil {
+		r := newRotator()
+		if err := rotator.AddRotator(m, r); err != nil {
 			t.Fatal(err)
 		}
 		stop := m.run(t)
@@ -220,7 +346,7 @@ func TestRotatorTakesOverFromCertController(t *testing.T) {
 		if !isClosed(r.IsReady) {
 			t.Fatal(r.Ready())
 		}
-		if err := certificate.Accepts(m.bundle(t, 0), old, time.Now()); err != nil {
+		if err := accepts(m.bundle(t), old); err != nil {
 			t.Errorf("what was signed before: %v", err)
 		}
 		if got := string(m.entry(t, "notes")); got != "somebody's" {
@@ -230,7 +356,7 @@ func TestRotatorTakesOverFromCertController(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := certificate.Accepts(m.bundle(t, 0), pair.Leaf, time.Now()); err != nil {
+		if err := accepts(m.bundle(t), pair.Leaf); err != nil {
 			t.Error(err)
 		}
 		if err := stop(); err != nil {
@@ -243,15 +369,15 @@ func TestRotatorTakesOverFromCertController(t *testing.T) {
 // authority.
 func TestRotatorSignsForFurtherUsages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &rotating{memory: newMemory()}
+		m := newRotating()
 		m.secret(nil)
 		var authority []byte
 		for _, usages := range []*[]x509.ExtKeyUsage{
 			nil, {x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}, {x509.ExtKeyUsageServerAuth}, {x509.ExtKeyUsageClientAuth},
 		} {
-			r := rotator()
+			r := newRotator()
 			r.ExtKeyUsages = usages
-			if err := certificate.AddRotator(m, r); err != nil {
+			if err := rotator.AddRotator(m, r); err != nil {
 				t.Fatal(err)
 			}
 			stop := m.run(t)
@@ -277,11 +403,11 @@ func TestRotatorSignsForFurtherUsages(t *testing.T) {
 // TestRotatorOfClientsIsReady: nobody takes its certificate for that of a server.
 func TestRotatorOfClientsIsReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &rotating{memory: newMemory()}
+		m := newRotating()
 		m.secret(nil)
-		r := rotator()
+		r := newRotator()
 		r.ExtKeyUsages, r.Webhooks = &[]x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, nil
-		if err := certificate.AddRotator(m, r); err != nil {
+		if err := rotator.AddRotator(m, r); err != nil {
 			t.Fatal(err)
 		}
 		stop := m.run(t)
@@ -298,13 +424,13 @@ func TestRotatorOfClientsIsReady(t *testing.T) {
 // TestRotatorTellsAWebhookThatComesLate: a webhook that was not there does not keep anybody from being ready.
 func TestRotatorTellsAWebhookThatComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &rotating{memory: newMemory()}
+		m := newRotating()
 		m.mu.Lock()
 		late := m.objects[configurationPath+"/hooks"]
 		delete(m.objects, configurationPath+"/hooks")
 		m.mu.Unlock()
-		r := rotator()
-		if err := certificate.AddRotator(m, r); err != nil {
+		r := newRotator()
+		if err := rotator.AddRotator(m, r); err != nil {
 			t.Fatal(err)
 		}
 		stop := m.run(t)
@@ -316,7 +442,7 @@ func TestRotatorTellsAWebhookThatComesLate(t *testing.T) {
 		m.put(configurationPath+"/hooks", late)
 		m.mu.Unlock()
 		time.Sleep(time.Minute)
-		if len(m.bundle(t, 0)) == 0 {
+		if len(m.bundle(t)) == 0 {
 			t.Error("it trusts nobody")
 		}
 		if err := stop(); err != nil {
@@ -325,24 +451,14 @@ func TestRotatorTellsAWebhookThatComesLate(t *testing.T) {
 	})
 }
 
+// TestRotatorEndsWithWhatItHasWritten: the second one finds the certificates of the first one.
 func TestRotatorEndsWithWhatItHasWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, want := range []error{certificate.ErrRefreshed, nil} { // the second one finds what the first one has written
-			m := &rotating{memory: newMemory()}
-			if want == nil {
-				entries, err := certificate.Entries(time.Now(), 24*time.Hour, "hooks.default.svc", "hooks", "webhook-service.system.svc")
-				if err != nil {
-					t.Fatal(err)
-				}
-				data := map[string]any{}
-				for name, value := range entries {
-					data[name] = base64.StdEncoding.EncodeToString(value)
-				}
-				m.secret(data)
-			}
-			r := rotator()
+		m := newRotating()
+		for _, want := range []error{rotator.ErrRefreshed, nil} {
+			r := newRotator()
 			r.RestartOnSecretRefresh = true
-			if err := certificate.AddRotator(m, r); err != nil {
+			if err := rotator.AddRotator(m, r); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -355,33 +471,35 @@ func TestRotatorEndsWithWhatItHasWritten(t *testing.T) {
 }
 
 func TestRotatorRefusesWhatItCannotKeep(t *testing.T) {
-	nowhere, unknown := rotator(), rotator()
+	nowhere, unknown, unnamed := newRotator(), newRotator(), newRotator()
 	nowhere.SecretKey.Namespace = ""
 	unknown.Webhooks[0].Type = 9
-	for want, r := range map[string]*certificate.CertRotator{
-		"a rotator of certificates needs the namespace and name of its Secret": nowhere,
-		`webhook "hooks": there is no type 9`:                                  unknown,
+	unnamed.ExtraDNSNames = []string{"not a name"}
+	for want, r := range map[string]*rotator.CertRotator{
+		"a rotator of certificates needs the namespace and name of its Secret":       nowhere,
+		`webhook "hooks": there is no type 9`:                                        unknown,
+		`a name for the certificate: "not a name": want a DNS name or an IP address`: unnamed,
 	} {
-		if err := certificate.AddRotator(&rotating{memory: newMemory()}, r); err == nil || err.Error() != want {
+		if err := rotator.AddRotator(newRotating(), r); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if err := certificate.AddRotator(&rotating{memory: newMemory()}, nil); err == nil {
+	if err := rotator.AddRotator(newRotating(), nil); err == nil {
 		t.Error("nil was added")
 	}
-	if err := rotator().Run(t.Context()); err == nil {
+	if err := newRotator().Run(t.Context()); err == nil {
 		t.Error("one that was not added ran")
 	}
 }
 
 // TestRotatorKnowsAllTypes: each names another kind.
 func TestRotatorKnowsAllTypes(t *testing.T) {
-	r := rotator()
+	r := newRotator()
 	r.Webhooks = nil
-	for i := range certificate.ExternalDataProvider + 1 {
-		r.Webhooks = append(r.Webhooks, certificate.WebhookInfo{Name: "one", Type: i})
+	for i := range rotator.ExternalDataProvider + 1 {
+		r.Webhooks = append(r.Webhooks, rotator.WebhookInfo{Name: "one", Type: i})
 	}
-	if err := certificate.AddRotator(&rotating{memory: newMemory()}, r); err != nil {
+	if err := rotator.AddRotator(newRotating(), r); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,6 @@
-package certificate
+// Package rotator is a [certificate.Authority] with the names of open-policy-agent's cert-controller, for operators that were
+// migrated from it.
+package rotator
 
 import (
 	"cmp"
@@ -14,9 +16,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/kctrl-dev/kctrl/runtime/certificate"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -34,13 +36,9 @@ const (
 	ExternalDataProvider                    // a Provider of Gatekeeper
 )
 
-// rotatedKinds are the kinds of targets of a [CertRotator], by WebhookType.
-var rotatedKinds = []targetKind{
-	Validating:           targetKinds[1],
-	Mutating:             targetKinds[0],
-	CRDConversion:        targetKinds[2],
-	APIService:           {"apiservice", schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}},
-	ExternalDataProvider: {"provider", schema.GroupVersionKind{Group: "externaldata.gatekeeper.sh", Version: "v1beta1", Kind: "Provider"}},
+// targetKinds are the kinds of [certificate.ParseTarget], by WebhookType.
+var targetKinds = []string{
+	Validating: "validating", Mutating: "mutating", CRDConversion: "crd", APIService: "apiservice", ExternalDataProvider: "provider",
 }
 
 // WebhookInfo names an object that a [CertRotator] makes trust its certificate. One that is not there is told when it comes.
@@ -49,7 +47,7 @@ type WebhookInfo struct {
 	Type WebhookType
 }
 
-// CertRotator is an [Authority] for an operator whose pods mount its Secret: it has the fields of the one of open-policy-agent's
+// CertRotator is a [certificate.Authority] for an operator whose pods mount its Secret: it has the fields of the one of open-policy-agent's
 // cert-controller, whose Secrets it takes over, and needs no right that this one has not: get, list, watch and update of the Secret and
 // of each webhook. What was signed before it took over stays trusted. It belongs to a manager from [AddRotator] on.
 type CertRotator struct {
@@ -58,7 +56,7 @@ type CertRotator struct {
 	SecretKey object.Key
 	// CertDir is where the pod has mounted the Secret. IsReady waits for the files; empty waits for none.
 	CertDir string
-	// CAName and CAOrganization are the subject of the authority. Without a name it is that of any Authority.
+	// CAName and CAOrganization are the subject of the authority. Without a name it is that of any [certificate.Authority].
 	CAName, CAOrganization string
 	// DNSName and ExtraDNSNames are those of the server, beside those by which the webhooks call it.
 	DNSName       string
@@ -87,7 +85,7 @@ type CertRotator struct {
 	CaCertDuration, RotationCheckFrequency, LookaheadInterval time.Duration
 	EnableReadinessCheck                                      bool
 
-	authority *Authority
+	authority *certificate.Authority
 	refreshed chan struct{} // has room for one
 	logger    *slog.Logger
 }
@@ -117,38 +115,39 @@ func AddRotator(m RotatorManager, r *CertRotator) error {
 		return err
 	}
 	r.refreshed, r.logger = make(chan struct{}, 1), m.Logger()
-	if r.authority, err = NewAuthority(opts); err != nil {
+	if r.authority, err = certificate.NewAuthority(opts); err != nil {
 		return err
 	}
 	return m.Add(r)
 }
 
 // options returns those of the authority.
-func (r *CertRotator) options(live *client.REST, logger *slog.Logger) (Options, error) {
-	certificates := newProfile(cmp.Or(r.ServerCertDuration, defaultLifetime))
-	if r.CAName != "" {
-		certificates.subject = pkix.Name{CommonName: r.CAName}
+func (r *CertRotator) options(live *client.REST, logger *slog.Logger) (certificate.Options, error) {
+	opts := certificate.Options{
+		Client: live, Secret: r.SecretKey, Logger: logger, Lifetime: r.ServerCertDuration, Subject: pkix.Name{CommonName: r.CAName},
+		CertificateEntry: r.CertName, KeyEntry: r.KeyName, FieldOwner: r.FieldOwner, SecretWritten: r.saved,
+		AdoptSecret: true, UpdateTargets: true, OptionalTargets: true,
 	}
 	if r.CAOrganization != "" {
-		certificates.subject.Organization = []string{r.CAOrganization}
+		opts.Subject.Organization = []string{r.CAOrganization}
 	}
 	if r.ExtKeyUsages != nil {
-		certificates.usages = *r.ExtKeyUsages
+		opts.Usages = append([]x509.ExtKeyUsage{}, *r.ExtKeyUsages...) // not nil, even if there are none
 	}
-	opts := Options{Client: live, Secret: r.SecretKey, Logger: logger, manner: manner{
-		profile: &certificates, certificate: r.CertName, key: r.KeyName, owner: r.FieldOwner,
-		adopts: true, updates: true, optional: true, saved: r.saved,
-	}}
 	for _, name := range append([]string{r.DNSName}, r.ExtraDNSNames...) {
 		if name != "" {
 			opts.Names = append(opts.Names, name)
 		}
 	}
 	for _, info := range r.Webhooks {
-		if info.Type < 0 || int(info.Type) >= len(rotatedKinds) {
+		if info.Type < 0 || int(info.Type) >= len(targetKinds) {
 			return opts, fmt.Errorf("webhook %q: there is no type %d", info.Name, info.Type)
 		}
-		opts.Targets = append(opts.Targets, Target{&rotatedKinds[info.Type], info.Name})
+		target, err := certificate.ParseTarget(targetKinds[info.Type] + "/" + info.Name)
+		if err != nil {
+			return opts, fmt.Errorf("webhook %q: %w", info.Name, err)
+		}
+		opts.Targets = append(opts.Targets, target)
 	}
 	return opts, nil
 }
@@ -199,7 +198,7 @@ func (r *CertRotator) Run(ctx context.Context) error {
 			return ErrRefreshed
 		case <-look.C:
 		}
-		if r.mounted() != nil || r.Ready() != nil {
+		if r.Ready() != nil || r.mounted(ctx) != nil {
 			continue
 		}
 		look.Stop()
@@ -213,18 +212,30 @@ func (r *CertRotator) Run(ctx context.Context) error {
 // lookInterval is how often the files are looked for.
 const lookInterval = 200 * time.Millisecond
 
-// mounted returns an error unless the files have a certificate that those accept who trust the authority.
-func (r *CertRotator) mounted() error {
+// mounted returns an error unless the files have a certificate that clients accept if they trust the authority. It blocks until the
+// authority is ready.
+func (r *CertRotator) mounted(ctx context.Context) error {
 	if r.CertDir == "" {
 		return nil
 	}
-	pair, err := tls.LoadX509KeyPair(filepath.Join(r.CertDir, cmp.Or(r.CertName, entryCertificate)), filepath.Join(r.CertDir, cmp.Or(r.KeyName, entryKey)))
+	pair, err := tls.LoadX509KeyPair(filepath.Join(r.CertDir, cmp.Or(r.CertName, "tls.crt")), filepath.Join(r.CertDir, cmp.Or(r.KeyName, "tls.key")))
 	if err != nil {
 		return err
 	}
-	known := r.authority.known()
-	if known == nil {
-		return errNotYet
+	bundle, err := r.authority.Bundle(ctx)
+	if err != nil {
+		return err
 	}
-	return accepts(known.bundle(), pair.Leaf, time.Now(), r.authority.usages()...)
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(bundle)
+	_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: trusted, KeyUsages: r.usages()})
+	return err
+}
+
+// usages are the usages for which clients verify the certificate. Webhooks verify it as that of a server, which is the default.
+func (r *CertRotator) usages() []x509.ExtKeyUsage {
+	if len(r.Webhooks) > 0 || r.ExtKeyUsages == nil {
+		return nil
+	}
+	return *r.ExtKeyUsages
 }
