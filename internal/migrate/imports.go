@@ -363,7 +363,7 @@ func imported(importPath string) string { return importBegin + importPath + impo
 
 // importNicknames are the packages outside of the runtime that rewritten code uses.
 var importNicknames = map[string]string{
-	"slog": "log/slog", "http": "net/http", "context": "context", "errors": "errors", "fmt": "fmt", "net": "net", "strconv": "strconv", "time": "time",
+	"slog": "log/slog", "http": "net/http", "context": "context", "flag": "flag", "errors": "errors", "fmt": "fmt", "net": "net", "strconv": "strconv", "time": "time",
 	"logr": "github.com/go-logr/logr", "runtimepkg": "k8s.io/apimachinery/pkg/runtime", "metav1": "k8s.io/apimachinery/pkg/apis/meta/v1",
 	"prometheus": "github.com/prometheus/client_golang/prometheus", "promhttp": "github.com/prometheus/client_golang/prometheus/promhttp",
 	"schema": "k8s.io/apimachinery/pkg/runtime/schema", "clientgoscheme": "k8s.io/client-go/kubernetes/scheme", "reflect": "reflect",

@@ -93,7 +93,7 @@ var loggingRules = []Rule{
 			if level, known := f.level(n.(*ast.CallExpr)); f.wrapped[n] || known && level <= 0 {
 				return f.text(selector.X)
 			}
-			return fill("{log}.AsDebug(") + f.text(selector.X) + ")"
+			return fill("{compat/verbosity}.AsDebug(") + f.text(selector.X) + ")"
 		},
 		Reason: "slog has levels of lines; AsDebug makes a logger whose lines are debug",
 	},

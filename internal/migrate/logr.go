@@ -185,7 +185,7 @@ func (f *file) givesLoggers(call *ast.CallExpr) bool {
 
 // ofLogr returns the logger of slog that writes to one of logr, whose debug lines are its V(1).
 func ofLogr(logger string) string {
-	return fill("{slog}.New({log}.DebugAtV1({logr}.ToSlogHandler(") + logger + ")))"
+	return fill("{slog}.New({compat/verbosity}.DebugAtV1({logr}.ToSlogHandler(") + logger + ")))"
 }
 
 // isLogger reports whether a type is that of loggers of logr, and no pointer to one.

@@ -279,7 +279,6 @@ var members = map[string]string{
 	"cache#ByObject":                       "ByKind", // where it is read
 	"cache#DefaultNamespaces":              "ByNamespace",
 	"logr#WithValues":                      "With",
-	"log/zap#BindFlags":                    "BindZapFlags",
 	"jsonpatch#Operation":                  "Op",
 	"client#FieldManager":                  "FieldOwner", // where it is read
 	"controller#Start":                     "Run",

@@ -112,7 +112,7 @@ var snippets = map[string]string{
 	"log/zap.RawZapOpts":                                       "log.New(log.Options{})",
 	"log/zap.StacktraceLevel":                                  "log.New(log.Options{}) // an error has its stack where it is wrapped with one",
 	"log/zap.UseDevMode":                                       "log.Options{Format: log.Text, Level: slog.LevelDebug}",
-	"log/zap.UseFlagOptions":                                   "log.New(opts) // after opts.BindZapFlags(flag.CommandLine)",
+	"log/zap.UseFlagOptions":                                   "log.New(opts) // after zapflags.Bind(&opts, flag.CommandLine)",
 	"log/zap.WriteTo":                                          "log.Options{Output: output}",
 	"log/zap.RawZap":                                           "log.New(log.Options{})",
 	"log.KubeAPIWarningLogger":                                 "config.WarningHandler // of client-go's rest.Config",

@@ -25,6 +25,29 @@ var zapRules = []Rule{
 		Reason:  "other libraries have controller-runtime's zap",
 	},
 	{
+		Name: "flags of zap",
+		Matches: func(f *file, n ast.Node) bool {
+			_, _, key := f.method(n)
+			return key == "log/zap#BindFlags"
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			return fill("{compat/zapflags}.Bind(") + f.receiverPointer(selector) + ", " + f.text(call.Args[0]) + ")"
+		},
+		Reason: "only what was migrated has these flags",
+	},
+	{
+		Name: "a function that declares the flags of zap",
+		Matches: func(f *file, n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			return ok && f.member(selector.Sel) == "log/zap#BindFlags" && f.info.Types[selector.X].IsValue()
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			return fill("func(set *{flag}.FlagSet) ") + "{ " + fill("{compat/zapflags}.Bind(") + f.receiverPointer(n.(*ast.SelectorExpr)) + ", set) }"
+		},
+		Reason: "only what was migrated has these flags",
+	},
+	{
 		Name: "what is done with an option of zap alone",
 		Matches: func(f *file, n ast.Node) bool {
 			statement, ok := n.(*ast.ExprStmt)
@@ -77,6 +100,25 @@ var zapRules = []Rule{
 		},
 		Reason: "an option changes the fields of log.Options",
 	},
+}
+
+// receiverPointer returns the pointer that a method with a pointer receiver is called on, through the fields that promote the method.
+func (f *file) receiverPointer(selector *ast.SelectorExpr) string {
+	text, t := f.operand(selector.X), types.Unalias(f.info.TypeOf(selector.X))
+	if selection := f.info.Selections[selector]; selection != nil {
+		path := selection.Index()
+		for _, i := range path[:len(path)-1] {
+			if pointer, ok := t.(*types.Pointer); ok {
+				t = pointer.Elem()
+			}
+			field := t.Underlying().(*types.Struct).Field(i)
+			text, t = text+"."+field.Name(), types.Unalias(field.Type())
+		}
+	}
+	if _, ok := t.(*types.Pointer); ok {
+		return text
+	}
+	return "&" + text
 }
 
 // namesZapOption reports whether a field of the options of zap that the runtime has not is in a statement.

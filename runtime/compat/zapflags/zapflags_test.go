@@ -1,4 +1,4 @@
-package log_test
+package zapflags_test
 
 import (
 	"flag"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kctrl-dev/kctrl/runtime/compat/zapflags"
 	"github.com/kctrl-dev/kctrl/runtime/log"
 )
 
@@ -59,8 +60,7 @@ func TestWrongFlagsOfZapAreRefused(t *testing.T) {
 // TestFlagsOfZapAreDescribed asks for the usage, which prints the default of a flag unless it is that of a zero value.
 func TestFlagsOfZapAreDescribed(t *testing.T) {
 	set := flag.NewFlagSet("test", flag.ContinueOnError)
-	opts := log.Options{Level: slog.LevelDebug}
-	opts.BindZapFlags(set)
+	zapflags.Bind(&log.Options{Level: slog.LevelDebug}, set)
 	var usage strings.Builder
 	set.SetOutput(&usage)
 	set.PrintDefaults()
@@ -72,6 +72,6 @@ func TestFlagsOfZapAreDescribed(t *testing.T) {
 func parseZap(opts *log.Options, args string) error {
 	set := flag.NewFlagSet("test", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
-	opts.BindZapFlags(set)
+	zapflags.Bind(opts, set)
 	return set.Parse(strings.Fields(args))
 }

@@ -1,11 +1,11 @@
-package log_test
+package verbosity_test
 
 import (
 	"log/slog"
 	"strings"
 	"testing"
 
-	"github.com/kctrl-dev/kctrl/runtime/log"
+	"github.com/kctrl-dev/kctrl/runtime/compat/verbosity"
 )
 
 // TestDebugLinesAreAtV1, where a sink of logr for debug lines shows them, with the attributes and groups that a logger has.
@@ -17,7 +17,7 @@ func TestDebugLinesAreAtV1(t *testing.T) {
 		}
 		return a
 	}})
-	logger := slog.New(log.DebugAtV1(sink)).With("a", 1).WithGroup("g")
+	logger := slog.New(verbosity.DebugAtV1(sink)).With("a", 1).WithGroup("g")
 	logger.Debug("debug", "b", 2)
 	logger.Info("info")
 	logger.Error("error")
@@ -25,7 +25,7 @@ func TestDebugLinesAreAtV1(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
-	if quiet := slog.New(log.DebugAtV1(slog.NewTextHandler(&out, nil))); quiet.Enabled(t.Context(), slog.LevelDebug) {
+	if quiet := slog.New(verbosity.DebugAtV1(slog.NewTextHandler(&out, nil))); quiet.Enabled(t.Context(), slog.LevelDebug) {
 		t.Error("a sink for Info is asked for debug lines")
 	}
 }

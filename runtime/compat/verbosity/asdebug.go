@@ -1,4 +1,6 @@
-package log
+// Package verbosity translates between the levels of log/slog and the verbosity of logr, for loggers of code that was migrated from
+// logr and of libraries that log with it.
+package verbosity
 
 import (
 	"context"

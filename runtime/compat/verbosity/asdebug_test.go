@@ -1,4 +1,4 @@
-package log_test
+package verbosity_test
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kctrl-dev/kctrl/runtime/log"
+	"github.com/kctrl-dev/kctrl/runtime/compat/verbosity"
 )
 
 func TestAsDebugWritesInfoAtDebugAndLeavesErrors(t *testing.T) {
@@ -15,7 +15,7 @@ func TestAsDebugWritesInfoAtDebugAndLeavesErrors(t *testing.T) {
 		slog.LevelDebug: {"level=DEBUG msg=said who=a", "level=DEBUG msg=told who=a g.n=1", "level=WARN msg=warned who=a", "level=ERROR msg=failed who=a"},
 	} {
 		var out bytes.Buffer
-		logger := log.AsDebug(log.AsDebug(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level})))).With("who", "a")
+		logger := verbosity.AsDebug(verbosity.AsDebug(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level})))).With("who", "a")
 		if got := logger.Enabled(t.Context(), slog.LevelInfo); got != (level == slog.LevelDebug) {
 			t.Errorf("enabled %v at %v", got, level)
 		}

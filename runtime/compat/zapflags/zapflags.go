@@ -1,4 +1,5 @@
-package log
+// Package zapflags declares the flags of zap that operators on controller-runtime have, for operators that were migrated from it.
+package zapflags
 
 import (
 	"flag"
@@ -7,13 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kctrl-dev/kctrl/runtime/log"
 )
 
-// BindZapFlags declares on set the flags that operators on controller-runtime have: --zap-devel, --zap-encoder, --zap-log-level,
-// --zap-stacktrace-level and --zap-time-encoding, so that what starts such an operator can go on to name them. The first three
-// change o when set is parsed, in any order: --zap-devel is the default of the other two. Stack traces and other forms of time are
-// not written, so the last two are only checked.
-func (o *Options) BindZapFlags(set *flag.FlagSet) {
+// Bind declares --zap-devel, --zap-encoder, --zap-log-level, --zap-stacktrace-level and --zap-time-encoding on set, so that the
+// arguments of deployments stay valid. The first three change o when set is parsed, in any order: --zap-devel is the default of the
+// other two. Stack traces and other forms of time are not written, so the last two are only checked.
+func Bind(o *log.Options, set *flag.FlagSet) {
 	z := &zapFlags{options: o}
 	set.Var(zapFlag{z.devel, strconv.FormatBool(o.Level < slog.LevelInfo), true}, "zap-devel", "log `lines of text` from debug on, or if false JSON from info on")
 	set.Var(zapFlag{z.encoder, "", false}, "zap-encoder", "`format` of the log: json or console")
@@ -24,7 +26,7 @@ func (o *Options) BindZapFlags(set *flag.FlagSet) {
 
 // zapFlags are the flags of zap of some options, and which of these a flag has said for itself.
 type zapFlags struct {
-	options              *Options
+	options              *log.Options
 	hasLevel, hasEncoder bool
 }
 
@@ -33,9 +35,9 @@ func (z *zapFlags) devel(text string) error {
 	if err != nil {
 		return fmt.Errorf("%q is neither true nor false", text)
 	}
-	level, format := slog.LevelInfo, JSON
+	level, format := slog.LevelInfo, log.JSON
 	if on {
-		level, format = slog.LevelDebug, Text
+		level, format = slog.LevelDebug, log.Text
 	}
 	if !z.hasLevel {
 		z.options.Level = level
@@ -49,9 +51,9 @@ func (z *zapFlags) devel(text string) error {
 func (z *zapFlags) encoder(text string) error {
 	switch strings.ToLower(text) {
 	case "json":
-		z.options.Format = JSON
+		z.options.Format = log.JSON
 	case "console":
-		z.options.Format = Text
+		z.options.Format = log.Text
 	default:
 		return fmt.Errorf("%q is neither json nor console", text)
 	}
