@@ -171,7 +171,7 @@ func (f *file) standaloneLogger(call *ast.CallExpr) string {
 
 // injections are the methods by which a server of webhooks gave its handlers what they need, before version 0.15, and what they are given.
 var injections = []struct{ method, value string }{
-	{"InjectDecoder", "{webhook/admission}.NewDecoder(MANAGER.Scheme())"},
+	{"InjectDecoder", "{compat/untyped}.NewDecoder(MANAGER.Scheme())"},
 	{"InjectClient", "MANAGER.Client()"},
 	{"InjectScheme", "MANAGER.Scheme()"},
 }

@@ -89,7 +89,7 @@ var olderRules = []Rule{{
 }, {
 	Name:    "an object that is its own webhook",
 	Matches: func(f *file, n ast.Node) bool { return f.selfWebhook(n) != "" },
-	Rewrite: func(f *file, n ast.Node) string { return fill("{webhook/admission}." + f.selfWebhook(n)) },
+	Rewrite: func(f *file, n ast.Node) string { return fill("{compat/untyped}." + f.selfWebhook(n)) },
 	Reason:  "Defaulter and Validator are of a Go type",
 }, {
 	Name: "a suite with the reporter of envtest",

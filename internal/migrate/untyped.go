@@ -8,7 +8,7 @@ import (
 
 // Defaulters and validators of any object become those of the kind that they are registered for, where nothing else of the project asks them
 // about any object. Where something does, such as a test with a table of objects, they stay as they are, and are registered by
-// admission.DefaulterOf and admission.ValidatorOf.
+// untyped.DefaulterOf and untyped.ValidatorOf.
 
 // webhookMethods are the methods of defaulters and validators.
 var webhookMethods = []string{"Default", "ValidateCreate", "ValidateUpdate", "ValidateDelete"}

@@ -34,7 +34,7 @@ var webhookRules = []Rule{
 			return ok && (f.symbol(generic.X) == "webhook/admission.Defaulter" || f.symbol(generic.X) == "webhook/admission.Validator") && isRuntimeObject(f.info.TypeOf(generic.Index))
 		},
 		Rewrite: func(f *file, n ast.Node) string {
-			return fill("{webhook/admission}.Untyped" + base(f.symbol(n.(*ast.IndexExpr).X)))
+			return fill("{compat/untyped}." + base(f.symbol(n.(*ast.IndexExpr).X)))
 		},
 		Reason: "defaulters and validators are of a Go type; those of any object have interfaces of their own",
 	},
@@ -215,7 +215,7 @@ func (f *file) webhooksFor(c *chain, prototype ast.Expr) (kind, head string) {
 
 // webhookOf returns what a link of a builder is given, a defaulter or a validator, as one of a kind.
 func (f *file) webhookOf(link, kind string, e ast.Expr) string {
-	of := map[string][2]string{"WithDefaulter": {"Default", "{webhook/admission}.DefaulterOf"}, "WithValidator": {"ValidateCreate", "{webhook/admission}.ValidatorOf"}}[link]
+	of := map[string][2]string{"WithDefaulter": {"Default", "{compat/untyped}.DefaulterOf"}, "WithValidator": {"ValidateCreate", "{compat/untyped}.ValidatorOf"}}[link]
 	if !f.staysUntyped(f.info.TypeOf(e), of[0]) {
 		return f.text(e)
 	}

@@ -8,7 +8,6 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -39,25 +38,6 @@ func (r *Request) Decode(obj any) error {
 
 // DecodeOld sets obj to the object as it is stored, which there is of updates and deletions.
 func (r *Request) DecodeOld(obj any) error { return decode("oldObject", r.OldObject.Raw, obj) }
-
-// Decoder decodes objects of requests. It is safe for concurrent use.
-type Decoder interface {
-	// Decode sets obj to the object of the request, see [Request.Decode].
-	Decode(req *Request, obj any) error
-	// DecodeRaw sets obj to an object of a request, such as its OldObject.
-	DecodeRaw(raw runtime.RawExtension, obj any) error
-}
-
-// NewDecoder returns a decoder. Requests decode their objects themselves too, and need no scheme for it.
-func NewDecoder(*runtime.Scheme) Decoder { return decoder{} }
-
-type decoder struct{}
-
-func (decoder) Decode(req *Request, obj any) error { return req.Decode(obj) }
-
-func (decoder) DecodeRaw(raw runtime.RawExtension, obj any) error {
-	return decode("object", raw.Raw, obj)
-}
 
 func decode(what string, raw []byte, obj any) error {
 	if len(raw) == 0 {
