@@ -64,7 +64,7 @@ var recorderRules = []Rule{
 			f.wrapped[spec.Values[0]] = true
 			of := "{events}.Eventer"
 			if strings.HasPrefix(typeKey(f.info.TypeOf(spec.Type)), "record.") && declaresMethod(f.info.TypeOf(spec.Values[0]), "Event") {
-				of = "{events}.CoreEventer"
+				of = "{compat/eventrecorder}.CoreEventer"
 			}
 			return "_ " + fill(of) + " = " + f.text(spec.Values[0])
 		},
@@ -122,7 +122,7 @@ var recorderRules = []Rule{
 	{
 		Name:    "a recorder of a broadcaster of client-go",
 		Matches: matchMethod("record#NewRecorder"),
-		Rewrite: func(f *file, n ast.Node) string { return fill("{events}.OfCore(") + f.inside(n) + ")" },
+		Rewrite: func(f *file, n ast.Node) string { return fill("{compat/eventrecorder}.OfCore(") + f.inside(n) + ")" },
 		Reason:  "the broadcaster goes on to write events, which a recorder of the runtime tells it",
 	},
 	{
@@ -163,7 +163,7 @@ var recorderRules = []Rule{
 			f.wrapped[n] = true
 			of := "{events}.Of("
 			if f.isCoreRecorder(f.info.TypeOf(n.(ast.Expr))) {
-				of = "{events}.OfCore("
+				of = "{compat/eventrecorder}.OfCore("
 			}
 			return fill(of) + f.text(n) + ")"
 		},
@@ -185,7 +185,7 @@ var recorderRules = []Rule{
 			if f.typeOf(n.(ast.Expr)) == "record.FakeRecorder" {
 				text += ".Recorder"
 			}
-			return fill("{events}.AsCore(") + text + ")"
+			return fill("{compat/eventrecorder}.AsCore(") + text + ")"
 		},
 		Reason: "other libraries want a recorder of client-go",
 	},
@@ -211,7 +211,7 @@ var recorderRules = []Rule{
 			return ok && assertion.Type != nil && isFakeRecorder(f.typeOf(assertion.Type)) && isRecorder(f.typeOf(assertion.X)) && (isName(assertion.X) || !f.isPair())
 		},
 		Rewrite: func(f *file, n ast.Node) string {
-			text := fill("{events}.TextOf(") + f.text(n.(*ast.TypeAssertExpr).X) + ")"
+			text := fill("{compat/eventrecorder}.TextOf(") + f.text(n.(*ast.TypeAssertExpr).X) + ")"
 			if f.isPair() {
 				text += ", " + text + " != nil"
 			}
@@ -232,9 +232,9 @@ var recorderRules = []Rule{
 		Rewrite: func(f *file, n ast.Node) string {
 			room := f.roomFor(n.(*ast.UnaryExpr).X.(*ast.CompositeLit))
 			if room == nil {
-				return fill("{events}.NewTextRecorder(0)") // which records nothing
+				return fill("{compat/eventrecorder}.NewTextRecorder(0)") // which records nothing
 			}
-			return fill("{events}.NewTextRecorder(") + f.text(room) + ")"
+			return fill("{compat/eventrecorder}.NewTextRecorder(") + f.text(room) + ")"
 		},
 		Reason: "what it records is told to its channel by a recorder",
 	},

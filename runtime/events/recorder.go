@@ -22,13 +22,22 @@ type Recorder struct {
 	instead              Eventer // of everything above, if it is set
 }
 
-// Eventer is what records events in a program's own way, such as a fake of its tests.
+// Eventer records events in a program's own way, such as a fake in its tests. One that records annotations also has a method
+// WithAnnotations(annotations map[string]string) Eventer, which returns an Eventer whose events have these annotations.
 type Eventer interface {
 	Eventf(regarding, related runtime.Object, eventType, reason, action, format string, args ...any)
 }
 
-// Of returns a recorder that tells e of all events, as they are given to it, and nobody else.
+// Of returns a recorder that passes all events to e alone, as they are given to it.
 func Of(e Eventer) *Recorder { return &Recorder{instead: e} }
+
+// Eventer returns the argument of [Of], nil for a recorder of a [Broadcaster].
+func (r *Recorder) Eventer() Eventer {
+	if r == nil {
+		return nil
+	}
+	return r.instead
+}
 
 // Eventf records that something happened to regarding. eventType is [Normal] or [Warning]. reason says in one word why
 // something was done, and action what was done, both for programs and in at most 128 bytes: "FailedMount",
@@ -83,8 +92,10 @@ func (r *Recorder) WithAnnotations(annotations map[string]string) *Recorder {
 		annotated.annotations = map[string]string{}
 	}
 	maps.Copy(annotated.annotations, annotations)
-	if core, ok := annotated.instead.(coreEvents); ok {
-		annotated.instead = core.annotated(annotated.annotations)
+	if own, ok := annotated.instead.(interface {
+		WithAnnotations(annotations map[string]string) Eventer
+	}); ok {
+		annotated.instead = own.WithAnnotations(annotated.annotations)
 	}
 	return &annotated
 }
@@ -160,95 +171,3 @@ func NewFakeRecorder(size int) *FakeRecorder {
 
 // Dropped returns how many events there was no place for.
 func (f *FakeRecorder) Dropped() int { return f.watcher.Dropped() }
-
-// TextRecorder is a recorder for tests as client-go has it: what it records is in Events as text. [NewTextRecorder] makes one; the zero
-// value records nothing.
-type TextRecorder struct {
-	*Recorder
-	// Events has type, reason and note of what was recorded, in its order, such as "Normal Created made deployment web".
-	Events chan string
-}
-
-// NewTextRecorder returns a recorder that holds up to size events which have not been received; more are dropped.
-func NewTextRecorder(size int) *TextRecorder {
-	events := make(chan string, size)
-	return &TextRecorder{Recorder: Of(texts(events)), Events: events}
-}
-
-// TextOf returns the recorder that [NewTextRecorder] made, of which r is the Recorder; nil if r is another one. A test that is given a
-// reconciler finds by it what the reconciler has recorded.
-func TextOf(r *Recorder) *TextRecorder {
-	if r == nil {
-		return nil
-	}
-	events, ok := r.instead.(texts)
-	if !ok {
-		return nil
-	}
-	return &TextRecorder{Recorder: r, Events: events}
-}
-
-// texts is an [Eventer].
-type texts chan string
-
-func (t texts) Eventf(_, _ runtime.Object, eventType, reason, _, format string, args ...any) {
-	select {
-	case t <- Event{Type: eventType, Reason: reason, Note: fmt.Sprintf(format, args...)}.String():
-	default:
-	}
-}
-
-// CoreRecorder records by a [Recorder] what it is told by the methods of client-go's tools/record, for libraries that want such a one. An
-// event's action is its reason. [AsCore] makes one.
-type CoreRecorder struct{ recorder *Recorder }
-
-// AsCore returns r in the form of client-go's tools/record.
-func AsCore(r *Recorder) CoreRecorder { return CoreRecorder{r} }
-
-// Event records that something happened to regarding.
-func (c CoreRecorder) Event(regarding runtime.Object, eventType, reason, message string) {
-	c.AnnotatedEventf(regarding, nil, eventType, reason, "%s", message)
-}
-
-// Eventf is Event with a message as of fmt.Sprintf.
-func (c CoreRecorder) Eventf(regarding runtime.Object, eventType, reason, format string, args ...any) {
-	c.AnnotatedEventf(regarding, nil, eventType, reason, format, args...)
-}
-
-// AnnotatedEventf is Eventf with annotations of the event.
-func (c CoreRecorder) AnnotatedEventf(regarding runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any) {
-	r := c.recorder
-	if len(annotations) > 0 {
-		r = r.WithAnnotations(annotations)
-	}
-	r.Eventf(regarding, nil, eventType, reason, reason, format, args...)
-}
-
-// CoreEventer is what records events in a program's own way, in the form of client-go's tools/record.
-type CoreEventer interface {
-	Event(regarding runtime.Object, eventType, reason, message string)
-	Eventf(regarding runtime.Object, eventType, reason, format string, args ...any)
-	AnnotatedEventf(regarding runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any)
-}
-
-// OfCore returns a recorder that tells e of all events, by Eventf or, of those with annotations, by AnnotatedEventf. Of their second
-// objects and actions it does not tell.
-func OfCore(e CoreEventer) *Recorder { return Of(coreEvents{e, nil}) }
-
-// coreEvents is an [Eventer].
-type coreEvents struct {
-	eventer     CoreEventer
-	annotations map[string]string
-}
-
-func (c coreEvents) Eventf(regarding, _ runtime.Object, eventType, reason, _, format string, args ...any) {
-	if len(c.annotations) > 0 {
-		c.eventer.AnnotatedEventf(regarding, c.annotations, eventType, reason, format, args...)
-		return
-	}
-	c.eventer.Eventf(regarding, eventType, reason, format, args...)
-}
-
-func (c coreEvents) annotated(annotations map[string]string) Eventer {
-	return coreEvents{c.eventer, annotations}
-}

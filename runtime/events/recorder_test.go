@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -277,80 +276,24 @@ func TestARecorderOfOnesOwnIsToldEverything(t *testing.T) {
 	}
 }
 
-// TestTextOfIsTheTextRecorder asks for what is recorded by the recorder that a reconciler has.
-func TestTextOfIsTheTextRecorder(t *testing.T) {
-	made := NewTextRecorder(1)
-	given := TextOf(made.WithAnnotations(map[string]string{"a": "b"}))
-	if given == nil {
-		t.Fatal("a recorder of texts is not known")
-	}
-	given.Eventf(aPod, nil, Normal, "Created", "Create", "made %s", "it")
-	if got, want := <-made.Events, "Normal Created made it"; got != want || len(given.Events) != 0 {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	for name, other := range map[string]*Recorder{"none": nil, "of a broadcaster": NewFakeRecorder(1).Recorder} {
-		if TextOf(other) != nil {
-			t.Errorf("%s: is one of texts", name)
-		}
-	}
+// annotated is an Eventer that keeps annotations.
+type annotated struct {
+	told
+	with map[string]string
 }
 
-// TestTextRecorderTellsTexts compares with what client-go's recorder for tests tells.
-func TestTextRecorderTellsTexts(t *testing.T) {
-	r := NewTextRecorder(2)
-	AsCore(r.Recorder).Event(aPod, Normal, "Made", "100%")
-	r.Eventf(aPod, nil, Warning, "Failed", "Make", "no %s", "volume")
-	r.Eventf(aPod, nil, Warning, "Full", "Make", "dropped")
-	for _, want := range []string{"Normal Made 100%", "Warning Failed no volume"} {
-		if got := <-r.Events; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+func (a *annotated) WithAnnotations(annotations map[string]string) Eventer {
+	return &annotated{a.told, annotations}
+}
+
+func TestAnEventerOfOnesOwnGetsAllAnnotations(t *testing.T) {
+	r := Of(&annotated{}).WithAnnotations(map[string]string{"a": "b"}).WithAnnotations(map[string]string{"c": "d"})
+	if own, ok := r.Eventer().(*annotated); !ok || len(own.with) != 2 || own.with["a"] != "b" || own.with["c"] != "d" {
+		t.Errorf("got %v", r.Eventer())
 	}
-	if len(r.Events) > 0 {
-		t.Errorf("%q was kept, although there was no place", <-r.Events)
-	}
-	var zero TextRecorder
-	zero.Eventf(aPod, nil, Normal, "Made", "Make", "nobody hears it")
-}
-
-func TestRecordersForLibrariesRecordTheSame(t *testing.T) {
-	fake := NewFakeRecorder(3)
-	core := AsCore(fake.Recorder)
-	core.Event(aPod, Normal, "Made", "100%")
-	core.Eventf(aPod, Normal, "Made", "%d", 3)
-	core.AnnotatedEventf(aPod, map[string]string{"a": "b"}, Warning, "Failed", "x")
-	for _, want := range []string{"Normal Made 100%", "Normal Made 3", "Warning Failed x"} {
-		e := <-fake.Events
-		if e.String() != want || e.Regarding.Name != "web" || e.Action != e.Reason || (want == "Warning Failed x") != (e.Annotations["a"] == "b") {
-			t.Errorf("got %+v, want %s", e, want)
-		}
-	}
-}
-
-var aPod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
-
-// toldCore is a recorder in the form of client-go's tools/record.
-type toldCore struct{ lines []string }
-
-func (r *toldCore) Event(_ runtime.Object, eventType, reason, message string) {
-	r.lines = append(r.lines, eventType+" "+reason+" "+message)
-}
-
-func (r *toldCore) Eventf(regarding runtime.Object, eventType, reason, format string, args ...any) {
-	r.Event(regarding, eventType, reason, fmt.Sprintf(format, args...))
-}
-
-func (r *toldCore) AnnotatedEventf(regarding runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any) {
-	r.Event(regarding, eventType, reason, fmt.Sprint(fmt.Sprintf(format, args...), annotations))
-}
-
-func TestARecorderOfOnesOwnInTheOldFormIsToldEverything(t *testing.T) {
-	own := &toldCore{}
-	r := OfCore(own)
-	r.Eventf(&corev1.Pod{}, nil, Normal, "Created", "Create", "made %d", 3)
-	r.WithAnnotations(map[string]string{"a": "b"}).Eventf(&corev1.Pod{}, nil, Warning, "Failed", "Create", "no")
-	if want := []string{"Normal Created made 3", "Warning Failed nomap[a:b]"}; !slices.Equal(own.lines, want) {
-		t.Errorf("got %q", own.lines)
+	var none *Recorder
+	if none.Eventer() != nil || NewFakeRecorder(1).Eventer() != nil {
+		t.Error("a recorder that was not made of one has one")
 	}
 }
 

@@ -40,7 +40,7 @@ func (f *fake) GetControllerOptions() manager.Options {
 	return manager.Options{MaxConcurrentReconciles: 7}
 }
 func (f *fake) GetEventRecorderFor(string) *events.Recorder {
-	return events.NewTextRecorder(1).Recorder
+	return events.NewFakeRecorder(1).Recorder
 }
 
 func (f *fake) Add(r manager.Runnable) error {
