@@ -182,7 +182,7 @@ func TestImportsFollowTheRules(t *testing.T) {
 var runtimeLayers = []string{
 	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/writes", "internal/blocked", "internal/standin", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "controllerutil", "finalizer", "informer", "cache", "events", "leaderelection",
 	"handler", "predicate", "source", "controller", "certificate", "webhook/local", "webhook/server", "manager",
-	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventrecorder", "compat/rotator", "compat/untyped", "compat/verbosity", "compat/zapflags", "registry", "garbagecollector", "testenv/players", "apiserver/internal/must", "apiserver/internal/fieldset", "apiserver/internal/store", "apiserver/internal/validity", "apiserver/internal/builtin", "apiserver", "apiserver/program/internal/standalone", "apiserver/program", "apiserver/program/players", "testenv", "testenv/komega", "testenv/inmemory",
+	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter", "compat/eventhandler", "compat/eventrecorder", "compat/rotator", "compat/untyped", "compat/verbosity", "compat/zapflags", "registry", "garbagecollector", "testenv/players", "apiserver/internal/must", "apiserver/internal/fieldset", "apiserver/internal/store", "apiserver/internal/validity", "apiserver/internal/builtin", "apiserver", "apiserver/program/internal/standalone", "apiserver/program", "apiserver/program/players", "testenv", "testenv/komega", "testenv/inmemory",
 }
 
 func TestRuntimeImportsOnlyLowerLayers(t *testing.T) {

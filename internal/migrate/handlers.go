@@ -23,7 +23,7 @@ var handlerRules = []Rule{
 			if unary, ok := n.(*ast.UnaryExpr); ok {
 				n = unary.X
 			}
-			return fill("{handler}.Of(") + f.funcs(n.(*ast.CompositeLit), "handler") + ")"
+			return fill("{compat/eventhandler}.Of(") + f.funcs(n.(*ast.CompositeLit), "handler") + ")"
 		},
 		Reason: "a handler is a function; Of makes one of the four",
 	},
@@ -37,7 +37,7 @@ var handlerRules = []Rule{
 			spec := n.(*ast.ValueSpec)
 			of := cmp.Or(f.argumentsOf(spec.Type), fill("[{client}.Object, {reconcile}.Request]"))
 			f.wrapped[spec.Values[0]] = true
-			return "_ " + fill("{handler}.Events") + of + " = " + f.text(spec.Values[0])
+			return "_ " + fill("{compat/eventhandler}.Events") + of + " = " + f.text(spec.Values[0])
 		},
 		Reason: "a handler is a function; what has four methods becomes one by Of",
 	},
@@ -57,7 +57,7 @@ var handlerRules = []Rule{
 			return literal != nil && f.isTypedFuncs(literal.Type, "handler")
 		},
 		Rewrite: func(f *file, n ast.Node) string {
-			return fill("{handler}.Of(") + f.typedFuncs(literalOf(n), "handler") + ")"
+			return fill("{compat/eventhandler}.Of(") + f.typedFuncs(literalOf(n), "handler") + ")"
 		},
 		Reason: "a handler is a function; Of makes one of the four",
 	},
@@ -70,7 +70,7 @@ var handlerRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			pkg, _, _ := strings.Cut(f.symbol(genericOf(n.(ast.Expr))), ".")
-			return fill("{"+pkg+"}.FuncsOf") + f.argumentsOf(n.(ast.Expr))
+			return fill("{"+methodPackages[pkg]+"}.FuncsOf") + f.argumentsOf(n.(ast.Expr))
 		},
 		Reason: "an embedded Funcs stays one",
 	},
@@ -120,7 +120,7 @@ var handlerRules = []Rule{
 			return ok && len(field.Names) == 0 && f.inStruct() || f.isFuncsField()
 		},
 		Rewrite: func(f *file, n ast.Node) string {
-			return fill("{" + strings.TrimSuffix(f.symbol(n), ".Funcs") + "}.Funcs")
+			return fill("{" + methodPackages[strings.TrimSuffix(f.symbol(n), ".Funcs")] + "}.Funcs")
 		},
 		Reason: "an embedded Funcs stays one",
 	},
@@ -242,6 +242,9 @@ func eventName(key string) string {
 	return strings.TrimPrefix(name, "Typed")
 }
 
+// methodPackages are the packages with the types of four methods of a handler and of a predicate.
+var methodPackages = map[string]string{"handler": "compat/eventhandler", "predicate": "compat/eventfilter"}
+
 // isFuncs reports whether a literal is of predicate.Funcs or handler.Funcs.
 func isFuncs(f *file, literal *ast.CompositeLit, pkg string) bool {
 	key := f.typeOf(literal)
@@ -250,7 +253,7 @@ func isFuncs(f *file, literal *ast.CompositeLit, pkg string) bool {
 
 // funcs returns the literal itself.
 func (f *file) funcs(literal *ast.CompositeLit, pkg string) string {
-	edits := []edit{{f.offset(literal.Type.Pos()), f.offset(literal.Type.End()), fill("{" + pkg + "}.Funcs")}}
+	edits := []edit{{f.offset(literal.Type.Pos()), f.offset(literal.Type.End()), fill("{" + methodPackages[pkg] + "}.Funcs")}}
 	for _, element := range literal.Elts {
 		edits = append(edits, f.edits(element)...)
 	}
@@ -276,7 +279,7 @@ func (f *file) isFuncsField() bool {
 func (f *file) handlerOf(e ast.Expr) string {
 	if f.isOwnType(f.info.TypeOf(e)) {
 		f.wrapped[e] = true
-		return fill("{handler}.Of(") + f.text(e) + ")"
+		return fill("{compat/eventhandler}.Of(") + f.text(e) + ")"
 	}
 	return f.text(e)
 }
@@ -307,7 +310,7 @@ func (f *file) isTypedFuncs(e ast.Expr, pkg string) bool {
 
 // typedFuncs returns a literal of functions for a Go type.
 func (f *file) typedFuncs(literal *ast.CompositeLit, pkg string) string {
-	edits := []edit{{f.offset(literal.Type.Pos()), f.offset(literal.Type.End()), fill("{"+pkg+"}.FuncsOf") + f.argumentsOf(literal.Type)}}
+	edits := []edit{{f.offset(literal.Type.Pos()), f.offset(literal.Type.End()), fill("{"+methodPackages[pkg]+"}.FuncsOf") + f.argumentsOf(literal.Type)}}
 	f.stack = append(f.stack, literal)
 	for _, element := range literal.Elts {
 		edits = append(edits, f.edits(element)...)

@@ -28,7 +28,7 @@ var predicateRules = []Rule{
 			return ok && isFuncs(f, literal, "predicate") && !f.isEmbedded(n)
 		},
 		Rewrite: func(f *file, n ast.Node) string {
-			return fill("{predicate}.Of(") + f.funcs(n.(*ast.CompositeLit), "predicate") + ")"
+			return fill("{compat/eventfilter}.Of(") + f.funcs(n.(*ast.CompositeLit), "predicate") + ")"
 		},
 		Reason: "a predicate is a function; Of makes one of the four",
 	},
@@ -41,9 +41,9 @@ var predicateRules = []Rule{
 		Rewrite: func(f *file, n ast.Node) string {
 			spec := n.(*ast.ValueSpec)
 			f.wrapped[spec.Values[0]] = true
-			filter := fill("{predicate}.Filter")
+			filter := fill("{compat/eventfilter}.Filter")
 			if of := f.argumentsOf(spec.Type); of != "" {
-				filter = fill("{predicate}.FilterOf") + of
+				filter = fill("{compat/eventfilter}.FilterOf") + of
 			}
 			return "_ " + filter + " = " + f.text(spec.Values[0])
 		},
@@ -65,7 +65,7 @@ var predicateRules = []Rule{
 			return literal != nil && f.isTypedFuncs(literal.Type, "predicate")
 		},
 		Rewrite: func(f *file, n ast.Node) string {
-			return fill("{predicate}.Of(") + f.typedFuncs(literalOf(n), "predicate") + ")"
+			return fill("{compat/eventfilter}.Of(") + f.typedFuncs(literalOf(n), "predicate") + ")"
 		},
 		Reason: "a predicate is for all kinds; Of makes one of functions for a Go type",
 	},
@@ -76,7 +76,7 @@ var predicateRules = []Rule{
 			field, inField := f.around(0).(*ast.Field)
 			return ok && inField && len(field.Names) == 0 && f.inStruct() && knownPredicates[f.knownSymbol(e)] != ""
 		},
-		Rewrite: func(f *file, n ast.Node) string { return fill("{predicate}." + f.knownSymbol(n.(ast.Expr))) },
+		Rewrite: func(f *file, n ast.Node) string { return fill("{compat/eventfilter}." + f.knownSymbol(n.(ast.Expr))) },
 		Reason:  "what is embedded has methods",
 	},
 	{
@@ -91,7 +91,7 @@ var predicateRules = []Rule{
 			return isName && field.Value == e && knownPredicates[key.Name] != "" && f.info.Types[e].IsValue()
 		},
 		Rewrite: func(f *file, n ast.Node) string {
-			return fill("{predicate}."+f.around(1).(*ast.KeyValueExpr).Key.(*ast.Ident).Name) + "{}"
+			return fill("{compat/eventfilter}."+f.around(1).(*ast.KeyValueExpr).Key.(*ast.Ident).Name) + "{}"
 		},
 		Reason: "what is embedded has methods",
 	},
@@ -182,7 +182,7 @@ func (f *file) predicates(list []ast.Expr) []string {
 	for i, e := range list {
 		if f.isOwnType(f.info.TypeOf(e)) {
 			f.wrapped[e] = true
-			texts[i] = fill("{predicate}.Of(") + f.text(e) + ")"
+			texts[i] = fill("{compat/eventfilter}.Of(") + f.text(e) + ")"
 			continue
 		}
 		texts[i] = f.text(e)

@@ -14,7 +14,7 @@ var queueRules = []Rule{
 		Name:    "a queue that a type embeds",
 		Matches: func(f *file, n ast.Node) bool { return f.isEmbeddedQueue(n) },
 		Rewrite: func(f *file, n ast.Node) string { return f.keep(n) },
-		Reason:  "a queue of one's own stays client-go's; handler.QueueOf makes one of handlers of it",
+		Reason:  "a queue of one's own stays client-go's; eventhandler.QueueOf makes one of handlers of it",
 	},
 	{
 		Name: "a queue for a type that embeds it",
@@ -29,7 +29,7 @@ var queueRules = []Rule{
 			of := f.requestText(n.(ast.Expr))
 			return fill("{clientworkqueue}.NewTypedRateLimitingQueue({clientworkqueue}.DefaultTypedControllerRateLimiter[") + of + "]())"
 		},
-		Reason: "a queue of one's own stays client-go's; handler.QueueOf makes one of handlers of it",
+		Reason: "a queue of one's own stays client-go's; eventhandler.QueueOf makes one of handlers of it",
 	},
 	{
 		Name: "an assertion about a queue",
@@ -46,7 +46,7 @@ var queueRules = []Rule{
 			}
 			return "_ " + f.keep(generic) + " = " + f.text(spec.Values[0])
 		},
-		Reason: "a queue of one's own stays client-go's; handler.QueueOf makes one of handlers of it",
+		Reason: "a queue of one's own stays client-go's; eventhandler.QueueOf makes one of handlers of it",
 	},
 	{
 		Name: "a queue of one's own",
@@ -56,7 +56,7 @@ var queueRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			f.wrapped[n] = true
-			return fill("{handler}.QueueOf(") + f.text(n) + ")"
+			return fill("{compat/eventhandler}.QueueOf(") + f.text(n) + ")"
 		},
 		Reason: "what has the methods of client-go's queue becomes one of handlers by QueueOf",
 	},

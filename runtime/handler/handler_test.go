@@ -110,7 +110,6 @@ func TestForObjectRequestsTheObject(t *testing.T) {
 func TestForObjectRequestsNothingWithoutAnObject(t *testing.T) {
 	q := &queue{}
 	handler.ForObject[obj]()(t.Context(), event{Type: informer.Added}, q)
-	handler.TypedEnqueueRequestForObject[runtimeobject.Object]{}.Generic(t.Context(), informer.Event[runtimeobject.Object]{}, q)
 	q.expect(t, "no object")
 }
 

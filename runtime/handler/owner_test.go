@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/handler"
@@ -178,4 +179,13 @@ func TestSlowLookupOfAnOwnerHoldsNoHandlerWhoseControllerStops(t *testing.T) {
 	if len(m.asked) > 0 {
 		t.Errorf("the mapper was asked %d times more", len(m.asked))
 	}
+}
+
+func TestForOwnerOfWantsAKindOfTheScheme(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a kind that the scheme does not have is taken")
+		}
+	}()
+	handler.ForOwnerOf[obj](object("a"), runtime.NewScheme(), nil, true)
 }

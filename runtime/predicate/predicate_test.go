@@ -251,20 +251,14 @@ func TestEventSeesAllOfTheEventInItsGoType(t *testing.T) {
 
 // Tests of operators ask predicates about updates of which an object is missing.
 func TestUpdatesWithoutAnObject(t *testing.T) {
-	var asked bool
-	own := predicate.Of(predicate.Funcs{UpdateFunc: func(event) bool { asked = true; return false }})
 	for _, e := range []event{{Type: informer.Updated}, {Type: informer.Updated, Old: object()}, {Type: informer.Updated, Object: object()}} {
 		for name, p := range map[string]accept{
 			"spec": predicate.SpecChanged(), "version": predicate.ResourceVersionChanged(),
 			"labels": predicate.LabelsChanged(), "annotations": predicate.AnnotationsChanged(),
-			"generation": predicate.Of(predicate.GenerationChangedPredicate{}),
 		} {
 			if p(e) {
 				t.Errorf("%s: %+v counts", name, e)
 			}
-		}
-		if asked = false; own(e) || !asked {
-			t.Errorf("a predicate of functions is not asked about %+v", e)
 		}
 	}
 }
@@ -306,15 +300,5 @@ func TestLabelSelectorPredicateLooksAtTheNewState(t *testing.T) {
 		row{"starts to match", update(object(newLabels), object()), true},
 		row{"stops to match", update(object(), object(newLabels)), false},
 		row{"deleted", event{Type: informer.Deleted, Object: object()}, true},
-	)
-}
-
-func TestGenerationChangedPredicateLooksAtTheGenerationAlone(t *testing.T) {
-	check(t, predicate.Of(predicate.GenerationChangedPredicate{}),
-		row{"new generation", updated(newGeneration), true},
-		row{"status", updated(), false},
-		row{"deletion timestamp", updated(deleted), false},
-		row{"last finalizer", update(object(oneFinalizer), object(noFinalizers)), false},
-		row{"a kind without a generation", update(object(noGeneration), object(noGeneration, newVersion)), false},
 	)
 }

@@ -1,13 +1,13 @@
-package predicate_test
+package eventfilter_test
 
 import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kctrl-dev/kctrl/runtime/compat/eventfilter"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	kctrl "github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/predicate"
 )
 
 func TestOfAsksTheMethodOfTheEvent(t *testing.T) {
@@ -15,7 +15,7 @@ func TestOfAsksTheMethodOfTheEvent(t *testing.T) {
 	says := func(name string, answer bool) func(informer.Event[kctrl.Object]) bool {
 		return func(informer.Event[kctrl.Object]) bool { asked = name; return answer }
 	}
-	p := predicate.Of(predicate.Funcs{
+	p := eventfilter.Of(eventfilter.Funcs{
 		CreateFunc: says("create", true), UpdateFunc: says("update", false), DeleteFunc: says("delete", true), GenericFunc: says("generic", false),
 	})
 	for _, test := range []struct {
@@ -31,7 +31,7 @@ func TestOfAsksTheMethodOfTheEvent(t *testing.T) {
 		}
 	}
 	for _, of := range []informer.EventType{informer.Added, informer.Updated, informer.Deleted, informer.Sync} {
-		if !predicate.Of(predicate.Funcs{})(informer.Event[kctrl.Object]{Type: of}) {
+		if !eventfilter.Of(eventfilter.Funcs{})(informer.Event[kctrl.Object]{Type: of}) {
 			t.Errorf("%v does not count for functions that are not there", of)
 		}
 	}

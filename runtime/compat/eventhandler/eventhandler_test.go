@@ -1,4 +1,4 @@
-package handler_test
+package eventhandler_test
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kctrl-dev/kctrl/runtime/compat/eventhandler"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	kctrl "github.com/kctrl-dev/kctrl/runtime/object"
@@ -22,8 +22,8 @@ func TestOfCallsTheMethodOfTheEvent(t *testing.T) {
 	notes := func(name string) func(context.Context, informer.Event[kctrl.Object], handler.Queue[reconcile.Request]) {
 		return func(context.Context, informer.Event[kctrl.Object], handler.Queue[reconcile.Request]) { called += name }
 	}
-	h := handler.Of(handler.Funcs{CreateFunc: notes("c"), UpdateFunc: notes("u"), DeleteFunc: notes("d"), GenericFunc: notes("g")})
-	none := handler.Of(handler.Funcs{})
+	h := eventhandler.Of(eventhandler.Funcs{CreateFunc: notes("c"), UpdateFunc: notes("u"), DeleteFunc: notes("d"), GenericFunc: notes("g")})
+	none := eventhandler.Of(eventhandler.Funcs{})
 	for _, of := range []informer.EventType{informer.Added, informer.Updated, informer.Deleted, informer.Sync} {
 		h(t.Context(), informer.Event[kctrl.Object]{Type: of}, nil)
 		none(t.Context(), informer.Event[kctrl.Object]{Type: of}, nil)
@@ -33,18 +33,9 @@ func TestOfCallsTheMethodOfTheEvent(t *testing.T) {
 	}
 }
 
-func TestForOwnerOfWantsAKindOfTheScheme(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("a kind that the scheme does not have is taken")
-		}
-	}()
-	handler.ForOwnerOf[kctrl.Object](&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, runtime.NewScheme(), nil, true)
-}
-
 func TestFuncsOfAreOfOneGoTypeAndAnyRequests(t *testing.T) {
 	var added []string
-	h := handler.Of(handler.FuncsOf[*corev1.Pod, string]{
+	h := eventhandler.Of(eventhandler.FuncsOf[*corev1.Pod, string]{
 		CreateFunc: func(_ context.Context, e informer.Event[*corev1.Pod], queue handler.Queue[string]) {
 			queue.Add(e.Object.Spec.NodeName)
 		},
@@ -75,7 +66,7 @@ func (q *noted) AddRateLimited(request string) { q.calls = append(q.calls, reque
 
 func TestQueueOfAddsByTheMethodsOfTheOther(t *testing.T) {
 	var to noted
-	queue := handler.QueueOf(&to)
+	queue := eventhandler.QueueOf(&to)
 	queue.Add("a", "b")
 	queue.AddAfter("c", time.Second)
 	queue.AddAfter("d", 0)
@@ -88,7 +79,7 @@ func TestQueueOfAddsByTheMethodsOfTheOther(t *testing.T) {
 
 // counted embeds a handler, and counts what is deleted.
 type counted struct {
-	handler.TypedEnqueueRequestForObject[*corev1.Pod]
+	eventhandler.TypedEnqueueRequestForObject[*corev1.Pod]
 	deleted int
 }
 
@@ -99,7 +90,7 @@ func (c *counted) Delete(ctx context.Context, e informer.Event[*corev1.Pod], que
 
 func TestHandlersForTheObjectMayBeEmbedded(t *testing.T) {
 	own := &counted{}
-	h := handler.Of(own)
+	h := eventhandler.Of(own)
 	for _, event := range []informer.EventType{informer.Added, informer.Updated, informer.Deleted, informer.Sync} {
 		queue := workqueue.New[reconcile.Request](workqueue.Options{})
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: event.String()}}
@@ -110,5 +101,13 @@ func TestHandlersForTheObjectMayBeEmbedded(t *testing.T) {
 	}
 	if own.deleted != 1 {
 		t.Errorf("%d deletions were counted, want 1", own.deleted)
+	}
+}
+
+func TestHandlersForTheObjectRequestNothingWithoutAnObject(t *testing.T) {
+	queue := workqueue.New[reconcile.Request](workqueue.Options{})
+	eventhandler.TypedEnqueueRequestForObject[kctrl.Object]{}.Generic(t.Context(), informer.Event[kctrl.Object]{}, queue)
+	if queue.Len() != 0 {
+		t.Error("an event without an object requests something")
 	}
 }
