@@ -66,7 +66,7 @@ var successors = map[string][]string{
 // sameNames are the packages of the runtime in which an exported name means what it means in one of controller-runtime, unless a row of
 // renamed says otherwise.
 var sameNames = map[string][]string{
-	"ctrl":                      {"manager", "controller", "reconcile", "controllerutil"},
+	"ctrl":                      {"manager", "controller", "reconcile", "controllerutil", "compat/restconfig"},
 	"client":                    {"client"},
 	"cache":                     {"cache"},
 	"controller":                {"controller"},
@@ -82,10 +82,10 @@ var sameNames = map[string][]string{
 	"webhook/admission":         {"webhook/admission", "compat/untyped"},
 	"webhook/conversion":        {"webhook/conversion"},
 	"conversion":                {"webhook/conversion"},
-	"client/config":             {"manager"},
+	"client/config":             {"compat/restconfig"},
 	"manager/signals":           {"manager"},
 	"envtest":                   {"testenv/inmemory"},
-	"envtest/komega":            {"testenv/komega"},
+	"envtest/komega":            {"compat/komega"},
 	"rotator":                   {"compat/rotator"},
 }
 

@@ -3,7 +3,6 @@ package manager
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -30,35 +29,6 @@ import (
 // errNoServer is the error of LoadConfig when the places where it looked say nothing.
 var errNoServer = errors.New("no API server is named")
 
-// GetConfig is [LoadConfig] with the kubeconfig that the flag --kubeconfig of flag.CommandLine names, if there is one.
-func GetConfig() (*rest.Config, error) {
-	kubeconfig := ""
-	if one := flag.Lookup(kubeconfigFlag); one != nil {
-		kubeconfig = one.Value.String()
-	}
-	return LoadConfig(kubeconfig)
-}
-
-// RegisterFlags adds the flag --kubeconfig, of which [GetConfig] knows, to set and to flag.CommandLine, where they do not have it. With a nil
-// set it is flag.CommandLine alone.
-func RegisterFlags(set *flag.FlagSet) {
-	if flag.Lookup(kubeconfigFlag) == nil {
-		flag.String(kubeconfigFlag, "", kubeconfigUsage)
-	}
-	if set != nil && set.Lookup(kubeconfigFlag) == nil {
-		set.Var(flag.Lookup(kubeconfigFlag).Value, kubeconfigFlag, kubeconfigUsage)
-	}
-}
-
-// GetConfigOrDie is [GetConfig] for a main function: without an API server the program says why on standard error, and panics.
-func GetConfigOrDie() *rest.Config {
-	config, err := GetConfig()
-	if err != nil {
-		panic(fmt.Errorf("find the API server: %w", err))
-	}
-	return config
-}
-
 // LoadConfig finds the API server: by the given kubeconfig, unless it is empty, by $KUBECONFIG, by the pod's service account,
 // or by ~/.kube/config. The configuration is the caller's.
 func LoadConfig(kubeconfig string) (*rest.Config, error) {
@@ -82,19 +52,6 @@ func LoadConfig(kubeconfig string) (*rest.Config, error) {
 		return nil, fmt.Errorf("%w in %s, which $KUBECONFIG names", errNoServer, fromEnv)
 	}
 	return nil, fmt.Errorf("%w in ~/.kube/config, and this is not a pod", errNoServer)
-}
-
-// GetConfigWithContext is [GetConfig] with the context of that name in the kubeconfig. Without a name it is GetConfig.
-func GetConfigWithContext(name string) (*rest.Config, error) {
-	if name == "" {
-		return GetConfig()
-	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.WarnIfAllMissing = false // the error says it
-	if one := flag.Lookup(kubeconfigFlag); one != nil {
-		rules.ExplicitPath = one.Value.String()
-	}
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
 }
 
 // connection is what a manager has of one API server: clients that share a pool of connections and a mapper, and a cache

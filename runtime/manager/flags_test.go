@@ -463,32 +463,3 @@ func TestProgramWithAMainOfItsOwnHasTheSameFlags(t *testing.T) {
 		t.Errorf("got %+v, %v", config, err)
 	}
 }
-
-func TestGetConfigTakesTheKubeconfigOfTheFlag(t *testing.T) {
-	t.Setenv("KUBECONFIG", writeKubeconfig(t, "http://127.0.0.1:1"))
-	config, err := manager.GetConfig()
-	if err != nil || config.Host != "http://127.0.0.1:1" {
-		t.Errorf("without the flag: got %v, %v", config, err)
-	}
-	set := flag.CommandLine
-	defer func() { flag.CommandLine = set }()
-	flag.CommandLine = flag.NewFlagSet("guestbook", flag.ContinueOnError)
-	flag.String("kubeconfig", "", "")
-	if err := flag.CommandLine.Parse([]string{"--kubeconfig", writeKubeconfig(t, "http://127.0.0.1:2")}); err != nil {
-		t.Fatal(err)
-	}
-	config, err = manager.GetConfig()
-	if err != nil || config.Host != "http://127.0.0.1:2" {
-		t.Errorf("with the flag: got %v, %v", config, err)
-	}
-}
-
-func TestGetConfigWithContextTakesThatOfTheName(t *testing.T) {
-	t.Setenv("KUBECONFIG", writeKubeconfig(t, "http://127.0.0.1:1"))
-	if config, err := manager.GetConfigWithContext(""); err != nil || config.Host != "http://127.0.0.1:1" {
-		t.Errorf("without a name: %v, %v", config, err)
-	}
-	if _, err := manager.GetConfigWithContext("elsewhere"); err == nil || !strings.Contains(err.Error(), "elsewhere") {
-		t.Errorf("a context that is not there: %v", err)
-	}
-}

@@ -19,8 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 )
 
-func Config() (*rest.Config, error) {
-	return manager.GetConfig()
+func Config(flags *manager.Flags) (*rest.Config, error) {
+	return flags.Config()
 }
 
 func NewManager(config *rest.Config, scheme *runtime.Scheme) (*manager.Manager, error) {

@@ -7,8 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kctrl-dev/kctrl/runtime/compat/komega"
 	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/komega"
 )
 
 func TestFunctionsActWhenTheyAreCalled(t *testing.T) {

@@ -1,0 +1,61 @@
+// Package restconfig finds the API server by the flag --kubeconfig of flag.CommandLine, for main functions that were migrated from
+// controller-runtime. New code calls manager.Main, or manager.LoadConfig.
+package restconfig
+
+import (
+	"flag"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+)
+
+// kubeconfigFlag is the flag of [GetConfig].
+const (
+	kubeconfigFlag  = "kubeconfig"
+	kubeconfigUsage = "`file` that says where the API server is; without it $KUBECONFIG, the pod's service account, or ~/.kube/config"
+)
+
+// GetConfig is [manager.LoadConfig] with the kubeconfig that the flag --kubeconfig of flag.CommandLine names, if there is one.
+func GetConfig() (*rest.Config, error) {
+	kubeconfig := ""
+	if one := flag.Lookup(kubeconfigFlag); one != nil {
+		kubeconfig = one.Value.String()
+	}
+	return manager.LoadConfig(kubeconfig)
+}
+
+// RegisterFlags adds the flag --kubeconfig, which [GetConfig] reads, to set and to flag.CommandLine, where they do not have it. With a nil
+// set it is flag.CommandLine alone.
+func RegisterFlags(set *flag.FlagSet) {
+	if flag.Lookup(kubeconfigFlag) == nil {
+		flag.String(kubeconfigFlag, "", kubeconfigUsage)
+	}
+	if set != nil && set.Lookup(kubeconfigFlag) == nil {
+		set.Var(flag.Lookup(kubeconfigFlag).Value, kubeconfigFlag, kubeconfigUsage)
+	}
+}
+
+// GetConfigOrDie is [GetConfig] for a main function: without an API server the program says why on standard error, and panics.
+func GetConfigOrDie() *rest.Config {
+	config, err := GetConfig()
+	if err != nil {
+		panic(fmt.Errorf("find the API server: %w", err))
+	}
+	return config
+}
+
+// GetConfigWithContext is [GetConfig] with the context of that name in the kubeconfig. Without a name it is GetConfig.
+func GetConfigWithContext(name string) (*rest.Config, error) {
+	if name == "" {
+		return GetConfig()
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.WarnIfAllMissing = false // the error says it
+	if one := flag.Lookup(kubeconfigFlag); one != nil {
+		rules.ExplicitPath = one.Value.String()
+	}
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
+}
