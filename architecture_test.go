@@ -55,6 +55,13 @@ var importRules = []importRule{
 		reason: "every package here is built into every operator: only apimachinery, client-go's rest and clientcmd, and single API groups",
 	},
 	{
+		in:     []string{"runtime"},
+		forbid: under(module + "/runtime/compat"),
+		except: []string{"runtime/compat"},
+		tests:  true,
+		reason: "only migrated code uses these packages; a project that does not import them does without",
+	},
+	{
 		in:     []string{"runtime/apiserver"},
 		forbid: func(imported string) bool { return !runtimeMayImport(imported) && !serverMayImport(imported) },
 		reason: "it answers as the API server does by the API server's own libraries, and is linked into tests: more of them is longer builds of these",
@@ -182,7 +189,7 @@ func TestImportsFollowTheRules(t *testing.T) {
 var runtimeLayers = []string{
 	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/writes", "internal/blocked", "internal/standin", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "controllerutil", "finalizer", "informer", "cache", "events", "leaderelection",
 	"handler", "predicate", "source", "controller", "certificate", "webhook/local", "webhook/server", "manager",
-	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter", "compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/restconfig", "compat/rotator", "compat/untyped", "compat/verbosity", "compat/zapflags", "registry", "garbagecollector", "testenv/players", "apiserver/internal/must", "apiserver/internal/fieldset", "apiserver/internal/store", "apiserver/internal/validity", "apiserver/internal/builtin", "apiserver", "apiserver/program/internal/standalone", "apiserver/program", "apiserver/program/players", "testenv", "testenv/inmemory",
+	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter", "compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/restconfig", "compat/rotator", "compat/starter", "compat/untyped", "compat/verbosity", "compat/zapflags", "registry", "garbagecollector", "testenv/players", "apiserver/internal/must", "apiserver/internal/fieldset", "apiserver/internal/store", "apiserver/internal/validity", "apiserver/internal/builtin", "apiserver", "apiserver/program/internal/standalone", "apiserver/program", "apiserver/program/players", "testenv", "testenv/inmemory",
 }
 
 func TestRuntimeImportsOnlyLowerLayers(t *testing.T) {
@@ -417,6 +424,32 @@ func TestOnlyMainTouchesTheProcess(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// namesOtherLibraries are the parts of the runtime whose comments may name controller-runtime, and why.
+var namesOtherLibraries = []struct{ in, reason string }{
+	{"runtime/compat", "migrated code compares these packages with their originals"},
+	{"runtime/testenv/inmemory", "Environment, InstallCRDs and ClientBuilder have the forms of envtest and of the fake client"},
+	{"runtime/apiserver", "a test server, which no operator links"},
+	{"runtime/manager/standin.go", "a manager of tests has the methods of controller-runtime's, until setup functions take an interface"},
+	{"runtime/cache/standin.go", "a cache of tests has the methods of controller-runtime's, until setup functions take an interface"},
+}
+
+// TestCommentsOfTheCoreStandAlone keeps the explanation of one library from being a comparison with another one.
+func TestCommentsOfTheCoreStandAlone(t *testing.T) {
+	for _, src := range sources(t) {
+		if src.test || !in(src, []string{"runtime"}) {
+			continue
+		}
+		if slices.ContainsFunc(namesOtherLibraries, func(part struct{ in, reason string }) bool { return in(src, []string{part.in}) }) {
+			continue
+		}
+		for _, group := range src.file.Comments {
+			if strings.Contains(group.Text(), "controller-runtime") {
+				t.Errorf("%s:%d: a comment names controller-runtime", src.path, src.set.Position(group.Pos()).Line)
+			}
+		}
 	}
 }
 

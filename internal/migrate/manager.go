@@ -251,7 +251,7 @@ var managerRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			f.wrapped[n] = true
-			return fill("{manager}.RunnableOf(") + f.text(n) + ")"
+			return fill("{compat/starter}.RunnableOf(") + f.text(n) + ")"
 		},
 		Reason: "a runnable has Run; RunnableOf makes one of what has Start",
 	},

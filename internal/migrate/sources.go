@@ -18,7 +18,7 @@ var sourceRules = []Rule{
 		Rewrite: func(f *file, n ast.Node) string {
 			spec := n.(*ast.ValueSpec)
 			f.wrapped[spec.Values[0]] = true
-			return "_ " + fill("{source}.Starter") + cmp.Or(f.argumentsOf(spec.Type), fill("[{reconcile}.Request]")) + " = " + f.text(spec.Values[0])
+			return "_ " + fill("{compat/starter}.Source") + cmp.Or(f.argumentsOf(spec.Type), fill("[{reconcile}.Request]")) + " = " + f.text(spec.Values[0])
 		},
 		Reason: "what has Start becomes a source by Of",
 	},
@@ -30,7 +30,7 @@ var sourceRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			f.wrapped[n] = true
-			return fill("{source}.Of(") + f.text(n) + ")"
+			return fill("{compat/starter}.SourceOf(") + f.text(n) + ")"
 		},
 		Reason: "what has Start becomes a source by Of",
 	},
@@ -56,7 +56,7 @@ var sourceRules = []Rule{
 		Rewrite: func(f *file, n ast.Node) string {
 			call, _ := f.called(n)
 			of := cmp.Or(f.argumentsOf(call.Fun), fill("[{reconcile}.Request]"))
-			return fill("{source}.Of({source}.StartFunc") + of + "(" + f.text(call.Args[0]) + "))"
+			return fill("{compat/starter}.SourceOf({compat/starter}.SourceFunc") + of + "(" + f.text(call.Args[0]) + "))"
 		},
 		Reason: "what has Start becomes a source by Of",
 	},

@@ -41,9 +41,9 @@ func NewFiles(certificate, key string, logger *slog.Logger) (*Files, error) {
 	return f, err
 }
 
-// Measure returns the counters of the reads of certificates from files, and of those that failed, under the names that
-// controller-runtime's certwatcher has for them. [Files.Measure] adds to them. With a nil registry they are shown
-// nowhere.
+// Measure returns the counters of the reads of certificates from files, and of failed reads: the metrics
+// certwatcher_read_certificate_total and certwatcher_read_certificate_errors_total. [Files.Measure] adds to them. A nil
+// registry shows them nowhere.
 func Measure(r *metrics.Registry) (reads, failed *metrics.Counter) {
 	return r.Counter("certwatcher_read_certificate_total", "Reads of certificates from files, failed ones included."),
 		r.Counter("certwatcher_read_certificate_errors_total", "Reads of certificates from files that failed.")

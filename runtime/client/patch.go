@@ -51,7 +51,7 @@ func MergeFromWithOptimisticLock(base object.Object) Patch {
 	return &mergeFromPatch{patchType: types.MergePatchType, base: base, lock: true}
 }
 
-// The types have the names that controller-runtime's have: mocks ask for them by AnythingOfType("*client.mergeFromPatch").
+// Mocks name these types as strings, such as AnythingOfType("*client.mergeFromPatch"). Their names must not change.
 
 type patch struct {
 	patchType types.PatchType

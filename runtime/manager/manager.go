@@ -50,26 +50,6 @@ type RunnableFunc func(ctx context.Context) error
 // Run calls f.
 func (f RunnableFunc) Run(ctx context.Context) error { return f(ctx) }
 
-// Starter is something that runs until its context ends, under the name that controller-runtime calls it by: libraries have such.
-type Starter interface {
-	Start(ctx context.Context) error
-}
-
-// RunnableOf returns a runnable that runs s. Whether it does so only while the manager leads, s says by NeedLeaderElection; one that says
-// nothing runs while it leads.
-func RunnableOf(s Starter) Runnable { return started{s} }
-
-type started struct{ Starter }
-
-// Run calls Start.
-func (s started) Run(ctx context.Context) error { return s.Start(ctx) }
-
-// NeedLeaderElection implements [LeaderElectionRunnable].
-func (s started) NeedLeaderElection() bool {
-	asked, ok := s.Starter.(LeaderElectionRunnable)
-	return !ok || asked.NeedLeaderElection()
-}
-
 // Options say what a manager runs beside what is added to it. The zero value runs a cache, and no servers. In a program that
 // uses [Main] they are defaults: flags, environment variables and the file of --config stand over them.
 type Options struct {

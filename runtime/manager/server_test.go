@@ -69,26 +69,3 @@ func TestHealthHandlerAsksAllChecksOrOne(t *testing.T) {
 		}
 	}
 }
-
-// starting is what a library has for controller-runtime.
-type starting struct{ err error }
-
-func (s starting) Start(context.Context) error { return s.err }
-
-// everywhere runs without the leadership.
-type everywhere struct{ starting }
-
-func (everywhere) NeedLeaderElection() bool { return false }
-
-func TestRunnableOfSaysWhatAStarterSays(t *testing.T) {
-	failed := errors.New("failed")
-	if err := manager.RunnableOf(starting{failed}).Run(t.Context()); err != failed {
-		t.Errorf("ended with %v", err)
-	}
-	if r := manager.RunnableOf(starting{}).(manager.LeaderElectionRunnable); !r.NeedLeaderElection() {
-		t.Error("it runs without the leadership")
-	}
-	if r := manager.RunnableOf(everywhere{}).(manager.LeaderElectionRunnable); r.NeedLeaderElection() {
-		t.Error("it waits for the leadership")
-	}
-}

@@ -224,39 +224,6 @@ func (f *function[R]) Err() error {
 
 func (f *function[R]) String() string { return f.name }
 
-// Starter is a source as one method. [Of] makes a Source of it. Start does not block: it starts what adds requests to queue until ctx
-// ends, and returns.
-type Starter[R comparable] interface {
-	Start(ctx context.Context, queue handler.Queue[R]) error
-}
-
-// StartFunc is a [Starter] that is a function.
-type StartFunc[R comparable] func(ctx context.Context, queue handler.Queue[R]) error
-
-// Start implements Starter.
-func (f StartFunc[R]) Start(ctx context.Context, queue handler.Queue[R]) error { return f(ctx, queue) }
-
-// Of is a source that starts s. It has synced when Start has returned and, if s has a method WaitForSync(ctx context.Context) error, that
-// has too; an error of either stops the controller. What Start has started is not waited for when the controller stops: [Func] is for
-// what should be.
-func Of[R comparable](s Starter[R]) Source[R] {
-	return Func(fmt.Sprintf("%T", s), func(ctx context.Context, queue handler.Queue[R], synced func()) error {
-		if err := s.Start(ctx, queue); err != nil {
-			return err
-		}
-		if awaited, ok := s.(interface {
-			WaitForSync(ctx context.Context) error
-		}); ok {
-			if err := awaited.WaitForSync(ctx); err != nil && ctx.Err() == nil {
-				return err
-			}
-		}
-		synced()
-		<-ctx.Done()
-		return nil
-	})
-}
-
 // Optional is a source of a kind that need not be there: as long as the API server does not know it, a controller does
 // not wait for s. When the kind appears its events come, and nothing has to be restarted; when it vanishes, s waits for
 // it to come back. s is a source of [Kind] or, like that, has a method Wait(ctx context.Context) error, which blocks until

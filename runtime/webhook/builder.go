@@ -63,10 +63,10 @@ func ForPrototype[T object.Object](m Manager, prototype T) *Builder[T] {
 	return b
 }
 
-// MutatePath returns the path of the mutating webhook of a kind, as controller-runtime has it.
+// MutatePath returns the default path of the mutating webhook of a kind, such as /mutate-apps-v1-deployment.
 func MutatePath(gvk schema.GroupVersionKind) string { return "/mutate-" + pathOf(gvk) }
 
-// ValidatePath returns the path of the validating webhook of a kind, as controller-runtime has it.
+// ValidatePath returns the default path of the validating webhook of a kind, such as /validate-apps-v1-deployment.
 func ValidatePath(gvk schema.GroupVersionKind) string { return "/validate-" + pathOf(gvk) }
 
 func pathOf(gvk schema.GroupVersionKind) string {

@@ -10,8 +10,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// queueMetrics are the seven metrics that every Kubernetes work queue has, under the names and labels that they have in
-// controller-runtime: the labels name and controller have one value. A nil *queueMetrics measures nothing.
+// queueMetrics are the seven metrics of every Kubernetes work queue. Their labels name and controller have the same value, so that
+// dashboards may use either. A nil *queueMetrics measures nothing.
 type queueMetrics struct {
 	name          string
 	registry      *metrics.Registry

@@ -1,4 +1,4 @@
-package source_test
+package starter_test
 
 import (
 	"context"
@@ -7,8 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kctrl-dev/kctrl/runtime/compat/starter"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
-	"github.com/kctrl-dev/kctrl/runtime/source"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
@@ -38,7 +39,7 @@ func TestOfStartsAndWaitsUntilItHasSynced(t *testing.T) {
 		queue := workqueue.New[string](workqueue.Options{})
 		start, ended := time.Now(), make(chan error)
 		go func() {
-			ended <- source.Of(ticks{time.Minute}).Run(ctx, queue, func() {
+			ended <- starter.SourceOf(ticks{time.Minute}).Run(ctx, queue, func() {
 				if took := time.Since(start); took != time.Minute {
 					t.Errorf("synced after %v", took)
 				}
@@ -56,7 +57,7 @@ func TestOfStartsAndWaitsUntilItHasSynced(t *testing.T) {
 
 func TestOfFailsWithStart(t *testing.T) {
 	failed := errors.New("cannot start")
-	s := source.Of(source.StartFunc[string](func(context.Context, handler.Queue[string]) error { return failed }))
+	s := starter.SourceOf(starter.SourceFunc[string](func(context.Context, handler.Queue[string]) error { return failed }))
 	if err := s.Run(t.Context(), nil, func() { t.Error("synced") }); !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
@@ -69,8 +70,31 @@ func TestOfThatIsStoppedBeforeItHasSyncedIsNoError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := source.Of(ticks{time.Hour}).Run(ctx, workqueue.New[string](workqueue.Options{}), func() {}); err != nil {
+		if err := starter.SourceOf(ticks{time.Hour}).Run(ctx, workqueue.New[string](workqueue.Options{}), func() {}); err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+// starting is what a library has for controller-runtime.
+type starting struct{ err error }
+
+func (s starting) Start(context.Context) error { return s.err }
+
+// everywhere runs without the leadership.
+type everywhere struct{ starting }
+
+func (everywhere) NeedLeaderElection() bool { return false }
+
+func TestRunnableOfAsksForLeaderElection(t *testing.T) {
+	failed := errors.New("failed")
+	if err := starter.RunnableOf(starting{failed}).Run(t.Context()); err != failed {
+		t.Errorf("ended with %v", err)
+	}
+	if r := starter.RunnableOf(starting{}).(manager.LeaderElectionRunnable); !r.NeedLeaderElection() {
+		t.Error("it runs without the leadership")
+	}
+	if r := starter.RunnableOf(everywhere{}).(manager.LeaderElectionRunnable); r.NeedLeaderElection() {
+		t.Error("it waits for the leadership")
+	}
 }
