@@ -44,10 +44,11 @@ type Options struct {
 	Subject pkix.Name
 	// Usages are those of the certificate. Nil is that of a server; an empty list permits all usages.
 	Usages []x509.ExtKeyUsage
-	// CertificateEntry and KeyEntry are the entries of the Secret with the certificate and its key. Empty is tls.crt and tls.key.
+	// CertificateEntry and KeyEntry are the entries of the Secret with the certificate and its key. Empty is tls.crt
+	// and tls.key.
 	CertificateEntry, KeyEntry string
-	// AdoptSecret takes over a Secret that has another authority, which stays trusted until the next rotation. Otherwise such a
-	// Secret is an error.
+	// AdoptSecret takes over a Secret that has another authority, which stays trusted until the next rotation.
+	// Otherwise such a Secret is an error.
 	AdoptSecret bool
 	// OptionalTargets permits missing targets. A target that is created later trusts the authority from then on.
 	OptionalTargets bool

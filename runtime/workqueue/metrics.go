@@ -46,7 +46,7 @@ func newQueueMetrics(name string, r *metrics.Registry, q measured) *queueMetrics
 	if name == "" || r == nil {
 		return nil
 	}
-	const byName, byController = "name", "controller" // labels with one value, as in controller-runtime
+	const byName, byController = "name", "controller" // labels with one value
 	buckets := metrics.ExponentialBuckets(10e-9, 10, 12)
 	m := &queueMetrics{
 		name:     name,

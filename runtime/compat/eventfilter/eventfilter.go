@@ -1,5 +1,5 @@
-// Package eventfilter has predicates as types with four methods, for operators that were migrated from controller-runtime, among them
-// those that have its names. New code calls the functions of package predicate.
+// Package eventfilter has predicates as types with four methods, for operators that were migrated from
+// controller-runtime, among them those that have its names. New code calls the functions of package predicate.
 package eventfilter
 
 import (
@@ -10,7 +10,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 )
 
-// Filter is a predicate as four methods, one for each thing that may happen to an object of any kind. [Of] makes a predicate of it.
+// Filter is a predicate as four methods, one for each thing that may happen to an object of any kind. [Of] makes a
+// predicate of it.
 type Filter = FilterOf[object.Object]
 
 // FilterOf is a [Filter] for the objects of one Go type.
@@ -21,9 +22,9 @@ type FilterOf[T object.Object] interface {
 	Generic(e informer.Event[T]) bool
 }
 
-// Of is a predicate that asks the method of f that is for the type of the event: Create about an Added one, Update about an Updated one,
-// Delete about a Deleted one, and Generic about all others, such as those of a resync and of channels. Events of objects of
-// another Go type count.
+// Of is a predicate that asks the method of f that is for the type of the event: Create about an Added one, Update
+// about an Updated one, Delete about a Deleted one, and Generic about all others, such as those of a resync and of
+// channels. Events of objects of another Go type count.
 func Of[T object.Object](f FilterOf[T]) predicate.Predicate {
 	return predicate.Event(func(e informer.Event[T]) bool {
 		switch e.Type {
@@ -61,9 +62,9 @@ func (f FuncsOf[T]) Generic(e informer.Event[T]) bool {
 }
 
 // GenerationChangedPredicate is a [Filter] that leaves out updates which do not change metadata.generation, for types
-// that embed it and have a method of their own beside it. Unlike [predicate.SpecChanged] it leaves out the start of a deletion
-// and changes of finalizers, and all updates of kinds without a generation; the builder's For adds the first two, see
-// [predicate.OrEnding].
+// that embed it and have a method of their own beside it. Unlike [predicate.SpecChanged] it leaves out the start of a
+// deletion and changes of finalizers, and all updates of kinds without a generation; the builder's For adds the first
+// two, see [predicate.OrEnding].
 type GenerationChangedPredicate struct{ unchanged }
 
 // Update implements Filter.
@@ -71,13 +72,15 @@ func (GenerationChangedPredicate) Update(e informer.Event[object.Object]) bool {
 	return generationChanged(e)
 }
 
-// LabelChangedPredicate is [predicate.LabelsChanged] as a [Filter], for types that embed it and have a method of their own beside it.
+// LabelChangedPredicate is [predicate.LabelsChanged] as a [Filter], for types that embed it and have a method of
+// their own beside it.
 type LabelChangedPredicate struct{ unchanged }
 
 // Update implements Filter.
 func (LabelChangedPredicate) Update(e informer.Event[object.Object]) bool { return labelsChanged(e) }
 
-// AnnotationChangedPredicate is [predicate.AnnotationsChanged] as a [Filter], for types that embed it and have a method of their own beside it.
+// AnnotationChangedPredicate is [predicate.AnnotationsChanged] as a [Filter], for types that embed it and have a
+// method of their own beside it.
 type AnnotationChangedPredicate struct{ unchanged }
 
 // Update implements Filter.
@@ -85,7 +88,8 @@ func (AnnotationChangedPredicate) Update(e informer.Event[object.Object]) bool {
 	return annotationsChanged(e)
 }
 
-// ResourceVersionChangedPredicate is [predicate.ResourceVersionChanged] as a [Filter], for types that embed it and have a method of their own beside it.
+// ResourceVersionChangedPredicate is [predicate.ResourceVersionChanged] as a [Filter], for types that embed it and
+// have a method of their own beside it.
 type ResourceVersionChangedPredicate struct{ unchanged }
 
 // Update implements Filter.
@@ -100,7 +104,10 @@ var (
 
 // generationChanged reports whether an event is no update, or one with both states, of different generations.
 func generationChanged(e informer.Event[object.Object]) bool {
-	return e.Type != informer.Updated || !isNil(e.Old) && !isNil(e.Object) && e.Old.GetGeneration() != e.Object.GetGeneration()
+	if e.Type != informer.Updated {
+		return true
+	}
+	return !isNil(e.Old) && !isNil(e.Object) && e.Old.GetGeneration() != e.Object.GetGeneration()
 }
 
 // isNil reports whether an event lacks an object. Events of a Go type that were converted have a nil pointer then.

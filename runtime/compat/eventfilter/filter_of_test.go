@@ -68,7 +68,8 @@ func TestKnownPredicatesAreEmbedded(t *testing.T) {
 	}
 }
 
-// TestGenerationChangedPredicateLooksAtTheGenerationAlone: a deletion and changes of finalizers do not count, nor do kinds without one.
+// TestGenerationChangedPredicateLooksAtTheGenerationAlone: a deletion and changes of finalizers do not count, nor do
+// kinds without one.
 func TestGenerationChangedPredicateLooksAtTheGenerationAlone(t *testing.T) {
 	pod := func(generation int64, change ...func(*corev1.Pod)) kctrl.Object {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Generation: generation, ResourceVersion: "1"}}

@@ -1,5 +1,5 @@
-// Package eventhandler has handlers of events as types with four methods, for operators that were migrated from controller-runtime, and
-// queues of client-go for their tests. New code writes a function, see package handler.
+// Package eventhandler has handlers of events as types with four methods, for operators that were migrated from
+// controller-runtime, and queues of client-go for their tests. New code writes a function, see package handler.
 package eventhandler
 
 import (
@@ -21,8 +21,8 @@ type Events[T object.Object, R comparable] interface {
 	Generic(ctx context.Context, e informer.Event[T], queue handler.Queue[R])
 }
 
-// Of is a handler that calls the method of h that is for the type of the event: Create for an Added one, Update for an Updated one,
-// Delete for a Deleted one, and Generic for all others, such as those of a resync and of channels.
+// Of is a handler that calls the method of h that is for the type of the event: Create for an Added one, Update for
+// an Updated one, Delete for a Deleted one, and Generic for all others, such as those of a resync and of channels.
 func Of[T object.Object, R comparable](h Events[T, R]) handler.Handler[T, R] {
 	return func(ctx context.Context, e informer.Event[T], queue handler.Queue[R]) {
 		switch e.Type {
@@ -38,29 +38,39 @@ func Of[T object.Object, R comparable](h Events[T, R]) handler.Handler[T, R] {
 	}
 }
 
-// EnqueueRequestForObject is [Events] that request the object of the event, as [handler.ForObject] does, for types that embed it and do more.
+// EnqueueRequestForObject is [Events] that request the object of the event, as [handler.ForObject] does, for types
+// that embed it and do more.
 type EnqueueRequestForObject = TypedEnqueueRequestForObject[object.Object]
 
-// TypedEnqueueRequestForObject is [EnqueueRequestForObject] for objects of one Go type. The zero value is ready for use.
+// TypedEnqueueRequestForObject is [EnqueueRequestForObject] for objects of one Go type. The zero value is ready for
+// use.
 type TypedEnqueueRequestForObject[T object.Object] struct{}
 
 // Create implements Events.
-func (TypedEnqueueRequestForObject[T]) Create(ctx context.Context, e informer.Event[T], queue handler.Queue[reconcile.Request]) {
+func (TypedEnqueueRequestForObject[T]) Create(
+	ctx context.Context, e informer.Event[T], queue handler.Queue[reconcile.Request],
+) {
 	handler.ForObject[T]()(ctx, e, queue)
 }
 
 // Update implements Events.
-func (TypedEnqueueRequestForObject[T]) Update(ctx context.Context, e informer.Event[T], queue handler.Queue[reconcile.Request]) {
+func (TypedEnqueueRequestForObject[T]) Update(
+	ctx context.Context, e informer.Event[T], queue handler.Queue[reconcile.Request],
+) {
 	handler.ForObject[T]()(ctx, e, queue)
 }
 
 // Delete implements Events.
-func (TypedEnqueueRequestForObject[T]) Delete(ctx context.Context, e informer.Event[T], queue handler.Queue[reconcile.Request]) {
+func (TypedEnqueueRequestForObject[T]) Delete(
+	ctx context.Context, e informer.Event[T], queue handler.Queue[reconcile.Request],
+) {
 	handler.ForObject[T]()(ctx, e, queue)
 }
 
 // Generic implements Events.
-func (TypedEnqueueRequestForObject[T]) Generic(ctx context.Context, e informer.Event[T], queue handler.Queue[reconcile.Request]) {
+func (TypedEnqueueRequestForObject[T]) Generic(
+	ctx context.Context, e informer.Event[T], queue handler.Queue[reconcile.Request],
+) {
 	handler.ForObject[T]()(ctx, e, queue)
 }
 
@@ -69,7 +79,7 @@ type Funcs = FuncsOf[object.Object, reconcile.Request]
 
 // FuncsOf is [Events] of functions, for objects of one Go type and requests of any. What has none is left out.
 type FuncsOf[T object.Object, R comparable] struct {
-	CreateFunc, UpdateFunc, DeleteFunc, GenericFunc func(ctx context.Context, e informer.Event[T], queue handler.Queue[R])
+	CreateFunc, UpdateFunc, DeleteFunc, GenericFunc func(context.Context, informer.Event[T], handler.Queue[R])
 }
 
 // Create implements Events.
@@ -92,7 +102,9 @@ func (f FuncsOf[T, R]) Generic(ctx context.Context, e informer.Event[T], queue h
 	callIfSet(f.GenericFunc, ctx, e, queue)
 }
 
-func callIfSet[T object.Object, R comparable](f handler.Handler[T, R], ctx context.Context, e informer.Event[T], queue handler.Queue[R]) {
+func callIfSet[T object.Object, R comparable](
+	f handler.Handler[T, R], ctx context.Context, e informer.Event[T], queue handler.Queue[R],
+) {
 	if f != nil {
 		f(ctx, e, queue)
 	}
@@ -105,8 +117,9 @@ type RateLimited[R comparable] interface {
 	AddRateLimited(request R)
 }
 
-// QueueOf is a queue that adds to q: by AddRateLimited what is to back off, by AddAfter what is to wait, and all else by Add. It is for
-// queues of other programs, such as one that records in a test what a handler asks for. Priorities are left out.
+// QueueOf is a queue that adds to q: by AddRateLimited what is to back off, by AddAfter what is to wait, and all else
+// by Add. It is for queues of other programs, such as one that records in a test what a handler asks for. Priorities
+// are left out.
 func QueueOf[R comparable](q RateLimited[R]) handler.Queue[R] { return foreign[R]{q} }
 
 type foreign[R comparable] struct{ to RateLimited[R] }

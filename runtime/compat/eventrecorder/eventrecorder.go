@@ -1,5 +1,6 @@
-// Package eventrecorder has recorders of events in the forms of client-go, for operators that were migrated from controller-runtime: a
-// [TextRecorder] for their tests, a [CoreRecorder] for libraries, and [OfCore] for recorders of their own.
+// Package eventrecorder has recorders of events in the forms of client-go, for operators that were migrated from
+// controller-runtime: a [TextRecorder] for their tests, a [CoreRecorder] for libraries, and [OfCore] for recorders of
+// their own.
 package eventrecorder
 
 import (
@@ -10,11 +11,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/events"
 )
 
-// TextRecorder is a recorder for tests as client-go has it: what it records is in Events as text. [NewTextRecorder] makes one; the
-// zero value records nothing.
+// TextRecorder is a recorder for tests as client-go has it: what it records is in Events as text. [NewTextRecorder]
+// makes one; the zero value records nothing.
 type TextRecorder struct {
 	*events.Recorder
-	// Events has type, reason and note of what was recorded, in its order, such as "Normal Created made deployment web".
+	// Events has type, reason and note of what was recorded, in its order, such as "Normal Created made deployment
+	// web".
 	Events chan string
 }
 
@@ -24,8 +26,8 @@ func NewTextRecorder(size int) *TextRecorder {
 	return &TextRecorder{Recorder: events.Of(texts(all)), Events: all}
 }
 
-// TextOf returns the recorder that [NewTextRecorder] made, of which r is the Recorder; nil if r is another one. A test that is given a
-// reconciler finds by it what the reconciler has recorded.
+// TextOf returns the recorder that [NewTextRecorder] made, of which r is the Recorder; nil if r is another one. A
+// test that is given a reconciler finds by it what the reconciler has recorded.
 func TextOf(r *events.Recorder) *TextRecorder {
 	all, ok := r.Eventer().(texts)
 	if !ok {
@@ -44,8 +46,8 @@ func (t texts) Eventf(_, _ runtime.Object, eventType, reason, _, format string, 
 	}
 }
 
-// CoreRecorder records by an [events.Recorder] what it is told by the methods of client-go's tools/record, for libraries that want such a one. An
-// event's action is its reason. [AsCore] makes one.
+// CoreRecorder records by an [events.Recorder] what it is told by the methods of client-go's tools/record, for
+// libraries that want such a one. An event's action is its reason. [AsCore] makes one.
 type CoreRecorder struct{ recorder *events.Recorder }
 
 // AsCore returns r in the form of client-go's tools/record.
@@ -62,7 +64,9 @@ func (c CoreRecorder) Eventf(regarding runtime.Object, eventType, reason, format
 }
 
 // AnnotatedEventf is Eventf with annotations of the event.
-func (c CoreRecorder) AnnotatedEventf(regarding runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any) {
+func (c CoreRecorder) AnnotatedEventf(
+	regarding runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any,
+) {
 	r := c.recorder
 	if len(annotations) > 0 {
 		r = r.WithAnnotations(annotations)
@@ -74,11 +78,13 @@ func (c CoreRecorder) AnnotatedEventf(regarding runtime.Object, annotations map[
 type CoreEventer interface {
 	Event(regarding runtime.Object, eventType, reason, message string)
 	Eventf(regarding runtime.Object, eventType, reason, format string, args ...any)
-	AnnotatedEventf(regarding runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any)
+	AnnotatedEventf(
+		regarding runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any,
+	)
 }
 
-// OfCore returns a recorder that tells e of all events, by Eventf or, of those with annotations, by AnnotatedEventf. Of their second
-// objects and actions it does not tell.
+// OfCore returns a recorder that tells e of all events, by Eventf or, of those with annotations, by AnnotatedEventf.
+// Of their second objects and actions it does not tell.
 func OfCore(e CoreEventer) *events.Recorder { return events.Of(coreEvents{e, nil}) }
 
 // coreEvents is an [events.Eventer].

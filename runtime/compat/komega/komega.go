@@ -1,4 +1,5 @@
-// Package komega gives the functions that assertions of gomega are about, as the package of controller-runtime that has its name:
+// Package komega gives the functions that assertions of gomega are about, as the package of controller-runtime that
+// has its name:
 //
 //	k := komega.New(c)
 //	Eventually(k.Object(pod)).Should(HaveField("Status.Phase", Equal(corev1.PodRunning)))
@@ -14,8 +15,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Komega makes functions that read and write objects when they are called. It is as safe for concurrent use as its client; a function
-// changes the object that it was made for, and is called by one goroutine at a time.
+// Komega makes functions that read and write objects when they are called. It is as safe for concurrent use as its
+// client; a function changes the object that it was made for, and is called by one goroutine at a time.
 type Komega struct {
 	client client.Client
 	ctx    context.Context

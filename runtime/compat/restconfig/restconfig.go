@@ -1,5 +1,5 @@
-// Package restconfig finds the API server by the flag --kubeconfig of flag.CommandLine, for main functions that were migrated from
-// controller-runtime. New code calls manager.Main, or manager.LoadConfig.
+// Package restconfig finds the API server by the flag --kubeconfig of flag.CommandLine, for main functions that were
+// migrated from controller-runtime. New code calls manager.Main, or manager.LoadConfig.
 package restconfig
 
 import (
@@ -15,10 +15,12 @@ import (
 // kubeconfigFlag is the flag of [GetConfig].
 const (
 	kubeconfigFlag  = "kubeconfig"
-	kubeconfigUsage = "`file` that says where the API server is; without it $KUBECONFIG, the pod's service account, or ~/.kube/config"
+	kubeconfigUsage = "`file` that says where the API server is; without it $KUBECONFIG, the pod's service account, " +
+		"or ~/.kube/config"
 )
 
-// GetConfig is [manager.LoadConfig] with the kubeconfig that the flag --kubeconfig of flag.CommandLine names, if there is one.
+// GetConfig is [manager.LoadConfig] with the kubeconfig that the flag --kubeconfig of flag.CommandLine names, if
+// there is one.
 func GetConfig() (*rest.Config, error) {
 	kubeconfig := ""
 	if one := flag.Lookup(kubeconfigFlag); one != nil {
@@ -27,8 +29,8 @@ func GetConfig() (*rest.Config, error) {
 	return manager.LoadConfig(kubeconfig)
 }
 
-// RegisterFlags adds the flag --kubeconfig, which [GetConfig] reads, to set and to flag.CommandLine, where they do not have it. With a nil
-// set it is flag.CommandLine alone.
+// RegisterFlags adds the flag --kubeconfig, which [GetConfig] reads, to set and to flag.CommandLine, where they do
+// not have it. With a nil set it is flag.CommandLine alone.
 func RegisterFlags(set *flag.FlagSet) {
 	if flag.Lookup(kubeconfigFlag) == nil {
 		flag.String(kubeconfigFlag, "", kubeconfigUsage)
@@ -38,7 +40,8 @@ func RegisterFlags(set *flag.FlagSet) {
 	}
 }
 
-// GetConfigOrDie is [GetConfig] for a main function: without an API server the program says why on standard error, and panics.
+// GetConfigOrDie is [GetConfig] for a main function: without an API server the program says why on standard error,
+// and panics.
 func GetConfigOrDie() *rest.Config {
 	config, err := GetConfig()
 	if err != nil {
@@ -57,5 +60,6 @@ func GetConfigWithContext(name string) (*rest.Config, error) {
 	if one := flag.Lookup(kubeconfigFlag); one != nil {
 		rules.ExplicitPath = one.Value.String()
 	}
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: name}
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 }

@@ -1,5 +1,5 @@
-// Package rotator is a [certificate.Authority] with the names of open-policy-agent's cert-controller, for operators that were
-// migrated from it.
+// Package rotator is a [certificate.Authority] with the names of open-policy-agent's cert-controller, for operators
+// that were migrated from it.
 package rotator
 
 import (
@@ -38,25 +38,29 @@ const (
 
 // targetKinds are the kinds of [certificate.ParseTarget], by WebhookType.
 var targetKinds = []string{
-	Validating: "validating", Mutating: "mutating", CRDConversion: "crd", APIService: "apiservice", ExternalDataProvider: "provider",
+	Validating: "validating", Mutating: "mutating", CRDConversion: "crd", APIService: "apiservice",
+	ExternalDataProvider: "provider",
 }
 
-// WebhookInfo names an object that a [CertRotator] makes trust its certificate. One that is not there is told when it comes.
+// WebhookInfo names an object that a [CertRotator] makes trust its certificate. One that is not there is told when it
+// comes.
 type WebhookInfo struct {
 	Name string
 	Type WebhookType
 }
 
-// CertRotator is a [certificate.Authority] for an operator whose pods mount its Secret: it has the fields of the one of open-policy-agent's
-// cert-controller, whose Secrets it takes over, and needs no right that this one has not: get, list, watch and update of the Secret and
-// of each webhook. What was signed before it took over stays trusted. It belongs to a manager from [AddRotator] on.
+// CertRotator is a [certificate.Authority] for an operator whose pods mount its Secret: it has the fields of the one
+// of open-policy-agent's cert-controller, whose Secrets it takes over, and needs no right that this one has not: get,
+// list, watch and update of the Secret and of each webhook. What was signed before it took over stays trusted. It
+// belongs to a manager from [AddRotator] on.
 type CertRotator struct {
-	// SecretKey names the Secret that has the certificates, for all replicas. It is required. One that is missing is made, if there is
-	// a right for it.
+	// SecretKey names the Secret that has the certificates, for all replicas. It is required. One that is missing is
+	// made, if there is a right for it.
 	SecretKey object.Key
 	// CertDir is where the pod has mounted the Secret. IsReady waits for the files; empty waits for none.
 	CertDir string
-	// CAName and CAOrganization are the subject of the authority. Without a name it is that of any [certificate.Authority].
+	// CAName and CAOrganization are the subject of the authority. Without a name it is that of any
+	// [certificate.Authority].
 	CAName, CAOrganization string
 	// DNSName and ExtraDNSNames are those of the server, beside those by which the webhooks call it.
 	DNSName       string
@@ -71,17 +75,19 @@ type CertRotator struct {
 	RestartOnSecretRefresh bool
 	// ExtKeyUsages are those of the certificate. Nil is that of a server.
 	ExtKeyUsages *[]x509.ExtKeyUsage
-	// RequireLeaderElection leaves the Secret and the webhooks to the leader. Replicas that write at once agree without it.
+	// RequireLeaderElection leaves the Secret and the webhooks to the leader. Replicas that write at once agree
+	// without it.
 	RequireLeaderElection bool
-	// ServerCertDuration is the lifetime of the authority and of its certificate. Zero means a year; less than 12 s is an error.
+	// ServerCertDuration is the lifetime of the authority and of its certificate. Zero means a year; less than 12 s
+	// is an error.
 	ServerCertDuration time.Duration
 	// CertName and KeyName are the files in CertDir, and the entries of the Secret. Empty is tls.crt and tls.key.
 	CertName, KeyName string
 	// ControllerName is the name among those that the manager runs. Empty is cert-rotator.
 	ControllerName string
 
-	// These are there for code that sets them: the authority is rotated with its certificate, after half of its lifetime, and
-	// the webhooks trust what is mounted before and after.
+	// These are there for code that sets them: the authority is rotated with its certificate, after half of its
+	// lifetime, and the webhooks trust what is mounted before and after.
 	CaCertDuration, RotationCheckFrequency, LookaheadInterval time.Duration
 	EnableReadinessCheck                                      bool
 
@@ -100,8 +106,8 @@ type RotatorManager interface {
 	Logger() *slog.Logger
 }
 
-// AddRotator has a manager run r. Two in one manager need a ControllerName each. What it cannot do while it runs is logged, shows
-// in /readyz, and is tried again.
+// AddRotator has a manager run r. Two in one manager need a ControllerName each. What it cannot do while it runs is
+// logged, shows in /readyz, and is tried again.
 func AddRotator(m RotatorManager, r *CertRotator) error {
 	if r == nil || r.SecretKey.Namespace == "" || r.SecretKey.Name == "" {
 		return errors.New("a rotator of certificates needs the namespace and name of its Secret")
@@ -124,7 +130,8 @@ func AddRotator(m RotatorManager, r *CertRotator) error {
 // options returns those of the authority.
 func (r *CertRotator) options(live *client.REST, logger *slog.Logger) (certificate.Options, error) {
 	opts := certificate.Options{
-		Client: live, Secret: r.SecretKey, Logger: logger, Lifetime: r.ServerCertDuration, Subject: pkix.Name{CommonName: r.CAName},
+		Client: live, Secret: r.SecretKey, Logger: logger,
+		Lifetime: r.ServerCertDuration, Subject: pkix.Name{CommonName: r.CAName},
 		CertificateEntry: r.CertName, KeyEntry: r.KeyName, FieldOwner: r.FieldOwner, SecretWritten: r.saved,
 		AdoptSecret: true, UpdateTargets: true, OptionalTargets: true,
 	}
@@ -165,7 +172,8 @@ func (r *CertRotator) Name() string { return cmp.Or(r.ControllerName, "cert-rota
 // NeedLeaderElection returns RequireLeaderElection.
 func (r *CertRotator) NeedLeaderElection() bool { return r.RequireLeaderElection }
 
-// Ready returns an error unless the certificate is valid and all webhooks that are there trust it. It is nil before [AddRotator].
+// Ready returns an error unless the certificate is valid and all webhooks that are there trust it. It is nil before
+// [AddRotator].
 func (r *CertRotator) Ready() error {
 	if r.authority == nil {
 		return nil
@@ -212,13 +220,14 @@ func (r *CertRotator) Run(ctx context.Context) error {
 // lookInterval is how often the files are looked for.
 const lookInterval = 200 * time.Millisecond
 
-// mounted returns an error unless the files have a certificate that clients accept if they trust the authority. It blocks until the
-// authority is ready.
+// mounted returns an error unless the files have a certificate that clients accept if they trust the authority. It
+// blocks until the authority is ready.
 func (r *CertRotator) mounted(ctx context.Context) error {
 	if r.CertDir == "" {
 		return nil
 	}
-	pair, err := tls.LoadX509KeyPair(filepath.Join(r.CertDir, cmp.Or(r.CertName, "tls.crt")), filepath.Join(r.CertDir, cmp.Or(r.KeyName, "tls.key")))
+	certificate, key := cmp.Or(r.CertName, "tls.crt"), cmp.Or(r.KeyName, "tls.key")
+	pair, err := tls.LoadX509KeyPair(filepath.Join(r.CertDir, certificate), filepath.Join(r.CertDir, key))
 	if err != nil {
 		return err
 	}
@@ -232,7 +241,8 @@ func (r *CertRotator) mounted(ctx context.Context) error {
 	return err
 }
 
-// usages are the usages for which clients verify the certificate. Webhooks verify it as that of a server, which is the default.
+// usages are the usages for which clients verify the certificate. Webhooks verify it as that of a server, which is
+// the default.
 func (r *CertRotator) usages() []x509.ExtKeyUsage {
 	if len(r.Webhooks) > 0 || r.ExtKeyUsages == nil {
 		return nil

@@ -40,8 +40,9 @@ const (
 	configurationPath = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 )
 
-// rotating is a manager that runs one rotator. It is also its API server, as the transport of a client, and permits no more than the
-// roles of operators with cert-controller: no patches, and no other kinds. It keeps time with the bubble that it is in.
+// rotating is a manager that runs one rotator. It is also its API server, as the transport of a client, and permits
+// no more than the roles of operators with cert-controller: no patches, and no other kinds. It keeps time with the
+// bubble that it is in.
 type rotating struct {
 	added controller.Runnable
 
@@ -128,7 +129,8 @@ func status(code int, reason string) (int, any) {
 	return code, map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": reason}
 }
 
-// serve answers requests that are no watches. Lists are empty, since watches start with them and end at the first change.
+// serve answers requests that are no watches. Lists are empty, since watches start with them and end at the first
+// change.
 func (r *rotating) serve(req *http.Request) (int, any) {
 	path := req.URL.Path
 	if kind := map[string][2]string{
@@ -244,7 +246,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// TestRotatorFillsTheSecretAndIsReady: the Secret is there and empty, as deployments have it; the pod has mounted it; only update is allowed.
+// TestRotatorFillsTheSecretAndIsReady: the Secret is there and empty, as deployments have it; the pod has mounted it;
+// only update is allowed.
 func TestRotatorFillsTheSecretAndIsReady(t *testing.T) {
 	for name, files := range map[string][2]string{"default": {"", ""}, "named": {"server.pem", "server.key"}} {
 		t.Run(name, func(t *testing.T) {
@@ -330,7 +333,8 @@ func foreign(t *testing.T) (entries map[string]any, leaf *x509.Certificate) {
 	}, leaf
 }
 
-// TestRotatorTakesOverFromCertController: the pods of before the upgrade go on serving what the authority of before has signed.
+// TestRotatorTakesOverFromCertController: the pods of before the upgrade go on serving what the authority of before
+// has signed.
 func TestRotatorTakesOverFromCertController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newRotating()
@@ -365,8 +369,8 @@ func TestRotatorTakesOverFromCertController(t *testing.T) {
 	})
 }
 
-// TestRotatorSignsForFurtherUsages: an operator whose certificate is to be one of clients too gets that at its next start, by the same
-// authority.
+// TestRotatorSignsForFurtherUsages: an operator whose certificate is to be one of clients too gets that at its next
+// start, by the same authority.
 func TestRotatorSignsForFurtherUsages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newRotating()

@@ -1,6 +1,7 @@
-// Package untyped has defaulters and validators in forms that know no Go type of objects, for operators that were migrated from
-// controller-runtime: [Defaulter] and [Validator] get any object, objects that implement [SelfDefaulter] and [SelfValidator] are their
-// own webhooks, and a [Decoder] is given to handlers. New code implements admission.Defaulter and admission.Validator.
+// Package untyped has defaulters and validators in forms that know no Go type of objects, for operators that were
+// migrated from controller-runtime: [Defaulter] and [Validator] get any object, objects that implement
+// [SelfDefaulter] and [SelfValidator] are their own webhooks, and a [Decoder] is given to handlers. New code
+// implements admission.Defaulter and admission.Validator.
 package untyped
 
 import (
@@ -15,14 +16,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 )
 
-// Defaulter is a defaulter that finds out itself of which kind an object is, as those of several kinds do. [DefaulterOf] makes an
-// [admission.Defaulter] of one, and its errors are those of one.
+// Defaulter is a defaulter that finds out itself of which kind an object is, as those of several kinds do.
+// [DefaulterOf] makes an [admission.Defaulter] of one, and its errors are those of one.
 type Defaulter interface {
 	Default(ctx context.Context, obj runtime.Object) error
 }
 
-// Validator is a validator that finds out itself of which kind an object is, as those of several kinds do. [ValidatorOf] makes an
-// [admission.Validator] of one.
+// Validator is a validator that finds out itself of which kind an object is, as those of several kinds do.
+// [ValidatorOf] makes an [admission.Validator] of one.
 type Validator interface {
 	ValidateCreate(ctx context.Context, obj runtime.Object) (admission.Warnings, error)
 	ValidateUpdate(ctx context.Context, oldObj, newObj runtime.Object) (admission.Warnings, error)
@@ -102,15 +103,15 @@ func prototypeOf[T object.Object]() (prototype T, err error) {
 	return reflect.New(form.Elem()).Interface().(T), nil
 }
 
-// SelfDefaulter is an object that fills in what users have left out of it. An [admission.Defaulter] beside the type keeps API packages free of what
-// webhooks need.
+// SelfDefaulter is an object that fills in what users have left out of it. An [admission.Defaulter] beside the type
+// keeps API packages free of what webhooks need.
 type SelfDefaulter interface {
 	object.Object
 	Default()
 }
 
-// SelfValidator is an object that says itself whether it may be. An [admission.Validator] beside the type keeps API packages free of what webhooks
-// need.
+// SelfValidator is an object that says itself whether it may be. An [admission.Validator] beside the type keeps API
+// packages free of what webhooks need.
 type SelfValidator interface {
 	object.Object
 	ValidateCreate() (admission.Warnings, error)
@@ -118,17 +119,18 @@ type SelfValidator interface {
 	ValidateDelete() (admission.Warnings, error)
 }
 
-// DefaultingWebhookFor returns a webhook that calls Default of the objects of the kind of prototype. It answers with 500 if scheme does
-// not know the kind.
+// DefaultingWebhookFor returns a webhook that calls Default of the objects of the kind of prototype. It answers with
+// 500 if scheme does not know the kind.
 func DefaultingWebhookFor(scheme *runtime.Scheme, prototype SelfDefaulter) *admission.Reviewer {
-	return reviewerOf(admission.NewDefaulting(scheme, prototype, admission.DefaulterFunc[SelfDefaulter](func(_ context.Context, obj SelfDefaulter) error {
+	d := admission.DefaulterFunc[SelfDefaulter](func(_ context.Context, obj SelfDefaulter) error {
 		obj.Default()
 		return nil
-	})))
+	})
+	return reviewerOf(admission.NewDefaulting(scheme, prototype, d))
 }
 
-// ValidatingWebhookFor returns a webhook that calls the methods of the objects of the kind of prototype. It answers with 500 if scheme
-// does not know the kind.
+// ValidatingWebhookFor returns a webhook that calls the methods of the objects of the kind of prototype. It answers
+// with 500 if scheme does not know the kind.
 func ValidatingWebhookFor(scheme *runtime.Scheme, prototype SelfValidator) *admission.Reviewer {
 	return reviewerOf(admission.NewValidating(scheme, prototype, admission.ValidatorFuncs[SelfValidator]{
 		Create: func(_ context.Context, obj SelfValidator) (admission.Warnings, error) { return obj.ValidateCreate() },

@@ -1,5 +1,5 @@
-// Package verbosity translates between the levels of log/slog and the verbosity of logr, for loggers of code that was migrated from
-// logr and of libraries that log with it.
+// Package verbosity translates between the levels of log/slog and the verbosity of logr, for loggers of code that was
+// migrated from logr and of libraries that log with it.
 package verbosity
 
 import (
@@ -7,8 +7,8 @@ import (
 	"log/slog"
 )
 
-// AsDebug returns a logger that writes at debug what it is told at info, as a logger of logr with V(1) does: for code that keeps such a
-// logger. Warnings, errors and what is at debug already stay.
+// AsDebug returns a logger that writes at debug what it is told at info, as a logger of logr with V(1) does: for code
+// that keeps such a logger. Warnings, errors and what is at debug already stay.
 func AsDebug(logger *slog.Logger) *slog.Logger {
 	if _, done := logger.Handler().(asDebug); done {
 		return logger

@@ -5,8 +5,9 @@ import (
 	"log/slog"
 )
 
-// DebugAtV1 is next with the lines below [slog.LevelInfo] at V(1) of logr. It goes around logr.ToSlogHandler, which has a line
-// of [slog.LevelDebug] at V(4): a sink that shows debug lines, such as zapr over a core at zap.DebugLevel, leaves these out.
+// DebugAtV1 is next with the lines below [slog.LevelInfo] at V(1) of logr. It goes around logr.ToSlogHandler, which
+// has a line of [slog.LevelDebug] at V(4): a sink that shows debug lines, such as zapr over a core at zap.DebugLevel,
+// leaves these out.
 func DebugAtV1(next slog.Handler) slog.Handler { return &debugAtV1{next} }
 
 type debugAtV1 struct{ slog.Handler }

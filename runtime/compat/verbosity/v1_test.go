@@ -8,7 +8,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/compat/verbosity"
 )
 
-// TestDebugLinesAreAtV1, where a sink of logr for debug lines shows them, with the attributes and groups that a logger has.
+// TestDebugLinesAreAtV1, where a sink of logr for debug lines shows them, with the attributes and groups that a
+// logger has.
 func TestDebugLinesAreAtV1(t *testing.T) {
 	var out strings.Builder
 	sink := slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.Level(-1), ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {

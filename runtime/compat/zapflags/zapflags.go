@@ -1,4 +1,5 @@
-// Package zapflags declares the flags of zap that operators on controller-runtime have, for operators that were migrated from it.
+// Package zapflags declares the flags of zap that operators on controller-runtime have, for operators that were
+// migrated from it.
 package zapflags
 
 import (
@@ -12,16 +13,22 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/log"
 )
 
-// Bind declares --zap-devel, --zap-encoder, --zap-log-level, --zap-stacktrace-level and --zap-time-encoding on set, so that the
-// arguments of deployments stay valid. The first three change o when set is parsed, in any order: --zap-devel is the default of the
-// other two. Stack traces and other forms of time are not written, so the last two are only checked.
+// Bind declares --zap-devel, --zap-encoder, --zap-log-level, --zap-stacktrace-level and --zap-time-encoding on set,
+// so that the arguments of deployments stay valid. The first three change o when set is parsed, in any order:
+// --zap-devel is the default of the other two. Stack traces and other forms of time are not written, so the last two
+// are only checked.
 func Bind(o *log.Options, set *flag.FlagSet) {
 	z := &zapFlags{options: o}
-	set.Var(zapFlag{z.devel, strconv.FormatBool(o.Level < slog.LevelInfo), true}, "zap-devel", "log `lines of text` from debug on, or if false JSON from info on")
+	set.Var(zapFlag{z.devel, strconv.FormatBool(o.Level < slog.LevelInfo), true}, "zap-devel",
+		"log `lines of text` from debug on, or if false JSON from info on")
 	set.Var(zapFlag{z.encoder, "", false}, "zap-encoder", "`format` of the log: json or console")
-	set.Var(zapFlag{z.level, "", false}, "zap-log-level", "`level` of the log: debug, info, error, panic, or a number above 0, which is debug")
-	set.Var(zapFlag{oneOf("info", "warn", "error", "panic"), "", false}, "zap-stacktrace-level", "not used: no stack traces are written, from whatever `level` on")
-	set.Var(zapFlag{oneOf("epoch", "millis", "nano", "iso8601", "rfc3339", "rfc3339nano"), "", false}, "zap-time-encoding", "not used: times are written as in RFC 3339, in whatever `form`")
+	set.Var(zapFlag{z.level, "", false}, "zap-log-level",
+		"`level` of the log: debug, info, error, panic, or a number above 0, which is debug")
+	set.Var(zapFlag{oneOf("info", "warn", "error", "panic"), "", false}, "zap-stacktrace-level",
+		"not used: no stack traces are written, from whatever `level` on")
+	formats := oneOf("epoch", "millis", "nano", "iso8601", "rfc3339", "rfc3339nano")
+	set.Var(zapFlag{formats, "", false}, "zap-time-encoding",
+		"not used: times are written as in RFC 3339, in whatever `form`")
 }
 
 // zapFlags are the flags of zap of some options, and which of these a flag has said for itself.
@@ -65,7 +72,9 @@ func (z *zapFlags) encoder(text string) error {
 const levelPanic = slog.LevelError + 4
 
 func (z *zapFlags) level(text string) error {
-	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "error": slog.LevelError, "panic": levelPanic}
+	levels := map[string]slog.Level{
+		"debug": slog.LevelDebug, "info": slog.LevelInfo, "error": slog.LevelError, "panic": levelPanic,
+	}
 	level, known := levels[strings.ToLower(text)]
 	if verbosity, err := strconv.Atoi(text); err == nil && verbosity > 0 {
 		level, known = slog.LevelDebug, true
