@@ -20,7 +20,7 @@ import (
 
 const (
 	// maxBundledLines and maxBundledBytes limit the runtime that a new project commits.
-	maxBundledLines = 41_200
+	maxBundledLines = 40_000
 	maxBundledBytes = 1_400_000
 )
 
