@@ -12,13 +12,34 @@ import (
 	"testing"
 )
 
-const apiIntro = `# The public face of the runtime: every identifier that a program outside of it can use, one a line.
-# A change of this file is a change of what operators compile against, and is read as such in review.
+const apiIntro = `# The stable API of the runtime: every exported identifier, one per line. Review each change of this file as a change of what
+# operators compile against. The packages compat, registry, garbagecollector, apiserver, testenv/inmemory and testenv/players
+# are not stable, and not listed.
 # Written by: go test . -run TestPublicFace -update
 
 `
 
-// TestPublicFace compares the exported identifiers of runtime/ with docs/api.txt. With -update it writes the file.
+// unstable are packages of the runtime, and those below them, whose API may still change.
+var unstable = map[string]string{
+	"compat":           "names of other libraries, for migrated code",
+	"registry":         "few programs run many controllers with flags for each",
+	"garbagecollector": "clusters without kube-controller-manager run it",
+	"apiserver":        "the API server in memory, which operators do not link",
+	"testenv/inmemory": "the same server in the process of a test",
+	"testenv/players":  "controllers of that server",
+}
+
+// isStable reports whether docs/api.txt lists a package of the runtime.
+func isStable(pkg string) bool {
+	for prefix := range unstable {
+		if strings.HasPrefix(pkg+"/", prefix+"/") {
+			return false
+		}
+	}
+	return true
+}
+
+// TestPublicFace compares the exported identifiers of the stable packages of runtime/ with docs/api.txt. With -update it writes the file.
 func TestPublicFace(t *testing.T) {
 	face := publicFace(t)
 	const file = "docs/api.txt"
@@ -46,7 +67,7 @@ func TestPublicFace(t *testing.T) {
 			t.Errorf("+ %s", line)
 		}
 	}
-	t.Errorf("the public face of runtime/ is not that of %s; if that is intended, run go test . -run TestPublicFace -update", file)
+	t.Errorf("the API of runtime/ differs from %s; if that is intended, run go test . -run TestPublicFace -update", file)
 }
 
 // publicFace lists the exported identifiers of every package of runtime/ that others may import, in order.
@@ -58,6 +79,9 @@ func publicFace(t *testing.T) string {
 			continue
 		}
 		pkg := strings.TrimPrefix(src.folder, "runtime/")
+		if !isStable(pkg) {
+			continue
+		}
 		declared[pkg] = append(declared[pkg], src.file.Decls...)
 		for _, decl := range src.file.Decls {
 			for _, declared := range exported(decl) {

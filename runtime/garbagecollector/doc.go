@@ -44,4 +44,6 @@
 // Events are not followed, nor are kinds that cannot be watched: they are owners like any other, looked up at the server
 // now and then, but are not collected. Nothing here knows why an object exists; see package controllerutil for how to set
 // an owner.
+//
+// The API of this package is not stable yet: docs/api.txt does not list it.
 package garbagecollector

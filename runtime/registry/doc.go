@@ -38,4 +38,6 @@
 //
 // A Registry is a value that one goroutine fills; after that all its methods are safe for concurrent use. It starts no goroutine:
 // the manager does. There is no state of the package.
+//
+// The API of this package is not stable yet: docs/api.txt does not list it.
 package registry
