@@ -64,7 +64,7 @@ var conversions = map[string]conversion{
 	"manager.Runnable":           {name: "Runnable", part: scaffold.AdapterManager, from: no},
 	"cluster.Cluster":            {name: "Manager", part: scaffold.AdapterManager, from: no},
 	"*metrics/server.Options":    {name: "MetricsOptions", part: scaffold.AdapterMetrics, to: no},
-	"record.EventRecorder":       {from: "{events}.OfCore"},
+	"record.EventRecorder":       {from: "{compat/eventrecorder}.OfCore"},
 	"toolsevents.EventRecorder":  {from: "{events}.Of"},
 }
 

@@ -113,7 +113,7 @@ func bundledFile(name string, content []byte) plan.File {
 // bundledSource lists the source files of the runtime that a project needs: [bundleRoots], the packages that the project
 // imports, and all packages of the runtime that these import.
 func bundledSource(p *plan.Plan) ([]string, error) {
-	imported, err := runtimeImports(p)
+	imported, err := runtimeImports(p, isIgnored)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func PlanRuntime(p *plan.Plan, proj *project.Project) error {
 			Hint:    "kctrl upgrade brings the whole runtime to this version",
 		}
 	case len(added) > 0:
-		return addRuntime(p, added, files)
+		return errors.Join(addRuntime(p, added, files), requireServer(p, proj))
 	case len(lost) == 0:
 		if lost, err = unknownRuntime(p, files); err != nil || len(lost) == 0 {
 			return err
@@ -195,7 +195,7 @@ func addRuntime(p *plan.Plan, added []string, files []plan.Change) error {
 	p.Note(&diagnostic.Error{
 		Pos:     token.Position{Filename: bundleFolder},
 		Message: fmt.Sprintf("the bundled runtime lacks %s, which the project imports", strings.Join(added, ", ")),
-		Hint:    fmt.Sprintf("kctrl generate writes %d files, and go mod tidy adds the modules that they need; commit both", len(missing)),
+		Hint:    fmt.Sprintf("kctrl generate writes %d files, and adds to go.mod what they need; commit both", len(missing)),
 	})
 	return writeRuntime(p, missing, files)
 }
@@ -241,7 +241,7 @@ func replacesRuntime(p *plan.Plan) bool {
 // wholeRuntime returns the files of the runtime as this kctrl writes them into the project, with the packages that the lock
 // records besides those that the project needs.
 func wholeRuntime(p *plan.Plan, proj *project.Project, lock *project.Lock) ([]plan.Change, error) {
-	roots, err := runtimeImports(p)
+	roots, err := runtimeImports(p, isIgnored)
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +286,7 @@ func lostRuntime(p *plan.Plan, lock *project.Lock) (lost []string, known bool, e
 
 // addedPackages returns the packages of this kctrl's runtime that the project imports and that its bundled runtime lacks.
 func addedPackages(p *plan.Plan) (added []string, err error) {
-	imported, err := runtimeImports(p)
+	imported, err := runtimeImports(p, isIgnored)
 	if err != nil {
 		return nil, err
 	}
@@ -305,10 +305,25 @@ func addedPackages(p *plan.Plan) (added []string, err error) {
 	return added, nil
 }
 
-// runtimeImports returns the packages of the runtime that the Go files of the project import, in order, those of further
-// modules in its tree included. A file that does not parse counts as far as it does.
-func runtimeImports(p *plan.Plan) ([]string, error) {
-	files, err := goFilesOf(p, isIgnored)
+// requireServer makes go.mod and go.sum hold what the API server in memory needs, if the module of the project imports it.
+func requireServer(p *plan.Plan, proj *project.Project) error {
+	imported, err := runtimeImports(p, func(folder string) bool { return isForeign(p.FS(), folder, nil) })
+	if err != nil {
+		return err
+	}
+	names, err := runtimeFiles(imported)
+	if err != nil || !slices.ContainsFunc(names, func(name string) bool { return path.Dir(name) == "runtime/apiserver" }) {
+		return err
+	}
+	mod, sum := templates.InMemoryModules()
+	return requireAll(p, ".", proj, mod, sum)
+}
+
+// runtimeImports returns the packages of the runtime that the Go files of the project import, in order, without those in
+// folders that skip reports. [isIgnored] keeps further modules in its tree. A file that does not parse counts as far as it
+// does.
+func runtimeImports(p *plan.Plan, skip func(folder string) bool) ([]string, error) {
+	files, err := goFilesOf(p, skip)
 	if err != nil {
 		return nil, err
 	}

@@ -346,7 +346,10 @@ func (u *upgrade) modules() error {
 	if err == nil && u.project.APIModule {
 		err = u.modulesIn(project.APIFolder)
 	}
-	return err
+	if err != nil || u.project.Runtime == project.Module {
+		return err
+	}
+	return requireServer(u.plan, u.project)
 }
 
 func (u *upgrade) modulesIn(folder string) error {
