@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -88,8 +87,7 @@ func (a *arrival) read(r *http.Request, most int64) error {
 	var err error
 	for r.ContentLength != 0 && err == nil {
 		if len(a.data) == cap(a.data) {
-			// One byte more shows the end.
-			if err = a.grow(r.Context(), cmp.Or(max(r.ContentLength, 0), most)+1); err != nil {
+			if err = a.grow(r.Context(), r.ContentLength, most); err != nil {
 				break
 			}
 		}
@@ -117,37 +115,49 @@ func (a *arrival) hasRead(err error) error {
 	return err
 }
 
-// grow makes room for more bytes, for so many in all. A buffer grows with what has come, whatever the client has announced.
-func (a *arrival) grow(ctx context.Context, most int64) error {
+// grow makes room for more bytes of a body that may have most, and that the client announced if announced is not negative. A
+// buffer grows with what has come, whatever the client has announced.
+func (a *arrival) grow(ctx context.Context, announced, most int64) error {
 	i, has := a.intake, int64(cap(a.data))
 	if has == 0 {
 		if pooled, ok := i.buffers.Get().(*[]byte); ok {
 			a.data = *pooled
-			return i.reserve(ctx, a, int64(cap(a.data)))
+			_, err := i.reserve(ctx, a, int64(cap(a.data)), 0)
+			return err
 		}
 	}
-	more := max(has, firstBytes)
-	switch left := most - has; {
-	case has == 0:
-		more = max(firstBytes, min(most, maxPooled))
-	case left > 0: // else there is more than was announced
-		more = min(more, left)
+	whole := most + 1 // one byte more shows the end
+	if announced >= 0 {
+		whole = announced + 1
 	}
-	if err := i.reserve(ctx, a, more); err != nil {
+	more, rest := max(has, firstBytes), whole-has
+	switch {
+	case has == 0:
+		more = max(firstBytes, min(whole, maxPooled))
+	case rest > 0: // else there is more than was announced
+		more = min(more, rest)
+	}
+	if announced < 0 {
+		rest = 0
+	}
+	more, err := i.reserve(ctx, a, more, rest)
+	if err != nil {
 		return err
 	}
 	a.data = append(make([]byte, 0, has+more), a.data...)
 	return nil
 }
 
-// reserve waits until there is room for more bytes of a.
-func (i *intake) reserve(ctx context.Context, a *arrival, more int64) error {
+// reserve waits until there is room for more bytes of a, and returns how many it has reserved. If it has to wait, it reserves
+// all of rest at once: bodies that shared the room would wait for each other again.
+func (i *intake) reserve(ctx context.Context, a *arrival, more, rest int64) (reserved int64, err error) {
 	began := time.Now()
 	for {
 		freed, slow, err := i.tryReserve(a, more, began)
 		if err != nil || freed == nil {
-			return err
+			return more, err
 		}
+		more = max(more, rest)
 		timer := time.NewTimer(slow)
 		select {
 		case <-freed:
@@ -158,7 +168,7 @@ func (i *intake) reserve(ctx context.Context, a *arrival, more int64) error {
 		}
 		timer.Stop()
 		if err != nil {
-			return err
+			return 0, err
 		}
 	}
 }
