@@ -61,7 +61,7 @@ func copyExecutable(from, to string) error {
 			return err
 		}
 		if err := os.WriteFile(temporary, content, 0o755); err != nil {
-			return err
+			return errors.Join(err, os.RemoveAll(temporary))
 		}
 	}
 	return os.Rename(temporary, to)

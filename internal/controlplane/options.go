@@ -1,48 +1,48 @@
 package controlplane
 
-// Options say what to start. The zero value is etcd and an API server on a free port, with throw-away data.
+// Options select what to start. The zero value starts etcd and an API server on a free port, with temporary data.
 type Options struct {
-	// InMemory is kctrl's own API server, with its objects in memory, instead of etcd and kube-apiserver.
+	// InMemory starts kctrl's own API server, which keeps its objects in memory, instead of etcd and kube-apiserver.
 	InMemory bool
-	// Kubernetes is the version of the API server, one of [Versions]. Empty is the newest.
+	// Kubernetes is the version of the API server, one of [Versions]. Empty means the newest.
 	Kubernetes string
-	// Folder is where the instance keeps certificates, logs and its kubeconfig. It must exist.
+	// Folder is the directory for certificates, logs and the kubeconfig of the instance. It must exist.
 	Folder string
-	// DataDir is where etcd, or the API server in memory, keeps its data; it is made when it does not exist, and it is the caller's to remove. Empty
-	// is a folder below Folder; an instance that is Attached does not wait for the disk there.
+	// DataDir is the data directory of etcd, or of the API server in memory. The instance creates it, and the caller
+	// removes it. Empty means a directory below Folder, in which an Attached instance does not wait for the disk.
 	DataDir string
-	// Port is that of the API server. Zero is a free one.
+	// Port is the port of the API server. Zero means a free one.
 	Port int
 	// ControllerManager starts kube-controller-manager too.
 	ControllerManager bool
-	// Controllers are those that kube-controller-manager runs, as its own flag has them. Empty is all.
+	// Controllers selects the controllers of kube-controller-manager, in the form of its own flag. Empty means all.
 	Controllers string
-	// GarbageCollector runs kctrl's garbage collector beside the API server, as a process of this program.
+	// GarbageCollector starts kctrl's garbage collector beside the API server, as a process of this program.
 	GarbageCollector bool
-	// Players has the API server in memory do what the programs of a cluster do: pods become ready, Jobs complete.
+	// Players makes the API server in memory act for the programs of a cluster: pods become ready, Jobs complete.
 	Players bool
-	// FeatureGates is passed on to the API server, such as "CBORServingAndStorage=true".
+	// FeatureGates is passed to the API server, such as "CBORServingAndStorage=true".
 	FeatureGates string
 	// Attached ends the instance when this process dies.
 	Attached bool
 	// Faults makes [Instance.Slow] possible: the API server reaches etcd through this process.
 	Faults bool
 
-	// Of an environment:
-	started  func(Process) error // is called with each process before anything depends on it
-	previous []Process           // what was started before, and is kept where it runs as it would be started now
-	ports    Ports               // those it had
-	ids      *identities         // those it has; nil is new ones
+	// Fields for environments:
+	started  func(Process) error // called with each process before anything depends on it
+	previous []Process           // processes of an earlier start; those that run with the same arguments stay
+	ports    Ports               // ports of an earlier start
+	ids      *identities         // nil means new ones
 }
 
-// Ports are those of loopback that an instance listens on.
+// Ports are the loopback ports of an instance.
 type Ports struct {
 	Etcd int `json:"etcd"`
-	Peer int `json:"peer"` // of etcd, where nobody ever calls
+	Peer int `json:"peer"` // of etcd, for peers; nothing connects to it
 	API  int `json:"api"`
 }
 
-// Process is a part of an environment. A pid alone may be somebody else's by now, so its start time is kept too.
+// Process is a process of an environment. Another process may have the same pid later, so Start tells them apart.
 type Process struct {
 	Name  string   `json:"name"`
 	PID   int      `json:"pid"`

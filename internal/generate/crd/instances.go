@@ -237,7 +237,7 @@ func (n *instances) expr(in *loader.Package, t types.Type, at token.Pos) ast.Exp
 	return expr
 }
 
-// namesAlias reports whether an alias stands for another alias without type arguments.
+// namesAlias reports whether the declaration of an alias names another alias, without type arguments.
 func namesAlias(t *types.Alias) bool {
 	of, ok := t.Rhs().(*types.Alias)
 	return ok && of.TypeArgs().Len() == 0
