@@ -143,14 +143,14 @@ test-skew: build ## Run what talks to API servers, and a scaffolded operator, on
 	for version in $(SKEW); do \
 		bin/kctrl env build --kubernetes $$version --controller-manager && \
 		export KCTRL_TEST_SERVER=real KCTRL_TEST_KUBERNETES=$$version && \
-		go test -count 1 -timeout 40m -skip '^TestAsTheRealControllers$$' $$(go list ./runtime/... | grep -v /runtime/apiserver) && \
+		go test -count 1 -timeout 40m -skip '^TestAsTheRealControllers$$' $$(go list ./runtime/... ./testserver/fakecontrollers) && \
 		go test -count 1 -timeout 10m -run TestScaffoldedTestsPass ./internal/scaffold && \
 		go test -C examples/cronjob -count 1 -timeout 10m ./... || exit 1; \
 	done
 
 SEEDS ?= 400
 fidelity: build ## Compare the API server in memory with the real one, on SEEDS fresh sequences of requests; takes minutes. See docs/fidelity.md.
-	KCTRL_TEST_SEEDS=$(SEEDS) go test -timeout 1h -run 'AsTheRealServer$$' -v ./runtime/apiserver
+	KCTRL_TEST_SEEDS=$(SEEDS) go test -timeout 1h -run 'AsTheRealServer$$' -v ./testserver/apiserver
 
 clean: ## Remove what build made.
 	rm -rf bin

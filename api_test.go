@@ -13,8 +13,8 @@ import (
 )
 
 const apiIntro = `# The stable API of the runtime: every exported identifier, one per line. Review each change of this file as a change of what
-# operators compile against. The packages compat, registry, garbagecollector, apiserver, testenv/inmemory and testenv/players
-# are not stable, and not listed.
+# operators compile against. The packages compat, registry, garbagecollector and testenv/inmemory are
+# not stable, and not listed.
 # Written by: go test . -run TestPublicFace -update
 
 `
@@ -24,9 +24,7 @@ var unstable = map[string]string{
 	"compat":           "names of other libraries, for migrated code",
 	"registry":         "few programs run many controllers with flags for each",
 	"garbagecollector": "clusters without kube-controller-manager run it",
-	"apiserver":        "the API server in memory, which operators do not link",
 	"testenv/inmemory": "the same server in the process of a test",
-	"testenv/players":  "controllers of that server",
 }
 
 // isStable reports whether docs/api.txt lists a package of the runtime.

@@ -51,7 +51,7 @@ var importRules = []importRule{
 	{
 		in:     []string{"runtime"},
 		forbid: func(imported string) bool { return !runtimeMayImport(imported) },
-		except: []string{"runtime/apiserver", "runtime/testenv/inmemory", "runtime/testenv/players"},
+		except: []string{"runtime/testenv/inmemory"},
 		reason: "every package here is built into every operator: only apimachinery, client-go's rest and clientcmd, and single API groups",
 	},
 	{
@@ -62,34 +62,39 @@ var importRules = []importRule{
 		reason: "only migrated code uses these packages; a project that does not import them does without",
 	},
 	{
-		in:     []string{"runtime/apiserver"},
-		forbid: func(imported string) bool { return !runtimeMayImport(imported) && !serverMayImport(imported) },
-		reason: "it answers as the API server does by the API server's own libraries, and is linked into tests: more of them is longer builds of these",
+		in:     []string{"testserver"},
+		forbid: under(module+"/internal", module+"/cmd", module+"/runtime/compat"),
+		reason: "kctrl compiles the test server from a copy of runtime/ and testserver/ alone",
 	},
 	{
-		in:     []string{"runtime/apiserver/internal"},
+		in:     []string{"testserver/apiserver"},
+		forbid: func(imported string) bool { return !runtimeMayImport(imported) && !serverMayImport(imported) },
+		reason: "the API server's own libraries answer requests; each further one makes the first kctrl env and our tests slower",
+	},
+	{
+		in:     []string{"testserver/apiserver/internal"},
 		forbid: under("k8s.io/apiserver/pkg/endpoints/handlers"),
-		reason: "these are the last of what tests compile, for which half of what the server is must not wait",
+		reason: "the handlers are the last packages that the compiler finishes, and half of the server need not wait for them",
 	},
 	{
 		in: []string{"runtime/testenv/inmemory"},
 		forbid: func(imported string) bool {
-			return !runtimeMayImport(imported) && !under("k8s.io/api/admissionregistration/v1", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1")(imported)
+			return !runtimeMayImport(imported) && !under(module+"/testserver/apiserver", "k8s.io/api/admissionregistration/v1", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1")(imported)
 		},
 		reason: "an Environment takes the objects that suites have; the server that it starts links these kinds in any case",
 	},
 	{
-		in: []string{"runtime/testenv/players"},
+		in: []string{"testserver/fakecontrollers"},
 		forbid: func(imported string) bool {
 			return !runtimeMayImport(imported) && !under("k8s.io/api/core/v1", "k8s.io/api/apps/v1", "k8s.io/api/batch/v1", "k8s.io/api/discovery/v1", "k8s.io/api/storage/v1", "k8s.io/utils/dump")(imported)
 		},
-		reason: "players know the kinds that a cluster's controllers do, and hash templates as these do; only tests link them",
+		reason: "fake controllers know the kinds that a cluster's controllers know, and hash templates as these do",
 	},
 	{
 		in:     []string{"."},
-		forbid: under(module+"/runtime/apiserver", module+"/runtime/testenv"),
-		except: []string{"runtime/testenv", "runtime/apiserver"},
-		reason: "only tests link an API server, and the program of one, which is not part of kctrl: it is compiled when it is asked for",
+		forbid: under(module+"/testserver", module+"/runtime/testenv"),
+		except: []string{"runtime/testenv", "testserver"},
+		reason: "operators link no test code, and kctrl compiles the test server when a command needs it",
 	},
 	{
 		in:     []string{"internal", "cmd"},
@@ -151,6 +156,7 @@ func runtimeMayImport(imported string) bool {
 // serverMayImport is what the API server in memory imports besides.
 func serverMayImport(imported string) bool {
 	return under(
+		module+"/testserver/apiserver",
 		"k8s.io/api", // the groups that it serves
 		"github.com/google/cel-go",
 		"github.com/google/gnostic-models",
@@ -189,25 +195,33 @@ func TestImportsFollowTheRules(t *testing.T) {
 var runtimeLayers = []string{
 	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/writes", "internal/blocked", "internal/standin", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "controllerutil", "finalizer", "informer", "cache", "events", "leaderelection",
 	"handler", "predicate", "source", "controller", "certificate", "webhook/local", "webhook/server", "manager",
-	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter", "compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/restconfig", "compat/rotator", "compat/starter", "compat/untyped", "compat/verbosity", "compat/zapflags", "registry", "garbagecollector", "testenv/players", "apiserver/internal/must", "apiserver/internal/fieldset", "apiserver/internal/store", "apiserver/internal/validity", "apiserver/internal/builtin", "apiserver", "apiserver/program/internal/standalone", "apiserver/program", "apiserver/program/players", "testenv", "testenv/inmemory",
+	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter", "compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/restconfig", "compat/rotator", "compat/starter", "compat/untyped", "compat/verbosity", "compat/zapflags", "registry", "garbagecollector", "testenv", "testenv/inmemory",
 }
 
-func TestRuntimeImportsOnlyLowerLayers(t *testing.T) {
-	for _, src := range sources(t) {
-		name, found := strings.CutPrefix(src.folder, "runtime/")
-		if !found || src.test {
-			continue
-		}
-		layer := slices.Index(runtimeLayers, name)
-		if layer < 0 {
-			t.Errorf("%s: runtimeLayers does not list %s", src.path, name)
-			continue
-		}
-		for _, spec := range src.file.Imports {
-			imported, _ := strconv.Unquote(spec.Path.Value)
-			lower, found := strings.CutPrefix(imported, module+"/runtime/")
-			if found && slices.Index(runtimeLayers, lower) >= layer {
-				t.Errorf("%s imports %s, which is not below it in runtimeLayers", src.path, imported)
+// testserverLayers are the same for testserver/.
+var testserverLayers = []string{
+	"apiserver/internal/must", "apiserver/internal/fieldset", "apiserver/internal/store", "apiserver/internal/validity",
+	"apiserver/internal/builtin", "apiserver", "fakecontrollers", "internal/standalone", "program", "program/fakecontrollers",
+}
+
+func TestRuntimeAndTestServerImportOnlyLowerLayers(t *testing.T) {
+	for folder, layers := range map[string][]string{"runtime/": runtimeLayers, "testserver/": testserverLayers} {
+		for _, src := range sources(t) {
+			name, found := strings.CutPrefix(src.folder, folder)
+			if !found || src.test {
+				continue
+			}
+			layer := slices.Index(layers, name)
+			if layer < 0 {
+				t.Errorf("%s: the layers of %s do not list %s", src.path, folder, name)
+				continue
+			}
+			for _, spec := range src.file.Imports {
+				imported, _ := strconv.Unquote(spec.Path.Value)
+				lower, found := strings.CutPrefix(imported, module+"/"+folder)
+				if found && slices.Index(layers, lower) >= layer {
+					t.Errorf("%s imports %s, which is not below it in the layers", src.path, imported)
+				}
 			}
 		}
 	}
@@ -431,7 +445,6 @@ func TestOnlyMainTouchesTheProcess(t *testing.T) {
 var namesOtherLibraries = []struct{ in, reason string }{
 	{"runtime/compat", "migrated code compares these packages with their originals"},
 	{"runtime/testenv/inmemory", "Environment, InstallCRDs and ClientBuilder have the forms of envtest and of the fake client"},
-	{"runtime/apiserver", "a test server, which no operator links"},
 	{"runtime/manager/standin.go", "a manager of tests has the methods of controller-runtime's, until setup functions take an interface"},
 	{"runtime/cache/standin.go", "a cache of tests has the methods of controller-runtime's, until setup functions take an interface"},
 }

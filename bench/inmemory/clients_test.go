@@ -31,7 +31,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/bench/internal/widgets"
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
-	"github.com/kctrl-dev/kctrl/runtime/apiserver"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
 // start starts a server with the definition of Widgets.

@@ -7,7 +7,8 @@ import (
 )
 
 func newEnvHostCommand(s *streams) *cobra.Command {
-	return &cobra.Command{
+	start := controlplane.Options{InMemory: true}
+	cmd := &cobra.Command{
 		Use:   "host",
 		Short: "Serve isolated API servers to a test binary",
 		Long: `Serve isolated API servers in memory to a test binary, which asks for them on standard input, until that closes.
@@ -15,11 +16,13 @@ Package testenv of the runtime runs this command once for each test binary.`,
 		Args:   noArgs,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			assets, err := controlplane.Build(cmd.Context(), controlplane.Options{InMemory: true}, progress(s))
+			assets, err := controlplane.Build(cmd.Context(), start, progress(s))
 			if err != nil {
 				return err
 			}
-			return assets.Host()
+			return assets.Host(start)
 		},
 	}
+	cmd.Flags().BoolVar(&start.FakeControllers, "fake-controllers", false, "run fake controllers on each server")
+	return cmd
 }

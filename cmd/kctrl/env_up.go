@@ -42,7 +42,7 @@ func newEnvUpCommand(s *streams) *cobra.Command {
 	flags.BoolVar(&o.start.ControllerManager, "controller-manager", false, "run kube-controller-manager too, for garbage collection and the built-in kinds")
 	flags.StringVar(&o.start.Controllers, "controllers", "", "with --controller-manager, run only this `list` of controllers, such as garbage-collector-controller; '*,-foo' is all but foo")
 	flags.BoolVar(&o.start.GarbageCollector, "garbage-collector", false, "collect garbage without kube-controller-manager: what is owned goes with its owner")
-	flags.BoolVar(&o.start.Players, "players", false, "with --in-memory, play what the programs of a cluster do: pods become ready, Jobs complete, claims are bound, namespaces go")
+	flags.BoolVar(&o.start.FakeControllers, "fake-controllers", false, "with --in-memory, run fakes of controllers and nodes: pods become ready, Jobs complete, claims are bound, namespaces go")
 	flags.StringVar(&o.start.FeatureGates, "feature-gates", "", "`gates` of the API server, such as CBORServingAndStorage=true")
 	flags.BoolVar(&o.foreground, "foreground", false, "run until interrupted, or until standard input closes if it is a pipe; nothing is left behind")
 	flags.BoolVar(&o.control, "control", false, "with --foreground and -o json, take commands on standard input: kill, start, slow or compact, for tests of failures")
@@ -63,13 +63,13 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 	if o.start.GarbageCollector && o.start.ControllerManager && o.start.Controllers == "" {
 		return usageError("two garbage collectors are one too many: leave out --garbage-collector, or say --controllers='*,-garbage-collector-controller'")
 	}
-	if o.start.Players && !o.start.InMemory {
-		return usageError("--players goes with --in-memory; a real API server has --controller-manager")
+	if o.start.FakeControllers && !o.start.InMemory {
+		return usageError("--fake-controllers goes with --in-memory; a real API server has --controller-manager")
 	}
 	if o.start.InMemory && (o.start.Kubernetes != "" || o.start.ControllerManager || o.start.FeatureGates != "" || o.control) {
 		return &diagnostic.Error{
 			Message: "--in-memory is an API server of kctrl's own: --kubernetes, --controller-manager, --feature-gates and --control are for the real one",
-			Hint:    "--players plays what controllers and nodes do, --garbage-collector collects garbage alone",
+			Hint:    "--fake-controllers runs fakes of controllers and nodes, --garbage-collector collects garbage alone",
 			Class:   diagnostic.ErrUsage,
 		}
 	}
@@ -144,7 +144,7 @@ func shellQuoted(word string) string {
 
 // warnKept says that options are of no use to an environment that runs already.
 func (s *streams) warnKept(env *controlplane.Environment, start controlplane.Options) {
-	if (!start.InMemory || env.InMemory) && start.Kubernetes == "" && start.DataDir == "" && start.Port == 0 && !start.ControllerManager && !start.GarbageCollector && !start.Players && start.FeatureGates == "" {
+	if (!start.InMemory || env.InMemory) && start.Kubernetes == "" && start.DataDir == "" && start.Port == 0 && !start.ControllerManager && !start.GarbageCollector && !start.FakeControllers && start.FeatureGates == "" {
 		return
 	}
 	s.problem("warning: ", &diagnostic.Error{

@@ -53,9 +53,12 @@ func givenAssets(opts Options) (Assets, bool, error) {
 
 // Host runs the program of the API server in memory as a host of isolated servers, which reads its requests from standard
 // input until that ends. On Linux and macOS the program takes the place of this process.
-func (a Assets) Host() error {
-	program := string(a.multiCall)
-	if err := replaceProcess(program, "-host"); err != nil {
+func (a Assets) Host(opts Options) error {
+	program, flags := string(a.multiCall), []string{"-host"}
+	if opts.FakeControllers {
+		flags = append(flags, "-fake-controllers")
+	}
+	if err := replaceProcess(program, flags...); err != nil {
 		return diagnostic.AtFile(program, "cannot run", err)
 	}
 	return nil
@@ -212,8 +215,8 @@ func (p program) binary(cache, hash string) binary {
 	switch p { // these are of the same module
 	case inMemory:
 		hash = inMemoryPrefix + hash
-	case inMemoryWithPlayers:
-		hash = inMemoryPrefix + "players-" + hash
+	case inMemoryWithFakes:
+		hash = inMemoryPrefix + "fakecontrollers-" + hash
 	}
 	return binary(filepath.Join(cache, hash, binaryName()))
 }

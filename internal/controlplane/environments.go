@@ -107,7 +107,7 @@ func (es *Environments) start(ctx context.Context, name string, build func(Optio
 	}
 	env := &Environment{
 		Name: name, InMemory: opts.InMemory, Kubernetes: opts.Kubernetes, DataDir: opts.DataDir, Port: opts.Port, ControllerManager: opts.ControllerManager,
-		Controllers: opts.Controllers, GarbageCollector: opts.GarbageCollector, Players: opts.Players, FeatureGates: opts.FeatureGates,
+		Controllers: opts.Controllers, GarbageCollector: opts.GarbageCollector, FakeControllers: opts.FakeControllers, FeatureGates: opts.FeatureGates,
 	}
 	if err := es.claim(ctx, env); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(es.path(name)))

@@ -69,8 +69,8 @@ func inMemoryFlags(opts Options, port int) []string {
 		"--certificate=apiserver.crt", "--key=apiserver.key",
 		"--clients=" + authorityPath(opts.Folder),
 	}
-	if opts.Players {
-		flags = append(flags, "--players")
+	if opts.FakeControllers {
+		flags = append(flags, "--fake-controllers")
 	}
 	switch {
 	case opts.DataDir != "":

@@ -34,20 +34,20 @@ const (
 	withoutControllers program = "apiserver"    // etcd and kube-apiserver
 	withControllers    program = "controlplane" // and kube-controller-manager, which is a sixth more to compile
 
-	inMemory            program = "runtime/apiserver/program"         // an API server with its objects in memory, which is kctrl's own
-	inMemoryWithPlayers program = "runtime/apiserver/program/players" // and what plays controllers and nodes, which is a sixth more to compile
+	inMemory          program = "testserver/program"                 // an API server with its objects in memory, which is kctrl's own
+	inMemoryWithFakes program = "testserver/program/fakecontrollers" // with fakes of controllers and nodes, a sixth more to compile
 )
 
 // own reports whether a program is one of kctrl's, of its runtime.
-func (p program) own() bool { return p == inMemory || p == inMemoryWithPlayers }
+func (p program) own() bool { return p == inMemory || p == inMemoryWithFakes }
 
 // programs are those that have what opts start, the one to compile first. What has too much is as good when it is there.
 func programs(opts Options) []program {
 	switch {
-	case opts.InMemory && opts.Players:
-		return []program{inMemoryWithPlayers}
+	case opts.InMemory && opts.FakeControllers:
+		return []program{inMemoryWithFakes}
 	case opts.InMemory:
-		return []program{inMemory, inMemoryWithPlayers}
+		return []program{inMemory, inMemoryWithFakes}
 	case opts.ControllerManager:
 		return []program{withControllers}
 	}
@@ -135,7 +135,7 @@ type moduleFile struct {
 // module returns the files of the module of a program.
 func module(release string, p program) ([]moduleFile, error) {
 	if p.own() {
-		return runtimeModule()
+		return ownModule()
 	}
 	files := []moduleFile{{name: "go.mod"}, {name: "go.sum"}, {name: "main.go"}}
 	sources := []string{path.Join(release, "go.mod"), path.Join(release, "go.sum"), string(p) + ".go"}
@@ -149,17 +149,17 @@ func module(release string, p program) ([]moduleFile, error) {
 	return files, nil
 }
 
-// runtimeModule is kctrl's own module, as far as it is the runtime.
-func runtimeModule() ([]moduleFile, error) {
+// ownModule returns the part of kctrl's own module that has the runtime and the test server.
+func ownModule() ([]moduleFile, error) {
 	var files []moduleFile
 	err := fs.WalkDir(kctrl.Source, ".", func(name string, entry fs.DirEntry, err error) error {
-		source := strings.HasPrefix(name, "runtime/") && !strings.HasSuffix(name, "_test.go") // files that are embedded too
+		source := name != "LICENSE" && !strings.HasSuffix(name, "_test.go")
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir() && entry.Name() == "testdata":
 			return fs.SkipDir
-		case entry.IsDir() || !source && name != "go.mod" && name != "go.sum":
+		case entry.IsDir() || !source:
 			return nil
 		}
 		content, err := kctrl.Source.ReadFile(name)

@@ -19,8 +19,8 @@ type Options struct {
 	Controllers string
 	// GarbageCollector starts kctrl's garbage collector beside the API server, as a process of this program.
 	GarbageCollector bool
-	// Players makes the API server in memory act for the programs of a cluster: pods become ready, Jobs complete.
-	Players bool
+	// FakeControllers makes the API server in memory act for the programs of a cluster: pods become ready, Jobs complete.
+	FakeControllers bool
 	// FeatureGates is passed to the API server, such as "CBORServingAndStorage=true".
 	FeatureGates string
 	// Attached ends the instance when this process dies.

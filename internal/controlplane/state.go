@@ -32,7 +32,7 @@ type Environment struct {
 	ControllerManager bool   `json:"controllerManager,omitempty"`
 	Controllers       string `json:"controllers,omitempty"`
 	GarbageCollector  bool   `json:"garbageCollector,omitempty"`
-	Players           bool   `json:"players,omitempty"`
+	FakeControllers   bool   `json:"fakeControllers,omitempty"`
 	FeatureGates      string `json:"featureGates,omitempty"`
 
 	Ready     bool      `json:"ready"` // it was once, so that there are objects to keep
@@ -90,7 +90,7 @@ func (e *Environment) Usable() error {
 func (e *Environment) options() Options {
 	return Options{
 		InMemory: e.InMemory, Kubernetes: e.Kubernetes, DataDir: e.DataDir, Port: e.Port, ControllerManager: e.ControllerManager, Controllers: e.Controllers,
-		GarbageCollector: e.GarbageCollector, Players: e.Players, FeatureGates: e.FeatureGates,
+		GarbageCollector: e.GarbageCollector, FakeControllers: e.FakeControllers, FeatureGates: e.FeatureGates,
 	}
 }
 

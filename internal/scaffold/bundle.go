@@ -312,7 +312,7 @@ func requireServer(p *plan.Plan, proj *project.Project) error {
 		return err
 	}
 	names, err := runtimeFiles(imported)
-	if err != nil || !slices.ContainsFunc(names, func(name string) bool { return path.Dir(name) == "runtime/apiserver" }) {
+	if err != nil || !slices.ContainsFunc(names, func(name string) bool { return path.Dir(name) == "testserver/apiserver" }) {
 		return err
 	}
 	mod, sum := templates.InMemoryModules()

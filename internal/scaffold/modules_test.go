@@ -372,7 +372,7 @@ func withoutServer(t *testing.T, dir string) []string {
 	var found []string
 	for line := range strings.Lines(goCommand(t, dir, moduleEnv(), "list", "-f", imports, "./...")) {
 		isServer := func(name string) bool {
-			return strings.HasPrefix(name+"/", runtimeModule+"/runtime/apiserver/") || name == runtimeModule+"/runtime/testenv/inmemory"
+			return strings.HasPrefix(name+"/", runtimeModule+"/testserver/apiserver/") || name == runtimeModule+"/runtime/testenv/inmemory"
 		}
 		if names := strings.Fields(line); !slices.ContainsFunc(names, isServer) {
 			found = append(found, names[0])

@@ -188,19 +188,19 @@ var nightly = []test{
 		"internal/migrate ^TestProjectsWithLibrariesCompile$",
 	},
 	{
-		"runtime/apiserver", `^TestAnswersAsTheRealServer$`,
+		"testserver/apiserver", `^TestAnswersAsTheRealServer$`,
 		"it asks the real API server; make test compares with recorded answers",
-		"runtime/apiserver ^TestAnswersAsTheRealServerDid$",
+		"testserver/apiserver ^TestAnswersAsTheRealServerDid$",
 	},
 	{
-		"runtime/apiserver", `^TestOpenAPIOfDefinitionsIsTheRealServers$`,
+		"testserver/apiserver", `^TestOpenAPIOfDefinitionsIsTheRealServers$`,
 		"it asks the real API server; make test compares with a recording",
-		"runtime/apiserver ^TestOpenAPIOfDefinitionsWasTheRealServers$",
+		"testserver/apiserver ^TestOpenAPIOfDefinitionsWasTheRealServers$",
 	},
 	{
-		"runtime/apiserver", `^TestOpenAPINamesTheFieldsOfTheRealServer$`,
+		"testserver/apiserver", `^TestOpenAPINamesTheFieldsOfTheRealServer$`,
 		"it asks the real API server; make test compares with a recording",
-		"runtime/apiserver ^TestOpenAPINamesTheFieldsThatTheRealServerNamed$",
+		"testserver/apiserver ^TestOpenAPINamesTheFieldsThatTheRealServerNamed$",
 	},
 	{
 		"runtime/internal/wire", `^Test(ListIsTheSameCutAtEveryByte|StreamIsTheSameCutAtEveryByte|NestingIsBoundedInEveryPlace)$`,
@@ -223,9 +223,9 @@ var nightly = []test{
 		"runtime/garbagecollector ^TestCollectsWhatKubeControllerManagerCollected$",
 	},
 	{
-		"runtime/testenv/players", `^TestAsTheRealControllers$`,
+		"testserver/fakecontrollers", `^TestAsTheRealControllers$`,
 		"it compiles kube-controller-manager",
-		"runtime/testenv/players ^TestAsTheRealControllersDid$",
+		"testserver/fakecontrollers ^TestAsTheRealControllersDid$",
 	},
 	{
 		"examples/deployment", `^TestRollsOutAsKubeControllerManagerDoes$`,

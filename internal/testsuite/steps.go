@@ -25,8 +25,8 @@ var (
 	realServer = []string{"KCTRL_TEST_SERVER=real"}
 )
 
-// testServer are the packages of the API server in memory.
-var testServer = []string{"runtime/apiserver", "runtime/testenv"}
+// testEnvironment starts test servers.
+var testEnvironment = []string{"runtime/testenv"}
 
 // manySeeds makes properties try more fresh seeds.
 const manySeeds = "KCTRL_TEST_SEEDS=20"
@@ -41,10 +41,10 @@ var steps = []step{
 	},
 	{name: "tool", env: tool, args: []string{"-timeout", "80m", "./cmd/...", "./internal/...", "."}},
 	{
-		name: "runtime in memory", env: inMemory, race: true, args: []string{"-timeout", "40m", "./runtime/..."}, except: testServer,
+		name: "runtime in memory", env: inMemory, race: true, args: []string{"-timeout", "40m", "./runtime/..."}, except: testEnvironment,
 	},
 	// Operators do not link the API server in memory, so the race detector watches it only as part of the tests above.
-	{name: "API server in memory", env: tool, args: []string{"-timeout", "40m", "./runtime/apiserver/...", "./runtime/testenv/..."}},
+	{name: "API server in memory", env: tool, args: []string{"-timeout", "40m", "./testserver/...", "./runtime/testenv/..."}},
 	{name: "runtime on the real server", env: realServer, race: true, args: []string{"-timeout", "40m"}, patterns: onRealServer},
 	{name: "examples in memory", dir: "examples", env: tool, args: []string{"-timeout", "10m", "./..."}},
 	{name: "CronJob example in memory", dir: "examples/cronjob", env: tool, args: []string{"-timeout", "10m", "./..."}},

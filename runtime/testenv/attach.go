@@ -32,7 +32,7 @@ func Attach(t testing.TB, config *rest.Config, opts ...Option) *Env {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.faults || o.collect || o.kubernetes != "" || len(o.args) > 0 {
+	if o.faults || o.collect || o.fakeControllers || o.kubernetes != "" || len(o.args) > 0 {
 		t.Fatalf("attach to an API server: faults, a version, feature gates and controllers need a process: use testenv.Start")
 	}
 	objects, err := o.prepare(t)
@@ -46,7 +46,6 @@ func Attach(t testing.TB, config *rest.Config, opts ...Option) *Env {
 	if err := createObjects(t.Context(), env, objects); err != nil {
 		t.Fatalf("create objects: %v", err)
 	}
-	o.runControllers(t, env)
 	return env
 }
 

@@ -30,8 +30,8 @@
 //
 //	m, err := manager.New(env.Restricted(t, "../../config/rbac"), manager.Options{})
 //
-// No controllers run: pods do not start, and no garbage is collected unless [WithGarbageCollector] asks for it. [WithPlayers] runs
-// stand-ins for the controllers of a cluster.
+// No controllers run: pods do not start, and no garbage is collected unless [WithGarbageCollector] asks for it.
+// [WithFakeControllers] runs fakes of the controllers and nodes of a cluster.
 //
 // Package inmemory below starts a server inside the test process instead, for tests in virtual time.
 package testenv

@@ -18,29 +18,34 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// hosts are the processes that serve the in-memory servers of this test binary, one for each kctrl command, which is one
-// for all tests but our own. A process starts with its first server. It ends when the test binary does, however that ends:
-// its standard input closes then.
+// hosts are the processes that serve the in-memory servers of this test binary: one for each command line, which names
+// kctrl and says whether fake controllers run. A process starts with its first server. It ends when the test binary does,
+// however that ends: its standard input closes then.
 var hosts = struct {
 	mu      sync.Mutex // held while a process starts
 	running map[string]*host
 }{running: map[string]*host{}}
 
-// hostOf returns the process of a kctrl command. It starts one if there is none, or the last one has ended.
-func hostOf(command string) (*host, error) {
+// hostOf returns a process of a kctrl command. It starts one if there is none, or the last one has ended.
+func hostOf(command string, fakeControllers bool) (*host, error) {
+	cmd := exec.Command(command, "env", "host")
+	if fakeControllers {
+		cmd.Args = append(cmd.Args, "--fake-controllers")
+	}
+	line := cmd.String()
 	hosts.mu.Lock()
 	defer hosts.mu.Unlock()
-	if h := hosts.running[command]; h != nil && !h.hasEnded() {
+	if h := hosts.running[line]; h != nil && !h.hasEnded() {
 		return h, nil
 	}
-	h, err := startHost(exec.Command(command, "env", "host"))
+	h, err := startHost(cmd)
 	if err == nil {
-		hosts.running[command] = h
+		hosts.running[line] = h
 	}
 	return h, err
 }
 
-// host is a process that starts and stops isolated API servers. Its protocol is in runtime/apiserver/program.
+// host is a process that starts and stops isolated API servers. Its protocol is in testserver/program.
 type host struct {
 	authority, certificate, key []byte // PEM, which all servers accept
 

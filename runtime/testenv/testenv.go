@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -50,13 +49,13 @@ type Env struct {
 type Option func(*options)
 
 type options struct {
-	crds       []string
-	objects    []initial
-	args       []string
-	kubernetes string
-	faults     bool
-	collect    bool
-	ensembles  []ensemble
+	crds            []string
+	objects         []initial
+	args            []string
+	kubernetes      string
+	faults          bool
+	collect         bool
+	fakeControllers bool
 }
 
 // WithCRDs installs the CustomResourceDefinitions in the given files and folders, and in those below these, and waits until they are served.
@@ -81,38 +80,11 @@ func WithGarbageCollector() Option {
 	return func(o *options) { o.collect = true }
 }
 
-// WithPlayers does what the programs of a cluster do, in the test's process: with players.All() Deployments get pods that become ready,
-// Jobs complete, claims are bound, and garbage is collected. Package players says more. Start returns when they play.
-func WithPlayers[P Player[P]](list ...P) Option {
-	return func(o *options) {
-		if len(list) == 0 {
-			return
-		}
-		for i, e := range o.ensembles {
-			if earlier, ok := e.(players[P]); ok {
-				o.ensembles[i] = append(earlier, list...)
-				return
-			}
-		}
-		o.ensembles = append(o.ensembles, players[P](list))
-	}
-}
-
-// Player is a player of package players, which is not imported here: a test without players need not compile it.
-type Player[P any] interface {
-	// Together returns what plays all of them until its context ends, and a channel that is closed when they play. It starts nothing.
-	Together(config *rest.Config, logger *slog.Logger, all []P) (play func(context.Context) error, playing <-chan struct{}, err error)
-}
-
-// ensemble are players of one type.
-type ensemble interface {
-	together(config *rest.Config, logger *slog.Logger) (play func(context.Context) error, playing <-chan struct{}, err error)
-}
-
-type players[P Player[P]] []P
-
-func (all players[P]) together(config *rest.Config, logger *slog.Logger) (play func(context.Context) error, playing <-chan struct{}, err error) {
-	return (*new(P)).Together(config, logger, all)
+// WithFakeControllers runs fakes of kube-controller-manager, the scheduler and the kubelets beside a server in memory:
+// Deployments get pods that become ready, Jobs complete, claims are bound, and garbage is collected. docs/testing.md lists
+// what they do. On a real server use [WithControllerManager] instead.
+func WithFakeControllers() Option {
+	return func(o *options) { o.fakeControllers = true }
 }
 
 // WithKubernetes runs another minor version of Kubernetes than the newest, such as "1.34". `kctrl env up --help` has those
@@ -153,49 +125,7 @@ func Start(t testing.TB, opts ...Option) *Env {
 	if err := createObjects(t.Context(), env, objects); err != nil {
 		t.Fatalf("create objects: %v", err)
 	}
-	o.runControllers(t, env)
 	return env
-}
-
-// runControllers runs what is to act on the server until the test ends. It logs to the test.
-func (o options) runControllers(t testing.TB, env *Env) {
-	t.Helper()
-	if len(o.ensembles) == 0 {
-		return
-	}
-	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	for _, e := range o.ensembles {
-		play, playing, err := e.together(env.Config, log)
-		if err != nil {
-			t.Fatalf("play: %v", err)
-		}
-		run(t, "play", play, playing)
-	}
-}
-
-// run runs something until the test ends, and returns when it has begun.
-func run(t testing.TB, what string, run func(context.Context) error, begun <-chan struct{}) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // cleanups of the test may wait for it still
-	ended := make(chan struct{})
-	var failure error
-	go func() {
-		defer close(ended)
-		failure = run(ctx)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		if <-ended; failure != nil {
-			t.Errorf("%s: %v", what, failure)
-		}
-	})
-	select {
-	case <-begun:
-	case <-ended:
-		t.FailNow() // the cleanup says why
-	case <-t.Context().Done():
-		t.Fatalf("%s: %v", what, context.Cause(t.Context()))
-	}
 }
 
 func (o options) start(t testing.TB) (*Env, error) {
@@ -216,8 +146,11 @@ func (o options) start(t testing.TB) (*Env, error) {
 	default:
 		return nil, fmt.Errorf("$%s is %q; use real or in-memory, or unset it", ServerVariable, chosen)
 	}
-	if inMemory && !o.collect {
-		h, err := hostOf(command())
+	if o.fakeControllers && !inMemory {
+		return nil, errors.New("WithFakeControllers needs the server in memory; a real one has WithControllerManager")
+	}
+	if o.fakeControllers || inMemory && !o.collect { // fake controllers collect garbage too
+		h, err := hostOf(command(), o.fakeControllers)
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kctrl-dev/kctrl/bench/internal/table"
-	"github.com/kctrl-dev/kctrl/runtime/apiserver"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
 // printOwn prints what has nothing to compare with.

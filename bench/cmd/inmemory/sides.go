@@ -22,7 +22,7 @@ import (
 	real "github.com/kctrl-dev/kctrl/bench/internal/apiserver"
 	"github.com/kctrl-dev/kctrl/bench/internal/widgets"
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
-	"github.com/kctrl-dev/kctrl/runtime/apiserver"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 	kctrl "github.com/kctrl-dev/kctrl/runtime/client"
 )
 

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/players"
+	"github.com/kctrl-dev/kctrl/testserver/fakecontrollers"
 )
 
 // commandVariable makes the test program be kubectl instead.
@@ -112,7 +112,8 @@ func TestUsualCommands(t *testing.T) {
 	if os.Getenv(testenv.ServerVariable) == "" {
 		t.Setenv(testenv.ServerVariable, "in-memory")
 	}
-	env := testenv.Start(t, testenv.WithPlayers(players.All()...))
+	env := testenv.Start(t)
+	fakecontrollers.Start(t, env.Config, fakecontrollers.All()...)
 	s := &story{t, env.Kubeconfig, t.TempDir()}
 	crd := s.write("crd.yaml", definition, 0o600)
 	one, two := s.write("one.yaml", fmt.Sprintf(shelf, 1), 0o600), s.write("two.yaml", fmt.Sprintf(shelf, 2), 0o600)

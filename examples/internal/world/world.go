@@ -1,4 +1,4 @@
-// Package world is for tests of workload controllers: a namespace with its Deployments, ReplicaSets and pods, a player that
+// Package world is for tests of workload controllers: a namespace with its Deployments, ReplicaSets and pods, a fake kubelet that
 // does for pods what a kubelet would, and waits until controllers have nothing left to do.
 package world
 

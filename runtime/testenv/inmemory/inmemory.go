@@ -18,8 +18,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/kctrl-dev/kctrl/runtime/apiserver"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
 // ServerVariable names the environment variable that says, when it is "real", that Start is to be [testenv.Start], which fails for a server that there is not.

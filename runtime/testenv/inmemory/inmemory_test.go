@@ -24,9 +24,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/players"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
+	"github.com/kctrl-dev/kctrl/testserver/fakecontrollers"
 )
 
 const widgets = `apiVersion: apiextensions.k8s.io/v1
@@ -139,7 +139,8 @@ func TestInitialObjects(t *testing.T) {
 }
 
 func TestCollectsGarbage(t *testing.T) {
-	env := inmemory.Start(t, testenv.WithPlayers(players.GarbageCollector))
+	env := inmemory.Start(t)
+	fakecontrollers.Start(t, env.Config, fakecontrollers.GarbageCollector)
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kctrl-dev/kctrl/runtime/apiserver"
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
 // openMapper knows where kinds are served, and has those served that are not.

@@ -1,0 +1,222 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/admission"
+	rulematcher "k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
+)
+
+// admissions are what a write passes before it is stored, in the order of the real server: it may be changed first, and checked then.
+type admissions struct {
+	plugins  []admission.MutationInterface // that each server has
+	changing *mutatingPolicies
+	mutating *mutatingWebhooks
+	policies *validatingPolicies
+	checking *validatingWebhooks
+}
+
+func (admissions) Handles(admission.Operation) bool { return true }
+
+// Admit lets everything look a second time at an object that a webhook has changed, as far as the others want to.
+func (as admissions) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if err := as.admit(ctx, a, o); err != nil {
+		return err
+	}
+	again := a.GetReinvocationContext()
+	if !again.ShouldReinvoke() {
+		return nil
+	}
+	again.SetIsReinvoke()
+	return as.admit(ctx, a, o)
+}
+
+func (as admissions) admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	for _, plugin := range as.plugins {
+		if plugin.Handles(a.GetOperation()) {
+			if err := plugin.Admit(ctx, a, o); err != nil {
+				return err
+			}
+		}
+	}
+	if err := as.changing.Admit(ctx, a, ownVersions{o}); err != nil {
+		return err
+	}
+	return as.mutating.Admit(ctx, a, ownVersions{o})
+}
+
+func (as admissions) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	for _, plugin := range as.plugins {
+		if checks, ok := plugin.(admission.ValidationInterface); ok && plugin.Handles(a.GetOperation()) {
+			if err := checks.Validate(ctx, a, o); err != nil {
+				return err
+			}
+		}
+	}
+	if err := as.policies.Validate(ctx, a, ownVersions{o}); err != nil {
+		return err
+	}
+	return as.checking.Validate(ctx, a, ownVersions{o})
+}
+
+// plugins are those that each server has, but for one that takes objects as they are.
+func (s *Server) plugins() []admission.MutationInterface {
+	if s.options.Unchecked {
+		return nil
+	}
+	return []admission.MutationInterface{lifecycle{s}, presets{s}}
+}
+
+func (s *Server) newAdmissions() admissions {
+	return admissions{
+		s.plugins(),
+		s.newMutatingPolicies(),
+		&mutatingWebhooks{s.newWebhooks(&builtin.MutatingHookKind, func(object runtime.Object) []builtin.Hook {
+			return builtin.MutatingHooks(object.(*admissionv1.MutatingWebhookConfiguration))
+		})},
+		s.newPolicies(),
+		&validatingWebhooks{s.newWebhooks(&builtin.ValidatingHookKind, func(object runtime.Object) []builtin.Hook {
+			return builtin.ValidatingHooks(object.(*admissionv1.ValidatingWebhookConfiguration))
+		})},
+	}
+}
+
+// exempt reports whether nothing that is in the server decides about a write: else one could lock oneself out.
+func exempt(a admission.Attributes) bool {
+	return builtin.Reviews.Has(a.GetResource().GroupResource()) || rulematcher.IsExemptAdmissionConfigurationResource(a)
+}
+
+// ownVersions convert objects of Go types to their own version too, which is the hub of most kinds here.
+type ownVersions struct{ admission.ObjectInterfaces }
+
+func (o ownVersions) GetObjectConvertor() runtime.ObjectConvertor {
+	return ownConverter{o.ObjectInterfaces.GetObjectConvertor()}
+}
+
+type ownConverter struct{ runtime.ObjectConvertor }
+
+func (c ownConverter) Convert(in, out, hint any) error {
+	_, free := in.(runtime.Unstructured)
+	if free || reflect.TypeOf(in) != reflect.TypeOf(out) {
+		return c.ObjectConvertor.Convert(in, out, hint)
+	}
+	object := in.(runtime.Object).DeepCopyObject()
+	object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(object).Elem())
+	return nil
+}
+
+// matching is what an object has to be such that a webhook or a policy is about it.
+type matching struct {
+	namespaces, objects       labels.Selector
+	namespacesErr, objectsErr error
+	policy                    *admissionv1.MatchPolicyType
+	rules, excluded           []admissionv1.NamedRuleWithOperations
+}
+
+func newMatching(namespaces, objects *metav1.LabelSelector, policy *admissionv1.MatchPolicyType, rules []admissionv1.NamedRuleWithOperations) matching {
+	m := matching{policy: policy, rules: rules}
+	m.namespaces, m.namespacesErr = metav1.LabelSelectorAsSelector(namespaces)
+	m.objects, m.objectsErr = metav1.LabelSelectorAsSelector(objects)
+	return m
+}
+
+// subject is the kind and resource as which an object is looked at.
+type subject struct {
+	kind     schema.GroupVersionKind
+	resource schema.GroupVersionResource
+}
+
+// selected reports whether the selectors select an object. An error counts only if the rules match.
+func (m *matching) selected(s *Server, a admission.Attributes) (bool, *apierrors.StatusError) {
+	namespace, err := s.selectsNamespace(m, a)
+	if !namespace && err == nil {
+		return false, nil
+	}
+	if m.objectsErr != nil {
+		return true, apierrors.NewInternalError(m.objectsErr)
+	}
+	if !m.objects.Empty() && !selects(m.objects, a.GetObject()) && !selects(m.objects, a.GetOldObject()) {
+		return false, nil
+	}
+	return true, err
+}
+
+func selects(selector labels.Selector, object runtime.Object) bool {
+	if object == nil {
+		return false
+	}
+	accessor, err := meta.Accessor(object)
+	return err == nil && selector.Matches(labels.Set(accessor.GetLabels()))
+}
+
+func (s *Server) selectsNamespace(m *matching, a admission.Attributes) (bool, *apierrors.StatusError) {
+	isNamespace := a.GetResource().Resource == "namespaces"
+	switch {
+	case a.GetNamespace() == "" && !isNamespace:
+		return true, nil
+	case m.namespacesErr != nil:
+		return false, apierrors.NewInternalError(m.namespacesErr)
+	case m.namespaces.Empty():
+		return true, nil
+	case isNamespace && a.GetSubresource() == "" && (a.GetOperation() == admission.Create || a.GetOperation() == admission.Update):
+		return selects(m.namespaces, a.GetObject()), nil
+	}
+	namespace := s.namespace(a.GetNamespace())
+	if namespace == nil {
+		return false, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, a.GetNamespace())
+	}
+	return m.namespaces.Matches(labels.Set(namespace.Labels)), nil
+}
+
+// match finds the rule that is about an object: as it was asked for, else, where equivalents count, in another version.
+func (m *matching) match(rulesOf []admissionv1.NamedRuleWithOperations, a admission.Attributes, o admission.ObjectInterfaces) (found subject, ok bool, err error) {
+	for _, rule := range rulesOf {
+		if matchesRule(&rule, a) {
+			return subject{a.GetKind(), a.GetResource()}, true, nil
+		}
+	}
+	if m.policy == nil || *m.policy != admissionv1.Equivalent {
+		return subject{}, false, nil
+	}
+	mapper := o.GetEquivalentResourceMapper()
+	equivalents := mapper.EquivalentResourcesFor(a.GetResource(), a.GetSubresource())
+	for _, rule := range rulesOf {
+		for _, equivalent := range equivalents {
+			if equivalent == a.GetResource() || !matchesRule(&rule, otherResource{a, equivalent}) {
+				continue
+			}
+			kind := mapper.KindFor(equivalent, a.GetSubresource())
+			if kind.Empty() {
+				return subject{}, false, fmt.Errorf("unable to convert to %v: unknown kind", equivalent)
+			}
+			return subject{kind, equivalent}, true, nil
+		}
+	}
+	return subject{}, false, nil
+}
+
+func matchesRule(rule *admissionv1.NamedRuleWithOperations, a admission.Attributes) bool {
+	m := rulematcher.Matcher{Rule: rule.RuleWithOperations, Attr: a}
+	return m.Matches() && (len(rule.ResourceNames) == 0 || sets.New(rule.ResourceNames...).Has(a.GetName()))
+}
+
+// otherResource is an object as if it had been asked for as another resource.
+type otherResource struct {
+	admission.Attributes
+	resource schema.GroupVersionResource
+}
+
+func (o otherResource) GetResource() schema.GroupVersionResource { return o.resource }

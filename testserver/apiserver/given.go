@@ -1,0 +1,271 @@
+package apiserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/operation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
+)
+
+// Put stores an object as it is given: with its status, UID, finalizers, managed fields and times, deletion included, in place of what writes set
+// themselves, and in a server that checks nothing the resource version too. It is of a resource that is served, and there is none of its name. A server that checks objects gives it defaults,
+// checks it, and gives it a UID and a time of creation if it has none. The object is not changed.
+func (s *Server) Put(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
+	bare := object.DeepCopy()
+	bare.SetResourceVersion("")
+	bare.SetManagedFields(nil)
+	data, err := bare.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	path := "/apis/" + resource.Group + "/" + resource.Version
+	if resource.Group == "" {
+		path = "/api/" + resource.Version
+	}
+	if namespace := object.GetNamespace(); namespace != "" && resource != namespaceResource {
+		path += "/namespaces/" + namespace
+	}
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, givenKey{}, object), http.MethodPost, path+"/"+resource.Resource, bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", runtime.ContentTypeJSON)
+	r.Header.Set("Accept", runtime.ContentTypeJSON)
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if w.Code != http.StatusCreated {
+		var status metav1.Status
+		if err := runtime.DecodeInto(metaCodecs.UniversalDeserializer(), w.Body.Bytes(), &status); err != nil {
+			return fmt.Errorf("%d: %s", w.Code, w.Body)
+		}
+		return fmt.Errorf("%s", status.Message)
+	}
+	return nil
+}
+
+// givenKey is the key of an object in the context of the request that stores it.
+type givenKey struct{}
+
+var namespaceResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// storageFor is what a creation calls: where an object is stored as it is given, the registry alone.
+func (e *endpoint) storageFor(r *http.Request) rest.Creater {
+	storage, has := e.objects.(interface{ stored() *registry })
+	if !has {
+		return e.objects
+	}
+	given, ok := r.Context().Value(givenKey{}).(*unstructured.Unstructured)
+	if _, asGiven := storage.stored().strategy.(uncheckedStrategy); asGiven && !ok {
+		given, ok = createdIn(r), true
+	}
+	if !ok {
+		return e.objects
+	}
+	return givenStorage{storage.stored(), given}
+}
+
+// createdIn returns the metadata in the body of a creation that upstream's handler takes off, but for a deletion. The body can be read again.
+func createdIn(r *http.Request) *unstructured.Unstructured {
+	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	left := r.Body
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(data), left), left}
+	created := &unstructured.Unstructured{Object: map[string]any{}}
+	var body metav1.PartialObjectMetadata
+	if err != nil || json.Unmarshal(data, &body) != nil {
+		return created // which the handler says
+	}
+	created.SetUID(body.UID)
+	created.SetCreationTimestamp(body.CreationTimestamp)
+	created.SetGeneration(body.Generation)
+	return created
+}
+
+// givenStorage creates one object as it is given.
+type givenStorage struct {
+	*registry
+	given *unstructured.Unstructured
+}
+
+// Create implements [rest.Creater]. The handler that calls it has taken off what nobody may give, which comes back here.
+func (g givenStorage) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	r := *g.registry
+	r.first, _ = strconv.ParseInt(g.given.GetResourceVersion(), 10, 64) // what is no number is none
+	r.strategy = givenStrategy{strategy: r.strategy, given: g.given, status: statusOf(object)}
+	return r.Create(ctx, object, validate, options)
+}
+
+// givenStrategy is that of an object that is created as it is given.
+type givenStrategy struct {
+	strategy
+	given  *unstructured.Unstructured
+	status any
+}
+
+// PrepareForCreate implements [rest.RESTCreateStrategy].
+func (s givenStrategy) PrepareForCreate(ctx context.Context, object runtime.Object) {
+	s.strategy.PrepareForCreate(ctx, object)
+	setStatusOf(object, s.status)
+	to, from := must.Access(object), s.given
+	if uid := from.GetUID(); uid != "" {
+		to.SetUID(uid)
+	}
+	if created := from.GetCreationTimestamp(); !created.IsZero() {
+		to.SetCreationTimestamp(created)
+	}
+	if generation := from.GetGeneration(); generation != 0 {
+		to.SetGeneration(generation)
+	}
+	if fields := from.GetManagedFields(); len(fields) > 0 {
+		to.SetManagedFields(fields)
+	}
+	if deleted := from.GetDeletionTimestamp(); deleted != nil {
+		to.SetDeletionTimestamp(deleted)
+		to.SetDeletionGracePeriodSeconds(from.GetDeletionGracePeriodSeconds())
+	}
+}
+
+// ValidateDeclaratively implements [rest.DeclarativeValidationStrategy], as the strategy does that there is otherwise.
+func (s givenStrategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList, of operation.Type, config rest.DeclarativeValidationConfig) field.ErrorList {
+	if declarative, ok := s.strategy.(rest.DeclarativeValidationStrategy); ok {
+		return declarative.ValidateDeclaratively(ctx, object, old, problems, of, config)
+	}
+	return problems
+}
+
+// DeclarativeValidationConfig is the usual one.
+func (givenStrategy) DeclarativeValidationConfig(context.Context, runtime.Object, runtime.Object) rest.DeclarativeValidationConfig {
+	return rest.DeclarativeValidationConfig{}
+}
+
+// NoUID is the UID of objects that nobody has given one, in a server that takes objects as they are: what has none is not there to
+// upstream's handlers.
+const NoUID types.UID = "kctrl-no-uid"
+
+// uncheckedStrategy is what is left of a strategy in a server that takes objects as they are: the status is written by the subresource
+// alone, and everything else is the caller's.
+type uncheckedStrategy struct {
+	strategy
+	part *unchecked
+}
+
+// unchecked is the part of an object that writes leave as it is.
+type unchecked struct {
+	status bool // only the status is written
+	other  bool // the status is left out
+}
+
+// PrepareForCreate implements [rest.RESTCreateStrategy].
+func (s uncheckedStrategy) PrepareForCreate(_ context.Context, object runtime.Object) {
+	if s.part.other {
+		setStatusOf(object, nil)
+	}
+	must.Access(object).SetUID(NoUID)
+	must.Access(object).SetCreationTimestamp(metav1.Time{})
+}
+
+// PrepareForUpdate implements [rest.RESTUpdateStrategy].
+func (s uncheckedStrategy) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
+	switch {
+	case s.part.other:
+		setStatusOf(object, statusOf(old))
+	case s.part.status:
+		status, fields := statusOf(object), must.Access(object).GetManagedFields()
+		become(object, old.DeepCopyObject())
+		must.Access(object).SetManagedFields(fields)
+		setStatusOf(object, status)
+	}
+}
+
+func (uncheckedStrategy) Canonicalize(runtime.Object)                              {}
+func (uncheckedStrategy) Validate(context.Context, runtime.Object) field.ErrorList { return nil }
+func (uncheckedStrategy) ValidateUpdate(_ context.Context, _, _ runtime.Object) field.ErrorList {
+	return nil
+}
+func (uncheckedStrategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+func (uncheckedStrategy) WarningsOnUpdate(_ context.Context, _, _ runtime.Object) []string {
+	return nil
+}
+
+// ValidateDeclaratively implements [rest.DeclarativeValidationStrategy]: what upstream finds wrong with the metadata is not either.
+func (uncheckedStrategy) ValidateDeclaratively(_ context.Context, _, _ runtime.Object, _ field.ErrorList, _ operation.Type, _ rest.DeclarativeValidationConfig) field.ErrorList {
+	return nil
+}
+
+// DeclarativeValidationConfig is the usual one.
+func (uncheckedStrategy) DeclarativeValidationConfig(context.Context, runtime.Object, runtime.Object) rest.DeclarativeValidationConfig {
+	return rest.DeclarativeValidationConfig{}
+}
+
+// CheckGracefulDelete implements [rest.RESTGracefulDeleteStrategy]: nobody would end what waits.
+func (uncheckedStrategy) CheckGracefulDelete(context.Context, runtime.Object, *metav1.DeleteOptions) bool {
+	return false
+}
+
+// unchecked gives registries of a resource and its status the strategy of a server that takes objects as they are.
+func (s *Server) unchecked(objects, status *registry) {
+	if !s.options.Unchecked || objects.kind.GroupKind() == definitionKind.GVK.GroupKind() {
+		return
+	}
+	objects.strategy = uncheckedStrategy{objects.strategy, &unchecked{other: status != nil}}
+	objects.allocate, objects.deletable = nil, nil
+	if status != nil {
+		status.strategy = uncheckedStrategy{status.strategy, &unchecked{status: true}}
+		status.allocate, status.deletable = nil, nil
+	}
+}
+
+// statusOf is the status of an object, or nil.
+func statusOf(object runtime.Object) any {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		return u.Object["status"]
+	}
+	if field := reflect.ValueOf(object).Elem().FieldByName("Status"); field.IsValid() {
+		return field.Interface()
+	}
+	return nil
+}
+
+// setStatusOf gives an object a status, or with nil none.
+func setStatusOf(object runtime.Object, status any) {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		if delete(u.Object, "status"); status != nil {
+			u.Object["status"] = status
+		}
+		return
+	}
+	field := reflect.ValueOf(object).Elem().FieldByName("Status")
+	switch {
+	case !field.IsValid():
+	case status == nil:
+		field.SetZero()
+	default:
+		field.Set(reflect.ValueOf(status))
+	}
+}
+
+// become makes an object be another one.
+func become(object, other runtime.Object) {
+	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(other).Elem())
+}
+
+// BuiltinScheme is a new scheme of the kinds that servers have without a definition. It has no defaults.
+func BuiltinScheme() *runtime.Scheme { return newBuiltinScheme(loadBuiltin().groups, func(any) {}) }

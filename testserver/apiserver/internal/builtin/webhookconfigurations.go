@@ -1,0 +1,379 @@
+package builtin
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/util/webhook"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
+)
+
+// Kinds of admissionregistration.k8s.io/v1. What they do to writes is the server's business.
+
+// AdmissionV1 is admissionregistration.k8s.io/v1.
+var AdmissionV1 = admissionv1.SchemeGroupVersion
+
+func admissionDefaults() []Defaulter {
+	return []Defaulter{
+		DefaultsOf(func(w *admissionv1.ValidatingWebhook) {
+			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds)
+		}),
+		DefaultsOf(func(w *admissionv1.MutatingWebhook) {
+			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds)
+			SetPointer(&w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
+		}),
+		DefaultsOf(func(s *admissionv1.ServiceReference) { SetPointer(&s.Port, 443) }),
+		DefaultsOf(func(r *admissionv1.Rule) { SetPointer(&r.Scope, admissionv1.AllScopes) }),
+		DefaultsOf(func(spec *admissionv1.ValidatingAdmissionPolicySpec) {
+			SetPointer(&spec.FailurePolicy, admissionv1.Fail)
+		}),
+		DefaultsOf(func(spec *admissionv1.MutatingAdmissionPolicySpec) {
+			SetPointer(&spec.FailurePolicy, admissionv1.Fail)
+		}),
+		DefaultsOf(func(m *admissionv1.MatchResources) {
+			SetPointer(&m.MatchPolicy, admissionv1.Equivalent)
+			SetPointer(&m.NamespaceSelector, metav1.LabelSelector{})
+			SetPointer(&m.ObjectSelector, metav1.LabelSelector{})
+		}),
+	}
+}
+
+func defaultHook(failure **admissionv1.FailurePolicyType, match **admissionv1.MatchPolicyType, namespaces, objects **metav1.LabelSelector, timeout **int32) {
+	SetPointer(failure, admissionv1.Fail)
+	SetPointer(match, admissionv1.Equivalent)
+	SetPointer(namespaces, metav1.LabelSelector{})
+	SetPointer(objects, metav1.LabelSelector{})
+	SetPointer(timeout, 10)
+}
+
+var apiExtensions = []string{"api-extensions"}
+
+func countColumn(name, description string, count func(object runtime.Object) int) Column {
+	return Col(name, "integer", description, func(object runtime.Object) any { return int64(count(object)) })
+}
+
+const webhooksDescription = "Webhooks indicates the number of webhooks registered in this configuration"
+
+// MutatingHookKind is MutatingWebhookConfiguration.
+var MutatingHookKind = Kind{
+	GVK: AdmissionV1.WithKind("MutatingWebhookConfiguration"), Resource: "mutatingwebhookconfigurations", Categories: apiExtensions,
+	Columns: []Column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
+		return len(object.(*admissionv1.MutatingWebhookConfiguration).Webhooks)
+	}), SinceColumn},
+	Rules: hookRules(func(object runtime.Object) []Hook {
+		return MutatingHooks(object.(*admissionv1.MutatingWebhookConfiguration))
+	}),
+}
+
+// ValidatingHookKind is ValidatingWebhookConfiguration.
+var ValidatingHookKind = Kind{
+	GVK: AdmissionV1.WithKind("ValidatingWebhookConfiguration"), Resource: "validatingwebhookconfigurations", Categories: apiExtensions,
+	Columns: []Column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
+		return len(object.(*admissionv1.ValidatingWebhookConfiguration).Webhooks)
+	}), SinceColumn},
+	Rules: hookRules(func(object runtime.Object) []Hook {
+		return ValidatingHooks(object.(*admissionv1.ValidatingWebhookConfiguration))
+	}),
+}
+
+// Hook is a webhook of either kind. Nobody changes it.
+type Hook struct {
+	admissionv1.ValidatingWebhook
+	Mutating      bool
+	Configuration string
+	Index         int
+	Reinvocation  *admissionv1.ReinvocationPolicyType // of a mutating one
+}
+
+// ValidatingHooks are the webhooks of a configuration, in its order.
+func ValidatingHooks(configuration *admissionv1.ValidatingWebhookConfiguration) (hooks []Hook) {
+	for i, w := range configuration.Webhooks {
+		hooks = append(hooks, Hook{ValidatingWebhook: w, Configuration: configuration.Name, Index: i})
+	}
+	return hooks
+}
+
+// MutatingHooks are the webhooks of a configuration, in its order.
+func MutatingHooks(configuration *admissionv1.MutatingWebhookConfiguration) (hooks []Hook) {
+	for i, w := range configuration.Webhooks {
+		common := admissionv1.ValidatingWebhook{
+			Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
+			NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects, TimeoutSeconds: w.TimeoutSeconds,
+			AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions,
+		}
+		hooks = append(hooks, Hook{ValidatingWebhook: common, Mutating: true, Configuration: configuration.Name, Index: i, Reinvocation: w.ReinvocationPolicy})
+	}
+	return hooks
+}
+
+// hookRules are the rules of a configuration.
+func hookRules(hooks func(object runtime.Object) []Hook) Rules {
+	return Rules{
+		Create: func(object runtime.Object) { must.Access(object).SetGeneration(1) },
+		Update: func(object, old runtime.Object) {
+			if !reflect.DeepEqual(hooks(object), hooks(old)) {
+				must.Access(object).SetGeneration(must.Access(old).GetGeneration() + 1)
+			}
+		},
+		Validate: func(object runtime.Object) field.ErrorList {
+			return append(validateAdmissionMetadata(object, true), validateHooks(hooks(object), nil)...)
+		},
+		ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
+			return append(validateAdmissionMetadata(object, false), validateHooks(hooks(object), hooks(old))...)
+		},
+		Warnings: func(object runtime.Object) (warnings []string) {
+			for i, h := range hooks(object) {
+				for j := range h.Rules {
+					warnings = append(warnings, warnReviews(field.NewPath("webhooks").Index(i).Child("rules").Index(j), &h.Rules[j].Rule)...)
+				}
+			}
+			return warnings
+		},
+	}
+}
+
+// Reviews are the resources that are not stored and that no webhook is asked about.
+var Reviews = sets.New(
+	schema.GroupResource{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"}, schema.GroupResource{Group: "authentication.k8s.io", Resource: "tokenreviews"},
+	schema.GroupResource{Group: "authorization.k8s.io", Resource: "localsubjectaccessreviews"}, schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
+	schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"}, schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
+)
+
+// warnReviews warns of reviews that a rule names.
+func warnReviews(path *field.Path, rule *admissionv1.Rule) (warnings []string) {
+	if slices.Contains(rule.APIGroups, "*") || slices.Contains(rule.Resources, "*") {
+		return nil
+	}
+	for _, group := range rule.APIGroups {
+		for _, name := range rule.Resources {
+			if resource := (schema.GroupResource{Group: group, Resource: name}); Reviews.Has(resource) {
+				warnings = append(warnings, fmt.Sprintf("%s: %s is excluded from admission webhooks; this rule will have no effect", path, resource))
+			}
+		}
+	}
+	return slices.Compact(warnings)
+}
+
+// staticSuffix is that of the names of what a server has from files.
+const staticSuffix = ".static.k8s.io"
+
+func validateAdmissionMetadata(object runtime.Object, created bool) field.ErrorList {
+	path, accessor := field.NewPath("metadata"), must.Access(object)
+	problems := validation.ValidateObjectMetaAccessor(accessor, false, validation.NameIsDNSSubdomain, path)
+	if created && strings.HasSuffix(accessor.GetName(), staticSuffix) {
+		problems = append(problems, field.Invalid(path.Child("name"), accessor.GetName(), fmt.Sprintf("names ending with %q are reserved for static manifest-based configurations and cannot be managed via the API", staticSuffix)))
+	}
+	return problems
+}
+
+// validateHooks checks the webhooks of a configuration. What was wrong in the old ones may stay.
+func validateHooks(hooks, old []Hook) (problems field.ErrorList) {
+	was, names := leniencyOf(old), sets.New[string]()
+	unchanged := slices.EqualFunc(hooks, old, func(a, b Hook) bool { return reflect.DeepEqual(a.MatchConditions, b.MatchConditions) })
+	for i := range hooks {
+		h, path := &hooks[i], field.NewPath("webhooks").Index(i)
+		problems = append(problems, validateHook(h, was, path)...)
+		if !unchanged {
+			problems = append(problems, validateConditions(h.MatchConditions, was.conditions, false, path.Child("matchConditions"))...)
+		}
+		problems = append(problems, validateReviewVersions(h.AdmissionReviewVersions, was.versions, path.Child("admissionReviewVersions"))...)
+		if names.Has(h.Name) && !was.names && h.Name != "" {
+			problems = append(problems, field.Duplicate(path.Child("name"), h.Name))
+		}
+		names.Insert(h.Name)
+	}
+	return problems
+}
+
+// leniency says what is allowed because the old object has it.
+type leniency struct {
+	names, versions, sideEffects, selectors bool
+	conditions                              sets.Set[string] // expressions
+}
+
+func leniencyOf(old []Hook) leniency {
+	was, names := leniency{conditions: sets.New[string]()}, sets.New[string]()
+	for i := range old {
+		h := &old[i]
+		was.names = was.names || names.Has(h.Name)
+		names.Insert(h.Name)
+		was.versions = was.versions || len(h.AdmissionReviewVersions) > 0 && !slices.ContainsFunc(h.AdmissionReviewVersions, IsReviewVersion)
+		was.sideEffects = was.sideEffects || h.SideEffects == nil || !slices.Contains(noSideEffects, *h.SideEffects)
+		for _, selector := range []*metav1.LabelSelector{h.NamespaceSelector, h.ObjectSelector} {
+			was.selectors = was.selectors || selector != nil && len(metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, nil)) > 0
+		}
+		for _, c := range h.MatchConditions {
+			was.conditions.Insert(c.Expression)
+		}
+	}
+	return was
+}
+
+var (
+	reviewVersions    = []string{"v1", "v1beta1"}
+	noSideEffects     = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun}
+	sideEffects       = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun, admissionv1.SideEffectClassSome, admissionv1.SideEffectClassUnknown}
+	failurePolicies   = []admissionv1.FailurePolicyType{admissionv1.Fail, admissionv1.Ignore}
+	matchPolicies     = []admissionv1.MatchPolicyType{admissionv1.Equivalent, admissionv1.Exact}
+	reinvocations     = []admissionv1.ReinvocationPolicyType{admissionv1.IfNeededReinvocationPolicy, admissionv1.NeverReinvocationPolicy}
+	ruleOperations    = []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create, admissionv1.Delete, admissionv1.Update}
+	scopes            = []admissionv1.ScopeType{admissionv1.AllScopes, admissionv1.ClusterScope, admissionv1.NamespacedScope}
+	validationActions = []admissionv1.ValidationAction{admissionv1.Audit, admissionv1.Deny, admissionv1.Warn}
+	validationReasons = []metav1.StatusReason{metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge}
+)
+
+// IsReviewVersion reports whether webhooks may be asked in a version.
+func IsReviewVersion(version string) bool { return slices.Contains(reviewVersions, version) }
+
+// givenOneOf checks that a value, if there is one, is one of those that there are.
+func givenOneOf[T ~string](path *field.Path, value *T, of []T) field.ErrorList {
+	if value == nil || slices.Contains(of, *value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, *value, of)}
+}
+
+func validateHook(h *Hook, was leniency, path *field.Path) field.ErrorList {
+	problems := utilvalidation.IsFullyQualifiedName(path.Child("name"), h.Name)
+	for i := range h.Rules {
+		problems = append(problems, validateOperations(&h.Rules[i], path.Child("rules").Index(i))...)
+	}
+	problems = append(problems, givenOneOf(path.Child("failurePolicy"), h.FailurePolicy, failurePolicies)...)
+	problems = append(problems, givenOneOf(path.Child("matchPolicy"), h.MatchPolicy, matchPolicies)...)
+	allowed := noSideEffects
+	if was.sideEffects {
+		allowed = sideEffects
+	}
+	if h.SideEffects == nil {
+		problems = append(problems, field.Required(path.Child("sideEffects"), "must specify one of "+joined(allowed)))
+	}
+	problems = append(problems, givenOneOf(path.Child("sideEffects"), h.SideEffects, allowed)...)
+	if h.TimeoutSeconds != nil && (*h.TimeoutSeconds > 30 || *h.TimeoutSeconds < 1) {
+		problems = append(problems, field.Invalid(path.Child("timeoutSeconds"), *h.TimeoutSeconds, "the timeout value must be between 1 and 30 seconds"))
+	}
+	options := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: was.selectors}
+	if h.NamespaceSelector != nil {
+		problems = append(problems, metav1validation.ValidateLabelSelector(h.NamespaceSelector, options, path.Child("namespaceSelector"))...)
+	}
+	if h.ObjectSelector != nil {
+		problems = append(problems, metav1validation.ValidateLabelSelector(h.ObjectSelector, options, path.Child("objectSelector"))...)
+	}
+	problems = append(problems, givenOneOf(path.Child("reinvocationPolicy"), h.Reinvocation, reinvocations)...)
+	return append(problems, validateClient(h.ClientConfig, path.Child("clientConfig"))...)
+}
+
+func joined[T ~string](values []T) string {
+	texts := make([]string, len(values))
+	for i, value := range values {
+		texts[i] = string(value)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func validateClient(client admissionv1.WebhookClientConfig, path *field.Path) field.ErrorList {
+	switch service := client.Service; {
+	case (client.URL == nil) == (service == nil):
+		return field.ErrorList{field.Required(path, "exactly one of url or service is required")}
+	case client.URL != nil:
+		return webhook.ValidateWebhookURL(path.Child("url"), *client.URL, true)
+	default:
+		return webhook.ValidateWebhookService(path.Child("service"), service.Name, service.Namespace, service.Path, *service.Port)
+	}
+}
+
+func validateReviewVersions(versions []string, lenient bool, path *field.Path) (problems field.ErrorList) {
+	if len(versions) == 0 {
+		return field.ErrorList{field.Required(path, "must specify one of "+strings.Join(reviewVersions, ", "))}
+	}
+	for i, version := range versions {
+		if slices.Contains(versions[:i], version) {
+			problems = append(problems, field.Invalid(path.Index(i), version, "duplicate version"))
+			continue
+		}
+		problems = append(problems, invalid(path.Index(i), version, utilvalidation.IsDNS1035Label(version))...)
+	}
+	if !lenient && !slices.ContainsFunc(versions, IsReviewVersion) {
+		problems = append(problems, field.Invalid(path, versions, "must include at least one of "+strings.Join(reviewVersions, ", ")))
+	}
+	return problems
+}
+
+func validateOperations(rule *admissionv1.RuleWithOperations, path *field.Path) (problems field.ErrorList) {
+	if len(rule.Operations) == 0 {
+		problems = append(problems, field.Required(path.Child("operations"), ""))
+	}
+	if len(rule.Operations) > 1 && slices.Contains(rule.Operations, admissionv1.OperationAll) {
+		problems = append(problems, field.Invalid(path.Child("operations"), rule.Operations, "if '*' is present, must not specify other operations"))
+	}
+	for i := range rule.Operations {
+		problems = append(problems, givenOneOf(path.Child("operations").Index(i), &rule.Operations[i], ruleOperations)...)
+	}
+	alone := func(name, what string, values []string) {
+		if len(values) == 0 {
+			problems = append(problems, field.Required(path.Child(name), ""))
+		}
+		if len(values) > 1 && slices.Contains(values, "*") {
+			problems = append(problems, field.Invalid(path.Child(name), values, "if '*' is present, must not specify other API "+what))
+		}
+	}
+	alone("apiGroups", "groups", rule.APIGroups)
+	alone("apiVersions", "versions", rule.APIVersions)
+	for i, version := range rule.APIVersions {
+		if version == "" {
+			problems = append(problems, field.Required(path.Child("apiVersions").Index(i), ""))
+		}
+	}
+	problems = append(problems, validateRuleResources(rule.Resources, path.Child("resources"))...)
+	return append(problems, givenOneOf(path.Child("scope"), rule.Scope, scopes)...)
+}
+
+// validateRuleResources checks that no resource of a rule is there twice, by itself and by a wildcard before it.
+func validateRuleResources(resources []string, path *field.Path) (problems field.ErrorList) {
+	if len(resources) == 0 {
+		problems = append(problems, field.Required(path, ""))
+	}
+	allOf, ofAll, all, any, plain := sets.New[string](), sets.New[string](), false, false, false
+	for i, resource := range resources {
+		if resource == "" {
+			problems = append(problems, field.Required(path.Index(i), ""))
+			continue
+		}
+		all, any = all || resource == "*/*", any || resource == "*"
+		name, part, ok := strings.Cut(resource, "/")
+		if !ok {
+			plain = resource != "*"
+			continue
+		}
+		if allOf.Has(name) {
+			problems = append(problems, field.Invalid(path.Index(i), resource, fmt.Sprintf("if '%s/*' is present, must not specify %s", name, resource)))
+		}
+		if ofAll.Has(part) {
+			problems = append(problems, field.Invalid(path.Index(i), resource, fmt.Sprintf("if '*/%s' is present, must not specify %s", part, resource)))
+		}
+		if part == "*" {
+			allOf.Insert(name)
+		}
+		if name == "*" {
+			ofAll.Insert(part)
+		}
+	}
+	if len(resources) > 1 && all {
+		problems = append(problems, field.Invalid(path, resources, "if '*/*' is present, must not specify other resources"))
+	}
+	if any && plain {
+		problems = append(problems, field.Invalid(path, resources, "if '*' is present, must not specify other resources without subresources"))
+	}
+	return problems
+}

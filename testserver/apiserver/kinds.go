@@ -1,0 +1,617 @@
+package apiserver
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/operation"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/endpoints/handlers"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
+)
+
+// kindGroups are the kinds that are there without a CustomResourceDefinition, in the order in which discovery has their groups. A
+// group more is a line here, and one in newBuiltinScheme.
+func kindGroups() [][]kind { return loadBuiltin().groups }
+
+// builtins are the built-in kinds and what they share, which is made when a server is.
+type builtins struct {
+	once   sync.Once
+	groups [][]kind
+	scheme *runtime.Scheme
+	models *builtin.Models
+	family family
+	plain  func() family // without defaults
+}
+
+var shared builtins // without an initial value, since the rows refer to what refers to it
+
+func loadBuiltin() *builtins {
+	shared.once.Do(func() {
+		shared.groups = [][]kind{
+			coreKinds(),
+			ruled(builtin.EventKinds()...),
+			ruled(builtin.AppsKinds()...),
+			ruled(builtin.AutoscalingKinds()...),
+			{{Kind: builtin.CronJobs()}, {Kind: builtin.Jobs(), complete: warnOfOrphans}},
+			{{Kind: builtin.SigningRequests(), parts: []extraPart{partOf(builtin.SigningRequests().GVK, "approval", builtin.ApprovalRules)}}},
+			ruled(builtin.NetworkingKinds()...),
+			ruled(builtin.PolicyKinds()...),
+			ruled(builtin.StorageKinds()...),
+			{{Kind: builtin.PriorityClasses(), complete: makePriorities}},
+			ruled(builtin.CoordinationKinds()...),
+			ruled(builtin.NodeKinds()...),
+			ruled(builtin.DiscoveryKinds()...),
+			authenticationKinds(), authorizationKinds(), rbacKinds(), admissionKinds(),
+		}
+		shared.scheme = newBuiltinScheme(shared.groups, builtin.NewDefaults(namespaceDefaults(), authenticationDefaults()))
+		shared.models = &builtin.Models{Scheme: shared.scheme}
+		shared.family = newFamily(shared.scheme)
+		shared.plain = sync.OnceValue(func() family { return newFamily(newBuiltinScheme(shared.groups, func(any) {})) })
+	})
+	return &shared
+}
+
+func newFamily(scheme *runtime.Scheme) family {
+	codecs := serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
+	return family{scheme: scheme, codecs: codecs}
+}
+
+// kind is a kind with what this server does about it beyond its rules.
+type kind struct {
+	builtin.Kind
+	of       *kind                                     // the kind of which this is another version
+	parts    []extraPart                               // subresources besides status and scale
+	complete func(s *Server, r *registry, e *endpoint) // makes of an endpoint what it has besides
+
+	// mayWrite is what the user lacks who writes an object that is valid, or nil; old is nil for creations.
+	mayWrite func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error
+}
+
+// ruled are kinds of which the server knows nothing but their rules.
+func ruled(rows ...builtin.Kind) (kinds []kind) {
+	for _, row := range rows {
+		k := kind{Kind: row}
+		if row.Of != nil {
+			k.of = &kind{Kind: *row.Of}
+		}
+		kinds = append(kinds, k)
+	}
+	return kinds
+}
+
+// extraPart is a subresource besides status and scale, as discovery has it.
+type extraPart struct {
+	name  string
+	kind  schema.GroupVersionKind
+	verbs []string
+	part  func(s *Server, r *registry, k *kind, f family) part
+}
+
+// partOf is a subresource that changes some of an object. Of these there are no tables.
+func partOf(of schema.GroupVersionKind, name string, rules builtin.Rules) extraPart {
+	return extraPart{name: name, kind: of, verbs: partVerbs, part: func(s *Server, objects *registry, k *kind, f family) part {
+		changed := objects.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, k, rules, nil})
+		return part{storage: subresource{changed}, scope: newScope(k, f, name, changed.GetResetFields(), nil)}
+	}}
+}
+
+// makePriorities makes the classes that are there from the start.
+func makePriorities(_ *Server, r *registry, _ *endpoint) {
+	for _, class := range builtin.SystemPriorities() {
+		_, err := r.Create(request.WithNamespace(request.NewContext(), ""), class, nil, &metav1.CreateOptions{})
+		must.Do(err)
+	}
+}
+
+// newBuiltinScheme has the built-in kinds, with their defaults and selectors. A version is its own hub, but for other versions of a kind.
+func newBuiltinScheme(groups [][]kind, defaults func(any)) *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, certificatesv1.AddToScheme, networkingv1.AddToScheme,
+		policyv1.AddToScheme, storagev1.AddToScheme, schedulingv1.AddToScheme, coordinationv1.AddToScheme, nodev1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
+		rbacv1.AddToScheme, admissionv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, builtin.AddEventConversions, builtin.AddAutoscalerConversions,
+	} {
+		must.Do(add(scheme))
+	}
+	scheme.AddTypeDefaultingFunc(&authenticationv1.TokenRequest{}, defaults)
+	for _, kinds := range groups {
+		for i := range kinds {
+			k := &kinds[i]
+			object, err := scheme.New(k.GVK)
+			must.Do(err)
+			scheme.AddTypeDefaultingFunc(object, defaults)
+			switch {
+			case k.Labels != nil:
+				must.Do(scheme.AddFieldLabelConversionFunc(k.GVK, k.Labels))
+			case len(k.stored().Selectable) > 0:
+				must.Do(scheme.AddFieldLabelConversionFunc(k.GVK, k.stored().Selector))
+			}
+		}
+	}
+	return scheme
+}
+
+// typedCodec stores objects of Go types as they are after they were written as JSON.
+type typedCodec struct {
+	codec runtime.Codec
+	shown func(object runtime.Object) // nil for nothing
+}
+
+func (c typedCodec) encode(object runtime.Object) (*store.Record, error) {
+	object = object.DeepCopyObject()
+	must.Do(versioner.PrepareObjectForStorage(object))
+	data, err := runtime.Encode(c.codec, object)
+	if err != nil {
+		return nil, err
+	}
+	if object, err = runtime.Decode(c.codec, data); err != nil {
+		return nil, err
+	}
+	object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // which items of lists do not have
+	if c.shown != nil {
+		c.shown(object)
+	}
+	sum := sha256.Sum256(data)
+	return &store.Record{Object: object, Sum: string(sum[:])}, nil
+}
+
+func (c typedCodec) settled(r *store.Record) bool {
+	if c.shown != nil || r.Sum == "" {
+		return true
+	}
+	again, err := c.encode(r.Object)
+	return err != nil || again.Sum == r.Sum
+}
+
+// decode returns a copy, since encoders note the kind in objects of Go types.
+func (typedCodec) decode(r *store.Record) (runtime.Object, error) {
+	return r.Object.DeepCopyObject(), nil
+}
+
+// kindStrategy is what the rules of a kind make of its writes.
+type kindStrategy struct {
+	runtime.ObjectTyper
+	*generator
+	genericStoreOnly
+	server *Server
+	kind   *kind
+	rules  builtin.Rules
+	// mayWrite is that of the kind, or nil for subresources.
+	mayWrite func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error
+}
+
+// GenerateName adds to a name what makes it one of its own, but where it is the whole name.
+func (s *kindStrategy) GenerateName(base string) string {
+	if s.kind.Rules.LiteralNames {
+		return base
+	}
+	return s.generator.GenerateName(base)
+}
+
+func (s *kindStrategy) NamespaceScoped() bool { return s.kind.Namespaced }
+func (s *kindStrategy) creates() bool         { return s.rules.Creates }
+func (s *kindStrategy) unconditional() bool   { return s.rules.Unconditional }
+
+func (s *kindStrategy) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
+	if s.kind.Policy == "" {
+		return rest.DeleteDependents
+	}
+	return s.kind.Policy
+}
+
+func (s *kindStrategy) CheckGracefulDelete(_ context.Context, object runtime.Object, options *metav1.DeleteOptions) bool {
+	return s.rules.Grace != nil && s.rules.Grace(object, options)
+}
+
+func (s *kindStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	set := fieldpath.NewSet()
+	for _, name := range s.rules.Reset {
+		var path []any
+		for part := range strings.SplitSeq(name, ".") {
+			path = append(path, part)
+		}
+		set.Insert(fieldpath.MakePathOrDie(path...))
+	}
+	reset := map[fieldpath.APIVersion]*fieldpath.Set{}
+	for _, gv := range s.kind.versions() {
+		reset[fieldpath.APIVersion(gv.String())] = set
+	}
+	return reset
+}
+
+func (s *kindStrategy) PrepareForCreate(ctx context.Context, object runtime.Object) {
+	if s.kind.Rules.Spec != nil {
+		must.Access(object).SetGeneration(1)
+	}
+	if accessor := must.Access(object); s.kind.Rules.Unnamed && accessor.GetName() == "" {
+		accessor.SetName(string(s.uid()))
+	}
+	builtin.DropGated(object)
+	if s.kind.Rules.Given != nil {
+		for _, text := range s.kind.Rules.Given(object) {
+			warning.AddWarning(ctx, "", text)
+		}
+	}
+	if who, ok := request.UserFrom(ctx); ok && s.kind.Rules.Identify != nil {
+		s.kind.Rules.Identify(object, who)
+	}
+	if s.kind.Rules.Create != nil { // a subresource that makes objects makes them as the resource does
+		s.kind.Rules.Create(object)
+	}
+}
+
+func (s *kindStrategy) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
+	builtin.DropGated(object)
+	if s.rules.Update != nil {
+		s.rules.Update(object, old)
+	}
+	equal := equality.Semantic.DeepEqual
+	if s.rules.Literal {
+		equal = reflect.DeepEqual
+	}
+	if s.rules.Spec != nil && !equal(s.rules.Spec(object), s.rules.Spec(old)) {
+		must.Access(object).SetGeneration(must.Access(old).GetGeneration() + 1)
+	}
+}
+
+func (s *kindStrategy) Canonicalize(object runtime.Object) {
+	if s.kind.Rules.Canonicalize != nil {
+		s.kind.Rules.Canonicalize(object)
+	}
+}
+
+func (s *kindStrategy) Validate(ctx context.Context, object runtime.Object) field.ErrorList {
+	if s.rules.ValidateIn != nil {
+		return builtin.Show(s.rules.ValidateIn(ctx, object, nil))
+	}
+	return builtin.Show(s.authorized(ctx, s.kind.Rules.Validate(object), object, nil))
+}
+
+func (s *kindStrategy) ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList {
+	if s.rules.ValidateIn != nil {
+		return builtin.Show(s.rules.ValidateIn(ctx, object, old))
+	}
+	return builtin.Show(s.authorized(ctx, s.rules.ValidateUpdate(object, old), object, old))
+}
+
+// authorized are the problems of an object, or, if there are none, what its writer lacks.
+func (s *kindStrategy) authorized(ctx context.Context, problems field.ErrorList, object, old runtime.Object) field.ErrorList {
+	if len(problems) == 0 && s.mayWrite != nil {
+		if problem := s.mayWrite(ctx, s.server, object, old); problem != nil {
+			return field.ErrorList{problem}
+		}
+	}
+	return problems
+}
+
+// ValidateDeclaratively leaves one of problems that are found twice, and sorts them, as it is with kinds that upstream checks by generated
+// code too: all but definitions.
+func (s *kindStrategy) ValidateDeclaratively(_ context.Context, _, _ runtime.Object, problems field.ErrorList, _ operation.Type, _ rest.DeclarativeValidationConfig) (distinct field.ErrorList) {
+	if s.kind == &definitionKind {
+		return problems
+	}
+	known := sets.New[string]()
+	for _, problem := range problems {
+		if text := problem.Error(); !known.Has(text) {
+			known.Insert(text)
+			distinct = append(distinct, problem)
+		}
+	}
+	return builtin.DeclaredLast(s.kind.GVK.Kind, distinct)
+}
+
+// DeclarativeValidationConfig is the usual one.
+func (*kindStrategy) DeclarativeValidationConfig(context.Context, runtime.Object, runtime.Object) rest.DeclarativeValidationConfig {
+	return rest.DeclarativeValidationConfig{}
+}
+
+func (s *kindStrategy) WarningsOnCreate(_ context.Context, object runtime.Object) []string {
+	if s.kind.Rules.Warnings == nil {
+		return nil
+	}
+	return s.kind.Rules.Warnings(object)
+}
+
+func (s *kindStrategy) WarningsOnUpdate(_ context.Context, object, old runtime.Object) []string {
+	switch {
+	case s.rules.UpdateWarnings != nil:
+		return s.rules.UpdateWarnings(object, old)
+	case s.rules.Warnings != nil:
+		return s.rules.Warnings(object)
+	}
+	return nil
+}
+
+// typeConverter knows the schema of the kind for server-side apply.
+func (k *kind) typeConverter() managedfields.TypeConverter {
+	if k.ModelName == "" {
+		return loadBuiltin().models
+	}
+	return definitionModels()
+}
+
+// definitionModels knows the schema of definitions. It costs milliseconds, and all servers share it.
+var definitionModels = sync.OnceValue(func() managedfields.TypeConverter {
+	models := maps.Clone(generatedModels())
+	model := *models[definitionKind.ModelName]
+	delete(models, definitionKind.ModelName)
+	addModel(models, definitionKind.GVK, &model)
+	types, err := managedfields.NewTypeConverter(models, false)
+	must.Do(err)
+	return types
+})
+
+// family is what kinds of one scheme share.
+type family struct {
+	scheme *runtime.Scheme
+	codecs serializer.CodecFactory
+	hub    schema.GroupVersion // the version that is worked with; empty for that of each kind
+}
+
+// hubOf is the version that a kind is worked with in.
+func (f family) hubOf(k *kind) schema.GroupVersion {
+	switch {
+	case !f.hub.Empty():
+		return f.hub
+	case !k.Hub.Empty():
+		return k.Hub
+	}
+	return k.GVK.GroupVersion()
+}
+
+// stored is the kind as which objects are stored.
+func (k *kind) stored() *kind {
+	if k.of != nil {
+		return k.of
+	}
+	return k
+}
+
+// versions are all that the kind is served in.
+func (k *kind) versions() (all []schema.GroupVersion) {
+	for _, kinds := range kindGroups() {
+		for i := range kinds {
+			if kinds[i].stored().GVK == k.GVK {
+				all = append(all, kinds[i].GVK.GroupVersion())
+			}
+		}
+	}
+	if all == nil {
+		all = append(all, k.GVK.GroupVersion())
+	}
+	return all
+}
+
+// toldAs is where errors say that objects of built-in kinds are, of those that are not under the name of their resource alone.
+var toldAs = map[schema.GroupResource]string{
+	{Resource: "replicationcontrollers"}: "controllers", {Resource: "endpoints"}: "services/endpoints", {Resource: "nodes"}: "minions", {Resource: "services"}: "services/specs",
+	{Group: "networking.k8s.io", Resource: "ingresses"}:                    "ingress",
+	{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}: "apiextensions.k8s.io/customresourcedefinitions",
+}
+
+func (s *Server) newRegistry(k *kind, f family) *registry {
+	stored := k.stored()
+	resource := schema.GroupResource{Group: stored.GVK.Group, Resource: k.Resource}
+	prefix := "/registry/" + resource.Resource
+	if resource.Group != "" {
+		prefix = "/registry/" + resource.Group + "/" + resource.Resource
+	}
+	media := runtime.ContentTypeProtobuf // which has no empty lists, and no kinds of what is inside of an object
+	if !f.hub.Empty() || s.options.Unchecked {
+		media = runtime.ContentTypeJSON
+	}
+	info, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), media)
+	hub := f.hubOf(stored)
+	r := &registry{
+		table: s.store.Table(resource), prefix: prefix, told: "/registry/" + cmp.Or(toldAs[resource], resource.Resource), resource: k.GVK.GroupVersion().WithResource(k.Resource).GroupResource(), kind: k.GVK, singular: k.SingularName(), deletable: k.Deletable,
+		new: newOf(f.scheme, hub.WithKind(k.GVK.Kind)), newList: newOf(f.scheme, hub.WithKind(k.GVK.Kind+"List")),
+		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, stored, stored.Rules, stored.mayWrite}, attrs: stored.Attributes, names: s.names, returnDeleted: stored.Returned, uncached: stored.Uncached, TableConvertor: stored,
+	}
+	if stored.Allocate != nil && !s.options.Unchecked {
+		r.allocate = func(object, existing runtime.Object, dryRun bool) error {
+			return stored.Allocate(s.cluster(), object, existing, dryRun)
+		}
+	}
+	r.codec = typedCodec{f.codecs.CodecForVersions(info.Serializer, info.Serializer, stored.GVK.GroupVersion(), hub), stored.Shown}
+	text, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	r.table.KeepAs(f.codecs.CodecForVersions(text.Serializer, text.Serializer, stored.GVK.GroupVersion(), hub))
+	if stored.Columns == nil {
+		r.TableConvertor = rest.NewDefaultTableConvertor(r.resource)
+	}
+	return r
+}
+
+func newOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) func() runtime.Object {
+	return func() runtime.Object {
+		object, err := scheme.New(kind)
+		must.Do(err)
+		return object
+	}
+}
+
+func newScope(k *kind, f family, subresource string, reset map[fieldpath.APIVersion]*fieldpath.Set, table rest.TableConvertor) *handlers.RequestScope {
+	return newScopeOf(k, f, k.GVK, f.hubOf(k), subresource, reset, table)
+}
+
+// newScopeOf is the scope of a subresource of another kind than the resource.
+func newScopeOf(k *kind, f family, of schema.GroupVersionKind, hub schema.GroupVersion, subresource string, reset map[fieldpath.APIVersion]*fieldpath.Set, table rest.TableConvertor) *handlers.RequestScope {
+	scope := &handlers.RequestScope{
+		Namer:      handlers.ContextBasedNaming{Namer: runtime.Namer(meta.NewAccessor()), ClusterScoped: !k.Namespaced},
+		Serializer: f.codecs, ParameterCodec: runtime.NewParameterCodec(f.scheme), Creater: f.scheme, Convertor: f.scheme, UnsafeConvertor: runtime.UnsafeObjectConvertor(f.scheme),
+		Typer: f.scheme, Defaulter: f.scheme, EquivalentResourceMapper: equivalents(k), TableConvertor: table,
+		Resource: k.GVK.GroupVersion().WithResource(k.Resource), Subresource: subresource, Kind: of, HubGroupVersion: hub,
+		MetaGroupVersion: metav1.SchemeGroupVersion, MaxRequestBodyBytes: maxBody,
+	}
+	var err error
+	scope.FieldManager, err = managedfields.NewDefaultFieldManager(k.typeConverter(), scope.Convertor, scope.Defaulter, scope.Creater, of, hub,
+		subresource, fieldpath.NewExcludeFilterSetMap(reset))
+	must.Do(err)
+	return scope
+}
+
+// equivalents are the other versions of a kind.
+func equivalents(k *kind) runtime.EquivalentResourceMapper {
+	known := runtime.NewEquivalentResourceRegistry()
+	for _, gv := range k.stored().versions() {
+		known.RegisterKindFor(gv.WithResource(k.Resource), "", gv.WithKind(k.GVK.Kind))
+	}
+	return known
+}
+
+var kindPatches = slices.Insert(slices.Clone(customPatches), 2, string(types.StrategicMergePatchType))
+
+func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
+	e := &endpoint{objects: r, registry: r, scope: newScope(k, f, "", r.GetResetFields(), r), parts: map[string]part{}, patches: kindPatches, kind: k}
+	e.scope.Authorizer = s.authorizer // which is asked by updates that make what is not there
+	stored := k.stored()
+	if stored.Status != nil {
+		status := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, stored, *stored.Status, nil})
+		e.parts["status"] = part{storage: subresource{status}, scope: newScope(k, f, "status", status.GetResetFields(), r)}
+		e.parts["status"].scope.Authorizer = s.authorizer
+		s.unchecked(r, status)
+	} else {
+		s.unchecked(r, nil)
+	}
+	if stored.Scale != nil {
+		e.parts["scale"] = part{storage: &kindScale{objects: r, of: stored.Scale, parent: k.GVK.GroupVersion()}, scope: newScopeOf(k, f, scaleKind, scaleKind.GroupVersion(), "scale", nil, kindScaleTable)}
+	}
+	for _, extra := range k.parts {
+		e.parts[extra.name] = extra.part(s, r, k, f)
+	}
+	return e
+}
+
+// newKinds makes the endpoints of the kinds that are there without a definition, each when it is first asked for, and of definitions.
+func (s *Server) newKinds() map[schema.GroupVersionResource]func() *endpoint {
+	endpoints := map[schema.GroupVersionResource]func() *endpoint{}
+	for _, kinds := range kindGroups() {
+		for i := range kinds {
+			k := &kinds[i]
+			endpoints[k.GVK.GroupVersion().WithResource(k.Resource)] = sync.OnceValue(func() *endpoint { return s.newBuiltin(k) })
+		}
+	}
+	r := s.newRegistry(&definitionKind, definitionFamily)
+	r.written = s.reconcileDefinitions
+	e := s.newEndpoint(&definitionKind, definitionFamily, r)
+	e.objects = &definitionStorage{r}
+	s.crds, s.crdScope = r, e.parts["status"].scope
+	endpoints[definitionKind.GVK.GroupVersion().WithResource(definitionKind.Resource)] = func() *endpoint { return e }
+	return endpoints
+}
+
+func (s *Server) newBuiltin(k *kind) *endpoint {
+	family := loadBuiltin().family
+	if s.options.Unchecked {
+		family = loadBuiltin().plain()
+	}
+	r := s.newRegistry(k, family)
+	e := s.newEndpoint(k, family, r)
+	if k.complete != nil && (!s.options.Unchecked || k.Answers()) {
+		k.complete(s, r, e)
+	}
+	return e
+}
+
+// endpointOf is the one of a built-in resource, or nil.
+func (s *Server) endpointOf(resource schema.GroupVersionResource) *endpoint {
+	if make := s.builtin[resource]; make != nil {
+		return make()
+	}
+	return nil
+}
+
+// presets does to built-in kinds what the admission plugins do that each server has.
+type presets struct{ server *Server }
+
+func (presets) Handles(operation admission.Operation) bool {
+	return operation == admission.Create || operation == admission.Update
+}
+
+func (p presets) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if k := p.kindOf(a); k != nil && k.Admit != nil {
+		return k.Admit(p.server.cluster(), a)
+	}
+	return nil
+}
+
+func (p presets) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if k := p.kindOf(a); k != nil && k.Review != nil {
+		return k.Review(p.server.cluster(), a)
+	}
+	return nil
+}
+
+// kindOf returns the built-in kind that a write is about, or nil.
+func (p presets) kindOf(a admission.Attributes) *kind {
+	e := p.server.endpointOf(a.GetResource())
+	if e == nil || e.kind == nil {
+		return nil
+	}
+	return e.kind.stored()
+}
+
+// cluster is what rules may ask of the server.
+func (s *Server) cluster() builtin.Cluster {
+	return builtin.Cluster{Authorizer: s.authorizer, Read: s.readObject, ReadAll: s.readAll}
+}
+
+// readObject is an object as the server itself reads it.
+func (s *Server) readObject(group, version, resource, namespace, name string) (runtime.Object, error) {
+	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), namespace), &request.RequestInfo{APIGroup: group, Resource: resource})
+	return s.endpointOf(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).objects.Get(ctx, name, &metav1.GetOptions{})
+}
+
+// readAll is what a namespace has, or with none the cluster.
+func (s *Server) readAll(group, version, resource, namespace string) (objects []runtime.Object) {
+	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), namespace), &request.RequestInfo{APIGroup: group, Resource: resource})
+	list, err := s.endpointOf(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).objects.List(ctx, &internalversion.ListOptions{})
+	must.Do(err)
+	must.Do(meta.EachListItem(list, func(object runtime.Object) error {
+		objects = append(objects, object)
+		return nil
+	}))
+	return objects
+}

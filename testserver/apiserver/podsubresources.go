@@ -1,0 +1,201 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	storageerrors "k8s.io/apiserver/pkg/storage/errors"
+	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
+)
+
+var podKind = builtin.CoreV1.WithKind("Pod")
+
+// podParts are the subresources of pods besides their status.
+func podParts() []extraPart {
+	return []extraPart{
+		{name: "attach", kind: builtin.CoreV1.WithKind("PodAttachOptions"), verbs: []string{"create", "get"}, part: streamPart},
+		{name: "binding", kind: builtin.CoreV1.WithKind("Binding"), verbs: []string{"create"}, part: bindingPart},
+		partOf(podKind, "ephemeralcontainers", builtin.EphemeralRules()),
+		{name: "eviction", kind: evictionKind, verbs: []string{"create"}, part: evictionPart},
+		{name: "exec", kind: builtin.CoreV1.WithKind("PodExecOptions"), verbs: []string{"create", "get"}, part: streamPart},
+		{name: "log", kind: podKind, verbs: []string{"get"}, part: logPart},
+		{name: "portforward", kind: builtin.CoreV1.WithKind("PodPortForwardOptions"), verbs: []string{"create", "get"}, part: streamPart},
+		{name: "proxy", kind: builtin.CoreV1.WithKind("PodProxyOptions"), verbs: proxyVerbs, part: streamPart},
+		partOf(podKind, "resize", builtin.ResizeRules()),
+	}
+}
+
+// streamPart answers for what a kubelet would serve.
+func streamPart(s *Server, objects *registry, k *kind, _ family) part {
+	return part{serve: func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {
+		object, err := objects.Get(request.WithNamespace(r.Context(), info.Namespace), info.Name, &metav1.GetOptions{})
+		if err == nil {
+			err = apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", info.Name))
+			if node := object.(*corev1.Pod).Spec.NodeName; node != "" {
+				err = apierrors.NewNotFound(builtin.CoreV1.WithResource("nodes").GroupResource(), node)
+			}
+		}
+		responsewriters.ErrorNegotiated(err, metaCodecs, builtin.CoreV1, w, r)
+	}}
+}
+
+// logPart has no lines: nothing runs.
+func logPart(s *Server, objects *registry, k *kind, _ family) part {
+	return part{serve: func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {
+		object, err := objects.Get(request.WithNamespace(r.Context(), info.Namespace), info.Name, &metav1.GetOptions{})
+		if err == nil {
+			err = containerProblem(object.(*corev1.Pod), r.URL.Query().Get("container"))
+		}
+		if err != nil {
+			responsewriters.ErrorNegotiated(err, metaCodecs, builtin.CoreV1, w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain")
+	}}
+}
+
+func containerProblem(pod *corev1.Pod, name string) error {
+	var names []string
+	builtin.EachContainer(&pod.Spec, nil, func(container *corev1.Container, _ *field.Path) { names = append(names, container.Name) })
+	switch {
+	case name == "" && len(pod.Spec.Containers) != 1:
+		return apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %s", pod.Name, names))
+	case name != "" && !slices.Contains(names, name):
+		return apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", name, pod.Name))
+	}
+	return nil
+}
+
+// creater makes what is not kept.
+type creater struct {
+	new    func() runtime.Object
+	create func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error)
+}
+
+func (c creater) New() runtime.Object { return c.new() }
+func (c creater) Destroy()            {}
+func (c creater) Create(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	return c.create(ctx, name, object, validate, options)
+}
+
+// bindings are bindings by a path of their own, which is older than that of pods.
+func bindings() kind {
+	return kind{
+		Kind:     builtin.Kind{GVK: builtin.CoreV1.WithKind("Binding"), Resource: "bindings", Namespaced: true, Verbs: []string{"create"}},
+		complete: func(s *Server, r *registry, e *endpoint) { e.review = &binder{r, s} },
+	}
+}
+
+type binder struct {
+	*registry
+	server *Server
+}
+
+func (b *binder) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	binding := object.(*corev1.Binding)
+	return b.server.endpointOf(builtin.CoreV1.WithResource("pods")).registry.createBinding(ctx, binding, validate, options)
+}
+
+func bindingPart(_ *Server, objects *registry, k *kind, f family) part {
+	bind := func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+		binding := object.(*corev1.Binding)
+		if binding.Name != name {
+			return nil, apierrors.NewBadRequest("name in URL does not match name in Binding object")
+		}
+		return objects.createBinding(ctx, binding, validate, options)
+	}
+	kind := builtin.CoreV1.WithKind("Binding")
+	return part{creater: creater{func() runtime.Object { return &corev1.Binding{} }, bind}, scope: newScopeOf(k, f, kind, builtin.CoreV1, "binding", nil, objects)}
+}
+
+// createBinding is a method of the registry of pods.
+func (r *registry) createBinding(ctx context.Context, binding *corev1.Binding, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	var problems builtin.Findings
+	at := field.NewPath("target")
+	if kind := binding.Target.Kind; kind != "" && kind != "Node" {
+		problems.Add(field.NotSupported(at.Child("kind"), kind, []string{"Node", "<empty>"}))
+	}
+	if binding.Target.Name == "" {
+		problems.Required(at.Child("name"), "")
+	} else if binding.Target.Kind == "" || binding.Target.Kind == "Node" {
+		for _, message := range validation.NameIsDNSSubdomain(binding.Target.Name, false) {
+			problems.Add(field.Invalid(at.Child("name"), binding.Target.Name, message))
+		}
+	}
+	if err := problems.List.ToAggregate(); err != nil {
+		return nil, err
+	}
+	if validate != nil {
+		if err := validate(ctx, binding.DeepCopyObject()); err != nil {
+			return nil, err
+		}
+	}
+	return &metav1.Status{Status: metav1.StatusSuccess}, r.bind(ctx, binding, options)
+}
+
+// bind says on which node a pod runs.
+func (r *registry) bind(ctx context.Context, binding *corev1.Binding, options *metav1.CreateOptions) error {
+	key, err := r.key(ctx, binding.Name)
+	if err != nil {
+		return err
+	}
+	var preconditions storage.Preconditions
+	if binding.UID != "" {
+		preconditions.UID = &binding.UID
+	}
+	if binding.ResourceVersion != "" {
+		preconditions.ResourceVersion = &binding.ResourceVersion
+	}
+	_, err = r.guarded(ctx, key, false, preconditions, dryrun.IsDryRun(options.DryRun), func(existing runtime.Object) (runtime.Object, error) {
+		pod := existing.(*corev1.Pod)
+		switch {
+		case pod.DeletionTimestamp != nil:
+			return nil, fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
+		case pod.Spec.NodeName != "":
+			return nil, fmt.Errorf("pod %v is already assigned to node %q", pod.Name, pod.Spec.NodeName)
+		case len(pod.Spec.SchedulingGates) > 0:
+			return nil, fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.Name)
+		}
+		pod.Spec.NodeName = binding.Target.Name
+		for name, value := range binding.Annotations {
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, name, value)
+		}
+		setPodCondition(pod, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
+		return pod, nil
+	})
+	var status *apierrors.StatusError
+	if err = storageerrors.InterpretUpdateError(err, r.resource, binding.Name); err == nil || errors.As(err, &status) {
+		return err
+	}
+	return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, binding.Name, err)
+}
+
+func setPodCondition(pod *corev1.Pod, condition corev1.PodCondition) {
+	condition.LastTransitionTime = metav1.Now()
+	for i, known := range pod.Status.Conditions {
+		if known.Type == condition.Type {
+			if known.Status == condition.Status {
+				condition.LastTransitionTime = known.LastTransitionTime
+			}
+			pod.Status.Conditions[i] = condition
+			return
+		}
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, condition)
+}

@@ -1,0 +1,135 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
+)
+
+// Policies may show their parameters to whom they answer: so who writes a policy or a binding must be allowed to read these himself.
+
+// admissionKinds are those of admissionregistration.k8s.io/v1.
+func admissionKinds() []kind {
+	return []kind{
+		{Kind: builtin.MutatingPolicyKind(), mayWrite: readsParamKind(func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind })},
+		{Kind: builtin.MutatingBindingKind(), mayWrite: readsParams("mutatingadmissionpolicies", func(binding *admissionv1.MutatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
+			return binding.Spec.PolicyName, binding.Spec.ParamRef
+		}, func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind },
+			`user %[2]v does not have "%[1]v" permission on the object referenced by paramRef`)},
+		{Kind: builtin.MutatingHookKind},
+		{Kind: builtin.PolicyBindingKind(), mayWrite: readsParams("validatingadmissionpolicies", func(binding *admissionv1.ValidatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
+			return binding.Spec.PolicyName, binding.Spec.ParamRef
+		}, func(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
+			return policy.Spec.ParamKind
+		},
+			`user %v does not have "%v" permission on the object referenced by paramRef`)},
+		{Kind: builtin.PolicyKind(), mayWrite: readsParamKind(func(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
+			return policy.Spec.ParamKind
+		})},
+		{Kind: builtin.ValidatingHookKind},
+	}
+}
+
+// readsParamKind is the rule for writers of policies.
+func readsParamKind[P runtime.Object](of func(policy P) *admissionv1.ParamKind) func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
+	return func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
+		kind := of(object.(P))
+		if kind == nil {
+			return nil
+		}
+		if old != nil {
+			if was := of(old.(P)); was != nil && *was == *kind {
+				return nil
+			}
+		}
+		who, limited := limitedUser(ctx)
+		if !limited || s.mayReadParams(ctx, who, kind, "get", "*", "*") {
+			return nil
+		}
+		return field.Forbidden(field.NewPath("spec", "paramKind"),
+			fmt.Sprintf(`user %v must have "get" permission on all objects of the referenced paramKind (kind=%s, apiVersion=%s)`, who, kind.Kind, kind.APIVersion))
+	}
+}
+
+// readsParams is the rule for writers of the bindings of a kind of policies; lacks is what they are told, a format for a user and a verb.
+func readsParams[B, P runtime.Object](policies string, of func(binding B) (policy string, ref *admissionv1.ParamRef), kindOf func(policy P) *admissionv1.ParamKind,
+	lacks string,
+) func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
+	return func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
+		name, ref := of(object.(B))
+		if ref == nil {
+			return nil
+		}
+		if old != nil {
+			// What two references point to is not compared, nor is it upstream.
+			if oldName, was := of(old.(B)); was != nil && *was == *ref && oldName == name {
+				return nil
+			}
+		}
+		who, limited := limitedUser(ctx)
+		if !limited {
+			return nil
+		}
+		verb := "get"
+		if ref.Name == "" {
+			verb = "list"
+		}
+		policy, err := s.endpointOf(builtin.AdmissionV1.WithResource(policies)).registry.Get(ctx, name, &metav1.GetOptions{})
+		var paramKind *admissionv1.ParamKind
+		if err == nil {
+			paramKind = kindOf(policy.(P))
+		}
+		if s.mayReadParams(ctx, who, paramKind, verb, ref.Name, ref.Namespace) {
+			return nil
+		}
+		text := fmt.Sprintf(lacks, who, verb)
+		const all = `to determine minimum required permissions and user %v does not have "%v" permission for all groups, versions and resources`
+		switch {
+		case err != nil:
+			text = fmt.Sprintf(`unable to get policy %s `+all, name, who, verb)
+		case paramKind != nil && s.resourceOfParams(paramKind) == "":
+			text = fmt.Sprintf(`unable to resolve paramKind &{%s %s} `+all, paramKind.APIVersion, paramKind.Kind, who, verb)
+		}
+		return field.Forbidden(field.NewPath("spec", "paramRef"), text)
+	}
+}
+
+// limitedUser is who makes a request, unless it is the server itself or a master.
+func limitedUser(ctx context.Context) (user.Info, bool) {
+	who, ok := request.UserFrom(ctx)
+	return who, ok && !isMaster(who)
+}
+
+// mayReadParams reports whether a user may read parameters of a kind. Of one that is not known he must be allowed to read all that there is.
+func (s *Server) mayReadParams(ctx context.Context, who user.Info, kind *admissionv1.ParamKind, verb, name, namespace string) bool {
+	asked := authorizer.AttributesRecord{User: who, Verb: verb, APIGroup: "*", APIVersion: "*", Resource: "*", Name: name, Namespace: namespace, ResourceRequest: true}
+	if kind != nil {
+		gv, err := schema.ParseGroupVersion(kind.APIVersion)
+		must.Do(err) // it is that of a valid policy
+		asked.APIGroup, asked.APIVersion = gv.Group, gv.Version
+		if resource := s.resourceOfParams(kind); resource != "" {
+			asked.Resource = resource
+		}
+	}
+	decision, _, _ := s.authorizer.Authorize(ctx, asked)
+	return decision == authorizer.DecisionAllow
+}
+
+// resourceOfParams is nothing for a kind that there is not.
+func (s *Server) resourceOfParams(kind *admissionv1.ParamKind) string {
+	if objects := s.registryOf(schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind)); objects != nil {
+		return objects.resource.Resource
+	}
+	return ""
+}

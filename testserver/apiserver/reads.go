@@ -1,0 +1,479 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/storage"
+	storageerrors "k8s.io/apiserver/pkg/storage/errors"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
+)
+
+func (r *registry) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	key, err := r.key(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.waitUntil(ctx, options.ResourceVersion); err != nil {
+		if _, wrong := versioner.ParseResourceVersion(options.ResourceVersion); wrong != nil && r.uncached {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
+		}
+		return nil, storageerrors.InterpretGetError(err, r.qualified(ctx), name)
+	}
+	record := r.table.Get(key)
+	if record == nil {
+		return nil, apierrors.NewNotFound(r.qualified(ctx), name)
+	}
+	return r.codec.decode(record)
+}
+
+// waitUntil waits until the store has come to a version that a reader asks for, but not for long.
+func (r *registry) waitUntil(ctx context.Context, version string) error {
+	const patience = 3 * time.Second
+	revision, err := versioner.ParseResourceVersion(version)
+	if err != nil {
+		return err
+	}
+	var timeout <-chan time.Time
+	for {
+		reached := r.table.Store.Reached(int64(min(revision, math.MaxInt64)))
+		if reached == nil {
+			return nil
+		}
+		if timeout == nil {
+			timer := time.NewTimer(patience)
+			defer timer.Stop()
+			timeout = timer.C
+		}
+		select {
+		case <-reached:
+		case <-timeout:
+			return storage.NewTooLargeResourceVersionError(revision, uint64(r.table.Store.Current()), 1)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// predicate is what a list or watch selects.
+func (r *registry) predicate(options *internalversion.ListOptions) storage.SelectionPredicate {
+	p := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(), GetAttrs: r.attrs}
+	if options == nil {
+		return p
+	}
+	if options.LabelSelector != nil {
+		p.Label = options.LabelSelector
+	}
+	if options.FieldSelector != nil {
+		p.Field = options.FieldSelector
+	}
+	p.Limit, p.Continue, p.AllowWatchBookmarks = options.Limit, options.Continue, options.AllowWatchBookmarks
+	return p
+}
+
+// selected is the prefix of the keys that a list or watch is about, with its request: a selector may say more of the namespace
+// and the name than the request does. The prefix of a single object is its key.
+func (r *registry) selected(ctx context.Context, p storage.SelectionPredicate) (prefix string, single bool) {
+	if namespace, ok := p.MatchesSingleNamespace(); ok && request.NamespaceValue(ctx) == "" {
+		ctx = request.WithNamespace(ctx, namespace)
+	}
+	if name, ok := p.MatchesSingle(); ok {
+		if key, err := r.key(ctx, name); err == nil {
+			return key, true
+		}
+	}
+	return r.root(ctx), false
+}
+
+// List returns objects as they are, or were at a version, in the order of their keys.
+func (r *registry) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
+	if options == nil {
+		options = &internalversion.ListOptions{}
+	}
+	p := r.predicate(options)
+	prefix, single := r.selected(ctx, p)
+	list, err := r.list(ctx, prefix, storage.ListOptions{
+		ResourceVersion: options.ResourceVersion, ResourceVersionMatch: options.ResourceVersionMatch, Predicate: p, Recursive: !single,
+	})
+	return list, storageerrors.InterpretListError(err, r.qualified(ctx))
+}
+
+func (r *registry) list(ctx context.Context, prefix string, options storage.ListOptions) (runtime.Object, error) {
+	records, list, err := r.listRecords(ctx, prefix, options)
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]runtime.Object, len(records))
+	for i, record := range records {
+		if objects[i], err = r.codec.decode(record); err != nil {
+			return nil, err
+		}
+	}
+	return list, setItems(list, objects)
+}
+
+// listRecords is what a list has: its records, and the list without them.
+func (r *registry) listRecords(ctx context.Context, prefix string, options storage.ListOptions) ([]*store.Record, runtime.Object, error) {
+	at, from, err := storage.ValidateListOptions(prefix, versioner, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	atLeast := options.ResourceVersion
+	if at != 0 {
+		atLeast = strconv.FormatInt(at, 10)
+	}
+	if err := r.waitUntil(ctx, atLeast); err != nil {
+		return nil, nil, err
+	}
+	records, revision, err := r.table.List(prefix, from, at)
+	if errors.Is(err, store.ErrCompacted) {
+		return nil, nil, expiredList(from, prefix)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	limit := options.Predicate.Limit
+	if options.ResourceVersion == "0" {
+		limit = 0 // what is served from a cache comes at once
+	}
+	taken, last, more, err := r.take(records, options, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	next, remaining, err := storage.PrepareContinueToken(last, prefix, revision, int64(len(records)), more, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	list := r.newList()
+	return taken, list, versioner.UpdateList(list, uint64(revision), next, remaining)
+}
+
+// take returns up to limit records that the options select, the key of the last, and whether there may be more.
+func (r *registry) take(records []*store.Record, options storage.ListOptions, limit int64) (taken []*store.Record, last string, more bool, err error) {
+	for i, record := range records {
+		if !options.Recursive && i > 0 {
+			break // a key is the prefix of others, and a single object is asked for
+		}
+		if matches, err := r.selects(record, options.Predicate); err != nil || !matches {
+			if err != nil {
+				return nil, "", false, err
+			}
+			continue
+		}
+		taken, last = append(taken, record), record.Key
+		if limit > 0 && int64(len(taken)) == limit {
+			return taken, last, i < len(records)-1, nil
+		}
+	}
+	return taken, last, false, nil
+}
+
+// selects reports whether a predicate selects a record. Labels alone it has; for fields it is read.
+func (r *registry) selects(record *store.Record, p storage.SelectionPredicate) (bool, error) {
+	if p.Empty() {
+		return true, nil
+	}
+	if record.Object == nil && p.Field.Empty() {
+		return p.Label.Matches(record.Labels), nil
+	}
+	object, err := r.codec.decode(record)
+	if err != nil {
+		return false, err
+	}
+	return p.Matches(object)
+}
+
+// setItems makes objects the items of a list.
+func setItems(list runtime.Object, objects []runtime.Object) error {
+	if l, ok := list.(*unstructured.UnstructuredList); ok {
+		l.Items = make([]unstructured.Unstructured, len(objects))
+		for i, object := range objects {
+			l.Items[i].Object = object.(*unstructured.Unstructured).Object
+		}
+		return nil
+	}
+	return meta.SetList(list, objects)
+}
+
+// The messages are those of the API server.
+const (
+	listExpired     = "The resourceVersion for the provided list is too old."
+	continueExpired = "The provided continue parameter is too old to display a consistent list result. You can start a new list without " +
+		"the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided " +
+		"token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned " +
+		"and now may show up in the list."
+)
+
+func expiredList(from, prefix string) error {
+	if from == "" {
+		return apierrors.NewResourceExpired(listExpired)
+	}
+	next, err := storage.EncodeContinue(from, prefix, -1)
+	if err != nil {
+		return err
+	}
+	expired := apierrors.NewResourceExpired(continueExpired)
+	expired.ErrStatus.ListMeta.Continue = next
+	return expired
+}
+
+// Watch tells what changes, from a version on or after telling what there is.
+func (r *registry) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
+	w, err := r.newWatcher(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return startObjectWatch(ctx, w), nil
+}
+
+func (r *registry) newWatcher(ctx context.Context, options *internalversion.ListOptions) (*watcher, error) {
+	p := r.predicate(options)
+	prefix, single := r.selected(ctx, p)
+	revision, err := versioner.ParseResourceVersion(options.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	w := &watcher{registry: r, prefix: prefix, single: single, predicate: p, from: int64(min(revision, math.MaxInt64))}
+	initial := options.SendInitialEvents
+	switch {
+	case initial != nil && *initial:
+		w.initial, w.marked = true, p.AllowWatchBookmarks
+	case revision == 0 && initial == nil:
+		w.initial = true
+	case revision == 0:
+		w.from = r.table.Store.Current()
+	}
+	if w.initial && r.table.Store.Reached(w.from) == nil {
+		return w, w.look()
+	}
+	return w, nil
+}
+
+// look takes what there is. That is done before the client knows that it watches, since it is to hear of all that happens from then on.
+func (w *watcher) look() (err error) {
+	w.there, w.seen, err = w.registry.table.List(w.prefix, "", 0)
+	return err
+}
+
+// watcher tells one client of changes. It reads them from the history of the table whenever the client has taken the last, so
+// that nothing is kept for a client that is slow; one that is too slow for the history loses its watch.
+type watcher struct {
+	registry  *registry
+	prefix    string
+	single    bool
+	predicate storage.SelectionPredicate
+	from      int64 // the revision of the last change that the client knows
+	initial   bool  // tell of what there is first
+	marked    bool  // and then send a bookmark that says so
+	there     []*store.Record
+	seen      int64 // the revision in which that was there; 0 before it was looked at
+	client    watchClient
+}
+
+// watchClient is who is told. Its methods report whether it has taken what it was told; it is told nothing more when it has not.
+type watchClient interface {
+	// change is called for an object in the state of a record.
+	change(ctx context.Context, event watch.EventType, r *store.Record) bool
+	// event is called for what is no object: bookmarks and errors.
+	event(ctx context.Context, event watch.Event) bool
+	// caughtUp is called when the client knows all that has happened.
+	caughtUp()
+}
+
+// objectWatch tells of objects by a channel, as upstream's handlers want it.
+type objectWatch struct {
+	watcher *watcher
+	result  chan watch.Event
+	stop    chan struct{}
+	ended   chan struct{}
+}
+
+func startObjectWatch(ctx context.Context, w *watcher) *objectWatch {
+	o := &objectWatch{watcher: w, result: make(chan watch.Event), stop: make(chan struct{}), ended: make(chan struct{})}
+	w.client = o
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer close(o.ended)
+		defer close(o.result)
+		defer cancel()
+		w.run(ctx, o.stop)
+	}()
+	return o
+}
+
+func (o *objectWatch) ResultChan() <-chan watch.Event { return o.result }
+
+// Stop ends the watch and waits for its end. It is called once.
+func (o *objectWatch) Stop() {
+	close(o.stop)
+	<-o.ended
+}
+
+func (o *objectWatch) change(ctx context.Context, event watch.EventType, r *store.Record) bool {
+	object, err := o.watcher.registry.codec.decode(r)
+	if err != nil {
+		o.watcher.fail(ctx, err)
+		return false
+	}
+	return o.event(ctx, watch.Event{Type: event, Object: object})
+}
+
+func (o *objectWatch) event(ctx context.Context, event watch.Event) bool {
+	select {
+	case o.result <- event:
+		return true
+	case <-o.stop:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+func (o *objectWatch) caughtUp() {}
+
+// bookmarks is how often a client that allows it hears of the version that it has.
+const bookmarks = time.Minute
+
+// run tells of changes until the client takes no more, or stop is closed.
+func (w *watcher) run(ctx context.Context, stop <-chan struct{}) {
+	if w.initial {
+		if !w.tellAll(ctx) {
+			return
+		}
+	} else if w.from < w.registry.started {
+		w.fail(ctx, apierrors.NewResourceExpired(tooOld(w.from, w.registry.started)))
+		return
+	}
+	ticker := time.NewTicker(bookmarks)
+	defer ticker.Stop()
+	for stopped := false; ; {
+		changes, changed, err := w.registry.table.Since(w.from)
+		if err != nil {
+			w.fail(ctx, apierrors.NewResourceExpired(tooOld(w.from, w.registry.table.Compacted())))
+			return
+		}
+		for _, c := range changes {
+			if !w.tell(ctx, c) {
+				return
+			}
+		}
+		if changed == nil {
+			continue
+		}
+		w.client.caughtUp()
+		if stopped {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ticker.C:
+			if w.predicate.AllowWatchBookmarks && !w.bookmark(ctx, w.registry.table.Store.Current(), false) {
+				return
+			}
+		case <-stop:
+			return
+		case <-ctx.Done():
+			return
+		case <-w.registry.stopped:
+			stopped = true // what has happened until then is told still
+		}
+	}
+}
+
+func (w *watcher) fail(ctx context.Context, err error) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		status = &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Message: err.Error(), Reason: metav1.StatusReasonInternalError, Code: http.StatusInternalServerError,
+		}}
+	}
+	shown := status.Status()
+	w.client.event(ctx, watch.Event{Type: watch.Error, Object: &shown})
+}
+
+// tellAll tells of what there is.
+func (w *watcher) tellAll(ctx context.Context) bool {
+	if w.seen == 0 {
+		err := w.registry.waitUntil(ctx, strconv.FormatInt(w.from, 10))
+		if err == nil {
+			err = w.look()
+		}
+		if err != nil {
+			w.fail(ctx, err)
+			return false
+		}
+	}
+	for _, r := range w.there {
+		if !w.tell(ctx, store.Change{Key: r.Key, Current: r}) {
+			return false
+		}
+	}
+	w.from, w.there = w.seen, nil
+	return !w.marked || w.bookmark(ctx, w.seen, true)
+}
+
+func (w *watcher) bookmark(ctx context.Context, revision int64, initialEnd bool) bool {
+	mark := w.registry.new()
+	store.SetRevision(mark, revision)
+	if initialEnd {
+		if err := storage.AnnotateInitialEventsEndBookmark(mark); err != nil {
+			return false
+		}
+	}
+	return w.client.event(ctx, watch.Event{Type: watch.Bookmark, Object: mark})
+}
+
+// tell sends what a change is to this client: an object that comes to be selected is added to it, one that is not selected any
+// more is deleted.
+func (w *watcher) tell(ctx context.Context, c store.Change) bool {
+	w.from = max(w.from, c.Revision)
+	if w.single && c.Key != w.prefix || !strings.HasPrefix(c.Key, w.prefix) {
+		return true
+	}
+	was, err := w.selects(c.Previous)
+	if err != nil {
+		w.fail(ctx, err)
+		return false
+	}
+	is, err := w.selects(c.Current)
+	if err != nil {
+		w.fail(ctx, err)
+		return false
+	}
+	switch {
+	case is && was:
+		return w.client.change(ctx, watch.Modified, c.Current)
+	case is:
+		return w.client.change(ctx, watch.Added, c.Current)
+	case was:
+		return w.client.change(ctx, watch.Deleted, c.Previous.At(c.Revision, w.registry.table.Store.LastVersion(c.Revision, c.Previous)))
+	}
+	return true
+}
+
+func (w *watcher) selects(r *store.Record) (bool, error) {
+	if r == nil {
+		return false, nil
+	}
+	return w.registry.selects(r, w.predicate)
+}
+
+func tooOld(asked, have int64) string {
+	return fmt.Sprintf("too old resource version: %d (%d)", asked, have)
+}

@@ -1,0 +1,732 @@
+package apiserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	storageerrors "k8s.io/apiserver/pkg/storage/errors"
+	"k8s.io/apiserver/pkg/util/dryrun"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+)
+
+// strategy is what differs between kinds in writes.
+type strategy interface {
+	rest.RESTCreateStrategy
+	rest.RESTUpdateStrategy
+	rest.RESTDeleteStrategy
+	rest.ResetFieldsStrategy
+
+	// creates reports whether an update creates what is not there, and unconditional whether it may leave out which version it
+	// is of.
+	creates() bool
+	unconditional() bool
+}
+
+// genericStoreOnly has those methods of a rest.RESTUpdateStrategy that only upstream's generic store calls, in whose place is the
+// registry. Minor versions of k8s.io/apiserver differ in their parameters, so that they cannot be written out. The interface is nil.
+type genericStoreOnly struct{ rest.RESTUpdateStrategy }
+
+// codec turns objects into what is stored and back.
+type codec interface {
+	// encode returns what is stored for an object: a record of its own, without a revision. The object is the codec's from then on.
+	encode(object runtime.Object) (*store.Record, error)
+	// decode returns the object of a record for the readers of this registry. Nobody may change it.
+	decode(r *store.Record) (runtime.Object, error)
+	// settled says whether what a reader finds would be stored as it is. Where it would not, as for a Job that has the labels of its
+	// template for those that it lacks, the real server writes again what is there already.
+	settled(r *store.Record) bool
+}
+
+// registry is what requests for the objects of one kind in one version do to the store, in the order in which
+// the generic registry of Kubernetes does it, with its errors. It is what upstream's handlers of requests call.
+type registry struct {
+	table    *store.Table
+	prefix   string // of keys: /registry/ and the resource
+	told     string // what errors say instead of it, if not the same
+	resource schema.GroupResource
+	kind     schema.GroupVersionKind
+	new      func() runtime.Object
+	newList  func() runtime.Object
+	strategy strategy
+	codec    codec
+	attrs    storage.AttrFunc
+	names    *generator
+	started  int64           // no watch is from an earlier revision
+	first    int64           // the resourceVersion of what is made, where objects count their own; 0 is what they begin with
+	stopped  <-chan struct{} // closed when it does not serve watches any more
+
+	rest.TableConvertor
+	singular      string
+	returnDeleted bool // whether a deletion answers with the object, not with a Status
+	uncached      bool // whether reads are worded as those of the storage, not of a cache
+	// Of kinds that do more: when there are no finalizers any more, may an object be deleted by the update that removed the last?
+	deletable func(updated, existing runtime.Object) bool
+	// What a kind does after a write, if anything. It is called without locks.
+	written func()
+	// What a kind gives an object, that is made or changed, of what there is but once.
+	allocate func(object, existing runtime.Object, dryRun bool) error
+}
+
+var versioner = storage.APIObjectVersioner{}
+
+var (
+	_ rest.StandardStorage            = (*registry)(nil)
+	_ rest.MayReturnFullObjectDeleter = (*registry)(nil)
+)
+
+func (r *registry) New() runtime.Object              { return r.new() }
+func (r *registry) NewList() runtime.Object          { return r.newList() }
+func (r *registry) Destroy()                         {}
+func (r *registry) NamespaceScoped() bool            { return r.strategy.NamespaceScoped() }
+func (r *registry) GetSingularName() string          { return r.singular }
+func (r *registry) DeleteReturnsDeletedObject() bool { return r.returnDeleted }
+func (r *registry) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return r.strategy.GetResetFields()
+}
+
+// with is the registry with another strategy, as subresources have it.
+func (r *registry) with(s strategy) *registry {
+	other := *r
+	other.strategy, other.allocate = s, nil
+	return &other
+}
+
+// subresource is a registry as a subresource has it: it makes no objects.
+type subresource struct{ *registry }
+
+func (s subresource) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, validateCreation rest.ValidateObjectFunc,
+	validateUpdate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
+	return s.registry.Update(ctx, name, info, validateCreation, validateUpdate, false, options)
+}
+
+// root is the prefix of the keys that a request is about.
+func (r *registry) root(ctx context.Context) string {
+	if namespace := request.NamespaceValue(ctx); namespace != "" && r.NamespaceScoped() {
+		return r.prefix + "/" + namespace + "/"
+	}
+	return r.prefix + "/"
+}
+
+func (r *registry) key(ctx context.Context, name string) (string, error) {
+	if r.NamespaceScoped() && request.NamespaceValue(ctx) == "" {
+		return "", apierrors.NewBadRequest("Namespace parameter required.")
+	}
+	if name == "" {
+		return "", apierrors.NewBadRequest("Name parameter required.")
+	}
+	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
+		return "", apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", name, strings.Join(problems, ";")))
+	}
+	return r.root(ctx) + name, nil
+}
+
+// qualified is the resource as errors name it.
+func (r *registry) qualified(ctx context.Context) schema.GroupResource {
+	if info, ok := request.RequestInfoFrom(ctx); ok {
+		return schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
+	}
+	return r.resource
+}
+
+// own is the object of a record, for who changes it.
+func (r *registry) own(record *store.Record) (runtime.Object, error) {
+	object, err := r.codec.decode(record)
+	if err != nil {
+		return nil, err
+	}
+	return object.DeepCopyObject(), nil
+}
+
+// Create makes an object. With a generated name that there is already it tries others.
+func (r *registry) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	const attempts = 8
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return nil, err
+	}
+	if accessor.GetGenerateName() == "" || accessor.GetName() != "" {
+		return r.create(ctx, object, validate, options)
+	}
+	var created runtime.Object
+	for range attempts {
+		created, err = r.create(ctx, object.DeepCopyObject(), validate, options)
+		if !apierrors.IsAlreadyExists(err) {
+			break
+		}
+	}
+	return created, err
+}
+
+func (r *registry) create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	if err := r.prepareCreation(ctx, object, validate, dryrun.IsDryRun(options.DryRun)); err != nil {
+		return nil, err
+	}
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return nil, err
+	}
+	key, err := r.key(ctx, accessor.GetName())
+	if err != nil {
+		return nil, err
+	}
+	dryRun := dryrun.IsDryRun(options.DryRun)
+	if version, err := versioner.ObjectResourceVersion(object); !dryRun && err == nil && version != 0 { // one that is no number is none
+		return nil, storage.ErrResourceVersionSetOnCreate
+	}
+	if existing := r.table.Get(key); existing != nil {
+		return nil, r.exists(ctx, object, existing)
+	}
+	if dryRun {
+		return r.dry(object)
+	}
+	stored, err := r.codec.encode(object)
+	if err != nil {
+		return nil, err
+	}
+	if stored.TooLarge(key, nil) {
+		return nil, store.ErrTooLarge
+	}
+	stored.Version = r.first
+	switch put, err := r.table.Put(key, nil, stored); {
+	case err != nil:
+		return nil, apierrors.NewInternalError(err)
+	case !put:
+		return nil, r.exists(ctx, object, r.table.Get(key))
+	}
+	r.tell()
+	return r.codec.decode(stored)
+}
+
+// exists is the error of a creation of what is there.
+func (r *registry) exists(ctx context.Context, object runtime.Object, existing *store.Record) error {
+	name := must.Access(object).GetName()
+	err := rest.CheckGeneratedNameError(ctx, r.strategy, apierrors.NewAlreadyExists(r.qualified(ctx), name), object)
+	var status *apierrors.StatusError
+	if existing != nil && r.terminating(existing) && errors.As(err, &status) && apierrors.IsAlreadyExists(err) {
+		status.ErrStatus.Message = "object is being deleted: " + status.ErrStatus.Message
+	}
+	return err
+}
+
+// terminating reports whether an object is being deleted.
+func (r *registry) terminating(record *store.Record) bool {
+	object, err := r.codec.decode(record)
+	return err == nil && must.Access(object).GetDeletionTimestamp() != nil
+}
+
+// prepareCreation brings an object to what is created, and checks it.
+func (r *registry) prepareCreation(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, dryRun bool) error {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return err
+	}
+	rest.FillObjectMetaSystemFields(accessor)
+	accessor.SetUID(r.names.uid())
+	if accessor.GetGenerateName() != "" && accessor.GetName() == "" {
+		accessor.SetName(r.strategy.GenerateName(accessor.GetGenerateName()))
+	}
+	if r.allocate != nil {
+		if err := r.allocate(object, nil, dryRun); err != nil {
+			return err
+		}
+	}
+	if err := rest.BeforeCreate(r.strategy, ctx, object); err != nil {
+		return err
+	}
+	if validate == nil {
+		return nil
+	}
+	return validate(ctx, object.DeepCopyObject())
+}
+
+// dry is what a write that is not made would have answered.
+func (r *registry) dry(object runtime.Object) (runtime.Object, error) {
+	version, link := must.Access(object).GetResourceVersion(), must.Access(object).GetSelfLink()
+	stored, err := r.codec.encode(object)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := r.codec.decode(stored)
+	if err != nil {
+		return nil, err
+	}
+	must.Access(shown).SetResourceVersion(version)
+	must.Access(shown).SetSelfLink(link) // which only what is stored loses
+	return shown, nil
+}
+
+func (r *registry) tell() {
+	if r.written != nil {
+		r.written()
+	}
+}
+
+// errEmptied says that an update has removed the last finalizer of an object that is being deleted.
+var errEmptied = errors.New("the last finalizer is removed")
+
+// Update changes an object, or makes it where an update may.
+func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, validateCreation rest.ValidateObjectFunc,
+	validateUpdate rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
+	key, err := r.key(ctx, name)
+	if err != nil {
+		return nil, false, err
+	}
+	mayCreate = mayCreate || r.strategy.creates()
+	var preconditions storage.Preconditions
+	if given := info.Preconditions(); given != nil {
+		preconditions = storage.Preconditions{UID: given.UID, ResourceVersion: given.ResourceVersion}
+	}
+	var created bool
+	dryRun := dryrun.IsDryRun(options.DryRun)
+	updated, err := r.guarded(ctx, key, mayCreate, preconditions, dryRun, func(existing runtime.Object) (runtime.Object, error) {
+		object, err := info.UpdatedObject(ctx, existing)
+		if err != nil {
+			return nil, err
+		}
+		if created = must.Access(existing).GetResourceVersion() == ""; created {
+			if _, err := versioner.ObjectResourceVersion(object); err != nil {
+				return nil, err
+			}
+			rest.WipeObjectMetaSystemFields(must.Access(object))
+			return object, r.prepareCreation(ctx, object, validateCreation, dryRun)
+		}
+		return r.prepareUpdate(ctx, name, object, existing, validateUpdate, dryRun)
+	})
+	switch {
+	case err == nil:
+		return updated, created, nil
+	case errors.Is(err, errEmptied):
+		_, err := r.remove(ctx, key, name, preconditions, rest.ValidateAllObjectFunc, dryRun)
+		if apierrors.IsNotFound(err) {
+			err = nil // somebody else has removed it
+		}
+		return updated, false, err
+	case created:
+		err = storageerrors.InterpretCreateError(err, r.qualified(ctx), name)
+		return nil, false, err
+	}
+	return nil, false, storageerrors.InterpretUpdateError(err, r.qualified(ctx), name)
+}
+
+// prepareUpdate brings an object to what is written over an existing one, and checks it.
+func (r *registry) prepareUpdate(ctx context.Context, name string, object, existing runtime.Object, validate rest.ValidateObjectUpdateFunc, dryRun bool) (runtime.Object, error) {
+	version, err := versioner.ObjectResourceVersion(object)
+	if err != nil {
+		return nil, err
+	}
+	accessor, current := must.Access(object), must.Access(existing).GetResourceVersion()
+	switch {
+	case version == 0 && r.strategy.unconditional():
+		accessor.SetResourceVersion(current)
+	case version == 0:
+		problem := field.Invalid(field.NewPath("metadata").Child("resourceVersion"), version, "must be specified for an update")
+		resource := r.qualified(ctx)
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: resource.Group, Kind: resource.Resource}, name, field.ErrorList{problem})
+	case fmt.Sprint(version) != current:
+		return nil, apierrors.NewConflict(r.qualified(ctx), name, errors.New(optimisticLockMessage))
+	}
+	if r.allocate != nil {
+		if err := r.allocate(object, existing, dryRun); err != nil {
+			return nil, err
+		}
+	}
+	generation := accessor.GetGeneration()
+	if err := rest.BeforeUpdate(r.strategy, ctx, object, existing); err != nil {
+		return nil, distinctCauses(r.strategy, err)
+	}
+	if unchecked, ok := r.strategy.(uncheckedStrategy); ok && !unchecked.part.status {
+		accessor.SetGeneration(generation)
+	}
+	if object, err = fieldmanager.IgnoreManagedFieldsTimestampsTransformer(ctx, object, existing); err != nil {
+		return nil, err
+	}
+	if validate != nil {
+		if err := validate(ctx, object.DeepCopyObject(), existing.DeepCopyObject()); err != nil {
+			return nil, err
+		}
+	}
+	if r.emptied(object, existing) {
+		return object, errEmptied
+	}
+	return object, nil
+}
+
+// distinctCauses leaves of causes that are found twice one, as upstream does where the checks of a kind are generated.
+func distinctCauses(s strategy, err error) error {
+	var status *apierrors.StatusError
+	if of, generated := s.(*kindStrategy); !generated || of.kind == &definitionKind || !errors.As(err, &status) || status.ErrStatus.Details == nil {
+		return err
+	}
+	var distinct []metav1.StatusCause
+	for _, cause := range status.ErrStatus.Details.Causes {
+		if !slices.Contains(distinct, cause) {
+			distinct = append(distinct, cause)
+		}
+	}
+	status.ErrStatus.Details.Causes = distinct
+	return err
+}
+
+const optimisticLockMessage = "the object has been modified; please apply your changes to the latest version and try again"
+
+// emptied reports whether nothing keeps an object any more that is being deleted.
+func (r *registry) emptied(updated, existing runtime.Object) bool {
+	was := must.Access(existing)
+	grace := was.GetDeletionGracePeriodSeconds()
+	return len(must.Access(updated).GetFinalizers()) == 0 && was.GetDeletionTimestamp() != nil && (grace == nil || *grace == 0) &&
+		(r.deletable == nil || r.deletable(updated, existing))
+}
+
+// guarded writes what update makes of the object in the store, as often as it takes until no other write comes between. A
+// write that changes nothing is not made. With an error it returns what update returned with it.
+func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, preconditions storage.Preconditions, dryRun bool,
+	update func(existing runtime.Object) (runtime.Object, error),
+) (runtime.Object, error) {
+	for {
+		was := r.table.Get(key)
+		if was == nil && !mayCreate {
+			return nil, storage.NewKeyNotFoundError(key, 0)
+		}
+		existing := r.new()
+		if was != nil {
+			var err error
+			if existing, err = r.own(was); err != nil {
+				return nil, err
+			}
+		}
+		if err := preconditions.Check(r.shown(key, dryRun), existing); err != nil {
+			return nil, err
+		}
+		object, err := update(existing)
+		if err != nil {
+			return object, err
+		}
+		if dryRun {
+			return r.dry(object)
+		}
+		if was == nil {
+			must.Access(object).SetResourceVersion("")
+		}
+		stored, err := r.codec.encode(object)
+		if err != nil {
+			return nil, err
+		}
+		if was != nil && stored.Same(was) && r.codec.settled(was) {
+			return r.codec.decode(was)
+		}
+		if stored.TooLarge(key, was) {
+			return nil, store.ErrTooLarge
+		}
+		switch put, err := r.table.Put(key, was, stored); {
+		case err != nil:
+			return nil, apierrors.NewInternalError(err)
+		case put:
+			r.tell()
+			return r.codec.decode(stored)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// shown is a key as errors show it: a dry run does not come to where the prefix is known.
+func (r *registry) shown(key string, dryRun bool) string {
+	key = cmp.Or(r.told, r.prefix) + strings.TrimPrefix(key, r.prefix)
+	if dryRun {
+		return strings.TrimPrefix(key, "/registry")
+	}
+	return key
+}
+
+// remove takes an object out of the store.
+func (r *registry) remove(ctx context.Context, key, name string, preconditions storage.Preconditions, validate rest.ValidateObjectFunc, dryRun bool) (runtime.Object, error) {
+	for {
+		was := r.table.Get(key)
+		if was == nil {
+			return nil, apierrors.NewNotFound(r.qualified(ctx), name)
+		}
+		existing, err := r.own(was)
+		if err != nil {
+			return nil, err
+		}
+		if err := preconditions.Check(r.shown(key, dryRun), existing); err != nil {
+			return nil, storageerrors.InterpretDeleteError(err, r.qualified(ctx), name)
+		}
+		if err := validate(ctx, existing); err != nil {
+			return nil, err
+		}
+		if dryRun {
+			return existing, nil
+		}
+		switch last, err := r.table.Remove(was); {
+		case err != nil:
+			return nil, apierrors.NewInternalError(err)
+		case last != nil:
+			r.tell()
+			return r.codec.decode(last)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Delete deletes an object, or marks it as being deleted where finalizers keep it.
+func (r *registry) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	key, err := r.key(ctx, name)
+	if err != nil {
+		return nil, false, err
+	}
+	if options == nil {
+		options = metav1.NewDeleteOptions(0)
+	}
+	record := r.table.Get(key)
+	if record == nil {
+		return nil, false, apierrors.NewNotFound(r.qualified(ctx), name)
+	}
+	existing, err := r.own(record)
+	if err != nil {
+		return nil, false, err
+	}
+	var preconditions storage.Preconditions
+	if given := options.Preconditions; given != nil {
+		preconditions = storage.Preconditions{UID: given.UID, ResourceVersion: given.ResourceVersion}
+	}
+	graceful, pending, err := rest.BeforeDelete(r.strategy, ctx, existing, options)
+	if err != nil {
+		return nil, false, err
+	}
+	if pending {
+		return existing, false, nil
+	}
+	_, changed := r.deletionFinalizers(ctx, must.Access(existing), options)
+	dryRun := dryrun.IsDryRun(options.DryRun)
+	if graceful || changed || len(must.Access(existing).GetFinalizers()) > 0 {
+		marked, gone, err := r.mark(ctx, key, name, preconditions, validate, options)
+		if err != nil || !gone || dryRun {
+			return marked, gone, err
+		}
+		if preconditions.ResourceVersion != nil {
+			preconditions.ResourceVersion = new(must.Access(marked).GetResourceVersion())
+		}
+	}
+	last, err := r.remove(ctx, key, name, preconditions, validate, dryRun)
+	if err != nil {
+		return nil, false, err
+	}
+	return r.deleted(ctx, last), true, nil
+}
+
+// pinned are the preconditions of a deletion that is of one object, whatever has its name later.
+func (r *registry) pinned(object runtime.Object, options *metav1.DeleteOptions, failed string) (storage.Preconditions, error) {
+	accessor := must.Access(object)
+	if options.Preconditions == nil {
+		options.Preconditions = &metav1.Preconditions{}
+	}
+	given, uid, version := options.Preconditions, accessor.GetUID(), accessor.GetResourceVersion()
+	if given.UID == nil {
+		given.UID = &uid
+	}
+	if *given.UID != uid {
+		return storage.Preconditions{}, apierrors.NewConflict(r.resource, accessor.GetName(), fmt.Errorf("%s: UID in precondition: %v, UID in object meta: %v", failed, *given.UID, uid))
+	}
+	if given.ResourceVersion != nil && *given.ResourceVersion != version {
+		return storage.Preconditions{}, apierrors.NewConflict(r.resource, accessor.GetName(), fmt.Errorf("%s: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", failed, *given.ResourceVersion, version))
+	}
+	return storage.Preconditions{UID: given.UID, ResourceVersion: given.ResourceVersion}, nil
+}
+
+// terminate begins the deletion of an object of a kind that is deleted in two steps.
+func (r *registry) terminate(ctx context.Context, name string, preconditions storage.Preconditions, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions,
+	mark func(object runtime.Object),
+) (runtime.Object, bool, error) {
+	key, err := r.key(ctx, name)
+	if err != nil {
+		return nil, false, err
+	}
+	object, err := r.guarded(ctx, key, false, preconditions, dryrun.IsDryRun(options.DryRun), func(existing runtime.Object) (runtime.Object, error) {
+		if err := validate(ctx, existing); err != nil {
+			return nil, err
+		}
+		if accessor := must.Access(existing); accessor.GetDeletionTimestamp() == nil {
+			now := metav1.Now()
+			accessor.SetDeletionTimestamp(&now)
+		}
+		mark(existing)
+		return existing, nil
+	})
+	if err == nil {
+		return object, false, nil
+	}
+	err = storageerrors.InterpretUpdateError(err, r.resource, name)
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) {
+		err = apierrors.NewInternalError(err)
+	}
+	return nil, false, err
+}
+
+// errDeleteNow says that nothing keeps an object from being deleted, and errDeleting that it is being deleted already.
+var (
+	errDeleteNow = errors.New("nothing keeps the object")
+	errDeleting  = errors.New("the object is being deleted")
+)
+
+// mark marks an object as being deleted, and reports whether nothing keeps it. One that goes without being marked is returned empty,
+// as upstream's registry does, which shows in the answers to dry runs and in preconditions.
+func (r *registry) mark(ctx context.Context, key, name string, preconditions storage.Preconditions, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (
+	marked runtime.Object, gone bool, err error,
+) {
+	graceful := false
+	marked, err = r.guarded(ctx, key, false, preconditions, dryrun.IsDryRun(options.DryRun), func(existing runtime.Object) (runtime.Object, error) {
+		if err := validate(ctx, existing); err != nil {
+			return nil, err
+		}
+		var pending bool
+		var err error
+		if graceful, pending, err = rest.BeforeDelete(r.strategy, ctx, existing, options); err != nil {
+			return nil, err
+		}
+		if pending {
+			return existing, errDeleting
+		}
+		accessor := must.Access(existing)
+		if finalizers, changed := r.deletionFinalizers(ctx, accessor, options); changed {
+			accessor.SetFinalizers(finalizers)
+		}
+		if graceful {
+			return existing, nil
+		}
+		if len(accessor.GetFinalizers()) == 0 {
+			return nil, errDeleteNow
+		}
+		markDeleted(accessor)
+		return existing, nil
+	})
+	switch {
+	case errors.Is(err, errDeleteNow):
+		return r.new(), true, nil
+	case errors.Is(err, errDeleting):
+		return marked, false, nil
+	case err != nil:
+		return nil, false, storageerrors.InterpretUpdateError(err, r.qualified(ctx), name)
+	}
+	return marked, graceful && len(must.Access(marked).GetFinalizers()) == 0 && *options.GracePeriodSeconds == 0, nil
+}
+
+func markDeleted(object metav1.Object) {
+	now := metav1.Now()
+	if object.GetDeletionTimestamp() == nil && object.GetGeneration() > 0 {
+		object.SetGeneration(object.GetGeneration() + 1)
+	}
+	if earlier := object.GetDeletionTimestamp(); earlier == nil || earlier.After(now.Time) {
+		object.SetDeletionTimestamp(&now)
+	}
+	object.SetDeletionGracePeriodSeconds(new(int64))
+}
+
+// deletionFinalizers are the finalizers of an object of which a garbage collector has to be told how its dependents go, and
+// whether these are others than now.
+func (r *registry) deletionFinalizers(ctx context.Context, object metav1.Object, options *metav1.DeleteOptions) (finalizers []string, changed bool) {
+	propagation := r.propagation(ctx, object, options)
+	for _, finalizer := range object.GetFinalizers() {
+		if finalizer != metav1.FinalizerOrphanDependents && finalizer != metav1.FinalizerDeleteDependents {
+			finalizers = append(finalizers, finalizer)
+		}
+	}
+	switch propagation {
+	case metav1.DeletePropagationOrphan:
+		finalizers = append(finalizers, metav1.FinalizerOrphanDependents)
+	case metav1.DeletePropagationForeground:
+		finalizers = append(finalizers, metav1.FinalizerDeleteDependents)
+	}
+	was, is := slices.Sorted(slices.Values(object.GetFinalizers())), slices.Sorted(slices.Values(finalizers))
+	return finalizers, !slices.Equal(slices.Compact(was), slices.Compact(is))
+}
+
+// propagation is what becomes of the dependents: what the options say, else what a finalizer says, else what is usual for the kind.
+func (r *registry) propagation(ctx context.Context, object metav1.Object, options *metav1.DeleteOptions) metav1.DeletionPropagation {
+	usual := rest.DeleteDependents
+	if kind, ok := r.strategy.(rest.GarbageCollectionDeleteStrategy); ok {
+		usual = kind.DefaultGarbageCollectionPolicy(ctx)
+	}
+	if usual == rest.Unsupported {
+		return metav1.DeletePropagationBackground
+	}
+	//lint:ignore SA1019 clients still send it
+	orphan := options.OrphanDependents
+	switch {
+	case orphan != nil && *orphan:
+		return metav1.DeletePropagationOrphan
+	case orphan != nil:
+		return metav1.DeletePropagationBackground
+	case options.PropagationPolicy != nil:
+		return *options.PropagationPolicy
+	}
+	for _, finalizer := range object.GetFinalizers() {
+		switch finalizer {
+		case metav1.FinalizerOrphanDependents:
+			return metav1.DeletePropagationOrphan
+		case metav1.FinalizerDeleteDependents:
+			return metav1.DeletePropagationForeground
+		}
+	}
+	if usual == rest.OrphanDependents {
+		return metav1.DeletePropagationOrphan
+	}
+	return metav1.DeletePropagationBackground
+}
+
+// deleted is the answer to the deletion of an object that is gone.
+func (r *registry) deleted(ctx context.Context, last runtime.Object) runtime.Object {
+	if r.returnDeleted {
+		return last
+	}
+	resource, accessor := r.qualified(ctx), must.Access(last)
+	details := &metav1.StatusDetails{Name: accessor.GetName(), Group: resource.Group, Kind: resource.Resource, UID: accessor.GetUID()}
+	return &metav1.Status{Status: metav1.StatusSuccess, Details: details}
+}
+
+// DeleteCollection deletes what a list has, one after the other, and returns the list. A list of a version is of exactly that one, since
+// the real server takes it by pages: what was made later stays.
+func (r *registry) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, listOptions *internalversion.ListOptions) (runtime.Object, error) {
+	if listOptions != nil && listOptions.Limit == 0 && listOptions.ResourceVersionMatch == "" && listOptions.ResourceVersion != "" && listOptions.ResourceVersion != "0" {
+		listOptions = listOptions.DeepCopy()
+		listOptions.ResourceVersionMatch = metav1.ResourceVersionMatchExact
+	}
+	list, err := r.List(ctx, listOptions)
+	if err != nil {
+		return nil, err
+	}
+	err = meta.EachListItem(list, func(object runtime.Object) error {
+		accessor := must.Access(object)
+		inNamespace := request.WithNamespace(ctx, accessor.GetNamespace())
+		if _, _, err := r.Delete(inNamespace, accessor.GetName(), validate, options.DeepCopy()); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		return nil
+	})
+	return list, err
+}

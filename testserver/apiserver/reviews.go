@@ -1,0 +1,624 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
+)
+
+// Kinds of authentication.k8s.io/v1 and authorization.k8s.io/v1: questions that are answered and not stored; and tokens of service accounts.
+
+var (
+	authenticationV1 = authenticationv1.SchemeGroupVersion
+	authorizationV1  = authorizationv1.SchemeGroupVersion
+)
+
+func authenticationKinds() []kind {
+	return []kind{
+		reviewKind(authenticationV1.WithKind("SelfSubjectReview"), "selfsubjectreviews", false, (*Server).reviewSelf),
+		reviewKind(authenticationV1.WithKind("TokenReview"), "tokenreviews", false, (*Server).reviewToken),
+	}
+}
+
+func authorizationKinds() []kind {
+	return []kind{
+		reviewKind(authorizationV1.WithKind("LocalSubjectAccessReview"), "localsubjectaccessreviews", true, (*Server).reviewLocal),
+		reviewKind(authorizationV1.WithKind("SelfSubjectAccessReview"), "selfsubjectaccessreviews", false, (*Server).reviewOwnAccess),
+		reviewKind(authorizationV1.WithKind("SelfSubjectRulesReview"), "selfsubjectrulesreviews", false, (*Server).reviewRules),
+		reviewKind(authorizationV1.WithKind("SubjectAccessReview"), "subjectaccessreviews", false, (*Server).reviewAccess),
+	}
+}
+
+func authenticationDefaults() []builtin.Defaulter {
+	return []builtin.Defaulter{builtin.DefaultsOf(func(spec *authenticationv1.TokenRequestSpec) { builtin.SetPointer(&spec.ExpirationSeconds, 3600) })}
+}
+
+// reviewKind is a kind that can only be created, which answers it.
+func reviewKind[T runtime.Object](gvk schema.GroupVersionKind, resource string, namespaced bool, answer func(s *Server, ctx context.Context, question T) (runtime.Object, error)) kind {
+	return kind{
+		Kind: builtin.Kind{GVK: gvk, Resource: resource, Namespaced: namespaced, Verbs: []string{"create"}},
+		complete: func(s *Server, r *registry, e *endpoint) {
+			e.review = &reviewer[T]{r, func(ctx context.Context, question T) (runtime.Object, error) { return answer(s, ctx, question) }}
+		},
+	}
+}
+
+// reviewer answers questions of a kind.
+type reviewer[T runtime.Object] struct {
+	*registry
+	answer func(ctx context.Context, question T) (runtime.Object, error)
+}
+
+func (r *reviewer[T]) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+	answer, err := r.answer(ctx, object.(T))
+	if err == nil && validate != nil {
+		err = validate(ctx, object.DeepCopyObject())
+	}
+	return answer, err
+}
+
+func infoOf(who user.Info) authenticationv1.UserInfo {
+	info := authenticationv1.UserInfo{Username: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups(), Extra: map[string]authenticationv1.ExtraValue{}}
+	for key, value := range who.GetExtra() {
+		info.Extra[key] = value
+	}
+	return info
+}
+
+func (s *Server) reviewSelf(ctx context.Context, _ *authenticationv1.SelfSubjectReview) (runtime.Object, error) {
+	who, _ := request.UserFrom(ctx)
+	return &authenticationv1.SelfSubjectReview{
+		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Now()}, Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: infoOf(who)},
+	}, nil
+}
+
+func (s *Server) reviewToken(_ context.Context, review *authenticationv1.TokenReview) (runtime.Object, error) {
+	if review.Spec.Token == "" {
+		return nil, apierrors.NewBadRequest("token is required for TokenReview in authentication")
+	}
+	wanted := review.Spec.Audiences
+	if len(wanted) == 0 {
+		wanted = []string{issuer}
+	}
+	token := bearer(review.Spec.Token)
+	if token == "" { // then nobody in particular asks
+		review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, Audiences: wanted, Error: review.Status.Error, User: authenticationv1.UserInfo{
+			Username: user.Anonymous, Groups: []string{user.AllUnauthenticated}, Extra: map[string]authenticationv1.ExtraValue{}}}
+		return review, nil
+	}
+	who, audiences, err := s.authenticate(token, wanted)
+	review.Status.Authenticated = err == nil
+	if err != nil {
+		review.Status.Error = err.Error()
+		return review, nil
+	}
+	review.Status.User, review.Status.Audiences = infoOf(who), audiences
+	return review, nil
+}
+
+// bearer is the token that there is in a header, which ends with a space.
+func bearer(token string) string {
+	words := strings.Split(strings.TrimSpace("Bearer "+token), " ")
+	if len(words) < 2 {
+		return ""
+	}
+	return words[1]
+}
+
+func (s *Server) reviewRules(ctx context.Context, review *authorizationv1.SelfSubjectRulesReview) (runtime.Object, error) {
+	if review.Spec.Namespace == "" {
+		return nil, apierrors.NewBadRequest("no namespace on request")
+	}
+	who, _ := request.UserFrom(ctx)
+	rules, problems := s.roles.allRules(who, review.Spec.Namespace)
+	status := authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{}, NonResourceRules: []authorizationv1.NonResourceRule{}}
+	for _, rule := range rules {
+		if len(rule.Resources) > 0 {
+			status.ResourceRules = append(status.ResourceRules, authorizationv1.ResourceRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames})
+		}
+		if len(rule.NonResourceURLs) > 0 {
+			status.NonResourceRules = append(status.NonResourceRules, authorizationv1.NonResourceRule{Verbs: rule.Verbs, NonResourceURLs: rule.NonResourceURLs})
+		}
+	}
+	if len(problems) > 0 {
+		status.EvaluationError = utilerrors.NewAggregate(problems).Error()
+	}
+	return &authorizationv1.SelfSubjectRulesReview{Status: status}, nil
+}
+
+func (s *Server) reviewOwnAccess(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) (runtime.Object, error) {
+	problems := append(validateAccess(review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes), validateAccessSelectors(review.Spec.ResourceAttributes)...)
+	problems = append(problems, validateNoMetadata(review.ObjectMeta, review.ObjectMeta, "must be empty")...)
+	if len(problems) > 0 {
+		return nil, apierrors.NewInvalid(authorizationV1.WithKind("").GroupKind(), "", problems)
+	}
+	who, _ := request.UserFrom(ctx)
+	review.Status = s.decide(ctx, who, review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
+	return review, nil
+}
+
+func (s *Server) reviewAccess(ctx context.Context, review *authorizationv1.SubjectAccessReview) (runtime.Object, error) {
+	problems := append(validateSubjectAccess(&review.Spec), validateNoMetadata(review.ObjectMeta, review.ObjectMeta, "must be empty")...)
+	if len(problems) > 0 {
+		return nil, apierrors.NewInvalid(authorizationV1.WithKind("").GroupKind(), "", problems)
+	}
+	review.Status = s.decide(ctx, subjectOf(&review.Spec), review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
+	return review, nil
+}
+
+func (s *Server) reviewLocal(ctx context.Context, review *authorizationv1.LocalSubjectAccessReview) (runtime.Object, error) {
+	meta, spec := review.ObjectMeta, &review.Spec
+	meta.Namespace = ""
+	problems := append(validateSubjectAccess(spec), validateNoMetadata(meta, review.ObjectMeta, "must be empty except for namespace")...)
+	if spec.ResourceAttributes != nil && spec.ResourceAttributes.Namespace != review.Namespace {
+		problems = append(problems, field.Invalid(field.NewPath("spec.resourceAttributes.namespace"), spec.ResourceAttributes.Namespace, "must match metadata.namespace"))
+	}
+	if spec.NonResourceAttributes != nil {
+		problems = append(problems, field.Invalid(field.NewPath("spec.nonResourceAttributes"), (*shownPath)(spec.NonResourceAttributes), "disallowed on this kind of request"))
+	}
+	if len(problems) > 0 {
+		return nil, apierrors.NewInvalid(authorizationV1.WithKind("").GroupKind(), "", problems)
+	}
+	if namespace := request.NamespaceValue(ctx); namespace != review.Namespace {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("spec.resourceAttributes.namespace must match namespace: %v", namespace))
+	}
+	review.Status = s.decide(ctx, subjectOf(spec), spec.ResourceAttributes, spec.NonResourceAttributes)
+	return review, nil
+}
+
+func subjectOf(spec *authorizationv1.SubjectAccessReviewSpec) user.Info {
+	who := &user.DefaultInfo{Name: spec.User, Groups: spec.Groups, UID: spec.UID, Extra: map[string][]string{}}
+	for key, value := range spec.Extra {
+		who.Extra[key] = value
+	}
+	return who
+}
+
+func validateSubjectAccess(spec *authorizationv1.SubjectAccessReviewSpec) field.ErrorList {
+	problems := validateAccess(spec.ResourceAttributes, spec.NonResourceAttributes)
+	if spec.User == "" && len(spec.Groups) == 0 {
+		problems = append(problems, field.Invalid(field.NewPath("spec", "user"), spec.User, "at least one of user or group must be specified"))
+	}
+	return append(problems, validateAccessSelectors(spec.ResourceAttributes)...)
+}
+
+// shownPath is a path as errors show it, which is as the real server has it in memory.
+type shownPath struct{ Path, Verb string }
+
+func validateAccess(resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) field.ErrorList {
+	var problems field.ErrorList
+	if (resource == nil) == (path == nil) {
+		problems = append(problems, field.Invalid(field.NewPath("spec"), (*shownPath)(path), "exactly one of nonResourceAttributes or resourceAttributes must be specified"))
+	}
+	return problems
+}
+
+// validateAccessSelectors checks the selectors of objects that a review may be limited to. Operators may be unknown.
+func validateAccessSelectors(resource *authorizationv1.ResourceAttributes) (problems field.ErrorList) {
+	if resource == nil {
+		return nil
+	}
+	at := field.NewPath("spec.resourceAttributes")
+	raw := func(at *field.Path, raw string, requirements int) {
+		if raw != "" && requirements > 0 {
+			problems = append(problems, field.Invalid(at.Child("rawSelector"), raw, "may not specified at the same time as requirements"))
+		}
+		if raw == "" && requirements == 0 {
+			problems = append(problems, field.Required(at.Child("requirements"), fmt.Sprintf("when %s is specified, requirements or rawSelector is required", at)))
+		}
+	}
+	if selector := resource.FieldSelector; selector != nil {
+		here := at.Child("fieldSelector")
+		raw(here, selector.RawSelector, len(selector.Requirements))
+		for i, requirement := range selector.Requirements {
+			problems = append(problems, metav1validation.ValidateFieldSelectorRequirement(requirement, metav1validation.FieldSelectorValidationOptions{AllowUnknownOperatorInRequirement: true}, here.Child("requirements").Index(i))...)
+		}
+	}
+	if selector := resource.LabelSelector; selector != nil {
+		here := at.Child("labelSelector")
+		raw(here, selector.RawSelector, len(selector.Requirements))
+		for i, requirement := range selector.Requirements {
+			problems = append(problems, metav1validation.ValidateLabelSelectorRequirement(requirement, metav1validation.LabelSelectorValidationOptions{AllowUnknownOperatorInRequirement: true}, here.Child("requirements").Index(i))...)
+		}
+	}
+	return problems
+}
+
+func validateNoMetadata(meta, given metav1.ObjectMeta, message string) field.ErrorList {
+	if meta.ManagedFields = nil; equality.Semantic.DeepEqual(metav1.ObjectMeta{}, meta) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata"), given, message)}
+}
+
+// decide says whether a user may do something.
+func (s *Server) decide(ctx context.Context, who user.Info, resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
+	a := authorizer.AttributesRecord{User: who}
+	if path != nil {
+		a.Path, a.Verb = path.Path, path.Verb
+	} else {
+		a.ResourceRequest, a.Verb, a.Namespace, a.APIGroup, a.APIVersion = true, resource.Verb, resource.Namespace, resource.Group, resource.Version
+		a.Resource, a.Subresource, a.Name = resource.Resource, resource.Subresource, resource.Name
+	}
+	decision, reason, err := s.authorizer.Authorize(ctx, a)
+	status := authorizationv1.SubjectAccessReviewStatus{Allowed: decision == authorizer.DecisionAllow, Denied: decision == authorizer.DecisionDeny, Reason: reason}
+	var ignored []string
+	if err != nil {
+		ignored = append(ignored, err.Error())
+	}
+	if resource != nil {
+		ignored = append(ignored, ignoredSelectors(resource)...)
+	}
+	status.EvaluationError = strings.Join(ignored, "; ")
+	return status
+}
+
+// ignoredSelectors says what of the selectors of a review nobody can look at. Roles do not look at selectors.
+func ignoredSelectors(resource *authorizationv1.ResourceAttributes) (told []string) {
+	tell := func(name string, wrong, all int) {
+		switch {
+		case wrong == 0:
+		case wrong < all:
+			told = append(told, "spec.resourceAttributes."+name+" partially ignored due to parse error")
+		default:
+			told = append(told, "spec.resourceAttributes."+name+" ignored due to parse error")
+		}
+	}
+	if selector := resource.FieldSelector; selector != nil {
+		wrong := 0
+		if _, err := fields.ParseSelector(selector.RawSelector); err != nil {
+			wrong++
+		}
+		for _, requirement := range selector.Requirements {
+			if len(requirement.Values) != 1 || requirement.Operator != metav1.FieldSelectorOpIn && requirement.Operator != metav1.FieldSelectorOpNotIn {
+				wrong++
+			}
+		}
+		tell("fieldSelector", wrong, len(selector.Requirements))
+	}
+	if selector := resource.LabelSelector; selector != nil {
+		wrong := 0
+		if _, err := labels.Parse(selector.RawSelector); err != nil {
+			wrong++
+		}
+		for _, requirement := range selector.Requirements {
+			if _, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{requirement}}); err != nil {
+				wrong++
+			}
+		}
+		tell("labelSelector", wrong, len(selector.Requirements))
+	}
+	return told
+}
+
+// issuer of tokens, and their audience unless another one is asked for.
+const issuer = "https://kubernetes.default.svc"
+
+// claims of a token.
+type claims struct {
+	Issuer    string   `json:"iss"`
+	Subject   string   `json:"sub"`
+	Audiences []string `json:"aud"`
+	Expires   int64    `json:"exp"`
+	NotBefore int64    `json:"nbf"`
+	IssuedAt  int64    `json:"iat"`
+	ID        string   `json:"jti"`
+	Private   struct {
+		Namespace      string      `json:"namespace"`
+		ServiceAccount objectClaim `json:"serviceaccount"`
+
+		// What the token is bound to, and the node of a pod.
+		Pod    *objectClaim `json:"pod,omitempty"`
+		Secret *objectClaim `json:"secret,omitempty"`
+		Node   *objectClaim `json:"node,omitempty"`
+	} `json:"kubernetes.io"`
+}
+
+type objectClaim struct {
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+}
+
+const tokenHeader = `{"alg":"HS256","typ":"JWT"}`
+
+func (s *Server) signed(c claims) string {
+	data, err := json.Marshal(c)
+	must.Do(err)
+	text := base64.RawURLEncoding.EncodeToString([]byte(tokenHeader)) + "." + base64.RawURLEncoding.EncodeToString(data)
+	return text + "." + base64.RawURLEncoding.EncodeToString(s.signature(text))
+}
+
+func (s *Server) signature(text string) []byte {
+	mac := hmac.New(sha256.New, s.key)
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+var errInvalidToken = errors.New("invalid bearer token")
+
+// authenticate is the service account of a token that one of the audiences may see, and those that it is for.
+func (s *Server) authenticate(token string, wanted []string) (user.Info, []string, error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return nil, nil, errInvalidToken
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil || !hmac.Equal(signature, s.signature(parts[0]+"."+parts[1])) {
+		return nil, nil, errInvalidToken
+	}
+	data, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return nil, nil, errInvalidToken
+	}
+	var c claims
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, nil, errInvalidToken
+	}
+	audiences := slices.DeleteFunc(slices.Clone(wanted), func(audience string) bool { return !slices.Contains(c.Audiences, audience) })
+	switch now := time.Now().Unix(); {
+	case len(audiences) == 0:
+		return nil, nil, fmt.Errorf("[invalid bearer token, token audiences %q is invalid for the target audiences %q]", c.Audiences, wanted)
+	case now >= c.Expires:
+		return nil, nil, errors.New("[invalid bearer token, service account token has expired]")
+	case now < c.NotBefore:
+		return nil, nil, errors.New("[invalid bearer token, service account token is not valid yet]")
+	}
+	account := s.serviceAccount(c.Private.Namespace, c.Private.ServiceAccount.Name)
+	if account == nil || string(account.UID) != c.Private.ServiceAccount.UID {
+		return nil, nil, errors.New("[invalid bearer token, service account token has been invalidated]")
+	}
+	if !s.boundToWhatIs(&c) {
+		return nil, nil, errors.New("[invalid bearer token, service account token has been invalidated]")
+	}
+	who := serviceaccount.UserInfo(account.Namespace, account.Name, string(account.UID))
+	if info, ok := who.(*user.DefaultInfo); ok {
+		info.Groups = append(info.Groups, user.AllAuthenticated)
+		info.Extra = map[string][]string{user.CredentialIDKey: {"JTI=" + c.ID}}
+		if pod := c.Private.Pod; pod != nil {
+			info.Extra[serviceaccount.PodNameKey], info.Extra[serviceaccount.PodUIDKey] = []string{pod.Name}, []string{pod.UID}
+		}
+		if node := c.Private.Node; node != nil {
+			info.Extra[serviceaccount.NodeNameKey] = []string{node.Name}
+			if node.UID != "" {
+				info.Extra[serviceaccount.NodeUIDKey] = []string{node.UID}
+			}
+		}
+	}
+	return who, audiences, nil
+}
+
+// bindable are the resources of the kinds of the core group that tokens may be bound to.
+var bindable = map[string]string{"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
+
+// boundObject is what a token is to be bound to.
+func (s *Server) boundObject(kind, namespace, name string) (metav1.Object, error) {
+	if kind == "Node" {
+		namespace = ""
+	}
+	object, err := s.readObject("", "v1", bindable[kind], namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	return must.Access(object), nil
+}
+
+// bind notes in claims what a request asks for that a token is bound to. It is good for as long as that is there.
+func (s *Server) bind(c *claims, to *authenticationv1.BoundObjectReference, account, namespace string) error {
+	kind := schema.FromAPIVersionAndKind(to.APIVersion, to.Kind)
+	if _, known := bindable[kind.Kind]; !known || kind.Group != "" {
+		return apierrors.NewBadRequest(fmt.Sprintf("cannot bind token to object of type %s", kind))
+	}
+	object, err := s.boundObject(kind.Kind, namespace, to.Name)
+	if err != nil {
+		return err
+	}
+	claim := &objectClaim{object.GetName(), string(object.GetUID())}
+	switch of := object.(type) {
+	case *corev1.Pod:
+		if of.Spec.ServiceAccountName != account {
+			return apierrors.NewBadRequest(fmt.Sprintf("cannot bind token for serviceaccount %q to pod running with different serviceaccount name.", account))
+		}
+		c.Private.Pod = claim
+		if name := of.Spec.NodeName; name != "" {
+			c.Private.Node = &objectClaim{Name: name}
+			if node, err := s.boundObject("Node", "", name); err == nil {
+				c.Private.Node.UID = string(node.GetUID())
+			}
+		}
+	case *corev1.Secret:
+		c.Private.Secret = claim
+	case *corev1.Node:
+		c.Private.Node = claim
+	}
+	if to.UID != "" && to.UID != object.GetUID() {
+		return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, to.Name,
+			fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object might have been deleted and then recreated", to.UID))
+	}
+	return nil
+}
+
+// boundToWhatIs reports whether all that a token is bound to is still there. The node of a pod may go.
+func (s *Server) boundToWhatIs(c *claims) bool {
+	for kind, claim := range map[string]*objectClaim{"Pod": c.Private.Pod, "Secret": c.Private.Secret, "Node": c.Private.Node} {
+		if claim == nil || kind == "Node" && c.Private.Pod != nil {
+			continue
+		}
+		object, err := s.boundObject(kind, c.Private.Namespace, claim.Name)
+		if err != nil || string(object.GetUID()) != claim.UID {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Server) serviceAccount(namespace, name string) *corev1.ServiceAccount {
+	record := s.store.Table(schema.GroupResource{Resource: "serviceaccounts"}).Get("/registry/serviceaccounts/" + namespace + "/" + name)
+	if record == nil {
+		return nil
+	}
+	return record.Object.(*corev1.ServiceAccount)
+}
+
+// tokens make tokens of service accounts.
+type tokens struct{ server *Server }
+
+func (tokens) New() runtime.Object { return &authenticationv1.TokenRequest{} }
+func (tokens) Destroy()            {}
+func (tokens) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
+	return authenticationV1.WithKind("TokenRequest")
+}
+
+// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate leaves the UID that was asked for.
+func (tokens) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
+
+func (t tokens) Create(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+	asked, namespace, kind := object.(*authenticationv1.TokenRequest), request.NamespaceValue(ctx), authenticationV1.WithKind("TokenRequest").GroupKind()
+	mismatch := func(member, given, what string) error {
+		return apierrors.NewInvalid(kind, name, field.ErrorList{field.Invalid(field.NewPath("metadata", member), given, "must match the service account "+what+" if specified")})
+	}
+	if asked.Name != "" && asked.Name != name {
+		return nil, mismatch("name", asked.Name, "name")
+	}
+	if asked.Namespace != "" && asked.Namespace != namespace {
+		return nil, mismatch("namespace", asked.Namespace, "namespace")
+	}
+	account := t.server.serviceAccount(namespace, name)
+	if account == nil {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "serviceaccounts"}, name)
+	}
+	if asked.UID != "" && asked.UID != account.UID {
+		return nil, apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, name, fmt.Errorf("the UID in the token request (%s) does not match the UID of the service account (%s)", asked.UID, account.UID))
+	}
+	if len(asked.Spec.Audiences) == 0 {
+		asked.Spec.Audiences = []string{issuer}
+	}
+	if asked.Spec.ExpirationSeconds == nil { // in a server that gives no defaults
+		asked.Spec.ExpirationSeconds = new(int64(3600))
+	}
+	now := time.Now()
+	asked.Name, asked.Namespace, asked.UID, asked.CreationTimestamp, asked.Status = name, namespace, account.UID, metav1.NewTime(now), authenticationv1.TokenRequestStatus{}
+	path, seconds := field.NewPath("spec", "expirationSeconds"), *asked.Spec.ExpirationSeconds
+	var problems field.ErrorList
+	if seconds < 600 {
+		problems = append(problems, field.Invalid(path, seconds, "may not specify a duration less than 10 minutes"))
+	}
+	if seconds > 1<<32 {
+		problems = append(problems, field.Invalid(path, seconds, "may not specify a duration larger than 2^32 seconds"))
+	}
+	if len(asked.Spec.Attestations) > 0 { // which are for webhooks
+		problems = field.ErrorList{field.Invalid(field.NewPath("spec", "attestations"), asked.Spec.Attestations, "attestations may only be specified with a webhook bound object reference")}
+	}
+	if len(problems) > 0 && !t.server.options.Unchecked {
+		return nil, apierrors.NewInvalid(kind, "", problems)
+	}
+	if validate != nil {
+		if err := validate(ctx, asked.DeepCopy()); err != nil {
+			return nil, err
+		}
+	}
+	c := claims{
+		Issuer: issuer, Subject: serviceaccount.MakeUsername(namespace, name), Audiences: asked.Spec.Audiences, ID: string(t.server.names.uid()),
+		IssuedAt: now.Unix(), NotBefore: now.Unix(), Expires: now.Unix() + seconds,
+	}
+	c.Private.Namespace, c.Private.ServiceAccount = namespace, objectClaim{name, string(account.UID)}
+	if to := asked.Spec.BoundObjectRef; to != nil {
+		if err := t.server.bind(&c, to, name, namespace); err != nil {
+			return nil, err
+		}
+	}
+	asked.Status = authenticationv1.TokenRequestStatus{Token: t.server.signed(c), ExpirationTimestamp: metav1.NewTime(now.Add(time.Duration(seconds) * time.Second))}
+	return asked, nil
+}
+
+// identify finds out who a request is from: who has a token, or else whom its connection has named, or else the administrator;
+// and whose rights he wants.
+func (s *Server) identify(ctx context.Context, r *http.Request) (who user.Info, denied *authorizer.AttributesRecord, reason string, err error) {
+	who, named := request.UserFrom(ctx)
+	if !named {
+		who = administrator
+	}
+	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		if who, _, err = s.authenticate(strings.TrimSpace(token), []string{issuer}); err != nil {
+			return nil, nil, "", apierrors.NewUnauthorized("Unauthorized")
+		}
+	}
+	return s.impersonated(ctx, r.Header, who)
+}
+
+// tokenPart is the subresource of service accounts that makes their tokens.
+func tokenPart() extraPart {
+	return extraPart{
+		name: "token", kind: authenticationV1.WithKind("TokenRequest"), verbs: []string{"create"},
+		part: func(s *Server, r *registry, k *kind, f family) part {
+			return part{creater: tokens{s}, scope: newScopeOf(k, f, authenticationV1.WithKind("TokenRequest"), authenticationV1, "token", nil, r)}
+		},
+	}
+}
+
+func serviceAccounts() kind {
+	const mountable = "kubernetes.io/enforce-mountable-secrets"
+	namesOfSecrets := func(a *corev1.ServiceAccount) {
+		for i, secret := range a.Secrets {
+			a.Secrets[i] = corev1.ObjectReference{Name: secret.Name}
+		}
+	}
+	warnings := func(a *corev1.ServiceAccount) []string {
+		if _, there := a.Annotations[mountable]; there {
+			return []string{"metadata.annotations[" + mountable + "]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"}
+		}
+		return nil
+	}
+	return kind{parts: []extraPart{tokenPart()}, Kind: builtin.Kind{
+		GVK: builtin.CoreV1.WithKind("ServiceAccount"), Resource: "serviceaccounts", Short: []string{"sa"}, Namespaced: true, Returned: true,
+		Columns: []builtin.Column{builtin.SinceColumn},
+		Rules: builtin.Rules{
+			Unconditional: true,
+			Validate: builtin.Typed1(func(a *corev1.ServiceAccount) field.ErrorList {
+				return builtin.ValidateMetadata(&a.ObjectMeta, true, validation.NameIsDNSSubdomain)
+			}),
+			ValidateUpdate: builtin.Typed2(func(a, old *corev1.ServiceAccount) field.ErrorList {
+				return append(builtin.ValidateMetadataUpdate(a, old), builtin.ValidateMetadata(&a.ObjectMeta, true, validation.NameIsDNSSubdomain)...)
+			}),
+			Create:   builtin.Change1(namesOfSecrets),
+			Update:   builtin.Change2(func(a, _ *corev1.ServiceAccount) { namesOfSecrets(a) }),
+			Warnings: builtin.Typed1(warnings),
+			UpdateWarnings: builtin.Typed2(func(a, old *corev1.ServiceAccount) []string {
+				if _, there := old.Annotations[mountable]; there {
+					return nil
+				}
+				return warnings(a)
+			}),
+		},
+	}}
+}

@@ -1,0 +1,264 @@
+package apiserver_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver"
+)
+
+// authority signs certificates for a test.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{}
+	issued := a.issue(t, "authority")
+	a.certificate, a.key = issued.Leaf, issued.PrivateKey.(*ecdsa.PrivateKey)
+	return a
+}
+
+// issue makes a certificate of a server on loopback or of a client; the first one is of the authority.
+func (a *authority) issue(t *testing.T, name string, groups ...string) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name, Organization: groups},
+		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: a.certificate == nil, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	parent, signer := template, key
+	if a.certificate != nil {
+		parent, signer = a.certificate, a.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+}
+
+func (a *authority) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.certificate)
+	return pool
+}
+
+// client is one that trusts the authority, with certificates of its own.
+func (a *authority) client(t *testing.T, certificates ...tls.Certificate) *http.Client {
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: a.pool(), Certificates: certificates}, ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+func ask(t *testing.T, client *http.Client, url string) (status int, body string) {
+	t.Helper()
+	response, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(content)
+}
+
+func TestOnlyCertificatesOfClientsAreServed(t *testing.T) {
+	ours, theirs := newAuthority(t), newAuthority(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := apiserver.New(apiserver.Options{})
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, listener, ours.issue(t, "server"), ours.pool()) }()
+	base := "https://" + listener.Addr().String()
+	known := ours.client(t, ours.issue(t, "somebody", "system:masters"))
+	if status, body := ask(t, known, base+"/api/v1/namespaces/default"); status != http.StatusOK || !strings.Contains(body, `"name":"default"`) {
+		t.Errorf("somebody known got %d %s", status, body)
+	}
+	review, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/apis/authentication.k8s.io/v1/selfsubjectreviews", strings.NewReader(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	review.Header.Set("Authorization", "Bearer made-up") // which the real server does not look at either
+	response, err := known.Do(review)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(response.Body)
+	response.Body.Close()
+	if err != nil || response.StatusCode != http.StatusCreated || !bytes.Contains(content, []byte(`"username":"somebody"`)) || !bytes.Contains(content, []byte(`"authentication.kubernetes.io/credential-id":["X509SHA256=`)) {
+		t.Errorf("somebody known with a token got %d %s %v", response.StatusCode, content, err)
+	}
+	unknown := ours.client(t)
+	for _, path := range []string{"/api/v1/namespaces", "/apis", "/api", "/openapi/v3", "/readyz/../api", "//readyz", "/"} {
+		if status, body := ask(t, unknown, base+path); status != http.StatusUnauthorized || !strings.Contains(body, `"reason":"Unauthorized"`) {
+			t.Errorf("%s: somebody unknown got %d %s", path, status, body)
+		}
+	}
+	for _, path := range []string{"/readyz", "/livez", "/healthz", "/version"} {
+		if status, body := ask(t, unknown, base+path); status != http.StatusOK {
+			t.Errorf("%s: got %d %s", path, status, body)
+		}
+	}
+	for _, header := range []string{"Bearer made-up", "bearer made-up", "Basic YTpi"} {
+		asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/api/v1/namespaces", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked.Header.Set("Authorization", header)
+		asked.Header.Set("Impersonate-User", "kubernetes-admin")
+		response, err := unknown.Do(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s: got %s", header, response.Status)
+		}
+	}
+	if response, err := ours.client(t, theirs.issue(t, "kubernetes-admin", "system:masters")).Get(base + "/api"); err == nil {
+		response.Body.Close()
+		t.Errorf("a certificate of somebody else's authority got %s", response.Status)
+	}
+	// A watch ends with the server, and nothing is served any more.
+	watch, err := known.Get(base + "/api/v1/configmaps?watch=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Body.Close()
+	cancel()
+	if _, err := io.Copy(io.Discard, watch.Body); err != nil && !strings.Contains(err.Error(), "stream error") {
+		t.Logf("the watch ended with %v", err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if response, err := known.Get(base + "/api"); err == nil {
+		response.Body.Close()
+		t.Errorf("a server that has ended answers %s", response.Status)
+	}
+}
+
+// serve serves a server to its certificates until the test ends.
+func serve(t *testing.T) (url string, authority *authority, client tls.Certificate) {
+	t.Helper()
+	authority = newAuthority(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := apiserver.New(apiserver.Options{History: 16})
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, listener, authority.issue(t, "server"), authority.pool()) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		server.Close()
+	})
+	return "https://" + listener.Addr().String(), authority, authority.issue(t, "somebody", "system:masters")
+}
+
+// TestClientsMayLeaveAtAnyByte cuts requests, and the reading of answers, after each byte: nothing of a request that is not whole is
+// done, and the server serves others.
+func TestClientsMayLeaveAtAnyByte(t *testing.T) {
+	url, authority, certificate := serve(t)
+	const configMaps = "/api/v1/namespaces/default/configmaps"
+	dial := func() *tls.Conn {
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), &tls.Config{RootCAs: authority.pool(), Certificates: []tls.Certificate{certificate}, ServerName: "127.0.0.1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	const body = `{"metadata":{"name":"cut"},"data":{"a":"b"}}`
+	request := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", configMaps, len(body), body)
+	for end := range len(request) {
+		conn := dial()
+		if _, err := conn.Write([]byte(request[:end])); err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+	}
+	client := authority.client(t, certificate)
+	if status, text := ask(t, client, url+configMaps+"/cut"); status != http.StatusNotFound {
+		t.Errorf("a request that was cut has made %d %s", status, text)
+	}
+	for _, path := range []string{configMaps, "/api/v1/namespaces", "/apis", "/openapi/v3", configMaps + "?watch=1", "/api/v1/namespaces?watch=1"} {
+		for read := 1; read < 1000; read += 97 {
+			conn := dial()
+			if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(conn, make([]byte, min(read, 100))); err != nil {
+				t.Fatal(err)
+			}
+			conn.Close()
+		}
+	}
+	if status, text := ask(t, client, url+configMaps); status != http.StatusOK {
+		t.Errorf("after that it answers %d %s", status, text)
+	}
+}
+
+// TestAWatcherThatNeverReadsHoldsUpNobody has watches over sockets that nobody reads, while more happens than sockets and the history
+// keep: others are served, and the server ends.
+func TestAWatcherThatNeverReadsHoldsUpNobody(t *testing.T) {
+	url, authority, certificate := serve(t)
+	const configMaps = "/api/v1/namespaces/default/configmaps"
+	watcher, client := authority.client(t, certificate), authority.client(t, certificate)
+	for range 3 {
+		response, err := watcher.Get(url + configMaps + "?watch=1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+	}
+	large := strings.Repeat("x", 500_000)
+	for i := range 60 {
+		response, err := client.Post(url+configMaps, "application/json", strings.NewReader(fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"a":%q}}`, i, large)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusCreated {
+			t.Fatal(response.Status, err)
+		}
+		response.Body.Close()
+	}
+	if status, text := ask(t, client, url+configMaps+"/c59?pretty=false"); status != http.StatusOK {
+		t.Errorf("got %d %.200s", status, text)
+	}
+}

@@ -1,0 +1,509 @@
+package apiserver
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/handlers"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/apiserver/pkg/warning"
+	clientrest "k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
+)
+
+// Options of a server. The zero value is a server as it is after its start.
+type Options struct {
+	// Seed decides about UIDs and generated names: with the same seed and the same requests, one after the other, a server
+	// answers the same. Timestamps are of the clock, that of a synctest bubble if it runs in one.
+	Seed uint64
+	// History is how many changes of each resource are kept for watches and lists of the past. Default 4096.
+	History int
+	// Unchecked makes a server that takes objects as they are, as a fake client does: it sets no defaults and no metadata but the
+	// version and generated names, gives those without a UID [NoUID], checks nothing, asks for no namespaces, and has none when it starts.
+	// Each object counts its own resource versions, so that only those of lists order writes.
+	// Definitions are checked, and of a kind that has a status subresource only that one changes the status.
+	Unchecked bool
+}
+
+// Server is an API server in memory. Make one by New. Safe for concurrent use.
+type Server struct {
+	options    Options
+	store      *store.Store
+	names      *generator
+	builtin    map[schema.GroupVersionResource]func() *endpoint
+	crds       *registry
+	crdScope   *handlers.RequestScope // of the status, for what the server itself writes
+	resolver   request.RequestInfoResolver
+	admission  admission.Interface
+	roles      *roleAuthorizer
+	authorizer authorizer.Authorizer
+	key        []byte                        // that tokens are signed with
+	hosts      hosts                         // of webhooks in this process
+	clients    func() *webhook.ClientManager // of webhooks
+	guards     []*store.Table                // of what decides about writes
+	upstream   bool                          // all writes are done by upstream's handlers, with which tests compare
+	certain    atomic.Int64                  // how many writes were not, so that tests know that they have seen some
+	ctx        context.Context               // ends with Close
+	cancel     context.CancelFunc
+	requests   sync.WaitGroup
+
+	definitions definitions
+	openAPI     openAPI
+}
+
+// maxBody is how many bytes the body of a request may have.
+const maxBody = 3 << 20
+
+// New makes a server. It starts no goroutine; each request has one while it is served, for which Close waits.
+func New(options Options) *Server {
+	s := newServer(options)
+	must.Do(s.createFirst())
+	return s
+}
+
+// DataError is why a file of objects cannot be used. The file is as it was.
+type DataError struct {
+	Path string
+	Line int // 0 when it is about the file
+	Err  error
+}
+
+func (e *DataError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %v", e.Path, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err)
+}
+
+func (e *DataError) Unwrap() error { return e.Err }
+
+// Open makes a server with the objects that the file at path has, and keeps its own there; a file that is not there is made. A write
+// is on the disk before it is answered or seen by anybody, so that whatever ends the process or the machine, all of them are there
+// in the next server, and of those that were being written perhaps some. Writes that come at the same time share what waiting for the
+// disk costs. History is not kept: a watch from before fails with 410 Gone.
+//
+// Only one server may have a file: the caller sees to that. A file that is damaged, or of a later version, is a [*DataError].
+func Open(path string, options Options) (*Server, error) {
+	s := newServer(options)
+	if err := s.store.Open(path, s.makeBuiltin); err != nil {
+		if e, unreadable := errors.AsType[*store.LineError](err); unreadable {
+			return nil, &DataError{Path: path, Line: e.Line, Err: e.Err}
+		}
+		return nil, err
+	}
+	s.names.random = rand.New(rand.NewPCG(options.Seed, uint64(s.store.Current()))) // others than those that are there
+	if err := s.createFirst(); err != nil {
+		return nil, errors.Join(err, s.store.Close())
+	}
+	s.reconcileDefinitions()
+	return s, nil
+}
+
+func newServer(options Options) *Server {
+	s := &Server{
+		options:  options,
+		store:    store.New(cmp.Or(options.History, 4096), options.Unchecked),
+		names:    &generator{random: rand.New(rand.NewPCG(options.Seed, 0))},
+		resolver: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.definitions.served, s.definitions.read = map[string]*definition{}, map[*store.Record]*apiextensionsv1.CustomResourceDefinition{}
+	s.roles = s.newAuthorizer()
+	s.authorizer, s.key = s.roles, fmt.Append(nil, "token ", options.Seed)
+	s.clients = sync.OnceValue(s.newClients)
+	for _, resource := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies", "mutatingadmissionpolicies"} {
+		s.guards = append(s.guards, s.store.Table(schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: resource}))
+	}
+	s.builtin = s.newKinds()
+	s.admission = s.newAdmissions()
+	return s
+}
+
+// makeBuiltin makes the endpoints of a resource that is there without a definition, if it is: its table knows of which type its
+// objects are then.
+func (s *Server) makeBuiltin(resource schema.GroupResource) {
+	for gvr, endpoint := range s.builtin {
+		if gvr.Resource == resource.Resource { // in another group it may be stored too
+			endpoint()
+		}
+	}
+}
+
+// createFirst creates what each server has, unless it is there.
+func (s *Server) createFirst() error {
+	if s.options.Unchecked {
+		return nil
+	}
+	if err := s.addFirstRoles(); err != nil {
+		return err
+	}
+	for _, name := range []string{"kube-system", "kube-public", "kube-node-lease", "default"} {
+		if err := s.createNamespace(name); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Config is how clients reach the server, with all rights. Each call returns another one, which is the caller's to change.
+func (s *Server) Config() *clientrest.Config {
+	return &clientrest.Config{
+		Host:      "http://in-memory",
+		Transport: &transport{begin: s.begin, ctx: s.ctx, requests: &s.requests, server: s},
+		QPS:       -1,
+	}
+}
+
+// Close ends all requests and waits for them, but for those of Serve, which does so. Requests fail from then on. Calling it twice
+// is fine.
+func (s *Server) Close() {
+	s.cancel()
+	s.requests.Wait()
+	_ = s.store.Close() // each write is on the disk already
+}
+
+// Compact forgets the history, as a server does from time to time: watches from before fail with 410 Gone.
+func (s *Server) Compact() { s.store.Compact() }
+
+// ServeHTTP serves a request. It is an administrator's unless its context has a user.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r, rest := s.begin(w, r); rest != nil {
+		rest(w, r)
+	}
+}
+
+// begin finds out what a request is about and who asks, refuses it if it has to, and answers it if that waits for nothing. Else it
+// returns what answers it.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request) (*http.Request, http.HandlerFunc) {
+	if strings.HasPrefix(r.URL.Path, "//") {
+		http.NotFound(w, r)
+		return r, nil
+	}
+	info, err := s.resolver.NewRequestInfo(r)
+	if err != nil {
+		responsewriters.InternalError(w, r, fmt.Errorf("failed to create RequestInfo: %v", err))
+		return r, nil
+	}
+	w.Header().Set("Cache-Control", "no-cache, private")
+	ctx := request.WithRequestInfo(r.Context(), info)
+	if err := checkTimeout(r, info); err != nil {
+		responsewriters.RespondWithError(w, r.WithContext(ctx), err, metaCodecs)
+		return r, nil
+	}
+	who, denied, reason, err := s.identify(ctx, r)
+	if err != nil {
+		responsewriters.RespondWithError(w, r.WithContext(ctx), err, metaCodecs)
+		return r, nil
+	}
+	if denied == nil {
+		ctx = request.WithUser(ctx, who)
+		attributes := attributesOf(ctx, info)
+		var decision authorizer.Decision
+		if decision, reason, err = s.authorizer.Authorize(ctx, attributes); err != nil || decision != authorizer.DecisionAllow {
+			denied = &attributes
+		}
+	}
+	if denied != nil {
+		responsewriters.Forbidden(denied, w, r.WithContext(ctx), reason, metaCodecs)
+		return r, nil
+	}
+	ctx = warning.WithWarningRecorder(ctx, &warnings{header: w.Header()})
+	r = r.WithContext(ctx)
+	if !info.IsResourceRequest {
+		return r, s.serveDiscovery
+	}
+	if e := s.endpointOf(schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}); e != nil {
+		return r, s.beginOn(w, r, info, e, s.admission)
+	}
+	return r, s.beginCustom(w, r, info)
+}
+
+// checkTimeout checks how long a request is to take at most, if it says it. Nothing here takes long, so that it is not heeded.
+func checkTimeout(r *http.Request, info *request.RequestInfo) error {
+	if !strings.Contains(r.URL.RawQuery, "timeout") || info.Verb == "watch" || info.Subresource == "proxy" {
+		return nil
+	}
+	if given := r.URL.Query().Get("timeout"); given != "" {
+		if _, err := time.ParseDuration(given); err != nil {
+			return apierrors.NewBadRequest(fmt.Sprintf("invalid timeout specified in the request URL - %v", err))
+		}
+	}
+	return nil
+}
+
+var administrator = &user.DefaultInfo{Name: "kubernetes-admin", Groups: []string{"system:masters", "system:authenticated"}}
+
+// endpoint is a kind that is served in one version.
+type endpoint struct {
+	objects  rest.StandardStorage
+	registry *registry    // to which objects may add something
+	review   rest.Creater // of what is answered and not stored
+	scope    *handlers.RequestScope
+	parts    map[string]part // subresources by name
+	patches  []string        // types of patches
+	warnings []string        // that each request gets
+	custom   bool
+	writes   *writes // of custom resources, whose outcome may be certain; nil when none is
+	kind     *kind   // of a built-in kind
+}
+
+// part is a subresource. One without a Getter can only be updated.
+type part struct {
+	storage rest.Updater
+	scope   *handlers.RequestScope
+	creater rest.NamedCreater                                                       // of one that can only be created
+	serve   func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) // of one that is no object
+}
+
+var customPatches = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)}
+
+// minimumTimeout of watches that give none: they end after one to two times of it.
+const minimumTimeout = 30 * time.Minute
+
+// beginOn is begin of a request about a kind.
+func (s *Server) beginOn(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint, admit admission.Interface) http.HandlerFunc {
+	if !e.custom && !negotiate(w, r, info, e) {
+		return nil
+	}
+	if _, ok := e.parts[info.Subresource]; e.custom || info.Verb != "" && (ok || info.Subresource == "") {
+		for _, text := range e.warnings {
+			warning.AddWarning(r.Context(), "", text)
+		}
+	}
+	if getVerbatim(w, r, info, e) {
+		return nil
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx := request.WithReceivedTimestamp(r.Context(), time.Now())
+		s.serve(w, r.WithContext(audit.WithAuditContext(ctx)), info, e, admit)
+	}
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint, admit admission.Interface) {
+	if s.serveWrite(w, r, info, e) {
+		return
+	}
+	if info.Subresource != "" {
+		s.servePart(w, r, info, e, admit)
+		return
+	}
+	if e.review != nil {
+		handlers.CreateResource(e.review, e.scope, admit)(w, r)
+		return
+	}
+	if listVerbatim(w, r, info, e) {
+		return
+	}
+	switch info.Verb {
+	case "get":
+		handlers.GetResource(e.objects, e.scope)(w, r)
+	case "list", "watch":
+		handlers.ListResource(e.objects, e.objects, e.scope, info.Verb == "watch", minimumTimeout)(w, r)
+	case "create":
+		handlers.CreateResource(e.storageFor(r), e.scope, admit)(w, r)
+	case "update":
+		handlers.UpdateResource(e.objects, e.scope, admit)(w, r)
+	case "patch":
+		handlers.PatchResource(e.objects, e.scope, admit, e.patches)(w, r)
+	case "delete":
+		handlers.DeleteResource(e.objects, true, e.scope, admit)(w, r)
+	case "deletecollection":
+		handlers.DeleteCollection(e.objects, true, e.scope, admit)(w, r)
+	default:
+		notAllowed(w, r, info, e)
+	}
+}
+
+func (s *Server) servePart(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint, admit admission.Interface) {
+	p, ok := e.parts[info.Subresource]
+	if !ok && e.custom {
+		responsewriters.ErrorNegotiated(apierrors.NewNotFound(resourceOf(info), info.Name), metaCodecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+		return
+	}
+	patcher, patches := p.storage.(rest.Patcher)
+	switch {
+	case !ok:
+		http.NotFound(w, r)
+	case p.serve != nil:
+		p.serve(w, r, info)
+	case p.creater != nil && info.Verb == "create":
+		handlers.CreateNamedResource(p.creater, p.scope, admit)(w, r)
+	case p.storage == nil:
+		notAllowed(w, r, info, e)
+	case info.Verb == "get" && patches:
+		handlers.GetResource(patcher, p.scope)(w, r)
+	case info.Verb == "update":
+		handlers.UpdateResource(p.storage, p.scope, admit)(w, r)
+	case info.Verb == "patch" && patches:
+		handlers.PatchResource(patcher, p.scope, admit, e.patches)(w, r)
+	default:
+		notAllowed(w, r, info, e)
+	}
+}
+
+// produced is what answers are written in.
+var produced = []string{"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"}
+
+// negotiate answers requests for built-in kinds whose types of content no path of theirs has, as the router of the real server does
+// before it calls a handler: it knows no patterns but */*, and no types in capitals. It reports whether there is more to do.
+func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) bool {
+	produced := slices.Clone(produced)
+	if info.Verb == "list" || info.Verb == "watch" {
+		produced = append(produced, "application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+	}
+	_, known := e.parts[info.Subresource]
+	one, all := info.Verb == "update" || info.Verb == "patch", info.Verb == "create"
+	deeper := len(info.Parts) > 3 && info.Subresource != "proxy"
+	everywhere := e.kind != nil && e.kind.Namespaced && e.kind.Verbs == nil && info.Namespace == "" // where there are lists alone
+	elsewhere := e.kind != nil && !e.kind.Namespaced && info.Namespace != "" && info.Resource != "namespaces"
+	unanswered := e.review != nil && (len(info.Parts) > 1 || e.kind.Namespaced && info.Namespace == "") // questions have one path, and are only created
+	_, oneByOne := e.objects.(*namespaceStorage)
+	switch accept := r.Header.Get("Accept"); {
+	case deeper || elsewhere || unanswered || everywhere && len(info.Parts) > 1:
+		routeError(w, r, info, http.StatusNotFound, "404: Page Not Found")
+	case r.Method == http.MethodHead || info.Verb == "watch" && r.Method != http.MethodGet || e.review != nil && info.Verb != "create" || everywhere && info.Verb != "list" && info.Verb != "watch":
+		notAllowed(w, r, info, e)
+	case info.Subresource == "" && (one && info.Name == "" || all && info.Name != "") || oneByOne && info.Verb == "deletecollection":
+		notAllowed(w, r, info, e)
+	case info.Subresource != "" && !known:
+		routeError(w, r, info, http.StatusNotFound, "404: Page Not Found")
+	case info.Verb == "patch" && !names(r.Header.Get("Content-Type"), e.patches):
+		routeError(w, r, info, http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
+	case accept != "" && !names(accept, append(produced, "*/*")):
+		routeError(w, r, info, http.StatusNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+strings.Join(produced, ", "))
+	default:
+		return true
+	}
+	return false
+}
+
+// notFound is the answer for what is not served in a group: below those of built-in kinds there is the router.
+func (s *Server) notFound(w http.ResponseWriter, r *http.Request, group string) {
+	for resource := range s.builtin {
+		if info, ok := request.RequestInfoFrom(r.Context()); ok && resource.Group == group {
+			routeError(w, r, info, http.StatusNotFound, "404: Page Not Found")
+			return
+		}
+	}
+	http.NotFound(w, r)
+}
+
+// routeError is an error of the router.
+func routeError(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, code int, message string) {
+	err := apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
+	responsewriters.ErrorNegotiated(err, metaCodecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+}
+
+// names reports whether one of the types in a header, which may have parameters, is one of the given ones.
+func names(header string, types []string) bool {
+	for one := range strings.SplitSeq(header, ",") {
+		one, _, _ = strings.Cut(one, ";")
+		if slices.Contains(types, strings.TrimSpace(one)) {
+			return true
+		}
+	}
+	return false
+}
+
+func notAllowed(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) {
+	if !e.custom {
+		routeError(w, r, info, http.StatusMethodNotAllowed, "405: Method Not Allowed")
+		return
+	}
+	responsewriters.ErrorNegotiated(apierrors.NewMethodNotSupported(resourceOf(info), info.Verb), metaCodecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+}
+
+func resourceOf(info *request.RequestInfo) schema.GroupResource {
+	return schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
+}
+
+// metaScheme has what is of no group: options, Status, and the documents of discovery.
+var (
+	metaScheme = func() *runtime.Scheme {
+		scheme := runtime.NewScheme()
+		v1 := schema.GroupVersion{Version: "v1"}
+		metav1.AddToGroupVersion(scheme, v1)
+		scheme.AddUnversionedTypes(v1, &metav1.Status{}, &metav1.WatchEvent{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
+		return scheme
+	}()
+	metaCodecs = serializer.NewCodecFactory(metaScheme)
+)
+
+// warnings are those of one request: headers of its response, each text once.
+type warnings struct {
+	mu     sync.Mutex
+	header http.Header
+	known  map[string]bool
+}
+
+func (w *warnings) AddWarning(agent, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if text == "" || w.known[text] {
+		return
+	}
+	if w.known == nil {
+		w.known = map[string]bool{}
+	}
+	w.known[text] = true
+	if header, err := utilnet.NewWarningHeader(299, agent, text); err == nil {
+		w.header.Add("Warning", header)
+	}
+}
+
+// generator makes UIDs and names from a seed. Safe for concurrent use.
+type generator struct {
+	mu     sync.Mutex
+	random *rand.Rand
+}
+
+func (g *generator) uid() types.UID {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var id [16]byte
+	binary.LittleEndian.PutUint64(id[:8], g.random.Uint64())
+	binary.LittleEndian.PutUint64(id[8:], g.random.Uint64())
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // version 4 and variant
+	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]))
+}
+
+// GenerateName adds five random characters to a name, of which it takes as much as fits.
+func (g *generator) GenerateName(base string) string {
+	const characters, suffix, most = "bcdfghjklmnpqrstvwxz2456789", 5, 63
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var name strings.Builder
+	name.WriteString(base[:min(len(base), most-suffix)])
+	for range suffix {
+		name.WriteByte(characters[g.random.IntN(len(characters))])
+	}
+	return name.String()
+}

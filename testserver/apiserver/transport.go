@@ -1,0 +1,276 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
+)
+
+// transport carries requests to a handler in this process: no sockets, nothing that time does not pass for in a synctest bubble.
+type transport struct {
+	begin    beginner
+	ctx      context.Context // ends with the server
+	requests *sync.WaitGroup
+	server   *Server // of webhooks; nil of one
+}
+
+// beginner answers a request if that waits for nothing. Else it returns what answers it, and the request with what is known of it by then.
+type beginner func(w http.ResponseWriter, r *http.Request) (*http.Request, http.HandlerFunc)
+
+// waits is the beginner of a handler of which nobody knows what it waits for.
+func waits(handler http.Handler) beginner {
+	return func(_ http.ResponseWriter, r *http.Request) (*http.Request, http.HandlerFunc) {
+		return r, handler.ServeHTTP
+	}
+}
+
+// RoundTrip serves a request: at once if that waits for nothing, else in a goroutine, which ends with the request's context, with the
+// server, or when the response's body is closed. Then it returns when the handler flushes or ends.
+func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	served := asServed(request)
+	err := request.Context().Err()
+	if t.ctx.Err() != nil {
+		err = store.ErrClosed
+	}
+	w := &response{header: http.Header{}, bare: request.Method == http.MethodHead}
+	w.progress.L = &w.mu
+	var rest http.HandlerFunc
+	if err == nil {
+		served, rest, err = t.tryAtOnce(w, served)
+	}
+	if err != nil || rest == nil {
+		_ = served.Body.Close()
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case rest == nil:
+		w.end()
+		return w.result(request)
+	}
+	t.serve(w, served, rest)
+	select {
+	case <-w.started:
+	case <-request.Context().Done():
+		w.cancel()
+		return nil, request.Context().Err()
+	}
+	return w.result(request)
+}
+
+// asServed is a request as a handler gets it.
+func asServed(request *http.Request) *http.Request {
+	served := request.WithContext(request.Context())
+	served.RequestURI, served.RemoteAddr, served.Proto, served.ProtoMajor, served.ProtoMinor = request.URL.RequestURI(), "127.0.0.1:0", "HTTP/1.1", 1, 1
+	if served.Host == "" {
+		served.Host = request.URL.Host
+	}
+	if served.Body == nil {
+		served.Body = http.NoBody
+	}
+	return served
+}
+
+func (t *transport) tryAtOnce(w *response, r *http.Request) (served *http.Request, rest http.HandlerFunc, err error) {
+	served = r
+	defer func() {
+		if problem := recover(); problem != nil {
+			err = panicked(problem)
+		}
+	}()
+	served, rest = t.begin(w, r)
+	return served, rest, nil
+}
+
+// serve has what is left of a request served in a goroutine. What the client sent it may use as it likes from now on.
+func (t *transport) serve(w *response, begun *http.Request, rest http.HandlerFunc) {
+	ctx, cancel := context.WithCancel(begun.Context())
+	unlink := context.AfterFunc(t.ctx, cancel)
+	served := begun.Clone(ctx)
+	w.started, w.cancel = make(chan struct{}), cancel
+	stopped := context.AfterFunc(ctx, func() {
+		w.fail(context.Cause(ctx))
+		_ = served.Body.Close() // whose end the handler waits for, perhaps
+	})
+	t.requests.Go(func() {
+		defer served.Body.Close()
+		defer unlink()
+		defer stopped()
+		defer func() { // a panic of upstream breaks the connection, as it does on that of an HTTP server
+			if problem := recover(); problem != nil {
+				w.fail(panicked(problem))
+			}
+		}()
+		rest(w, served)
+		stopped()
+		w.end()
+	})
+}
+
+func panicked(problem any) error { return fmt.Errorf("the API server panicked: %v", problem) }
+
+// HandleWebhooks has a handler asked at a URL of its own, see [Server.HandleWebhooks]. A manager whose rest.Config has this transport
+// serves its webhooks so, by package webhook/local.
+func (t *transport) HandleWebhooks(handler http.Handler) (url string, release func()) {
+	return t.server.handleWebhooks(handler)
+}
+
+// window is how many bytes of a response may wait for the client before the handler does.
+const window = 1 << 20
+
+// response is what a handler writes and a client reads.
+type response struct {
+	header  http.Header   // of the handler; a copy of it is sent
+	started chan struct{} // closed when there is a response to return; nil of one that is written before anybody reads
+	cancel  context.CancelFunc
+	bare    bool // it has no body, as answers to HEAD have none
+
+	mu       sync.Mutex
+	progress sync.Cond // L is mu: something below has changed
+	status   int
+	sent     http.Header // nil before the status is known
+	body     []byte      // written and not read
+	begun    bool        // started is closed
+	ended    bool        // no more will be written
+	closed   bool        // nobody reads any more
+	err      error       // what a reader gets at the end, if not io.EOF
+}
+
+func (w *response) Header() http.Header { return w.header }
+
+func (w *response) WriteHeader(status int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sendLocked(status)
+}
+
+func (w *response) sendLocked(status int) {
+	if w.sent == nil {
+		if w.status, w.sent = status, w.header; w.started != nil {
+			w.sent = w.header.Clone()
+		}
+	}
+}
+
+func (w *response) Write(data []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sendLocked(http.StatusOK)
+	for len(w.body) > window && w.started != nil && !w.closed && w.err == nil {
+		w.beginLocked()
+		w.progress.Wait()
+	}
+	if w.closed || w.err != nil {
+		return 0, io.ErrClosedPipe
+	}
+	if !w.bare {
+		w.body = append(w.body, data...)
+	}
+	if w.begun {
+		w.progress.Broadcast()
+	}
+	return len(data), nil
+}
+
+// give writes data, which nobody changes any more, all at once.
+func (w *response) give(data []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sendLocked(http.StatusOK)
+	if w.bare {
+		data = nil
+	}
+	if len(w.body) > 0 {
+		data = append(w.body, data...)
+	}
+	w.body = data
+	w.beginLocked()
+}
+
+func (w *response) Flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sendLocked(http.StatusOK)
+	w.beginLocked()
+}
+
+func (w *response) beginLocked() {
+	if !w.begun && w.started != nil {
+		w.begun = true
+		close(w.started)
+	}
+	w.progress.Broadcast()
+}
+
+// end is called when the handler has returned.
+func (w *response) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sendLocked(http.StatusOK)
+	w.ended = true
+	w.beginLocked()
+}
+
+// fail ends the response with an error, unless it has ended.
+func (w *response) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended {
+		w.err = err
+		w.beginLocked()
+	}
+}
+
+func (w *response) result(request *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.sent == nil {
+		return nil, w.err
+	}
+	length := int64(-1)
+	if w.ended {
+		length = int64(len(w.body))
+	}
+	return &http.Response{
+		Status: strconv.Itoa(w.status) + " " + http.StatusText(w.status), StatusCode: w.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.sent, Body: w, ContentLength: length, Request: request,
+	}, nil
+}
+
+// Read is the client's.
+func (w *response) Read(data []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.body) == 0 && !w.ended && !w.closed && w.err == nil {
+		w.progress.Wait()
+	}
+	switch {
+	case w.closed:
+		return 0, http.ErrBodyReadAfterClose
+	case len(w.body) > 0:
+		n := copy(data, w.body)
+		w.body = w.body[n:]
+		w.progress.Broadcast()
+		return n, nil
+	case w.err != nil:
+		return 0, w.err
+	}
+	return 0, io.EOF
+}
+
+// Close ends the request.
+func (w *response) Close() error {
+	w.mu.Lock()
+	w.closed, w.body = true, nil
+	w.progress.Broadcast()
+	w.mu.Unlock()
+	if w.cancel != nil {
+		w.cancel()
+	}
+	return nil
+}

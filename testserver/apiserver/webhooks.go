@@ -1,0 +1,451 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	admissionreviewv1 "k8s.io/api/admission/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/admission"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
+)
+
+// What the copies of a JSON patch may add to a body, of requests and of webhooks, is a variable of the library. It is set before anybody
+// can be patching, where the real server sets it, so that a few of them cannot take all memory.
+func init() { jsonpatch.AccumulatedCopySizeLimit = maxBody }
+
+// webhooks call what webhook configurations name.
+type webhooks struct {
+	server  *Server
+	table   *store.Table
+	hooksOf func(object runtime.Object) []builtin.Hook
+
+	mu       sync.Mutex
+	compiled map[*store.Record][]*compiledHook // of the configurations that are stored
+}
+
+// compiledHook is a webhook that may be asked.
+type compiledHook struct {
+	builtin.Hook
+	matching
+	conditions func() matchconditions.Matcher
+}
+
+func (s *Server) newWebhooks(k *builtin.Kind, hooksOf func(object runtime.Object) []builtin.Hook) *webhooks {
+	return &webhooks{server: s, table: s.tableOf(*k), hooksOf: hooksOf}
+}
+
+// tableOf has the objects of a built-in kind.
+func (s *Server) tableOf(k builtin.Kind) *store.Table {
+	return s.store.Table(schema.GroupResource{Group: k.GVK.Group, Resource: k.Resource})
+}
+
+// all are the webhooks, in the order of the names of their configurations.
+func (ws *webhooks) all() []*compiledHook {
+	records, _, err := ws.table.List("/", "", 0)
+	must.Do(err)
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	var all [][]*compiledHook
+	ws.compiled, all = kept(ws.compiled, records, func(r *store.Record) (of []*compiledHook) {
+		for _, h := range ws.hooksOf(r.Object) {
+			of = append(of, newHook(h))
+		}
+		return of
+	})
+	return slices.Concat(all...)
+}
+
+func newHook(h builtin.Hook) *compiledHook {
+	named := make([]admissionv1.NamedRuleWithOperations, len(h.Rules))
+	for i := range h.Rules {
+		named[i].RuleWithOperations = h.Rules[i]
+	}
+	c := &compiledHook{Hook: h, matching: newMatching(h.NamespaceSelector, h.ObjectSelector, h.MatchPolicy, named)}
+	c.conditions = sync.OnceValue(func() matchconditions.Matcher {
+		expressions := make([]plugincel.ExpressionAccessor, len(h.MatchConditions))
+		for i := range h.MatchConditions {
+			expressions[i] = (*matchconditions.MatchCondition)(&h.MatchConditions[i])
+		}
+		compiler := plugincel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+		condition := compiler.CompileCondition(expressions, plugincel.OptionalVariableDeclarations{HasAuthorizer: true}, environment.StoredExpressions)
+		return matchconditions.NewMatcher(condition, h.FailurePolicy, "webhook", "", h.Name)
+	})
+	return c
+}
+
+// wanted reports whether a webhook is to be asked about an object, and as what it looks at it.
+func (ws *webhooks) wanted(ctx context.Context, h *compiledHook, a admission.Attributes, o admission.ObjectInterfaces, versioned func(schema.GroupVersionKind) (*admission.VersionedAttributes, error)) (*subject, error) {
+	selected, selection := h.selected(ws.server, a)
+	if !selected {
+		return nil, nil
+	}
+	found, ok, err := h.match(h.matching.rules, a, o)
+	switch {
+	case err != nil:
+		return nil, apierrors.NewInternalError(err)
+	case !ok:
+		return nil, nil
+	case selection != nil:
+		return nil, selection
+	case len(h.MatchConditions) == 0:
+		return &found, nil
+	}
+	attributes, err := versioned(found.kind)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	switch result := h.conditions().Match(ctx, attributes, nil, ws.server.authorizer); {
+	case result.Error != nil:
+		return nil, apierrors.NewForbidden(a.GetResource().GroupResource(), a.GetName(), result.Error)
+	case !result.Matches:
+		return nil, nil
+	}
+	return &found, nil
+}
+
+// ignored reports whether nothing comes of it that a webhook could not be asked.
+func (h *compiledHook) ignored(err error) bool {
+	var failed *webhook.ErrCallingWebhook
+	return errors.As(err, &failed) && h.FailurePolicy != nil && *h.FailurePolicy == admissionv1.Ignore
+}
+
+// refusal is what a client gets of an error of a webhook.
+func refusal(err error) error {
+	var failed *webhook.ErrCallingWebhook
+	var rejected *webhook.ErrWebhookRejection
+	switch {
+	case errors.As(err, &failed):
+		return apierrors.NewInternalError(err)
+	case errors.As(err, &rejected):
+		return rejected.Status
+	}
+	return err
+}
+
+// reply is what a webhook has answered.
+type reply struct {
+	patch    []byte
+	kind     admissionreviewv1.PatchType
+	result   *metav1.Status
+	warnings []string
+}
+
+// ask asks a webhook about an object.
+func (ws *webhooks) ask(ctx context.Context, uid types.UID, h *compiledHook, as *subject, a *admission.VersionedAttributes) (*reply, error) {
+	failed := func(reason error, status *apierrors.StatusError) error {
+		return &webhook.ErrCallingWebhook{WebhookName: h.Name, Reason: reason, Status: status}
+	}
+	if a.Attributes.IsDryRun() {
+		if h.SideEffects == nil {
+			//lint:ignore ST1005 the text of the real server
+			return nil, failed(errors.New("Webhook SideEffects is nil"), apierrors.NewBadRequest("Webhook SideEffects is nil"))
+		}
+		if *h.SideEffects != admissionv1.SideEffectClassNone && *h.SideEffects != admissionv1.SideEffectClassNoneOnDryRun {
+			return nil, webhookerrors.NewDryRunUnsupportedErr(h.Name)
+		}
+	}
+	r := newReview(uid, h.AdmissionReviewVersions, as, a)
+	if r == nil {
+		return nil, failed(errors.New("could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)"), apierrors.NewBadRequest("error creating admission objects"))
+	}
+	client, err := ws.server.clients().HookClient(clientConfig(h.Name, h.ClientConfig))
+	if err != nil {
+		return nil, failed(fmt.Errorf("could not get REST client: %w", err), apierrors.NewInternalError(err))
+	}
+	if h.TimeoutSeconds != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(*h.TimeoutSeconds)*time.Second)
+		defer cancel()
+	}
+	request := client.Post().Body(r.request)
+	if deadline, ok := ctx.Deadline(); ok {
+		if timeout := time.Until(deadline); timeout > 0 {
+			request.Timeout((timeout + time.Second - 1).Truncate(time.Second))
+		}
+	}
+	if err := request.Do(ctx).Into(r.response); err != nil {
+		status, ok := err.(*apierrors.StatusError)
+		if !ok {
+			status = apierrors.NewServiceUnavailable("error calling webhook")
+		}
+		return nil, failed(fmt.Errorf("failed to call webhook: %w", err), status)
+	}
+	answer, err := r.verified(h.Mutating)
+	if err != nil {
+		return nil, failed(fmt.Errorf("received invalid webhook response: %w", err), apierrors.NewServiceUnavailable("error validating webhook response"))
+	}
+	said := &reply{patch: answer.Patch, result: answer.Result, warnings: answer.Warnings}
+	if answer.PatchType != nil {
+		said.kind = *answer.PatchType
+	}
+	if !answer.Allowed {
+		return said, &webhook.ErrWebhookRejection{Status: webhookerrors.ToStatusErr(h.Name, answer.Result)}
+	}
+	return said, nil
+}
+
+func clientConfig(name string, client admissionv1.WebhookClientConfig) webhook.ClientConfig {
+	config := webhook.ClientConfig{Name: name, CABundle: client.CABundle}
+	if client.URL != nil {
+		config.URL = *client.URL
+	}
+	if service := client.Service; service != nil {
+		config.Service = &webhook.ClientConfigService{Name: service.Name, Namespace: service.Namespace, Port: 443, Path: pointed(service.Path)}
+		if service.Port != nil {
+			config.Service.Port = *service.Port
+		}
+	}
+	return config
+}
+
+// mutatingWebhooks ask one webhook after the other, each of which sees what those before it have changed.
+type mutatingWebhooks struct{ *webhooks }
+
+const mutatingName = "MutatingAdmissionWebhook"
+
+// invocations is what is known of the webhooks, or the policies, that have been asked about one object.
+type invocations[K comparable] struct {
+	last  runtime.Object // the object after the last of them
+	asked sets.Set[K]    // those that want to be asked again after a change
+	again sets.Set[K]    // those of them after which there was one
+}
+
+// invocationsOf is what is known by the name of a plugin.
+func invocationsOf[K comparable](again admission.ReinvocationContext, plugin string) *invocations[K] {
+	known, ok := again.Value(plugin).(*invocations[K])
+	if !ok {
+		known = &invocations[K]{again: sets.New[K](), asked: sets.New[K]()}
+		again.SetValue(plugin, known)
+	}
+	return known
+}
+
+// begin compares the object with what it was when the last of them had been asked.
+func (i *invocations[K]) begin(a admission.Attributes) {
+	if a.GetReinvocationContext().IsReinvoke() && !equality.Semantic.DeepEqual(i.last, a.GetObject()) {
+		i.changed()
+	}
+}
+
+// end keeps the object.
+func (i *invocations[K]) end(a admission.Attributes) {
+	if i.last = a.GetObject(); i.last != nil {
+		i.last = i.last.DeepCopyObject()
+	}
+}
+
+type hookKey struct {
+	configuration string
+	index         int
+}
+
+func (h *compiledHook) key() hookKey { return hookKey{h.Configuration, h.Index} }
+
+// changed says that those who were asked are to be asked again.
+func (i *invocations[K]) changed() {
+	i.again = i.again.Union(i.asked)
+	i.asked = sets.New[K]()
+}
+
+func (m *mutatingWebhooks) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if exempt(a) {
+		return nil
+	}
+	hooks := m.all()
+	if len(hooks) == 0 {
+		return nil
+	}
+	known := invocationsOf[hookKey](a.GetReinvocationContext(), mutatingName)
+	known.begin(a)
+	defer known.end(a)
+	return m.admit(ctx, a, o, hooks, known)
+}
+
+func (m *mutatingWebhooks) admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, hooks []*compiledHook, known *invocations[hookKey]) error {
+	var current *admission.VersionedAttributes
+	versioned := func(kind schema.GroupVersionKind) (_ *admission.VersionedAttributes, err error) {
+		if current == nil {
+			current, err = admission.NewVersionedAttributes(a, kind, o)
+		} else {
+			err = admission.ConvertVersionedAttributes(current, kind, o)
+		}
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		return current, nil
+	}
+	again := a.GetReinvocationContext()
+	for _, h := range hooks {
+		looked := a
+		if current != nil {
+			looked = current
+		}
+		as, err := m.wanted(ctx, h, looked, o, versioned)
+		if err != nil {
+			return err
+		}
+		if as == nil || again.IsReinvoke() && !known.again.Has(h.key()) {
+			continue
+		}
+		attributes, err := versioned(as.kind)
+		if err != nil {
+			return apierrors.NewInternalError(err)
+		}
+		changed, err := m.change(ctx, h, as, attributes, o)
+		if changed {
+			known.changed()
+			again.SetShouldReinvoke()
+		}
+		if h.Reinvocation != nil && *h.Reinvocation == admissionv1.IfNeededReinvocationPolicy {
+			known.asked.Insert(h.key())
+		}
+		switch {
+		case err == nil:
+		case !h.ignored(err):
+			return refusal(err)
+		case ctx.Err() != nil:
+			return apierrors.NewTimeoutError("request did not complete within requested timeout", 0)
+		}
+	}
+	if current != nil && current.VersionedObject.Object() != nil && current.Dirty {
+		return o.GetObjectConvertor().Convert(current.VersionedObject.Object(), a.GetObject(), nil)
+	}
+	return nil
+}
+
+// change asks a webhook and applies its patch. It reports whether that has changed the object.
+func (m *mutatingWebhooks) change(ctx context.Context, h *compiledHook, as *subject, a *admission.VersionedAttributes, o admission.ObjectInterfaces) (bool, error) {
+	said, err := m.ask(ctx, m.server.names.uid(), h, as, a)
+	if said != nil {
+		warn(ctx, said.warnings)
+	}
+	if err != nil || len(said.patch) == 0 {
+		return false, err
+	}
+	patch, err := jsonpatch.DecodePatch(said.patch)
+	if err != nil {
+		return false, &webhook.ErrCallingWebhook{
+			WebhookName: h.Name, Reason: fmt.Errorf("received undecodable patch in webhook response: %w", err), Status: apierrors.NewServiceUnavailable("error decoding patch in webhook response"),
+		}
+	}
+	object := a.VersionedObject.Object()
+	switch {
+	case len(patch) == 0:
+		return false, nil
+	case object == nil:
+		return false, apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to modify the object, which is not supported for this operation", h.Name))
+	case said.kind != admissionreviewv1.PatchTypeJSONPatch:
+		return false, &webhook.ErrCallingWebhook{WebhookName: h.Name, Reason: fmt.Errorf("unsupported patch type %q", said.kind), Status: webhookerrors.ToStatusErr(h.Name, said.result)}
+	}
+	patched, err := patchObject(object, patch, a.VersionedKind, o)
+	if err != nil {
+		return false, apierrors.NewInternalError(err)
+	}
+	changed := !equality.Semantic.DeepEqual(object, patched)
+	a.UpdateObject(patched)
+	o.GetObjectDefaulter().Default(patched)
+	return changed, nil
+}
+
+func patchObject(object runtime.Object, patch jsonpatch.Patch, kind schema.GroupVersionKind, o admission.ObjectInterfaces) (runtime.Object, error) {
+	codec := json.NewSerializerWithOptions(json.DefaultMetaFactory, o.GetObjectCreater(), o.GetObjectTyper(), json.SerializerOptions{})
+	data, err := runtime.Encode(codec, object)
+	if err != nil {
+		return nil, err
+	}
+	if data, err = patch.Apply(data); err != nil {
+		return nil, err
+	}
+	var patched runtime.Object = &unstructured.Unstructured{}
+	if _, free := object.(*unstructured.Unstructured); !free {
+		if patched, err = o.GetObjectCreater().New(kind); err != nil {
+			return nil, err
+		}
+	}
+	patched, _, err = codec.Decode(data, nil, patched)
+	return patched, err
+}
+
+func warn(ctx context.Context, texts []string) {
+	for _, text := range texts {
+		warning.AddWarning(ctx, "", text)
+	}
+}
+
+// validatingWebhooks ask all webhooks at once.
+type validatingWebhooks struct{ *webhooks }
+
+func (v *validatingWebhooks) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if exempt(a) {
+		return nil
+	}
+	known := map[schema.GroupVersionKind]*admission.VersionedAttributes{}
+	versioned := func(kind schema.GroupVersionKind) (_ *admission.VersionedAttributes, err error) {
+		if known[kind] == nil {
+			known[kind], err = admission.NewVersionedAttributes(a, kind, o)
+		}
+		return known[kind], err
+	}
+	type question struct {
+		hook *compiledHook
+		as   *subject
+	}
+	var questions []question
+	for _, h := range v.all() {
+		as, err := v.wanted(ctx, h, a, o, versioned)
+		if err != nil {
+			return err
+		}
+		if as == nil {
+			continue
+		}
+		if _, err := versioned(as.kind); err != nil {
+			return apierrors.NewInternalError(err)
+		}
+		questions = append(questions, question{h, as})
+	}
+	if len(questions) > 0 && ctx.Err() != nil {
+		return apierrors.NewTimeoutError("request did not complete within requested timeout", 0)
+	}
+	replies, errs := make([]*reply, len(questions)), make([]error, len(questions))
+	var all sync.WaitGroup
+	for i, q := range questions {
+		attributes, uid := known[q.as.kind], v.server.names.uid() // in the order of the webhooks
+		all.Go(func() { replies[i], errs[i] = v.ask(ctx, uid, q.hook, q.as, attributes) })
+	}
+	all.Wait()
+	var first error
+	for i, q := range questions {
+		if replies[i] != nil {
+			warn(ctx, replies[i].warnings)
+		}
+		if err := errs[i]; err != nil && first == nil && !q.hook.ignored(err) {
+			first = refusal(err)
+		}
+	}
+	return first
+}

@@ -1,0 +1,274 @@
+package fakecontrollers
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
+	"github.com/kctrl-dev/kctrl/runtime/handler"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+)
+
+// daemonSets keeps one pod on each node that a DaemonSet is for.
+var daemonSets = Controller{"daemonset-controller", func(m *manager.Manager) error {
+	pods, err := newOwned(m, &corev1.Pod{})
+	if err != nil {
+		return err
+	}
+	revisions, err := newOwned(m, &appsv1.ControllerRevision{})
+	if err != nil {
+		return err
+	}
+	p := &daemonSetController{m.Client(), pods, revisions}
+	b := controller.For[*appsv1.DaemonSet](m).Named("daemonset-controller").Owns(&corev1.Pod{}).
+		Watches(&corev1.Pod{}, adopters(m.Client(), func() object.List { return &appsv1.DaemonSetList{} }))
+	controller.WatchKind(b, &corev1.Node{}, handler.Map(p.onNodes))
+	return b.Complete(byName[appsv1.DaemonSet](m.Client(), p.reconcile))
+}}
+
+type daemonSetController struct {
+	client.Client
+	pods      *owned[*corev1.Pod]
+	revisions *owned[*appsv1.ControllerRevision]
+}
+
+// onNodes are all DaemonSets: each may be for a node that has changed.
+func (p *daemonSetController) onNodes(ctx context.Context, _ *corev1.Node) (requests []reconcile.Request) {
+	var all appsv1.DaemonSetList
+	if err := p.List(ctx, &all); err != nil {
+		return nil
+	}
+	for i := range all.Items {
+		requests = append(requests, requestFor(&all.Items[i]))
+	}
+	return requests
+}
+
+// daemons is one reconcile of a DaemonSet.
+type daemons struct {
+	*daemonSetController
+	*appsv1.DaemonSet
+	hash   string // of the present template
+	nodes  []corev1.Node
+	byNode map[string][]*corev1.Pod
+}
+
+func (p *daemonSetController) reconcile(ctx context.Context, set *appsv1.DaemonSet) (reconcile.Result, error) {
+	all, err := p.pods.claim(ctx, set, set.Spec.Selector, isActive)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	var nodes corev1.NodeList
+	if err := p.List(ctx, &nodes); err != nil || set.DeletionTimestamp != nil {
+		return reconcile.Result{}, err
+	}
+	known, hash, err := p.syncHistory(ctx, set)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	slices.SortFunc(nodes.Items, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	d := &daemons{p, set, hash, nodes.Items, map[string][]*corev1.Pod{}}
+	for _, pod := range all {
+		d.byNode[nodeOf(pod)] = append(d.byNode[nodeOf(pod)], pod)
+	}
+	if err := unlessTerminating(d.step(ctx)); err != nil {
+		return reconcile.Result{}, err
+	}
+	before := set.DeepCopy()
+	d.judge()
+	if err := writeStatus(ctx, p.Client, before, set); err != nil {
+		return reconcile.Result{}, err
+	}
+	err = known.forget(ctx, p.Client, set.Spec.RevisionHistoryLimit, func(r *appsv1.ControllerRevision) bool {
+		used := r.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+		return used == hash || slices.ContainsFunc(all, func(pod *corev1.Pod) bool { return pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == used })
+	})
+	return reconcile.Result{RequeueAfter: untilAvailable(set.Spec.MinReadySeconds, all)}, err
+}
+
+// syncHistory notes the present template, and returns the hash by which its pods are known.
+func (p *daemonSetController) syncHistory(ctx context.Context, set *appsv1.DaemonSet) (known history, hash string, err error) {
+	if known, err = p.revisions.by(ctx, set.Namespace, set.UID); err != nil {
+		return nil, "", err
+	}
+	data, err := revisionData(&set.Spec.Template)
+	if err != nil {
+		return nil, "", err
+	}
+	hash = templateHash(&set.Spec.Template, set.Status.CollisionCount)
+	known, err = known.sync(ctx, p.Client, set, data, &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
+		Name: set.Name + "-" + hash, Labels: labelled(set.Spec.Template.Labels, appsv1.DefaultDaemonSetUniqueLabelKey, hash),
+	}})
+	if err != nil {
+		return nil, "", err
+	}
+	return known, known[len(known)-1].Labels[appsv1.DefaultDaemonSetUniqueLabelKey], nil
+}
+
+// nodeOf is where a pod is, or where its affinity says it is to be.
+func nodeOf(pod *corev1.Pod) string {
+	if pod.Spec.NodeName != "" || pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil || pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return pod.Spec.NodeName
+	}
+	for _, term := range pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Key == metav1.ObjectNameField && len(field.Values) == 1 {
+				return field.Values[0]
+			}
+		}
+	}
+	return ""
+}
+
+// wants reports whether there is to be a pod on a node; stays, whether one that is there may stay.
+func (d *daemons) wants(node *corev1.Node) (wants, stays bool) {
+	spec := d.Spec.Template.Spec.DeepCopy()
+	tolerateFaults(spec)
+	if !fits(spec, node) {
+		return false, false
+	}
+	return tolerates(spec, node, corev1.TaintEffectNoSchedule), tolerates(spec, node)
+}
+
+// step makes what is missing, and deletes what is not to be there, what has ended, and as many of another template as may be missing.
+func (d *daemons) step(ctx context.Context) error {
+	spare := d.mayBeMissing() - d.missing()
+	onDelete := d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType
+	for i := range d.nodes {
+		node := &d.nodes[i]
+		wants, stays := d.wants(node)
+		pods := slices.DeleteFunc(slices.Clone(d.byNode[node.Name]), func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+		switch {
+		case len(d.byNode[node.Name]) == 0 && wants:
+			if err := d.create(ctx, node.Name); err != nil {
+				return err
+			}
+		case !stays:
+			if err := each(pods, func(pod *corev1.Pod) error { return controllerutil.DeleteWithUID(ctx, d.Client, pod) }); err != nil {
+				return err
+			}
+		}
+		for n, pod := range pods {
+			old := !onDelete && pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] != d.hash
+			wasMissing := !isAvailable(pod, d.Spec.MinReadySeconds)
+			if !stays || n == 0 && !hasEnded(pod) && (!old || !wasMissing && spare <= 0) {
+				continue
+			}
+			if err := controllerutil.DeleteWithUID(ctx, d.Client, pod); err != nil {
+				return err
+			}
+			if !wasMissing {
+				spare--
+			}
+		}
+	}
+	return nil
+}
+
+func (d *daemons) create(ctx context.Context, node string) error {
+	pod := podOf(&d.Spec.Template)
+	pod.Namespace, pod.GenerateName = d.Namespace, d.Name+"-"
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.DefaultDaemonSetUniqueLabelKey, d.hash)
+	if generation, ok := d.Annotations[appsv1.DeprecatedTemplateGeneration]; ok {
+		metav1.SetMetaDataLabel(&pod.ObjectMeta, "pod-template-generation", generation)
+	}
+	tolerateFaults(&pod.Spec)
+	pinTo(&pod.Spec, node)
+	return createOwned(ctx, d.Client, d.DaemonSet, pod)
+}
+
+// tolerateFaults lets a daemon stay on a node that is not well.
+func tolerateFaults(spec *corev1.PodSpec) {
+	add := func(key string, effect corev1.TaintEffect) {
+		toleration := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
+		if !slices.Contains(spec.Tolerations, toleration) {
+			spec.Tolerations = append(spec.Tolerations, toleration)
+		}
+	}
+	add(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute)
+	add(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute)
+	add(corev1.TaintNodeDiskPressure, corev1.TaintEffectNoSchedule)
+	add(corev1.TaintNodeMemoryPressure, corev1.TaintEffectNoSchedule)
+	add(corev1.TaintNodePIDPressure, corev1.TaintEffectNoSchedule)
+	add(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule)
+	if spec.HostNetwork {
+		add(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule)
+	}
+}
+
+// pinTo lets the scheduler choose one node alone.
+func pinTo(spec *corev1.PodSpec, node string) {
+	if spec.Affinity == nil {
+		spec.Affinity = &corev1.Affinity{}
+	}
+	if spec.Affinity.NodeAffinity == nil {
+		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	field := corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}
+	required := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if required == nil {
+		required = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}}}
+		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = required
+	}
+	for i := range required.NodeSelectorTerms {
+		required.NodeSelectorTerms[i].MatchFields = []corev1.NodeSelectorRequirement{field}
+	}
+}
+
+// mayBeMissing is how many nodes may be without a pod in an update. A surge is taken for that too: the old pod goes first in any case.
+func (d *daemons) mayBeMissing() int {
+	rolling, wanted := d.Spec.UpdateStrategy.RollingUpdate, int32(0)
+	for i := range d.nodes {
+		wants, _ := d.wants(&d.nodes[i])
+		wanted += one(wants)
+	}
+	if rolling == nil {
+		return 1
+	}
+	return int(max(1, scaled(rolling.MaxUnavailable, wanted, true), scaled(rolling.MaxSurge, wanted, true)))
+}
+
+// missing is how many nodes that want a pod have none that is available.
+func (d *daemons) missing() (n int) {
+	for i := range d.nodes {
+		available := slices.ContainsFunc(d.byNode[d.nodes[i].Name], func(pod *corev1.Pod) bool {
+			return pod.DeletionTimestamp == nil && isAvailable(pod, d.Spec.MinReadySeconds)
+		})
+		if wants, _ := d.wants(&d.nodes[i]); wants && !available {
+			n++
+		}
+	}
+	return n
+}
+
+func (d *daemons) judge() {
+	was := d.Status
+	d.Status = appsv1.DaemonSetStatus{ObservedGeneration: d.Generation, CollisionCount: was.CollisionCount, Conditions: was.Conditions}
+	for i := range d.nodes {
+		wants, _ := d.wants(&d.nodes[i])
+		pods := slices.DeleteFunc(slices.Clone(d.byNode[d.nodes[i].Name]), hasEnded)
+		d.Status.DesiredNumberScheduled += one(wants)
+		if len(pods) == 0 {
+			continue
+		}
+		if !wants {
+			d.Status.NumberMisscheduled++
+			continue
+		}
+		pod := slices.MinFunc(pods, func(a, b *corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+		d.Status.CurrentNumberScheduled++
+		d.Status.NumberReady += one(isReady(pod))
+		d.Status.NumberAvailable += one(isAvailable(pod, d.Spec.MinReadySeconds))
+		d.Status.UpdatedNumberScheduled += one(pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == d.hash)
+	}
+	d.Status.NumberUnavailable = d.Status.DesiredNumberScheduled - d.Status.NumberAvailable
+}

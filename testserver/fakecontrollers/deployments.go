@@ -1,0 +1,503 @@
+package fakecontrollers
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/dump"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+)
+
+// deployments rolls templates out: each has a ReplicaSet, and pods move from the old ones to the current one.
+var deployments = Controller{"deployment-controller", func(m *manager.Manager) error {
+	sets, err := newOwned(m, &appsv1.ReplicaSet{})
+	if err != nil {
+		return err
+	}
+	pods, err := newOwned(m, &corev1.Pod{})
+	if err != nil {
+		return err
+	}
+	p := &deploymentController{m.Client(), sets, pods}
+	return controller.For[*appsv1.Deployment](m).Named("deployment-controller").Owns(&appsv1.ReplicaSet{}).
+		Watches(&appsv1.ReplicaSet{}, adopters(m.Client(), func() object.List { return &appsv1.DeploymentList{} })).
+		Complete(byName[appsv1.Deployment](m.Client(), p.reconcile))
+}}
+
+// The annotations of ReplicaSets, and the first of Deployments too.
+const (
+	revisionAnnotation = "deployment.kubernetes.io/revision"
+	historyAnnotation  = "deployment.kubernetes.io/revision-history" // the revisions that a ReplicaSet had before it became the current one again
+	desiredAnnotation  = "deployment.kubernetes.io/desired-replicas"
+	maxAnnotation      = "deployment.kubernetes.io/max-replicas"
+)
+
+// notCopied are annotations that a ReplicaSet does not take from its Deployment.
+var notCopied = []string{corev1.LastAppliedConfigAnnotation, revisionAnnotation, historyAnnotation, desiredAnnotation, maxAnnotation, appsv1.DeprecatedRollbackTo}
+
+type deploymentController struct {
+	client.Client
+	sets *owned[*appsv1.ReplicaSet]
+	pods *owned[*corev1.Pod]
+}
+
+func (p *deploymentController) reconcile(ctx context.Context, d *appsv1.Deployment) (reconcile.Result, error) {
+	sets, err := p.sets.claim(ctx, d, d.Spec.Selector, func(*appsv1.ReplicaSet) bool { return true })
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	ro := &rollout{deploymentController: p, Deployment: d, before: d.DeepCopy()}
+	ro.split(sets)
+	failure := ro.step(ctx)
+	ro.judge()
+	if apierrors.IsConflict(failure) {
+		return reconcile.Result{}, failure
+	}
+	err = errors.Join(unlessTerminating(failure), ro.store(ctx))
+	return reconcile.Result{RequeueAfter: ro.untilDeadline()}, err
+}
+
+// rollout is one reconcile of a Deployment. All objects in it are copies of its own.
+type rollout struct {
+	*deploymentController
+	*appsv1.Deployment
+	before  *appsv1.Deployment
+	current *appsv1.ReplicaSet   // of the template, nil when there is none
+	old     []*appsv1.ReplicaSet // the oldest first
+	created bool                 // current is new
+}
+
+// split finds the ReplicaSet of the template, the oldest if there are several.
+func (ro *rollout) split(sets []*appsv1.ReplicaSet) {
+	slices.SortStableFunc(sets, func(a, b *appsv1.ReplicaSet) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(revision(a), revision(b)))
+	})
+	for _, set := range sets {
+		if ro.current == nil && sameTemplate(&set.Spec.Template, &ro.Spec.Template) {
+			ro.current = set
+		} else {
+			ro.old = append(ro.old, set)
+		}
+	}
+}
+
+// sameTemplate leaves out the hash, which templates of Deployments do not have.
+func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
+	a, b = a.DeepCopy(), b.DeepCopy()
+	delete(a.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+	delete(b.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+	return equality.Semantic.DeepEqual(a, b)
+}
+
+// revision is zero for a ReplicaSet that has none.
+func revision(set *appsv1.ReplicaSet) int64 {
+	n, _ := strconv.ParseInt(set.Annotations[revisionAnnotation], 10, 64)
+	return n
+}
+
+// step takes one step of the rollout; what it writes makes the event of the next.
+func (ro *rollout) step(ctx context.Context) error {
+	if ro.DeletionTimestamp != nil {
+		return nil
+	}
+	if ro.current != nil {
+		if err := ro.annotate(ctx); err != nil {
+			return err
+		}
+	}
+	if ro.Spec.Paused {
+		return ro.resizePaused(ctx)
+	}
+	if ro.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+		return ro.recreate(ctx)
+	}
+	return ro.roll(ctx)
+}
+
+// resizePaused follows the size of the Deployment where only one ReplicaSet has pods.
+func (ro *rollout) resizePaused(ctx context.Context) error {
+	with := slices.DeleteFunc(ro.all(), func(set *appsv1.ReplicaSet) bool { return *set.Spec.Replicas == 0 })
+	switch {
+	case len(with) == 1:
+		return ro.resize(ctx, with[0], *ro.Spec.Replicas)
+	case len(with) == 0 && len(ro.all()) > 0:
+		return ro.resize(ctx, cmp.Or(ro.current, ro.all()[len(ro.all())-1]), *ro.Spec.Replicas)
+	}
+	return nil
+}
+
+// recreate waits until the last old pod is gone before it lets there be new ones.
+func (ro *rollout) recreate(ctx context.Context) error {
+	waits := false
+	for _, set := range ro.old {
+		if err := ro.resize(ctx, set, 0); err != nil {
+			return err
+		}
+		pods, err := ro.pods.by(ctx, set.Namespace, set.UID)
+		if err != nil {
+			return err
+		}
+		waits = waits || slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return !hasEnded(pod) })
+	}
+	if waits {
+		return nil
+	}
+	if err := ro.ensureCurrent(ctx, *ro.Spec.Replicas); err != nil {
+		return err
+	}
+	return errors.Join(ro.resize(ctx, ro.current, *ro.Spec.Replicas), ro.forget(ctx))
+}
+
+// roll gives the current ReplicaSet what there is room for, or else takes from the old ones what can be spared.
+func (ro *rollout) roll(ctx context.Context) error {
+	want, others := *ro.Spec.Replicas, size(ro.old)
+	surge, unavailable := ro.bounds()
+	has := int32(0)
+	if ro.current != nil {
+		has = *ro.current.Spec.Replicas
+	}
+	room := min(max(want+surge-others, has), want) // never fewer than there are, but for a Deployment that was made smaller
+	if err := ro.ensureCurrent(ctx, room); err != nil {
+		return err
+	}
+	if err := ro.resize(ctx, ro.current, room); err != nil || room != has {
+		return err
+	}
+	if ro.current.Status.ObservedGeneration < ro.current.Generation {
+		return nil // it will say what it has
+	}
+	available := ro.current.Status.AvailableReplicas
+	for _, set := range ro.old {
+		available += min(set.Status.AvailableReplicas, *set.Spec.Replicas)
+	}
+	spare := available - (want - unavailable)
+	for _, set := range ro.old {
+		broken := *set.Spec.Replicas - min(set.Status.AvailableReplicas, *set.Spec.Replicas)
+		take := min(max(spare, 0), *set.Spec.Replicas-broken)
+		if err := ro.resize(ctx, set, *set.Spec.Replicas-broken-take); err != nil {
+			return err
+		}
+		spare -= take
+	}
+	return ro.forget(ctx)
+}
+
+func (ro *rollout) all() []*appsv1.ReplicaSet {
+	if ro.current == nil {
+		return slices.Clone(ro.old)
+	}
+	return append(slices.Clone(ro.old), ro.current)
+}
+
+// size is how many pods ReplicaSets want together.
+func size(sets []*appsv1.ReplicaSet) (n int32) {
+	for _, set := range sets {
+		n += *set.Spec.Replicas
+	}
+	return n
+}
+
+// bounds are how many pods there may be beyond those that are wanted, and how many of these may be missing.
+func (ro *rollout) bounds() (surge, unavailable int32) {
+	rolling := ro.Spec.Strategy.RollingUpdate
+	if ro.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || rolling == nil {
+		return 0, 0
+	}
+	surge, unavailable = scaled(rolling.MaxSurge, *ro.Spec.Replicas, true), scaled(rolling.MaxUnavailable, *ro.Spec.Replicas, false)
+	if surge == 0 && unavailable == 0 {
+		unavailable = 1
+	}
+	return surge, min(unavailable, *ro.Spec.Replicas)
+}
+
+// scaled is a number, or a percentage of a size. The API server lets nothing else in.
+func scaled(of *intstr.IntOrString, size int32, up bool) int32 {
+	n, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(of, intstr.FromInt32(0)), int(size), up)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
+}
+
+// resize writes a size, and with it the annotations that tell of the Deployment's.
+func (ro *rollout) resize(ctx context.Context, set *appsv1.ReplicaSet, to int32) error {
+	noted := ro.noteSizes(set)
+	if *set.Spec.Replicas == to && (!noted || to == 0) {
+		return nil
+	}
+	*set.Spec.Replicas = to
+	return ro.Update(ctx, set)
+}
+
+func (ro *rollout) noteSizes(set *appsv1.ReplicaSet) (changed bool) {
+	surge, _ := ro.bounds()
+	for key, n := range map[string]int32{desiredAnnotation: *ro.Spec.Replicas, maxAnnotation: *ro.Spec.Replicas + surge} {
+		if text := strconv.Itoa(int(n)); set.Annotations[key] != text {
+			metav1.SetMetaDataAnnotation(&set.ObjectMeta, key, text)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// annotate gives the current ReplicaSet the annotations of the Deployment, and the revision after all others.
+func (ro *rollout) annotate(ctx context.Context) error {
+	set, base := ro.current, ro.current.DeepCopy()
+	ro.copyAnnotations(set)
+	set.Spec.MinReadySeconds = ro.Spec.MinReadySeconds
+	if !equality.Semantic.DeepEqual(set, base) {
+		if err := ro.Update(ctx, set); err != nil {
+			return err
+		}
+	}
+	metav1.SetMetaDataAnnotation(&ro.ObjectMeta, revisionAnnotation, set.Annotations[revisionAnnotation])
+	if ro.hasDeadline() && ro.condition(appsv1.DeploymentProgressing) == nil {
+		ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "FoundNewReplicaSet", fmt.Sprintf("Found new replica set %q", set.Name))
+	}
+	return nil
+}
+
+func (ro *rollout) copyAnnotations(set *appsv1.ReplicaSet) {
+	for key, value := range ro.Annotations {
+		if !slices.Contains(notCopied, key) {
+			metav1.SetMetaDataAnnotation(&set.ObjectMeta, key, value)
+		}
+	}
+	newest := int64(0)
+	for _, set := range ro.old {
+		newest = max(newest, revision(set))
+	}
+	was := revision(set)
+	if was > newest {
+		return
+	}
+	if was > 0 {
+		history := set.Annotations[historyAnnotation]
+		if history != "" {
+			history += ","
+		}
+		set.Annotations[historyAnnotation] = history + strconv.FormatInt(was, 10)
+	}
+	metav1.SetMetaDataAnnotation(&set.ObjectMeta, revisionAnnotation, strconv.FormatInt(newest+1, 10))
+}
+
+// ensureCurrent makes the ReplicaSet of the template if there is none, under the name that it has in every cluster.
+func (ro *rollout) ensureCurrent(ctx context.Context, size int32) error {
+	if ro.current != nil {
+		return nil
+	}
+	hash := templateHash(&ro.Spec.Template, ro.Status.CollisionCount)
+	template := ro.Spec.Template.DeepCopy()
+	metav1.SetMetaDataLabel(&template.ObjectMeta, appsv1.DefaultDeploymentUniqueLabelKey, hash)
+	set := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ro.Namespace, Name: ro.Name + "-" + hash, Labels: template.Labels},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: &size, MinReadySeconds: ro.Spec.MinReadySeconds, Template: *template,
+			Selector: metav1.AddLabelToSelector(ro.Spec.Selector.DeepCopy(), appsv1.DefaultDeploymentUniqueLabelKey, hash),
+		},
+	}
+	ro.copyAnnotations(set)
+	ro.noteSizes(set)
+	switch err := createOwned(ctx, ro.Client, ro.Deployment, set); {
+	case apierrors.IsAlreadyExists(err):
+		if ro.Status.CollisionCount == nil {
+			ro.Status.CollisionCount = new(int32)
+		}
+		*ro.Status.CollisionCount++ // so the next attempt has another name
+		return err
+	case err != nil:
+		if ro.hasDeadline() && unlessTerminating(err) != nil {
+			ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, "ReplicaSetCreateError", fmt.Sprintf("Failed to create new replica set %q: %v", set.Name, err))
+		}
+		return err
+	}
+	ro.current, ro.created = set, true
+	metav1.SetMetaDataAnnotation(&ro.ObjectMeta, revisionAnnotation, set.Annotations[revisionAnnotation])
+	if ro.hasDeadline() {
+		ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetCreated", fmt.Sprintf("Created new replica set %q", set.Name))
+	}
+	return nil
+}
+
+// templateHash is the one of kube-controller-manager.
+func templateHash(template *corev1.PodTemplateSpec, collisions *int32) string {
+	hash := fnv.New32a()
+	//lint:ignore SA1019 the module of the new one is none of a project's, and go mod tidy would take the newest there is
+	fmt.Fprint(hash, dump.ForHash(*template))
+	if collisions != nil {
+		hash.Write(binary.LittleEndian.AppendUint64(nil, uint64(uint32(*collisions))))
+	}
+	return rand.SafeEncodeString(strconv.FormatUint(uint64(hash.Sum32()), 10))
+}
+
+// forget deletes the oldest ReplicaSets without pods that are more than the history may have, once the rollout is complete.
+func (ro *rollout) forget(ctx context.Context) error {
+	limit := ro.Spec.RevisionHistoryLimit
+	if limit == nil || !ro.complete() {
+		return nil
+	}
+	empty := slices.DeleteFunc(slices.Clone(ro.old), func(set *appsv1.ReplicaSet) bool { return set.DeletionTimestamp != nil })
+	slices.SortStableFunc(empty, func(a, b *appsv1.ReplicaSet) int { return cmp.Compare(revision(a), revision(b)) })
+	return each(empty[:max(0, len(empty)-int(*limit))], func(set *appsv1.ReplicaSet) error {
+		if *set.Spec.Replicas > 0 || set.Status.Replicas > 0 || set.Status.ObservedGeneration < set.Generation {
+			return nil
+		}
+		return controllerutil.DeleteWithUID(ctx, ro.Client, set)
+	})
+}
+
+// judge makes the status of what the ReplicaSets say of their pods.
+func (ro *rollout) judge() {
+	status, was := &ro.Status, ro.before.Status
+	status.ObservedGeneration = ro.Generation
+	status.Replicas, status.ReadyReplicas, status.AvailableReplicas, status.UpdatedReplicas, status.TerminatingReplicas = 0, 0, 0, 0, new(int32)
+	for _, set := range ro.all() {
+		status.Replicas += set.Status.Replicas
+		status.ReadyReplicas += set.Status.ReadyReplicas
+		status.AvailableReplicas += set.Status.AvailableReplicas
+		if set.Status.TerminatingReplicas != nil {
+			*status.TerminatingReplicas += *set.Status.TerminatingReplicas
+		}
+	}
+	if ro.current != nil {
+		status.UpdatedReplicas = ro.current.Status.Replicas
+	}
+	status.UnavailableReplicas = max(0, size(ro.all())-status.AvailableReplicas)
+	if _, unavailable := ro.bounds(); status.AvailableReplicas >= *ro.Spec.Replicas-unavailable {
+		ro.setCondition(appsv1.DeploymentAvailable, corev1.ConditionTrue, "MinimumReplicasAvailable", "Deployment has minimum availability.")
+	} else {
+		ro.setCondition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+	}
+	if ro.DeletionTimestamp == nil {
+		ro.judgeProgress(&was)
+		ro.judgeFailure()
+	}
+}
+
+const (
+	reasonAvailable = "NewReplicaSetAvailable"
+	reasonTimedOut  = "ProgressDeadlineExceeded"
+	reasonPaused    = "DeploymentPaused"
+)
+
+// judgeProgress sets the condition Progressing of a rollout that was not complete when it was last looked at.
+func (ro *rollout) judgeProgress(was *appsv1.DeploymentStatus) {
+	c := ro.condition(appsv1.DeploymentProgressing)
+	switch {
+	case !ro.hasDeadline():
+		ro.Status.Conditions = slices.DeleteFunc(ro.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == appsv1.DeploymentProgressing })
+		return
+	case ro.Spec.Paused:
+		if c == nil || c.Reason != reasonPaused && c.Reason != reasonTimedOut {
+			ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionUnknown, reasonPaused, "Deployment is paused")
+		}
+		return
+	case c != nil && c.Reason == reasonPaused:
+		ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionUnknown, "DeploymentResumed", "Deployment is resumed")
+		c = ro.condition(appsv1.DeploymentProgressing)
+	}
+	if ro.created || ro.current == nil || c != nil && c.Reason == reasonAvailable && ro.Status.Replicas == ro.Status.UpdatedReplicas {
+		return
+	}
+	now, what := &ro.Status, fmt.Sprintf("ReplicaSet %q", ro.current.Name)
+	switch {
+	case ro.complete():
+		ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, reasonAvailable, what+" has successfully progressed.")
+	case now.UpdatedReplicas > was.UpdatedReplicas || now.Replicas-now.UpdatedReplicas < was.Replicas-was.UpdatedReplicas ||
+		now.ReadyReplicas > was.ReadyReplicas || now.AvailableReplicas > was.AvailableReplicas:
+		ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "ReplicaSetUpdated", what+" is progressing.")
+		ro.condition(appsv1.DeploymentProgressing).LastUpdateTime = metav1.Now()
+	case ro.timedOut(c):
+		ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonTimedOut, what+" has timed out progressing.")
+	}
+}
+
+// judgeFailure takes over why a ReplicaSet cannot make pods, the current one before others.
+func (ro *rollout) judgeFailure() {
+	sets := ro.all()
+	slices.Reverse(sets)
+	for _, set := range sets {
+		for _, c := range set.Status.Conditions {
+			if c.Type == appsv1.ReplicaSetReplicaFailure {
+				ro.setCondition(appsv1.DeploymentReplicaFailure, c.Status, c.Reason, c.Message)
+				return
+			}
+		}
+	}
+	ro.Status.Conditions = slices.DeleteFunc(ro.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == appsv1.DeploymentReplicaFailure })
+}
+
+// complete reports whether all pods that are wanted, and no others, are of the present template and available.
+func (ro *rollout) complete() bool {
+	want, status := *ro.Spec.Replicas, &ro.Status
+	return status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want && status.ObservedGeneration >= ro.Generation
+}
+
+func (ro *rollout) hasDeadline() bool {
+	return ro.Spec.ProgressDeadlineSeconds != nil && *ro.Spec.ProgressDeadlineSeconds != math.MaxInt32
+}
+
+func (ro *rollout) deadline(c *appsv1.DeploymentCondition) time.Time {
+	return c.LastUpdateTime.Add(time.Duration(*ro.Spec.ProgressDeadlineSeconds) * time.Second)
+}
+
+func (ro *rollout) timedOut(c *appsv1.DeploymentCondition) bool {
+	return c != nil && c.Reason != reasonAvailable && (c.Reason == reasonTimedOut || time.Now().After(ro.deadline(c)))
+}
+
+// untilDeadline is when to look again whether the rollout has timed out, or zero.
+func (ro *rollout) untilDeadline() time.Duration {
+	c := ro.condition(appsv1.DeploymentProgressing)
+	if ro.DeletionTimestamp != nil || ro.Spec.Paused || !ro.hasDeadline() || c == nil || c.Reason == reasonTimedOut || ro.complete() {
+		return 0
+	}
+	return max(time.Until(ro.deadline(c)), 0) + time.Second // the times of conditions are whole seconds
+}
+
+func (ro *rollout) condition(kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
+	for i := range ro.Status.Conditions {
+		if ro.Status.Conditions[i].Type == kind {
+			return &ro.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// setCondition leaves a condition with the same status and reason as it is. One that changes comes to be the last.
+func (ro *rollout) setCondition(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string) {
+	now := metav1.Now()
+	c := appsv1.DeploymentCondition{Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now}
+	if was := ro.condition(kind); was != nil && was.Status == status {
+		if was.Reason == reason {
+			return
+		}
+		c.LastTransitionTime = was.LastTransitionTime
+	}
+	ro.Status.Conditions = append(slices.DeleteFunc(ro.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == kind }), c)
+}
+
+// store writes the status, and the revision with it: a patch of the status may change annotations.
+func (ro *rollout) store(ctx context.Context) error {
+	return writeStatus(ctx, ro.Client, ro.before, ro.Deployment)
+}

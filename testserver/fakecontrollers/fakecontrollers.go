@@ -1,0 +1,253 @@
+package fakecontrollers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
+	"github.com/kctrl-dev/kctrl/runtime/garbagecollector"
+	"github.com/kctrl-dev/kctrl/runtime/handler"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+)
+
+// Controller is a fake of one controller of a cluster.
+type Controller struct {
+	// Name is that of the controller in a cluster, such as "deployment-controller". The last of several with one name runs.
+	Name string
+	// Add adds the controller to m. The scheme of m has the groups core, apps, batch and discovery.k8s.io.
+	Add func(m *manager.Manager) error
+}
+
+// All returns a new list of all fake controllers. Pods of workloads become ready at once and others succeed, see [Pods].
+func All() []Controller {
+	return []Controller{
+		namespaces, serviceAccounts, rootCertificates, GarbageCollector,
+		deployments, replicaSets, statefulSets, daemonSets, jobs, expiredJobs, cronJobs,
+		Pods(nil), volumes, services,
+	}
+}
+
+// Options configure [New].
+type Options struct {
+	// Controllers run; none does nothing.
+	Controllers []Controller
+	// Logger is where they log; nil is slog.Default().
+	Logger *slog.Logger
+}
+
+// New returns a manager that runs fake controllers on the API server of config until the context of its Run ends. New makes
+// no request and starts nothing. It fails for a controller without a name or Add, and if an Add fails.
+func New(config *rest.Config, opts Options) (*manager.Manager, error) {
+	config = rest.CopyConfig(config)
+	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil // namespaces lose deprecated kinds too
+	m, err := manager.New(config, manager.Options{Logger: opts.Logger})
+	if err != nil {
+		return nil, err
+	}
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, discoveryv1.AddToScheme} {
+		if err := add(m.Scheme()); err != nil {
+			return nil, err
+		}
+	}
+	for i, c := range opts.Controllers {
+		if c.Name == "" || c.Add == nil {
+			return nil, fmt.Errorf("fake controller %d of %d: it needs a name, and Add", i+1, len(opts.Controllers))
+		}
+		if slices.ContainsFunc(opts.Controllers[i+1:], func(later Controller) bool { return later.Name == c.Name }) {
+			continue
+		}
+		if err := c.Add(m); err != nil {
+			return nil, fmt.Errorf("fake controller %s: %w", c.Name, err)
+		}
+	}
+	return m, nil
+}
+
+// Start runs fake controllers until the test ends, and returns when they run. They log warnings to the test.
+func Start(t testing.TB, config *rest.Config, controllers ...Controller) {
+	t.Helper()
+	m, err := New(config, Options{
+		Controllers: controllers,
+		Logger:      slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // cleanups of the test may still wait for them
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		err = m.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if <-ended; err != nil {
+			t.Errorf("fake controllers: %v", err)
+		}
+	})
+	select {
+	case <-m.Elected():
+	case <-ended:
+		t.FailNow() // the cleanup reports the error
+	}
+}
+
+// GarbageCollector deletes objects whose owner was deleted, with the runtime's own collector.
+var GarbageCollector = Controller{garbagecollector.Name, func(m *manager.Manager) error {
+	c, err := garbagecollector.New(m.Config(), garbagecollector.Options{
+		GraphOptions: garbagecollector.GraphOptions{HTTPClient: m.HTTPClient(), Logger: m.Logger()},
+	})
+	if err != nil {
+		return err
+	}
+	return m.Add(c)
+}}
+
+// byName makes a reconciler of a function that reconciles an object of the cache, which is its own copy. One that is gone is nothing to do.
+func byName[T any, P interface {
+	*T
+	object.Object
+}](c client.Client, f func(ctx context.Context, o P) (reconcile.Result, error)) reconcile.Func[reconcile.Request] {
+	return func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+		o := P(new(T))
+		if err := c.Get(ctx, r.NamespacedName, o); err != nil {
+			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
+		return f(ctx, o)
+	}
+}
+
+func requestFor(o metav1.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: object.KeyOf(o)}
+}
+
+// writeStatus writes what differs between two states of an object's status. It is a patch, which does not fail for what others change
+// meanwhile, but is refused by another object that has come to have the name.
+func writeStatus[T object.Object](ctx context.Context, c client.Client, before, after T) error {
+	if equality.Semantic.DeepEqual(before, after) {
+		return nil
+	}
+	base := before.DeepCopyObject().(object.Object)
+	base.SetUID("") // so it is in the patch
+	return client.IgnoreNotFound(c.Status().Patch(ctx, after, client.MergeFrom(base)))
+}
+
+// owned finds the objects of the type T that an object controls.
+type owned[T object.Object] struct {
+	client client.Client
+	index  *cache.Index[T, types.UID] // by the UID of the controller, which is empty for one that has none
+}
+
+func newOwned[T object.Object](m *manager.Manager, prototype T) (*owned[T], error) {
+	index, err := cache.NewIndex(m.Cache(), prototype, func(o T) []types.UID {
+		if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
+			return []types.UID{owner.UID}
+		}
+		return []types.UID{""}
+	})
+	return &owned[T]{m.Client(), index}, err
+}
+
+// by returns what owner controls, in the order of names. The objects are copies of the caller's.
+func (w *owned[T]) by(ctx context.Context, namespace string, owner types.UID) (all []T, err error) {
+	for o, err := range w.index.Get(ctx, owner, client.InNamespace(namespace)) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, o.DeepCopyObject().(T))
+	}
+	slices.SortFunc(all, func(a, b T) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return all, nil
+}
+
+// claim is by for an owner that takes what its selector matches and nobody controls, and lets go what it does not match any more.
+func (w *owned[T]) claim(ctx context.Context, owner object.Object, selector *metav1.LabelSelector, mine func(T) bool) ([]T, error) {
+	match, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return nil, reconcile.TerminalError(err)
+	}
+	has, err := w.by(ctx, owner.GetNamespace(), owner.GetUID())
+	if err != nil {
+		return nil, err
+	}
+	var claimed []T
+	for _, o := range has {
+		if match.Matches(labels.Set(o.GetLabels())) {
+			claimed = append(claimed, o)
+		} else if err := w.change(ctx, o, func(o T) error { return controllerutil.RemoveControllerReference(owner, o, w.client.Scheme()) }); err != nil {
+			return nil, err
+		}
+	}
+	if owner.GetDeletionTimestamp() != nil || match.Empty() {
+		return claimed, nil
+	}
+	free, err := w.by(ctx, owner.GetNamespace(), "")
+	for _, o := range free {
+		if o.GetDeletionTimestamp() != nil || !match.Matches(labels.Set(o.GetLabels())) || !mine(o) {
+			continue
+		}
+		if err := w.change(ctx, o, func(o T) error { return controllerutil.SetControllerReference(owner, o, w.client.Scheme()) }); err != nil {
+			return nil, err
+		}
+		claimed = append(claimed, o)
+	}
+	return claimed, err
+}
+
+// change patches o as f changes it, unless somebody else has changed it.
+func (w *owned[T]) change(ctx context.Context, o T, f func(T) error) error {
+	base := o.DeepCopyObject().(object.Object)
+	if err := f(o); err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(w.client.Patch(ctx, o, client.StrategicMergeFromWithOptimisticLock(base)))
+}
+
+// adopters returns a function that requests all objects of the kind of a list in the namespace of an object which nobody controls: one of
+// them may claim it.
+func adopters(c client.Client, newList func() object.List) handler.Handler[object.Object, reconcile.Request] {
+	return handler.Map(func(ctx context.Context, o object.Object) (requests []reconcile.Request) {
+		if metav1.GetControllerOfNoCopy(o) != nil {
+			return nil
+		}
+		list := newList()
+		if err := c.List(ctx, list, client.InNamespace(o.GetNamespace())); err != nil {
+			return nil // the context has ended, or all are reconciled once they can be read
+		}
+		_ = meta.EachListItem(list, func(o runtime.Object) error {
+			requests = append(requests, requestFor(o.(metav1.Object)))
+			return nil
+		})
+		return requests
+	})
+}
+
+// each calls f for all, and goes on after errors.
+func each[T any](all []T, f func(T) error) error {
+	var errs []error
+	for _, one := range all {
+		errs = append(errs, f(one))
+	}
+	return errors.Join(errs...)
+}

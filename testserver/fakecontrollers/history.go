@@ -1,0 +1,92 @@
+package fakecontrollers
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// history is the ControllerRevisions of a StatefulSet or DaemonSet: the templates it had, the oldest first.
+type history []*appsv1.ControllerRevision
+
+// sync gives the revision of the present template the highest number, and makes it if there is none: new says under which name. Those with the
+// same data are the same revision.
+func (h history) sync(ctx context.Context, c client.Client, owner object.Object, data []byte, fresh *appsv1.ControllerRevision) (history, error) {
+	slices.SortFunc(h, func(a, b *appsv1.ControllerRevision) int { return cmp.Compare(a.Revision, b.Revision) })
+	next := int64(1)
+	if len(h) > 0 {
+		next = h[len(h)-1].Revision + 1
+	}
+	same := slices.IndexFunc(h, func(r *appsv1.ControllerRevision) bool { return sameJSON(r.Data.Raw, data) })
+	switch {
+	case same >= 0 && same == len(h)-1:
+		return h, nil
+	case same >= 0:
+		again := h[same]
+		base := again.DeepCopy()
+		again.Revision = next
+		return append(slices.Delete(h, same, same+1), again), c.Patch(ctx, again, client.MergeFrom(base))
+	}
+	fresh.Namespace, fresh.Revision, fresh.Data, fresh.Annotations = owner.GetNamespace(), next, runtime.RawExtension{Raw: data}, maps.Clone(owner.GetAnnotations())
+	err := createOwned(ctx, c, owner, fresh)
+	if apierrors.IsAlreadyExists(err) {
+		return nil, err // a collision, which the caller may count
+	}
+	return append(h, fresh), err
+}
+
+// forget deletes the oldest revisions that nobody uses, but for so many.
+func (h history) forget(ctx context.Context, c client.Client, limit *int32, used func(*appsv1.ControllerRevision) bool) error {
+	if limit == nil {
+		return nil
+	}
+	unused := slices.DeleteFunc(slices.Clone(h), used)
+	return each(unused[:max(0, len(unused)-int(*limit))], func(r *appsv1.ControllerRevision) error { return controllerutil.DeleteWithUID(ctx, c, r) })
+}
+
+// revisionData is what a revision keeps of a template: the patch that brings it back.
+func revisionData(template *corev1.PodTemplateSpec) ([]byte, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(template)
+	if err != nil {
+		return nil, err
+	}
+	content["$patch"] = "replace"
+	return json.Marshal(map[string]any{"spec": map[string]any{"template": content}})
+}
+
+func sameJSON(a, b []byte) bool {
+	var valueA, valueB any
+	if json.Unmarshal(a, &valueA) != nil || json.Unmarshal(b, &valueB) != nil {
+		return false
+	}
+	textA, _ := json.Marshal(valueA)
+	textB, _ := json.Marshal(valueB)
+	return string(textA) == string(textB)
+}
+
+// labelled is a copy of labels with one more.
+func labelled(labels map[string]string, key, value string) map[string]string {
+	meta := metav1.ObjectMeta{Labels: maps.Clone(labels)}
+	metav1.SetMetaDataLabel(&meta, key, value)
+	return meta.Labels
+}
+
+// templateIn is the template that a revision keeps.
+func templateIn(r *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error) {
+	var kept struct {
+		Spec struct{ Template corev1.PodTemplateSpec }
+	}
+	return &kept.Spec.Template, json.Unmarshal(r.Data.Raw, &kept)
+}

@@ -1,0 +1,173 @@
+package fakecontrollers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+)
+
+// replicaSets keeps as many pods as a ReplicaSet asks for.
+var replicaSets = Controller{"replicaset-controller", func(m *manager.Manager) error {
+	pods, err := newOwned(m, &corev1.Pod{})
+	if err != nil {
+		return err
+	}
+	r := &replicaSetController{m.Client(), pods}
+	return controller.For[*appsv1.ReplicaSet](m).Named("replicaset-controller").Owns(&corev1.Pod{}).
+		Watches(&corev1.Pod{}, adopters(m.Client(), func() object.List { return &appsv1.ReplicaSetList{} })).
+		Complete(byName[appsv1.ReplicaSet](m.Client(), r.reconcile))
+}}
+
+type replicaSetController struct {
+	client.Client
+	pods *owned[*corev1.Pod]
+}
+
+func (r *replicaSetController) reconcile(ctx context.Context, set *appsv1.ReplicaSet) (reconcile.Result, error) {
+	pods, err := r.pods.claim(ctx, set, set.Spec.Selector, isActive)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	active := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !isActive(pod) })
+	var failure error
+	if set.DeletionTimestamp == nil {
+		failure = r.resize(ctx, set, active)
+	}
+	before := set.DeepCopy()
+	set.Status = replicaSetStatus(set, pods, active, failure)
+	if err := writeStatus(ctx, r.Client, before, set); err != nil {
+		return reconcile.Result{}, errors.Join(failure, err)
+	}
+	return reconcile.Result{RequeueAfter: untilAvailable(set.Spec.MinReadySeconds, active)}, unlessTerminating(failure)
+}
+
+// resize makes the pods that are missing, or deletes those that are too many.
+func (r *replicaSetController) resize(ctx context.Context, set *appsv1.ReplicaSet, active []*corev1.Pod) error {
+	for range int(*set.Spec.Replicas) - len(active) {
+		pod := podOf(&set.Spec.Template)
+		pod.Namespace, pod.GenerateName = set.Namespace, set.Name+"-"
+		if err := createOwned(ctx, r.Client, set, pod); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(active, firstToGo)
+	for i := range max(0, len(active)-int(*set.Spec.Replicas)) {
+		if err := controllerutil.DeleteWithUID(ctx, r.Client, active[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func replicaSetStatus(set *appsv1.ReplicaSet, pods, active []*corev1.Pod, failure error) appsv1.ReplicaSetStatus {
+	status := appsv1.ReplicaSetStatus{Replicas: int32(len(active)), ObservedGeneration: set.Generation, TerminatingReplicas: new(int32)}
+	template := labels.SelectorFromSet(set.Spec.Template.Labels)
+	for _, pod := range pods {
+		switch {
+		case hasEnded(pod):
+		case pod.DeletionTimestamp != nil:
+			*status.TerminatingReplicas++
+		default:
+			status.FullyLabeledReplicas += one(template.Matches(labels.Set(pod.Labels)))
+			status.ReadyReplicas += one(isReady(pod))
+			status.AvailableReplicas += one(isAvailable(pod, set.Spec.MinReadySeconds))
+		}
+	}
+	status.Conditions = slices.DeleteFunc(slices.Clone(set.Status.Conditions), func(c appsv1.ReplicaSetCondition) bool {
+		return failure == nil && c.Type == appsv1.ReplicaSetReplicaFailure
+	})
+	if failure != nil && len(status.Conditions) == 0 {
+		reason := "FailedCreate"
+		if len(active) > int(*set.Spec.Replicas) {
+			reason = "FailedDelete"
+		}
+		status.Conditions = []appsv1.ReplicaSetCondition{{
+			Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: reason, Message: failure.Error(), LastTransitionTime: metav1.Now(),
+		}}
+	}
+	return status
+}
+
+// What all workloads share about their pods.
+
+// podOf is a pod as a template has it, without a name.
+func podOf(template *corev1.PodTemplateSpec) *corev1.Pod {
+	template = template.DeepCopy()
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Labels: template.Labels, Annotations: template.Annotations, Finalizers: template.Finalizers},
+		Spec:       template.Spec,
+	}
+}
+
+// createOwned creates o as one that owner controls.
+func createOwned(ctx context.Context, c client.Client, owner, o object.Object) error {
+	if err := controllerutil.SetControllerReference(owner, o, c.Scheme()); err != nil {
+		return err
+	}
+	return c.Create(ctx, o)
+}
+
+// unlessTerminating is no error where the namespace goes: nothing can be made in it any more.
+func unlessTerminating(err error) error {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return nil
+	}
+	return err
+}
+
+// isActive reports whether a pod runs or will run.
+func isActive(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && !hasEnded(pod) }
+
+func isReady(pod *corev1.Pod) bool {
+	c := podCondition(pod, corev1.PodReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// isAvailable reports whether a pod has been ready for so many seconds.
+func isAvailable(pod *corev1.Pod, minReadySeconds int32) bool {
+	return isReady(pod) && (minReadySeconds == 0 || time.Since(podCondition(pod, corev1.PodReady).LastTransitionTime.Time) >= time.Duration(minReadySeconds)*time.Second)
+}
+
+// untilAvailable is when the next ready pod will have been so for long enough, or zero.
+func untilAvailable(minReadySeconds int32, pods []*corev1.Pod) (next time.Duration) {
+	for _, pod := range pods {
+		if isActive(pod) && isReady(pod) && !isAvailable(pod, minReadySeconds) {
+			since := podCondition(pod, corev1.PodReady).LastTransitionTime
+			left := max(time.Until(since.Add(time.Duration(minReadySeconds)*time.Second)), time.Millisecond)
+			if next == 0 || left < next {
+				next = left
+			}
+		}
+	}
+	return next
+}
+
+func one(is bool) int32 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// firstToGo orders pods by how little is lost with them.
+func firstToGo(a, b *corev1.Pod) int {
+	rank := func(pod *corev1.Pod) int32 {
+		return 4*one(pod.Spec.NodeName != "") + 2*one(pod.Status.Phase == corev1.PodRunning) + one(isReady(pod))
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}

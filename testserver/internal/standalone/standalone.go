@@ -1,0 +1,116 @@
+// Package standalone is the API server in memory as a program on loopback, which `kctrl env up --in-memory` compiles and
+// runs. There is a program with fake controllers and one without, because few ask for them and they take time to compile.
+package standalone
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver"
+)
+
+// Controllers runs fake controllers on the API server of config until ctx ends.
+type Controllers func(ctx context.Context, config *rest.Config) error
+
+// Run serves as the arguments of the program say, until it is interrupted. A program without fake controllers passes nil.
+func Run(args []string, controllers Controllers) error {
+	if len(args) > 0 && assets[args[0]].serve != nil {
+		return runAsset(args[0], args[1:], os.Stdout)
+	}
+	flags := flag.NewFlagSet("apiserver", flag.ContinueOnError)
+	address := flags.String("address", "127.0.0.1:0", "`address` of loopback to listen on")
+	certificateFile := flags.String("certificate", "", "`file` with the certificate of the server")
+	keyFile := flags.String("key", "", "`file` with the key of that")
+	clientsFile := flags.String("clients", "", "`file` with the authority that certificates of clients are of")
+	data := flags.String("data", "", "`folder` to keep the objects in; without, they go with the program")
+	asked := flags.Bool("fake-controllers", false, "run fakes of the controllers and nodes of a cluster")
+	hosts := flags.Bool("host", false, "start and stop isolated API servers on requests in standard input, until it ends")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if !*asked {
+		controllers = nil
+	} else if controllers == nil {
+		return errors.New("this program has no fake controllers")
+	}
+	if *hosts {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return Host(ctx, os.Stdin, os.Stdout, controllers)
+	}
+	certificate, err := tls.LoadX509KeyPair(*certificateFile, *keyFile)
+	if err != nil {
+		return err
+	}
+	clients, err := loadAuthority(*clientsFile)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", *address)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if *data == "" {
+		server := apiserver.New(apiserver.Options{Seed: rand.Uint64()})
+		defer server.Close()
+		return serve(ctx, server, controllers, listener, certificate, clients)
+	}
+	lock, err := lockFolder(*data)
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	defer lock.Close()
+	server, err := apiserver.Open(filepath.Join(*data, "objects"), apiserver.Options{Seed: rand.Uint64()})
+	if err != nil {
+		return fmt.Errorf("data: %w", err) // kctrl knows its words from other errors by the beginning
+	}
+	defer server.Close()
+	return serve(ctx, server, controllers, listener, certificate, clients)
+}
+
+// loadAuthority reads the certificates of an authority.
+func loadAuthority(file string) (*x509.CertPool, error) {
+	authority, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(authority) {
+		return nil, fmt.Errorf("%s has no certificate", file)
+	}
+	return pool, nil
+}
+
+// serve serves until ctx ends, and runs controllers, which may be nil.
+func serve(
+	ctx context.Context, server *apiserver.Server, controllers Controllers,
+	listener net.Listener, certificate tls.Certificate, clients *x509.CertPool,
+) error {
+	if controllers == nil {
+		return server.Serve(ctx, listener, certificate, clients)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		defer cancel()
+		ended <- controllers(ctx, server.Config())
+	}()
+	err := server.Serve(ctx, listener, certificate, clients)
+	cancel()
+	return errors.Join(err, <-ended)
+}
