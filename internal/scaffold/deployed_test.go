@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
 // apiServer is an API server in memory or a real one, which also checks the built-in kinds.

@@ -21,9 +21,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/certificate"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
+	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
 // TestOnAServer shows that the API server goes on calling a webhook, whatever becomes of its certificates.

@@ -27,7 +27,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
 // live is a client of a real API server and a namespace there that no other test uses.

@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
 	"github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
 // counting is a client that counts its writes.

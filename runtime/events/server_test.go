@@ -20,7 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
 // live is a real API server and a namespace there that no other test uses.

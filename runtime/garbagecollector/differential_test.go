@@ -33,7 +33,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/garbagecollector"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
 // recording is the file with what kube-controller-manager's collector made of the graphs of the seeds 1 to recorded.

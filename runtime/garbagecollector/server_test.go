@@ -28,7 +28,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/garbagecollector"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
 // TestOnAServer runs one collector, and each rule in a namespace of its own.

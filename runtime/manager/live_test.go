@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
 // live is an API server and a namespace there that no other test uses.

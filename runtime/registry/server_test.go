@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
 // server is a real API server and a namespace of the test.

@@ -23,16 +23,16 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// Attach gives a test an API server that is there already, such as one in the process of the test: package inmemory does so.
-// The CRDs are created by requests, not by the kctrl command. Options about processes that Start would start fail the test,
-// and the Env has no kubeconfig. The server goes on when the test has ended; the config is not changed.
+// Attach gives a test an API server that runs already. It creates CRDs by requests, not by the kctrl command. Options of
+// processes that Start would start fail the test, and the Env has no kubeconfig. The server still runs after the test. The
+// config is not changed.
 func Attach(t testing.TB, config *rest.Config, opts ...Option) *Env {
 	t.Helper()
 	var o options
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.faults || o.collect || o.fakeControllers || o.kubernetes != "" || len(o.args) > 0 {
+	if o.faults || o.collect || o.fakeControllers != nil || o.kubernetes != "" || len(o.args) > 0 {
 		t.Fatalf("attach to an API server: faults, a version, feature gates and controllers need a process: use testenv.Start")
 	}
 	objects, err := o.prepare(t)
@@ -40,7 +40,7 @@ func Attach(t testing.TB, config *rest.Config, opts ...Option) *Env {
 		t.Fatalf("create objects: %v", err)
 	}
 	env := &Env{Config: rest.CopyConfig(config)}
-	if err := createAll(t.Context(), env, o.crds); err != nil {
+	if err := createAll(t.Context(), env.Config, o.crds); err != nil {
 		t.Fatalf("install CRDs: %v", err)
 	}
 	if err := createObjects(t.Context(), env, objects); err != nil {
@@ -51,8 +51,8 @@ func Attach(t testing.TB, config *rest.Config, opts ...Option) *Env {
 
 // createAll creates the objects in files and folders, and waits until the kinds are served that they define. One that is there already, such as
 // by a file that is named twice, is applied, as the kctrl command does it.
-func createAll(ctx context.Context, env *Env, paths []string) error {
-	live, err := client.New(env.Config, client.Options{Scheme: runtime.NewScheme()})
+func createAll(ctx context.Context, config *rest.Config, paths []string) error {
+	live, err := client.New(config, client.Options{Scheme: runtime.NewScheme()})
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func createAll(ctx context.Context, env *Env, paths []string) error {
 	if err != nil {
 		return err
 	}
-	return awaitServed(ctx, env.Config, defined)
+	return awaitServed(ctx, config, defined)
 }
 
 // definedBy are the kinds that a definition has served.

@@ -31,7 +31,8 @@
 //	m, err := manager.New(env.Restricted(t, "../../config/rbac"), manager.Options{})
 //
 // No controllers run: pods do not start, and no garbage is collected unless [WithGarbageCollector] asks for it.
-// [WithFakeControllers] runs fakes of the controllers and nodes of a cluster.
+// [WithFakeControllers] runs fakes of the controllers and nodes of a cluster, all or all but some.
 //
-// Package inmemory below starts a server inside the test process instead, for tests in virtual time.
+// [NewClientBuilder] builds clients for tests of one function. Each client has such a server of its own, with the objects
+// that the builder is given.
 package testenv

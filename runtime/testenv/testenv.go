@@ -8,21 +8,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kctrl-dev/kctrl/runtime/internal/testhost"
 )
 
 // The environment variables that Start reads.
 const (
 	// CommandVariable names the kctrl command.
-	CommandVariable = "KCTRL"
+	CommandVariable = testhost.CommandVariable
 	// KubeconfigVariable names the kubeconfig of a server to use instead of starting one. Tests that share a server
 	// see each other's objects.
 	KubeconfigVariable = "KCTRL_TEST_KUBECONFIG"
@@ -55,7 +57,7 @@ type options struct {
 	kubernetes      string
 	faults          bool
 	collect         bool
-	fakeControllers bool
+	fakeControllers []string // as --controllers names them; nil runs none
 }
 
 // WithCRDs installs the CustomResourceDefinitions in the given files and folders, and in those below these, and waits until they are served.
@@ -81,10 +83,16 @@ func WithGarbageCollector() Option {
 }
 
 // WithFakeControllers runs fakes of kube-controller-manager, the scheduler and the kubelets beside a server in memory:
-// Deployments get pods that become ready, Jobs complete, claims are bound, and garbage is collected. docs/testing.md lists
-// what they do. On a real server use [WithControllerManager] instead.
-func WithFakeControllers() Option {
-	return func(o *options) { o.fakeControllers = true }
+// Deployments get pods that become ready, Jobs complete, claims are bound, and garbage is collected. Those that except names,
+// such as "kubelet", do not run, so that the test can act for them. docs/testing.md lists the names. On a real server use
+// [WithControllerManager] instead.
+func WithFakeControllers(except ...string) Option {
+	return func(o *options) {
+		o.fakeControllers = []string{"*"}
+		for _, name := range except {
+			o.fakeControllers = append(o.fakeControllers, "-"+name)
+		}
+	}
 }
 
 // WithKubernetes runs another minor version of Kubernetes than the newest, such as "1.34". `kctrl env up --help` has those
@@ -115,9 +123,9 @@ func Start(t testing.TB, opts ...Option) *Env {
 		t.Fatalf("start an API server: %v", err)
 	}
 	if env.hosted {
-		err = createAll(t.Context(), env, o.crds)
+		err = createAll(t.Context(), env.Config, o.crds)
 	} else {
-		err = installCRDs(t.Context(), command(), env.Kubeconfig, o.crds)
+		err = installCRDs(t.Context(), testhost.Command(), env.Kubeconfig, o.crds)
 	}
 	if err != nil {
 		t.Fatalf("install CRDs: %v", err)
@@ -146,15 +154,11 @@ func (o options) start(t testing.TB) (*Env, error) {
 	default:
 		return nil, fmt.Errorf("$%s is %q; use real or in-memory, or unset it", ServerVariable, chosen)
 	}
-	if o.fakeControllers && !inMemory {
+	if o.fakeControllers != nil && !inMemory {
 		return nil, errors.New("WithFakeControllers needs the server in memory; a real one has WithControllerManager")
 	}
-	if o.fakeControllers || inMemory && !o.collect { // fake controllers collect garbage too
-		h, err := hostOf(command(), o.fakeControllers)
-		if err != nil {
-			return nil, err
-		}
-		return h.start(t)
+	if o.fakeControllers != nil || inMemory && !o.collect { // fake controllers collect garbage too
+		return o.startHosted(t)
 	}
 	args := append([]string{"env", "up", "--foreground", "-o", "json"}, o.args...)
 	if version != "" {
@@ -166,9 +170,9 @@ func (o options) start(t testing.TB) (*Env, error) {
 	if o.collect {
 		args = append(args, "--garbage-collector")
 	}
-	server, stop, err := runCommand(exec.Command(command(), args...))
+	server, stop, err := runCommand(exec.Command(testhost.Command(), args...))
 	if err != nil {
-		return nil, explain(err)
+		return nil, testhost.Explain(err)
 	}
 	t.Cleanup(func() {
 		if err := stop(); err != nil {
@@ -182,20 +186,34 @@ func (o options) start(t testing.TB) (*Env, error) {
 	return env, err
 }
 
-// command is the kctrl command to run.
-func command() string {
-	if given := os.Getenv(CommandVariable); given != "" {
-		return given
+// startHosted starts an API server in memory in the process of this test binary.
+func (o options) startHosted(t testing.TB) (*Env, error) {
+	server, err := testhost.Start(testhost.Options{FakeControllers: o.fakeControllers})
+	if err != nil {
+		return nil, err
 	}
-	return "kctrl"
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Errorf("stop the API server: %v", err)
+		}
+	})
+	config := server.Config()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	return &Env{Config: config, Kubeconfig: kubeconfig, hosted: true}, writeKubeconfig(kubeconfig, config)
 }
 
-// explain adds to the error of a command that is not there where it is looked for.
-func explain(err error) error {
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w; install kctrl, or set %s to its path", err, CommandVariable)
+func writeKubeconfig(file string, config *rest.Config) error {
+	const name = "testenv"
+	content, err := clientcmd.Write(clientcmdapi.Config{
+		CurrentContext: name,
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name, Namespace: "default"}},
+	})
+	if err != nil {
+		return err
 	}
-	return err
+	return os.WriteFile(file, content, 0o600)
 }
 
 func load(kubeconfig string) (*Env, error) {
@@ -218,7 +236,7 @@ func runCommand(cmd *exec.Cmd) (server *running, stop func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	output := &lockedBuilder{}
+	output := &testhost.Output{}
 	cmd.Stderr = output
 	if err := cmd.Start(); err != nil {
 		return nil, nil, err
@@ -255,24 +273,6 @@ type running struct {
 	control    control
 }
 
-// lockedBuilder collects what a command says while it runs.
-type lockedBuilder struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *lockedBuilder) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuilder) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
 // installCRDs applies CRDs by the kctrl command, which waits until the server serves them.
 func installCRDs(ctx context.Context, command, kubeconfig string, paths []string) error {
 	for _, path := range paths {
@@ -286,7 +286,7 @@ func installCRDs(ctx context.Context, command, kubeconfig string, paths []string
 		}
 		cmd := exec.CommandContext(ctx, command, args...)
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w\n%s", path, explain(err), out)
+			return fmt.Errorf("%s: %w\n%s", path, testhost.Explain(err), out)
 		}
 	}
 	return nil

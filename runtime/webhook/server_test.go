@@ -27,10 +27,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/conversion"
+	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
 // TestOnAServer shows what webhooks do where they matter. The API server is started once, for all subtests. The one in this process

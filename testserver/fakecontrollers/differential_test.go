@@ -30,8 +30,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 	"github.com/kctrl-dev/kctrl/testserver/fakecontrollers"
+	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
 // recording is the file with the objects after each step of each scenario, as kube-controller-manager left them.

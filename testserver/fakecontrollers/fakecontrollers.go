@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -46,6 +47,30 @@ func All() []Controller {
 		deployments, replicaSets, statefulSets, daemonSets, jobs, expiredJobs, cronJobs,
 		Pods(nil), volumes, services,
 	}
+}
+
+// Select returns those of [All] that names select, as the flag --controllers of kube-controller-manager does: "*" selects
+// all, "kubelet" selects one, and "-kubelet" removes one from those that "*" selects. A name that no fake controller has is
+// an error.
+func Select(names ...string) (selected []Controller, err error) {
+	all := All()
+	known := make([]string, len(all))
+	for i, c := range all {
+		known[i] = c.Name
+	}
+	for _, name := range names {
+		if bare := strings.TrimPrefix(name, "-"); name != "*" && !slices.Contains(known, bare) {
+			slices.Sort(known)
+			return nil, fmt.Errorf("no fake controller %q; use %s", bare, strings.Join(known, ", "))
+		}
+	}
+	for _, c := range all {
+		named, removed := slices.Contains(names, c.Name), slices.Contains(names, "-"+c.Name)
+		if named || !removed && slices.Contains(names, "*") {
+			selected = append(selected, c)
+		}
+	}
+	return selected, nil
 }
 
 // Options configure [New].

@@ -26,8 +26,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 	"github.com/kctrl-dev/kctrl/testserver/fakecontrollers"
+	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
 // stage is a server in memory with fake controllers, in a bubble.
@@ -54,7 +54,7 @@ func newClient(t testing.TB, env *testenv.Env) *client.REST {
 // inBubble runs a test in virtual time.
 func inBubble(t *testing.T, test func(s *stage), more ...fakecontrollers.Controller) {
 	t.Helper()
-	t.Setenv(inmemory.ServerVariable, "")
+	t.Setenv(testenv.ServerVariable, "")
 	synctest.Test(t, func(t *testing.T) {
 		env := inmemory.Start(t)
 		fakecontrollers.Start(t, env.Config, append(fakecontrollers.All(), more...)...)
@@ -534,6 +534,27 @@ func TestInvalidControllersAreErrors(t *testing.T) {
 	} {
 		if _, err := fakecontrollers.New(env.Config, fakecontrollers.Options{Controllers: []fakecontrollers.Controller{p}}); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestFakeControllersAreSelectedByName(t *testing.T) {
+	all := len(fakecontrollers.All())
+	for _, test := range []struct {
+		names []string
+		want  int
+		err   string
+	}{
+		{nil, 0, ""},
+		{[]string{"*"}, all, ""},
+		{[]string{"*", "-kubelet", "-job-controller"}, all - 2, ""},
+		{[]string{"kubelet"}, 1, ""},
+		{[]string{"-kubelet", "kubelet", "*"}, all, ""},
+		{[]string{"-kublet"}, 0, `no fake controller "kublet"; use cronjob-controller, daemonset-controller, `},
+	} {
+		got, err := fakecontrollers.Select(test.names...)
+		if len(got) != test.want || test.err == "" && err != nil || test.err != "" && (err == nil || !strings.HasPrefix(err.Error(), test.err)) {
+			t.Errorf("%q: got %d, %v", test.names, len(got), err)
 		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/local"
+	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
 // validating is a webhook configuration as kctrl manifests makes them.

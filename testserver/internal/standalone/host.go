@@ -19,11 +19,14 @@ import (
 	"net"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// The protocol between a test binary (package testenv) and the host: one JSON document per line, an answer for each
-// request. The host sends credentials first. All servers accept them; they share nothing else.
+// The protocol between a test binary (package runtime/internal/testhost) and the host: one JSON document per line, an
+// answer for each request. The host sends credentials first. All servers accept them; they share nothing else.
 type (
 	credentials struct {
 		Authority   []byte `json:"authority"`   // PEM, of the servers' certificate
@@ -31,8 +34,21 @@ type (
 		Key         []byte `json:"key"`
 	}
 	hostRequest struct {
-		Start bool `json:"start,omitempty"`
-		Stop  int  `json:"stop,omitempty"` // id of a server
+		Start *startRequest `json:"start,omitempty"`
+		Stop  int           `json:"stop,omitempty"` // id of a server
+		Put   *putRequest   `json:"put,omitempty"`
+	}
+	startRequest struct {
+		FakeControllers []string `json:"fakeControllers,omitempty"` // as --controllers names them; none run without
+		Unchecked       bool     `json:"unchecked,omitempty"`       // see [apiserver.Options]
+	}
+	// putRequest stores an object by [apiserver.Server.Put].
+	putRequest struct {
+		Server   int             `json:"server"` // its id
+		Group    string          `json:"group"`
+		Version  string          `json:"version"`
+		Resource string          `json:"resource"`
+		Object   json.RawMessage `json:"object"`
 	}
 	hostAnswer struct {
 		ID    int    `json:"id,omitempty"`
@@ -45,19 +61,20 @@ type (
 type host struct {
 	server      tls.Certificate
 	clients     *x509.CertPool
-	controllers Controllers // of each server; may be nil
+	controllers Controllers // nil in a program without fake controllers
 	running     map[int]*hosted
 	last        int // id
 }
 
 // hosted is a server that runs.
 type hosted struct {
-	stop  context.CancelFunc
-	ended chan error
+	server *apiserver.Server
+	stop   context.CancelFunc
+	ended  chan error
 }
 
 // Host starts and stops isolated API servers, as the requests in in ask for, until in ends or ctx does. It stops all servers
-// before it returns. Fake controllers run on each server, unless controllers is nil.
+// before it returns. controllers run on the servers whose requests name some.
 func Host(ctx context.Context, in io.Reader, out io.Writer, controllers Controllers) error {
 	h, first, err := newHost()
 	if err != nil {
@@ -105,12 +122,12 @@ func readRequests(ctx context.Context, in io.Reader, requests chan<- hostRequest
 func (h *host) handle(ctx context.Context, request hostRequest) (answer hostAnswer) {
 	var err error
 	switch {
-	case request.Start:
-		answer, err = h.start(ctx)
-	case h.running[request.Stop] != nil:
-		err = h.stop(request.Stop)
+	case request.Start != nil:
+		answer, err = h.start(ctx, *request.Start)
+	case request.Put != nil:
+		err = h.put(ctx, *request.Put)
 	default:
-		err = fmt.Errorf("no server %d", request.Stop)
+		err = h.stop(request.Stop)
 	}
 	if err != nil {
 		answer.Error = err.Error()
@@ -118,16 +135,26 @@ func (h *host) handle(ctx context.Context, request hostRequest) (answer hostAnsw
 	return answer
 }
 
-func (h *host) start(ctx context.Context) (hostAnswer, error) {
+func (h *host) start(ctx context.Context, request startRequest) (hostAnswer, error) {
+	var run runFunc
+	if len(request.FakeControllers) > 0 {
+		if h.controllers == nil {
+			return hostAnswer{}, errNoFakeControllers
+		}
+		var err error
+		if run, err = h.controllers(request.FakeControllers); err != nil {
+			return hostAnswer{}, err
+		}
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return hostAnswer{}, err
 	}
-	server := apiserver.New(apiserver.Options{Seed: mathrand.Uint64()})
+	server := apiserver.New(apiserver.Options{Seed: mathrand.Uint64(), Unchecked: request.Unchecked})
 	ctx, stop := context.WithCancel(ctx)
-	one := &hosted{stop: stop, ended: make(chan error, 1)}
+	one := &hosted{server: server, stop: stop, ended: make(chan error, 1)}
 	go func() {
-		err := serve(ctx, server, h.controllers, listener, h.server, h.clients)
+		err := serve(ctx, server, run, listener, h.server, h.clients)
 		server.Close()
 		one.ended <- err
 	}()
@@ -136,8 +163,24 @@ func (h *host) start(ctx context.Context) (hostAnswer, error) {
 	return hostAnswer{ID: h.last, URL: "https://" + listener.Addr().String()}, nil
 }
 
+func (h *host) put(ctx context.Context, request putRequest) error {
+	one, found := h.running[request.Server]
+	if !found {
+		return fmt.Errorf("no server %d", request.Server)
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(request.Object); err != nil {
+		return err
+	}
+	resource := schema.GroupVersionResource{Group: request.Group, Version: request.Version, Resource: request.Resource}
+	return one.server.Put(ctx, resource, object)
+}
+
 func (h *host) stop(id int) error {
-	one := h.running[id]
+	one, found := h.running[id]
+	if !found {
+		return fmt.Errorf("no server %d", id)
+	}
 	delete(h.running, id)
 	one.stop()
 	return <-one.ended

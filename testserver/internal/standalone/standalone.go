@@ -21,8 +21,13 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// Controllers runs fake controllers on the API server of config until ctx ends.
-type Controllers func(ctx context.Context, config *rest.Config) error
+// Controllers selects fake controllers by names, as the flag --controllers of kube-controller-manager does.
+type Controllers func(names []string) (runFunc, error)
+
+// runFunc runs controllers on the API server of config until ctx ends.
+type runFunc = func(ctx context.Context, config *rest.Config) error
+
+var errNoFakeControllers = errors.New("this program has no fake controllers")
 
 // Run serves as the arguments of the program say, until it is interrupted. A program without fake controllers passes nil.
 func Run(args []string, controllers Controllers) error {
@@ -40,15 +45,20 @@ func Run(args []string, controllers Controllers) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if !*asked {
-		controllers = nil
-	} else if controllers == nil {
-		return errors.New("this program has no fake controllers")
-	}
 	if *hosts {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		return Host(ctx, os.Stdin, os.Stdout, controllers)
+	}
+	var run runFunc
+	if *asked {
+		if controllers == nil {
+			return errNoFakeControllers
+		}
+		var err error
+		if run, err = controllers([]string{"*"}); err != nil {
+			return err
+		}
 	}
 	certificate, err := tls.LoadX509KeyPair(*certificateFile, *keyFile)
 	if err != nil {
@@ -67,7 +77,7 @@ func Run(args []string, controllers Controllers) error {
 	if *data == "" {
 		server := apiserver.New(apiserver.Options{Seed: rand.Uint64()})
 		defer server.Close()
-		return serve(ctx, server, controllers, listener, certificate, clients)
+		return serve(ctx, server, run, listener, certificate, clients)
 	}
 	lock, err := lockFolder(*data)
 	if err != nil {
@@ -79,7 +89,7 @@ func Run(args []string, controllers Controllers) error {
 		return fmt.Errorf("data: %w", err) // kctrl knows its words from other errors by the beginning
 	}
 	defer server.Close()
-	return serve(ctx, server, controllers, listener, certificate, clients)
+	return serve(ctx, server, run, listener, certificate, clients)
 }
 
 // loadAuthority reads the certificates of an authority.
@@ -95,12 +105,12 @@ func loadAuthority(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// serve serves until ctx ends, and runs controllers, which may be nil.
+// serve serves until ctx ends, and calls run, which may be nil.
 func serve(
-	ctx context.Context, server *apiserver.Server, controllers Controllers,
+	ctx context.Context, server *apiserver.Server, run runFunc,
 	listener net.Listener, certificate tls.Certificate, clients *x509.CertPool,
 ) error {
-	if controllers == nil {
+	if run == nil {
 		return server.Serve(ctx, listener, certificate, clients)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -108,7 +118,7 @@ func serve(
 	ended := make(chan error, 1)
 	go func() {
 		defer cancel()
-		ended <- controllers(ctx, server.Config())
+		ended <- run(ctx, server.Config())
 	}()
 	err := server.Serve(ctx, listener, certificate, clients)
 	cancel()

@@ -14,16 +14,22 @@ import (
 )
 
 func main() {
-	if err := standalone.Run(os.Args[1:], run); err != nil {
+	if err := standalone.Run(os.Args[1:], selected); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, config *rest.Config) error {
-	all, err := fakecontrollers.New(config, fakecontrollers.Options{Controllers: fakecontrollers.All()})
+func selected(names []string) (func(context.Context, *rest.Config) error, error) {
+	controllers, err := fakecontrollers.Select(names...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return all.Run(ctx)
+	return func(ctx context.Context, config *rest.Config) error {
+		all, err := fakecontrollers.New(config, fakecontrollers.Options{Controllers: controllers})
+		if err != nil {
+			return err
+		}
+		return all.Run(ctx)
+	}, nil
 }

@@ -1,4 +1,4 @@
-package inmemory_test
+package fakeclient_test
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,15 +14,14 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/compat/fakeclient"
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
 var shelfVersion = schema.GroupVersion{Group: "example.com", Version: "v1"}
@@ -112,8 +110,8 @@ func TestObjectsAreAsGiven(t *testing.T) {
 	for _, obj := range given {
 		begun = append(begun, obj.DeepCopyObject().(client.Object))
 	}
-	initial := inmemory.NewClientBuilder().AsGiven().WithScheme(scheme).WithStatusSubresource(&shelf{}).WithObjects(begun...).Build()
-	empty := inmemory.NewClientBuilder().AsGiven().WithScheme(scheme).Build()
+	initial := fakeclient.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&shelf{}).WithObjects(begun...).Build()
+	empty := fakeclient.NewClientBuilder().WithScheme(scheme).Build()
 	for _, obj := range given {
 		want := obj.DeepCopyObject().(client.Object)
 		got := obj.DeepCopyObject().(client.Object)
@@ -159,8 +157,8 @@ func TestManagedFieldsAreReturnedOnRequest(t *testing.T) {
 	given := func() *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{entry}}, Data: map[string]string{"a": "b"}}
 	}
-	shown := inmemory.NewClientBuilder().AsGiven().WithReturnManagedFields().WithObjects(given()).Build()
-	hidden := inmemory.NewClientBuilder().AsGiven().WithObjects(given()).Build()
+	shown := fakeclient.NewClientBuilder().WithReturnManagedFields().WithObjects(given()).Build()
+	hidden := fakeclient.NewClientBuilder().WithObjects(given()).Build()
 	got := &corev1.ConfigMap{}
 	if err := shown.Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "a"}, got); err != nil || len(got.ManagedFields) != 1 || got.ManagedFields[0].String() != entry.String() {
 		t.Errorf("got %v, %v", got.ManagedFields, err)
@@ -179,52 +177,27 @@ func TestManagedFieldsAreReturnedOnRequest(t *testing.T) {
 }
 
 func TestTheLastFinalizerLetsAnObjectGo(t *testing.T) {
-	for name, builder := range map[string]*inmemory.ClientBuilder{"as given": inmemory.NewClientBuilder().AsGiven(), "checked": inmemory.NewClientBuilder()} {
-		t.Run(name, func(t *testing.T) {
-			now := metav1.Now()
-			going := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "going", Finalizers: []string{"example.com/keep"}, DeletionTimestamp: &now}}
-			c := builder.WithObjects(going).Build()
-			key := client.ObjectKeyFromObject(going)
-			if err := c.Get(t.Context(), key, going); err != nil {
-				t.Fatal(err)
-			}
-			controllerutil.RemoveFinalizer(going, "example.com/keep")
-			if err := c.Update(t.Context(), going); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Get(t.Context(), key, going); !apierrors.IsNotFound(err) {
-				t.Error(err)
-			}
-		})
+	now := metav1.Now()
+	going := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "going", Finalizers: []string{"example.com/keep"}, DeletionTimestamp: &now}}
+	c := fakeclient.NewClientBuilder().WithObjects(going).Build()
+	key := client.ObjectKeyFromObject(going)
+	if err := c.Get(t.Context(), key, going); err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestAClientChecksUnlessObjectsAreAsGiven(t *testing.T) {
-	scheme := testScheme(t)
-	c := inmemory.NewClientBuilder().WithScheme(scheme).WithObjects(&shelf{ObjectMeta: metav1.ObjectMeta{Namespace: "made", Name: "a"}}).Build()
-	if err := c.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "made", Name: "bare"}}); !apierrors.IsInvalid(err) {
-		t.Errorf("a pod without containers: %v", err)
+	controllerutil.RemoveFinalizer(going, "example.com/keep")
+	if err := c.Update(t.Context(), going); err != nil {
+		t.Fatal(err)
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "made", Name: "pod"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
-	if err := c.Create(t.Context(), pod); err != nil || pod.UID == "" || pod.Spec.DNSPolicy != corev1.DNSClusterFirst {
-		t.Errorf("%v %v", pod, err)
+	if err := c.Get(t.Context(), key, going); !apierrors.IsNotFound(err) {
+		t.Error(err)
 	}
-	if err := c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "a"}}); err != nil {
-		t.Errorf("a namespace that nobody made: %v", err)
-	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a client with a pod without containers was built")
-		}
-	}()
-	inmemory.NewClientBuilder().WithObjects(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "made", Name: "bare"}}).Build()
 }
 
 func TestStatusIsWrittenByItsSubresource(t *testing.T) {
 	for name, with := range map[string]bool{"with": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			one := &shelf{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}}
-			builder := inmemory.NewClientBuilder().AsGiven().WithScheme(testScheme(t)).WithObjects(one)
+			builder := fakeclient.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(one)
 			if with {
 				builder.WithStatusSubresource(&shelf{})
 			}
@@ -268,7 +241,7 @@ func TestListsSelectByIndexes(t *testing.T) {
 		s.Spec.Books = books
 		objects = append(objects, s)
 	}
-	c := inmemory.NewClientBuilder().AsGiven().WithScheme(testScheme(t)).WithObjects(objects...).WithIndex(&shelf{}, "books", func(o client.Object) []string {
+	c := fakeclient.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).WithIndex(&shelf{}, "books", func(o client.Object) []string {
 		return []string{string(rune('0' + o.(*shelf).Spec.Books))}
 	}).Build()
 	for want, opts := range map[string][]client.ListOption{
@@ -293,7 +266,7 @@ func TestListsSelectByIndexes(t *testing.T) {
 
 func TestClientsOfABuilderShareNothing(t *testing.T) {
 	boom := errors.New("boom")
-	builder := inmemory.NewClientBuilder().AsGiven().WithLists(&corev1.ConfigMapList{Items: []corev1.ConfigMap{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}).
+	builder := fakeclient.NewClientBuilder().WithLists(&corev1.ConfigMapList{Items: []corev1.ConfigMap{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}).
 		WithRuntimeObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).
 		WithInterceptorFuncs(client.Interceptor{Update: func(context.Context, client.Client, client.Object, ...client.UpdateOption) error { return boom }})
 	one, other := builder.Build(), builder.Build()
@@ -316,68 +289,19 @@ func TestClientsOfABuilderShareNothing(t *testing.T) {
 }
 
 func TestKindsThatNobodyKnowsAreServed(t *testing.T) {
-	c := inmemory.NewClientBuilder().AsGiven().WithScheme(runtime.NewScheme()).Build()
+	c := fakeclient.NewClientBuilder().WithScheme(runtime.NewScheme()).Build()
 	for _, version := range []string{"v1", "v2"} {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/" + version, "kind": "Thing", "metadata": map[string]any{"generateName": "t-"}}}
 		if err := c.Create(t.Context(), u); err != nil || u.GetName() == "t-" || u.GetNamespace() != "" {
 			t.Errorf("%v %v", u, err)
 		}
 	}
-	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.AddSpecific(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"}, schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "thingies"},
-		schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "thingy"}, meta.RESTScopeRoot)
-	c = inmemory.NewClientBuilder().WithScheme(runtime.NewScheme()).WithRESTMapper(mapper).Build()
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1", "kind": "Thing", "metadata": map[string]any{"name": "t"}}}
-	if err := c.Create(t.Context(), u); err != nil {
-		t.Error(err)
-	}
-	if namespaced, err := c.IsObjectNamespaced(u); err != nil || namespaced {
-		t.Error(namespaced, err)
-	}
-}
-
-// TestALaterVersionHasTheStatusToo asks for a version of a kind that nobody knows once another one is served.
-func TestALaterVersionHasTheStatusToo(t *testing.T) {
-	gadget := func(version string) *unstructured.Unstructured {
-		u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"ready": true}}}
-		u.SetAPIVersion("example.com/" + version)
-		u.SetKind("Gadget")
-		u.SetName(version)
-		u.SetNamespace("n")
-		return u
-	}
-	c := inmemory.NewClientBuilder().WithScheme(runtime.NewScheme()).WithStatusSubresource(gadget("v1")).Build()
-	for _, version := range []string{"v1", "v2"} {
-		u := gadget(version)
-		if err := c.Create(t.Context(), u); err != nil || u.Object["status"] != nil {
-			t.Errorf("%s: a creation wrote %v: %v", version, u.Object["status"], err)
-		}
-		u.Object["status"] = map[string]any{"ready": false}
-		if err := c.Status().Update(t.Context(), u); err != nil {
-			t.Errorf("%s: %v", version, err)
-		}
-	}
-}
-
-func TestAClientThatIsDroppedLeavesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		c := inmemory.NewClientBuilder().AsGiven().WithScheme(testScheme(t)).WithObjects(&shelf{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).Build()
-		events, err := c.Watch(ctx, &shelfList{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if event, err := events.Next(); err != nil || event.Object.GetNamespace() != "" || event.Object.GetName() != "a" {
-			t.Error(event, err)
-		}
-		cancel() // goroutines that are left fail the bubble
-	})
 }
 
 // What the client of a test began with, the test may change and write back, as with controller-runtime's fake client.
 func TestWhatAClientBeginsWithCanBeUpdatedAndDeleted(t *testing.T) {
 	given := &shelf{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}}
-	c := inmemory.NewClientBuilder().AsGiven().WithScheme(testScheme(t)).WithObjects(given).Build()
+	c := fakeclient.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(given).Build()
 	given.Spec.Books = 4
 	if err := c.Update(t.Context(), given); err != nil {
 		t.Error(err)
@@ -391,7 +315,7 @@ func TestWhatAClientBeginsWithCanBeUpdatedAndDeleted(t *testing.T) {
 }
 
 func TestWhatIsGivenWaitsForNoGarbageCollector(t *testing.T) {
-	c := inmemory.NewClientBuilder().AsGiven().Build()
+	c := fakeclient.NewClientBuilder().Build()
 	for _, policy := range []metav1.DeletionPropagation{"", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
 		for how, remove := range map[string]func(*batchv1.Job) error{
 			"delete": func(job *batchv1.Job) error { return c.Delete(t.Context(), job, client.PropagationPolicy(policy)) },
@@ -417,7 +341,7 @@ func TestWhatIsGivenWaitsForNoGarbageCollector(t *testing.T) {
 func TestVersionsOfWhatIsGivenCountItsWrites(t *testing.T) {
 	ctx := t.Context()
 	begun, own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "begun"}}, &shelf{ObjectMeta: metav1.ObjectMeta{Name: "own", ResourceVersion: "41"}}
-	c := inmemory.NewClientBuilder().WithScheme(testScheme(t)).AsGiven().WithObjects(begun, own).WithStatusSubresource(&shelf{}).Build()
+	c := fakeclient.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(begun, own).WithStatusSubresource(&shelf{}).Build()
 	made, kept := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "made"}}, &shelf{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}
 	for _, obj := range []client.Object{made, kept} {
 		if err := c.Create(ctx, obj); err != nil {
@@ -458,7 +382,7 @@ func TestVersionsOfWhatIsGivenCountItsWrites(t *testing.T) {
 
 func TestWatchesOfWhatIsGivenShowItsVersions(t *testing.T) {
 	ctx, kept := t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
-	c := inmemory.NewClientBuilder().AsGiven().WithObjects(kept).Build()
+	c := fakeclient.NewClientBuilder().WithObjects(kept).Build()
 	events, err := c.Watch(ctx, &corev1.SecretList{})
 	if err != nil {
 		t.Fatal(err)
@@ -483,7 +407,7 @@ func TestWatchesOfWhatIsGivenShowItsVersions(t *testing.T) {
 
 func TestGenerationsAreAsGiven(t *testing.T) {
 	ctx, set := t.Context(), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "a", Generation: 3}}
-	c := inmemory.NewClientBuilder().AsGiven().WithObjects(set).Build()
+	c := fakeclient.NewClientBuilder().WithObjects(set).Build()
 	set.Generation++
 	set.Status.Replicas = 1
 	if err := c.Update(ctx, set); err != nil || set.Generation != 4 {
@@ -498,7 +422,7 @@ func TestGenerationsAreAsGiven(t *testing.T) {
 // What has no name is not there, a call without a context has one, an option that is nil is none, and what is wrong with a scheme is said as the scheme says it.
 func TestCallsOfWhatIsGivenAreForgiving(t *testing.T) {
 	ctx, bare := t.Context(), &corev1.Secret{}
-	c := inmemory.NewClientBuilder().AsGiven().Build()
+	c := fakeclient.NewClientBuilder().Build()
 	for name, err := range map[string]error{
 		"get": c.Get(ctx, client.ObjectKey{Namespace: "n"}, bare), "update": c.Update(ctx, bare), "delete": c.Delete(ctx, bare),
 	} {
@@ -512,7 +436,7 @@ func TestCallsOfWhatIsGivenAreForgiving(t *testing.T) {
 	if err := c.Get(ctx, client.ObjectKey{Name: "a"}, bare, nil); err != nil {
 		t.Errorf("with an option that is nil: %v", err)
 	}
-	none := inmemory.NewClientBuilder().WithScheme(runtime.NewScheme()).AsGiven().Build()
+	none := fakeclient.NewClientBuilder().WithScheme(runtime.NewScheme()).Build()
 	for name, err := range map[string]error{
 		"get": none.Get(ctx, client.ObjectKey{Name: "a"}, bare), "list": none.List(ctx, &corev1.SecretList{}), "create": none.Create(ctx, bare),
 		"delete": none.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}), "delete all": none.DeleteAllOf(ctx, bare),
@@ -525,7 +449,7 @@ func TestCallsOfWhatIsGivenAreForgiving(t *testing.T) {
 
 func TestSubresourcesNeedNotBeInTheScheme(t *testing.T) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}}
-	c := inmemory.NewClientBuilder().WithScheme(testScheme(t)).AsGiven().WithObjects(account).Build()
+	c := fakeclient.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(account).Build()
 	for name, spec := range map[string]authenticationv1.TokenRequestSpec{"bare": {}, "short": {ExpirationSeconds: new(int64(0))}} {
 		request := &authenticationv1.TokenRequest{Spec: spec}
 		if err := c.SubResource("token").Create(t.Context(), account, request); err != nil || request.Status.Token == "" {

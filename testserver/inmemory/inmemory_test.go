@@ -23,10 +23,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 	"github.com/kctrl-dev/kctrl/testserver/fakecontrollers"
+	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
 const widgets = `apiVersion: apiextensions.k8s.io/v1
@@ -56,7 +56,7 @@ func writeCRD(t *testing.T) string {
 
 // TestReconcilesInABubble runs a manager with a controller on the server in memory, for hours of virtual time.
 func TestReconcilesInABubble(t *testing.T) {
-	t.Setenv(inmemory.ServerVariable, "") // a real one is not in the bubble
+	t.Setenv(testenv.ServerVariable, "") // a real one is not in the bubble
 	crds := writeCRD(t)
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -170,7 +170,7 @@ func TestRealServerOnRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(testenv.KubeconfigVariable, given)
-	t.Setenv(inmemory.ServerVariable, "real")
+	t.Setenv(testenv.ServerVariable, "real")
 	if env := inmemory.Start(t); env.Config.Host != "http://given" {
 		t.Errorf("got %s", env.Config.Host)
 	}
@@ -191,7 +191,7 @@ webhooks:
 
 // TestWebhooksInABubble has a manager's webhooks called without a socket: time passes for what hangs.
 func TestWebhooksInABubble(t *testing.T) {
-	t.Setenv(inmemory.ServerVariable, "")
+	t.Setenv(testenv.ServerVariable, "")
 	manifest := filepath.Join(t.TempDir(), "webhooks.yaml")
 	if err := os.WriteFile(manifest, []byte(configMapHooks), 0o600); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package inmemory
+package envtest
 
 import (
 	"context"
@@ -22,21 +22,21 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// CRDInstallOptions say which CustomResourceDefinitions [InstallCRDs] installs, in the form of controller-runtime's envtest.
+// CRDInstallOptions are the CustomResourceDefinitions that [InstallCRDs] installs.
 type CRDInstallOptions struct {
-	// Paths are files and folders with definitions.
+	// Paths are files and directories with definitions.
 	Paths []string
-	// CRDs are definitions too.
+	// CRDs are further definitions.
 	CRDs []*apiextensionsv1.CustomResourceDefinition
-	// ErrorIfPathMissing makes paths an error that are not there.
+	// ErrorIfPathMissing makes missing paths an error.
 	ErrorIfPathMissing bool
-	// MaxTime is how long to wait until the server serves them. Zero is ten seconds.
+	// MaxTime bounds the wait until the server serves the definitions. Zero is ten seconds.
 	MaxTime time.Duration
-	// PollInterval is how often to ask. Zero is a tenth of a second.
+	// PollInterval is the time between two looks at the server. Zero is 100 milliseconds.
 	PollInterval time.Duration
 }
 
-// InstallCRDs creates definitions, or updates those that are there, and waits until the server serves them. It returns them.
+// InstallCRDs creates or updates definitions, waits until the server serves them, and returns them.
 func InstallCRDs(config *rest.Config, options CRDInstallOptions) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	if err := ReadCRDFiles(&options); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func InstallCRDs(config *rest.Config, options CRDInstallOptions) ([]*apiextensio
 	return options.CRDs, WaitForCRDs(config, options.CRDs, options)
 }
 
-// ReadCRDFiles adds the definitions in the files and folders of Paths to CRDs.
+// ReadCRDFiles adds the definitions in the files and directories of Paths to CRDs.
 func ReadCRDFiles(options *CRDInstallOptions) error {
 	for _, path := range options.Paths {
 		info, err := os.Stat(path)
@@ -93,7 +93,7 @@ func readCRDs(name string) (all []*apiextensionsv1.CustomResourceDefinition, err
 	}
 }
 
-// CreateCRDs creates definitions, or updates those that are there.
+// CreateCRDs creates or updates definitions.
 func CreateCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	live, err := definitionClient(config)
 	if err != nil {
@@ -127,7 +127,7 @@ func createOrUpdate(ctx context.Context, live *client.REST, crd *apiextensionsv1
 	}
 }
 
-// WaitForCRDs waits until the server serves all versions of definitions that they say are served.
+// WaitForCRDs waits until the server serves all served versions of definitions.
 func WaitForCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition, options CRDInstallOptions) error {
 	if options.MaxTime == 0 {
 		options.MaxTime = 10 * time.Second
@@ -154,7 +154,7 @@ func WaitForCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefi
 // awaitServed waits until a server serves a kind.
 func awaitServed(ctx context.Context, config *rest.Config, gvk schema.GroupVersionKind, interval time.Duration) error {
 	for {
-		mapper, err := client.NewMapper(config, nil) // which has not heard that the kind is missing
+		mapper, err := client.NewMapper(config, nil) // one that does not remember the missing kind
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func awaitServed(ctx context.Context, config *rest.Config, gvk schema.GroupVersi
 	}
 }
 
-// UninstallCRDs deletes definitions. One that is not there is no error.
+// UninstallCRDs deletes definitions. A missing one is no error.
 func UninstallCRDs(config *rest.Config, options CRDInstallOptions) error {
 	if err := ReadCRDFiles(&options); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package inmemory_test
+package envtest_test
 
 import (
 	"os"
@@ -16,14 +16,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/compat/envtest"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
 // startEnvironment returns an environment that has started, and stops with the test.
-func startEnvironment(t *testing.T) *inmemory.Environment {
+func startEnvironment(t *testing.T) *envtest.Environment {
 	t.Helper()
-	env := &inmemory.Environment{}
+	env := &envtest.Environment{}
 	if _, err := env.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -50,21 +50,21 @@ func listSecrets(t *testing.T, config *rest.Config) error {
 }
 
 func TestUsersOfAnEnvironmentHaveTheRightsOfTheirGroups(t *testing.T) {
-	if _, err := (&inmemory.Environment{}).AddUser(inmemory.User{Name: "early"}, nil); err == nil {
+	if _, err := (&envtest.Environment{}).AddUser(envtest.User{Name: "early"}, nil); err == nil {
 		t.Error("a user of an environment that has not started")
 	}
 	env := startEnvironment(t)
-	if _, err := env.AddUser(inmemory.User{}, nil); err == nil {
+	if _, err := env.AddUser(envtest.User{}, nil); err == nil {
 		t.Error("a user without a name")
 	}
-	nobody, err := env.AddUser(inmemory.User{Name: "nobody"}, &rest.Config{QPS: 1000, Burst: 2000})
+	nobody, err := env.AddUser(envtest.User{Name: "nobody"}, &rest.Config{QPS: 1000, Burst: 2000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := listSecrets(t, nobody.Config()); !apierrors.IsForbidden(err) {
 		t.Errorf("somebody without rights lists secrets: %v", err)
 	}
-	admin, err := env.AddUser(inmemory.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
+	admin, err := env.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestUsersOfAnEnvironmentHaveTheRightsOfTheirGroups(t *testing.T) {
 		t.Errorf("an administrator: %v", err)
 	}
 	for _, user := range []struct {
-		*inmemory.AuthenticatedUser
+		*envtest.AuthenticatedUser
 		may bool
 	}{{nobody, false}, {admin, true}} {
 		text, err := user.KubeConfig()
@@ -100,7 +100,7 @@ func TestUsersOfAnEnvironmentHaveTheRightsOfTheirGroups(t *testing.T) {
 
 // TestCRDsAreFoundAsTheCommandFindsThem names a folder by a link, and a file of it twice; one definition is an item of a list.
 func TestCRDsAreFoundAsTheCommandFindsThem(t *testing.T) {
-	t.Setenv(inmemory.ServerVariable, "")
+	t.Setenv(testenv.ServerVariable, "")
 	folder, link := writeCRD(t), filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(folder, link); err != nil {
 		t.Fatal(err)
@@ -112,8 +112,8 @@ func TestCRDsAreFoundAsTheCommandFindsThem(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	env := inmemory.Start(t, testenv.WithCRDs(link, filepath.Join(folder, "list.json")))
-	if crds, err := inmemory.InstallCRDs(env.Config, inmemory.CRDInstallOptions{Paths: []string{link}}); err != nil || len(crds) != 1 {
+	env := testenv.Start(t, testenv.WithCRDs(link, filepath.Join(folder, "list.json")))
+	if crds, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{Paths: []string{link}}); err != nil || len(crds) != 1 {
 		t.Errorf("installed %d: %v", len(crds), err)
 	}
 	live, err := client.New(env.Config, client.Options{Scheme: runtime.NewScheme()})
@@ -132,28 +132,28 @@ func TestCRDsAreFoundAsTheCommandFindsThem(t *testing.T) {
 func TestCRDsAreInstalledUpdatedAndUninstalled(t *testing.T) {
 	env := startEnvironment(t)
 	folder := writeCRD(t)
-	options := inmemory.CRDInstallOptions{Paths: []string{folder, "nowhere"}}
+	options := envtest.CRDInstallOptions{Paths: []string{folder, "nowhere"}}
 	for range 2 {
-		crds, err := inmemory.InstallCRDs(env.Config, options)
+		crds, err := envtest.InstallCRDs(env.Config, options)
 		if err != nil || len(crds) != 1 {
 			t.Fatalf("installed %d: %v", len(crds), err)
 		}
 	}
-	if err := inmemory.UninstallCRDs(env.Config, options); err != nil {
+	if err := envtest.UninstallCRDs(env.Config, options); err != nil {
 		t.Error(err)
 	}
-	if err := inmemory.UninstallCRDs(env.Config, options); err != nil {
+	if err := envtest.UninstallCRDs(env.Config, options); err != nil {
 		t.Errorf("what is not there: %v", err)
 	}
 	options.ErrorIfPathMissing = true
-	if _, err := inmemory.InstallCRDs(env.Config, options); err == nil {
+	if _, err := envtest.InstallCRDs(env.Config, options); err == nil {
 		t.Error("a path is missing, and it is no error")
 	}
 	broken := filepath.Join(t.TempDir(), "broken.yaml")
 	if err := os.WriteFile(broken, []byte("kind: [\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := inmemory.ReadCRDFiles(&inmemory.CRDInstallOptions{Paths: []string{broken}}); err == nil {
+	if err := envtest.ReadCRDFiles(&envtest.CRDInstallOptions{Paths: []string{broken}}); err == nil {
 		t.Error("a file is no YAML, and it is no error")
 	}
 	never := &apiextensionsv1.CustomResourceDefinition{
@@ -163,8 +163,8 @@ func TestCRDsAreInstalledUpdatedAndUninstalled(t *testing.T) {
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true}},
 		},
 	}
-	soon := inmemory.CRDInstallOptions{MaxTime: time.Millisecond, PollInterval: time.Microsecond}
-	if err := inmemory.WaitForCRDs(env.Config, []*apiextensionsv1.CustomResourceDefinition{never}, soon); err == nil {
+	soon := envtest.CRDInstallOptions{MaxTime: time.Millisecond, PollInterval: time.Microsecond}
+	if err := envtest.WaitForCRDs(env.Config, []*apiextensionsv1.CustomResourceDefinition{never}, soon); err == nil {
 		t.Error("a definition is served that was not installed")
 	}
 }

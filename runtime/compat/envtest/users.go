@@ -1,4 +1,4 @@
-package inmemory
+package envtest
 
 import (
 	"crypto/rand"
@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// User is somebody whom [Environment.AddUser] makes a configuration for.
+// User is a user for [Environment.AddUser].
 type User struct {
 	Name   string
 	Groups []string
@@ -27,14 +27,15 @@ type AuthenticatedUser struct {
 	suite  *suite
 }
 
-// AddUser returns a user whom the configuration of the environment impersonates, so that he has the rights which roles give him, or those
-// of his groups, such as system:masters. Of base, which may be nil, the limits of requests are his. The environment has started before.
+// AddUser returns a user that the configuration of the environment impersonates. The user has the rights that roles grant,
+// and those of its groups, such as system:masters. The limits of requests are those of base, which may be nil. It fails
+// before Start.
 func (e *Environment) AddUser(user User, base *rest.Config) (*AuthenticatedUser, error) {
 	if e.Config == nil {
 		return nil, errors.New("add a user: the environment has not started")
 	}
 	if user.Name == "" {
-		return nil, errors.New("add a user: he has no name")
+		return nil, errors.New("add a user: the user has no name")
 	}
 	config := rest.CopyConfig(e.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user.Name, Groups: user.Groups}
@@ -44,11 +45,11 @@ func (e *Environment) AddUser(user User, base *rest.Config) (*AuthenticatedUser,
 	return &AuthenticatedUser{config: config, suite: e.suite}, nil
 }
 
-// Config is how the server is reached as the user.
+// Config returns the configuration of clients of the user.
 func (u *AuthenticatedUser) Config() *rest.Config { return u.config }
 
-// KubeConfig returns a kubeconfig for the user: an address on loopback where the server is reached, of memory or real, by those who have
-// the token that is in it, and as the user alone. It is served until the environment stops.
+// KubeConfig returns a kubeconfig of the user. Its address on loopback passes requests with its token on to the server, as
+// the user, until the environment stops.
 func (u *AuthenticatedUser) KubeConfig() ([]byte, error) {
 	token := rand.Text()
 	address, authority, err := u.serve(token)
@@ -64,7 +65,7 @@ func (u *AuthenticatedUser) KubeConfig() ([]byte, error) {
 	})
 }
 
-// serve passes requests that have a token on to the server as the user, and returns where, and whose certificate it has there.
+// serve passes requests with a token on to the server, as the user. It returns its address and its authority.
 func (u *AuthenticatedUser) serve(token string) (address string, authority []byte, err error) {
 	asUser, err := rest.TransportFor(u.config)
 	if err != nil {
@@ -75,7 +76,7 @@ func (u *AuthenticatedUser) serve(token string) (address string, authority []byt
 		return "", nil, err
 	}
 	forward := &httputil.ReverseProxy{
-		Transport: asUser, FlushInterval: -1, // a watch is not to wait
+		Transport: asUser, FlushInterval: -1, // a watch must not wait
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Header.Del("Authorization")
@@ -89,7 +90,7 @@ func (u *AuthenticatedUser) serve(token string) (address string, authority []byt
 			http.Error(w, "Unauthorized", http.StatusUnauthorized)
 			return
 		}
-		if r.Header.Get(transport.ImpersonateUserHeader) != "" { // or else anybody could be anybody
+		if r.Header.Get(transport.ImpersonateUserHeader) != "" { // it could gain all rights
 			http.Error(w, "a user of an environment impersonates nobody", http.StatusForbidden)
 			return
 		}

@@ -1,4 +1,4 @@
-package inmemory
+package envtest
 
 import (
 	"context"
@@ -29,18 +29,18 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/local"
 )
 
-// Environment is the server of [Start] for a suite that begins and ends it itself, such as one of Ginkgo, in the form of
-// controller-runtime's envtest. The zero value is a server without CRDs. It is used by one goroutine.
+// Environment is the server of [testenv.Start] for a suite that starts and stops it itself, such as one of Ginkgo. The zero
+// value is a server without CRDs. It is used by one goroutine.
 type Environment struct {
-	// CRDDirectoryPaths are files and folders with CustomResourceDefinitions.
+	// CRDDirectoryPaths are files and directories with CustomResourceDefinitions.
 	CRDDirectoryPaths []string
-	// CRDs are CustomResourceDefinitions too.
+	// CRDs are further CustomResourceDefinitions.
 	CRDs []*apiextensionsv1.CustomResourceDefinition
-	// ErrorIfCRDPathMissing makes Start fail for paths that are not there.
+	// ErrorIfCRDPathMissing makes Start fail for missing paths.
 	ErrorIfCRDPathMissing bool
-	// WebhookInstallOptions says which webhooks the server calls.
+	// WebhookInstallOptions are the webhooks that the server calls.
 	WebhookInstallOptions WebhookInstallOptions
-	// Config is how the server is reached, once Start has returned.
+	// Config is the configuration of clients. Start sets it.
 	Config *rest.Config
 
 	suite *suite
@@ -48,9 +48,9 @@ type Environment struct {
 
 // WebhookInstallOptions are webhooks that a manager of the test serves.
 type WebhookInstallOptions struct {
-	// Paths are files and folders with webhook configurations.
+	// Paths are files and directories with webhook configurations.
 	Paths []string
-	// MutatingWebhooks and ValidatingWebhooks are webhook configurations too. They are not changed.
+	// MutatingWebhooks and ValidatingWebhooks are further webhook configurations. They are not changed.
 	MutatingWebhooks   []*admissionregistrationv1.MutatingWebhookConfiguration
 	ValidatingWebhooks []*admissionregistrationv1.ValidatingWebhookConfiguration
 	// LocalServingHost, LocalServingPort and LocalServingCertDir are for the options of the manager. Start sets what is empty.
@@ -59,12 +59,13 @@ type WebhookInstallOptions struct {
 	LocalServingCertDir string
 }
 
-// Address is where a manager of the test is to serve its webhooks.
+// Address returns the address where a manager of the test serves its webhooks.
 func (o WebhookInstallOptions) Address() string {
 	return net.JoinHostPort(o.LocalServingHost, strconv.Itoa(o.LocalServingPort))
 }
 
-// Start starts the server, installs what the fields name, and returns how it is reached. After an error nothing runs.
+// Start starts the server, installs what the fields name, and returns the configuration of clients. After an error nothing
+// runs.
 func (e *Environment) Start() (config *rest.Config, err error) {
 	e.suite = newSuite()
 	defer func() {
@@ -98,7 +99,7 @@ func (e *Environment) Start() (config *rest.Config, err error) {
 	for _, crd := range e.CRDs {
 		opts = append(opts, testenv.WithObjects(scheme, crd))
 	}
-	env := Start(e.suite, opts...)
+	env := testenv.Start(e.suite, opts...)
 	e.Config = env.Config
 	if o := e.WebhookInstallOptions; len(o.Paths)+len(o.MutatingWebhooks)+len(o.ValidatingWebhooks) > 0 {
 		if err := e.installWebhooks(e.suite.Context()); err != nil {
@@ -108,7 +109,7 @@ func (e *Environment) Start() (config *rest.Config, err error) {
 	return e.Config, nil
 }
 
-// Stop stops what Start has started. Stopping it twice is fine.
+// Stop stops the server. It may be called twice.
 func (e *Environment) Stop() error {
 	if e.suite == nil {
 		return nil
@@ -145,7 +146,7 @@ func (e *Environment) installWebhooks(ctx context.Context) error {
 	return installation.Install(ctx)
 }
 
-// configurations returns the webhook configurations in files, and the others.
+// configurations returns all webhook configurations.
 func (o WebhookInstallOptions) configurations() (all []*unstructured.Unstructured, err error) {
 	if len(o.Paths) > 0 {
 		if all, err = local.Load(o.Paths...); err != nil {
@@ -179,7 +180,7 @@ func (o WebhookInstallOptions) configurations() (all []*unstructured.Unstructure
 	return all, nil
 }
 
-// freePort returns a port that nobody listens on.
+// freePort returns an unused port.
 func freePort(host string) (int, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -189,7 +190,7 @@ func freePort(host string) (int, error) {
 	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
-// writeCertificate writes tls.crt and tls.key for a host, and returns whom to trust.
+// writeCertificate writes tls.crt and tls.key for a host, and returns the authority.
 func writeCertificate(folder, host string) (bundle []byte, err error) {
 	self, err := certificate.SelfSigned(host, host)
 	if err != nil {
@@ -206,16 +207,16 @@ func writeCertificate(folder, host string) (bundle []byte, err error) {
 	)
 }
 
-// suite is what [Start] needs of a test, between the start and the end of an environment.
+// suite is the part of a test that [testenv.Start] needs, between the start and the end of an environment.
 type suite struct {
-	testing.TB // nil: what is not below is not called
+	testing.TB // nil: only the methods below are called
 	ctx        context.Context
 	cancel     context.CancelFunc
 	cleanups   []func() // run the last first
 	errs       []error
 }
 
-// failure is how a suite leaves Start.
+// failure is the panic of a suite that fails in Start.
 type failure struct{ error }
 
 func newSuite() *suite {
@@ -248,7 +249,7 @@ func (s *suite) TempDir() string {
 	return folder
 }
 
-// end does what is to be done at the end of a test.
+// end runs the cleanups, as a test does at its end.
 func (s *suite) end() error {
 	s.cancel()
 	for _, cleanup := range slices.Backward(s.cleanups) {

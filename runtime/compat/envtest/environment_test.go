@@ -1,4 +1,4 @@
-package inmemory_test
+package envtest_test
 
 import (
 	"context"
@@ -16,11 +16,39 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/compat/envtest"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 )
+
+const widgets = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.testenv.kctrl.dev}
+spec:
+  group: testenv.kctrl.dev
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {size: {type: integer, default: 3}}}}
+`
+
+// writeCRD writes the definition of widgets into a directory of the test.
+func writeCRD(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "widgets.yaml"), []byte(widgets), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
 
 const podWebhook = `apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration
@@ -36,12 +64,12 @@ webhooks:
 
 // TestEnvironmentCallsWebhooks is a suite of kubebuilder: the manager serves what the environment has installed.
 func TestEnvironmentCallsWebhooks(t *testing.T) {
-	t.Setenv(inmemory.ServerVariable, "")
+	t.Setenv(testenv.ServerVariable, "")
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "manifests.yaml"), []byte(podWebhook), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := &inmemory.Environment{CRDDirectoryPaths: []string{writeCRD(t), "nowhere"}, WebhookInstallOptions: inmemory.WebhookInstallOptions{Paths: []string{folder}}}
+	env := &envtest.Environment{CRDDirectoryPaths: []string{writeCRD(t), "nowhere"}, WebhookInstallOptions: envtest.WebhookInstallOptions{Paths: []string{folder}}}
 	config, err := env.Start()
 	if err != nil {
 		t.Fatal(err)
@@ -87,10 +115,10 @@ func TestEnvironmentCallsWebhooks(t *testing.T) {
 }
 
 func TestEnvironmentSaysWhatIsMissing(t *testing.T) {
-	t.Setenv(inmemory.ServerVariable, "")
-	for want, env := range map[string]*inmemory.Environment{
+	t.Setenv(testenv.ServerVariable, "")
+	for want, env := range map[string]*envtest.Environment{
 		"nowhere: no such file":             {CRDDirectoryPaths: []string{"nowhere"}, ErrorIfCRDPathMissing: true},
-		"there is no webhook configuration": {WebhookInstallOptions: inmemory.WebhookInstallOptions{Paths: []string{t.TempDir()}}},
+		"there is no webhook configuration": {WebhookInstallOptions: envtest.WebhookInstallOptions{Paths: []string{t.TempDir()}}},
 	} {
 		if _, err := env.Start(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -100,21 +128,21 @@ func TestEnvironmentSaysWhatIsMissing(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("kind: ["), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&inmemory.Environment{CRDDirectoryPaths: []string{broken}}).Start(); err == nil || !strings.Contains(err.Error(), "install CRDs: ") {
+	if _, err := (&envtest.Environment{CRDDirectoryPaths: []string{broken}}).Start(); err == nil || !strings.Contains(err.Error(), "install CRDs: ") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestEnvironmentInstallsObjects(t *testing.T) {
-	t.Setenv(inmemory.ServerVariable, "")
+	t.Setenv(testenv.ServerVariable, "")
 	crd, hook, validating := &apiextensionsv1.CustomResourceDefinition{}, &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	if err := errors.Join(yaml.Unmarshal([]byte(widgets), crd), yaml.Unmarshal([]byte(podWebhook), hook), yaml.Unmarshal([]byte(podWebhook), validating)); err != nil {
 		t.Fatal(err)
 	}
 	validating.Kind, validating.Name = "", "validating" // its Go type says what it is
-	env := &inmemory.Environment{
+	env := &envtest.Environment{
 		CRDs: []*apiextensionsv1.CustomResourceDefinition{crd},
-		WebhookInstallOptions: inmemory.WebhookInstallOptions{
+		WebhookInstallOptions: envtest.WebhookInstallOptions{
 			MutatingWebhooks:   []*admissionregistrationv1.MutatingWebhookConfiguration{hook},
 			ValidatingWebhooks: []*admissionregistrationv1.ValidatingWebhookConfiguration{validating},
 		},

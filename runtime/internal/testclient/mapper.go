@@ -1,9 +1,10 @@
-package inmemory
+package testclient
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -12,27 +13,27 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// openMapper knows where kinds are served, and has those served that are not.
+// openMapper maps kinds to resources. It defines a kind that the server does not serve.
 type openMapper struct {
 	*client.Mapper
 	live     client.Client
 	scheme   *runtime.Scheme
-	given    meta.RESTMapper // nil if the author gave none
+	given    meta.RESTMapper // may be nil
 	statuses map[schema.GroupKind]bool
 	mu       sync.Mutex // held while a kind is defined
 }
 
-func newOpenMapper(server *apiserver.Server, scheme *runtime.Scheme, given meta.RESTMapper) (*openMapper, error) {
-	served, err := client.NewMapper(server.Config(), nil)
+func newOpenMapper(config *rest.Config, http *http.Client, scheme *runtime.Scheme, given meta.RESTMapper) (*openMapper, error) {
+	served, err := client.NewMapper(config, http)
 	if err != nil {
 		return nil, err
 	}
-	live, err := client.New(server.Config(), client.Options{Scheme: runtime.NewScheme(), Mapper: served})
+	live, err := client.New(config, client.Options{Scheme: runtime.NewScheme(), Mapper: served, HTTPClient: http})
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func (m *openMapper) RESTMappingWithContext(ctx context.Context, kind schema.Gro
 	return m.Mapper.RESTMappingWithContext(ctx, kind, versions...)
 }
 
-// define has a kind served, in the versions that the scheme knows, with a schema that takes anything.
+// define makes the server serve a kind, in the versions that the scheme has, with a schema that accepts any fields.
 func (m *openMapper) define(ctx context.Context, kind schema.GroupVersionKind) error {
 	plural, singular := meta.UnsafeGuessKindToResource(kind)
 	scope := "Namespaced"
@@ -71,24 +72,13 @@ func (m *openMapper) define(ctx context.Context, kind schema.GroupVersionKind) e
 			}
 		}
 	}
-	names := []string{kind.Version}
-	for known := range m.scheme.AllKnownTypes() {
-		if known.GroupKind() == kind.GroupKind() && known.Version != runtime.APIVersionInternal && !slices.Contains(names, known.Version) {
-			names = append(names, known.Version)
-		}
-	}
-	slices.Sort(names[1:])
-	var versions []any
-	for i, name := range names {
-		versions = append(versions, m.version(kind.GroupKind(), name, i == 0))
-	}
 	crd := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{
 			"name": plural.Resource + "." + kind.Group, "annotations": map[string]any{"api-approved.kubernetes.io": "unapproved, of a test"},
 		},
 		"spec": map[string]any{
-			"group": kind.Group, "scope": scope, "versions": versions,
+			"group": kind.Group, "scope": scope, "versions": m.versions(kind),
 			"names": map[string]any{"kind": kind.Kind, "listKind": kind.Kind + "List", "plural": plural.Resource, "singular": singular.Resource},
 		},
 	}}
@@ -103,7 +93,22 @@ func (m *openMapper) define(ctx context.Context, kind schema.GroupVersionKind) e
 	return m.live.Patch(ctx, crd, client.RawPatch("application/json-patch+json", patch))
 }
 
-// version is one of a kind that is served with a schema which takes anything.
+// versions returns the version of kind, which is stored, and the other versions that the scheme has.
+func (m *openMapper) versions(kind schema.GroupVersionKind) (versions []any) {
+	names := []string{kind.Version}
+	for known := range m.scheme.AllKnownTypes() {
+		if known.GroupKind() == kind.GroupKind() && known.Version != runtime.APIVersionInternal && !slices.Contains(names, known.Version) {
+			names = append(names, known.Version)
+		}
+	}
+	slices.Sort(names[1:])
+	for i, name := range names {
+		versions = append(versions, m.version(kind.GroupKind(), name, i == 0))
+	}
+	return versions
+}
+
+// version returns a version of a kind, with a schema that accepts any fields.
 func (m *openMapper) version(kind schema.GroupKind, name string, stored bool) map[string]any {
 	version := map[string]any{
 		"name": name, "served": true, "storage": stored,

@@ -1,0 +1,199 @@
+// Package testclient makes clients for tests of one function. Each has an API server of its own, in the process of package
+// testhost. The server stops after the client has become unreachable.
+package testclient
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/configuration"
+	"github.com/kctrl-dev/kctrl/runtime/internal/testhost"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Options are what builders of clients collect.
+type Options struct {
+	// Unchecked makes the server store objects as clients send them.
+	Unchecked bool
+	// Scheme has the Go types of kinds. It is required.
+	Scheme *runtime.Scheme
+	// Mapper has the resources and scopes of kinds without a definition, and is what the client returns as its mapper. It may
+	// be nil: kinds are in namespaces then.
+	Mapper meta.RESTMapper
+	// Statuses are of kinds without a definition that have the status subresource.
+	Statuses []client.Object
+	// Indexes are the fields, besides those of the server, that lists select by.
+	Indexes []Index
+}
+
+// Index is a field that lists of a kind select by.
+type Index struct {
+	Prototype client.Object
+	Field     string
+	Values    func(client.Object) []string
+}
+
+// Client is a client with a server. Kinds that the server does not know are served with a schema that accepts any fields.
+type Client struct {
+	client.WithWatch
+	// Config is of the server, which it does not keep.
+	Config *rest.Config
+	// HTTP sends requests of Config, and keeps the server.
+	HTTP *http.Client
+	// Mapper maps all kinds.
+	Mapper  meta.RESTMapper
+	server  *testhost.Server
+	shown   meta.RESTMapper // to users
+	indexes map[schema.GroupKind]map[string]func(client.Object) []string
+}
+
+// New returns a client whose server is empty.
+func New(opts Options) (*Client, error) {
+	server, err := testhost.Start(testhost.Options{Unchecked: opts.Unchecked})
+	if err != nil {
+		return nil, fmt.Errorf("start an API server: %w", err)
+	}
+	config := server.Config()
+	http, err := server.OwningClient()
+	if err != nil {
+		return nil, err
+	}
+	mapper, err := newOpenMapper(config, http, opts.Scheme, opts.Mapper)
+	if err != nil {
+		return nil, err
+	}
+	live, err := client.New(config, client.Options{Scheme: opts.Scheme, Mapper: mapper, HTTPClient: http})
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		WithWatch: live, Config: config, HTTP: http, Mapper: mapper, server: server, shown: opts.Mapper,
+		indexes: map[schema.GroupKind]map[string]func(client.Object) []string{},
+	}
+	if c.shown == nil {
+		c.shown = mapper.Mapper
+	}
+	for _, obj := range opts.Statuses {
+		kind, err := object.GVK(obj, opts.Scheme)
+		if err != nil {
+			return nil, err
+		}
+		mapper.statuses[kind.GroupKind()] = true
+	}
+	for _, index := range opts.Indexes {
+		kind, err := object.GVK(index.Prototype, opts.Scheme)
+		if err != nil {
+			return nil, err
+		}
+		if c.indexes[kind.GroupKind()] == nil {
+			c.indexes[kind.GroupKind()] = map[string]func(client.Object) []string{}
+		}
+		c.indexes[kind.GroupKind()][index.Field] = index.Values
+	}
+	return c, nil
+}
+
+// RESTMapper returns the mapper of the options, or else one of the kinds that are served.
+func (c *Client) RESTMapper() meta.RESTMapper { return c.shown }
+
+// Unstructured returns a copy of an object with its kind, and the mapping of that.
+func (c *Client) Unstructured(obj runtime.Object) (*unstructured.Unstructured, *meta.RESTMapping, error) {
+	kind, err := object.GVK(obj, c.Scheme())
+	if err != nil {
+		return nil, nil, err
+	}
+	content, err := configuration.Map(obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(kind)
+	mapping, err := c.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	return u, mapping, err
+}
+
+// Put stores an object as it is given, see [testhost.Server.Put].
+func (c *Client) Put(resource schema.GroupVersionResource, u *unstructured.Unstructured) error {
+	if err := c.server.Put(resource, u); err != nil {
+		return fmt.Errorf("%s %s: %w", u.GetKind(), object.KeyOf(u), err)
+	}
+	return nil
+}
+
+// List selects by the indexes itself, and leaves other selectors to the server.
+func (c *Client) List(ctx context.Context, list object.List, opts ...client.ListOption) error {
+	o, err := client.ListOptionsOf(opts...)
+	if err != nil {
+		return err
+	}
+	kind, err := object.GVK(list, c.Scheme())
+	if err != nil {
+		return err
+	}
+	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
+	wanted, others := c.split(kind, o.FieldSelector)
+	o.FieldSelector = others
+	if err := c.WithWatch.List(ctx, list, &o); err != nil || len(wanted) == 0 {
+		return err
+	}
+	var kept []runtime.Object
+	err = meta.EachListItem(list, func(item runtime.Object) error {
+		if selects(wanted, item.(client.Object)) {
+			kept = append(kept, item)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return meta.SetList(list, kept)
+}
+
+// condition requires that an index has a value, or that it has not.
+type condition struct {
+	values func(client.Object) []string
+	value  string
+	not    bool
+}
+
+func selects(wanted []condition, obj client.Object) bool {
+	return !slices.ContainsFunc(wanted, func(w condition) bool { return slices.Contains(w.values(obj), w.value) == w.not })
+}
+
+// split returns the requirements of a selector that indexes decide, and a selector of the other ones.
+func (c *Client) split(kind schema.GroupVersionKind, selector fields.Selector) (wanted []condition, others fields.Selector) {
+	if selector == nil || selector.Empty() {
+		return nil, selector
+	}
+	for _, r := range selector.Requirements() {
+		values := c.indexes[kind.GroupKind()][r.Field]
+		switch {
+		case values != nil:
+			wanted = append(wanted, condition{values, r.Value, r.Operator == selection.NotEquals})
+		case r.Operator == selection.NotEquals:
+			others = and(others, fields.OneTermNotEqualSelector(r.Field, r.Value))
+		default:
+			others = and(others, fields.OneTermEqualSelector(r.Field, r.Value))
+		}
+	}
+	return wanted, others
+}
+
+func and(a, b fields.Selector) fields.Selector {
+	if a == nil {
+		return b
+	}
+	return fields.AndSelectors(a, b)
+}
