@@ -115,7 +115,7 @@ func (b *ClientBuilder) build(ctx context.Context) (*builtClient, error) {
 			return nil, fmt.Errorf("install CRDs: %w", err)
 		}
 	}
-	live, err := client.New(built.Config, client.Options{Scheme: runtime.NewScheme(), HTTPClient: built.HTTP})
+	live, err := client.New(built.Config, client.Options{Scheme: runtime.NewScheme(), Mapper: built.Mapper, HTTPClient: built.HTTP})
 	if err != nil {
 		return nil, err
 	}

@@ -7,10 +7,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,7 +31,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, certificate t
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
+	idle := &idleConnections{conns: map[net.Conn]bool{}}
 	server := &http.Server{
+		ConnState:         idle.changed,
 		Handler:           authenticated{s},
 		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}, ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: clients, MinVersion: tls.VersionTLS12},
 		BaseContext:       func(net.Listener) context.Context { return ctx },
@@ -39,6 +43,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, certificate t
 	stopped := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
+		idle.close()
 		stopped <- shutdown(server)
 	}()
 	err := server.ServeTLS(listener, "", "")
@@ -57,6 +62,32 @@ func shutdown(server *http.Server) error {
 		return nil
 	}
 	return server.Close() // of clients that do not read their answers
+}
+
+// idleConnections are those without a request. A server closes them itself, as Shutdown leaves those of HTTP/2 open for a
+// second.
+type idleConnections struct {
+	mu    sync.Mutex
+	conns map[net.Conn]bool
+}
+
+func (i *idleConnections) changed(conn net.Conn, state http.ConnState) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if state == http.StateIdle {
+		i.conns[conn] = true
+	} else {
+		delete(i.conns, conn)
+	}
+}
+
+func (i *idleConnections) close() {
+	i.mu.Lock()
+	conns := slices.Collect(maps.Keys(i.conns))
+	i.mu.Unlock()
+	for _, conn := range conns {
+		conn.Close() // whose client connects again if it has another request
+	}
 }
 
 // shutdownGrace is how long requests may take that are served when the server is to end.

@@ -1,0 +1,34 @@
+package testenv_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+)
+
+// BenchmarkFurtherServer starts a server in the process of the test binary, and stops it.
+func BenchmarkFurtherServer(b *testing.B) {
+	b.Setenv(testenv.ServerVariable, "in-memory")
+	testenv.Start(b)
+	for b.Loop() {
+		if failures := record(func(t testing.TB) { testenv.Start(t) }); failures != "" {
+			b.Fatal(failures)
+		}
+	}
+}
+
+// BenchmarkFurtherClient builds a client with an object, and reads that.
+func BenchmarkFurtherClient(b *testing.B) {
+	given := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}}
+	builder := testenv.NewClientBuilder().WithScheme(coreScheme(b)).WithObjects(given)
+	builder.Build()
+	for b.Loop() {
+		if err := builder.Build().Get(b.Context(), client.ObjectKeyFromObject(given), &corev1.ConfigMap{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
