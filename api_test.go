@@ -13,8 +13,8 @@ import (
 )
 
 const apiIntro = `# The stable API of the runtime: every exported identifier, one per line. Review each change of this file as a change of what
-# operators compile against. The packages compat, registry, garbagecollector and testenv/inmemory are
-# not stable, and not listed.
+# operators compile against. The packages compat, registry and garbagecollector are not stable, and
+# not listed.
 # Written by: go test . -run TestPublicFace -update
 
 `
@@ -24,7 +24,6 @@ var unstable = map[string]string{
 	"compat":           "names of other libraries, for migrated code",
 	"registry":         "few programs run many controllers with flags for each",
 	"garbagecollector": "clusters without kube-controller-manager run it",
-	"testenv/inmemory": "the same server in the process of a test",
 }
 
 // isStable reports whether docs/api.txt lists a package of the runtime.

@@ -51,7 +51,7 @@ var importRules = []importRule{
 	{
 		in:     []string{"runtime"},
 		forbid: func(imported string) bool { return !runtimeMayImport(imported) },
-		except: []string{"runtime/testenv/inmemory"},
+		except: []string{"runtime/compat/envtest", "runtime/compat/fake"},
 		reason: "every package here is built into every operator: only apimachinery, client-go's rest and clientcmd, and single API groups",
 	},
 	{
@@ -77,11 +77,16 @@ var importRules = []importRule{
 		reason: "the handlers are the last packages that the compiler finishes, and half of the server need not wait for them",
 	},
 	{
-		in: []string{"runtime/testenv/inmemory"},
+		in: []string{"runtime/compat/envtest", "runtime/compat/fake"},
 		forbid: func(imported string) bool {
-			return !runtimeMayImport(imported) && !under(module+"/testserver/apiserver", "k8s.io/api/admissionregistration/v1", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1")(imported)
+			return !runtimeMayImport(imported) && !under("k8s.io/api/admissionregistration/v1", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "k8s.io/client-go/kubernetes/scheme")(imported)
 		},
-		reason: "an Environment takes the objects that suites have; the server that it starts links these kinds in any case",
+		reason: "migrated tests pass definitions and webhook configurations, and use the scheme of client-go by default",
+	},
+	{
+		in:     []string{"runtime"},
+		forbid: under(module + "/testserver"),
+		reason: "projects have only runtime/; kctrl compiles the test server and runs it in another process",
 	},
 	{
 		in: []string{"testserver/fakecontrollers"},
@@ -93,7 +98,7 @@ var importRules = []importRule{
 	{
 		in:     []string{"."},
 		forbid: under(module+"/testserver", module+"/runtime/testenv"),
-		except: []string{"runtime/testenv", "testserver"},
+		except: []string{"runtime/testenv", "runtime/compat/envtest", "testserver"},
 		reason: "operators link no test code, and kctrl compiles the test server when a command needs it",
 	},
 	{
@@ -123,8 +128,11 @@ var importRules = []importRule{
 		reason: "one load serves all generators; a migration needs the types of all code, tests included, and of what was made of it; mutants need types too",
 	},
 	{
-		in:     []string{"."},
-		forbid: under("sigs.k8s.io/controller-runtime", "k8s.io/client-go/tools/cache", "k8s.io/client-go/util/workqueue", "k8s.io/client-go/kubernetes", "k8s.io/client-go/discovery", "k8s.io/client-go/dynamic"),
+		in: []string{"."},
+		forbid: func(imported string) bool {
+			return under("sigs.k8s.io/controller-runtime", "k8s.io/client-go/tools/cache", "k8s.io/client-go/util/workqueue", "k8s.io/client-go/kubernetes", "k8s.io/client-go/discovery", "k8s.io/client-go/dynamic")(imported) &&
+				imported != "k8s.io/client-go/kubernetes/scheme"
+		},
 		tests:  true,
 		reason: "kctrl exists to be these; only bench/ measures against them",
 	},
@@ -193,15 +201,15 @@ func TestImportsFollowTheRules(t *testing.T) {
 
 // runtimeLayers orders the packages of runtime/, leaves first: a package imports only packages in front of it.
 var runtimeLayers = []string{
-	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/writes", "internal/blocked", "internal/standin", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "controllerutil", "finalizer", "informer", "cache", "events", "leaderelection",
+	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/writes", "internal/blocked", "internal/standin", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "internal/testhost", "internal/testclient", "controllerutil", "finalizer", "informer", "cache", "events", "leaderelection",
 	"handler", "predicate", "source", "controller", "certificate", "webhook/local", "webhook/server", "manager",
-	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter", "compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/restconfig", "compat/rotator", "compat/starter", "compat/untyped", "compat/verbosity", "compat/zapflags", "registry", "garbagecollector", "testenv", "testenv/inmemory",
+	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter", "compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/restconfig", "compat/rotator", "compat/starter", "compat/untyped", "compat/verbosity", "compat/zapflags", "registry", "garbagecollector", "testenv", "compat/envtest", "compat/fake",
 }
 
 // testserverLayers are the same for testserver/.
 var testserverLayers = []string{
 	"apiserver/internal/must", "apiserver/internal/fieldset", "apiserver/internal/store", "apiserver/internal/validity",
-	"apiserver/internal/builtin", "apiserver", "fakecontrollers", "internal/standalone", "program", "program/fakecontrollers",
+	"apiserver/internal/builtin", "apiserver", "inmemory", "fakecontrollers", "internal/standalone", "program", "program/fakecontrollers",
 }
 
 func TestRuntimeAndTestServerImportOnlyLowerLayers(t *testing.T) {
@@ -245,7 +253,7 @@ func TestFirstWebhookAddsAtMost30Packages(t *testing.T) {
 // runtime/cache/stored.go.
 func TestUsersOfTheCacheDoNotCompileInformers(t *testing.T) {
 	list := []string{"list", "-export", "-f", "{{.Export}} {{.ImportPath}}"}
-	for _, pkg := range []string{"source", "controller", "manager", "testenv", "testenv/inmemory"} {
+	for _, pkg := range []string{"source", "controller", "manager", "testenv", "compat/fake"} {
 		list = append(list, module+"/runtime/"+pkg)
 	}
 	packages, nm := map[string]string{}, []string{"tool", "nm"} // packages by archive
@@ -444,7 +452,6 @@ func TestOnlyMainTouchesTheProcess(t *testing.T) {
 // namesOtherLibraries are the parts of the runtime whose comments may name controller-runtime, and why.
 var namesOtherLibraries = []struct{ in, reason string }{
 	{"runtime/compat", "migrated code compares these packages with their originals"},
-	{"runtime/testenv/inmemory", "Environment, InstallCRDs and ClientBuilder have the forms of envtest and of the fake client"},
 	{"runtime/manager/standin.go", "a manager of tests has the methods of controller-runtime's, until setup functions take an interface"},
 	{"runtime/cache/standin.go", "a cache of tests has the methods of controller-runtime's, until setup functions take an interface"},
 }

@@ -249,16 +249,9 @@ func (m *migration) raisePins(scratch, module string) error {
 	if err != nil {
 		return err
 	}
-	release := ""
-	if m.usesServer() {
-		release = newestRelease(runtime)
-	}
 	return editModule(filepath.Join(scratch, filepath.FromSlash(module)), func(file *modfile.File) (bool, error) {
 		before := len(m.report.Left)
 		for _, needed := range runtime.Require {
-			if isReleased(needed.Mod) && semver.Compare(needed.Mod.Version, release) < 0 {
-				needed.Mod.Version = release
-			}
 			for _, r := range slices.Clone(file.Replace) {
 				pinned := r.Old.Path == needed.Mod.Path && r.New.Path == r.Old.Path
 				if !pinned || semver.Compare(r.New.Version, needed.Mod.Version) >= 0 {
@@ -271,28 +264,6 @@ func (m *migration) raisePins(scratch, module string) error {
 		}
 		return len(m.report.Left) > before, nil
 	})
-}
-
-// usesServer reports whether the project has the API server in memory, in its tests: that is of one release of Kubernetes, and compiles
-// with the modules of it alone, while the rest of the runtime takes older ones.
-func (m *migration) usesServer() bool {
-	for c := range m.plan.Files() {
-		if path.Ext(c.Path) == ".go" && (bytes.Contains(c.After, []byte(`"`+runtimePath+`testenv`)) || bytes.Contains(c.After, []byte(`"`+runtimePath+`apiserver`))) {
-			return true
-		}
-	}
-	return false
-}
-
-// newestRelease returns the newest release of Kubernetes that a module requires modules of.
-func newestRelease(file *modfile.File) string {
-	newest := ""
-	for _, r := range file.Require {
-		if isReleased(r.Mod) && semver.Compare(r.Mod.Version, newest) > 0 {
-			newest = r.Mod.Version
-		}
-	}
-	return newest
 }
 
 // isReleased reports whether a module is of a release of Kubernetes.

@@ -130,27 +130,6 @@ func TestPinsBelowWhatTheRuntimeNeedsAreRaised(t *testing.T) {
 	}
 }
 
-// TestPinsBelowTheServerInMemoryAreRaised has a project whose tests use that server, and one whose tests do not.
-func TestPinsBelowTheServerInMemoryAreRaised(t *testing.T) {
-	const before = "module example.com/project\n\ngo 1.26\n\nreplace k8s.io/api => k8s.io/api v0.35.4\n"
-	for imported, want := range map[string]string{"testenv/inmemory": "v0.37.2", "client": "v0.35.4"} {
-		scratch := extract(t, "-- go.mod --\n"+before)
-		p := plan.New(fstest.MapFS{
-			"third_party/kctrl/go.mod": {Data: []byte("module m\n\nrequire (\n\tk8s.io/api v0.35.0\n\tk8s.io/apiserver v0.37.2\n\tk8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad\n)\n")},
-		})
-		if err := p.WriteFile(plan.File{Path: "a_test.go", Content: []byte("package a\n\nimport _ \"" + runtimePath + imported + "\"\n"), Policy: plan.Edit}); err != nil {
-			t.Fatal(err)
-		}
-		if err := (&migration{plan: p, report: &Report{}}).raisePins(scratch, "."); err != nil {
-			t.Fatal(err)
-		}
-		after, err := os.ReadFile(filepath.Join(scratch, "go.mod"))
-		if want := strings.Replace(before, "v0.35.4", want, 1); err != nil || string(after) != want {
-			t.Errorf("with %s: got %s, %v", imported, after, err)
-		}
-	}
-}
-
 // TestModulesOfAReleaseRiseTogether reads the go.mod of a copy that requires and pins modules which are released with those of the runtime.
 func TestModulesOfAReleaseRiseTogether(t *testing.T) {
 	proxy := t.TempDir()

@@ -60,6 +60,8 @@ var successors = map[string][]string{
 	"source":            {peerModule + "/pkg/source"},
 	"webhook/admission": {peerModule + "/pkg/webhook/admission"},
 	"workqueue":         {"k8s.io/client-go/util/workqueue"},
+	"compat/envtest":    {peerModule + "/pkg/envtest"},
+	"compat/fake":       {peerModule + "/pkg/client/fake"},
 	"compat/rotator":    {"github.com/open-policy-agent/cert-controller/pkg/rotator"},
 }
 
@@ -84,7 +86,8 @@ var sameNames = map[string][]string{
 	"conversion":                {"webhook/conversion"},
 	"client/config":             {"compat/restconfig"},
 	"manager/signals":           {"manager"},
-	"envtest":                   {"testenv/inmemory"},
+	"client/fake":               {"compat/fake"},
+	"envtest":                   {"compat/envtest"},
 	"envtest/komega":            {"compat/komega"},
 	"rotator":                   {"compat/rotator"},
 }
@@ -137,7 +140,6 @@ var renamed = map[string]string{
 	"client/apiutil.GVKForObject":              "{object}.GVK",
 	"client/apiutil.NewDynamicRESTMapper":      "{client}.NewMapper",
 	"client/apiutil.NewDiscoveryRESTMapper":    "{client}.NewMapper",
-	"client/fake.ClientBuilder":                "{testenv/inmemory}.ClientBuilder",
 	"client/interceptor.Funcs":                 "{client}.Interceptor",
 	"client/interceptor.NewClient":             "{client}.Intercept",
 	"controller/controllerutil.Object":         "{client}.Object",
@@ -192,8 +194,6 @@ var renamed = map[string]string{
 	"webhook/admission.CustomDefaulter":        "{compat/untyped}.Defaulter",
 	"webhook/admission.CustomValidator":        "{compat/untyped}.Validator",
 	"webhook/admission.Webhook":                "{webhook/admission}.Handler",
-	"envtest.Environment":                      "{testenv/inmemory}.Environment",
-	"envtest.WebhookInstallOptions":            "{testenv/inmemory}.WebhookInstallOptions",
 	"cache.Config":                             "{client}.Scope",
 	"cache.Cache":                              "*{cache}.Cache",
 	"cache.Informers":                          "*{cache}.Cache",

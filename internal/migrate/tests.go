@@ -34,7 +34,7 @@ var testRules = []Rule{
 			return "// The scheme of client-go has definitions wherever envtest is imported.\n" +
 				fill("if err := {apiextensionsv1}.AddToScheme({clientgoscheme}.Scheme); err != nil {\npanic(err)\n}\n") + f.text(n)
 		},
-		Reason: "what imports the server in memory changes no scheme of others",
+		Reason: "compat/envtest changes no scheme of others",
 	},
 	{
 		Name: "a user of an API server",
@@ -125,30 +125,6 @@ func (f *file) hasTypeOfControlPlane(e ast.Expr) bool {
 // fakeRules are about the fake client.
 var fakeRules = []Rule{
 	{
-		Name:    "a builder of fake clients",
-		Matches: matchCall("client/fake.NewClientBuilder"),
-		Rewrite: func(f *file, _ ast.Node) string { return f.fakeBuilder(f.linked("WithScheme")) },
-		Reason:  "a client for tests has an API server in memory, which takes objects as they are given",
-	},
-	{
-		Name:    "a fake client",
-		Matches: matchCall("client/fake.NewFakeClient", "client/fake.NewFakeClientWithScheme"),
-		Rewrite: func(f *file, n ast.Node) string {
-			call, key := f.called(n)
-			text, objects := f.fakeBuilder(true), call.Args
-			if strings.HasSuffix(key, "WithScheme") {
-				text, objects = text+".WithScheme("+f.text(objects[0])+")", objects[1:]
-			} else {
-				text = f.fakeBuilder(false)
-			}
-			if len(objects) > 0 {
-				text += ".WithRuntimeObjects(" + strings.Join(f.texts(objects), ", ") + ellipsis(call) + ")"
-			}
-			return text + ".Build()"
-		},
-		Reason: "a client for tests has an API server in memory, which takes objects as they are given",
-	},
-	{
 		Name:    "an option of fake clients that is left out",
 		Matches: matchMethod("client/fake#WithTypeConverters"),
 		Rewrite: func(f *file, n ast.Node) string {
@@ -158,30 +134,6 @@ var fakeRules = []Rule{
 		},
 		Reason: "the server knows managed fields",
 	},
-}
-
-// fakeBuilder returns a builder of clients, with the scheme of client-go unless another one is given.
-func (f *file) fakeBuilder(hasScheme bool) string {
-	text := fill("{testenv/inmemory}.NewClientBuilder().AsGiven()")
-	if !hasScheme {
-		text += fill(".WithScheme({clientgoscheme}.Scheme)")
-	}
-	return text
-}
-
-// linked reports whether a method is called on the node that is rewritten, or on what its methods return.
-func (f *file) linked(name string) bool {
-	for i := 1; ; i++ {
-		switch n := f.around(i).(type) {
-		case *ast.CallExpr, *ast.ParenExpr:
-		case *ast.SelectorExpr:
-			if n.Sel.Name == name {
-				return true
-			}
-		default:
-			return false
-		}
-	}
 }
 
 // schemeRules are about API packages.

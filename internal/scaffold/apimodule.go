@@ -479,9 +479,8 @@ func dropTestedWith(p *plan.Plan, proj *project.Project) error {
 // pinnedModules are all that kctrl ever has a project require.
 func pinnedModules(proj *project.Project) (map[string]bool, error) {
 	applied, _ := templates.ApplyConfigurationModules()
-	inMemory, _ := templates.InMemoryModules()
 	pinned := map[string]bool{path.Join(proj.Repo, project.APIFolder): true}
-	for _, t := range slices.Concat(templates.Modules(), templates.PublishedModules(), []templates.Template[templates.ModuleView]{applied, inMemory}) {
+	for _, t := range slices.Concat(templates.Modules(), templates.PublishedModules(), []templates.Template[templates.ModuleView]{applied}) {
 		view := templates.ModuleView{Repo: proj.Repo, RuntimeVersion: unpublished}
 		if t.Path(view) != goModFile {
 			continue

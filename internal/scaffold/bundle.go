@@ -160,7 +160,7 @@ func PlanRuntime(p *plan.Plan, proj *project.Project) error {
 			Hint:    "kctrl upgrade brings the whole runtime to this version",
 		}
 	case len(added) > 0:
-		return errors.Join(addRuntime(p, added, files), requireServer(p, proj))
+		return addRuntime(p, added, files)
 	case len(lost) == 0:
 		if lost, err = unknownRuntime(p, files); err != nil || len(lost) == 0 {
 			return err
@@ -195,7 +195,7 @@ func addRuntime(p *plan.Plan, added []string, files []plan.Change) error {
 	p.Note(&diagnostic.Error{
 		Pos:     token.Position{Filename: bundleFolder},
 		Message: fmt.Sprintf("the bundled runtime lacks %s, which the project imports", strings.Join(added, ", ")),
-		Hint:    fmt.Sprintf("kctrl generate writes %d files, and adds to go.mod what they need; commit both", len(missing)),
+		Hint:    fmt.Sprintf("kctrl generate writes %d files; run go mod tidy after it, and commit both", len(missing)),
 	})
 	return writeRuntime(p, missing, files)
 }
@@ -303,20 +303,6 @@ func addedPackages(p *plan.Plan) (added []string, err error) {
 		}
 	}
 	return added, nil
-}
-
-// requireServer makes go.mod and go.sum hold what the API server in memory needs, if the module of the project imports it.
-func requireServer(p *plan.Plan, proj *project.Project) error {
-	imported, err := runtimeImports(p, func(folder string) bool { return isForeign(p.FS(), folder, nil) })
-	if err != nil {
-		return err
-	}
-	names, err := runtimeFiles(imported)
-	if err != nil || !slices.ContainsFunc(names, func(name string) bool { return path.Dir(name) == "testserver/apiserver" }) {
-		return err
-	}
-	mod, sum := templates.InMemoryModules()
-	return requireAll(p, ".", proj, mod, sum)
 }
 
 // runtimeImports returns the packages of the runtime that the Go files of the project import, in order, without those in

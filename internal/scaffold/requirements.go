@@ -186,9 +186,8 @@ func addRequirements(p *plan.Plan, folder string, needed []byte) error {
 	})
 }
 
-// AdoptRuntime plans that a Go module which is there already gets the bundled runtime, and in its go.mod and go.sum what that needs and
-// what tests on an API server in memory need: versions that are newer there stay. What is required for nothing any more is left to go
-// mod tidy.
+// AdoptRuntime plans that an existing Go module gets the bundled runtime, and its go.mod and go.sum what that needs. Newer
+// versions stay. Unused requirements are left to go mod tidy.
 func AdoptRuntime(p *plan.Plan, proj *project.Project) error {
 	view := templates.ModuleView{Repo: proj.Repo}
 	return errors.Join(AdoptRequirements(p, ".", view.Repo), renderAll(p, bundledModules(), view, true), writeBundle(p))
@@ -197,8 +196,7 @@ func AdoptRuntime(p *plan.Plan, proj *project.Project) error {
 // AdoptRequirements is the part of [AdoptRuntime] that is about go.mod and go.sum, for a module in a folder of the project.
 func AdoptRequirements(p *plan.Plan, folder, repo string) error {
 	view := templates.ModuleView{Repo: repo}
-	mod, sum := templates.InMemoryModules()
-	pins := []templates.Template[templates.ModuleView]{mod, sum}
+	var pins []templates.Template[templates.ModuleView]
 	for _, t := range templates.Modules() {
 		if name := t.Path(view); name == goModFile || name == "go.sum" {
 			pins = append(pins, t)

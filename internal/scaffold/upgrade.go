@@ -346,10 +346,7 @@ func (u *upgrade) modules() error {
 	if err == nil && u.project.APIModule {
 		err = u.modulesIn(project.APIFolder)
 	}
-	if err != nil || u.project.Runtime == project.Module {
-		return err
-	}
-	return requireServer(u.plan, u.project)
+	return err
 }
 
 func (u *upgrade) modulesIn(folder string) error {

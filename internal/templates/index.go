@@ -115,11 +115,6 @@ func APIApplyConfigurationModules() (mod, sum Template[ModuleView]) {
 	return at[ModuleView]("apiapplyconfiguration", "go.mod", Generated), at[ModuleView]("apiapplyconfiguration", "go.sum", Generated)
 }
 
-// InMemoryModules returns what tests on an API server in memory add to go.mod and go.sum of a project, as above.
-func InMemoryModules() (mod, sum Template[ModuleView]) {
-	return at[ModuleView]("inmemory", "go.mod", Generated), at[ModuleView]("inmemory", "go.sum", Generated)
-}
-
 // Licenses returns the header of source files for each license that init offers, by its name.
 func Licenses() map[string]Template[LicenseView] {
 	const file = "hack/boilerplate.go.txt"

@@ -29,8 +29,6 @@ func index(t *testing.T) []listed {
 	all = append(all, list(ModuleView{Repo: "example.com/guestbook", RuntimeVersion: "v1.0.0"}, append(Modules(), PublishedModules()...)...)...)
 	mod, sum := ApplyConfigurationModules()
 	all = append(all, list(ModuleView{}, mod, sum)...)
-	mod, sum = InMemoryModules()
-	all = append(all, list(ModuleView{}, mod, sum)...)
 	mod, sum = APIApplyConfigurationModules()
 	all = append(all, list(ModuleView{Repo: "example.com/guestbook"}, append(APIModule(), mod, sum)...)...)
 	for _, license := range Licenses() {

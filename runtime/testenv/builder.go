@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/internal/testclient"
 )
@@ -70,9 +69,8 @@ func (b *ClientBuilder) WithStatusSubresource(objects ...client.Object) *ClientB
 	return b
 }
 
-// WithIndex lets lists of the kind of prototype select by a field with [client.MatchingFields], as
-// [cache.Cache.IndexField] does.
-func (b *ClientBuilder) WithIndex(prototype client.Object, field string, values cache.IndexerFunc) *ClientBuilder {
+// WithIndex lets lists of the kind of prototype select by a field with [client.MatchingFields], as an index of a cache does.
+func (b *ClientBuilder) WithIndex(prototype client.Object, field string, values func(client.Object) []string) *ClientBuilder {
 	b.opts.Indexes = append(b.opts.Indexes, testclient.Index{Prototype: prototype, Field: field, Values: values})
 	return b
 }

@@ -96,7 +96,7 @@ func countPackages(ctx context.Context) (int, error) {
 		}
 		return found, err
 	}
-	with, err := packages("github.com/kctrl-dev/kctrl/runtime/testenv/inmemory")
+	with, err := packages("github.com/kctrl-dev/kctrl/testserver/inmemory")
 	if err != nil {
 		return 0, err
 	}

@@ -12,27 +12,26 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
 func FakeClient(t *testing.T, scheme *runtime.Scheme, pod *corev1.Pod) client.Client {
-	return inmemory.NewClientBuilder().WithScheme(scheme).WithObjects(pod).Build()
+	return testenv.NewClientBuilder().WithScheme(scheme).WithObjects(pod).Build()
 }
 
 func FakeLists(t *testing.T, scheme *runtime.Scheme, pods *corev1.PodList) client.Client {
-	return inmemory.NewClientBuilder().WithScheme(scheme).WithLists(pods).Build()
+	return testenv.NewClientBuilder().WithScheme(scheme).WithLists(pods).Build()
 }
 
 func FakeStatus(t *testing.T, scheme *runtime.Scheme, pod *corev1.Pod) client.Client {
-	return inmemory.NewClientBuilder().WithScheme(scheme).WithObjects(pod).WithStatusSubresource(pod).Build()
+	return testenv.NewClientBuilder().WithScheme(scheme).WithObjects(pod).WithStatusSubresource(pod).Build()
 }
 
 func FakeIndex(ctx context.Context, scheme *runtime.Scheme, owners func(client.Object) []string) client.Client {
-	return inmemory.NewClientBuilder().WithScheme(scheme).WithIndex(&corev1.Pod{}, "spec.owner", owners).Build()
+	return testenv.NewClientBuilder().WithScheme(scheme).WithIndex(&corev1.Pod{}, "spec.owner", owners).Build()
 }
 
 func FakeInterceptor(scheme *runtime.Scheme) client.Client {
-	return inmemory.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(client.Interceptor{
+	return testenv.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(client.Interceptor{
 		Update: func(ctx context.Context, next client.Client, o client.Object, opts ...client.UpdateOption) error {
 			return errors.New("no")
 		},
@@ -45,7 +44,7 @@ func FakeApply(ctx context.Context, c client.Client) error {
 }
 
 func FakeTypes(t *testing.T) *testenv.Env {
-	return inmemory.Start(t, testenv.WithCRDs("config/crd"))
+	return testenv.Start(t, testenv.WithCRDs("config/crd"))
 }
 
 func FakeDeletion(ctx context.Context, t *testing.T, live *client.REST, pod *corev1.Pod) error {

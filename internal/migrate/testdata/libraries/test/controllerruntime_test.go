@@ -32,7 +32,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
 	kctrlworkqueue "github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
@@ -45,7 +45,7 @@ type program struct{ client.WithWatch }
 // clients are a client of controller-runtime, and one of the runtime that sends by it: each call of that is converted twice.
 func clients(t *testing.T) (crclient.WithWatch, client.WithWatch) {
 	t.Helper()
-	live, err := client.New(inmemory.Start(t).Config, client.Options{Scheme: clientgoscheme.Scheme})
+	live, err := client.New(testenv.Start(t).Config, client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestOptionsAlone(t *testing.T) {
 }
 
 func TestThereAndBack(t *testing.T) {
-	live, err := client.New(inmemory.Start(t).Config, client.Options{Scheme: clientgoscheme.Scheme})
+	live, err := client.New(testenv.Start(t).Config, client.Options{Scheme: clientgoscheme.Scheme})
 	succeeds(t, err)
 	if FromClient(ToClient(live)) != client.Client(live) || FromReader(ToReader(live)) != client.Reader(live) || FromWriter(ToWriter(live)) != client.Writer(live) {
 		t.Error("a client is another one after it was converted there and back")
@@ -467,7 +467,7 @@ func TestRateLimiters(t *testing.T) {
 }
 
 func TestManagers(t *testing.T) {
-	m, err := manager.New(inmemory.Start(t).Config, manager.Options{Scheme: clientgoscheme.Scheme})
+	m, err := manager.New(testenv.Start(t).Config, manager.Options{Scheme: clientgoscheme.Scheme})
 	succeeds(t, err)
 	mgr := ToManager(m)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -518,7 +518,7 @@ func TestManagers(t *testing.T) {
 }
 
 func TestManagersOfLibrariesRunOnesOfTheRuntime(t *testing.T) {
-	mgr, err := crmanager.New(inmemory.Start(t).Config, crmanager.Options{Scheme: clientgoscheme.Scheme, Metrics: server.Options{BindAddress: "0"}})
+	mgr, err := crmanager.New(testenv.Start(t).Config, crmanager.Options{Scheme: clientgoscheme.Scheme, Metrics: server.Options{BindAddress: "0"}})
 	succeeds(t, err)
 	m := FromManager(mgr)
 	if FromManager(mgr) != m || FromManager(ToManager(m)) != m || FromManager(nil) != nil || m.Scheme() != mgr.GetScheme() {

@@ -1,4 +1,4 @@
-// Package fakeclient builds clients that store objects as controller-runtime's fake client does, for tests that were
+// Package fake builds clients that store objects as controller-runtime's fake client does, for tests that were
 // written for that client.
 //
 // Each client has an API server in memory of its own, in the process of [testenv.Start]. The server checks nothing, gives
@@ -6,7 +6,7 @@
 // apiVersion, kind and managedFields. Each object counts its own resource versions: one that is created has 1, one that
 // the client begins with 999 or its own, and each change adds one. New tests use [testenv.NewClientBuilder], whose server
 // is as strict as a real one.
-package fakeclient
+package fake
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/internal/testclient"
 )
@@ -37,6 +36,16 @@ type ClientBuilder struct {
 // NewClientBuilder returns a builder of clients with the scheme of client-go.
 func NewClientBuilder() *ClientBuilder {
 	return &ClientBuilder{opts: testclient.Options{Unchecked: true}}
+}
+
+// NewFakeClient returns a client with the scheme of client-go and objects.
+func NewFakeClient(objects ...runtime.Object) client.WithWatch {
+	return NewClientBuilder().WithRuntimeObjects(objects...).Build()
+}
+
+// NewFakeClientWithScheme returns a client with a scheme and objects.
+func NewFakeClientWithScheme(scheme *runtime.Scheme, objects ...runtime.Object) client.WithWatch {
+	return NewClientBuilder().WithScheme(scheme).WithRuntimeObjects(objects...).Build()
 }
 
 // WithScheme sets the Go types that the client reads and writes. nil means those of client-go.
@@ -81,7 +90,7 @@ func (b *ClientBuilder) WithStatusSubresource(objects ...client.Object) *ClientB
 }
 
 // WithIndex lets lists of the kind of prototype select by a field with [client.MatchingFields].
-func (b *ClientBuilder) WithIndex(prototype client.Object, field string, values cache.IndexerFunc) *ClientBuilder {
+func (b *ClientBuilder) WithIndex(prototype client.Object, field string, values func(client.Object) []string) *ClientBuilder {
 	b.opts.Indexes = append(b.opts.Indexes, testclient.Index{Prototype: prototype, Field: field, Values: values})
 	return b
 }

@@ -1,4 +1,4 @@
-package fakeclient
+package fake
 
 import (
 	"context"

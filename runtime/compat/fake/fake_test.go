@@ -1,4 +1,4 @@
-package fakeclient_test
+package fake_test
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/compat/fakeclient"
+	"github.com/kctrl-dev/kctrl/runtime/compat/fake"
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
 )
 
@@ -110,8 +110,8 @@ func TestObjectsAreAsGiven(t *testing.T) {
 	for _, obj := range given {
 		begun = append(begun, obj.DeepCopyObject().(client.Object))
 	}
-	initial := fakeclient.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&shelf{}).WithObjects(begun...).Build()
-	empty := fakeclient.NewClientBuilder().WithScheme(scheme).Build()
+	initial := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&shelf{}).WithObjects(begun...).Build()
+	empty := fake.NewClientBuilder().WithScheme(scheme).Build()
 	for _, obj := range given {
 		want := obj.DeepCopyObject().(client.Object)
 		got := obj.DeepCopyObject().(client.Object)
@@ -157,8 +157,8 @@ func TestManagedFieldsAreReturnedOnRequest(t *testing.T) {
 	given := func() *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{entry}}, Data: map[string]string{"a": "b"}}
 	}
-	shown := fakeclient.NewClientBuilder().WithReturnManagedFields().WithObjects(given()).Build()
-	hidden := fakeclient.NewClientBuilder().WithObjects(given()).Build()
+	shown := fake.NewClientBuilder().WithReturnManagedFields().WithObjects(given()).Build()
+	hidden := fake.NewClientBuilder().WithObjects(given()).Build()
 	got := &corev1.ConfigMap{}
 	if err := shown.Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "a"}, got); err != nil || len(got.ManagedFields) != 1 || got.ManagedFields[0].String() != entry.String() {
 		t.Errorf("got %v, %v", got.ManagedFields, err)
@@ -179,7 +179,7 @@ func TestManagedFieldsAreReturnedOnRequest(t *testing.T) {
 func TestTheLastFinalizerLetsAnObjectGo(t *testing.T) {
 	now := metav1.Now()
 	going := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "going", Finalizers: []string{"example.com/keep"}, DeletionTimestamp: &now}}
-	c := fakeclient.NewClientBuilder().WithObjects(going).Build()
+	c := fake.NewClientBuilder().WithObjects(going).Build()
 	key := client.ObjectKeyFromObject(going)
 	if err := c.Get(t.Context(), key, going); err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func TestStatusIsWrittenByItsSubresource(t *testing.T) {
 	for name, with := range map[string]bool{"with": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			one := &shelf{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}}
-			builder := fakeclient.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(one)
+			builder := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(one)
 			if with {
 				builder.WithStatusSubresource(&shelf{})
 			}
@@ -241,7 +241,7 @@ func TestListsSelectByIndexes(t *testing.T) {
 		s.Spec.Books = books
 		objects = append(objects, s)
 	}
-	c := fakeclient.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).WithIndex(&shelf{}, "books", func(o client.Object) []string {
+	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).WithIndex(&shelf{}, "books", func(o client.Object) []string {
 		return []string{string(rune('0' + o.(*shelf).Spec.Books))}
 	}).Build()
 	for want, opts := range map[string][]client.ListOption{
@@ -266,7 +266,7 @@ func TestListsSelectByIndexes(t *testing.T) {
 
 func TestClientsOfABuilderShareNothing(t *testing.T) {
 	boom := errors.New("boom")
-	builder := fakeclient.NewClientBuilder().WithLists(&corev1.ConfigMapList{Items: []corev1.ConfigMap{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}).
+	builder := fake.NewClientBuilder().WithLists(&corev1.ConfigMapList{Items: []corev1.ConfigMap{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}).
 		WithRuntimeObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).
 		WithInterceptorFuncs(client.Interceptor{Update: func(context.Context, client.Client, client.Object, ...client.UpdateOption) error { return boom }})
 	one, other := builder.Build(), builder.Build()
@@ -289,7 +289,7 @@ func TestClientsOfABuilderShareNothing(t *testing.T) {
 }
 
 func TestKindsThatNobodyKnowsAreServed(t *testing.T) {
-	c := fakeclient.NewClientBuilder().WithScheme(runtime.NewScheme()).Build()
+	c := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build()
 	for _, version := range []string{"v1", "v2"} {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/" + version, "kind": "Thing", "metadata": map[string]any{"generateName": "t-"}}}
 		if err := c.Create(t.Context(), u); err != nil || u.GetName() == "t-" || u.GetNamespace() != "" {
@@ -301,7 +301,7 @@ func TestKindsThatNobodyKnowsAreServed(t *testing.T) {
 // What the client of a test began with, the test may change and write back, as with controller-runtime's fake client.
 func TestWhatAClientBeginsWithCanBeUpdatedAndDeleted(t *testing.T) {
 	given := &shelf{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}}
-	c := fakeclient.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(given).Build()
+	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(given).Build()
 	given.Spec.Books = 4
 	if err := c.Update(t.Context(), given); err != nil {
 		t.Error(err)
@@ -315,7 +315,7 @@ func TestWhatAClientBeginsWithCanBeUpdatedAndDeleted(t *testing.T) {
 }
 
 func TestWhatIsGivenWaitsForNoGarbageCollector(t *testing.T) {
-	c := fakeclient.NewClientBuilder().Build()
+	c := fake.NewClientBuilder().Build()
 	for _, policy := range []metav1.DeletionPropagation{"", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
 		for how, remove := range map[string]func(*batchv1.Job) error{
 			"delete": func(job *batchv1.Job) error { return c.Delete(t.Context(), job, client.PropagationPolicy(policy)) },
@@ -341,7 +341,7 @@ func TestWhatIsGivenWaitsForNoGarbageCollector(t *testing.T) {
 func TestVersionsOfWhatIsGivenCountItsWrites(t *testing.T) {
 	ctx := t.Context()
 	begun, own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "begun"}}, &shelf{ObjectMeta: metav1.ObjectMeta{Name: "own", ResourceVersion: "41"}}
-	c := fakeclient.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(begun, own).WithStatusSubresource(&shelf{}).Build()
+	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(begun, own).WithStatusSubresource(&shelf{}).Build()
 	made, kept := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "made"}}, &shelf{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}
 	for _, obj := range []client.Object{made, kept} {
 		if err := c.Create(ctx, obj); err != nil {
@@ -382,7 +382,7 @@ func TestVersionsOfWhatIsGivenCountItsWrites(t *testing.T) {
 
 func TestWatchesOfWhatIsGivenShowItsVersions(t *testing.T) {
 	ctx, kept := t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
-	c := fakeclient.NewClientBuilder().WithObjects(kept).Build()
+	c := fake.NewClientBuilder().WithObjects(kept).Build()
 	events, err := c.Watch(ctx, &corev1.SecretList{})
 	if err != nil {
 		t.Fatal(err)
@@ -407,7 +407,7 @@ func TestWatchesOfWhatIsGivenShowItsVersions(t *testing.T) {
 
 func TestGenerationsAreAsGiven(t *testing.T) {
 	ctx, set := t.Context(), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "a", Generation: 3}}
-	c := fakeclient.NewClientBuilder().WithObjects(set).Build()
+	c := fake.NewClientBuilder().WithObjects(set).Build()
 	set.Generation++
 	set.Status.Replicas = 1
 	if err := c.Update(ctx, set); err != nil || set.Generation != 4 {
@@ -422,7 +422,7 @@ func TestGenerationsAreAsGiven(t *testing.T) {
 // What has no name is not there, a call without a context has one, an option that is nil is none, and what is wrong with a scheme is said as the scheme says it.
 func TestCallsOfWhatIsGivenAreForgiving(t *testing.T) {
 	ctx, bare := t.Context(), &corev1.Secret{}
-	c := fakeclient.NewClientBuilder().Build()
+	c := fake.NewClientBuilder().Build()
 	for name, err := range map[string]error{
 		"get": c.Get(ctx, client.ObjectKey{Namespace: "n"}, bare), "update": c.Update(ctx, bare), "delete": c.Delete(ctx, bare),
 	} {
@@ -436,7 +436,7 @@ func TestCallsOfWhatIsGivenAreForgiving(t *testing.T) {
 	if err := c.Get(ctx, client.ObjectKey{Name: "a"}, bare, nil); err != nil {
 		t.Errorf("with an option that is nil: %v", err)
 	}
-	none := fakeclient.NewClientBuilder().WithScheme(runtime.NewScheme()).Build()
+	none := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build()
 	for name, err := range map[string]error{
 		"get": none.Get(ctx, client.ObjectKey{Name: "a"}, bare), "list": none.List(ctx, &corev1.SecretList{}), "create": none.Create(ctx, bare),
 		"delete": none.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}), "delete all": none.DeleteAllOf(ctx, bare),
@@ -449,7 +449,7 @@ func TestCallsOfWhatIsGivenAreForgiving(t *testing.T) {
 
 func TestSubresourcesNeedNotBeInTheScheme(t *testing.T) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}}
-	c := fakeclient.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(account).Build()
+	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(account).Build()
 	for name, spec := range map[string]authenticationv1.TokenRequestSpec{"bare": {}, "short": {ExpirationSeconds: new(int64(0))}} {
 		request := &authenticationv1.TokenRequest{Spec: spec}
 		if err := c.SubResource("token").Create(t.Context(), account, request); err != nil || request.Status.Token == "" {
