@@ -7,12 +7,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kctrl-dev/kctrl/runtime/compat/fake"
 	"github.com/kctrl-dev/kctrl/runtime/compat/komega"
-	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
 func TestFunctionsActWhenTheyAreCalled(t *testing.T) {
-	c := inmemory.NewClientBuilder().AsGiven().Build()
+	c := fake.NewClientBuilder().Build()
 	k := komega.New(c).WithContext(t.Context())
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "pod"}}
 	get := k.Object(pod)
@@ -45,7 +45,7 @@ func TestASuiteSaysItsClientOnce(t *testing.T) {
 		}()
 		komega.Get(&corev1.Pod{})
 	}()
-	c := inmemory.NewClientBuilder().AsGiven().Build()
+	c := fake.NewClientBuilder().Build()
 	komega.SetContext(t.Context())
 	komega.SetClient(c)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "pod"}}
