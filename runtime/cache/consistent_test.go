@@ -75,6 +75,9 @@ func lagging(t *testing.T, opts cache.Options, test func(f *fixture)) {
 	})
 }
 
+// S05
+//
+// Stronger: each read waits for the writes before it, so nobody has to name the objects written.
 func TestReadSeesWritesThatReturnedBefore(t *testing.T) {
 	lagging(t, cache.Options{}, func(f *fixture) {
 		a := withUID("a", "1")
@@ -287,6 +290,7 @@ func TestEveryCachedNamespaceCatchesUpForItself(t *testing.T) {
 	})
 }
 
+// S05
 func TestReadFailsWhenTheCacheDoesNotCatchUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		timeout, waits time.Duration

@@ -94,21 +94,3 @@ func TestModificationIsFoundWhenTheObjectLeavesTheStore(t *testing.T) {
 		})
 	}
 }
-
-// S06
-func TestPrivateInformerFindsModifiedObjects(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, found := newSource("a", "b"), &reports{}
-		inf := informer.NewPrivate(s, func(e informer.Event[obj]) {
-			if e.Object.Name == "a" {
-				e.Object.Labels = map[string]string{"x": "y"}
-			}
-		}, options{Mutated: found.add})
-		runScoped(t, inf)
-		s.update("b")
-		pass(2 * time.Second)
-		if got := found.got(); len(got) != 1 {
-			t.Errorf("got %q", got)
-		}
-	})
-}

@@ -13,13 +13,10 @@
 // Around it:
 //
 //   - An [Index] finds objects by values of any type, also by ranges of them; a [Lister] by namespace and labels.
-//   - A [Private] informer serves one handler, without a goroutine and a buffer for it.
 //   - A [Scoped] informer is one for several namespaces, which may come and go. A [Factory] has one for each kind, and runs
 //     them together.
-//   - A [MutationCache] shows the user's own writes before the watch has brought them. An [ExpiringStore] forgets.
 //   - With [Options].Packed the store holds its objects packed, in a fraction of the memory.
-//   - For tests, [Options].Mutated finds out who modifies an object in a store, and [Verify] whether a streaming list is
-//     what the server has.
+//   - For tests, [Options].Mutated reports who modifies an object in a store.
 //
 // # Guarantees
 //
@@ -43,9 +40,8 @@
 //     unless the version is from before the store's. A server that has passed that version by then is not found out, and what
 //     was changed before is missed until the next list.
 //   - Memory is bounded by the number of objects. A buffer delivers everything as long as few events wait, and folds the
-//     events of each object when many do. There are two, by one rule: the [DeltaFIFO] bounds how far the store, and the handler
-//     of a [Private] informer, may be behind the watch; and each other handler has an outbox, which bounds how far that one may
-//     be behind the store. An object that came and went while a handler was that far
+//     events of each object when many do. There are two, by one rule: the [DeltaFIFO] bounds how far the store may be behind
+//     the watch, and each handler has an outbox, which bounds how far that one may be behind the store. An object that came and went while a handler was that far
 //     behind is not told at all.
 //
 // # Concurrency

@@ -13,9 +13,8 @@ import (
 // Index finds objects by values of type K that a function takes from them. One Index may be added to any number of
 // informers, before they run or later; adding it twice does nothing, and two indexes cannot conflict. It has no
 // content of its own: each informer's store keeps that in step with its objects. An Index is safe for concurrent use.
-type Index[T object.Object, K comparable] struct {
-	values  func(T) []K
-	compare func(a, b K) int
+type Index[T object.Object, K cmp.Ordered] struct {
+	values func(T) []K
 }
 
 // Indexer is an *[Index] of any K.
@@ -27,13 +26,7 @@ type Indexer[T object.Object] interface {
 // must depend on nothing but the object and must not read the store: it is called while the store is being changed,
 // and again with the same object when that is replaced.
 func NewIndex[T object.Object, K cmp.Ordered](values func(T) []K) *Index[T, K] {
-	return NewIndexFunc(values, cmp.Compare[K])
-}
-
-// NewIndexFunc is [NewIndex] for a K that has no order of its own, such as [object.Key]. The order matters to
-// [Index.Range] only; compare must return 0 for equal values alone.
-func NewIndexFunc[T object.Object, K comparable](values func(T) []K, compare func(a, b K) int) *Index[T, K] {
-	return &Index[T, K]{values: values, compare: compare}
+	return &Index[T, K]{values: values}
 }
 
 // Get returns the objects of view with that value, in no order. It panics when the index was not added to the informer
@@ -148,7 +141,7 @@ type table[T object.Object] interface {
 	remove(key object.Key, obj T)
 }
 
-type indexTable[T object.Object, K comparable] struct {
+type indexTable[T object.Object, K cmp.Ordered] struct {
 	index   *Index[T, K]
 	keys    map[K]map[object.Key]struct{} // no set is empty
 	ordered bool                          // order holds exactly the values in keys; once set it stays
@@ -187,7 +180,7 @@ func (t *indexTable[T, K]) remove(key object.Key, obj T) {
 
 // sorted returns a table with the same keys that has its values in order.
 func (t *indexTable[T, K]) sorted() *indexTable[T, K] {
-	s := &indexTable[T, K]{index: t.index, keys: t.keys, order: newSortedSet(t.index.compare)}
+	s := &indexTable[T, K]{index: t.index, keys: t.keys, order: sortedSet[K]{}}
 	s.order.fill(maps.Keys(t.keys))
 	return s
 }

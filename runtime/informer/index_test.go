@@ -1,7 +1,6 @@
 package informer_test
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kctrl-dev/kctrl/runtime/informer"
-	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 func version(o obj) []int {
@@ -37,24 +35,6 @@ func TestIndexCanBeAddedLater(t *testing.T) {
 		if got := names(byDigit.Get(inf.Store(), "all")); got != "a b c" {
 			t.Errorf("got %s", got)
 		}
-	})
-}
-
-// S01
-func TestIndexHasKeysOfAnyType(t *testing.T) {
-	inBothForms(t, func(t *testing.T, in form) {
-		s := newSource("a", "b")
-		byKey := informer.NewIndexFunc(func(o obj) []object.Key { return []object.Key{object.KeyOf(o)} },
-			func(a, b object.Key) int { return cmp.Compare(a.String(), b.String()) })
-		inf := start(t, s, in(options{Indexes: []informer.Indexer[obj]{byKey}}))
-		if got := names(byKey.Get(inf.Store(), keyOf("b"))); got != "b" {
-			t.Errorf("got %s", got)
-		}
-		var order []string
-		for key := range byKey.Range(inf.Store(), keyOf("a"), keyOf("c")) {
-			order = append(order, key.Name)
-		}
-		expect(t, "range", order, "a", "b")
 	})
 }
 

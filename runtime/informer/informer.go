@@ -17,7 +17,15 @@ import (
 // Informer keeps a store in step with a resource of the API server and tells any number of handlers about the changes.
 // All methods are safe for concurrent use.
 type Informer[T object.Object] struct {
-	core[T]
+	name      string
+	namespace string
+	label     string // the informer in metrics
+	resync    time.Duration
+	metrics   instruments
+	contents  *contents[T]
+	fifo      *DeltaFIFO[T]
+	reflector *Reflector[T]
+	detector  *mutationDetector[T] // nil finds nothing
 
 	// mu makes one step of changing the store and handing the events to the listeners, so that a new handler sees each
 	// object exactly once. The mutexes of the store and of the listeners are taken under it, never the other way round.
@@ -41,7 +49,27 @@ const (
 
 // New returns an informer of what lw has. It starts nothing: [Informer.Run] does.
 func New[T object.Object](lw ListerWatcher[T], opts Options[T]) *Informer[T] {
-	return &Informer[T]{core: newCore(lw, opts), ended: make(chan struct{}), listeners: make(map[*listener[T]]struct{})}
+	opts.Name = cmp.Or(opts.Name, reflect.TypeFor[T]().String())
+	i := &Informer[T]{
+		name: opts.Name, namespace: opts.Namespace,
+		label:    label(opts.Name, opts.Namespace),
+		resync:   opts.Resync,
+		metrics:  newInstruments(opts.Metrics),
+		contents: newContents(opts.Indexes, opts.Packed),
+
+		ended: make(chan struct{}), listeners: make(map[*listener[T]]struct{}),
+	}
+	i.contents.observer = opts.Observer
+	if opts.Mutated != nil && opts.Packed == nil {
+		i.detector = &mutationDetector[T]{informer: i.label, report: opts.Mutated, copies: make(map[object.Key]original[T])}
+		i.contents.detector = i.detector
+	}
+	i.metrics.objects.SetFunc(func() float64 { return float64(i.contents.len()) }, i.label)
+	i.fifo = NewDeltaFIFO[T](i.contents.has)
+	i.reflector = NewReflector(lw, i.fifo, opts.reflector())
+	i.reflector.store = i.contents
+	i.contents.log, i.contents.namespace = i.reflector.log, opts.Namespace
+	return i
 }
 
 // Synced is closed when the store holds the first complete state of the source.
@@ -216,7 +244,7 @@ var ErrAlreadyRun = errors.New("informer was run before")
 // minResync is the shortest resync period.
 const minResync = time.Second
 
-// Options tune an [Informer], a [Private] one or a [Scoped] one. The zero value is useful.
+// Options tune an [Informer] or a [Scoped] one. The zero value is useful.
 type Options[T object.Object] struct {
 	// Name names the informer in logs, metrics and errors. It should be that of the resource, such as
 	// "guestbooks.webapp.example.com". The default is the name of the type T.
@@ -278,80 +306,45 @@ func (o Options[T]) reflector() ReflectorOptions[T] {
 	}
 }
 
-// core is what every informer has: a store, and a reflector that keeps it in step by way of a queue.
-type core[T object.Object] struct {
-	name      string
-	namespace string
-	label     string // the informer in metrics
-	resync    time.Duration
-	metrics   instruments
-	contents  *contents[T]
-	fifo      *DeltaFIFO[T]
-	reflector *Reflector[T]
-	detector  *mutationDetector[T] // nil finds nothing
-}
-
-func newCore[T object.Object](lw ListerWatcher[T], opts Options[T]) core[T] {
-	opts.Name = cmp.Or(opts.Name, reflect.TypeFor[T]().String())
-	c := core[T]{
-		name: opts.Name, namespace: opts.Namespace,
-		label:    label(opts.Name, opts.Namespace),
-		resync:   opts.Resync,
-		metrics:  newInstruments(opts.Metrics),
-		contents: newContents(opts.Indexes, opts.Packed),
-	}
-	c.contents.observer = opts.Observer
-	if opts.Mutated != nil && opts.Packed == nil {
-		c.detector = &mutationDetector[T]{informer: c.label, report: opts.Mutated, copies: make(map[object.Key]original[T])}
-		c.contents.detector = c.detector
-	}
-	c.metrics.objects.SetFunc(func() float64 { return float64(c.contents.len()) }, c.label)
-	c.fifo = NewDeltaFIFO[T](c.contents.has)
-	c.reflector = NewReflector(lw, c.fifo, opts.reflector())
-	c.reflector.store = c.contents
-	c.contents.log, c.contents.namespace = c.reflector.log, opts.Namespace
-	return c
-}
-
 // Name returns the name from the options.
-func (c *core[T]) Name() string { return c.name }
+func (i *Informer[T]) Name() string { return i.name }
 
 // Namespace returns the namespace from the options.
-func (c *core[T]) Namespace() string { return c.namespace }
+func (i *Informer[T]) Namespace() string { return i.namespace }
 
 // Observer returns the observer from the options, for one who has found the informer and not made it.
-func (c *core[T]) Observer() Observer[T] { return c.contents.observer }
+func (i *Informer[T]) Observer() Observer[T] { return i.contents.observer }
 
 // Store returns the read side of the store. It is empty before the first list, and keeps the last state after Run.
-func (c *core[T]) Store() Store[T] { return Store[T]{c.contents} }
+func (i *Informer[T]) Store() Store[T] { return Store[T]{i.contents} }
 
 // Err returns why the store is not in step with the source, as a *[SyncError], or nil when it is, and before Run.
 // A failing list or watch is retried for as long as Run runs.
-func (c *core[T]) Err() error { return c.reflector.Err() }
+func (i *Informer[T]) Err() error { return i.reflector.Err() }
 
-func (c *core[T]) store(string) (Store[T], bool) { return c.Store(), true }
+func (i *Informer[T]) store(string) (Store[T], bool) { return i.Store(), true }
 
-func (c *core[T]) stores() []Store[T] { return []Store[T]{c.Store()} }
+func (i *Informer[T]) stores() []Store[T] { return []Store[T]{i.Store()} }
 
 // follow calls process with what happens to the source, one after the other, until ctx ends. It returns after the last
 // goroutine that it has started has ended.
-func (c *core[T]) follow(ctx context.Context, process func(Deltas[T])) {
+func (i *Informer[T]) follow(ctx context.Context, process func(Deltas[T])) {
 	var workers sync.WaitGroup
-	workers.Go(func() { c.reflector.Run(ctx) })
-	if c.resync > 0 {
+	workers.Go(func() { i.reflector.Run(ctx) })
+	if i.resync > 0 {
 		workers.Go(func() {
-			every(ctx, max(c.resync, minResync), func() { c.fifo.Push(Delta[T]{Type: Sync}) })
+			every(ctx, max(i.resync, minResync), func() { i.fifo.Push(Delta[T]{Type: Sync}) })
 		})
 	}
-	if c.detector != nil {
-		workers.Go(func() { every(ctx, mutationPeriod, c.detector.check) })
+	if i.detector != nil {
+		workers.Go(func() { every(ctx, mutationPeriod, i.detector.check) })
 	}
-	stop := c.fifo.wakeAtEnd(ctx)
-	for c.fifo.pop(ctx, process) == nil {
+	stop := i.fifo.wakeAtEnd(ctx)
+	for i.fifo.pop(ctx, process) == nil {
 	}
 	stop()
 	// Before the wait: a reflector that pushes meanwhile pushes into nothing.
-	c.fifo.Close()
+	i.fifo.Close()
 	workers.Wait()
 }
 
@@ -494,11 +487,11 @@ func newInstruments(registry *metrics.Registry) instruments {
 
 // DropMetrics forgets the metrics of the informer, which its registry would keep, and the store with them. It is for after
 // Run.
-func (c *core[T]) DropMetrics() {
+func (i *Informer[T]) DropMetrics() {
 	for _, metric := range []string{
 		"informer_lists_total", "informer_watches_total", "informer_failures_total", "informer_folded_events_total", "informer_objects",
 	} {
-		c.metrics.registry.Drop(metric, "informer", c.label)
+		i.metrics.registry.Drop(metric, "informer", i.label)
 	}
 }
 

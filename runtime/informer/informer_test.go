@@ -624,7 +624,6 @@ func TestEveryWaitEnds(t *testing.T) {
 			s.onWatch, s.onList = always(forbidden("watch")), always(forbidden("list"))
 		}
 		one := build(c["x"], in(options{}))
-		private := informer.NewPrivate(c["x"], func(informer.Event[obj]) {}, in(options{}))
 		several := scoped(t, c, in(options{}), "x", "y")
 		f := informer.NewFactory(informer.FactoryOptions{Namespaces: []string{"x"}})
 		share(t, f, c, "pods")
@@ -637,7 +636,6 @@ func TestEveryWaitEnds(t *testing.T) {
 			"informer":              {one.Wait, informer.ErrEnded},
 			"handler":               {one.AddHandler(func(informer.Event[obj]) {}).Wait, informer.ErrEnded},
 			"removed handler":       {removed.Wait, informer.ErrRemoved},
-			"private":               {private.Wait, informer.ErrEnded},
 			"scoped":                {several.Wait, informer.ErrEnded},
 			"scoped handler":        {several.AddHandler(func(informer.Event[obj]) {}).Wait, informer.ErrEnded},
 			"removed of the scoped": {removedFromAll.Wait, informer.ErrRemoved},
@@ -645,7 +643,7 @@ func TestEveryWaitEnds(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running []chan error
-		for _, run := range []func(context.Context) error{one.Run, private.Run, several.Run, f.Run} {
+		for _, run := range []func(context.Context) error{one.Run, several.Run, f.Run} {
 			ended := make(chan error, 1)
 			running = append(running, ended)
 			go func() { ended <- run(ctx) }()

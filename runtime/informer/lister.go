@@ -19,9 +19,6 @@ type Lister[T object.Object] struct {
 // Lister returns a lister of the informer's store.
 func (i *Informer[T]) Lister() Lister[T] { return newLister[T](i, i.name) }
 
-// Lister is [Informer.Lister].
-func (p *Private[T]) Lister() Lister[T] { return newLister[T](p, p.name) }
-
 // newLister returns a lister of all that view has. name is that of the informer, and by convention of the resource.
 func newLister[T object.Object](view View[T], name string) Lister[T] {
 	return Lister[T]{view: view, resource: schema.ParseGroupResource(name)}
@@ -37,11 +34,13 @@ func (l Lister[T]) Namespace(namespace string) Lister[T] {
 // one. If there is none, the error is apierrors.IsNotFound.
 func (l Lister[T]) Get(name string) (T, error) {
 	key := object.Key{Namespace: l.namespace, Name: name}
-	obj, ok, _ := read(l.view, key)
-	if !ok {
-		return obj, apierrors.NewNotFound(l.resource, name)
+	if s, ok := l.view.store(key.Namespace); ok {
+		if obj, ok := s.Get(key); ok {
+			return obj, nil
+		}
 	}
-	return obj, nil
+	var none T
+	return none, apierrors.NewNotFound(l.resource, name)
 }
 
 // List returns the objects that selector selects, in no order; nil selects all. A namespace costs what is in it, see

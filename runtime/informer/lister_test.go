@@ -6,8 +6,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/kctrl-dev/kctrl/runtime/informer"
 )
 
 // labelled is a source of the objects x/a, x/b and y/a in one list, where names ending in a have the label size.
@@ -30,23 +28,19 @@ func TestListerSelectsByNamespaceAndLabels(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s := labelled()
 		shared := start(t, s, in(options{}))
-		private := informer.NewPrivate(s, func(informer.Event[obj]) {}, in(options{}))
-		runScoped(t, private)
-		indexed := map[string]informer.Lister[obj]{"shared": shared.Lister(), "private": private.Lister()}
-		for name, l := range indexed {
-			sized, _ := labels.Parse("size")
-			big, _ := labels.Parse("size=y")
-			for _, test := range []struct {
-				namespace string
-				selector  labels.Selector
-				want      string
-			}{
-				{"", nil, "a a b"}, {"x", nil, "a b"}, {"y", labels.Everything(), "a"}, {"z", nil, ""},
-				{"", sized, "a a"}, {"x", sized, "a"}, {"x", big, ""}, {"", big, "a"}, {"x", labels.Nothing(), ""},
-			} {
-				if got := names(l.Namespace(test.namespace).List(test.selector)); got != test.want {
-					t.Errorf("%s: %q %v: got %q, want %q", name, test.namespace, test.selector, got, test.want)
-				}
+		l := shared.Lister()
+		sized, _ := labels.Parse("size")
+		big, _ := labels.Parse("size=y")
+		for _, test := range []struct {
+			namespace string
+			selector  labels.Selector
+			want      string
+		}{
+			{"", nil, "a a b"}, {"x", nil, "a b"}, {"y", labels.Everything(), "a"}, {"z", nil, ""},
+			{"", sized, "a a"}, {"x", sized, "a"}, {"x", big, ""}, {"", big, "a"}, {"x", labels.Nothing(), ""},
+		} {
+			if got := names(l.Namespace(test.namespace).List(test.selector)); got != test.want {
+				t.Errorf("%q %v: got %q, want %q", test.namespace, test.selector, got, test.want)
 			}
 		}
 		s.namespace = "x"

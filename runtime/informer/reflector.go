@@ -14,6 +14,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -258,6 +259,12 @@ func (s state[T]) wentBack(version string) bool { return newer(s.version, versio
 
 // unversioned reports whether s is at no version that a server counts.
 func (s state[T]) unversioned() bool { return s.version == "" || s.version == "0" }
+
+// newer reports whether version a is known to be after b.
+func newer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
+}
 
 // closeStream ends the stream that is to be gone on with, if there is one.
 func (s *state[T]) closeStream() {

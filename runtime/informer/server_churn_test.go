@@ -44,7 +44,7 @@ func testNamespacesComeAndGo(t *testing.T, s *server) {
 		s.createNamespace(ctx, t, namespace)
 	}
 	factory := informer.NewFactory(informer.FactoryOptions{Namespaces: []string{"one"}})
-	open := openVerified(t, s.admin, client.Scope{Labels: labels.SelectorFromSet(churned)})
+	open := informer.FromClient(s.admin, &corev1.ConfigMap{}, client.Scope{Labels: labels.SelectorFromSet(churned)})
 	shared, err := informer.Shared(factory, open, informer.KindOptions[configMap]{Options: informer.Options[configMap]{
 		Name: "configmaps", Mutated: func(e *informer.MutationError) { t.Error(e) },
 	}})
@@ -91,18 +91,6 @@ func testNamespacesComeAndGo(t *testing.T, s *server) {
 		listed[object.KeyOf(cm)] = cm
 	}
 	compareWith(t, "the lister", listed, want)
-}
-
-// openVerified opens the config maps of c, with streaming lists that are compared with lists.
-func openVerified(t *testing.T, c *client.REST, scope client.Scope) informer.Open[configMap] {
-	return func(opts informer.Options[configMap]) (*informer.Informer[configMap], error) {
-		scope.Namespace = opts.Namespace
-		source, err := client.NewListWatcher(c, &corev1.ConfigMap{}, scope)
-		if err != nil {
-			return nil, err
-		}
-		return informer.New(informer.Verify(source, func(e *informer.InconsistencyError) { t.Error(e) }), opts), nil
-	}
 }
 
 // testObjectsChurn has a handler that keeps up, one that blocks until all has happened, and one that comes when half

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 )
@@ -10,18 +11,13 @@ const maxChunk = 512
 
 // sortedSet is a set whose values can be walked in order. It keeps them in chunks, so that a change of a set of n values
 // moves about maxChunk + n/maxChunk words. It is not safe for concurrent use.
-type sortedSet[K comparable] struct {
-	compare func(a, b K) int
-	chunks  [][]K // ascending within and between chunks; none is empty or longer than maxChunk
-}
-
-func newSortedSet[K comparable](compare func(a, b K) int) sortedSet[K] {
-	return sortedSet[K]{compare: compare}
+type sortedSet[K cmp.Ordered] struct {
+	chunks [][]K // ascending within and between chunks; none is empty or longer than maxChunk
 }
 
 // fill makes values the content of s, which is empty.
 func (s *sortedSet[K]) fill(values iter.Seq[K]) {
-	for chunk := range slices.Chunk(slices.SortedFunc(values, s.compare), maxChunk/2) {
+	for chunk := range slices.Chunk(slices.Sorted(values), maxChunk/2) {
 		s.chunks = append(s.chunks, slices.Clone(chunk))
 	}
 }
@@ -33,7 +29,7 @@ func (s *sortedSet[K]) insert(value K) {
 		return
 	}
 	c := min(s.chunkOf(value), len(s.chunks)-1)
-	at, _ := slices.BinarySearchFunc(s.chunks[c], value, s.compare)
+	at, _ := slices.BinarySearch(s.chunks[c], value)
 	s.chunks[c] = slices.Insert(s.chunks[c], at, value)
 	if chunk := s.chunks[c]; len(chunk) > maxChunk {
 		half := len(chunk) / 2
@@ -48,7 +44,7 @@ func (s *sortedSet[K]) remove(value K) {
 	if c == len(s.chunks) {
 		return
 	}
-	at, found := slices.BinarySearchFunc(s.chunks[c], value, s.compare)
+	at, found := slices.BinarySearch(s.chunks[c], value)
 	if !found {
 		return
 	}
@@ -62,9 +58,9 @@ func (s *sortedSet[K]) remove(value K) {
 func (s *sortedSet[K]) between(from, to K) iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for c := s.chunkOf(from); c < len(s.chunks); c++ {
-			at, _ := slices.BinarySearchFunc(s.chunks[c], from, s.compare)
+			at, _ := slices.BinarySearch(s.chunks[c], from)
 			for _, value := range s.chunks[c][at:] {
-				if s.compare(value, to) >= 0 || !yield(value) {
+				if value >= to || !yield(value) {
 					return
 				}
 			}
@@ -75,7 +71,7 @@ func (s *sortedSet[K]) between(from, to K) iter.Seq[K] {
 // chunkOf returns the first chunk whose last value is not less than value: where value is if it is in s at all.
 func (s *sortedSet[K]) chunkOf(value K) int {
 	c, _ := slices.BinarySearchFunc(s.chunks, value, func(chunk []K, value K) int {
-		return s.compare(chunk[len(chunk)-1], value)
+		return cmp.Compare(chunk[len(chunk)-1], value)
 	})
 	return c
 }

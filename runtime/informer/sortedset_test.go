@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"cmp"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -10,7 +9,7 @@ import (
 
 func TestSortedSetIsASetInOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	s, model := newSortedSet(cmp.Compare[int]), map[int]bool{}
+	s, model := sortedSet[int]{}, map[int]bool{}
 	for i := range 3000 {
 		model[i*3] = true
 	}
