@@ -43,10 +43,11 @@ var importRules = []importRule{
 	{
 		in: []string{"runtime"},
 		forbid: func(imported string) bool {
-			return under(module+"/internal", module+"/cmd")(imported) && imported != module+"/internal/testing/seeds"
+			shared := imported == module+"/internal/testing/seeds" || imported == module+"/internal/testing/listwatch"
+			return under(module+"/internal", module+"/cmd")(imported) && !shared
 		},
 		tests:  true,
-		reason: "tests of the runtime use the runtime alone, and choose the seeds of their properties as all tests do",
+		reason: "tests of the runtime use the runtime alone, the seeds that all tests choose, and a source for reflectors and informers",
 	},
 	{
 		in:     []string{"runtime"},
@@ -104,7 +105,7 @@ var importRules = []importRule{
 	{
 		in:     []string{"internal", "cmd"},
 		forbid: under(module + "/runtime"),
-		except: []string{"internal/demo", "internal/kubectl", "cmd/kctrl/env_garbagecollector.go"},
+		except: []string{"internal/demo", "internal/kubectl", "internal/testing/listwatch", "cmd/kctrl/env_garbagecollector.go"},
 		reason: "what writes projects knows the runtime only as text; what talks to an API server, and the demo, are programs like any other",
 	},
 	{
@@ -201,7 +202,7 @@ func TestImportsFollowTheRules(t *testing.T) {
 
 // runtimeLayers orders the packages of runtime/, leaves first: a package imports only packages in front of it.
 var runtimeLayers = []string{
-	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/writes", "internal/blocked", "internal/standin", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "internal/testhost", "internal/testclient", "controllerutil", "finalizer", "informer", "cache", "events", "leaderelection",
+	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/writes", "internal/blocked", "internal/standin", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "internal/testhost", "internal/testclient", "controllerutil", "finalizer", "internal/compact", "internal/collect", "reflector", "informer", "cache", "events", "leaderelection",
 	"handler", "predicate", "source", "controller", "certificate", "webhook/local", "webhook/server", "manager",
 	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter", "compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/restconfig", "compat/rotator", "compat/starter", "compat/untyped", "compat/verbosity", "compat/zapflags", "registry", "garbagecollector", "testenv", "compat/envtest", "compat/fake",
 }
@@ -261,7 +262,7 @@ func TestUsersOfTheCacheDoNotCompileInformers(t *testing.T) {
 		archive, pkg, _ := strings.Cut(strings.TrimSpace(line), " ")
 		packages[archive], nm = pkg, append(nm, archive)
 	}
-	generics := []string{"runtime/informer.(*Informer[", "runtime/informer.(*Reflector[", "runtime/internal/wire.(*Decoder[", "runtime/workqueue.(*Queue["}
+	generics := []string{"runtime/informer.(*Informer[", "runtime/reflector.(*Reflector[", "runtime/internal/wire.(*Decoder[", "runtime/workqueue.(*Queue["}
 	found, compiled := map[string]bool{}, map[string]bool{}
 	for line := range strings.Lines(goCommand(t, nm...)) {
 		archive, symbol, _ := strings.Cut(line, ":\t")
@@ -364,6 +365,7 @@ var internalLayers = []internalLayer{
 		"it loads, checks and runs generators for any Go module: it knows no project",
 	},
 	{"testing/seeds", "", "for tests: the seeds of properties, of any package"},
+	{"testing/listwatch", "", "for tests: a source of the runtime's reflectors and informers"},
 	{"testing/oracle", "testing/seeds", "for tests: the real controller-gen, which knows nothing of kctrl"},
 	{"testing/randomapi", "", "for tests: API packages as text"},
 	{"testing/guard", "", "for tests: the processes they start, whatever these are"},

@@ -232,7 +232,7 @@ func (f *file) fillsObjectHandler() bool {
 	return ok && isObjectHandler(key.Name)
 }
 
-var eventTypes = map[string]string{"CreateEvent": "Added", "UpdateEvent": "Updated", "DeleteEvent": "Deleted", "GenericEvent": "Sync"}
+var eventTypes = map[string]string{"CreateEvent": "Added", "UpdateEvent": "Updated", "DeleteEvent": "Deleted", "GenericEvent": "Generic"}
 
 func eventName(key string) string {
 	name, ok := strings.CutPrefix(key, "event.")

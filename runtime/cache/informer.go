@@ -422,7 +422,7 @@ func (k *kind) ready(ctx context.Context, p *part) error {
 // isRemoved is the error for who holds an informer that was removed.
 func (k *kind) isRemoved() error { return fmt.Errorf("%s: %w", k.gvk.Kind, ErrInformerRemoved) }
 
-// Err returns why the informer is not in step with the API server: an *[informer.SyncError] for each namespace in which it
+// Err returns why the informer is not in step with the API server: an *[reflector.SyncError] for each namespace in which it
 // is not, joined, or nil.
 func (i *Informer) Err() error {
 	if i.standIn != nil {

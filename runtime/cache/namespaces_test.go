@@ -13,7 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
 func TestNamespacesRestrictWhatIsCached(t *testing.T) {
@@ -80,7 +80,7 @@ func TestNamespaceThatMayNotBeReadDoesNotHoldUpAnother(t *testing.T) {
 		if err := i.Err(); err == nil || !strings.Contains(err.Error(), "you may not") {
 			t.Errorf("got %v", err)
 		}
-		if _, ok := errors.AsType[*informer.SyncError](i.Err()); !ok {
+		if _, ok := errors.AsType[*reflector.SyncError](i.Err()); !ok {
 			t.Errorf("got a %T", i.Err())
 		}
 	})

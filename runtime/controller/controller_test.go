@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/controller"
-	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
 func TestNothingIsReconciledBeforeAllSourcesHaveSynced(t *testing.T) {
@@ -96,7 +96,7 @@ func TestReadyIsNilBeforeRun(t *testing.T) {
 func TestReadySaysWhatTheAuthorOfTheOperatorCanDo(t *testing.T) {
 	forbidden := func(group, resource string) error {
 		err := apierrors.NewForbidden(schema.GroupResource{Group: group, Resource: resource}, "", errors.New("no"))
-		return &informer.SyncError{Verb: "list", Resource: resource, Err: err}
+		return &reflector.SyncError{Verb: "list", Resource: resource, Err: err}
 	}
 	for _, r := range []struct {
 		name string
@@ -105,7 +105,7 @@ func TestReadySaysWhatTheAuthorOfTheOperatorCanDo(t *testing.T) {
 	}{
 		{"forbidden", forbidden("apps", "deployments"), `+kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch on the reconciler`},
 		{"forbidden in the core group", forbidden("", "secrets"), `+kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch on the reconciler`},
-		{"no CRD", &informer.SyncError{Verb: "list", Resource: "shelves", Err: &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Shelf"}}}, "its CRD is not installed"},
+		{"no CRD", &reflector.SyncError{Verb: "list", Resource: "shelves", Err: &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Shelf"}}}, "its CRD is not installed"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := start(t, newLog().takes(0), controller.Options{}, feed{name: r.name, delay: time.Hour, why: r.why})
@@ -121,7 +121,7 @@ func TestForbiddenWithoutDetailsHasNoMarker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		denied := &apierrors.StatusError{}
 		denied.ErrStatus.Reason, denied.ErrStatus.Message = "Forbidden", "no"
-		s := start(t, newLog().takes(0), controller.Options{}, feed{name: "x", delay: time.Hour, why: &informer.SyncError{Err: denied}})
+		s := start(t, newLog().takes(0), controller.Options{}, feed{name: "x", delay: time.Hour, why: &reflector.SyncError{Err: denied}})
 		if err := s.c.Ready(); err == nil || strings.Contains(err.Error(), "marker") {
 			t.Errorf("got %v", err)
 		}

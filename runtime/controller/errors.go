@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
 // explain adds to an error of the API server what the author of the operator can do about it.
@@ -36,7 +36,7 @@ func explainKind(err error) error {
 
 // missingMarker returns the RBAC marker that allows a list or watch which was refused.
 func missingMarker(err error) string {
-	sync, isSync := errors.AsType[*informer.SyncError](err)
+	sync, isSync := errors.AsType[*reflector.SyncError](err)
 	status, isStatus := errors.AsType[*apierrors.StatusError](err)
 	if !isSync || !isStatus || sync == nil || status.Status().Details == nil {
 		return ""

@@ -54,7 +54,7 @@ func TestEventsOfAChannelMayBeWithoutObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range []informer.Event[*corev1.Pod]{
-			{}, {Type: informer.Sync}, {Type: informer.Added}, {Type: informer.Updated}, {Type: informer.Updated, Object: &corev1.Pod{}},
+			{}, {Type: informer.Generic}, {Type: informer.Added}, {Type: informer.Updated}, {Type: informer.Updated, Object: &corev1.Pod{}},
 		} {
 			events <- e
 			pass(time.Second)

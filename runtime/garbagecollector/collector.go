@@ -52,7 +52,7 @@ type Collector struct {
 	log     *slog.Logger
 }
 
-// queue is a [workqueue.Queue], as an interface for the reason that [reflector] is one.
+// queue is a [workqueue.Queue], as an interface for the reason that [follower] is one.
 type queue interface {
 	Get(ctx context.Context) (t task, ok bool)
 	Done(t task)

@@ -20,9 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
 // ErrAlreadyRun is returned by the second Run of a graph or a collector.
@@ -240,7 +240,7 @@ func (g *Graph) follow(ctx context.Context, reflectors *sync.WaitGroup, resource
 	}
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
 	m := &monitor{graph: g, gvk: gvk, kind: unique.Make(kindName{apiVersion, kind}), definesKinds: definesKinds(resource)}
-	m.reflector = informer.NewReflector(source, m, informer.ReflectorOptions[*metav1.PartialObjectMetadata]{
+	m.reflector = reflector.New(source, m, reflector.Options[*metav1.PartialObjectMetadata]{
 		Name: resource.String(), Logger: g.log, Metrics: g.opts.Metrics,
 	})
 	if old != nil {
@@ -274,7 +274,7 @@ type monitor struct {
 	kind         unique.Handle[kindName]
 	former       unique.Handle[kindName] // that of the monitor whose place it took, or zero
 	definesKinds bool
-	reflector    reflector
+	reflector    follower
 	cancel       context.CancelFunc
 	done         chan struct{}
 
@@ -283,9 +283,9 @@ type monitor struct {
 	awaited bool // the graph is not synced without its first list
 }
 
-// reflector is an [informer.Reflector]. As an interface it leaves its code here: the compiler makes that of a generic type again
+// follower is a [reflector.Reflector]. As an interface it leaves its code here: the compiler makes that of a generic type again
 // in each package that knows a type with a field of it.
-type reflector interface {
+type follower interface {
 	Run(ctx context.Context)
 	Err() error
 }
@@ -297,23 +297,23 @@ func (m *monitor) stop() {
 }
 
 // Push takes over what has changed.
-func (m *monitor) Push(d informer.Delta[*metav1.PartialObjectMetadata]) {
+func (m *monitor) Push(d reflector.Delta[*metav1.PartialObjectMetadata]) {
 	var c changes
 	g := m.graph
 	g.mu.Lock()
 	switch d.Type {
-	case informer.Added, informer.Updated:
+	case reflector.Added, reflector.Updated:
 		g.relations.observe(m.kind, d.Object, &c)
-	case informer.Deleted:
+	case reflector.Deleted:
 		if d.Object != nil {
 			if n := g.relations.nodes[d.Object.GetUID()]; n != nil && !n.virtual {
 				g.relations.remove(n, true, &c)
 			}
 		}
-	case informer.Replaced:
+	case reflector.Replaced:
 		g.replaceLocked(m, d, &c)
 	}
-	announce := m.definesKinds && m.listed && d.Type != informer.Bookmark
+	announce := m.definesKinds && m.listed && d.Type != reflector.Bookmark
 	g.mu.Unlock()
 	g.pass(c)
 	if announce {
@@ -326,7 +326,7 @@ func (m *monitor) Push(d informer.Delta[*metav1.PartialObjectMetadata]) {
 
 // replaceLocked takes over all objects of a kind. Those that are not among them are gone, save those that could not be
 // read.
-func (g *Graph) replaceLocked(m *monitor, d informer.Delta[*metav1.PartialObjectMetadata], c *changes) {
+func (g *Graph) replaceLocked(m *monitor, d reflector.Delta[*metav1.PartialObjectMetadata], c *changes) {
 	g.lists++
 	for _, obj := range d.Objects {
 		g.relations.observe(m.kind, obj, c).list = g.lists
@@ -351,7 +351,7 @@ func (g *Graph) pass(c changes) {
 // Synced is closed when the graph has all objects of all kinds that the server had when it was first asked.
 func (g *Graph) Synced() <-chan struct{} { return g.synced }
 
-// Err returns why the graph is not in step with the API server, or nil when it is: a *[informer.SyncError] for each kind
+// Err returns why the graph is not in step with the API server, or nil when it is: a *[reflector.SyncError] for each kind
 // that cannot be read, joined with what prevents the kinds from being known.
 func (g *Graph) Err() error {
 	g.mu.Lock()

@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-type delta = informer.Delta[*metav1.PartialObjectMetadata]
+type delta = reflector.Delta[*metav1.PartialObjectMetadata]
 
 // fed is a graph with one kind, whose monitor the test feeds.
 func fed(t *testing.T) (*Graph, *monitor) {
@@ -47,7 +47,7 @@ func (g *Graph) has(uids ...types.UID) bool {
 func TestListTakesAwayWhatIsNotInIt(t *testing.T) {
 	g, m := fed(t)
 	m.awaited, g.known, g.waiting = true, true, 1
-	m.Push(delta{Type: informer.Replaced, Objects: []*metav1.PartialObjectMetadata{near("1"), near("2"), near("3", "1"), near("4")}})
+	m.Push(delta{Type: reflector.Replaced, Objects: []*metav1.PartialObjectMetadata{near("1"), near("2"), near("3", "1"), near("4")}})
 	select {
 	case <-g.Synced():
 	default:
@@ -56,7 +56,7 @@ func TestListTakesAwayWhatIsNotInIt(t *testing.T) {
 	var acted changes
 	g.act = func(c changes) { acted = c }
 	m.Push(delta{
-		Type: informer.Replaced, Objects: []*metav1.PartialObjectMetadata{near("2"), near("3", "1")},
+		Type: reflector.Replaced, Objects: []*metav1.PartialObjectMetadata{near("2"), near("3", "1")},
 		Retained: []object.Key{{Namespace: "a", Name: "of-4"}},
 	})
 	if !g.has("2", "3", "4") || g.has("1") {
@@ -65,12 +65,12 @@ func TestListTakesAwayWhatIsNotInIt(t *testing.T) {
 	if len(acted.look) != 1 || acted.look[0].uid != "3" {
 		t.Errorf("the dependent of what is gone is not looked at: %+v", acted)
 	}
-	m.Push(delta{Type: informer.Deleted, Object: near("3", "1")})
+	m.Push(delta{Type: reflector.Deleted, Object: near("3", "1")})
 	if g.has("3") || g.Len() != 2 {
 		t.Error("the deleted object, or the owner that only it has named, is in the graph still")
 	}
-	m.Push(delta{Type: informer.Deleted, Object: near("3", "1")})
-	m.Push(delta{Type: informer.Bookmark})
+	m.Push(delta{Type: reflector.Deleted, Object: near("3", "1")})
+	m.Push(delta{Type: reflector.Bookmark})
 	if g.Len() != 2 {
 		t.Error("what means nothing has changed the graph")
 	}
@@ -79,12 +79,12 @@ func TestListTakesAwayWhatIsNotInIt(t *testing.T) {
 // TestKindInAnotherVersionKeepsItsObjects: the API server prefers another version, as after an update of a CRD.
 func TestKindInAnotherVersionKeepsItsObjects(t *testing.T) {
 	g, m := fed(t)
-	m.Push(delta{Type: informer.Replaced, Objects: []*metav1.PartialObjectMetadata{near("1"), near("2", "1")}})
+	m.Push(delta{Type: reflector.Replaced, Objects: []*metav1.PartialObjectMetadata{near("1"), near("2", "1")}})
 	next := &monitor{graph: g, kind: unique.Make(kindName{"v2", "Near"}), former: m.kind}
 	if !g.has("1", "2") {
 		t.Error("objects are gone before the kind was listed in its new version")
 	}
-	next.Push(delta{Type: informer.Replaced, Objects: []*metav1.PartialObjectMetadata{near("2", "1")}})
+	next.Push(delta{Type: reflector.Replaced, Objects: []*metav1.PartialObjectMetadata{near("2", "1")}})
 	if g.has("1") || !g.has("2") {
 		t.Error("the list in the new version does not say what there is")
 	}
@@ -101,8 +101,8 @@ func TestKindThatIsGoneTakesItsObjectsAlong(t *testing.T) {
 	close(m.done)
 	other := &monitor{graph: g, kind: unique.Make(kindName{"v1", "Else"}), gvk: schema.GroupVersionKind{Version: "v1", Kind: "Else"}}
 	g.monitors[schema.GroupResource{Resource: "elses"}] = other
-	m.Push(delta{Type: informer.Replaced, Objects: []*metav1.PartialObjectMetadata{near("1")}})
-	other.Push(delta{Type: informer.Replaced, Objects: []*metav1.PartialObjectMetadata{near("2", "1")}})
+	m.Push(delta{Type: reflector.Replaced, Objects: []*metav1.PartialObjectMetadata{near("1")}})
+	other.Push(delta{Type: reflector.Replaced, Objects: []*metav1.PartialObjectMetadata{near("2", "1")}})
 	var acted changes
 	g.act = func(c changes) { acted = c }
 	g.stopGone(&kinds{kinds: map[schema.GroupResource]schema.GroupVersionKind{{Resource: "elses"}: other.gvk}})
@@ -117,7 +117,7 @@ func TestKindThatIsGoneTakesItsObjectsAlong(t *testing.T) {
 func TestKindOfAVersionThatCannotBeAskedStays(t *testing.T) {
 	g, m := fed(t)
 	m.gvk = schema.GroupVersionKind{Version: "v1", Kind: "Near"}
-	m.Push(delta{Type: informer.Replaced, Objects: []*metav1.PartialObjectMetadata{near("1")}})
+	m.Push(delta{Type: reflector.Replaced, Objects: []*metav1.PartialObjectMetadata{near("1")}})
 	g.stopGone(&kinds{unknown: map[schema.GroupVersion]bool{{Version: "v1"}: true}})
 	if !g.has("1") {
 		t.Error("an API server that cannot be asked has taken objects away")
@@ -147,7 +147,7 @@ func fill(m *monitor, objects int) {
 			owner, o.OwnerReferences = uid, nil
 		}
 		o.Name = fmt.Sprintf("web-%05d-7d9f8c6b5-%05d", i/100, i)
-		m.Push(delta{Type: informer.Added, Object: o})
+		m.Push(delta{Type: reflector.Added, Object: o})
 	}
 }
 

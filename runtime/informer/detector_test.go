@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/listwatch"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 )
 
@@ -33,10 +34,10 @@ func (r *reports) got() []string {
 }
 
 // modify changes a in the store. The update of b lets the detector know, as far as the race detector is concerned.
-func modify(s *source, store informer.Store[obj]) {
-	o, _ := store.Get(keyOf("a"))
+func modify(s *listwatch.Source, store informer.Store[listwatch.Object]) {
+	o, _ := store.Get(listwatch.KeyOf("a"))
 	o.Labels = map[string]string{"changed": "yes"}
-	s.update("b")
+	s.Update("b")
 	synctest.Wait()
 }
 
@@ -46,11 +47,11 @@ func modify(s *source, store informer.Store[obj]) {
 // and the program goes on.
 func TestModifiedObjectOfTheStoreIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, found := newSource("a", "b"), &reports{}
+		s, found := listwatch.New("a", "b"), &reports{}
 		inf := start(t, s, options{Mutated: found.add})
-		s.update("a")
-		s.cut(apierrors.NewResourceExpired("gone"))
-		s.create("c")
+		s.Update("a")
+		s.Cut(apierrors.NewResourceExpired("gone"))
+		s.Create("c")
 		pass(3 * time.Second)
 		expect(t, "reports of nothing", found.got())
 		modify(s, inf.Store())
@@ -65,15 +66,15 @@ func TestModifiedObjectOfTheStoreIsReportedOnce(t *testing.T) {
 
 // S06
 func TestModificationIsFoundWhenTheObjectLeavesTheStore(t *testing.T) {
-	for name, leave := range map[string]func(s *source){
-		"deleted":  func(s *source) { s.delete("a") },
-		"updated":  func(s *source) { s.update("a") },
-		"replaced": func(s *source) { s.cut(apierrors.NewResourceExpired("gone")); s.delete("a"); s.forget() },
-		"ended":    func(*source) {},
+	for name, leave := range map[string]func(s *listwatch.Source){
+		"deleted":  func(s *listwatch.Source) { s.Delete("a") },
+		"updated":  func(s *listwatch.Source) { s.Update("a") },
+		"replaced": func(s *listwatch.Source) { s.Cut(apierrors.NewResourceExpired("gone")); s.Delete("a"); s.Forget() },
+		"ended":    func(*listwatch.Source) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, found := newSource("a", "b"), &reports{}
+				s, found := listwatch.New("a", "b"), &reports{}
 				inf := build(s, options{Mutated: found.add})
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan struct{})

@@ -1,60 +1,31 @@
 package informer
 
 import (
-	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// ListerWatcher is where an informer's objects come from: one resource in one scope of an API server.
-// *client.ListWatcher is one. With a method Reachable(ctx context.Context) error, like that one's, the reflector comes back
-// soon after an outage. Only a *client.ListWatcher itself is spared from decoding what the store has; what wraps one gets
-// objects of its own.
-type ListerWatcher[T object.Object] interface {
-	// List returns one page of the objects, as options ask for it.
-	List(ctx context.Context, options metav1.ListOptions) (*client.Page[T], error)
-	// Watch opens a stream of changes. The stream ends at the latest when ctx does.
-	Watch(ctx context.Context, options metav1.ListOptions) (client.Stream[T], error)
-}
-
-// EventType says what a [Delta] or an [Event] is about. Events have only the first three types.
+// EventType is what has happened to an object.
 type EventType int
 
-// The types of deltas and events.
+// The types of events.
 const (
-	// Added: the object is new to the receiver.
+	// Added: the object is new to the handler.
 	Added EventType = iota + 1
 	// Updated: the object has another state than before, or is delivered again by a resync.
 	Updated
 	// Deleted: the object is gone.
 	Deleted
-	// Replaced: the whole state is what a list returned.
-	Replaced
-	// Sync: all that the store holds is to be delivered again.
-	Sync
-	// Bookmark: nothing has changed up to a resource version.
-	Bookmark
+	// Generic is none of these. Informers do not send it: it is for events from outside of the cluster.
+	Generic
 )
 
 // String returns the name of the constant.
 func (t EventType) String() string {
-	switch t {
-	case Added:
-		return "Added"
-	case Updated:
-		return "Updated"
-	case Deleted:
-		return "Deleted"
-	case Replaced:
-		return "Replaced"
-	case Sync:
-		return "Sync"
-	case Bookmark:
-		return "Bookmark"
+	names := [...]string{Added: "Added", Updated: "Updated", Deleted: "Deleted", Generic: "Generic"}
+	if t > 0 && int(t) < len(names) {
+		return names[t]
 	}
 	return fmt.Sprintf("EventType(%d)", int(t))
 }

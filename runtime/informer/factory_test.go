@@ -11,8 +11,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/listwatch"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
 func newFactory(opts informer.FactoryOptions) *informer.Factory {
@@ -21,9 +23,9 @@ func newFactory(opts informer.FactoryOptions) *informer.Factory {
 }
 
 // share returns the informer of the kind of that name.
-func share(t *testing.T, f *informer.Factory, c cluster, name string, namespaces ...string) *informer.Scoped[obj] {
+func share(t *testing.T, f *informer.Factory, c cluster, name string, namespaces ...string) *informer.Scoped[listwatch.Object] {
 	t.Helper()
-	s, err := informer.Shared(f, c.open, informer.KindOptions[obj]{Options: options{Name: name}, Namespaces: namespaces})
+	s, err := informer.Shared(f, c.open, informer.KindOptions[listwatch.Object]{Options: options{Name: name}, Namespaces: namespaces})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func TestFactoryHasOneInformerForEachKind(t *testing.T) {
 	if share(t, f, c, "nodes") == pods {
 		t.Error("two kinds have one informer")
 	}
-	if _, err := informer.Shared(f, c.open, informer.KindOptions[obj]{Options: options{Name: "x"}, Namespaces: []string{"closed"}}); err == nil {
+	if _, err := informer.Shared(f, c.open, informer.KindOptions[listwatch.Object]{Options: options{Name: "x"}, Namespaces: []string{"closed"}}); err == nil {
 		t.Error("a kind that cannot be opened is no error")
 	}
 }
@@ -53,7 +55,7 @@ func TestFactoryStartsInformersThatAreAddedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := newCluster("/a"), newFactory(informer.FactoryOptions{})
 		first := share(t, f, c, "first")
-		if isClosed(first.Synced()) || len(c[""].took()) > 0 {
+		if isClosed(first.Synced()) || len(c[""].Took()) > 0 {
 			t.Error("an informer was started before Run")
 		}
 		runScoped(t, f)
@@ -76,7 +78,7 @@ func TestFactoryEndsWithItsLastHandler(t *testing.T) {
 		c, f := newCluster("/a"), newFactory(informer.FactoryOptions{})
 		release, done := make(chan struct{}), make(chan struct{})
 		things := share(t, f, c, "things")
-		things.AddHandler(func(informer.Event[obj]) { <-release })
+		things.AddHandler(func(informer.Event[listwatch.Object]) { <-release })
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _ = f.Run(ctx); close(done) }()
 		synctest.Wait()
@@ -90,7 +92,7 @@ func TestFactoryEndsWithItsLastHandler(t *testing.T) {
 		if share(t, f, c, "things") != things {
 			t.Error("the informer is another one after the end")
 		}
-		if _, err := informer.Shared(f, c.open, informer.KindOptions[obj]{}); !errors.Is(err, informer.ErrEnded) {
+		if _, err := informer.Shared(f, c.open, informer.KindOptions[listwatch.Object]{}); !errors.Is(err, informer.ErrEnded) {
 			t.Errorf("a new kind after the end: %v", err)
 		}
 	})
@@ -107,7 +109,7 @@ func TestFactoryChangesTheNamespacesOfTheKindsThatFollowIt(t *testing.T) {
 		}
 		late := share(t, f, c, "services")
 		for _, test := range []struct {
-			informer *informer.Scoped[obj]
+			informer *informer.Scoped[listwatch.Object]
 			want     string
 		}{{follows, "x y"}, {own, "x"}, {whole, ""}, {late, "x y"}} {
 			if got := strings.Join(test.informer.Namespaces(), " "); got != test.want {
@@ -130,14 +132,14 @@ func TestFactoryChangesTheNamespacesOfTheKindsThatFollowIt(t *testing.T) {
 func TestFactoryWaitNamesTheKindsThatHaveNotSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		good, bad, f := newCluster("/a"), newCluster("/a"), newFactory(informer.FactoryOptions{})
-		bad[""].onWatch, bad[""].onList = always(forbidden("watch")), always(forbidden("list"))
+		bad[""].OnWatch, bad[""].OnList = listwatch.Always(listwatch.Forbidden("watch")), listwatch.Always(listwatch.Forbidden("list"))
 		share(t, f, good, "pods")
 		share(t, f, bad, "secrets")
 		runScoped(t, f)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := f.Wait(ctx)
-		if _, ok := errors.AsType[*informer.SyncError](err); !ok || !errors.Is(err, context.DeadlineExceeded) {
+		if _, ok := errors.AsType[*reflector.SyncError](err); !ok || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
 		if !strings.Contains(err.Error(), "secrets has not synced: ") || strings.Contains(err.Error(), "pods") {
@@ -160,8 +162,8 @@ func TestOptionsOfTheFactoryAreThoseOfEachKind(t *testing.T) {
 				return nil
 			},
 		})
-		opts := informer.KindOptions[obj]{}
-		opts.Transform = func(o obj) (obj, error) {
+		opts := informer.KindOptions[listwatch.Object]{}
+		opts.Transform = func(o listwatch.Object) (listwatch.Object, error) {
 			o.Labels = o.Annotations
 			return o, nil
 		}
@@ -187,7 +189,7 @@ func TestForgottenKindEndsAndIsMadeAnew(t *testing.T) {
 			first := share(t, f, c, "things")
 			in := first.In("")[0]
 			waited := make(chan error)
-			c[""].noBegin = true
+			c[""].NoBegin = true
 			go func() { waited <- f.Wait(t.Context()) }()
 			reg := first.AddHandler(l.handle)
 			if runs {
@@ -198,11 +200,11 @@ func TestForgottenKindEndsAndIsMadeAnew(t *testing.T) {
 			if err := <-waited; err != nil {
 				t.Errorf("a wait for what was forgotten: %v", err)
 			}
-			c[""].noBegin = false
+			c[""].NoBegin = false
 			if err := in.Wait(t.Context()); !runs && !errors.Is(err, informer.ErrEnded) {
 				t.Errorf("got %v", err)
 			}
-			if n := c[""].unclosed(); n != 0 {
+			if n := c[""].Unclosed(); n != 0 {
 				t.Errorf("%d watches are open", n)
 			}
 			l.got()
@@ -216,7 +218,7 @@ func TestForgottenKindEndsAndIsMadeAnew(t *testing.T) {
 			if err := f.Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			c[""].update("a")
+			c[""].Update("a")
 			synctest.Wait()
 			if len(l.got()) > 0 || len(first.In("")) > 0 {
 				t.Error("the informer that was forgotten goes on")
@@ -231,9 +233,9 @@ func TestForgottenKindEndsAndIsMadeAnew(t *testing.T) {
 // S08
 func TestKindsOfOneTypeAndNameAreToldApart(t *testing.T) {
 	c, f := newCluster(), newFactory(informer.FactoryOptions{})
-	var all []*informer.Scoped[obj]
+	var all []*informer.Scoped[listwatch.Object]
 	for _, version := range []string{"v1", "v2", "v1"} {
-		opts := informer.KindOptions[obj]{Options: options{Name: "things"}, Kind: schema.GroupVersionKind{Version: version, Kind: "Thing"}}
+		opts := informer.KindOptions[listwatch.Object]{Options: options{Name: "things"}, Kind: schema.GroupVersionKind{Version: version, Kind: "Thing"}}
 		s, err := informer.Shared(f, c.open, opts)
 		if err != nil {
 			t.Fatal(err)

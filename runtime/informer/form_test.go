@@ -24,9 +24,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/listwatch"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
 // form returns options with the form in which an informer keeps its objects.
@@ -36,7 +38,7 @@ func whole(opts options) options { return opts }
 
 // packed keeps the objects packed.
 func packed(opts options) options {
-	packing, err := informer.NewPacking[obj](&metav1.PartialObjectMetadata{})
+	packing, err := informer.NewPacking[listwatch.Object](&metav1.PartialObjectMetadata{})
 	if err != nil {
 		panic(err)
 	}
@@ -103,7 +105,7 @@ func round(version string, objects ...string) string {
 
 // changing is a source that changes what it passes on, as one may that gets objects of its own.
 type changing struct {
-	informer.ListerWatcher[configMap]
+	reflector.ListerWatcher[configMap]
 }
 
 func (c changing) Watch(ctx context.Context, options metav1.ListOptions) (client.Stream[configMap], error) {
@@ -149,7 +151,7 @@ func relistKeeps(t *testing.T, packed bool, between string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := informer.ListerWatcher[configMap](watcher)
+	source := reflector.ListerWatcher[configMap](watcher)
 	if between != "" {
 		source = changing{watcher}
 	}
@@ -256,7 +258,7 @@ func TestKeepingOneObjectDoesNotKeepTheListItCameIn(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- inf.Run(ctx) }()
 	<-reg.Synced()
-	kept, ok := inf.Store().Get(keyOf("l50"))
+	kept, ok := inf.Store().Get(listwatch.KeyOf("l50"))
 	if !ok || len(gone) != 99 {
 		t.Fatalf("%v, %d objects", ok, len(gone))
 	}
@@ -280,7 +282,7 @@ func TestKeepingOneObjectDoesNotKeepTheListItCameIn(t *testing.T) {
 }
 
 // newObject returns the metadata of an object as typical programs write them.
-func newObject(i int) obj {
+func newObject(i int) listwatch.Object {
 	name := fmt.Sprintf("widget-%06d", i)
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: fmt.Sprint("team-", i%20), Name: name, ResourceVersion: fmt.Sprint(1000 + i), Generation: 1,
@@ -295,21 +297,21 @@ func newObject(i int) obj {
 // listing is a source that has one list and nothing else.
 type listing struct{ count int }
 
-func (l listing) List(context.Context, metav1.ListOptions) (*client.Page[obj], error) {
-	page := &client.Page[obj]{ResourceVersion: "1"}
+func (l listing) List(context.Context, metav1.ListOptions) (*client.Page[listwatch.Object], error) {
+	page := &client.Page[listwatch.Object]{ResourceVersion: "1"}
 	for i := range l.count {
 		page.Items = append(page.Items, newObject(i))
 	}
 	return page, nil
 }
 
-func (l listing) Watch(ctx context.Context, _ metav1.ListOptions) (client.Stream[obj], error) {
+func (l listing) Watch(ctx context.Context, _ metav1.ListOptions) (client.Stream[listwatch.Object], error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
 // storeOf returns a store with that many objects.
-func storeOf(b *testing.B, in form, count int) informer.Store[obj] {
+func storeOf(b *testing.B, in form, count int) informer.Store[listwatch.Object] {
 	b.Helper()
 	inf := informer.New(listing{count}, in(options{DisableWatchList: true, Logger: slog.New(slog.DiscardHandler)}))
 	ctx, cancel := context.WithCancel(b.Context())

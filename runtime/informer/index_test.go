@@ -12,10 +12,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/listwatch"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 )
 
-func version(o obj) []int {
+func version(o listwatch.Object) []int {
 	n, _ := strconv.Atoi(o.ResourceVersion)
 	return []int{n}
 }
@@ -25,11 +26,11 @@ func version(o obj) []int {
 // Stronger: an index is a value and not a name, so two cannot conflict, and its keys have a type.
 func TestIndexCanBeAddedLater(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s := newSource("a", "b")
+		s := listwatch.New("a", "b")
 		inf := start(t, s, in(options{}))
 		byDigit := informer.NewIndex(versionDigit)
 		inf.AddIndex(byDigit)
-		s.create("c")
+		s.Create("c")
 		synctest.Wait()
 		inf.AddIndex(byDigit)
 		if got := names(byDigit.Get(inf.Store(), "all")); got != "a b c" {
@@ -41,15 +42,15 @@ func TestIndexCanBeAddedLater(t *testing.T) {
 // S01
 func TestObjectIsFoundUnderEachOfItsValuesOnce(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s := newSource("a")
-		twice := informer.NewIndex(func(o obj) []string { return []string{o.Name, o.Name, "x" + o.Name} })
-		inf := start(t, s, in(options{Indexes: []informer.Indexer[obj]{twice}}))
+		s := listwatch.New("a")
+		twice := informer.NewIndex(func(o listwatch.Object) []string { return []string{o.Name, o.Name, "x" + o.Name} })
+		inf := start(t, s, in(options{Indexes: []informer.Indexer[listwatch.Object]{twice}}))
 		for value, want := range map[string]string{"a": "a", "xa": "a", "b": ""} {
 			if got := names(twice.Get(inf.Store(), value)); got != want {
 				t.Errorf("%s: got %q", value, got)
 			}
 		}
-		s.delete("a")
+		s.Delete("a")
 		synctest.Wait()
 		if got := names(twice.Get(inf.Store(), "a")); got != "" {
 			t.Errorf("after the deletion: %q", got)
@@ -61,22 +62,22 @@ func TestObjectIsFoundUnderEachOfItsValuesOnce(t *testing.T) {
 func TestRangeIsInTheOrderOfTheValues(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		random := rand.New(rand.NewPCG(5, 6))
-		s := newSource()
+		s := listwatch.New()
 		for i := range 1500 {
-			s.create(fmt.Sprint("o", i))
+			s.Create(fmt.Sprint("o", i))
 		}
 		byAge := informer.NewIndex(version)
-		inf := start(t, s, in(options{Indexes: []informer.Indexer[obj]{byAge}}))
+		inf := start(t, s, in(options{Indexes: []informer.Indexer[listwatch.Object]{byAge}}))
 		for round := range 100 {
 			for range 30 {
 				mutateOne(s, fmt.Sprint("o", random.IntN(1600)), random)
 			}
 			if round%20 == 10 {
-				s.cut(apierrors.NewResourceExpired("gone"))
+				s.Cut(apierrors.NewResourceExpired("gone"))
 				pass(20 * time.Second)
 			}
 			synctest.Wait()
-			from := random.IntN(s.version)
+			from := random.IntN(s.Version)
 			to := from + random.IntN(2000)
 			var got, want []int
 			for at, o := range byAge.Range(inf.Store(), from, to) {
@@ -98,15 +99,15 @@ func TestRangeIsInTheOrderOfTheValues(t *testing.T) {
 	})
 }
 
-func mutateOne(s *source, name string, random *rand.Rand) {
-	_, exists := s.objects[keyOf(name)]
+func mutateOne(s *listwatch.Source, name string, random *rand.Rand) {
+	_, exists := s.Objects[listwatch.KeyOf(name)]
 	switch {
 	case !exists:
-		s.create(name)
+		s.Create(name)
 	case random.IntN(2) == 0:
-		s.delete(name)
+		s.Delete(name)
 	default:
-		s.update(name)
+		s.Update(name)
 	}
 }
 
@@ -116,5 +117,5 @@ func TestIndexThatWasNotAddedPanics(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	}()
-	informer.NewIndex(version).Get(build(newSource(), options{}).Store(), 1)
+	informer.NewIndex(version).Get(build(listwatch.New(), options{}).Store(), 1)
 }

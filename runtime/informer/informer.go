@@ -10,8 +10,11 @@ import (
 	"sync"
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
 // Informer keeps a store in step with a resource of the API server and tells any number of handlers about the changes.
@@ -23,8 +26,9 @@ type Informer[T object.Object] struct {
 	resync    time.Duration
 	metrics   instruments
 	contents  *contents[T]
-	fifo      *DeltaFIFO[T]
-	reflector *Reflector[T]
+	fifo      *reflector.DeltaFIFO[T]
+	reflector *reflector.Reflector[T]
+	failures  signal
 	detector  *mutationDetector[T] // nil finds nothing
 
 	// mu makes one step of changing the store and handing the events to the listeners, so that a new handler sees each
@@ -47,8 +51,8 @@ const (
 	ended
 )
 
-// New returns an informer of what lw has. It starts nothing: [Informer.Run] does.
-func New[T object.Object](lw ListerWatcher[T], opts Options[T]) *Informer[T] {
+// New returns an informer of what source has. It starts nothing: [Informer.Run] does.
+func New[T object.Object](source reflector.ListerWatcher[T], opts Options[T]) *Informer[T] {
 	opts.Name = cmp.Or(opts.Name, reflect.TypeFor[T]().String())
 	i := &Informer[T]{
 		name: opts.Name, namespace: opts.Namespace,
@@ -65,10 +69,18 @@ func New[T object.Object](lw ListerWatcher[T], opts Options[T]) *Informer[T] {
 		i.contents.detector = i.detector
 	}
 	i.metrics.objects.SetFunc(func() float64 { return float64(i.contents.len()) }, i.label)
-	i.fifo = NewDeltaFIFO[T](i.contents.has)
-	i.reflector = NewReflector(lw, i.fifo, opts.reflector())
-	i.reflector.store = i.contents
-	i.contents.log, i.contents.namespace = i.reflector.log, opts.Namespace
+	i.contents.log, i.contents.namespace = cmp.Or(opts.Logger, slog.Default()).With("informer", i.label), opts.Namespace
+	i.fifo = reflector.NewDeltaFIFO[T](i.contents.has)
+	i.reflector = reflector.New(source, sink[T]{i.fifo, i.contents}, reflector.Options[T]{
+		Name:             opts.Name,
+		Namespace:        opts.Namespace,
+		Logger:           opts.Logger,
+		Transform:        opts.Transform,
+		DisableWatchList: opts.DisableWatchList,
+		PageSize:         opts.PageSize,
+		Metrics:          opts.Metrics,
+		Failed:           func(*reflector.SyncError) { i.failures.send() },
+	})
 	return i
 }
 
@@ -98,8 +110,8 @@ var errAbsent = errors.New("the API server does not know the kind")
 // wait returns why there is nothing to wait for.
 func (i *Informer[T]) wait(ctx context.Context) error {
 	for {
-		failed := i.reflector.failing() // before Err is asked
-		if isAbsent(i.Err()) {
+		failed := i.failures.next() // before Err is asked
+		if apimeta.IsNoMatchError(i.Err()) {
 			return errAbsent
 		}
 		select {
@@ -162,7 +174,7 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	if !i.begin() {
 		return ErrAlreadyRun
 	}
-	i.follow(ctx, i.handle)
+	i.follow(ctx)
 	i.end()
 	return nil
 }
@@ -217,11 +229,11 @@ func (i *Informer[T]) removeHandler(l *listener[T]) {
 }
 
 // handle brings the store to the state after deltas and hands the events to the listeners.
-func (i *Informer[T]) handle(deltas Deltas[T]) {
+func (i *Informer[T]) handle(deltas reflector.Deltas[T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	events := i.contents.advance(deltas)
-	first := deltas[0].Type == Replaced && !i.synced
+	first := deltas[0].Type == reflector.Replaced && !i.synced
 	if first {
 		i.synced = true
 		events.markInitial()
@@ -294,18 +306,6 @@ type Observer[T object.Object] interface {
 	Applied(version string, events []Event[T])
 }
 
-func (o Options[T]) reflector() ReflectorOptions[T] {
-	return ReflectorOptions[T]{
-		Name:             o.Name,
-		Namespace:        o.Namespace,
-		Logger:           o.Logger,
-		Transform:        o.Transform,
-		DisableWatchList: o.DisableWatchList,
-		PageSize:         o.PageSize,
-		Metrics:          o.Metrics,
-	}
-}
-
 // Name returns the name from the options.
 func (i *Informer[T]) Name() string { return i.name }
 
@@ -318,7 +318,7 @@ func (i *Informer[T]) Observer() Observer[T] { return i.contents.observer }
 // Store returns the read side of the store. It is empty before the first list, and keeps the last state after Run.
 func (i *Informer[T]) Store() Store[T] { return Store[T]{i.contents} }
 
-// Err returns why the store is not in step with the source, as a *[SyncError], or nil when it is, and before Run.
+// Err returns why the store is not in step with the source, as a *[reflector.SyncError], or nil when it is, and before Run.
 // A failing list or watch is retried for as long as Run runs.
 func (i *Informer[T]) Err() error { return i.reflector.Err() }
 
@@ -326,23 +326,20 @@ func (i *Informer[T]) store(string) (Store[T], bool) { return i.Store(), true }
 
 func (i *Informer[T]) stores() []Store[T] { return []Store[T]{i.Store()} }
 
-// follow calls process with what happens to the source, one after the other, until ctx ends. It returns after the last
+// follow calls handle with what happens to the source, one after the other, until ctx ends. It returns after the last
 // goroutine that it has started has ended.
-func (i *Informer[T]) follow(ctx context.Context, process func(Deltas[T])) {
+func (i *Informer[T]) follow(ctx context.Context) {
 	var workers sync.WaitGroup
 	workers.Go(func() { i.reflector.Run(ctx) })
 	if i.resync > 0 {
 		workers.Go(func() {
-			every(ctx, max(i.resync, minResync), func() { i.fifo.Push(Delta[T]{Type: Sync}) })
+			every(ctx, max(i.resync, minResync), func() { i.fifo.Push(reflector.Delta[T]{Type: reflector.Sync}) })
 		})
 	}
 	if i.detector != nil {
 		workers.Go(func() { every(ctx, mutationPeriod, i.detector.check) })
 	}
-	stop := i.fifo.wakeAtEnd(ctx)
-	for i.fifo.pop(ctx, process) == nil {
-	}
-	stop()
+	_ = i.fifo.Run(ctx, i.handle) // until ctx ends
 	// Before the wait: a reflector that pushes meanwhile pushes into nothing.
 	i.fifo.Close()
 	workers.Wait()
@@ -359,6 +356,31 @@ func every(ctx context.Context, period time.Duration, work func()) {
 		case <-ticker.C:
 			work()
 		}
+	}
+}
+
+// signal tells any number of goroutines of something that happens now and then. The zero value is ready.
+type signal struct {
+	mu      sync.Mutex
+	waiting chan struct{} // closed by the next send; nil while nobody waits
+}
+
+// next returns a channel that the next send closes.
+func (s *signal) next() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting == nil {
+		s.waiting = make(chan struct{})
+	}
+	return s.waiting
+}
+
+func (s *signal) send() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting != nil {
+		close(s.waiting)
+		s.waiting = nil
 	}
 }
 
@@ -467,9 +489,6 @@ func isDone(c <-chan struct{}) bool {
 // instruments are the metrics of one informer.
 type instruments struct {
 	registry *metrics.Registry
-	lists    *metrics.Counter
-	watches  *metrics.Counter
-	failures *metrics.Counter
 	folded   *metrics.Counter
 	objects  *metrics.Gauge
 }
@@ -477,9 +496,6 @@ type instruments struct {
 func newInstruments(registry *metrics.Registry) instruments {
 	return instruments{
 		registry: registry,
-		lists:    registry.Counter("informer_lists_total", "Complete states read from the API server.", "informer"),
-		watches:  registry.Counter("informer_watches_total", "Watches opened.", "informer"),
-		failures: registry.Counter("informer_failures_total", "Lists and watches that failed.", "informer", "verb"),
 		folded:   registry.Counter("informer_folded_events_total", "Events of slow handlers folded into others of the same object.", "informer"),
 		objects:  registry.Gauge("informer_objects", "Objects in the store.", "informer"),
 	}

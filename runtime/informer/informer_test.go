@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,31 +17,35 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/listwatch"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-type options = informer.Options[obj]
+type options = informer.Options[listwatch.Object]
 
 // observer is told of the changes of a store.
-type observer func(version string, events []informer.Event[obj])
+type observer func(version string, events []informer.Event[listwatch.Object])
 
-func (o observer) Applied(version string, events []informer.Event[obj]) { o(version, events) }
+func (o observer) Applied(version string, events []informer.Event[listwatch.Object]) {
+	o(version, events)
+}
 
 // start returns an informer of s that runs until the test ends, and waits until it has settled.
-func start(t *testing.T, s informer.ListerWatcher[obj], opts options) *informer.Informer[obj] {
+func start(t *testing.T, s reflector.ListerWatcher[listwatch.Object], opts options) *informer.Informer[listwatch.Object] {
 	inf := build(s, opts)
 	run(t, inf)
 	return inf
 }
 
-func build(s informer.ListerWatcher[obj], opts options) *informer.Informer[obj] {
+func build(s reflector.ListerWatcher[listwatch.Object], opts options) *informer.Informer[listwatch.Object] {
 	opts.Name, opts.Logger = "things", slog.New(slog.DiscardHandler)
 	return informer.New(s, opts)
 }
 
-func run(t *testing.T, inf *informer.Informer[obj]) {
+func run(t *testing.T, inf *informer.Informer[listwatch.Object]) {
 	go func() {
 		if err := inf.Run(t.Context()); err != nil {
 			t.Error(err)
@@ -57,7 +61,7 @@ type log struct {
 	lines []string
 }
 
-func (l *log) handle(e informer.Event[obj]) {
+func (l *log) handle(e informer.Event[listwatch.Object]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines = append(l.lines, describe(e))
@@ -70,7 +74,7 @@ func (l *log) got() []string {
 	return l.lines
 }
 
-func describe(e informer.Event[obj]) string {
+func describe(e informer.Event[listwatch.Object]) string {
 	line := fmt.Sprintf("%s@%s", e.Object.Name, e.Object.ResourceVersion)
 	switch e.Type {
 	case informer.Added:
@@ -98,17 +102,30 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
+// pass lets virtual time go by, and everything that is due in it happen.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+func expect(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\n got %q\nwant %q", what, got, want)
+	}
+}
+
 // C01
 func TestHandlerIsToldEveryChangeInOrder(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s, l := newSource("a", "b"), &log{}
+		s, l := listwatch.New("a", "b"), &log{}
 		inf := build(s, in(options{}))
 		inf.AddHandler(l.handle)
 		run(t, inf)
-		s.update("a")
-		s.create("c")
-		s.delete("b")
-		s.update("c")
+		s.Update("a")
+		s.Create("c")
+		s.Delete("b")
+		s.Update("c")
 		synctest.Wait()
 		expect(t, "events", l.got(), "+a@11!", "+b@12!", "~a@11>13", "+c@14", "-b@15", "~c@14>16")
 	})
@@ -120,16 +137,16 @@ func TestHandlerIsToldEveryChangeInOrder(t *testing.T) {
 // handler that forgets to compare UIDs is right too.
 func TestRecreationMissedByTheWatchIsTwoEvents(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s, l := newSource("a", "b"), &log{}
+		s, l := listwatch.New("a", "b"), &log{}
 		inf := start(t, s, in(options{}))
 		inf.AddHandler(l.handle)
 		synctest.Wait()
 		l.got()
-		s.cut(apierrors.NewResourceExpired("gone"))
-		s.delete("b")
-		s.delete("a")
-		s.create("a")
-		s.forget()
+		s.Cut(apierrors.NewResourceExpired("gone"))
+		s.Delete("b")
+		s.Delete("a")
+		s.Create("a")
+		s.Forget()
 		pass(2 * time.Second)
 		expect(t, "events", l.got(), "-a@11?", "-b@12?", "+a@15")
 	})
@@ -138,10 +155,10 @@ func TestRecreationMissedByTheWatchIsTwoEvents(t *testing.T) {
 // C02
 func TestRecreationWithoutADeletionIsTwoEvents(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s, l := newSource("a"), &log{}
+		s, l := listwatch.New("a"), &log{}
 		inf := start(t, s, in(options{}))
 		inf.AddHandler(l.handle)
-		s.create("a")
+		s.Create("a")
 		synctest.Wait()
 		expect(t, "events", l.got(), "+a@11!", "-a@11?", "+a@12")
 	})
@@ -150,10 +167,10 @@ func TestRecreationWithoutADeletionIsTwoEvents(t *testing.T) {
 // C01
 func TestStateThatTheStoreHasIsNotToldAgain(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s, l := newSource("a"), &log{}
+		s, l := listwatch.New("a"), &log{}
 		inf := start(t, s, in(options{}))
 		inf.AddHandler(l.handle)
-		s.send(client.WatchEvent[obj]{Type: watch.Modified, Object: s.objects[keyOf("a")].DeepCopy(), ResourceVersion: "11"})
+		s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Modified, Object: s.Objects[listwatch.KeyOf("a")].DeepCopy(), ResourceVersion: "11"})
 		synctest.Wait()
 		expect(t, "events", l.got(), "+a@11!")
 	})
@@ -164,51 +181,29 @@ func TestStateThatTheStoreHasIsNotToldAgain(t *testing.T) {
 // Stronger: what is in the same state as before the list is not told at all.
 func TestStoreIsReplacedBeforeAnyHandlerIsTold(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s := newSource("a", "b", "c")
+		s := listwatch.New("a", "b", "c")
 		inf := start(t, s, in(options{}))
 		var seen []string
-		inf.AddHandler(func(e informer.Event[obj]) {
+		inf.AddHandler(func(e informer.Event[listwatch.Object]) {
 			if e.Initial {
 				return
 			}
 			line := describe(e)
 			for _, name := range []string{"a", "b", "c", "d"} {
-				if o, ok := inf.Store().Get(keyOf(name)); ok {
+				if o, ok := inf.Store().Get(listwatch.KeyOf(name)); ok {
 					line += " " + o.Name + o.ResourceVersion
 				}
 			}
 			seen = append(seen, line)
 		})
-		s.cut(apierrors.NewResourceExpired("gone"))
-		s.delete("a")
-		s.update("c")
-		s.create("d")
+		s.Cut(apierrors.NewResourceExpired("gone"))
+		s.Delete("a")
+		s.Update("c")
+		s.Create("d")
 		pass(2 * time.Second)
 		want := " b12 c15 d16"
 		expect(t, "events and store", seen, "-a@11?"+want, "~c@13>15"+want, "+d@16"+want)
 	})
-}
-
-// setBack makes the source one that was set back to an earlier version, as from a backup, and has changed since: label is what
-// all of its objects have under the versions that they had before.
-func (s *source) setBack(version int, label string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.version, s.history, s.forgot = version, nil, 0
-	for _, o := range s.objects {
-		o.Labels = map[string]string{"of": label}
-	}
-	s.onList, s.onWatch = refusesLater(s), refusesLater(s)
-}
-
-// refusesLater refuses what asks for a version that the source has not come to.
-func refusesLater(s *source) func(metav1.ListOptions) error {
-	return func(options metav1.ListOptions) error {
-		if version, _ := strconv.Atoi(options.ResourceVersion); version > s.version {
-			return tooLarge()
-		}
-		return nil
-	}
 }
 
 // Stronger: client-go would take the new states too, as it has all decoded and replaced; what is known here by its version must not
@@ -216,23 +211,23 @@ func refusesLater(s *source) func(metav1.ListOptions) error {
 func TestVersionsThatTheServerHasGivenTwiceAreReadAnew(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		for _, listed := range []bool{true, false} {
-			s, l := newSource("a", "b"), &log{}
+			s, l := listwatch.New("a", "b"), &log{}
 			for range 5 {
-				s.update("b")
+				s.Update("b")
 			}
 			inf := start(t, s, in(options{DisableWatchList: listed}))
 			inf.AddHandler(l.handle)
 			synctest.Wait()
 			l.got()
-			s.cut(apierrors.NewInternalError(errors.New("the storage is another one")))
-			s.setBack(12, "later")
-			s.delete("b")
+			s.Cut(apierrors.NewInternalError(errors.New("the storage is another one")))
+			s.SetBack(12, "later")
+			s.Delete("b")
 			pass(10 * time.Second)
 			expect(t, "events", l.got(), "-b@17?", "~a@11>11")
-			if a, _ := inf.Store().Get(keyOf("a")); a.Labels["of"] != "later" {
+			if a, _ := inf.Store().Get(listwatch.KeyOf("a")); a.Labels["of"] != "later" {
 				t.Errorf("listed %v: the store has %v", listed, a)
 			}
-			s.cut(apierrors.NewInternalError(errors.New("a relist")))
+			s.Cut(apierrors.NewInternalError(errors.New("a relist")))
 			pass(10 * time.Second)
 			expect(t, "events of a relist", l.got())
 		}
@@ -240,10 +235,10 @@ func TestVersionsThatTheServerHasGivenTwiceAreReadAnew(t *testing.T) {
 }
 
 // changingTwice is a source whose lists have each object twice, the second time in a later state.
-type changingTwice struct{ *source }
+type changingTwice struct{ *listwatch.Source }
 
-func (c changingTwice) List(ctx context.Context, options metav1.ListOptions) (*client.Page[obj], error) {
-	page, err := c.source.List(ctx, options)
+func (c changingTwice) List(ctx context.Context, options metav1.ListOptions) (*client.Page[listwatch.Object], error) {
+	page, err := c.Source.List(ctx, options)
 	for _, o := range page.Items {
 		later := o.DeepCopy()
 		later.ResourceVersion += "5"
@@ -256,21 +251,21 @@ func (c changingTwice) List(ctx context.Context, options metav1.ListOptions) (*c
 func TestObjectListedInTwoStatesIsInTheLast(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		l := &log{}
-		inf := build(changingTwice{newSource("a", "b")}, in(options{DisableWatchList: true}))
+		inf := build(changingTwice{listwatch.New("a", "b")}, in(options{DisableWatchList: true}))
 		inf.AddHandler(l.handle)
 		run(t, inf)
 		expect(t, "events", l.got(), "+a@115!", "+b@125!")
-		if a, _ := inf.Store().Get(keyOf("a")); a.ResourceVersion != "115" {
+		if a, _ := inf.Store().Get(listwatch.KeyOf("a")); a.ResourceVersion != "115" {
 			t.Errorf("got %v", a)
 		}
 	})
 }
 
 // doubling is a source whose lists have everything twice.
-type doubling struct{ *source }
+type doubling struct{ *listwatch.Source }
 
-func (d doubling) List(ctx context.Context, options metav1.ListOptions) (*client.Page[obj], error) {
-	page, err := d.source.List(ctx, options)
+func (d doubling) List(ctx context.Context, options metav1.ListOptions) (*client.Page[listwatch.Object], error) {
+	page, err := d.Source.List(ctx, options)
 	page.Items = append(page.Items, page.Items...)
 	return page, err
 }
@@ -279,7 +274,7 @@ func (d doubling) List(ctx context.Context, options metav1.ListOptions) (*client
 func TestObjectListedTwiceIsToldOnce(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		l := &log{}
-		inf := build(doubling{newSource("a", "b")}, in(options{DisableWatchList: true}))
+		inf := build(doubling{listwatch.New("a", "b")}, in(options{DisableWatchList: true}))
 		inf.AddHandler(l.handle)
 		run(t, inf)
 		expect(t, "events", l.got(), "+a@11!", "+b@12!")
@@ -289,12 +284,12 @@ func TestObjectListedTwiceIsToldOnce(t *testing.T) {
 // C03
 func TestRelistWithoutChangesTellsNothing(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s, l := newSource("a"), &log{}
+		s, l := listwatch.New("a"), &log{}
 		inf := start(t, s, in(options{}))
 		inf.AddHandler(l.handle)
 		synctest.Wait()
 		l.got()
-		s.cut(apierrors.NewResourceExpired("gone"))
+		s.Cut(apierrors.NewResourceExpired("gone"))
 		pass(2 * time.Second)
 		expect(t, "events", l.got())
 	})
@@ -303,15 +298,15 @@ func TestRelistWithoutChangesTellsNothing(t *testing.T) {
 // R12
 func TestObjectRemovedWithoutAnEventIsFoundByTheRelist(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s, l := newSource("a", "broken"), &log{}
+		s, l := listwatch.New("a", "broken"), &log{}
 		inf := start(t, s, in(options{}))
 		inf.AddHandler(l.handle)
 		synctest.Wait()
 		l.got()
-		s.mu.Lock()
-		delete(s.objects, keyOf("broken"))
-		s.mu.Unlock()
-		s.cut(apierrors.NewInternalError(errors.New("data from the storage is not decodable")))
+		s.Mu.Lock()
+		delete(s.Objects, listwatch.KeyOf("broken"))
+		s.Mu.Unlock()
+		s.Cut(apierrors.NewInternalError(errors.New("data from the storage is not decodable")))
 		pass(2 * time.Second)
 		expect(t, "events", l.got(), "-broken@12?")
 		if inf.Store().Len() != 1 {
@@ -323,14 +318,14 @@ func TestObjectRemovedWithoutAnEventIsFoundByTheRelist(t *testing.T) {
 // F07
 func TestDeletionOfAnUnknownObjectIsTold(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s, l := newSource("hidden"), &log{}
-		hidden := s.objects[keyOf("hidden")].DeepCopy()
-		delete(s.objects, keyOf("hidden"))
+		s, l := listwatch.New("hidden"), &log{}
+		hidden := s.Objects[listwatch.KeyOf("hidden")].DeepCopy()
+		delete(s.Objects, listwatch.KeyOf("hidden"))
 		inf := start(t, s, in(options{}))
 		inf.AddHandler(l.handle)
-		s.mu.Lock()
-		s.recordLocked("DELETED", hidden)
-		s.mu.Unlock()
+		s.Mu.Lock()
+		s.RecordLocked("DELETED", hidden)
+		s.Mu.Unlock()
 		synctest.Wait()
 		expect(t, "events", l.got(), "-hidden@12")
 	})
@@ -339,7 +334,7 @@ func TestDeletionOfAnUnknownObjectIsTold(t *testing.T) {
 // S03
 func TestStoreKnowsHowFarItHasCome(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s := newSource("a")
+		s := listwatch.New("a")
 		inf := build(s, in(options{}))
 		at := func(want string) {
 			t.Helper()
@@ -351,21 +346,21 @@ func TestStoreKnowsHowFarItHasCome(t *testing.T) {
 		at("")
 		run(t, inf)
 		at("11")
-		s.update("a")
+		s.Update("a")
 		at("12")
-		s.delete("a")
+		s.Delete("a")
 		at("13")
-		s.send(bookmark("20"))
+		s.Send(listwatch.Bookmark("20"))
 		at("20")
-		s.cut(io.EOF)
+		s.Cut(io.EOF)
 		at("20")
 	})
 }
 
 func TestMetricsTellOfListsWatchesAndFailures(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s, registry := newSource("a", "b"), metrics.NewRegistry()
-		s.onWatch = once(forbidden("watch"))
+		s, registry := listwatch.New("a", "b"), metrics.NewRegistry()
+		s.OnWatch = listwatch.Once(listwatch.Forbidden("watch"))
 		start(t, s, in(options{Metrics: registry}))
 		pass(2 * time.Second)
 		var text strings.Builder
@@ -387,7 +382,7 @@ func TestMetricsTellOfListsWatchesAndFailures(t *testing.T) {
 // and not a warning.
 func TestInformerRunsOnce(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s, l := newSource("a"), &log{}
+		s, l := listwatch.New("a"), &log{}
 		inf := build(s, in(options{}))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -416,9 +411,9 @@ func TestInformerRunsOnce(t *testing.T) {
 // C07
 func TestRunWaitsForHandlers(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		inf := build(newSource("a"), in(options{}))
+		inf := build(listwatch.New("a"), in(options{}))
 		release := make(chan struct{})
-		inf.AddHandler(func(informer.Event[obj]) { <-release })
+		inf.AddHandler(func(informer.Event[listwatch.Object]) { <-release })
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { _ = inf.Run(ctx); close(done) }()
@@ -436,9 +431,9 @@ func TestRunWaitsForHandlers(t *testing.T) {
 // C07
 func TestRunWaitsForTheReflector(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s := newSource("a")
+		s := listwatch.New("a")
 		release := make(chan struct{})
-		s.onWatch = func(metav1.ListOptions) error { <-release; return io.EOF }
+		s.OnWatch = func(metav1.ListOptions) error { <-release; return io.EOF }
 		inf := build(s, in(options{Resync: time.Minute}))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -460,15 +455,15 @@ func TestRunWaitsForTheReflector(t *testing.T) {
 // is told by a resync alone, never by a relist.
 func TestResyncTellsWhatTheStoreHasWithoutAskingTheServer(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s, l := newSource("a"), &log{}
+		s, l := listwatch.New("a"), &log{}
 		inf := build(s, in(options{Resync: time.Minute}))
 		inf.AddHandler(l.handle)
 		run(t, inf)
 		pass(time.Minute)
-		s.update("a")
+		s.Update("a")
 		pass(time.Minute)
 		expect(t, "events", l.got(), "+a@11!", "~a@11>11", "~a@11>12", "~a@12>12")
-		expect(t, "requests", s.took(), `watch! ""`)
+		expect(t, "requests", s.Took(), `watch! ""`)
 	})
 }
 
@@ -476,7 +471,7 @@ func TestResyncTellsWhatTheStoreHasWithoutAskingTheServer(t *testing.T) {
 func TestResyncIsAtMostEverySecond(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		l := &log{}
-		inf := build(newSource("a"), in(options{Resync: time.Millisecond}))
+		inf := build(listwatch.New("a"), in(options{Resync: time.Millisecond}))
 		inf.AddHandler(l.handle)
 		run(t, inf)
 		pass(3 * time.Second)
@@ -487,14 +482,14 @@ func TestResyncIsAtMostEverySecond(t *testing.T) {
 // C12
 func TestInformerIsSyncedWithTheFirstCompleteState(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s := newSource("a", "b", "c")
-		s.paging = true
-		s.onList = once(nil, forbidden("list"))
+		s := listwatch.New("a", "b", "c")
+		s.Paging = true
+		s.OnList = listwatch.Once(nil, listwatch.Forbidden("list"))
 		inf := start(t, s, in(options{DisableWatchList: true, PageSize: 2}))
 		if isClosed(inf.Synced()) || inf.Store().Len() != 0 {
 			t.Errorf("synced after half a list, with %d objects", inf.Store().Len())
 		}
-		failure, ok := errors.AsType[*informer.SyncError](inf.Err())
+		failure, ok := errors.AsType[*reflector.SyncError](inf.Err())
 		if !ok || failure.Verb != "list" || failure.Resource != "things" || !apierrors.IsForbidden(inf.Err()) {
 			t.Errorf("got %v, want a forbidden list", inf.Err())
 		}
@@ -509,8 +504,8 @@ func TestInformerIsSyncedWithTheFirstCompleteState(t *testing.T) {
 }
 
 // marking is a transform that marks each object it sees, and fails for objects and versions named in broken.
-func marking(broken map[string]bool) func(obj) (obj, error) {
-	return func(o obj) (obj, error) {
+func marking(broken map[string]bool) func(listwatch.Object) (listwatch.Object, error) {
+	return func(o listwatch.Object) (listwatch.Object, error) {
 		if o.Labels["transformed"] != "" {
 			return o, errors.New("transformed twice")
 		}
@@ -526,20 +521,20 @@ func marking(broken map[string]bool) func(obj) (obj, error) {
 func TestEachObjectIsTransformedOnceBeforeAnybodySeesIt(t *testing.T) {
 	for _, listed := range []bool{false, true} {
 		inBothForms(t, func(t *testing.T, in form) {
-			s := newSource("a", "b")
+			s := listwatch.New("a", "b")
 			inf := build(s, in(options{Transform: marking(nil), DisableWatchList: listed, Resync: time.Minute}))
 			events := 0
-			inf.AddHandler(func(e informer.Event[obj]) {
+			inf.AddHandler(func(e informer.Event[listwatch.Object]) {
 				events++
 				if e.Object.Labels["transformed"] != "yes" || e.Type == informer.Updated && e.Old.Labels["transformed"] != "yes" {
 					t.Errorf("%s is not transformed", describe(e))
 				}
 			})
 			run(t, inf)
-			s.update("a")
-			s.delete("b")
-			s.cut(apierrors.NewResourceExpired("gone"))
-			s.create("c")
+			s.Update("a")
+			s.Delete("b")
+			s.Cut(apierrors.NewResourceExpired("gone"))
+			s.Create("c")
 			pass(time.Minute)
 			if events != 7 {
 				t.Errorf("%d events", events)
@@ -555,26 +550,26 @@ func TestEachObjectIsTransformedOnceBeforeAnybodySeesIt(t *testing.T) {
 func TestObjectThatCannotBeTransformedStaysAsItWas(t *testing.T) {
 	for _, listed := range []bool{false, true} {
 		inBothForms(t, func(t *testing.T, in form) {
-			s, l := newSource("a", "broken", "c"), &log{}
+			s, l := listwatch.New("a", "broken", "c"), &log{}
 			broken := map[string]bool{"broken": true, "a@14": true, "a@15": true, "c@16": true}
 			inf := build(s, in(options{Transform: marking(broken), DisableWatchList: listed}))
 			inf.AddHandler(l.handle)
 			run(t, inf)
-			s.update("a")
+			s.Update("a")
 			synctest.Wait()
 			expect(t, "events", l.got(), "+a@11!", "+c@13!")
 			if got := inf.Store().ResourceVersion(); got != "14" {
 				t.Errorf("store at %s", got)
 			}
-			s.cut(apierrors.NewResourceExpired("gone"))
-			s.update("a")
+			s.Cut(apierrors.NewResourceExpired("gone"))
+			s.Update("a")
 			pass(2 * time.Second)
 			expect(t, "events after a relist", l.got())
-			s.delete("c")
-			s.update("a")
+			s.Delete("c")
+			s.Update("a")
 			synctest.Wait()
 			expect(t, "events after a deletion", l.got(), "-c@13?", "~a@11>17")
-			s.delete("broken")
+			s.Delete("broken")
 			synctest.Wait()
 			expect(t, "events of an object never seen", l.got())
 		})
@@ -587,25 +582,25 @@ func TestObjectThatCannotBeTransformedStaysAsItWas(t *testing.T) {
 // Object, so its key, name and UID can always be taken from there.
 func TestDeletedObjectIsAlwaysThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("watched", "missed", "unreadable", "recreated")
+		s := listwatch.New("watched", "missed", "unreadable", "recreated")
 		inf := start(t, s, options{Transform: marking(map[string]bool{"unreadable@16": true})})
 		gone := make(map[string]bool)
-		inf.AddHandler(func(e informer.Event[obj]) {
-			if e.Key() != keyOf(e.Object.GetName()) || e.Object.UID == "" || e.Object.ResourceVersion == "" {
+		inf.AddHandler(func(e informer.Event[listwatch.Object]) {
+			if e.Key() != listwatch.KeyOf(e.Object.GetName()) || e.Object.UID == "" || e.Object.ResourceVersion == "" {
 				t.Errorf("%s has the key %s and the UID %q", describe(e), e.Key(), e.Object.UID)
 			}
 			if e.Type == informer.Deleted {
 				gone[e.Key().Name] = e.FinalStateUnknown
 			}
 		})
-		s.delete("watched")
-		s.delete("unreadable")
+		s.Delete("watched")
+		s.Delete("unreadable")
 		synctest.Wait()
-		s.create("recreated")
+		s.Create("recreated")
 		synctest.Wait()
-		s.cut(apierrors.NewResourceExpired("gone"))
-		s.delete("missed")
-		s.forget()
+		s.Cut(apierrors.NewResourceExpired("gone"))
+		s.Delete("missed")
+		s.Forget()
 		pass(2 * time.Second)
 		if want := "map[missed:true recreated:true unreadable:true watched:false]"; fmt.Sprint(gone) != want {
 			t.Errorf("got %v, want %s", gone, want)
@@ -621,23 +616,23 @@ func TestEveryWaitEnds(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		c := newCluster("x/a", "y/b")
 		for _, s := range c {
-			s.onWatch, s.onList = always(forbidden("watch")), always(forbidden("list"))
+			s.OnWatch, s.OnList = listwatch.Always(listwatch.Forbidden("watch")), listwatch.Always(listwatch.Forbidden("list"))
 		}
 		one := build(c["x"], in(options{}))
 		several := scoped(t, c, in(options{}), "x", "y")
 		f := informer.NewFactory(informer.FactoryOptions{Namespaces: []string{"x"}})
 		share(t, f, c, "pods")
-		removed := one.AddHandler(func(informer.Event[obj]) {})
-		removedFromAll := several.AddHandler(func(informer.Event[obj]) {})
+		removed := one.AddHandler(func(informer.Event[listwatch.Object]) {})
+		removedFromAll := several.AddHandler(func(informer.Event[listwatch.Object]) {})
 		waits := map[string]struct {
 			wait func(context.Context) error
 			want error
 		}{
 			"informer":              {one.Wait, informer.ErrEnded},
-			"handler":               {one.AddHandler(func(informer.Event[obj]) {}).Wait, informer.ErrEnded},
+			"handler":               {one.AddHandler(func(informer.Event[listwatch.Object]) {}).Wait, informer.ErrEnded},
 			"removed handler":       {removed.Wait, informer.ErrRemoved},
 			"scoped":                {several.Wait, informer.ErrEnded},
-			"scoped handler":        {several.AddHandler(func(informer.Event[obj]) {}).Wait, informer.ErrEnded},
+			"scoped handler":        {several.AddHandler(func(informer.Event[listwatch.Object]) {}).Wait, informer.ErrEnded},
 			"removed of the scoped": {removedFromAll.Wait, informer.ErrRemoved},
 			"factory":               {f.Wait, informer.ErrEnded},
 		}
@@ -682,6 +677,31 @@ func TestEveryWaitEnds(t *testing.T) {
 		}
 		if err := several.Wait(t.Context()); !apierrors.IsForbidden(err) {
 			t.Errorf("the error does not say why: %v", err)
+		}
+	})
+}
+
+// F08, C09: a resync that waits takes over the version of what comes behind it.
+func TestVersionOfABookmarkBehindAResyncReachesTheStore(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
+		s := listwatch.New("a")
+		hold, held := make(chan struct{}), false
+		inf := build(s, in(options{Resync: time.Minute, Observer: observer(func(_ string, events []informer.Event[listwatch.Object]) {
+			if len(events) > 0 && events[0].Type == informer.Updated && !held {
+				held = true
+				<-hold
+			}
+		})}))
+		run(t, inf)
+		synctest.Wait()
+		s.Update("a") // is being applied, while a resync and then a bookmark come
+		time.Sleep(time.Minute)
+		s.Send(listwatch.Bookmark("99"))
+		synctest.Wait()
+		close(hold)
+		synctest.Wait()
+		if version := inf.Store().ResourceVersion(); version != "99" {
+			t.Errorf("the store is at %s", version)
 		}
 	})
 }

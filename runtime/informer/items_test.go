@@ -10,7 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/collect"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
 func packedContents[T object.Object](t *testing.T, prototype T) *contents[T] {
@@ -22,14 +24,32 @@ func packedContents[T object.Object](t *testing.T, prototype T) *contents[T] {
 	return newContents(nil, packing)
 }
 
+// list returns a whole state, as a reflector gathers it for c.
+func list[T object.Object](c *contents[T], version string, objects ...T) reflector.Delta[T] {
+	all := sink[T]{contents: c}.Collect(0)
+	for _, o := range objects {
+		if key := object.KeyOf(o); !all.Keep(key, o) {
+			all.Set(key, o)
+		}
+	}
+	return whole(all, version)
+}
+
+// whole returns the state that all has gathered.
+func whole[T object.Object](all collect.Collector[T], version string) reflector.Delta[T] {
+	d := reflector.Delta[T]{Type: reflector.Replaced, ResourceVersion: version}
+	d.Stored, d.Retained = all.State()
+	return d
+}
+
 // listedNodes returns the list of nodes in a version.
-func listedNodes(c *contents[meta], version int, names ...string) Delta[meta] {
-	state := newPackedState(c, 0)
+func listedNodes(c *contents[meta], version int, names ...string) reflector.Delta[meta] {
+	all := newPackedState(c, 0)
 	for _, name := range names {
 		o := node(name, version)
-		state.set(object.KeyOf(o), o, true)
+		all.Set(object.KeyOf(o), o)
 	}
-	return state.replaced(fmt.Sprint(version))
+	return whole(all, fmt.Sprint(version))
 }
 
 func TestRelistKeepsWhatWasPacked(t *testing.T) {
@@ -41,20 +61,20 @@ func TestRelistKeepsWhatWasPacked(t *testing.T) {
 		}
 		return unsafe.StringData(string(held.packed))
 	}
-	c.advance(Deltas[meta]{listedNodes(c, 1, "a", "b")})
+	c.advance(reflector.Deltas[meta]{listedNodes(c, 1, "a", "b")})
 	a, b := packedAt("a"), packedAt("b")
-	c.advance(Deltas[meta]{nodeDelta(Updated, "b", 2)})
+	c.advance(reflector.Deltas[meta]{nodeDelta(reflector.Updated, "b", 2)})
 	if packedAt("a") != a || packedAt("b") == b {
 		t.Error("an update has packed the wrong object")
 	}
-	if c.advance(Deltas[meta]{listedNodes(c, 1, "a")}); packedAt("a") != a || packedAt("b") != nil {
+	if c.advance(reflector.Deltas[meta]{listedNodes(c, 1, "a")}); packedAt("a") != a || packedAt("b") != nil {
 		t.Error("the list has packed again what has not changed, or has kept what is gone")
 	}
 	// the list was read before the store came to its state
 	early := newPackedState(packedContents(t, &metav1.PartialObjectMetadata{}), 0)
 	o := node("a", 1)
-	early.set(object.KeyOf(o), o, true)
-	if c.advance(Deltas[meta]{early.replaced("9")}); packedAt("a") != a {
+	early.Set(object.KeyOf(o), o)
+	if c.advance(reflector.Deltas[meta]{whole(early, "9")}); packedAt("a") != a {
 		t.Error("the list has taken the place of the same state")
 	}
 	for key, held := range c.items.all() {
@@ -71,16 +91,13 @@ func within(p, start *byte, length int) bool {
 
 func TestObjectWithoutAVersionIsNeverTheOneThatIsKept(t *testing.T) {
 	c := packedContents(t, &metav1.PartialObjectMetadata{})
-	list := func(label string) {
-		state, o := newPackedState(c, 0), node("a", 1)
+	add := func(label string) {
+		o := node("a", 1)
 		o.ResourceVersion, o.Labels = "", map[string]string{"label": label}
-		if key := object.KeyOf(o); !state.keep(key, o) {
-			state.set(key, o, true)
-		}
-		c.advance(Deltas[meta]{state.replaced("9")})
+		c.advance(reflector.Deltas[meta]{list(c, "9", o)})
 	}
-	list("first")
-	list("second")
+	add("first")
+	add("second")
 	if o, _, _ := c.at(object.Key{Name: "a"}); o.Labels["label"] != "second" {
 		t.Errorf("got %v", o.Labels)
 	}
@@ -92,18 +109,18 @@ func TestPackedListIsWhatArrivedLast(t *testing.T) {
 	for _, step := range []string{"a1", "b1", "a2", "-b", "c1", "-a", "b2", "a3"} {
 		key := object.Key{Name: step[1:]}
 		if step[0] == '-' {
-			state.remove(key)
+			state.Remove(key)
 			continue
 		}
 		o := node(step[:1], int(step[1]-'0'))
-		state.set(object.KeyOf(o), o, true)
+		state.Set(object.KeyOf(o), o)
 	}
-	d := state.replaced("9")
-	if keys := slices.Collect(d.listed()); fmt.Sprint(keys) != "[/a /b /c]" || d.count() != 3 {
-		t.Errorf("%d objects are listed: %v", d.count(), keys)
+	d := whole(state, "9")
+	if keys := slices.Collect(d.Stored.Keys()); fmt.Sprint(keys) != "[/a /b /c]" || d.Stored.Len() != 3 {
+		t.Errorf("%d objects are listed: %v", d.Stored.Len(), keys)
 	}
 	var got []string
-	for events := range c.advance(Deltas[meta]{d}).chunks() {
+	for events := range c.advance(reflector.Deltas[meta]{d}).chunks() {
 		for _, e := range events {
 			got = append(got, fmt.Sprint(e.Type, " ", e.Object.Name, e.Object.ResourceVersion))
 		}
@@ -121,18 +138,14 @@ func TestObjectThatCannotBePackedStaysAsItWas(t *testing.T) {
 		u.SetResourceVersion(version)
 		return u
 	}
-	update := func(u *unstructured.Unstructured) Deltas[*unstructured.Unstructured] {
-		return Deltas[*unstructured.Unstructured]{{Type: Updated, Key: object.KeyOf(u), Object: u, ResourceVersion: u.GetResourceVersion()}}
+	update := func(u *unstructured.Unstructured) reflector.Deltas[*unstructured.Unstructured] {
+		return reflector.Deltas[*unstructured.Unstructured]{{Type: reflector.Updated, Key: object.KeyOf(u), Object: u, ResourceVersion: u.GetResourceVersion()}}
 	}
 	c.advance(update(state("a", "1", "text")))
 	if events := c.advance(update(state("a", "2", 'c'))); events.len() != 0 || c.version != "2" {
 		t.Errorf("%d events at %s", events.len(), c.version)
 	}
-	listed := newPackedState(c, 0)
-	for _, u := range []*unstructured.Unstructured{state("a", "3", 'c'), state("b", "3", "text")} {
-		listed.set(object.KeyOf(u), u, true)
-	}
-	if events := c.advance(Deltas[*unstructured.Unstructured]{listed.replaced("3")}); events.len() != 1 {
+	if events := c.advance(reflector.Deltas[*unstructured.Unstructured]{list(c, "3", state("a", "3", 'c'), state("b", "3", "text"))}); events.len() != 1 {
 		t.Errorf("%d events of a list", events.len())
 	}
 	if u, ok, _ := c.at(object.Key{Name: "a"}); !ok || u.Object["field"] != "text" || c.len() != 2 {
@@ -146,7 +159,7 @@ func TestEventsOfPackedObjectsAreUnpackedWhenTheyAreDelivered(t *testing.T) {
 	for i := range 3 * atOnce {
 		names = append(names, fmt.Sprint("n", i))
 	}
-	first := c.advance(Deltas[meta]{listedNodes(c, 1, names...)})
+	first := c.advance(reflector.Deltas[meta]{listedNodes(c, 1, names...)})
 	if len(first.events) != 0 || first.len() != len(names) {
 		t.Errorf("%d of %d events are unpacked", len(first.events), first.len())
 	}
@@ -199,12 +212,12 @@ func TestWholeStateIsToldInPartsToTheObserverOfAPackedStore(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d@%s", len(events), version))
 	})
 	var names []string
-	for i := range 2*maxBatch + 1 {
+	for i := range 2*unpackedAtOnce + 1 {
 		names = append(names, fmt.Sprint("n", i))
 	}
-	c.advance(Deltas[meta]{listedNodes(c, 7, names...)})
-	c.advance(Deltas[meta]{nodeDelta(Updated, "n5", 8), {Type: Bookmark, ResourceVersion: "9"}})
-	c.advance(Deltas[meta]{listedNodes(c, 9)})
+	c.advance(reflector.Deltas[meta]{listedNodes(c, 7, names...)})
+	c.advance(reflector.Deltas[meta]{nodeDelta(reflector.Updated, "n5", 8), {Type: reflector.Bookmark, ResourceVersion: "9"}})
+	c.advance(reflector.Deltas[meta]{listedNodes(c, 9)})
 	if fmt.Sprint(got) != "[1000@ 1000@ 1@7 1@9 2001@9]" {
 		t.Errorf("got %v", got)
 	}
@@ -219,9 +232,9 @@ func node(name string, version int) meta {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: fmt.Sprint(version)}}
 }
 
-func nodeDelta(kind EventType, name string, version int) Delta[meta] {
+func nodeDelta(kind reflector.DeltaType, name string, version int) reflector.Delta[meta] {
 	o := node(name, version)
-	return Delta[meta]{Type: kind, Key: Event[meta]{Object: o}.Key(), Object: o, ResourceVersion: fmt.Sprint(version)}
+	return reflector.Delta[meta]{Type: kind, Key: Event[meta]{Object: o}.Key(), Object: o, ResourceVersion: fmt.Sprint(version)}
 }
 
 // P02
@@ -238,11 +251,11 @@ func TestBatchIsAppliedInOneStep(t *testing.T) {
 		}
 		return []string{o.Name}
 	})
-	c.advance(Deltas[meta]{nodeDelta(Added, "old", 1)})
+	c.advance(reflector.Deltas[meta]{nodeDelta(reflector.Added, "old", 1)})
 	c.addIndex(watched)
-	events := c.advance(Deltas[meta]{
-		nodeDelta(Added, "a", 2), nodeDelta(Added, "b", 3), nodeDelta(Updated, "b", 3), nodeDelta(Updated, "old", 1),
-		nodeDelta(Deleted, "a", 5), {Type: Bookmark, ResourceVersion: "9"},
+	events := c.advance(reflector.Deltas[meta]{
+		nodeDelta(reflector.Added, "a", 2), nodeDelta(reflector.Added, "b", 3), nodeDelta(reflector.Updated, "b", 3), nodeDelta(reflector.Updated, "old", 1),
+		nodeDelta(reflector.Deleted, "a", 5), {Type: reflector.Bookmark, ResourceVersion: "9"},
 	})
 	var got []string
 	for _, e := range events.events {
@@ -251,7 +264,7 @@ func TestBatchIsAppliedInOneStep(t *testing.T) {
 	if want := "[Added a 2 Added b 3 Deleted a 5]"; fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
-	if c.has(nodeDelta(Added, "a", 0).Key) || c.len() != 2 || c.version != "9" {
+	if c.has(nodeDelta(reflector.Added, "a", 0).Key) || c.len() != 2 || c.version != "9" {
 		t.Errorf("%d objects at %s", c.len(), c.version)
 	}
 }

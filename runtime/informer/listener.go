@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/compact"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -104,6 +105,9 @@ func (l *listener[T]) stop() {
 	l.changed.Broadcast()
 }
 
+// unpackedAtOnce is how many packed objects an observer gets unpacked at a time.
+const unpackedAtOnce = 1000
+
 // atOnce is how many events a listener takes at a time. These are delivered as they are; all others can still be folded
 // into later ones.
 const atOnce = 8
@@ -113,7 +117,7 @@ const atOnce = 8
 type outbox[T object.Object] struct {
 	batches []batch[T]
 	events  int // in all batches
-	bound   bound
+	bound   compact.Bound
 }
 
 func (o *outbox[T]) empty() bool { return len(o.batches) == 0 }
@@ -124,17 +128,17 @@ func (o *outbox[T]) push(b batch[T], initial bool) int {
 	if count := b.len(); count > 0 {
 		o.batches = append(o.batches, b.own())
 		o.events += count
-		o.bound.limit = max(o.bound.limit, 2*count)
+		o.bound.Grow(2 * count)
 	}
 	if initial {
 		o.batches = append(o.batches, batch[T]{})
 	}
-	if !o.bound.isPassed(o.events) {
+	if !o.bound.IsPassed(o.events) {
 		return 0
 	}
 	before := o.events
 	o.compact()
-	o.bound.leave(o.events)
+	o.bound.Leave(o.events)
 	return before - o.events
 }
 
@@ -181,7 +185,7 @@ func (o *outbox[T]) compact() {
 			run = nil
 		}
 	}
-	for _, one := range compact(all) {
+	for _, one := range compact.Fold(all, notice[T].slot, notice[T].fold) {
 		if !one.synced {
 			run = append(run, one.event)
 			continue
@@ -199,31 +203,31 @@ type notice[T object.Object] struct {
 	synced bool
 }
 
-func (n notice[T]) slot() (object.Key, slotKind) {
+func (n notice[T]) slot() (object.Key, compact.Slot) {
 	if n.synced {
-		return object.Key{}, markSlot
+		return object.Key{}, compact.Mark
 	}
-	return object.KeyOf(n.event.Object), edgeSlot
+	return object.KeyOf(n.event.Object), compact.Key
 }
 
 // fold relies on the events of a key being a sequence in which each one starts where the one before it ended: an Added
 // is of an object that the handler does not have, so together with a Deleted it comes to nothing.
-func (n notice[T]) fold(next notice[T]) (notice[T], folding) {
+func (n notice[T]) fold(next notice[T]) (notice[T], compact.Folding) {
 	switch {
 	case n.event.Type == Deleted && next.event.Type == Deleted:
-		return n, keepMerged
+		return n, compact.Merged
 	case n.event.Type == Deleted:
-		return n, keepBoth
+		return n, compact.Both
 	case next.event.Type != Deleted:
 		// Old stays that of the first: it is what the handler knows.
 		n.event.Object, n.event.Merged = next.event.Object, true
-		return n, keepMerged
+		return n, compact.Merged
 	case n.event.Type == Added:
 		// The handler has never heard of the object, and need not.
-		return n, keepNone
+		return n, compact.None
 	}
 	next.event.Merged = true
-	return next, keepMerged
+	return next, compact.Merged
 }
 
 // batch is events that come together or, without any, the mark at which a listener is synced. The events are shared, and
@@ -279,7 +283,7 @@ func (b batch[T]) chunks() iter.Seq2[[]Event[T], bool] {
 			return
 		}
 		for rest := b.own(); ; {
-			events := rest.take(maxBatch)
+			events := rest.take(unpackedAtOnce)
 			if last := rest.len() == 0; !yield(events, last) || last {
 				return
 			}

@@ -11,13 +11,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/listwatch"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 )
-
-func bookmark(version string) client.WatchEvent[obj] {
-	return client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: version}
-}
 
 // C04
 //
@@ -25,14 +22,14 @@ func bookmark(version string) client.WatchEvent[obj] {
 // stands still meanwhile.
 func TestLateHandlerSeesEachObjectOnce(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s := newSource("a")
+		s := listwatch.New("a")
 		inf := start(t, s, in(options{}))
 		logs := make([]*log, 20)
 		for i := range logs {
 			logs[i] = &log{}
 			go inf.AddHandler(logs[i].handle)
-			go s.update("a")
-			go s.create(fmt.Sprint("o", i))
+			go s.Update("a")
+			go s.Create(fmt.Sprint("o", i))
 		}
 		synctest.Wait()
 		for i, l := range logs {
@@ -63,12 +60,12 @@ func TestLateHandlerSeesEachObjectOnce(t *testing.T) {
 // C04
 func TestHandlersDoNotWaitForEachOther(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s, l := newSource("a"), &log{}
+		s, l := listwatch.New("a"), &log{}
 		inf := start(t, s, in(options{}))
 		release := make(chan struct{})
-		inf.AddHandler(func(informer.Event[obj]) { <-release })
+		inf.AddHandler(func(informer.Event[listwatch.Object]) { <-release })
 		inf.AddHandler(l.handle)
-		s.update("a")
+		s.Update("a")
 		synctest.Wait()
 		expect(t, "events", l.got(), "+a@11!", "~a@11>12")
 		close(release)
@@ -80,12 +77,12 @@ func TestRegistrationIsSyncedAfterItsInitialEvents(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprint("late ", late), func(t *testing.T) {
 			inBothForms(t, func(t *testing.T, in form) {
-				inf := build(newSource("a", "b"), in(options{}))
+				inf := build(listwatch.New("a", "b"), in(options{}))
 				if late {
 					run(t, inf)
 				}
 				step := make(chan struct{})
-				reg := inf.AddHandler(func(informer.Event[obj]) { <-step })
+				reg := inf.AddHandler(func(informer.Event[listwatch.Object]) { <-step })
 				if !late {
 					run(t, inf)
 				}
@@ -105,15 +102,15 @@ func TestRegistrationIsSyncedAfterItsInitialEvents(t *testing.T) {
 // C05
 func TestRegistrationWithoutObjectsIsSyncedWithTheInformer(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s := newSource()
-		s.noBegin = true
+		s := listwatch.New()
+		s.NoBegin = true
 		inf := start(t, s, in(options{}))
-		reg := inf.AddHandler(func(informer.Event[obj]) {})
+		reg := inf.AddHandler(func(informer.Event[listwatch.Object]) {})
 		synctest.Wait()
 		if isClosed(reg.Synced()) {
 			t.Error("synced before the informer")
 		}
-		s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "10", InitialEventsEnd: true})
+		s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Bookmark, ResourceVersion: "10", InitialEventsEnd: true})
 		<-reg.Synced()
 	})
 }
@@ -121,14 +118,14 @@ func TestRegistrationWithoutObjectsIsSyncedWithTheInformer(t *testing.T) {
 // C06
 func TestRemovedHandlerIsNotCalledAgain(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s, l, other := newSource("a"), &log{}, &log{}
+		s, l, other := listwatch.New("a"), &log{}, &log{}
 		inf := start(t, s, in(options{}))
 		reg := inf.AddHandler(l.handle)
 		inf.AddHandler(other.handle)
 		synctest.Wait()
 		reg.Remove()
 		reg.Remove()
-		s.update("a")
+		s.Update("a")
 		synctest.Wait()
 		expect(t, "events", l.got(), "+a@11!")
 		expect(t, "events of the other", other.got(), "+a@11!", "~a@11>12")
@@ -141,9 +138,9 @@ func TestRemovedHandlerIsNotCalledAgain(t *testing.T) {
 // deadlock by calling it, and Done tells when the last call has returned.
 func TestRemoveDoesNotWaitAndDoneTellsOfTheLastCall(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		inf := start(t, newSource("a", "b"), in(options{}))
+		inf := start(t, listwatch.New("a", "b"), in(options{}))
 		release, calls := make(chan struct{}), 0
-		reg := inf.AddHandler(func(informer.Event[obj]) { calls++; <-release })
+		reg := inf.AddHandler(func(informer.Event[listwatch.Object]) { calls++; <-release })
 		synctest.Wait()
 		reg.Remove()
 		synctest.Wait()
@@ -166,10 +163,10 @@ func TestHandlerMayWaitForSomebodyWhoRemovesIt(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		c := newCluster("x/a")
 		s := scoped(t, c, in(options{}), "x")
-		inf := start(t, newSource("a"), in(options{}))
-		for _, add := range []func(informer.Handler[obj]) *informer.Registration{inf.AddHandler, s.AddHandler} {
+		inf := start(t, listwatch.New("a"), in(options{}))
+		for _, add := range []func(informer.Handler[listwatch.Object]) *informer.Registration{inf.AddHandler, s.AddHandler} {
 			added := make(chan *informer.Registration, 1)
-			reg := add(func(informer.Event[obj]) {
+			reg := add(func(informer.Event[listwatch.Object]) {
 				removed := make(chan struct{})
 				go func() { (<-added).Remove(); s.RemoveNamespace("x"); close(removed) }()
 				<-removed
@@ -189,19 +186,19 @@ func TestHandlerMayWaitForSomebodyWhoRemovesIt(t *testing.T) {
 // C06
 func TestHandlersMayRemoveThemselvesAndEachOther(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s := newSource("a", "b")
+		s := listwatch.New("a", "b")
 		inf := build(s, in(options{}))
 		var regs [2]*informer.Registration
 		calls := 0
-		remove := func(informer.Event[obj]) {
+		remove := func(informer.Event[listwatch.Object]) {
 			for _, reg := range regs {
 				reg.Remove()
 			}
 		}
-		regs[0] = inf.AddHandler(func(e informer.Event[obj]) { calls++; remove(e) })
+		regs[0] = inf.AddHandler(func(e informer.Event[listwatch.Object]) { calls++; remove(e) })
 		regs[1] = inf.AddHandler(remove)
 		run(t, inf)
-		s.update("a")
+		s.Update("a")
 		synctest.Wait()
 		if calls > 1 {
 			t.Errorf("called %d times after it removed itself", calls)
@@ -213,7 +210,7 @@ func TestHandlersMayRemoveThemselvesAndEachOther(t *testing.T) {
 func TestHandlerMayBeRemovedBeforeRun(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		l := &log{}
-		inf := build(newSource("a"), in(options{}))
+		inf := build(listwatch.New("a"), in(options{}))
 		reg := inf.AddHandler(l.handle)
 		reg.Remove()
 		run(t, inf)
@@ -226,8 +223,8 @@ func TestHandlerMayBeRemovedBeforeRun(t *testing.T) {
 func TestHandlerMayAddAHandler(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		l := &log{}
-		inf := build(newSource("a"), in(options{}))
-		inf.AddHandler(func(informer.Event[obj]) { inf.AddHandler(l.handle) })
+		inf := build(listwatch.New("a"), in(options{}))
+		inf.AddHandler(func(informer.Event[listwatch.Object]) { inf.AddHandler(l.handle) })
 		run(t, inf)
 		expect(t, "events", l.got(), "+a@11!")
 	})
@@ -240,8 +237,8 @@ func TestPanicOfAHandlerEndsTheProgram(t *testing.T) {
 	const mark = "KCTRL_TEST_PANIC"
 	if os.Getenv(mark) != "" {
 		inBothForms(t, func(t *testing.T, in form) {
-			inf := build(newSource("a"), in(options{}))
-			inf.AddHandler(func(informer.Event[obj]) { panic("handler is broken") })
+			inf := build(listwatch.New("a"), in(options{}))
+			inf.AddHandler(func(informer.Event[listwatch.Object]) { panic("handler is broken") })
 			run(t, inf)
 		})
 		return
@@ -259,19 +256,19 @@ func TestPanicOfAHandlerEndsTheProgram(t *testing.T) {
 // A handler that stands still costs memory for objects, and is told of each object's last state when it goes on.
 func TestSlowHandlerIsToldTheLastState(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s, l := newSource("busy", "quiet"), &log{}
+		s, l := listwatch.New("busy", "quiet"), &log{}
 		inf := start(t, s, in(options{}))
 		release := make(chan struct{})
-		inf.AddHandler(func(e informer.Event[obj]) { <-release; l.handle(e) })
+		inf.AddHandler(func(e informer.Event[listwatch.Object]) { <-release; l.handle(e) })
 		synctest.Wait()
 		for i := range 1000 {
-			s.update("busy")
-			s.create(fmt.Sprint("short-lived-", i))
-			s.delete(fmt.Sprint("short-lived-", i))
+			s.Update("busy")
+			s.Create(fmt.Sprint("short-lived-", i))
+			s.Delete(fmt.Sprint("short-lived-", i))
 			synctest.Wait()
 		}
-		s.delete("quiet")
-		s.create("quiet")
+		s.Delete("quiet")
+		s.Create("quiet")
 		close(release)
 		synctest.Wait()
 		lines := l.got()

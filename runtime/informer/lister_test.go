@@ -6,16 +6,18 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kctrl-dev/kctrl/internal/testing/listwatch"
 )
 
 // labelled is a source of the objects x/a, x/b and y/a in one list, where names ending in a have the label size.
-func labelled() *source {
-	s := newSource()
+func labelled() *listwatch.Source {
+	s := listwatch.New()
 	for _, key := range []string{"x/a", "x/b", "y/a"} {
-		s.namespace = key[:1]
-		s.create(key[2:])
+		s.Namespace = key[:1]
+		s.Create(key[2:])
 	}
-	for key, o := range s.objects {
+	for key, o := range s.Objects {
 		if key.Name == "a" {
 			o.Labels = map[string]string{"size": key.Namespace}
 		}
@@ -43,8 +45,8 @@ func TestListerSelectsByNamespaceAndLabels(t *testing.T) {
 				t.Errorf("%q %v: got %q, want %q", test.namespace, test.selector, got, test.want)
 			}
 		}
-		s.namespace = "x"
-		s.delete("a")
+		s.Namespace = "x"
+		s.Delete("a")
 		synctest.Wait()
 		if got := names(shared.Lister().Namespace("x").List(nil)); got != "b" {
 			t.Errorf("after a deletion: %s", got)

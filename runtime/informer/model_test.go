@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/listwatch"
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -31,13 +32,13 @@ func TestInformerFollowsAnySource(t *testing.T) {
 }
 
 func follow(t *testing.T, in form, random *rand.Rand) {
-	s := newSource()
-	s.paging = random.IntN(2) == 0
+	s := listwatch.New()
+	s.Paging = random.IntN(2) == 0
 	inf := build(s, in(options{
 		DisableWatchList: random.IntN(2) == 0,
 		PageSize:         int64(random.IntN(3) * 3),
 		Resync:           time.Duration(random.IntN(2)) * 10 * time.Second,
-		Indexes:          []informer.Indexer[obj]{informer.NewIndex(versionDigit)},
+		Indexes:          []informer.Indexer[listwatch.Object]{informer.NewIndex(versionDigit)},
 	}))
 	views := []*view{newView(t, random)}
 	inf.AddHandler(views[0].handle)
@@ -59,17 +60,17 @@ func follow(t *testing.T, in form, random *rand.Rand) {
 			pass(time.Duration(random.IntN(int(5 * time.Second))))
 		}
 	}
-	s.mu.Lock()
-	s.onList, s.onWatch = nil, nil
-	s.mu.Unlock()
+	s.Mu.Lock()
+	s.OnList, s.OnWatch = nil, nil
+	s.Mu.Unlock()
 	for _, v := range views {
 		v.hurry()
 	}
 	pass(time.Hour)
-	compare(t, "the store", stateOf(inf.Store()), s.objects)
+	compare(t, "the store", stateOf(inf.Store()), s.Objects)
 	for i, v := range views {
 		v.mu.Lock()
-		compare(t, fmt.Sprint("handler ", i, " of ", len(views)), v.state, s.objects)
+		compare(t, fmt.Sprint("handler ", i, " of ", len(views)), v.state, s.Objects)
 		v.mu.Unlock()
 	}
 	if err := inf.Err(); err != nil {
@@ -78,44 +79,44 @@ func follow(t *testing.T, in form, random *rand.Rand) {
 }
 
 // mutate changes one of a few objects.
-func mutate(s *source, random *rand.Rand) {
+func mutate(s *listwatch.Source, random *rand.Rand) {
 	name := fmt.Sprint("o", random.IntN(6))
-	s.mu.Lock()
-	_, exists := s.objects[keyOf(name)]
-	s.mu.Unlock()
+	s.Mu.Lock()
+	_, exists := s.Objects[listwatch.KeyOf(name)]
+	s.Mu.Unlock()
 	switch {
 	case !exists:
-		s.create(name)
+		s.Create(name)
 	case random.IntN(3) == 0:
-		s.delete(name)
+		s.Delete(name)
 	default:
-		s.update(name)
+		s.Update(name)
 	}
 }
 
 // disturb makes something go wrong, now and then.
-func disturb(s *source, random *rand.Rand) {
+func disturb(s *listwatch.Source, random *rand.Rand) {
 	failures := []error{
-		io.EOF, io.ErrUnexpectedEOF, tooMany(1), apierrors.NewResourceExpired("expired"), errors.New("no route"),
-		apierrors.NewInternalError(errors.New("etcd")), forbidden("watch"), tooLarge(), invalid(),
+		io.EOF, io.ErrUnexpectedEOF, listwatch.TooMany(1), apierrors.NewResourceExpired("expired"), errors.New("no route"),
+		apierrors.NewInternalError(errors.New("etcd")), listwatch.Forbidden("watch"), listwatch.TooLarge(), listwatch.Invalid(),
 	}
 	failure := failures[random.IntN(len(failures))]
 	switch random.IntN(25) {
 	case 0:
-		s.cut(failure)
+		s.Cut(failure)
 	case 1:
-		s.cut(io.EOF)
-		s.forget()
+		s.Cut(io.EOF)
+		s.Forget()
 	case 2:
-		s.mu.Lock()
-		s.onWatch = once(failure, failure)
-		s.mu.Unlock()
+		s.Mu.Lock()
+		s.OnWatch = listwatch.Once(failure, failure)
+		s.Mu.Unlock()
 	case 3:
-		s.mu.Lock()
-		s.onList = once(failure)
-		s.mu.Unlock()
+		s.Mu.Lock()
+		s.OnList = listwatch.Once(failure)
+		s.Mu.Unlock()
 	case 4:
-		s.send(bookmark(strconv.Itoa(s.version)))
+		s.Send(listwatch.Bookmark(strconv.Itoa(s.Version)))
 	}
 }
 
@@ -126,13 +127,13 @@ type view struct {
 	delay time.Duration
 
 	mu       sync.Mutex
-	state    map[object.Key]obj
+	state    map[object.Key]listwatch.Object
 	finished map[string]bool // UIDs that were told to be deleted
 	last     map[object.Key]int
 }
 
 func newView(t *testing.T, random *rand.Rand) *view {
-	v := &view{t: t, state: make(map[object.Key]obj), finished: make(map[string]bool), last: make(map[object.Key]int)}
+	v := &view{t: t, state: make(map[object.Key]listwatch.Object), finished: make(map[string]bool), last: make(map[object.Key]int)}
 	v.delay = []time.Duration{0, time.Millisecond, time.Minute}[random.IntN(3)]
 	return v
 }
@@ -143,7 +144,7 @@ func (v *view) hurry() {
 	v.delay = 0
 }
 
-func (v *view) handle(e informer.Event[obj]) {
+func (v *view) handle(e informer.Event[listwatch.Object]) {
 	v.mu.Lock()
 	delay := v.delay
 	v.mu.Unlock()
@@ -176,24 +177,24 @@ func (v *view) handle(e informer.Event[obj]) {
 	}
 }
 
-func versionOf(o obj) string {
+func versionOf(o listwatch.Object) string {
 	if o == nil {
 		return "nothing"
 	}
 	return fmt.Sprintf("%s@%s", o.UID, o.ResourceVersion)
 }
 
-func stateOf(store informer.Store[obj]) map[object.Key]obj {
-	state := make(map[object.Key]obj)
+func stateOf(store informer.Store[listwatch.Object]) map[object.Key]listwatch.Object {
+	state := make(map[object.Key]listwatch.Object)
 	for key, o := range store.All() {
 		state[key] = o
 	}
 	return state
 }
 
-func compare(t *testing.T, what string, got, want map[object.Key]obj) {
+func compare(t *testing.T, what string, got, want map[object.Key]listwatch.Object) {
 	t.Helper()
-	list := func(state map[object.Key]obj) []string {
+	list := func(state map[object.Key]listwatch.Object) []string {
 		var all []string
 		for key, o := range state {
 			all = append(all, key.Name+" "+versionOf(o))

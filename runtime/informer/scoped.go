@@ -201,12 +201,12 @@ func (s *Scoped[T]) Lister() Lister[T] { return newLister[T](s, s.opts.Name) }
 func (s *Scoped[T]) Synced() <-chan struct{} { return s.synced.done }
 
 // Wait blocks until [Scoped.Synced] is closed. If ctx or Run ends earlier, the error says which namespaces have not synced,
-// and why, and has the error of ctx or [ErrEnded], and each *[SyncError].
+// and why, and has the error of ctx or [ErrEnded], and each *[reflector.SyncError].
 func (s *Scoped[T]) Wait(ctx context.Context) error {
 	return waitFor(ctx, s.Synced(), s.ended, s.unsynced)
 }
 
-// Err returns why the stores are not in step with the source: a *[SyncError] for each namespace that is not, joined, or
+// Err returns why the stores are not in step with the source: a *[reflector.SyncError] for each namespace that is not, joined, or
 // nil.
 func (s *Scoped[T]) Err() error {
 	var all []error

@@ -16,40 +16,42 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/listwatch"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
 // cluster has one source for each namespace.
-type cluster map[string]*source
+type cluster map[string]*listwatch.Source
 
 // newCluster returns a cluster with objects such as "ns/a".
 func newCluster(keys ...string) cluster {
 	c := cluster{}
 	for _, key := range keys {
 		namespace, name, _ := strings.Cut(key, "/")
-		c.in(namespace).create(name)
+		c.in(namespace).Create(name)
 	}
 	return c
 }
 
-func (c cluster) in(namespace string) *source {
+func (c cluster) in(namespace string) *listwatch.Source {
 	if c[namespace] == nil {
-		c[namespace] = newSource()
-		c[namespace].namespace = namespace
+		c[namespace] = listwatch.New()
+		c[namespace].Namespace = namespace
 	}
 	return c[namespace]
 }
 
-func (c cluster) open(opts options) (*informer.Informer[obj], error) {
+func (c cluster) open(opts options) (*informer.Informer[listwatch.Object], error) {
 	if opts.Namespace == "closed" {
 		return nil, errors.New("no way in")
 	}
 	return informer.New(c.in(opts.Namespace), opts), nil
 }
 
-func scoped(t *testing.T, c cluster, opts options, namespaces ...string) *informer.Scoped[obj] {
+func scoped(t *testing.T, c cluster, opts options, namespaces ...string) *informer.Scoped[listwatch.Object] {
 	t.Helper()
 	opts.Name, opts.Logger = "things", slog.New(slog.DiscardHandler)
 	s, err := informer.NewScoped(c.open, namespaces, opts)
@@ -70,7 +72,7 @@ func runScoped(t *testing.T, s interface{ Run(context.Context) error }) {
 }
 
 // in is a handler that writes down the namespace of each event too.
-func (l *log) in(e informer.Event[obj]) {
+func (l *log) in(e informer.Event[listwatch.Object]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines = append(l.lines, e.Object.Namespace+":"+describe(e))
@@ -80,8 +82,8 @@ func (l *log) in(e informer.Event[obj]) {
 func TestScopedInformerReadsItsNamespacesAsOne(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		c := newCluster("x/a", "y/a", "y/b", "z/a")
-		byName := informer.NewIndex(func(o obj) []string { return []string{o.Name} })
-		s := scoped(t, c, in(options{Indexes: []informer.Indexer[obj]{byName}}), "x", "y")
+		byName := informer.NewIndex(func(o listwatch.Object) []string { return []string{o.Name} })
+		s := scoped(t, c, in(options{Indexes: []informer.Indexer[listwatch.Object]{byName}}), "x", "y")
 		lister := s.Lister()
 		runScoped(t, s)
 		if got := names(lister.List(nil)); got != "a a b" {
@@ -110,7 +112,7 @@ func TestNamespaceCanBeAddedWhileTheInformerRuns(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		c, l := newCluster("x/a", "y/b"), &log{}
 		s := scoped(t, c, in(options{}), "x")
-		byName := informer.NewIndex(func(o obj) []string { return []string{o.Name} })
+		byName := informer.NewIndex(func(o listwatch.Object) []string { return []string{o.Name} })
 		s.AddHandler(l.in)
 		s.AddIndex(byName)
 		runScoped(t, s)
@@ -120,7 +122,7 @@ func TestNamespaceCanBeAddedWhileTheInformerRuns(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		c["y"].update("b")
+		c["y"].Update("b")
 		synctest.Wait()
 		expect(t, "events", l.got(), "x:+a@11!", "y:+b@11!", "y:~b@11>12")
 		expect(t, "namespaces", s.Namespaces(), "x", "y")
@@ -141,11 +143,11 @@ func TestRemovedNamespaceIsNotToldAndNotRead(t *testing.T) {
 		runScoped(t, s)
 		s.RemoveNamespace("y")()
 		s.RemoveNamespace("nowhere")()
-		if n := c["y"].unclosed(); n != 0 {
+		if n := c["y"].Unclosed(); n != 0 {
 			t.Errorf("%d watches are open", n)
 		}
-		c["y"].update("b")
-		c["x"].update("a")
+		c["y"].Update("b")
+		c["x"].Update("a")
 		synctest.Wait()
 		if got := l.got(); len(got) != 3 || got[2] != "x:~a@11>12" {
 			t.Errorf("events %q", got)
@@ -173,7 +175,7 @@ func TestEventOfARemovedNamespaceThatWaitedForItsTurnIsNotTold(t *testing.T) {
 		s := scoped(t, c, options{}, "x", "y")
 		var told []string
 		first, turn := make(chan struct{}), make(chan struct{})
-		s.AddHandler(func(e informer.Event[obj]) {
+		s.AddHandler(func(e informer.Event[listwatch.Object]) {
 			if told = append(told, e.Object.Namespace); len(told) == 1 {
 				close(first)
 				<-turn
@@ -199,7 +201,7 @@ func TestWaitForANamespaceThatIsRemovedEnds(t *testing.T) {
 	for _, runs := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCluster("x/a", "y/b")
-			c["y"].noBegin = true
+			c["y"].NoBegin = true
 			s := scoped(t, c, options{}, "x", "y")
 			in := s.In("y")[0]
 			if runs {
@@ -234,7 +236,7 @@ func TestWaitForAnAbsentKindEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster("/a")
 		absent := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Thing"}}
-		c[""].onWatch, c[""].onList = always(absent), always(absent)
+		c[""].OnWatch, c[""].OnList = listwatch.Always(absent), listwatch.Always(absent)
 		s := scoped(t, c, options{}, "")
 		waited := make(chan error)
 		go func() { waited <- s.In("")[0].Wait(t.Context()) }()
@@ -244,7 +246,7 @@ func TestWaitForAnAbsentKindEnds(t *testing.T) {
 		if err := <-waited; !meta.IsNoMatchError(err) || time.Since(start) > 0 {
 			t.Errorf("got %v after %v", err, time.Since(start))
 		}
-		c[""].heal()
+		c[""].Heal()
 		<-s.Synced()
 		if err := s.In("")[0].Wait(t.Context()); err != nil {
 			t.Error(err)
@@ -267,7 +269,7 @@ func TestScopedHandlerIsCalledForOneEventAtATime(t *testing.T) {
 		c := newCluster("x/a", "y/b", "z/c")
 		s := scoped(t, c, in(options{}), "x", "y", "z")
 		calls, step := 0, make(chan struct{})
-		reg := s.AddHandler(func(informer.Event[obj]) { calls++; <-step; calls-- })
+		reg := s.AddHandler(func(informer.Event[listwatch.Object]) { calls++; <-step; calls-- })
 		runScoped(t, s)
 		for range 3 {
 			if calls != 1 {
@@ -287,11 +289,11 @@ func TestScopedHandlerIsCalledForOneEventAtATime(t *testing.T) {
 func TestScopedHandlerIsSyncedWithTheNamespacesInScope(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		c := newCluster("x/a", "y/b")
-		c["y"].noBegin = true
+		c["y"].NoBegin = true
 		s := scoped(t, c, in(options{}), "x", "y")
-		reg := s.AddHandler(func(informer.Event[obj]) {})
+		reg := s.AddHandler(func(informer.Event[listwatch.Object]) {})
 		runScoped(t, s)
-		late := s.AddHandler(func(informer.Event[obj]) {})
+		late := s.AddHandler(func(informer.Event[listwatch.Object]) {})
 		synctest.Wait()
 		if isClosed(s.Synced()) || isClosed(reg.Synced()) || isClosed(late.Synced()) {
 			t.Error("synced without y")
@@ -310,10 +312,10 @@ func TestScopedHandlerMayRemoveItself(t *testing.T) {
 		s := scoped(t, c, in(options{}), "x", "y")
 		calls := 0
 		var reg *informer.Registration
-		reg = s.AddHandler(func(informer.Event[obj]) { calls++; reg.Remove(); s.RemoveNamespace("x") })
+		reg = s.AddHandler(func(informer.Event[listwatch.Object]) { calls++; reg.Remove(); s.RemoveNamespace("x") })
 		runScoped(t, s)
 		reg.Remove()
-		c["y"].update("b")
+		c["y"].Update("b")
 		synctest.Wait()
 		if calls != 1 {
 			t.Errorf("called %d times", calls)
@@ -328,14 +330,14 @@ func TestScopedHandlerMayRemoveItself(t *testing.T) {
 func TestWaitNamesWhatHasNotSyncedAndWhy(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		c := newCluster("x/a", "y/b", "z/c")
-		c["y"].onWatch, c["y"].onList = always(forbidden("watch")), always(forbidden("list"))
-		c["z"].noBegin = true
+		c["y"].OnWatch, c["y"].OnList = listwatch.Always(listwatch.Forbidden("watch")), listwatch.Always(listwatch.Forbidden("list"))
+		c["z"].NoBegin = true
 		s := scoped(t, c, in(options{}), "x", "y", "z")
 		runScoped(t, s)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := s.Wait(ctx)
-		failure, ok := errors.AsType[*informer.SyncError](err)
+		failure, ok := errors.AsType[*reflector.SyncError](err)
 		if !ok || failure.Namespace != "y" || !apierrors.IsForbidden(failure) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
@@ -347,8 +349,8 @@ func TestWaitNamesWhatHasNotSyncedAndWhy(t *testing.T) {
 		if strings.Contains(err.Error(), "things/x") || s.Err() == nil {
 			t.Errorf("got %q, Err %v", err, s.Err())
 		}
-		c["y"].heal()
-		c["z"].send(client.WatchEvent[obj]{Type: "BOOKMARK", ResourceVersion: "11", InitialEventsEnd: true})
+		c["y"].Heal()
+		c["z"].Send(client.WatchEvent[listwatch.Object]{Type: "BOOKMARK", ResourceVersion: "11", InitialEventsEnd: true})
 		if err := s.Wait(t.Context()); err != nil || s.Err() != nil {
 			t.Errorf("got %v, Err %v", err, s.Err())
 		}
@@ -360,7 +362,7 @@ func TestScopedInformerRunsOnceAndWaitsForItsParts(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s := scoped(t, newCluster("x/a", "y/b"), in(options{}), "x", "y")
 		release, done := make(chan struct{}), make(chan struct{})
-		s.AddHandler(func(informer.Event[obj]) { <-release })
+		s.AddHandler(func(informer.Event[listwatch.Object]) { <-release })
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _ = s.Run(ctx); close(done) }()
 		synctest.Wait()
@@ -377,7 +379,7 @@ func TestScopedInformerRunsOnceAndWaitsForItsParts(t *testing.T) {
 		if err := s.AddNamespace("z"); err != nil || fmt.Sprint(s.Namespaces()) != "[x y]" {
 			t.Errorf("after the end: %v, %v", err, s.Namespaces())
 		}
-		if reg := s.AddHandler(func(informer.Event[obj]) { t.Error("called") }); isClosed(reg.Synced()) {
+		if reg := s.AddHandler(func(informer.Event[listwatch.Object]) { t.Error("called") }); isClosed(reg.Synced()) {
 			t.Error("synced after the end")
 		}
 	})
@@ -414,7 +416,7 @@ func TestNamespacesAndHandlersComeAndGoAtOnce(t *testing.T) {
 							last.Remove()
 							<-last.Done()
 						}
-						last = s.AddHandler(func(e informer.Event[obj]) {})
+						last = s.AddHandler(func(e informer.Event[listwatch.Object]) {})
 					case 4:
 						for _, i := range s.In(namespace) {
 							if err := i.Wait(ctx); err != nil && !errors.Is(err, informer.ErrEnded) {

@@ -19,6 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
@@ -113,7 +114,7 @@ func deadline(t *testing.T, d time.Duration) context.Context {
 }
 
 // followServer runs an informer of what source has, with a journal as its handler, until end is called.
-func followServer[T object.Object](ctx context.Context, t *testing.T, source informer.ListerWatcher[T], opts informer.Options[T]) *followed[T] {
+func followServer[T object.Object](ctx context.Context, t *testing.T, source reflector.ListerWatcher[T], opts informer.Options[T]) *followed[T] {
 	f := &followed[T]{t: t, informer: informer.New(source, opts), done: make(chan error, 1)}
 	f.journal = f.addJournal(nil)
 	ctx, f.stop = context.WithCancel(ctx)

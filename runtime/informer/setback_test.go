@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,62 +14,24 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/internal/testing/listwatch"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 )
-
-// older returns an event of an object in a state of that version.
-func older(kind watch.EventType, s *source, name, version string) client.WatchEvent[obj] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o := s.objects[keyOf(name)].DeepCopy()
-	o.ResourceVersion = version
-	o.Labels = map[string]string{"of": "the past"}
-	return client.WatchEvent[obj]{Type: kind, Object: o, ResourceVersion: version}
-}
-
-// Stronger: client-go takes the event, and its store goes back.
-func TestEventThatGoesBackIsAnErrorAndRelists(t *testing.T) {
-	for _, kind := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newSource("a", "b")
-			r, sink := reflect(t, s, listOnly)
-			s.update("b")
-			s.cut(io.EOF)
-			synctest.Wait()
-			sink.got()
-			s.took()
-			s.send(older(kind, s, "a", "11"))
-			s.create("c") // which the watch would show
-			synctest.Wait()
-			expect(t, "deltas", sink.got())
-			if err := r.Err(); err == nil || !strings.Contains(err.Error(), "gone back") {
-				t.Errorf("got %v", err)
-			}
-			pass(2 * time.Second)
-			expect(t, "requests", s.took(), `list "13"`, `watch "14"`)
-			expect(t, "deltas", sink.got(), "Replaced 14 a b c")
-			if err := r.Err(); err != nil {
-				t.Errorf("after the list: %v", err)
-			}
-		})
-	}
-}
 
 // TestListAfterAnEventThatGoesBackTakesNothingFromTheStore has a server that has come to the version of the store again by then.
 func TestListAfterAnEventThatGoesBackTakesNothingFromTheStore(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s, l := newSource("a", "b"), &log{}
+		s, l := listwatch.New("a", "b"), &log{}
 		inf := start(t, s, in(options{}))
 		inf.AddHandler(l.handle)
 		synctest.Wait()
 		l.got()
-		s.setBack(12, "later") // a and b have other states under their versions
-		s.heal()
-		s.send(older(watch.Modified, s, "a", "9"))
+		s.SetBack(12, "later") // a and b have other states under their versions
+		s.Heal()
+		s.Send(listwatch.Older(watch.Modified, s, "a", "9"))
 		pass(time.Minute)
 		expect(t, "events", l.got(), "~a@11>11", "~b@12>12")
-		if a, _ := inf.Store().Get(keyOf("a")); a.Labels["of"] != "later" {
+		if a, _ := inf.Store().Get(listwatch.KeyOf("a")); a.Labels["of"] != "later" {
 			t.Errorf("the store has %v", a)
 		}
 	})
@@ -96,19 +59,78 @@ func (l *lines) count(text string) int {
 func TestStoreThatGoesBackIsLogged(t *testing.T) {
 	for _, disabled := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			s, out := newSource("a", "b"), &lines{}
-			s.update("b")
+			s, out := listwatch.New("a", "b"), &lines{}
+			s.Update("b")
 			inf := informer.New(s, options{DisableWatchList: disabled, Logger: slog.New(slog.NewTextHandler(out, nil))})
 			run(t, inf)
 			if n := out.count("was set back"); n > 0 {
 				t.Errorf("%d lines before", n)
 			}
-			s.setBack(12, "later")
-			s.cut(apierrors.NewInternalError(io.ErrUnexpectedEOF))
+			s.SetBack(12, "later")
+			s.Cut(apierrors.NewInternalError(io.ErrUnexpectedEOF))
 			pass(time.Minute)
 			if n := out.count("was set back"); n != 1 || inf.Store().ResourceVersion() != "12" {
 				t.Errorf("list only %v: %d lines, and the store is at %s", disabled, n, inf.Store().ResourceVersion())
 			}
 		})
 	}
+}
+
+// Stronger: client-go waits for ever, and misses what happens until the server has come to the version of the watch.
+func TestWatchOfAServerThatWasSetBackIsFoundOut(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
+		for _, outage := range []bool{false, true} {
+			s, l := listwatch.New("a", "b"), &log{}
+			for range 5 {
+				s.Update("b")
+			}
+			inf := start(t, s, in(options{DisableWatchList: outage}))
+			inf.AddHandler(l.handle)
+			pass(time.Minute)
+			l.got()
+			s.Took()
+			if outage {
+				// It is away for as long as that takes, and then passes the version at once when the watch is there.
+				s.Mu.Lock()
+				s.OnList, s.OnWatch = listwatch.Always(syscall.ECONNREFUSED), listwatch.Always(syscall.ECONNREFUSED)
+				s.Mu.Unlock()
+			}
+			s.Cut(io.ErrUnexpectedEOF)
+			if outage {
+				pass(6 * time.Minute)
+				s.Took()
+			}
+			s.SilentLater(12, "later")
+			s.Delete("b")
+			if outage {
+				pass(2*time.Minute + 5*time.Second) // the longest pauses, before the watch and before the list
+			} else {
+				pass(10 * time.Second)
+				expect(t, "events in between", l.got())
+				pass(10*time.Minute + 5*time.Second)
+			}
+			expect(t, "events", l.got(), "-b@17?", "~a@11>11")
+			if a, _ := inf.Store().Get(listwatch.KeyOf("a")); a.Labels["of"] != "later" {
+				t.Errorf("outage %v: the store has %v", outage, a)
+			}
+			if err := inf.Err(); err != nil {
+				t.Error(err)
+			}
+			asked, lists := 0, 0
+			for _, r := range s.Took() {
+				switch {
+				case r == `list "" limit 1`:
+					asked++
+				case !strings.HasPrefix(r, `watch "`):
+					lists++
+				}
+			}
+			if asked == 0 || lists != 1 { // asked again by a watch after the shortest ones
+				t.Errorf("outage %v: %d lists of one object and %d of all, want one of all", outage, asked, lists)
+			}
+			s.Create("c")
+			synctest.Wait()
+			expect(t, "events after", l.got(), "+c@14")
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
 // Store is the read side of an informer's store. Every call is answered from one state, in which objects and indexes
@@ -291,13 +292,13 @@ func (c *contents[T]) at(key object.Key) (obj T, ok bool, version string) {
 	return obj, ok, version
 }
 
-// advance brings c to the state after deltas, which are as [DeltaFIFO.Pop] hands them out, tells the observer, and returns
+// advance brings c to the state after deltas, which are as [reflector.DeltaFIFO.Pop] hands them out, tells the observer, and returns
 // what that means for handlers.
-func (c *contents[T]) advance(deltas Deltas[T]) (events batch[T]) {
+func (c *contents[T]) advance(deltas reflector.Deltas[T]) (events batch[T]) {
 	switch deltas[0].Type {
-	case Replaced:
+	case reflector.Replaced:
 		events = c.replace(deltas[0])
-	case Sync:
+	case reflector.Sync:
 		c.mu.Lock()
 		c.advanceLocked(deltas[0].ResourceVersion) // of a bookmark, or of deltas that were compacted to nothing, behind it
 		c.mu.Unlock()
@@ -327,7 +328,7 @@ func (c *contents[T]) advance(deltas Deltas[T]) (events batch[T]) {
 
 // apply brings c to the state after deltas, in one step for its readers, and returns what that means for handlers, and why
 // objects could not be kept, which leaves what there was.
-func (c *contents[T]) apply(deltas Deltas[T]) (events []Event[T], failed []error) {
+func (c *contents[T]) apply(deltas reflector.Deltas[T]) (events []Event[T], failed []error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	events = make([]Event[T], 0, len(deltas))
@@ -338,7 +339,7 @@ func (c *contents[T]) apply(deltas Deltas[T]) (events []Event[T], failed []error
 			old = nil
 		}
 		switch d.Type {
-		case Added, Updated:
+		case reflector.Added, reflector.Updated:
 			now, err := c.items.form(d.Object)
 			if err != nil {
 				failed = append(failed, err)
@@ -349,7 +350,7 @@ func (c *contents[T]) apply(deltas Deltas[T]) (events []Event[T], failed []error
 			for n := range events[before:] {
 				events[before+n].Merged = d.Merged
 			}
-		case Deleted:
+		case reflector.Deleted:
 			c.removeLocked(d.Key, old)
 			events = appendDeletion(events, old, d)
 		}
@@ -377,7 +378,7 @@ func (c *contents[T]) setStateLocked(events []Event[T], key object.Key, old, now
 // replace makes what d lists the whole content and returns what that means for handlers: the deletions that were
 // missed, in the order of their keys, then the changes in the order of the list. What is in the same state as before
 // stays the same object.
-func (c *contents[T]) replace(d Delta[T]) batch[T] {
+func (c *contents[T]) replace(d reflector.Delta[T]) batch[T] {
 	listed := c.listed(d)
 	items := listed.objects
 	if c.items.len() == 0 && c.packs {
@@ -402,7 +403,7 @@ func (c *contents[T]) replace(d Delta[T]) batch[T] {
 		switch {
 		case !existed || !old.sameObject(&now):
 			changes = append(changes, merged(change(nil, &now)))
-		case old.sameState(&now) && (!d.anew || old.sameContent(&now)):
+		case old.sameState(&now) && (!d.SetBack || old.sameContent(&now)):
 			items.put(key, old)
 		default:
 			changes = append(changes, merged(change(&old, &now)))
@@ -415,27 +416,6 @@ func (c *contents[T]) replace(d Delta[T]) batch[T] {
 		return batch[T]{events: changes}
 	}
 	return batch[T]{events: append(deletions, changes...)}
-}
-
-// byKey returns objects by their keys, the last with each key, and these in the order of the first.
-func byKey[T object.Object](objects []T) (items map[object.Key]T, once []T) {
-	items, once = make(map[object.Key]T, len(objects)), make([]T, 0, len(objects))
-	several := false
-	for _, obj := range objects {
-		key := object.KeyOf(obj)
-		if _, twice := items[key]; twice {
-			several = true
-		} else {
-			once = append(once, obj)
-		}
-		items[key] = obj
-	}
-	if several {
-		for i, obj := range once {
-			once[i] = items[object.KeyOf(obj)]
-		}
-	}
-	return items, once
 }
 
 // missing returns deletions of the objects that are not in items, in the order of their keys.
@@ -471,7 +451,7 @@ func merged[T object.Object](e Event[T]) Event[T] {
 
 // appendDeletion appends the event of an object that is gone. That of an object that was never seen, which is nil, is told
 // too.
-func appendDeletion[T object.Object](events []Event[T], old *stored[T], d Delta[T]) []Event[T] {
+func appendDeletion[T object.Object](events []Event[T], old *stored[T], d reflector.Delta[T]) []Event[T] {
 	if d.FinalStateUnknown {
 		if old != nil {
 			events = append(events, missed(old.object()))

@@ -11,12 +11,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/listwatch"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 // versionDigit returns the last digit of an object's version, and nothing if that is 0.
-func versionDigit(o obj) []string {
+func versionDigit(o listwatch.Object) []string {
 	digit := o.ResourceVersion[len(o.ResourceVersion)-1:]
 	if digit == "0" {
 		return nil
@@ -24,7 +25,7 @@ func versionDigit(o obj) []string {
 	return []string{digit, "all"}
 }
 
-func names(objects []obj) string {
+func names(objects []listwatch.Object) string {
 	var all []string
 	for _, o := range objects {
 		all = append(all, o.Name)
@@ -36,14 +37,14 @@ func names(objects []obj) string {
 // S01
 func TestStoreIsRead(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		store := start(t, newSource("a", "b"), in(options{})).Store()
-		if o, ok := store.Get(keyOf("b")); !ok || o.Name != "b" {
+		store := start(t, listwatch.New("a", "b"), in(options{})).Store()
+		if o, ok := store.Get(listwatch.KeyOf("b")); !ok || o.Name != "b" {
 			t.Errorf("Get: %v %v", o, ok)
 		}
 		if o, ok := store.Get(object.Key{Name: "b"}); ok || o != nil {
 			t.Errorf("Get of nothing: %v %v", o, ok)
 		}
-		if store.Len() != 2 || len(store.Keys()) != 2 || !slices.Contains(store.Keys(), keyOf("a")) {
+		if store.Len() != 2 || len(store.Keys()) != 2 || !slices.Contains(store.Keys(), listwatch.KeyOf("a")) {
 			t.Errorf("%d objects with keys %v", store.Len(), store.Keys())
 		}
 		for key, o := range store.All() {
@@ -58,14 +59,14 @@ func TestStoreIsRead(t *testing.T) {
 // C03
 func TestIterationSeesTheStateAtItsBeginning(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		s := newSource("a", "b", "c")
+		s := listwatch.New("a", "b", "c")
 		store := start(t, s, in(options{})).Store()
 		seen := 0
 		for range store.All() {
 			if seen++; seen == 1 {
-				s.create("d")
-				s.delete("a")
-				s.delete("b")
+				s.Create("d")
+				s.Delete("a")
+				s.Delete("b")
 				synctest.Wait()
 			}
 		}
@@ -79,27 +80,27 @@ func TestIterationSeesTheStateAtItsBeginning(t *testing.T) {
 func TestIndexesAgreeWithTheObjects(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		random := rand.New(rand.NewPCG(3, 4))
-		s := newSource()
+		s := listwatch.New()
 		byVersion := informer.NewIndex(versionDigit)
-		store := start(t, s, in(options{Indexes: []informer.Indexer[obj]{byVersion}})).Store()
+		store := start(t, s, in(options{Indexes: []informer.Indexer[listwatch.Object]{byVersion}})).Store()
 		for round := range 300 {
 			name := fmt.Sprint("o", random.IntN(8))
-			_, exists := s.objects[keyOf(name)]
+			_, exists := s.Objects[listwatch.KeyOf(name)]
 			switch {
 			case !exists:
-				s.create(name)
+				s.Create(name)
 			case random.IntN(3) == 0:
-				s.delete(name)
+				s.Delete(name)
 			default:
-				s.update(name)
+				s.Update(name)
 			}
 			if random.IntN(20) == 0 {
-				s.cut(apierrors.NewResourceExpired("gone"))
+				s.Cut(apierrors.NewResourceExpired("gone"))
 				pass(2 * time.Second)
 			}
 			synctest.Wait()
 			for _, value := range []string{"all", "0", "1", "5", "9"} {
-				var want []obj
+				var want []listwatch.Object
 				for _, o := range store.All() {
 					if slices.Contains(versionDigit(o), value) {
 						want = append(want, o)

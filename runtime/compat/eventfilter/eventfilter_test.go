@@ -23,14 +23,14 @@ func TestOfAsksTheMethodOfTheEvent(t *testing.T) {
 		want string
 		ok   bool
 	}{
-		{informer.Added, "create", true}, {informer.Updated, "update", false}, {informer.Deleted, "delete", true}, {informer.Sync, "generic", false},
+		{informer.Added, "create", true}, {informer.Updated, "update", false}, {informer.Deleted, "delete", true}, {informer.Generic, "generic", false},
 	} {
 		asked = ""
 		if got := p(informer.Event[kctrl.Object]{Type: test.of, Object: &corev1.Pod{}, Old: &corev1.Pod{}}); got != test.ok || asked != test.want {
 			t.Errorf("%v: got %v of %q, want %v of %q", test.of, got, asked, test.ok, test.want)
 		}
 	}
-	for _, of := range []informer.EventType{informer.Added, informer.Updated, informer.Deleted, informer.Sync} {
+	for _, of := range []informer.EventType{informer.Added, informer.Updated, informer.Deleted, informer.Generic} {
 		if !eventfilter.Of(eventfilter.Funcs{})(informer.Event[kctrl.Object]{Type: of}) {
 			t.Errorf("%v does not count for functions that are not there", of)
 		}

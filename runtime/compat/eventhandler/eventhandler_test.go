@@ -24,7 +24,7 @@ func TestOfCallsTheMethodOfTheEvent(t *testing.T) {
 	}
 	h := eventhandler.Of(eventhandler.Funcs{CreateFunc: notes("c"), UpdateFunc: notes("u"), DeleteFunc: notes("d"), GenericFunc: notes("g")})
 	none := eventhandler.Of(eventhandler.Funcs{})
-	for _, of := range []informer.EventType{informer.Added, informer.Updated, informer.Deleted, informer.Sync} {
+	for _, of := range []informer.EventType{informer.Added, informer.Updated, informer.Deleted, informer.Generic} {
 		h(t.Context(), informer.Event[kctrl.Object]{Type: of}, nil)
 		none(t.Context(), informer.Event[kctrl.Object]{Type: of}, nil)
 	}
@@ -91,7 +91,7 @@ func (c *counted) Delete(ctx context.Context, e informer.Event[*corev1.Pod], que
 func TestHandlersForTheObjectMayBeEmbedded(t *testing.T) {
 	own := &counted{}
 	h := eventhandler.Of(own)
-	for _, event := range []informer.EventType{informer.Added, informer.Updated, informer.Deleted, informer.Sync} {
+	for _, event := range []informer.EventType{informer.Added, informer.Updated, informer.Deleted, informer.Generic} {
 		queue := workqueue.New[reconcile.Request](workqueue.Options{})
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: event.String()}}
 		h(t.Context(), informer.Event[*corev1.Pod]{Type: event, Object: pod, Old: pod}, queue)

@@ -1,4 +1,4 @@
-package informer_test
+package reflector_test
 
 import (
 	"context"
@@ -19,8 +19,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/listwatch"
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
 // recorder is a sink that writes down what it gets.
@@ -29,19 +30,19 @@ type recorder struct {
 	lines []string
 }
 
-func (r *recorder) Push(d informer.Delta[obj]) {
+func (r *recorder) Push(d reflector.Delta[listwatch.Object]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	line := fmt.Sprintf("%v %s", d.Type, d.ResourceVersion)
 	switch {
-	case d.Type == informer.Replaced:
+	case d.Type == reflector.Replaced:
 		for _, o := range d.Objects {
 			line += " " + o.Name
 		}
 		for _, key := range d.Retained {
 			line += " (" + key.Name + ")"
 		}
-	case d.Type != informer.Bookmark:
+	case d.Type != reflector.Bookmark:
 		line += " " + d.Key.Name
 	}
 	r.lines = append(r.lines, line)
@@ -56,10 +57,10 @@ func (r *recorder) got() []string {
 }
 
 // reflect runs a reflector of source until the test ends, and waits until it has settled.
-func reflect(t *testing.T, source informer.ListerWatcher[obj], opts informer.ReflectorOptions[obj]) (*informer.Reflector[obj], *recorder) {
+func reflect(t *testing.T, source reflector.ListerWatcher[listwatch.Object], opts reflector.Options[listwatch.Object]) (*reflector.Reflector[listwatch.Object], *recorder) {
 	sink := &recorder{}
 	opts.Name, opts.Logger = "things", slog.New(slog.DiscardHandler)
-	r := informer.NewReflector(source, sink, opts)
+	r := reflector.New(source, sink, opts)
 	go r.Run(t.Context())
 	synctest.Wait()
 	return r, sink
@@ -78,31 +79,31 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-var listOnly = informer.ReflectorOptions[obj]{DisableWatchList: true}
+var listOnly = reflector.Options[listwatch.Object]{DisableWatchList: true}
 
 // R04
 func TestPausesDoubleUpToALimitAndStartAgainAfterTwoHealthyMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
-		s.onList = func(metav1.ListOptions) error { return errors.New("no route") }
+		s := listwatch.New()
+		s.OnList = func(metav1.ListOptions) error { return errors.New("no route") }
 		reflect(t, s, listOnly)
 		pass(5 * time.Minute)
-		s.mu.Lock()
-		at, base := s.requests[0].at, 800*time.Millisecond
-		for i, r := range s.requests[1:] {
-			pause := r.at.Sub(at)
+		s.Mu.Lock()
+		at, base := s.Requests[0].At, 800*time.Millisecond
+		for i, r := range s.Requests[1:] {
+			pause := r.At.Sub(at)
 			if pause < base || pause >= 2*base {
 				t.Errorf("pause %d is %v, want [%v,%v)", i, pause, base, 2*base)
 			}
-			at, base = r.at, min(2*base, 30*time.Second)
+			at, base = r.At, min(2*base, 30*time.Second)
 		}
-		s.onList = nil
-		s.mu.Unlock()
+		s.OnList = nil
+		s.Mu.Unlock()
 		pass(time.Minute + healthy)
-		s.took()
-		s.cut(apierrors.NewResourceExpired("gone"))
+		s.Took()
+		s.Cut(apierrors.NewResourceExpired("gone"))
 		pass(1600 * time.Millisecond)
-		if len(s.took()) == 0 {
+		if len(s.Took()) == 0 {
 			t.Error("the pause after two healthy minutes is longer than a first one")
 		}
 	})
@@ -115,34 +116,34 @@ const healthy = 2 * time.Minute
 // Stronger: a pause is also at least as long as the server asks for.
 func TestRetryAfterIsHonoured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
-		s.onList = once(tooMany(20))
+		s := listwatch.New()
+		s.OnList = listwatch.Once(listwatch.TooMany(20))
 		reflect(t, s, listOnly)
-		s.took()
+		s.Took()
 		pass(20*time.Second - time.Millisecond)
-		expect(t, "requests before", s.took())
+		expect(t, "requests before", s.Took())
 		pass(time.Millisecond)
-		expect(t, "requests after", s.took(), `list "0" limit 500`, `watch "10"`)
+		expect(t, "requests after", s.Took(), `list "0" limit 500`, `watch "10"`)
 	})
 }
 
 // blocking is a source that does not answer before the context ends.
 type blocking struct{ list, watch bool }
 
-func (b blocking) List(ctx context.Context, _ metav1.ListOptions) (*client.Page[obj], error) {
+func (b blocking) List(ctx context.Context, _ metav1.ListOptions) (*client.Page[listwatch.Object], error) {
 	if b.list {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return &client.Page[obj]{ResourceVersion: "1"}, nil
+	return &client.Page[listwatch.Object]{ResourceVersion: "1"}, nil
 }
 
-func (b blocking) Watch(ctx context.Context, options metav1.ListOptions) (client.Stream[obj], error) {
+func (b blocking) Watch(ctx context.Context, options metav1.ListOptions) (client.Stream[listwatch.Object], error) {
 	if b.watch {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return newStream(ctx, time.Duration(*options.TimeoutSeconds)*time.Second), nil
+	return listwatch.NewStream(ctx, time.Duration(*options.TimeoutSeconds)*time.Second), nil
 }
 
 // R10
@@ -156,8 +157,8 @@ func TestRunEndsWithItsContextWhateverItIsDoing(t *testing.T) {
 			t.Run(fmt.Sprint(name, " streaming ", streaming), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
-					opts := informer.ReflectorOptions[obj]{DisableWatchList: !streaming, Logger: slog.New(slog.DiscardHandler)}
-					r := informer.NewReflector(source, &recorder{}, opts)
+					opts := reflector.Options[listwatch.Object]{DisableWatchList: !streaming, Logger: slog.New(slog.DiscardHandler)}
+					r := reflector.New(source, &recorder{}, opts)
 					done := make(chan struct{})
 					go func() { r.Run(ctx); close(done) }()
 					pass(5 * time.Second)
@@ -175,28 +176,28 @@ func TestRunEndsWithItsContextWhateverItIsDoing(t *testing.T) {
 // cancelling is a sink that ends the reflector with the first complete state.
 type cancelling context.CancelFunc
 
-func (c cancelling) Push(informer.Delta[obj]) { c() }
+func (c cancelling) Push(reflector.Delta[listwatch.Object]) { c() }
 
 // R10
 func TestEveryStreamIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
-		s.noBegin = true
+		s := listwatch.New("a")
+		s.NoBegin = true
 		reflect(t, s, streaming)
-		s.cut(io.EOF)
+		s.Cut(io.EOF)
 		pass(2 * time.Second)
-		s.cut(io.EOF)
+		s.Cut(io.EOF)
 		pass(4 * time.Second)
-		s.cut(apierrors.NewResourceExpired("gone"))
+		s.Cut(apierrors.NewResourceExpired("gone"))
 		pass(20 * time.Second)
-		if n := s.unclosed(); n != 1 {
+		if n := s.Unclosed(); n != 1 {
 			t.Errorf("%d streams are not closed, want the one in use", n)
 		}
 
-		s = newSource("a")
+		s = listwatch.New("a")
 		ctx, cancel := context.WithCancel(t.Context())
-		informer.NewReflector(s, cancelling(cancel), streaming).Run(ctx)
-		if n := s.unclosed(); n != 0 {
+		reflector.New(s, cancelling(cancel), streaming).Run(ctx)
+		if n := s.Unclosed(); n != 0 {
 			t.Errorf("%d streams are not closed after the end", n)
 		}
 	})
@@ -205,13 +206,13 @@ func TestEveryStreamIsClosed(t *testing.T) {
 // R01, R03
 func TestFirstListTakesAnyVersionAndLaterOnesNothingOlder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
+		s := listwatch.New("a")
 		_, sink := reflect(t, s, listOnly)
-		expect(t, "requests", s.took(), `list "0" limit 500`, `watch "11"`)
-		s.create("b")
-		s.cut(apierrors.NewResourceExpired("gone"))
+		expect(t, "requests", s.Took(), `list "0" limit 500`, `watch "11"`)
+		s.Create("b")
+		s.Cut(apierrors.NewResourceExpired("gone"))
 		pass(2 * time.Second)
-		expect(t, "requests", s.took(), `list "12"`, `watch "12"`)
+		expect(t, "requests", s.Took(), `list "12"`, `watch "12"`)
 		expect(t, "deltas", sink.got(), "Replaced 11 a", "Added 12 b", "Replaced 12 a b")
 	})
 }
@@ -223,23 +224,23 @@ func TestRefusedVersionMakesTheListAskForTheLatest(t *testing.T) {
 	oldest.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: "Too large resource version"}}
 	gone := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonGone}}
 	for name, refusal := range map[string]error{
-		"expired": apierrors.NewResourceExpired("expired"), "gone": gone, "too large": tooLarge(), "legacy": legacy, "oldest": oldest,
+		"expired": apierrors.NewResourceExpired("expired"), "gone": gone, "too large": listwatch.TooLarge(), "legacy": legacy, "oldest": oldest,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSource("a")
+				s := listwatch.New("a")
 				r, _ := reflect(t, s, listOnly)
-				s.took()
-				s.onList = once(refusal)
-				s.cut(apierrors.NewResourceExpired("expired"))
+				s.Took()
+				s.OnList = listwatch.Once(refusal)
+				s.Cut(apierrors.NewResourceExpired("expired"))
 				pass(2 * time.Second)
-				expect(t, "requests", s.took(), `list "11"`, `list "" limit 500`, `watch "11"`)
+				expect(t, "requests", s.Took(), `list "11"`, `list "" limit 500`, `watch "11"`)
 				if r.Err() != nil {
 					t.Errorf("error after recovery: %v", r.Err())
 				}
-				s.cut(apierrors.NewResourceExpired("expired again"))
+				s.Cut(apierrors.NewResourceExpired("expired again"))
 				pass(4 * time.Second)
-				expect(t, "requests later", s.took(), `list "11"`, `watch "11"`)
+				expect(t, "requests later", s.Took(), `list "11"`, `watch "11"`)
 			})
 		})
 	}
@@ -248,8 +249,8 @@ func TestRefusedVersionMakesTheListAskForTheLatest(t *testing.T) {
 // R02
 func TestOtherTimeoutOfAListIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
-		s.onList = once(apierrors.NewTimeoutError("slow", 0))
+		s := listwatch.New("a")
+		s.OnList = listwatch.Once(apierrors.NewTimeoutError("slow", 0))
 		r, _ := reflect(t, s, listOnly)
 		if !apierrors.IsTimeout(r.Err()) {
 			t.Errorf("got %v, want the timeout", r.Err())
@@ -260,26 +261,26 @@ func TestOtherTimeoutOfAListIsAFailure(t *testing.T) {
 // R03
 func TestListIsPagedOnceTheServerHasShownToHaveNoCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+		s := listwatch.New()
 		for i := range 501 {
-			s.create(fmt.Sprint("o", i))
+			s.Create(fmt.Sprint("o", i))
 		}
-		s.paging = true
+		s.Paging = true
 		reflect(t, s, listOnly)
-		expect(t, "requests", s.took(), `list "0" limit 500`, `list "" limit 500 continue 511/500`, `watch "511"`)
-		s.cut(apierrors.NewResourceExpired("gone"))
+		expect(t, "requests", s.Took(), `list "0" limit 500`, `list "" limit 500 continue 511/500`, `watch "511"`)
+		s.Cut(apierrors.NewResourceExpired("gone"))
 		pass(2 * time.Second)
-		expect(t, "requests", s.took(), `list "511" limit 500`, `list "" limit 500 continue 511/500`, `watch "511"`)
+		expect(t, "requests", s.Took(), `list "511" limit 500`, `list "" limit 500 continue 511/500`, `watch "511"`)
 	})
 }
 
 // R03
 func TestPageSizeIsUsedAlways(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a", "b", "c")
-		s.paging = true
-		_, sink := reflect(t, s, informer.ReflectorOptions[obj]{DisableWatchList: true, PageSize: 2})
-		expect(t, "requests", s.took(), `list "0" limit 2`, `list "" limit 2 continue 13/2`, `watch "13"`)
+		s := listwatch.New("a", "b", "c")
+		s.Paging = true
+		_, sink := reflect(t, s, reflector.Options[listwatch.Object]{DisableWatchList: true, PageSize: 2})
+		expect(t, "requests", s.Took(), `list "0" limit 2`, `list "" limit 2 continue 13/2`, `watch "13"`)
 		expect(t, "deltas", sink.got(), "Replaced 13 a b c")
 	})
 }
@@ -287,20 +288,20 @@ func TestPageSizeIsUsedAlways(t *testing.T) {
 // R03
 func TestListForgottenBetweenPagesIsReadInOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a", "b", "c")
-		s.paging = true
-		s.onList = once(nil, apierrors.NewResourceExpired("the continue token is too old"))
-		_, sink := reflect(t, s, informer.ReflectorOptions[obj]{DisableWatchList: true, PageSize: 2})
-		expect(t, "requests", s.took(), `list "0" limit 2`, `list "" limit 2 continue 13/2`, `list "0"`, `watch "13"`)
+		s := listwatch.New("a", "b", "c")
+		s.Paging = true
+		s.OnList = listwatch.Once(nil, apierrors.NewResourceExpired("the continue token is too old"))
+		_, sink := reflect(t, s, reflector.Options[listwatch.Object]{DisableWatchList: true, PageSize: 2})
+		expect(t, "requests", s.Took(), `list "0" limit 2`, `list "" limit 2 continue 13/2`, `list "0"`, `watch "13"`)
 		expect(t, "deltas", sink.got(), "Replaced 13 a b c")
 	})
 }
 
 // forgetful is a source that sends every list in pages, and has forgotten it by the second.
-type forgetful struct{ *source }
+type forgetful struct{ *listwatch.Source }
 
-func (f forgetful) List(ctx context.Context, options metav1.ListOptions) (*client.Page[obj], error) {
-	page, err := f.source.List(ctx, options)
+func (f forgetful) List(ctx context.Context, options metav1.ListOptions) (*client.Page[listwatch.Object], error) {
+	page, err := f.Source.List(ctx, options)
 	if options.Continue != "" {
 		return nil, apierrors.NewResourceExpired("the continue token is too old")
 	}
@@ -311,16 +312,16 @@ func (f forgetful) List(ctx context.Context, options metav1.ListOptions) (*clien
 // R03
 func TestListForgottenBetweenPagesAgainAndAgainIsNotAskedForWithoutAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
+		s := listwatch.New("a")
 		r, sink := reflect(t, forgetful{s}, listOnly)
-		expect(t, "requests", s.took(), `list "0" limit 500`, `list "" limit 500 continue more`, `list "0"`, `list "" limit 500 continue more`,
+		expect(t, "requests", s.Took(), `list "0" limit 500`, `list "" limit 500 continue more`, `list "0"`, `list "" limit 500 continue more`,
 			`list "" limit 500`, `list "" limit 500 continue more`, `list ""`, `list "" limit 500 continue more`)
 		if err := r.Err(); !apierrors.IsResourceExpired(err) {
 			t.Errorf("Err is %v, want what the server has said", err)
 		}
 		expect(t, "deltas", sink.got())
 		pass(time.Minute)
-		if n := len(s.took()); n > 8*7 {
+		if n := len(s.Took()); n > 8*7 {
 			t.Errorf("%d requests in a minute", n)
 		}
 	})
@@ -328,14 +329,14 @@ func TestListForgottenBetweenPagesAgainAndAgainIsNotAskedForWithoutAPause(t *tes
 
 // circling is a source that sends each list in pages that lead back to the one with that number.
 type circling struct {
-	*source
+	*listwatch.Source
 	pages, back int
 }
 
-func (c circling) List(ctx context.Context, options metav1.ListOptions) (*client.Page[obj], error) {
+func (c circling) List(ctx context.Context, options metav1.ListOptions) (*client.Page[listwatch.Object], error) {
 	number, _ := strconv.Atoi(options.Continue)
 	options.Continue = ""
-	page, err := c.source.List(ctx, options)
+	page, err := c.Source.List(ctx, options)
 	if number++; number == c.pages {
 		number = c.back
 	}
@@ -347,13 +348,13 @@ func (c circling) List(ctx context.Context, options metav1.ListOptions) (*client
 func TestListWhosePagesGoInACircleIsAFailure(t *testing.T) {
 	for _, c := range []circling{{pages: 1, back: 0}, {pages: 7, back: 6}, {pages: 7, back: 1}, {pages: 64, back: 1}, {pages: 100, back: 50}} {
 		synctest.Test(t, func(t *testing.T) {
-			c.source = newSource("a")
+			c.Source = listwatch.New("a")
 			r, sink := reflect(t, c, listOnly)
 			expect(t, "deltas", sink.got())
 			if err := r.Err(); err == nil || !strings.Contains(err.Error(), "sent before") {
 				t.Errorf("%d pages, back to %d: Err is %v", c.pages, c.back, err)
 			}
-			if n := len(c.took()); n > 4*c.pages {
+			if n := len(c.Took()); n > 4*c.pages {
 				t.Errorf("%d requests for %d pages", n, c.pages)
 			}
 		})
@@ -361,10 +362,10 @@ func TestListWhosePagesGoInACircleIsAFailure(t *testing.T) {
 }
 
 // drifting is a source whose later pages claim to be newer than the first.
-type drifting struct{ *source }
+type drifting struct{ *listwatch.Source }
 
-func (d drifting) List(ctx context.Context, options metav1.ListOptions) (*client.Page[obj], error) {
-	page, err := d.source.List(ctx, options)
+func (d drifting) List(ctx context.Context, options metav1.ListOptions) (*client.Page[listwatch.Object], error) {
+	page, err := d.Source.List(ctx, options)
 	if options.Continue != "" {
 		page.ResourceVersion = "99"
 	}
@@ -374,14 +375,14 @@ func (d drifting) List(ctx context.Context, options metav1.ListOptions) (*client
 // R03
 func TestWatchStartsWhereTheFirstPageWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a", "b", "c")
-		s.paging = true
-		reflect(t, drifting{s}, informer.ReflectorOptions[obj]{DisableWatchList: true, PageSize: 2})
-		expect(t, "requests", s.took(), `list "0" limit 2`, `list "" limit 2 continue 13/2`, `watch "13"`)
+		s := listwatch.New("a", "b", "c")
+		s.Paging = true
+		reflect(t, drifting{s}, reflector.Options[listwatch.Object]{DisableWatchList: true, PageSize: 2})
+		expect(t, "requests", s.Took(), `list "0" limit 2`, `list "" limit 2 continue 13/2`, `watch "13"`)
 	})
 }
 
-var streaming = informer.ReflectorOptions[obj]{}
+var streaming = reflector.Options[listwatch.Object]{}
 
 // W01, W04
 //
@@ -389,36 +390,36 @@ var streaming = informer.ReflectorOptions[obj]{}
 // make an informer wait for an end that never comes.
 func TestStreamingListGoesOnAsTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a", "b")
+		s := listwatch.New("a", "b")
 		_, sink := reflect(t, s, streaming)
-		s.create("c")
+		s.Create("c")
 		synctest.Wait()
 		expect(t, "deltas", sink.got(), "Replaced 12 a b", "Added 13 c")
-		options := s.requests[0].options
+		options := s.Requests[0].Options
 		if options.ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan || !options.AllowWatchBookmarks {
 			t.Errorf("options %+v: want NotOlderThan and bookmarks", options)
 		}
-		expect(t, "requests", s.took(), `watch! ""`)
+		expect(t, "requests", s.Took(), `watch! ""`)
 	})
 }
 
 // W01
 func TestStreamingListIsCompleteOnlyAtTheEndBookmark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a", "b", "c")
-		s.noBegin = true
+		s := listwatch.New("a", "b", "c")
+		s.NoBegin = true
 		_, sink := reflect(t, s, streaming)
 		for _, name := range []string{"a", "b", "c"} {
-			s.send(client.WatchEvent[obj]{Type: watch.Added, Object: s.objects[keyOf(name)].DeepCopy()})
+			s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Added, Object: s.Objects[listwatch.KeyOf(name)].DeepCopy()})
 		}
-		s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "13"})
-		s.update("a")
-		s.delete("b")
-		s.create("d")
-		s.delete("d")
+		s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Bookmark, ResourceVersion: "13"})
+		s.Update("a")
+		s.Delete("b")
+		s.Create("d")
+		s.Delete("d")
 		synctest.Wait()
 		expect(t, "deltas before", sink.got())
-		s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "17", InitialEventsEnd: true})
+		s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Bookmark, ResourceVersion: "17", InitialEventsEnd: true})
 		synctest.Wait()
 		expect(t, "deltas", sink.got(), "Replaced 17 a c")
 	})
@@ -427,56 +428,56 @@ func TestStreamingListIsCompleteOnlyAtTheEndBookmark(t *testing.T) {
 // W01
 func TestServerWithoutStreamingListsIsListedForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
-		s.onWatch = once(invalid())
+		s := listwatch.New("a")
+		s.OnWatch = listwatch.Once(listwatch.Invalid())
 		r, _ := reflect(t, s, streaming)
-		expect(t, "requests", s.took(), `watch! ""`, `list "0" limit 500`, `watch "11"`)
+		expect(t, "requests", s.Took(), `watch! ""`, `list "0" limit 500`, `watch "11"`)
 		if r.Err() != nil {
 			t.Errorf("the fallback is an error: %v", r.Err())
 		}
-		s.cut(apierrors.NewResourceExpired("gone"))
+		s.Cut(apierrors.NewResourceExpired("gone"))
 		pass(2 * time.Second)
-		expect(t, "requests later", s.took(), `list "11"`, `watch "11"`)
+		expect(t, "requests later", s.Took(), `list "11"`, `watch "11"`)
 	})
 }
 
 // W01
 func TestExpiredWatchIsFollowedByAStreamingList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
+		s := listwatch.New("a")
 		reflect(t, s, streaming)
-		s.took()
-		s.onWatch = once(apierrors.NewResourceExpired("gone"))
-		s.cut(apierrors.NewResourceExpired("gone"))
+		s.Took()
+		s.OnWatch = listwatch.Once(apierrors.NewResourceExpired("gone"))
+		s.Cut(apierrors.NewResourceExpired("gone"))
 		pass(2 * time.Second)
-		expect(t, "requests", s.took(), `watch! "11"`, `watch! ""`)
+		expect(t, "requests", s.Took(), `watch! "11"`, `watch! ""`)
 	})
 }
 
 // W01
 func TestRefusedStreamingListIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
-		s.onWatch = once(tooMany(0))
+		s := listwatch.New("a")
+		s.OnWatch = listwatch.Once(listwatch.TooMany(0))
 		reflect(t, s, streaming)
 		pass(2 * time.Second)
-		expect(t, "requests", s.took(), `watch! ""`, `watch! ""`)
+		expect(t, "requests", s.Took(), `watch! ""`, `watch! ""`)
 	})
 }
 
 // W01
 func TestStreamingListThatIsCutIsTriedAgainOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
-		s.noBegin = true
+		s := listwatch.New("a")
+		s.NoBegin = true
 		_, sink := reflect(t, s, streaming)
-		s.send(client.WatchEvent[obj]{Type: watch.Added, Object: s.objects[keyOf("a")].DeepCopy()})
-		s.cut(io.EOF)
+		s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Added, Object: s.Objects[listwatch.KeyOf("a")].DeepCopy()})
+		s.Cut(io.EOF)
 		pass(2 * time.Second)
-		expect(t, "requests", s.took(), `watch! ""`, `watch! ""`)
-		s.cut(io.ErrUnexpectedEOF)
+		expect(t, "requests", s.Took(), `watch! ""`, `watch! ""`)
+		s.Cut(io.ErrUnexpectedEOF)
 		pass(4 * time.Second)
-		expect(t, "requests", s.took(), `list "0" limit 500`, `watch "11"`)
+		expect(t, "requests", s.Took(), `list "0" limit 500`, `watch "11"`)
 		expect(t, "deltas", sink.got(), "Replaced 11 a")
 	})
 }
@@ -484,17 +485,17 @@ func TestStreamingListThatIsCutIsTriedAgainOnce(t *testing.T) {
 // W01
 func TestCompleteStreamingListMakesUpForOneThatWasCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
+		s := listwatch.New("a")
 		reflect(t, s, streaming)
 		for range 2 {
-			s.took()
-			s.noBegin = true
-			s.cut(apierrors.NewResourceExpired("gone"))
+			s.Took()
+			s.NoBegin = true
+			s.Cut(apierrors.NewResourceExpired("gone"))
 			pass(10 * time.Second)
-			s.noBegin = false
-			s.cut(io.EOF)
+			s.NoBegin = false
+			s.Cut(io.EOF)
 			pass(20 * time.Second)
-			expect(t, "requests", s.took(), `watch! "11"`, `watch! "11"`)
+			expect(t, "requests", s.Took(), `watch! "11"`, `watch! "11"`)
 		}
 	})
 }
@@ -502,15 +503,21 @@ func TestCompleteStreamingListMakesUpForOneThatWasCut(t *testing.T) {
 // W01, C10
 func TestObjectThatBecomesUnreadableDuringAStreamingListIsRetained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a", "b")
-		s.noBegin = true
-		_, sink := reflect(t, s, informer.ReflectorOptions[obj]{Transform: marking(map[string]bool{"a@13": true, "b@12": true})})
+		s := listwatch.New("a", "b")
+		s.NoBegin = true
+		unreadable := map[string]bool{"13": true, "12": true}
+		_, sink := reflect(t, s, reflector.Options[listwatch.Object]{Transform: func(o listwatch.Object) (listwatch.Object, error) {
+			if unreadable[o.ResourceVersion] {
+				return o, errors.New("broken")
+			}
+			return o, nil
+		}})
 		for _, name := range []string{"a", "b"} {
-			s.send(client.WatchEvent[obj]{Type: watch.Added, Object: s.objects[keyOf(name)].DeepCopy()})
+			s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Added, Object: s.Objects[listwatch.KeyOf(name)].DeepCopy()})
 		}
-		s.update("a")
-		s.update("b")
-		s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "14", InitialEventsEnd: true})
+		s.Update("a")
+		s.Update("b")
+		s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Bookmark, ResourceVersion: "14", InitialEventsEnd: true})
 		synctest.Wait()
 		expect(t, "deltas", sink.got(), "Replaced 14 b (a)")
 	})
@@ -519,18 +526,18 @@ func TestObjectThatBecomesUnreadableDuringAStreamingListIsRetained(t *testing.T)
 // W01
 func TestOtherFailureOfAStreamingListIsFollowedByAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
-		s.onWatch = once(forbidden("watch"), forbidden("watch"))
+		s := listwatch.New("a")
+		s.OnWatch = listwatch.Once(listwatch.Forbidden("watch"), listwatch.Forbidden("watch"))
 		r, sink := reflect(t, s, streaming)
-		failure, ok := errors.AsType[*informer.SyncError](r.Err())
+		failure, ok := errors.AsType[*reflector.SyncError](r.Err())
 		if !ok || failure.Verb != "watch" || failure.Resource != "things" || !apierrors.IsForbidden(r.Err()) {
 			t.Errorf("got %#v, want a forbidden watch of things", r.Err())
 		}
 		pass(2 * time.Second)
-		expect(t, "requests", s.took(), `watch! ""`, `list "0" limit 500`, `watch "11"`)
+		expect(t, "requests", s.Took(), `watch! ""`, `list "0" limit 500`, `watch "11"`)
 		expect(t, "deltas", sink.got(), "Replaced 11 a")
 		pass(4 * time.Second)
-		expect(t, "requests after the refused watch", s.took(), `watch! "11"`)
+		expect(t, "requests after the refused watch", s.Took(), `watch! "11"`)
 		if r.Err() != nil {
 			t.Errorf("error after recovery: %v", r.Err())
 		}
@@ -543,32 +550,32 @@ func TestOtherFailureOfAStreamingListIsFollowedByAList(t *testing.T) {
 // listed; upstream warns for ever.
 func TestServerThatIgnoresInitialEventsIsListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
-		s.noBegin = true
+		s := listwatch.New("a")
+		s.NoBegin = true
 		reflect(t, s, streaming)
 		pass(29 * time.Second)
-		s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "11"})
+		s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Bookmark, ResourceVersion: "11"})
 		pass(25 * time.Second)
-		expect(t, "requests while something comes", s.took(), `watch! ""`)
+		expect(t, "requests while something comes", s.Took(), `watch! ""`)
 		pass(10 * time.Second)
-		expect(t, "requests", s.took(), `list "0" limit 500`, `watch "11"`)
+		expect(t, "requests", s.Took(), `list "0" limit 500`, `watch "11"`)
 	})
 }
 
 // W02
 func TestBusyServerThatIgnoresInitialEventsIsListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
-		s.noBegin = true
+		s := listwatch.New("a")
+		s.NoBegin = true
 		_, sink := reflect(t, s, streaming)
 		for range 14 {
-			s.update("a")
+			s.Update("a")
 			pass(4 * time.Second)
 		}
-		expect(t, "requests while something comes", s.took(), `watch! ""`)
-		s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "25"})
+		expect(t, "requests while something comes", s.Took(), `watch! ""`)
+		s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Bookmark, ResourceVersion: "25"})
 		synctest.Wait()
-		expect(t, "requests", s.took(), `list "0" limit 500`, `watch "25"`)
+		expect(t, "requests", s.Took(), `list "0" limit 500`, `watch "25"`)
 		expect(t, "deltas", sink.got(), "Replaced 25 a")
 	})
 }
@@ -576,9 +583,9 @@ func TestBusyServerThatIgnoresInitialEventsIsListed(t *testing.T) {
 // W02
 func TestWatchListCanBeDisabled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
+		s := listwatch.New("a")
 		reflect(t, s, listOnly)
-		if slices.ContainsFunc(s.requests, func(r request) bool { return r.options.SendInitialEvents != nil }) {
+		if slices.ContainsFunc(s.Requests, func(r listwatch.Request) bool { return r.Options.SendInitialEvents != nil }) {
 			t.Error("a streaming list was asked for")
 		}
 	})
@@ -586,17 +593,17 @@ func TestWatchListCanBeDisabled(t *testing.T) {
 
 // R05
 func TestRefusedWatchIsOpenedAgainWithoutAList(t *testing.T) {
-	for name, refusal := range map[string]error{"429": tooMany(0), "connection refused": fmt.Errorf("dial: %w", syscall.ECONNREFUSED)} {
+	for name, refusal := range map[string]error{"429": listwatch.TooMany(0), "connection refused": fmt.Errorf("dial: %w", syscall.ECONNREFUSED)} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSource("a")
-				s.onWatch = once(refusal)
+				s := listwatch.New("a")
+				s.OnWatch = listwatch.Once(refusal)
 				r, _ := reflect(t, s, listOnly)
 				if r.Err() == nil {
 					t.Error("no error while refused")
 				}
 				pass(2 * time.Second)
-				expect(t, "requests", s.took(), `list "0" limit 500`, `watch "11"`, `watch "11"`)
+				expect(t, "requests", s.Took(), `list "0" limit 500`, `watch "11"`, `watch "11"`)
 				if r.Err() != nil {
 					t.Errorf("error after recovery: %v", r.Err())
 				}
@@ -615,21 +622,21 @@ func TestEndOfAWatchDecidesWhetherToList(t *testing.T) {
 	}{
 		"in order":          {io.EOF, rewatch, 0},
 		"broken connection": {io.ErrUnexpectedEOF, rewatch, 2 * time.Second},
-		"too many requests": {tooMany(0), rewatch, 2 * time.Second},
+		"too many requests": {listwatch.TooMany(0), rewatch, 2 * time.Second},
 		"expired":           {apierrors.NewResourceExpired("expired"), relist, 2 * time.Second},
 		"internal error":    {apierrors.NewInternalError(errors.New("etcd")), relist, 2 * time.Second},
 		"unreadable":        {&client.DecodeError{What: "watch event", Err: errors.New("bad json")}, relist, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSource("a")
+				s := listwatch.New("a")
 				reflect(t, s, listOnly)
-				s.create("b")
+				s.Create("b")
 				pass(time.Minute)
-				s.took()
-				s.cut(test.end)
+				s.Took()
+				s.Cut(test.end)
 				pass(test.pause)
-				expect(t, "requests", s.took(), test.want...)
+				expect(t, "requests", s.Took(), test.want...)
 			})
 		})
 	}
@@ -638,59 +645,59 @@ func TestEndOfAWatchDecidesWhetherToList(t *testing.T) {
 // R07
 func TestWatchesAreAskedToEndAfterFiveToTenMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
+		s := listwatch.New("a")
 		reflect(t, s, listOnly)
 		pass(24 * time.Hour)
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.Mu.Lock()
+		defer s.Mu.Unlock()
 		seen := make(map[int64]bool)
-		for _, r := range s.requests[1:] {
-			if r.verb == "list" && r.options.Limit == 1 && r.options.ResourceVersion == "" && r.options.Continue == "" {
+		for _, r := range s.Requests[1:] {
+			if r.Verb == "list" && r.Options.Limit == 1 && r.Options.ResourceVersion == "" && r.Options.Continue == "" {
 				continue // what version the server is at, since it sends no bookmarks
 			}
-			seconds := *r.options.TimeoutSeconds
-			if r.verb != "watch" || seconds < 300 || seconds >= 600 || !r.options.AllowWatchBookmarks {
-				t.Fatalf("got %s with %d seconds, bookmarks %v", r.verb, seconds, r.options.AllowWatchBookmarks)
+			seconds := *r.Options.TimeoutSeconds
+			if r.Verb != "watch" || seconds < 300 || seconds >= 600 || !r.Options.AllowWatchBookmarks {
+				t.Fatalf("got %s with %d seconds, bookmarks %v", r.Verb, seconds, r.Options.AllowWatchBookmarks)
 			}
 			seen[seconds] = true
 		}
 		if len(seen) < 50 {
-			t.Errorf("only %d different timeouts in %d watches", len(seen), len(s.requests)-1)
+			t.Errorf("only %d different timeouts in %d watches", len(seen), len(s.Requests)-1)
 		}
 	})
 }
 
 // endless is a source that does not end watches, as one whose connections are lost on the way.
-type endless struct{ *source }
+type endless struct{ *listwatch.Source }
 
-func (e endless) Watch(ctx context.Context, options metav1.ListOptions) (client.Stream[obj], error) {
+func (e endless) Watch(ctx context.Context, options metav1.ListOptions) (client.Stream[listwatch.Object], error) {
 	seconds := int64(1 << 30)
 	options.TimeoutSeconds = &seconds
-	return e.source.Watch(ctx, options)
+	return e.Source.Watch(ctx, options)
 }
 
 // Stronger: client-go waits for ever.
 func TestWatchThatIsNotEndedInTimeIsOpenedAnew(t *testing.T) {
-	for _, opts := range []informer.ReflectorOptions[obj]{{}, listOnly} {
+	for _, opts := range []reflector.Options[listwatch.Object]{{}, listOnly} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSource("a")
+			s := listwatch.New("a")
 			r, _ := reflect(t, endless{s}, opts)
-			s.took()
+			s.Took()
 			pass(4 * time.Minute)
-			expect(t, "requests in its time", s.took())
+			expect(t, "requests in its time", s.Took())
 			// As long as something comes it is not lost.
 			for n := range 20 {
-				s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: strconv.Itoa(11 + n)})
+				s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Bookmark, ResourceVersion: strconv.Itoa(11 + n)})
 				pass(50 * time.Second)
 			}
-			expect(t, "requests while it tells something", s.took())
+			expect(t, "requests while it tells something", s.Took())
 			pass(2 * time.Minute)
-			expect(t, "requests when it is quiet", s.took(), `watch "30"`)
+			expect(t, "requests when it is quiet", s.Took(), `watch "30"`)
 			if err := r.Err(); err != nil {
 				t.Error(err)
 			}
 			pass(time.Hour)
-			watches := slices.DeleteFunc(s.took(), func(request string) bool { return request == `list "" limit 1` })
+			watches := slices.DeleteFunc(s.Took(), func(request string) bool { return request == `list "" limit 1` })
 			if n := len(watches); n < 5 || n > 10 {
 				t.Errorf("%d watches in an hour", n)
 			}
@@ -704,89 +711,89 @@ func TestWatchThatIsNotEndedInTimeIsOpenedAnew(t *testing.T) {
 // hammered.
 func TestVeryShortWatchIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
+		s := listwatch.New("a")
 		r, _ := reflect(t, s, listOnly)
-		s.took()
-		s.cut(io.EOF)
+		s.Took()
+		s.Cut(io.EOF)
 		synctest.Wait()
-		expect(t, "requests at once", s.took())
+		expect(t, "requests at once", s.Took())
 		if r.Err() == nil {
 			t.Error("no error after a watch that ended at once")
 		}
 		pass(2 * time.Second)
-		expect(t, "requests", s.took(), `list "11"`, `watch "11"`)
+		expect(t, "requests", s.Took(), `list "11"`, `watch "11"`)
 	})
 }
 
 // R08
 func TestVeryShortWatchesThatComeNoFurtherAreFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
+		s := listwatch.New("a")
 		r, _ := reflect(t, s, listOnly)
-		s.took()
+		s.Took()
 		for range 2 {
-			s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "11"})
-			s.cut(io.EOF)
+			s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Bookmark, ResourceVersion: "11"})
+			s.Cut(io.EOF)
 			synctest.Wait()
 		}
-		expect(t, "requests at once", s.took(), `watch "11"`)
+		expect(t, "requests at once", s.Took(), `watch "11"`)
 		if r.Err() == nil {
 			t.Error("no error after watches that ended at once")
 		}
 		pass(2 * time.Second)
-		expect(t, "requests", s.took(), `list "11"`, `watch "11"`)
+		expect(t, "requests", s.Took(), `list "11"`, `watch "11"`)
 		for range 3 {
-			s.create("b" + strconv.Itoa(s.version))
-			s.cut(io.EOF)
+			s.Create("b" + strconv.Itoa(s.Version))
+			s.Cut(io.EOF)
 			synctest.Wait()
 		}
-		expect(t, "requests after news", s.took(), `watch "12"`, `watch "13"`, `watch "14"`)
+		expect(t, "requests after news", s.Took(), `watch "12"`, `watch "13"`, `watch "14"`)
 	})
 }
 
 // R08
 func TestUnknownEventIsSkippedAndDoesNotMoveTheVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
+		s := listwatch.New("a")
 		_, sink := reflect(t, s, listOnly)
-		s.send(client.WatchEvent[obj]{Type: "STRANGE", ResourceVersion: "99"})
-		s.create("b")
-		s.cut(io.EOF)
+		s.Send(client.WatchEvent[listwatch.Object]{Type: "STRANGE", ResourceVersion: "99"})
+		s.Create("b")
+		s.Cut(io.EOF)
 		synctest.Wait()
 		expect(t, "deltas", sink.got(), "Replaced 11 a", "Added 12 b")
-		expect(t, "requests", s.took(), `list "0" limit 500`, `watch "11"`, `watch "12"`)
+		expect(t, "requests", s.Took(), `list "0" limit 500`, `watch "11"`, `watch "12"`)
 	})
 }
 
 // R09
 func TestBookmarkMovesTheVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
+		s := listwatch.New("a")
 		_, sink := reflect(t, s, listOnly)
-		s.took()
-		s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "77"})
-		s.cut(io.EOF)
+		s.Took()
+		s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Bookmark, ResourceVersion: "77"})
+		s.Cut(io.EOF)
 		synctest.Wait()
-		expect(t, "requests", s.took(), `watch "77"`)
+		expect(t, "requests", s.Took(), `watch "77"`)
 		expect(t, "deltas", sink.got(), "Replaced 11 a", "Bookmark 77")
 	})
 }
 
 // versionless is a source whose lists are of a version that says nothing: "0", or none at all.
 type versionless struct {
-	*source
+	*listwatch.Source
 	version string
 }
 
-func (v versionless) List(ctx context.Context, options metav1.ListOptions) (*client.Page[obj], error) {
-	page, err := v.source.List(ctx, options)
+func (v versionless) List(ctx context.Context, options metav1.ListOptions) (*client.Page[listwatch.Object], error) {
+	page, err := v.Source.List(ctx, options)
 	page.ResourceVersion = v.version
 	return page, err
 }
 
 func TestListWithoutAVersionIsAnErrorAndLeavesTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a", "b")
+		s := listwatch.New("a", "b")
 		r, sink := reflect(t, versionless{s, ""}, listOnly)
 		expect(t, "deltas", sink.got())
 		if err := r.Err(); err == nil || !strings.Contains(err.Error(), "no resourceVersion") {
@@ -797,18 +804,18 @@ func TestListWithoutAVersionIsAnErrorAndLeavesTheStore(t *testing.T) {
 
 func TestEventWithoutAVersionIsAnErrorAndRelists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a")
+		s := listwatch.New("a")
 		r, sink := reflect(t, s, listOnly)
 		sink.got()
-		s.took()
-		s.send(client.WatchEvent[obj]{Type: watch.Bookmark})
+		s.Took()
+		s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Bookmark})
 		synctest.Wait()
 		expect(t, "deltas", sink.got())
 		if err := r.Err(); err == nil || !strings.Contains(err.Error(), "no resourceVersion") {
 			t.Errorf("got %v", err)
 		}
 		pass(2 * time.Second)
-		expect(t, "requests", s.took(), `list "11"`, `watch "11"`)
+		expect(t, "requests", s.Took(), `list "11"`, `watch "11"`)
 		expect(t, "deltas", sink.got(), "Replaced 11 a")
 	})
 }
@@ -816,127 +823,54 @@ func TestEventWithoutAVersionIsAnErrorAndRelists(t *testing.T) {
 // Stronger: what happened before the server was set back, and has not happened now, would stay in the store.
 func TestBookmarkThatGoesBackIsAnErrorAndRelists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a", "b")
+		s := listwatch.New("a", "b")
 		r, sink := reflect(t, s, listOnly)
 		sink.got()
-		s.took()
-		s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "7"})
+		s.Took()
+		s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Bookmark, ResourceVersion: "7"})
 		synctest.Wait()
 		expect(t, "deltas", sink.got())
 		if err := r.Err(); err == nil || !strings.Contains(err.Error(), "gone back") {
 			t.Errorf("got %v", err)
 		}
 		pass(2 * time.Second)
-		expect(t, "requests", s.took(), `list "12"`, `watch "12"`)
+		expect(t, "requests", s.Took(), `list "12"`, `watch "12"`)
 		expect(t, "deltas", sink.got(), "Replaced 12 a b")
-	})
-}
-
-// silentLater is a source that was set back, and tells watches from versions that it has not come to nothing, as kube-apiserver does.
-func (s *source) silentLater(version int, label string) {
-	s.setBack(version, label)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	refuse := s.onList
-	s.onWatch = func(options metav1.ListOptions) error {
-		if options.SendInitialEvents == nil {
-			return nil
-		}
-		return refuse(options)
-	}
-}
-
-// Stronger: client-go waits for ever, and misses what happens until the server has come to the version of the watch.
-func TestWatchOfAServerThatWasSetBackIsFoundOut(t *testing.T) {
-	inBothForms(t, func(t *testing.T, in form) {
-		for _, outage := range []bool{false, true} {
-			s, l := newSource("a", "b"), &log{}
-			for range 5 {
-				s.update("b")
-			}
-			inf := start(t, s, in(options{DisableWatchList: outage}))
-			inf.AddHandler(l.handle)
-			pass(time.Minute)
-			l.got()
-			s.took()
-			if outage {
-				// It is away for as long as that takes, and then passes the version at once when the watch is there.
-				s.mu.Lock()
-				s.onList, s.onWatch = always(syscall.ECONNREFUSED), always(syscall.ECONNREFUSED)
-				s.mu.Unlock()
-			}
-			s.cut(io.ErrUnexpectedEOF)
-			if outage {
-				pass(6 * time.Minute)
-				s.took()
-			}
-			s.silentLater(12, "later")
-			s.delete("b")
-			if outage {
-				pass(2*time.Minute + 5*time.Second) // the longest pauses, before the watch and before the list
-			} else {
-				pass(10 * time.Second)
-				expect(t, "events in between", l.got())
-				pass(10*time.Minute + 5*time.Second)
-			}
-			expect(t, "events", l.got(), "-b@17?", "~a@11>11")
-			if a, _ := inf.Store().Get(keyOf("a")); a.Labels["of"] != "later" {
-				t.Errorf("outage %v: the store has %v", outage, a)
-			}
-			if err := inf.Err(); err != nil {
-				t.Error(err)
-			}
-			asked, lists := 0, 0
-			for _, r := range s.took() {
-				switch {
-				case r == `list "" limit 1`:
-					asked++
-				case !strings.HasPrefix(r, `watch "`):
-					lists++
-				}
-			}
-			if asked == 0 || lists != 1 { // asked again by a watch after the shortest ones
-				t.Errorf("outage %v: %d lists of one object and %d of all, want one of all", outage, asked, lists)
-			}
-			s.create("c")
-			synctest.Wait()
-			expect(t, "events after", l.got(), "+c@14")
-		}
 	})
 }
 
 // Stronger: a server with bookmarks is never asked, one without is asked for one object, and an answer that says nothing changes nothing.
 func TestQuietWatchIsFollowedByOneSmallListUnlessThereAreBookmarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a", "b", "c")
+		s := listwatch.New("a", "b", "c")
 		r, sink := reflect(t, s, listOnly)
 		sink.got()
-		s.took()
+		s.Took()
 		pass(10 * time.Minute)
-		expect(t, "requests without bookmarks", s.took(), `watch "13"`, `list "" limit 1`)
-		for _, hook := range []func(metav1.ListOptions) error{always(forbidden("list")), always(errors.New("no route"))} {
-			s.mu.Lock()
-			s.onList = hook
-			s.mu.Unlock()
+		expect(t, "requests without bookmarks", s.Took(), `watch "13"`, `list "" limit 1`)
+		for _, hook := range []func(metav1.ListOptions) error{listwatch.Always(listwatch.Forbidden("list")), listwatch.Always(errors.New("no route"))} {
+			s.Mu.Lock()
+			s.OnList = hook
+			s.Mu.Unlock()
 			pass(time.Hour)
-			if n := len(s.took()); n < 12 || n > 24 {
+			if n := len(s.Took()); n < 12 || n > 24 {
 				t.Errorf("%d requests in an hour", n)
 			}
 			if err := r.Err(); err != nil {
 				t.Error(err)
 			}
 		}
-		s.heal()
+		s.Heal()
 		for range 120 {
-			s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "13"})
+			s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Bookmark, ResourceVersion: "13"})
 			pass(time.Minute)
 		}
-		s.took()
+		s.Took()
 		for range 120 {
-			s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "13"})
+			s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Bookmark, ResourceVersion: "13"})
 			pass(time.Minute)
 		}
-		for _, request := range s.took() {
+		for _, request := range s.Took() {
 			if request != `watch "13"` {
 				t.Errorf("with bookmarks it asks %s", request)
 			}
@@ -952,14 +886,42 @@ func TestQuietWatchIsFollowedByOneSmallListUnlessThereAreBookmarks(t *testing.T)
 // R09
 func TestReplayedObjectsOfAVersionlessWatchDoNotMoveTheVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a", "b")
+		s := listwatch.New("a", "b")
 		_, sink := reflect(t, versionless{s, "0"}, listOnly)
 		expect(t, "deltas", sink.got(), "Replaced 0 a b", "Added  a", "Added  b")
-		s.cut(io.EOF)
+		s.Cut(io.EOF)
 		synctest.Wait()
-		s.update("a")
-		s.cut(io.EOF)
+		s.Update("a")
+		s.Cut(io.EOF)
 		synctest.Wait()
-		expect(t, "requests", s.took(), `list "0" limit 500`, `watch "0"`, `watch "0"`, `watch "13"`)
+		expect(t, "requests", s.Took(), `list "0" limit 500`, `watch "0"`, `watch "0"`, `watch "13"`)
 	})
+}
+
+// Stronger: client-go takes the event, and its store goes back.
+func TestEventThatGoesBackIsAnErrorAndRelists(t *testing.T) {
+	for _, kind := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted} {
+		synctest.Test(t, func(t *testing.T) {
+			s := listwatch.New("a", "b")
+			r, sink := reflect(t, s, listOnly)
+			s.Update("b")
+			s.Cut(io.EOF)
+			synctest.Wait()
+			sink.got()
+			s.Took()
+			s.Send(listwatch.Older(kind, s, "a", "11"))
+			s.Create("c") // which the watch would show
+			synctest.Wait()
+			expect(t, "deltas", sink.got())
+			if err := r.Err(); err == nil || !strings.Contains(err.Error(), "gone back") {
+				t.Errorf("got %v", err)
+			}
+			pass(2 * time.Second)
+			expect(t, "requests", s.Took(), `list "13"`, `watch "14"`)
+			expect(t, "deltas", sink.got(), "Replaced 14 a b c")
+			if err := r.Err(); err != nil {
+				t.Errorf("after the list: %v", err)
+			}
+		})
+	}
 }

@@ -1,4 +1,4 @@
-package informer
+package reflector
 
 import (
 	"cmp"
@@ -18,25 +18,49 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/collect"
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Sink takes what a [Reflector] learns, in order. Push must not block for long. *[DeltaFIFO] is one.
+// Sink receives the deltas of a [Reflector], in order. Push must not block for long. *[DeltaFIFO] is one.
 type Sink[T object.Object] interface {
 	Push(Delta[T])
 }
 
-// ReflectorOptions tune a [Reflector]. The fields mean what they mean in [Options].
-type ReflectorOptions[T object.Object] struct {
-	Name             string
-	Namespace        string
-	Logger           *slog.Logger
-	Transform        func(T) (T, error)
+// Options tune a [Reflector]. The zero value is useful.
+type Options[T object.Object] struct {
+	// Name names the reflector in logs, metrics and errors. It should be that of the resource, such as
+	// "guestbooks.webapp.example.com". The default is the name of the type T.
+	Name string
+	// Namespace is the namespace of the objects, if they are of one: it is named beside Name.
+	Namespace string
+	// Logger is where failures are logged; nil is slog.Default().
+	Logger *slog.Logger
+	// Transform, if set, is applied to each object once when it arrives, before the sink gets it. It may modify the object.
+	// An object for which it fails is logged, and retained as it was before. Transform must not change the namespace and
+	// the name.
+	Transform func(T) (T, error)
+	// DisableWatchList makes the reflector begin with a LIST even if the server can stream the initial state.
 	DisableWatchList bool
-	PageSize         int64
-	Metrics          *metrics.Registry
+	// PageSize is the number of objects per page of a LIST. Zero is 500 where paging does not bypass the server's
+	// cache, and one page otherwise; another value is used always.
+	PageSize int64
+	// Metrics is where the metrics of the reflector are registered; nil is nowhere.
+	Metrics *metrics.Registry
+	// Failed, if set, is called after each list or watch that fails. It must not block.
+	Failed func(*SyncError)
+}
+
+// ListerWatcher is a source of objects: one resource in one scope of an API server. *client.ListWatcher is one. With a method
+// Reachable(ctx context.Context) error, as that one has, the reflector comes back soon after an outage. A *client.ListWatcher
+// does not decode what the sink has, if that is an informer; a type that wraps one decodes everything.
+type ListerWatcher[T object.Object] interface {
+	// List returns one page of the objects, as options ask for it.
+	List(ctx context.Context, options metav1.ListOptions) (*client.Page[T], error)
+	// Watch opens a stream of changes. The stream ends at the latest when ctx does.
+	Watch(ctx context.Context, options metav1.ListOptions) (client.Stream[T], error)
 }
 
 // Reflector follows one resource of an API server: it reads the whole state, pushes it to its sink as one Replaced, and
@@ -52,31 +76,41 @@ type Reflector[T object.Object] struct {
 	transform func(T) (T, error)
 	streaming bool // begin with a streaming list
 	pageSize  int64
-	metrics   instruments
+	lists     *metrics.Counter
+	watches   *metrics.Counter
+	failures  *metrics.Counter
+	onFailure func(*SyncError)
 	err       atomic.Pointer[SyncError]
 	received  atomic.Int64 // events of all watches
 
-	mu      sync.Mutex
-	failure chan struct{} // closed by the next failure; nil when nobody has asked for it
-	size    int           // objects of the last streaming list; for Run alone
-	// store is where the sink brings everything. What it has is not decoded and transformed again. Nil is a sink that has none.
-	store *contents[T]
+	size int // objects of the last streaming list; for Run alone
+	// store is the sink, if it has a store: what that has is not decoded and transformed again. It is nil for other sinks.
+	store collect.Store[T]
 }
 
-// NewReflector returns a reflector from source to sink. It starts nothing: [Reflector.Run] does.
-func NewReflector[T object.Object](source ListerWatcher[T], sink Sink[T], opts ReflectorOptions[T]) *Reflector[T] {
+// New returns a reflector from source to sink. It starts nothing: [Reflector.Run] does.
+func New[T object.Object](source ListerWatcher[T], sink Sink[T], opts Options[T]) *Reflector[T] {
 	name := cmp.Or(opts.Name, reflect.TypeFor[T]().String())
+	label := name
+	if opts.Namespace != "" {
+		label += "/" + opts.Namespace
+	}
+	store, _ := sink.(collect.Store[T])
 	return &Reflector[T]{
 		source:    source,
 		sink:      sink,
 		name:      name,
 		namespace: opts.Namespace,
-		label:     label(name, opts.Namespace),
-		log:       cmp.Or(opts.Logger, slog.Default()).With("informer", label(name, opts.Namespace)),
+		label:     label,
+		log:       cmp.Or(opts.Logger, slog.Default()).With("informer", label),
 		transform: opts.Transform,
 		streaming: !opts.DisableWatchList,
 		pageSize:  opts.PageSize,
-		metrics:   newInstruments(opts.Metrics),
+		lists:     opts.Metrics.Counter("informer_lists_total", "Complete states read from the API server.", "informer"),
+		watches:   opts.Metrics.Counter("informer_watches_total", "Watches opened.", "informer"),
+		failures:  opts.Metrics.Counter("informer_failures_total", "Lists and watches that failed.", "informer", "verb"),
+		onFailure: opts.Failed,
+		store:     store,
 	}
 }
 
@@ -86,27 +120,6 @@ func (r *Reflector[T]) Err() error {
 		return err
 	}
 	return nil
-}
-
-// failing returns what is closed when a list or a watch fails the next time. Err says why, so it is to be looked at after the
-// call of failing.
-func (r *Reflector[T]) failing() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.failure == nil {
-		r.failure = make(chan struct{})
-	}
-	return r.failure
-}
-
-// tellFailed closes what failing has returned.
-func (r *Reflector[T]) tellFailed() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.failure != nil {
-		close(r.failure)
-		r.failure = nil
-	}
 }
 
 // Run follows the source until ctx ends. It starts no goroutine that outlives it.
@@ -119,7 +132,7 @@ func (r *Reflector[T]) Run(ctx context.Context) {
 	defer func() { s.closeStream() }()
 	// Others than the client might change what they get, so they get nothing that the store has.
 	if _, direct := r.source.(*client.ListWatcher[T]); direct && r.store != nil {
-		ctx = wire.WithKnown(ctx, r.store.known)
+		ctx = wire.WithKnown(ctx, r.store.Known)
 	}
 	var pause backoff
 	for ctx.Err() == nil {
@@ -134,7 +147,7 @@ func (r *Reflector[T]) Run(ctx context.Context) {
 	}
 }
 
-// recoverable is a source that knows when the server answers again that has failed everybody. *[client.ListWatcher] is one.
+// recoverable is a source that reports when a failed server is reachable again. *[client.ListWatcher] is one.
 type recoverable interface {
 	Reachable(ctx context.Context) error
 }
@@ -154,9 +167,10 @@ func (r *Reflector[T]) report(ctx context.Context, err error) {
 		failure = r.failed("watch", err)
 	}
 	known := r.err.Swap(failure)
-	// After the error is there: who waits for a failure reads it next.
-	r.tellFailed()
-	r.metrics.failures.Inc(r.label, failure.Verb)
+	if r.onFailure != nil {
+		r.onFailure(failure)
+	}
+	r.failures.Inc(r.label, failure.Verb)
 	level := slog.LevelWarn
 	if isExpired(err) || known != nil && isAbsent(known) && isAbsent(err) {
 		level = slog.LevelDebug // in the life of a watch the first is normal, and of the second all was said
@@ -166,7 +180,7 @@ func (r *Reflector[T]) report(ctx context.Context, err error) {
 
 // healthy clears what Err returns.
 func (r *Reflector[T]) healthy() {
-	r.metrics.watches.Inc(r.label)
+	r.watches.Inc(r.label)
 	r.err.Store(nil)
 }
 
@@ -266,7 +280,7 @@ func newer(a, b string) bool {
 	return err == nil && order > 0
 }
 
-// closeStream ends the stream that is to be gone on with, if there is one.
+// closeStream closes the stream kept from a streaming list, if there is one.
 func (s *state[T]) closeStream() {
 	if s.stream != nil {
 		_ = s.stream.Close()
@@ -353,7 +367,7 @@ var errCircle = errors.New("the server continues the list with a page that it ha
 // two pages, all is read again in one; a server that sends that in pages too, and forgets them, is an error, and so is one
 // that sends the same pages again and again.
 func (r *Reflector[T]) readPages(ctx context.Context, s state[T], version string, limit int64) (Delta[T], int, error) {
-	all := r.pages(s)
+	all := r.collector(0)
 	first := "" // the version of the first page, which is that of the list
 	options := metav1.ListOptions{ResourceVersion: version, Limit: limit}
 	again := false
@@ -362,7 +376,7 @@ func (r *Reflector[T]) readPages(ctx context.Context, s state[T], version string
 		page, err := r.source.List(ctx, options)
 		if err != nil && options.Continue != "" && isExpired(err) && !again {
 			// What was read is of a state that is gone: pages of two states must not be mixed.
-			all, again, passed = r.pages(s), true, ""
+			all, again, passed = r.collector(0), true, ""
 			options = metav1.ListOptions{ResourceVersion: version}
 			continue
 		}
@@ -373,7 +387,7 @@ func (r *Reflector[T]) readPages(ctx context.Context, s state[T], version string
 			return Delta[T]{}, pages, errNoVersion
 		}
 		for _, obj := range page.Items {
-			r.gatherObject(all, obj)
+			r.gather(s, all, obj)
 		}
 		// Later pages may name later versions, though they are of the state of the first.
 		if options.Continue == "" {
@@ -381,7 +395,7 @@ func (r *Reflector[T]) readPages(ctx context.Context, s state[T], version string
 		}
 		switch {
 		case page.Continue == "":
-			return all.replaced(first), pages, nil
+			return r.replaced(s, all, first), pages, nil
 		case page.Continue == passed:
 			return Delta[T]{}, pages, errCircle
 		case pages&(pages-1) == 0:
@@ -391,30 +405,35 @@ func (r *Reflector[T]) readPages(ctx context.Context, s state[T], version string
 	}
 }
 
-// gatherObject makes obj part of a state.
-func (r *Reflector[T]) gatherObject(state gathering[T], obj T) {
+// gather makes obj part of a state.
+func (r *Reflector[T]) gather(s state[T], all collect.Collector[T], obj T) {
 	key := object.KeyOf(obj)
-	if state.keep(key, obj) {
+	if !s.anew && all.Keep(key, obj) {
 		return // transformed when it came
 	}
-	obj, readable := r.transformed(obj)
-	state.set(key, obj, readable)
+	if obj, ok := r.transformed(obj); ok {
+		all.Set(key, obj)
+	} else {
+		all.Retain(key)
+	}
 }
 
-// pages returns where the pages of a list are gathered.
-func (r *Reflector[T]) pages(s state[T]) gathering[T] {
-	if r.store != nil && r.store.packs {
-		return s.gathering(newPackedState(r.store, 0))
+// collector returns an empty state with room for that many objects.
+func (r *Reflector[T]) collector(size int) collect.Collector[T] {
+	if r.store == nil {
+		return collect.NewWhole[T](size, nil)
 	}
-	return s.gathering(&pagesState[T]{store: r.store})
+	return r.store.Collect(size)
 }
 
-// gathering returns g, which keeps nothing if s is anew.
-func (s state[T]) gathering(g gathering[T]) gathering[T] {
-	if s.anew {
-		return anew[T]{g}
+// replaced returns the delta of a whole state.
+func (r *Reflector[T]) replaced(s state[T], all collect.Collector[T], version string) Delta[T] {
+	d := Delta[T]{Type: Replaced, ResourceVersion: version, SetBack: s.anew}
+	d.Stored, d.Retained = all.State()
+	if r.store == nil {
+		d.Objects, d.Stored = d.Stored.(*collect.Objects[T]).InOrder, nil
 	}
-	return g
+	return d
 }
 
 // push makes all the state of the sink. Whoever waits for that finds no error after it.
@@ -423,7 +442,7 @@ func (r *Reflector[T]) push(s state[T], all Delta[T]) {
 		r.log.Warn("the API server was set back, and the cache with it", "from", s.version, "to", all.ResourceVersion)
 	}
 	r.err.Store(nil)
-	r.metrics.lists.Inc(r.label)
+	r.lists.Inc(r.label)
 	r.sink.Push(all)
 }
 
@@ -516,7 +535,7 @@ const (
 func (r *Reflector[T]) readInitial(ctx context.Context, s state[T], stream client.Stream[T]) (Delta[T], error) {
 	var received atomic.Int64
 	silent := r.superviseInitial(ctx, stream, &received)
-	initial, begun := r.initial(s), time.Now()
+	initial, begun := r.collector(r.size), time.Now()
 	for {
 		event, err := stream.Next()
 		if err != nil {
@@ -529,7 +548,7 @@ func (r *Reflector[T]) readInitial(ctx context.Context, s state[T], stream clien
 		received.Add(1)
 		if event.Type == watch.Bookmark && event.InitialEventsEnd {
 			silent()
-			all := initial.replaced(event.ResourceVersion)
+			all := r.replaced(s, initial, event.ResourceVersion)
 			r.size = all.count()
 			return all, nil
 		}
@@ -538,7 +557,7 @@ func (r *Reflector[T]) readInitial(ctx context.Context, s state[T], stream clien
 			silent()
 			return Delta[T]{}, errIgnored
 		}
-		r.applyInitial(initial, event)
+		r.applyInitial(s, initial, event)
 	}
 }
 
@@ -577,24 +596,16 @@ func (r *Reflector[T]) superviseInitial(ctx context.Context, stream client.Strea
 }
 
 // applyInitial brings initial to the state after event.
-func (r *Reflector[T]) applyInitial(initial gathering[T], event client.WatchEvent[T]) {
+func (r *Reflector[T]) applyInitial(s state[T], initial collect.Collector[T], event client.WatchEvent[T]) {
 	switch event.Type {
 	case watch.Bookmark:
 	case watch.Added, watch.Modified:
-		r.gatherObject(initial, event.Object)
+		r.gather(s, initial, event.Object)
 	case watch.Deleted:
-		initial.remove(object.KeyOf(event.Object))
+		initial.Remove(object.KeyOf(event.Object))
 	default:
 		r.log.Error("unknown type of watch event", "type", event.Type)
 	}
-}
-
-// initial returns where the events of a streaming list are gathered.
-func (r *Reflector[T]) initial(s state[T]) gathering[T] {
-	if r.store != nil && r.store.packs {
-		return s.gathering(newPackedState(r.store, r.size))
-	}
-	return s.gathering(newInitialState(r.store, r.size))
 }
 
 const (

@@ -1,4 +1,4 @@
-package informer
+package reflector
 
 import (
 	"context"
@@ -96,15 +96,15 @@ func statusOf(err error) (metav1.Status, bool) {
 	return status.Status(), true
 }
 
-// SyncError says why an informer is not in step with the API server. The cause is reached through Unwrap, so that
+// SyncError says why a reflector, or an informer, is not in step with the API server. The cause is reached through Unwrap, so that
 // apierrors.IsForbidden and meta.IsNoMatchError work on it.
 type SyncError struct {
 	// Verb is the refused verb: "list" or "watch".
 	Verb string
-	// Resource is the name of the informer, which is by convention that of the resource, such as
+	// Resource is the name of the reflector, which is by convention that of the resource, such as
 	// "guestbooks.webapp.example.com".
 	Resource string
-	// Namespace is where that is, if the informer is of one namespace.
+	// Namespace is where that is, if the reflector is of one namespace.
 	Namespace string
 	// Err is the cause.
 	Err error

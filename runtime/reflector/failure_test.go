@@ -1,4 +1,4 @@
-package informer_test
+package reflector_test
 
 import (
 	"context"
@@ -16,7 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/internal/testing/listwatch"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
 var (
@@ -27,13 +28,13 @@ var (
 
 // outage is a server that fails everybody until it is over, and whose clients know when that is.
 type outage struct {
-	*source
+	*listwatch.Source
 	mu    sync.Mutex
 	over  chan struct{}
 	asked int
 }
 
-func newOutage() *outage { return &outage{source: newSource("a"), over: make(chan struct{})} }
+func newOutage() *outage { return &outage{Source: listwatch.New("a"), over: make(chan struct{})} }
 
 // Reachable blocks until the outage is over.
 func (o *outage) Reachable(ctx context.Context) error {
@@ -50,32 +51,32 @@ func (o *outage) Reachable(ctx context.Context) error {
 }
 
 // took returns the requests since the last call.
-func (o *outage) took() []request {
+func (o *outage) took() []listwatch.Request {
 	synctest.Wait()
-	o.source.mu.Lock()
-	defer o.source.mu.Unlock()
-	defer func() { o.requests = nil }()
-	return o.requests
+	o.Source.Mu.Lock()
+	defer o.Source.Mu.Unlock()
+	defer func() { o.Requests = nil }()
+	return o.Requests
 }
 
 // fail makes the source fail with err.
 func (o *outage) fail(err error) {
 	fail := func(metav1.ListOptions) error { return err }
-	o.source.mu.Lock()
-	defer o.source.mu.Unlock()
-	o.onList, o.onWatch = fail, fail
+	o.Source.Mu.Lock()
+	defer o.Source.Mu.Unlock()
+	o.OnList, o.OnWatch = fail, fail
 }
 
 func TestReflectorComesBackWithinASecondOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutage()
 		o.fail(errStorm)
-		r, sink := reflect(t, o, informer.ReflectorOptions[obj]{})
+		r, sink := reflect(t, o, reflector.Options[listwatch.Object]{})
 		time.Sleep(10 * time.Minute)
 		if r.Err() == nil || len(sink.got()) != 0 {
 			t.Fatalf("got %v", r.Err())
 		}
-		o.heal()
+		o.Heal()
 		close(o.over)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
@@ -90,17 +91,17 @@ func TestReflectorsComeBackOneAfterTheOther(t *testing.T) {
 		o := newOutage()
 		o.fail(errStorm)
 		for range 20 {
-			reflect(t, o, informer.ReflectorOptions[obj]{})
+			reflect(t, o, reflector.Options[listwatch.Object]{})
 		}
 		time.Sleep(10 * time.Minute)
 		o.took()
-		o.heal()
+		o.Heal()
 		end := time.Now()
 		close(o.over)
 		time.Sleep(2 * time.Second)
 		moments := map[time.Duration]bool{}
 		for _, request := range o.took() {
-			if after := request.at.Sub(end); after > latest {
+			if after := request.At.Sub(end); after > latest {
 				t.Errorf("one came %s after the end", after)
 			} else {
 				moments[after] = true
@@ -121,7 +122,7 @@ func TestReflectorThatAloneIsFailedHammersNobody(t *testing.T) {
 		o := newOutage()
 		o.fail(errStorm)
 		close(o.over) // the server answers everybody else
-		reflect(t, o, informer.ReflectorOptions[obj]{})
+		reflect(t, o, reflector.Options[listwatch.Object]{})
 		time.Sleep(time.Minute)
 		o.took()
 		time.Sleep(time.Hour)
@@ -137,7 +138,7 @@ func TestReflectorWaitsAsLongAsTheServerHasAsked(t *testing.T) {
 		o.fail(apierrors.NewGenericServerResponse(http.StatusTooManyRequests, "list", schema.GroupResource{}, "", "busy", 5, true))
 		close(o.over)
 		begin := time.Now()
-		reflect(t, o, informer.ReflectorOptions[obj]{})
+		reflect(t, o, reflector.Options[listwatch.Object]{})
 		time.Sleep(4900 * time.Millisecond)
 		if got := len(o.took()); got != 1 {
 			t.Errorf("%d requests within %s", got, time.Since(begin))
@@ -151,7 +152,7 @@ func TestRefusalsAreNoOutages(t *testing.T) {
 			o := newOutage()
 			o.fail(refusal)
 			close(o.over)
-			reflect(t, o, informer.ReflectorOptions[obj]{})
+			reflect(t, o, reflector.Options[listwatch.Object]{})
 			time.Sleep(time.Hour)
 			o.took()
 			if o.asked != 0 {
@@ -167,8 +168,8 @@ func TestAbsentKindIsFoundWithinSecondsAndToldOnce(t *testing.T) {
 		o.fail(errAbsent)
 		sink := &recorder{}
 		var lines strings.Builder
-		opts := informer.ReflectorOptions[obj]{Name: "things", Logger: slog.New(slog.NewTextHandler(&lines, nil))}
-		r := informer.NewReflector(o, sink, opts)
+		opts := reflector.Options[listwatch.Object]{Name: "things", Logger: slog.New(slog.NewTextHandler(&lines, nil))}
+		r := reflector.New(o, sink, opts)
 		go r.Run(t.Context())
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -178,7 +179,7 @@ func TestAbsentKindIsFoundWithinSecondsAndToldOnce(t *testing.T) {
 		if got := len(o.took()); got < 1800 || got > 3700 {
 			t.Errorf("it was looked for %d times in an hour", got)
 		}
-		o.heal()
+		o.Heal()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if r.Err() != nil || len(sink.got()) == 0 {

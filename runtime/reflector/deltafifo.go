@@ -1,19 +1,48 @@
-package informer
+package reflector
 
 import (
 	"context"
 	"errors"
-	"iter"
+	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/collect"
+	"github.com/kctrl-dev/kctrl/runtime/internal/compact"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
+// DeltaType is what a [Delta] says. It also tells which fields of the delta are set.
+type DeltaType int
+
+// The types of deltas.
+const (
+	// Added: the object is new to the receiver.
+	Added DeltaType = iota + 1
+	// Updated: the object has another state than before.
+	Updated
+	// Deleted: the object is gone.
+	Deleted
+	// Replaced: the objects of a list, or of a streaming list, are the whole state.
+	Replaced
+	// Sync: the receiver is to deliver all that it has again.
+	Sync
+	// Bookmark: nothing has changed up to a resource version.
+	Bookmark
+)
+
+// String returns the name of the constant.
+func (t DeltaType) String() string {
+	names := [...]string{Added: "Added", Updated: "Updated", Deleted: "Deleted", Replaced: "Replaced", Sync: "Sync", Bookmark: "Bookmark"}
+	if t > 0 && int(t) < len(names) {
+		return names[t]
+	}
+	return fmt.Sprintf("DeltaType(%d)", int(t))
+}
+
 // Delta is one step from a state of the source to a later one.
 type Delta[T object.Object] struct {
-	// Type says which of the fields below are set.
-	Type EventType
+	Type DeltaType
 	// Key is the key of the object of Added, Updated and Deleted. Push fills it in from Object.
 	Key object.Key
 	// Object is the new state for Added and Updated, the last one for Deleted.
@@ -26,15 +55,14 @@ type Delta[T object.Object] struct {
 	Objects []T
 	// Retained are, for Replaced, the keys of objects that exist too but could not be read: what is known of them stays.
 	Retained []object.Key
+	// SetBack marks a Replaced of a server that was set back to an earlier state, as from a backup: a resource version then says
+	// nothing about what the receiver has under it.
+	SetBack bool
+	// Stored has, for Replaced, the objects in the form of the store of an informer, in place of Objects. It is nil for all
+	// other sinks.
+	Stored collect.State
 	// ResourceVersion is how far the source has come with this delta. It is empty where that is not known.
 	ResourceVersion string
-
-	// byKey has, for Replaced, Objects by their keys, unless it is nil. The receiver may keep and change it.
-	byKey map[object.Key]T
-	// stored has, for Replaced, what Objects would have, if the receiver stores another form.
-	stored *listed[T]
-	// anew is, for Replaced, that a version says nothing of what the receiver has: the source has given it twice.
-	anew bool
 }
 
 // Deltas are successive steps, oldest first.
@@ -42,47 +70,28 @@ type Deltas[T object.Object] []Delta[T]
 
 // count returns the number of objects of a Replaced.
 func (d Delta[T]) count() int {
-	if d.stored != nil {
-		return len(d.stored.order)
+	if d.Stored != nil {
+		return d.Stored.Len()
 	}
 	return len(d.Objects)
 }
 
-// listed returns the keys of the objects of a Replaced.
-func (d Delta[T]) listed() iter.Seq[object.Key] {
-	return func(yield func(object.Key) bool) {
-		for _, obj := range d.Objects {
-			if !yield(object.KeyOf(obj)) {
-				return
-			}
-		}
-		if d.stored == nil {
-			return
-		}
-		for _, key := range d.stored.order {
-			if !yield(key) {
-				return
-			}
-		}
-	}
-}
-
-func (d Delta[T]) slot() (object.Key, slotKind) {
+func (d Delta[T]) slot() (object.Key, compact.Slot) {
 	switch d.Type {
 	case Added, Updated, Deleted:
-		return d.Key, edgeSlot
+		return d.Key, compact.Key
 	case Replaced:
-		return object.Key{}, barrierSlot
+		return object.Key{}, compact.Barrier
 	}
-	return object.Key{}, markSlot
+	return object.Key{}, compact.Mark
 }
 
 // fold keeps the resource version of the earlier delta: it stands in that one's place, before changes of other objects
 // that are still to come.
-func (d Delta[T]) fold(next Delta[T]) (Delta[T], folding) {
+func (d Delta[T]) fold(next Delta[T]) (Delta[T], compact.Folding) {
 	if d.Type == Deleted && next.Type != Deleted {
 		// Handlers must hear of the end of the one before they hear of the other.
-		return d, keepBoth
+		return d, compact.Both
 	}
 	merged := next
 	switch {
@@ -94,7 +103,7 @@ func (d Delta[T]) fold(next Delta[T]) (Delta[T], folding) {
 		merged.Type = Added
 	}
 	merged.ResourceVersion, merged.Merged = d.ResourceVersion, true
-	return merged, keepMerged
+	return merged, compact.Merged
 }
 
 // ErrClosed is returned by [DeltaFIFO.Pop] when the queue is closed and empty.
@@ -120,7 +129,7 @@ type DeltaFIFO[T object.Object] struct {
 	mu       sync.Mutex
 	changed  sync.Cond // signalled when something was pushed or the queue was closed
 	pending  Deltas[T]
-	bound    bound
+	bound    compact.Bound
 	inflight Deltas[T] // taken by Pop, and perhaps not yet in the consumer's state
 	closed   bool
 }
@@ -146,7 +155,7 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 	}
 	switch d.Type {
 	case Replaced:
-		d.anew = f.supersedeLocked() || d.anew
+		d.SetBack = f.supersedeLocked() || d.SetBack
 	case Sync:
 		// One that waits delivers what is there by then, which is what another would.
 		if f.indexLocked(Sync) >= 0 {
@@ -164,18 +173,28 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 		}
 	}
 	f.pending = append(f.pending, d)
-	if f.bound.isPassed(len(f.pending)) {
+	if f.bound.IsPassed(len(f.pending)) {
 		f.compactLocked()
 	}
 	f.changed.Signal()
 }
 
 // Pop waits for deltas and calls process with the next ones: either a single Replaced or Sync, or up to a thousand of
-// the others. Between Push and process no lock is held. Pop returns the error of ctx when it ends first, and ErrClosed
-// when the queue is closed and everything was handed out.
+// the others. No lock is held while process runs. Pop returns the error of ctx when it ends first, and ErrClosed when the
+// queue is closed and everything was handed out.
 func (f *DeltaFIFO[T]) Pop(ctx context.Context, process func(Deltas[T])) error {
 	defer f.wakeAtEnd(ctx)()
 	return f.pop(ctx, process)
+}
+
+// Run calls [DeltaFIFO.Pop] until that returns an error, and returns the error.
+func (f *DeltaFIFO[T]) Run(ctx context.Context, process func(Deltas[T])) error {
+	defer f.wakeAtEnd(ctx)()
+	for {
+		if err := f.pop(ctx, process); err != nil {
+			return err
+		}
+	}
 }
 
 // wakeAtEnd makes a waiting pop look at ctx when that ends, until the function that it returns is called.
@@ -248,7 +267,7 @@ func (f *DeltaFIFO[T]) take(ctx context.Context) (Deltas[T], error) {
 		clear(f.pending[:n])
 		f.pending = f.pending[n:]
 	} else {
-		f.inflight, f.pending, f.bound = f.pending, nil, bound{}
+		f.inflight, f.pending, f.bound = f.pending, nil, compact.Bound{}
 	}
 	return f.inflight, nil
 }
@@ -265,31 +284,31 @@ func (f *DeltaFIFO[T]) batchLocked() int {
 	return min(alone, maxBatch)
 }
 
-func (f *DeltaFIFO[T]) indexLocked(t EventType) int {
+func (f *DeltaFIFO[T]) indexLocked(t DeltaType) int {
 	return slices.IndexFunc(f.pending, func(d Delta[T]) bool { return d.Type == t })
 }
 
 // supersedeLocked drops a Replaced that still waits and what came after it: the new one says what has become of all
-// that. What came before stays, with the edges it holds. It reports whether what was dropped was anew.
-func (f *DeltaFIFO[T]) supersedeLocked() (anew bool) {
+// that. What came before stays, with the edges it holds. It reports whether what was dropped was SetBack.
+func (f *DeltaFIFO[T]) supersedeLocked() (setBack bool) {
 	if i := f.indexLocked(Replaced); i >= 0 {
-		anew = f.pending[i].anew
+		setBack = f.pending[i].SetBack
 		f.pending = slices.Delete(f.pending, i, len(f.pending))
 	}
-	return anew
+	return setBack
 }
 
 // compactLocked makes what waits as short as it can be. The version of the last delta stays that of all that waits: when the
 // last one is applied, so is everything.
 func (f *DeltaFIFO[T]) compactLocked() {
 	version := lastVersion(f.pending)
-	f.pending = f.withoutUnseenLocked(compact(f.pending))
+	f.pending = f.withoutUnseenLocked(compact.Fold(f.pending, Delta[T].slot, Delta[T].fold))
 	if len(f.pending) == 0 {
 		// All came to nothing, but the consumer is to learn how far that is.
 		f.pending = append(f.pending, Delta[T]{Type: Bookmark})
 	}
 	f.pending[len(f.pending)-1].ResourceVersion = version
-	f.bound.leave(len(f.pending))
+	f.bound.Leave(len(f.pending))
 }
 
 func lastVersion[T object.Object](pending []Delta[T]) string {
@@ -341,8 +360,13 @@ func (f *DeltaFIFO[T]) knownLocked() func(object.Key) bool {
 
 func knownAfter[T object.Object](replaced Delta[T]) func(object.Key) bool {
 	keys := make(map[object.Key]bool, len(replaced.Objects)+len(replaced.Retained))
-	for key := range replaced.listed() {
-		keys[key] = true
+	for _, obj := range replaced.Objects {
+		keys[object.KeyOf(obj)] = true
+	}
+	if replaced.Stored != nil {
+		for key := range replaced.Stored.Keys() {
+			keys[key] = true
+		}
 	}
 	for _, key := range replaced.Retained {
 		keys[key] = true

@@ -9,6 +9,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/internal/compact"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
 type meta = *metav1.PartialObjectMetadata
@@ -57,6 +60,10 @@ func word(ns []notice[meta]) string {
 	return strings.Join(out, " ")
 }
 
+func folded(pending []notice[meta]) []notice[meta] {
+	return compact.Fold(pending, notice[meta].slot, notice[meta].fold)
+}
+
 func TestCompactFoldsTheEventsOfAKey(t *testing.T) {
 	for _, test := range []struct{ in, want string }{
 		{"", ""},
@@ -69,7 +76,7 @@ func TestCompactFoldsTheEventsOfAKey(t *testing.T) {
 		{"a1 d1 A2", "a2"},
 		{"a0 d1 A2 u3", "a3"},
 	} {
-		if got := word(compact(notices(test.in))); got != test.want {
+		if got := word(folded(notices(test.in))); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.in, got, test.want)
 		}
 	}
@@ -86,7 +93,7 @@ func TestCompactKeepsWhatTheReceiverHas(t *testing.T) {
 		{"d2 A3 sync u4", "d2 a4 sync"},
 	} {
 		all := notices("A1 " + test.in)
-		if got := word(compact(all[1:])); got != test.want {
+		if got := word(folded(all[1:])); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.in, got, test.want)
 		}
 	}
@@ -126,7 +133,7 @@ func TestCompactedEventsLeadToTheSameState(t *testing.T) {
 			pending = append(pending, n)
 			replay(t, now, pending[len(pending)-1:])
 		}
-		compacted := compact(slices.Clone(pending))
+		compacted := folded(slices.Clone(pending))
 		replay(t, state, compacted)
 		checkMerged(t, pending, compacted)
 		if fmt.Sprint(state) != fmt.Sprint(now) || len(compacted) > 2*len(keys) {
@@ -167,32 +174,23 @@ func checkMerged(t *testing.T, all, compacted []notice[meta]) {
 	}
 }
 
-func TestFoldedEventsAndDeltasAreMarkedAsMerged(t *testing.T) {
+func TestFoldedEventsAndThoseOfARelistAreMarkedAsMerged(t *testing.T) {
 	for word, want := range map[string]string{
 		"a1 u2": "true", "u2 u3": "true", "u2 d3": "true", "u2 d3 A4": "true false", "d2 A3": "false false", "d2 A3 u4": "false true",
 		"a1 d2 A3": "false", "u2": "false",
 	} {
 		var marks []string
 		all := notices("A1 " + word)[1:]
-		for _, n := range compact(slices.Clone(all)) {
+		for _, n := range folded(slices.Clone(all)) {
 			marks = append(marks, fmt.Sprint(n.event.Merged))
 		}
 		if got := strings.Join(marks, " "); got != want {
 			t.Errorf("%s: merged %s, want %s", word, got, want)
 		}
 	}
-	state := func(version string) meta {
-		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "x", ResourceVersion: version}}
-	}
-	for _, both := range [][2]EventType{{Added, Updated}, {Updated, Updated}, {Updated, Deleted}, {Added, Deleted}} {
-		merged, how := Delta[meta]{Type: both[0], Object: state("1")}.fold(Delta[meta]{Type: both[1], Object: state("2")})
-		if how != keepMerged || !merged.Merged || merged.Object.ResourceVersion != "2" {
-			t.Errorf("%v and %v: got %+v", both[0], both[1], merged)
-		}
-	}
 	c := newContents[meta](nil, nil)
-	c.advance(Deltas[meta]{nodeDelta(Added, "changed", 1), nodeDelta(Added, "gone", 1), nodeDelta(Added, "same", 1)})
-	relisted := c.replace(Delta[meta]{Type: Replaced, Objects: []meta{node("changed", 2), node("same", 1), node("new", 2)}}).events
+	c.advance(reflector.Deltas[meta]{nodeDelta(reflector.Added, "changed", 1), nodeDelta(reflector.Added, "gone", 1), nodeDelta(reflector.Added, "same", 1)})
+	relisted := c.replace(list(c, "9", node("changed", 2), node("same", 1), node("new", 2))).events
 	for _, e := range relisted {
 		if !e.Merged && !e.FinalStateUnknown {
 			t.Errorf("%v %s of a relist is not merged", e.Type, e.Object.Name)

@@ -1,4 +1,4 @@
-package informer_test
+package reflector_test
 
 import (
 	"context"
@@ -8,37 +8,38 @@ import (
 	"strconv"
 	"testing"
 	"testing/synctest"
-	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/listwatch"
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
-	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-func thing(name, uid string, version int) obj {
+func thing(name, uid string, version int) listwatch.Object {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: name, UID: types.UID(uid), ResourceVersion: strconv.Itoa(version),
 	}}
 }
 
 // delta returns a delta of thing(name, uid, version) that arrives at that version.
-func delta(kind informer.EventType, name, uid string, version int) informer.Delta[obj] {
-	return informer.Delta[obj]{Type: kind, Object: thing(name, uid, version), ResourceVersion: strconv.Itoa(version)}
+func delta(kind reflector.DeltaType, name, uid string, version int) reflector.Delta[listwatch.Object] {
+	return reflector.Delta[listwatch.Object]{Type: kind, Object: thing(name, uid, version), ResourceVersion: strconv.Itoa(version)}
 }
 
-func replaced(version int, objects ...obj) informer.Delta[obj] {
-	return informer.Delta[obj]{Type: informer.Replaced, Objects: objects, ResourceVersion: strconv.Itoa(version)}
+func replaced(version int, objects ...listwatch.Object) reflector.Delta[listwatch.Object] {
+	return reflector.Delta[listwatch.Object]{Type: reflector.Replaced, Objects: objects, ResourceVersion: strconv.Itoa(version)}
 }
 
 // popped returns the batches that wait in f, in short: "Updated a/1@12" is object a of UID 1 in version 12.
-func popped(t *testing.T, f *informer.DeltaFIFO[obj]) [][]string {
+func popped(t *testing.T, f *reflector.DeltaFIFO[listwatch.Object]) [][]string {
 	t.Helper()
 	var batches [][]string
 	for f.Len() > 0 {
-		err := f.Pop(t.Context(), func(deltas informer.Deltas[obj]) {
+		err := f.Pop(t.Context(), func(deltas reflector.Deltas[listwatch.Object]) {
 			var batch []string
 			for _, d := range deltas {
 				batch = append(batch, short(d))
@@ -52,7 +53,7 @@ func popped(t *testing.T, f *informer.DeltaFIFO[obj]) [][]string {
 	return batches
 }
 
-func short(d informer.Delta[obj]) string {
+func short(d reflector.Delta[listwatch.Object]) string {
 	switch {
 	case d.FinalStateUnknown:
 		return fmt.Sprintf("%v %s?", d.Type, d.Key.Name)
@@ -71,11 +72,11 @@ func expectBatches(t *testing.T, got [][]string, want ...[]string) {
 
 // D01, F01
 func TestDeltasComeOutInTheOrderInWhichTheyWentIn(t *testing.T) {
-	f := informer.NewDeltaFIFO[obj](nil)
-	f.Push(delta(informer.Added, "a", "1", 1))
-	f.Push(delta(informer.Added, "b", "2", 2))
-	f.Push(delta(informer.Updated, "a", "1", 3))
-	f.Push(delta(informer.Deleted, "b", "2", 4))
+	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
+	f.Push(delta(reflector.Added, "a", "1", 1))
+	f.Push(delta(reflector.Added, "b", "2", 2))
+	f.Push(delta(reflector.Updated, "a", "1", 3))
+	f.Push(delta(reflector.Deleted, "b", "2", 4))
 	expectBatches(t, popped(t, f), []string{"Added a/1@1", "Added b/2@2", "Updated a/1@3", "Deleted b/2@4"})
 }
 
@@ -84,20 +85,20 @@ func TestDeltasComeOutInTheOrderInWhichTheyWentIn(t *testing.T) {
 // Stronger: a list is always one delta, never a row of deletions and additions, so the store goes from one whole state
 // to the next.
 func TestReplacedIsHandedOutAloneAndWhole(t *testing.T) {
-	f := informer.NewDeltaFIFO[obj](nil)
-	f.Push(delta(informer.Added, "a", "1", 1))
+	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
+	f.Push(delta(reflector.Added, "a", "1", 1))
 	f.Push(replaced(5, thing("a", "1", 2), thing("b", "2", 3)))
-	f.Push(delta(informer.Updated, "a", "1", 6))
+	f.Push(delta(reflector.Updated, "a", "1", 6))
 	expectBatches(t, popped(t, f), []string{"Added a/1@1"}, []string{"Replaced:5"}, []string{"Updated a/1@6"})
 }
 
 // D03
 func TestLaterReplacedTakesThePlaceOfOneThatWaits(t *testing.T) {
-	f := informer.NewDeltaFIFO[obj](nil)
-	f.Push(delta(informer.Deleted, "a", "1", 1))
+	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
+	f.Push(delta(reflector.Deleted, "a", "1", 1))
 	for v := range 1000 {
 		f.Push(replaced(v, thing("b", "2", 3)))
-		f.Push(delta(informer.Updated, "b", "2", v))
+		f.Push(delta(reflector.Updated, "b", "2", v))
 	}
 	f.Push(replaced(2000))
 	expectBatches(t, popped(t, f), []string{"Deleted a/1@1"}, []string{"Replaced:2000"})
@@ -108,9 +109,9 @@ func TestLaterReplacedTakesThePlaceOfOneThatWaits(t *testing.T) {
 // Stronger: an object may be in a batch more than once, since the deltas of a batch are applied one after the other; so
 // a busy object does not cut batches short.
 func TestBatchHasAtMostAThousandDeltas(t *testing.T) {
-	f := informer.NewDeltaFIFO[obj](nil)
+	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 	for i := range 2500 {
-		f.Push(delta(informer.Added, fmt.Sprint("o", i), "1", i))
+		f.Push(delta(reflector.Added, fmt.Sprint("o", i), "1", i))
 	}
 	batches := popped(t, f)
 	if len(batches) != 3 || len(batches[0]) != 1000 || len(batches[1]) != 1000 || len(batches[2]) != 500 {
@@ -123,26 +124,26 @@ func TestBatchHasAtMostAThousandDeltas(t *testing.T) {
 // Stronger: a resync waits as one entry, and is made from the store when its turn comes, so it cannot carry a state
 // that is older than the store.
 func TestOneSyncWaitsAtATime(t *testing.T) {
-	f := informer.NewDeltaFIFO[obj](nil)
+	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 	for range 3 {
-		f.Push(informer.Delta[obj]{Type: informer.Sync})
-		f.Push(delta(informer.Updated, "a", "1", 1))
+		f.Push(reflector.Delta[listwatch.Object]{Type: reflector.Sync})
+		f.Push(delta(reflector.Updated, "a", "1", 1))
 	}
 	expectBatches(t, popped(t, f), []string{"Sync:"}, []string{"Updated a/1@1", "Updated a/1@1", "Updated a/1@1"})
 }
 
 // F08
 func TestBookmarkMovesTheVersionOfWhatWaits(t *testing.T) {
-	f := informer.NewDeltaFIFO[obj](nil)
+	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 	bookmark := func(version string) {
-		f.Push(informer.Delta[obj]{Type: informer.Bookmark, ResourceVersion: version})
+		f.Push(reflector.Delta[listwatch.Object]{Type: reflector.Bookmark, ResourceVersion: version})
 	}
 	bookmark("5")
 	bookmark("6")
 	expectBatches(t, popped(t, f), []string{"Bookmark:6"})
-	f.Push(delta(informer.Added, "a", "1", 7))
+	f.Push(delta(reflector.Added, "a", "1", 7))
 	bookmark("9")
-	_ = f.Pop(t.Context(), func(deltas informer.Deltas[obj]) {
+	_ = f.Pop(t.Context(), func(deltas reflector.Deltas[listwatch.Object]) {
 		if len(deltas) != 1 || deltas[0].ResourceVersion != "9" {
 			t.Errorf("got %+v, want one delta at version 9", deltas)
 		}
@@ -151,7 +152,7 @@ func TestBookmarkMovesTheVersionOfWhatWaits(t *testing.T) {
 
 // D06, F05
 func TestQueueIsSyncedWhenTheFirstReplacedHasBeenProcessed(t *testing.T) {
-	f := informer.NewDeltaFIFO[obj](nil)
+	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 	synced := func() bool {
 		select {
 		case <-f.Synced():
@@ -160,10 +161,10 @@ func TestQueueIsSyncedWhenTheFirstReplacedHasBeenProcessed(t *testing.T) {
 			return false
 		}
 	}
-	f.Push(delta(informer.Added, "a", "1", 1))
+	f.Push(delta(reflector.Added, "a", "1", 1))
 	f.Push(replaced(5))
 	for _, want := range []bool{false, true} {
-		_ = f.Pop(t.Context(), func(informer.Deltas[obj]) {
+		_ = f.Pop(t.Context(), func(reflector.Deltas[listwatch.Object]) {
 			if synced() {
 				t.Error("synced during processing")
 			}
@@ -177,13 +178,13 @@ func TestQueueIsSyncedWhenTheFirstReplacedHasBeenProcessed(t *testing.T) {
 // D07
 func TestPopEndsWithTheQueueOrTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := informer.NewDeltaFIFO[obj](nil)
+		f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		result := make(chan error)
-		pop := func() { result <- f.Pop(ctx, func(informer.Deltas[obj]) {}) }
+		pop := func() { result <- f.Pop(ctx, func(reflector.Deltas[listwatch.Object]) {}) }
 		go pop()
 		synctest.Wait()
-		f.Push(delta(informer.Added, "a", "1", 1))
+		f.Push(delta(reflector.Added, "a", "1", 1))
 		if err := <-result; err != nil {
 			t.Errorf("got %v after a push", err)
 		}
@@ -198,10 +199,10 @@ func TestPopEndsWithTheQueueOrTheContext(t *testing.T) {
 		synctest.Wait()
 		f.Close()
 		f.Close()
-		if err := <-result; !errors.Is(err, informer.ErrClosed) {
+		if err := <-result; !errors.Is(err, reflector.ErrClosed) {
 			t.Errorf("got %v after close", err)
 		}
-		f.Push(delta(informer.Added, "a", "1", 1))
+		f.Push(delta(reflector.Added, "a", "1", 1))
 		if f.Len() != 0 {
 			t.Error("a closed queue took a delta")
 		}
@@ -210,8 +211,8 @@ func TestPopEndsWithTheQueueOrTheContext(t *testing.T) {
 
 // D07
 func TestClosedQueueHandsOutWhatWaits(t *testing.T) {
-	f := informer.NewDeltaFIFO[obj](nil)
-	f.Push(delta(informer.Added, "a", "1", 1))
+	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
+	f.Push(delta(reflector.Added, "a", "1", 1))
 	f.Close()
 	expectBatches(t, popped(t, f), []string{"Added a/1@1"})
 }
@@ -220,8 +221,8 @@ func TestClosedQueueHandsOutWhatWaits(t *testing.T) {
 //
 // Stronger: the key is in the delta, so there is no tombstone type that a key function would have to know.
 func TestDeletionWithoutAnObjectKeepsItsKey(t *testing.T) {
-	f := informer.NewDeltaFIFO[obj](nil)
-	f.Push(informer.Delta[obj]{Type: informer.Deleted, Key: keyOf("a"), FinalStateUnknown: true})
+	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
+	f.Push(reflector.Delta[listwatch.Object]{Type: reflector.Deleted, Key: listwatch.KeyOf("a"), FinalStateUnknown: true})
 	expectBatches(t, popped(t, f), []string{"Deleted a?"})
 }
 
@@ -231,13 +232,13 @@ func TestDeletionWithoutAnObjectKeepsItsKey(t *testing.T) {
 // event: what waits is compressed per object.
 func TestPushDoesNotWaitForTheConsumer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := informer.NewDeltaFIFO[obj](nil)
-		f.Push(delta(informer.Added, "a", "1", 1))
+		f := reflector.NewDeltaFIFO[listwatch.Object](nil)
+		f.Push(delta(reflector.Added, "a", "1", 1))
 		release, popped := make(chan struct{}), make(chan error)
-		go func() { popped <- f.Pop(t.Context(), func(informer.Deltas[obj]) { <-release }) }()
+		go func() { popped <- f.Pop(t.Context(), func(reflector.Deltas[listwatch.Object]) { <-release }) }()
 		synctest.Wait()
 		for v := range 100000 {
-			f.Push(delta(informer.Updated, fmt.Sprint("o", v%10), "2", v))
+			f.Push(delta(reflector.Updated, fmt.Sprint("o", v%10), "2", v))
 			if f.Len() > 257 {
 				t.Fatalf("%d deltas wait", f.Len())
 			}
@@ -253,11 +254,11 @@ func TestPushDoesNotWaitForTheConsumer(t *testing.T) {
 //
 // Stronger: compression begins only when hundreds of deltas wait; until then everything is delivered, as F01 wants.
 func TestDeltasOfAnObjectAreCompressedWhenManyWait(t *testing.T) {
-	f := informer.NewDeltaFIFO[obj](nil)
-	f.Push(delta(informer.Updated, "quiet", "0", 1))
-	f.Push(delta(informer.Deleted, "a", "1", 2))
+	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
+	f.Push(delta(reflector.Updated, "quiet", "0", 1))
+	f.Push(delta(reflector.Deleted, "a", "1", 2))
 	for v := range 10000 {
-		f.Push(delta(informer.Updated, "a", "2", 3+v))
+		f.Push(delta(reflector.Updated, "a", "2", 3+v))
 	}
 	if f.Len() > 300 {
 		t.Fatalf("%d deltas wait", f.Len())
@@ -273,14 +274,14 @@ func TestDeltasOfAnObjectAreCompressedWhenManyWait(t *testing.T) {
 
 // D02
 func TestOfTwoDeletionsTheOneWithTheFinalStateIsKept(t *testing.T) {
-	unknown := informer.Delta[obj]{Type: informer.Deleted, Key: keyOf("a"), FinalStateUnknown: true}
-	known := delta(informer.Deleted, "a", "1", 2)
-	for _, order := range [][]informer.Delta[obj]{{unknown, known}, {known, unknown}} {
-		f := informer.NewDeltaFIFO[obj](nil)
+	unknown := reflector.Delta[listwatch.Object]{Type: reflector.Deleted, Key: listwatch.KeyOf("a"), FinalStateUnknown: true}
+	known := delta(reflector.Deleted, "a", "1", 2)
+	for _, order := range [][]reflector.Delta[listwatch.Object]{{unknown, known}, {known, unknown}} {
+		f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 		f.Push(order[0])
 		f.Push(order[1])
 		for v := range 255 {
-			f.Push(delta(informer.Updated, "b", "2", 3+v))
+			f.Push(delta(reflector.Updated, "b", "2", 3+v))
 		}
 		expectBatches(t, popped(t, f), []string{"Deleted a/1@2", "Updated b/2@257"})
 	}
@@ -288,11 +289,11 @@ func TestOfTwoDeletionsTheOneWithTheFinalStateIsKept(t *testing.T) {
 
 // F08
 func TestCompressedBacklogEndsAtItsLastVersion(t *testing.T) {
-	f := informer.NewDeltaFIFO[obj](nil)
+	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 	for v := range 257 {
-		f.Push(delta(informer.Updated, string("ab"[v%2]), "1", v))
+		f.Push(delta(reflector.Updated, string("ab"[v%2]), "1", v))
 	}
-	_ = f.Pop(t.Context(), func(deltas informer.Deltas[obj]) {
+	_ = f.Pop(t.Context(), func(deltas reflector.Deltas[listwatch.Object]) {
 		if len(deltas) != 2 || deltas[0].ResourceVersion != "0" || deltas[1].ResourceVersion != "256" {
 			t.Errorf("got %+v, want two deltas, at the versions 0 and 256", deltas)
 		}
@@ -304,22 +305,22 @@ func TestCompressedBacklogEndsAtItsLastVersion(t *testing.T) {
 // Stronger: a deletion is delivered even of an unknown object, and dropped only under load and when the consumer never
 // saw the object.
 func TestMemoryIsBoundedByObjectsThatTheConsumerKnowsOrThatExist(t *testing.T) {
-	f := informer.NewDeltaFIFO[obj](func(key object.Key) bool { return key == keyOf("known") })
+	f := reflector.NewDeltaFIFO[listwatch.Object](func(key object.Key) bool { return key == listwatch.KeyOf("known") })
 	f.Push(replaced(0))
-	_ = f.Pop(t.Context(), func(informer.Deltas[obj]) {})
-	f.Push(delta(informer.Deleted, "known", "0", 0))
+	_ = f.Pop(t.Context(), func(reflector.Deltas[listwatch.Object]) {})
+	f.Push(delta(reflector.Deleted, "known", "0", 0))
 	for v := range 10000 {
 		name := fmt.Sprint("short-lived-", v)
-		f.Push(delta(informer.Added, name, "1", 2*v))
-		f.Push(delta(informer.Deleted, name, "1", 2*v+1))
+		f.Push(delta(reflector.Added, name, "1", 2*v))
+		f.Push(delta(reflector.Deleted, name, "1", 2*v+1))
 	}
 	if f.Len() > 300 {
 		t.Errorf("%d deltas wait", f.Len())
 	}
 	version := ""
 	for f.Len() > 0 {
-		_ = f.Pop(t.Context(), func(deltas informer.Deltas[obj]) {
-			if version == "" && deltas[0].Key != keyOf("known") {
+		_ = f.Pop(t.Context(), func(deltas reflector.Deltas[listwatch.Object]) {
+			if version == "" && deltas[0].Key != listwatch.KeyOf("known") {
 				t.Error("the deletion of a known object was dropped")
 			}
 			version = deltas[len(deltas)-1].ResourceVersion
@@ -332,12 +333,12 @@ func TestMemoryIsBoundedByObjectsThatTheConsumerKnowsOrThatExist(t *testing.T) {
 
 // D04: what is being processed may become known at any moment.
 func TestDeletionOfAnObjectInProcessIsKept(t *testing.T) {
-	f := informer.NewDeltaFIFO[obj](func(object.Key) bool { return false })
-	f.Push(delta(informer.Added, "a", "1", 1))
-	_ = f.Pop(t.Context(), func(informer.Deltas[obj]) {
-		f.Push(delta(informer.Deleted, "a", "1", 2))
+	f := reflector.NewDeltaFIFO[listwatch.Object](func(object.Key) bool { return false })
+	f.Push(delta(reflector.Added, "a", "1", 1))
+	_ = f.Pop(t.Context(), func(reflector.Deltas[listwatch.Object]) {
+		f.Push(delta(reflector.Deleted, "a", "1", 2))
 		for v := range 1000 {
-			f.Push(delta(informer.Updated, "b", "2", 3+v))
+			f.Push(delta(reflector.Updated, "b", "2", 3+v))
 		}
 	})
 	if first := popped(t, f)[0][0]; first != "Deleted a/1@2" {
@@ -346,42 +347,17 @@ func TestDeletionOfAnObjectInProcessIsKept(t *testing.T) {
 }
 
 func TestQueueForgetsThatItWasLong(t *testing.T) {
-	f := informer.NewDeltaFIFO[obj](nil)
+	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 	for v := range 5000 {
-		f.Push(delta(informer.Added, fmt.Sprint("o", v), "1", v))
+		f.Push(delta(reflector.Added, fmt.Sprint("o", v), "1", v))
 	}
 	popped(t, f)
 	for v := range 5000 {
-		f.Push(delta(informer.Updated, "a", "1", v))
+		f.Push(delta(reflector.Updated, "a", "1", v))
 	}
 	if f.Len() > 300 {
 		t.Errorf("%d deltas wait", f.Len())
 	}
-}
-
-// F08, C09: a resync that waits takes over the version of what comes behind it.
-func TestVersionOfABookmarkBehindAResyncReachesTheStore(t *testing.T) {
-	inBothForms(t, func(t *testing.T, in form) {
-		s := newSource("a")
-		hold, held := make(chan struct{}), false
-		inf := build(s, in(options{Resync: time.Minute, Observer: observer(func(_ string, events []informer.Event[obj]) {
-			if len(events) > 0 && events[0].Type == informer.Updated && !held {
-				held = true
-				<-hold
-			}
-		})}))
-		run(t, inf)
-		synctest.Wait()
-		s.update("a") // is being applied, while a resync and then a bookmark come
-		time.Sleep(time.Minute)
-		s.send(bookmark("99"))
-		synctest.Wait()
-		close(hold)
-		synctest.Wait()
-		if version := inf.Store().ResourceVersion(); version != "99" {
-			t.Errorf("the store is at %s", version)
-		}
-	})
 }
 
 // D01, D02, D03, D04, F01, F02, F03, F08
@@ -394,9 +370,9 @@ func TestQueueLeadsTheConsumerToTheStateOfTheProducer(t *testing.T) {
 }
 
 func produceAndConsume(t *testing.T, random *rand.Rand) {
-	p := &producer{random: random, state: make(map[object.Key]obj), last: make(map[object.Key]int), keys: 3 + random.IntN(40)}
-	c := &consumer{t: t, producer: p, state: make(map[object.Key]obj), latest: make(map[object.Key]step)}
-	f := informer.NewDeltaFIFO[obj](func(key object.Key) bool { return c.state[key] != nil })
+	p := &producer{random: random, state: make(map[object.Key]listwatch.Object), last: make(map[object.Key]int), keys: 3 + random.IntN(40)}
+	c := &consumer{t: t, producer: p, state: make(map[object.Key]listwatch.Object), latest: make(map[object.Key]step)}
+	f := reflector.NewDeltaFIFO[listwatch.Object](func(key object.Key) bool { return c.state[key] != nil })
 	c.fifo = f
 	f.Push(p.replaced())
 	for range 12 {
@@ -413,7 +389,9 @@ func produceAndConsume(t *testing.T, random *rand.Rand) {
 	for f.Len() > 0 {
 		_ = f.Pop(t.Context(), c.process)
 	}
-	compare(t, "consumer", c.state, p.state)
+	if !apiequality.Semantic.DeepEqual(c.state, p.state) {
+		t.Errorf("the consumer has %v, the producer %v", c.state, p.state)
+	}
 	if c.version != p.version {
 		t.Errorf("consumer at version %d, producer at %d", c.version, p.version)
 	}
@@ -425,7 +403,7 @@ type producer struct {
 	keys    int
 	version int
 	uid     int
-	state   map[object.Key]obj
+	state   map[object.Key]listwatch.Object
 	changes []step
 	last    map[object.Key]int // the version of the last change
 }
@@ -434,45 +412,45 @@ type producer struct {
 type step struct {
 	key     object.Key
 	version int
-	object  obj
+	object  listwatch.Object
 }
 
-func (p *producer) next() informer.Delta[obj] {
+func (p *producer) next() reflector.Delta[listwatch.Object] {
 	p.version++
 	name := fmt.Sprint("o", p.random.IntN(p.keys))
-	key := keyOf(name)
+	key := listwatch.KeyOf(name)
 	old := p.state[key]
 	switch dice := p.random.IntN(400); {
 	case dice == 0:
 		return p.replaced()
 	case dice < 10:
-		return informer.Delta[obj]{Type: informer.Bookmark, ResourceVersion: strconv.Itoa(p.version)}
+		return reflector.Delta[listwatch.Object]{Type: reflector.Bookmark, ResourceVersion: strconv.Itoa(p.version)}
 	case old == nil:
 		p.uid++
-		return p.set(key, informer.Added, thing(name, strconv.Itoa(p.uid), p.version))
+		return p.set(key, reflector.Added, thing(name, strconv.Itoa(p.uid), p.version))
 	case dice < 120:
-		d := p.set(key, informer.Deleted, nil)
+		d := p.set(key, reflector.Deleted, nil)
 		d.Object = thing(name, string(old.UID), p.version)
 		if dice < 30 {
 			d.Object, d.Key, d.FinalStateUnknown = nil, key, true
 		}
 		return d
 	default:
-		return p.set(key, informer.Updated, thing(name, string(old.UID), p.version))
+		return p.set(key, reflector.Updated, thing(name, string(old.UID), p.version))
 	}
 }
 
-func (p *producer) set(key object.Key, kind informer.EventType, o obj) informer.Delta[obj] {
+func (p *producer) set(key object.Key, kind reflector.DeltaType, o listwatch.Object) reflector.Delta[listwatch.Object] {
 	p.state[key] = o
 	if o == nil {
 		delete(p.state, key)
 	}
 	p.changes, p.last[key] = append(p.changes, step{key, p.version, o}), p.version
-	return informer.Delta[obj]{Type: kind, Object: o, ResourceVersion: strconv.Itoa(p.version)}
+	return reflector.Delta[listwatch.Object]{Type: kind, Object: o, ResourceVersion: strconv.Itoa(p.version)}
 }
 
-func (p *producer) replaced() informer.Delta[obj] {
-	d := informer.Delta[obj]{Type: informer.Replaced, ResourceVersion: strconv.Itoa(p.version)}
+func (p *producer) replaced() reflector.Delta[listwatch.Object] {
+	d := reflector.Delta[listwatch.Object]{Type: reflector.Replaced, ResourceVersion: strconv.Itoa(p.version)}
 	for _, o := range p.state {
 		d.Objects = append(d.Objects, o)
 	}
@@ -483,14 +461,14 @@ func (p *producer) replaced() informer.Delta[obj] {
 type consumer struct {
 	t        *testing.T
 	producer *producer
-	fifo     *informer.DeltaFIFO[obj]
-	state    map[object.Key]obj
+	fifo     *reflector.DeltaFIFO[listwatch.Object]
+	state    map[object.Key]listwatch.Object
 	version  int
 	past     int                 // how many changes of the producer are not after version
 	latest   map[object.Key]step // the last of those, by key
 }
 
-func (c *consumer) process(deltas informer.Deltas[obj]) {
+func (c *consumer) process(deltas reflector.Deltas[listwatch.Object]) {
 	for range c.producer.random.IntN(2) * 300 {
 		c.fifo.Push(c.producer.next())
 	}
@@ -509,31 +487,31 @@ func (c *consumer) process(deltas informer.Deltas[obj]) {
 		have, has := c.state[key]
 		switch {
 		case has && versionNumber(have) < s.version:
-			c.t.Fatalf("at version %d the consumer has %s of %s, which changed at %d", c.version, versionOf(have), key.Name, s.version)
+			c.t.Fatalf("at version %d the consumer has %s of %s, which changed at %d", c.version, have.ResourceVersion, key.Name, s.version)
 		case !has && s.object != nil && c.producer.last[key] == s.version:
 			c.t.Fatalf("at version %d the consumer does not have %s", c.version, key.Name)
 		}
 	}
 }
 
-func (c *consumer) apply(d informer.Delta[obj]) {
+func (c *consumer) apply(d reflector.Delta[listwatch.Object]) {
 	switch d.Type {
-	case informer.Replaced:
+	case reflector.Replaced:
 		clear(c.state)
 		for _, o := range d.Objects {
 			c.state[object.KeyOf(o)] = o
 		}
-	case informer.Added, informer.Updated:
+	case reflector.Added, reflector.Updated:
 		if have := c.state[d.Key]; have != nil && have.UID != d.Object.UID {
 			c.t.Fatalf("%s, but the consumer has incarnation %s", short(d), have.UID)
 		}
 		c.state[d.Key] = d.Object
-	case informer.Deleted:
+	case reflector.Deleted:
 		delete(c.state, d.Key)
 	}
 }
 
-func versionNumber(o obj) int {
+func versionNumber(o listwatch.Object) int {
 	n, _ := strconv.Atoi(o.ResourceVersion)
 	return n
 }

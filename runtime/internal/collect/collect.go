@@ -1,0 +1,189 @@
+// Package collect gathers the whole state of a source, for a reflector, in the form in which a store keeps it.
+package collect
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// State is a whole state: objects, each once, in the order in which the source sent them first.
+type State interface {
+	Len() int
+	Keys() iter.Seq[object.Key]
+}
+
+// Store is the sink of a reflector that has the objects of earlier deltas.
+type Store[T object.Object] interface {
+	// Known returns how to find the objects that need not be decoded again; nil finds none.
+	Known() wire.Known[T]
+	// Collect returns an empty collector with room for that many objects.
+	Collect(size int) Collector[T]
+}
+
+// Collector gathers a whole state from what a source sends.
+type Collector[T object.Object] interface {
+	// Keep makes the object that the store has the object of key, if it is in the state of obj, and reports whether it is.
+	Keep(key object.Key, obj T) bool
+	// Set makes obj the object of key.
+	Set(key object.Key, obj T)
+	// Retain records that the object of key exists but cannot be read: what the store has of it stays.
+	Retain(key object.Key)
+	// Remove forgets the object of key.
+	Remove(key object.Key)
+	// State returns what was gathered, and the keys that were retained. It is the last call.
+	State() (all State, retained []object.Key)
+}
+
+// Objects is a state of objects as they are.
+type Objects[T object.Object] struct {
+	ByKey   map[object.Key]T
+	InOrder []T
+}
+
+// Len implements [State].
+func (o *Objects[T]) Len() int { return len(o.InOrder) }
+
+// Keys implements [State].
+func (o *Objects[T]) Keys() iter.Seq[object.Key] {
+	return func(yield func(object.Key) bool) {
+		for _, obj := range o.InOrder {
+			if !yield(object.KeyOf(obj)) {
+				return
+			}
+		}
+	}
+}
+
+// Whole is a [Collector] of [Objects]. Mostly a source sends one state of each object, which are only appended: a map that grew
+// with them would take twice the memory of the one that is made when their number is known.
+type Whole[T object.Object] struct {
+	held     func(key object.Key, obj T) (T, bool) // the object of the store in the state of obj; nil has none
+	order    collected[T]                          // all states that arrived, also those that are not the last of their object
+	objects  map[object.Key]T                      // the last states, from when one was removed; nil before
+	retained map[object.Key]bool
+}
+
+// NewWhole returns an empty collector with room for that many objects, which keeps the objects that held returns; it may be nil.
+func NewWhole[T object.Object](size int, held func(key object.Key, obj T) (T, bool)) *Whole[T] {
+	return &Whole[T]{held: held, order: collected[T]{room: size}, retained: map[object.Key]bool{}}
+}
+
+// Keep implements [Collector].
+func (w *Whole[T]) Keep(key object.Key, obj T) bool {
+	if w.held == nil {
+		return false
+	}
+	held, ok := w.held(key, obj)
+	if ok {
+		w.Set(key, held)
+	}
+	return ok
+}
+
+// Set implements [Collector].
+func (w *Whole[T]) Set(key object.Key, obj T) {
+	delete(w.retained, key)
+	w.order.add(obj)
+	if w.objects != nil {
+		w.objects[key] = obj
+	}
+}
+
+// Retain implements [Collector].
+func (w *Whole[T]) Retain(key object.Key) {
+	w.Remove(key)
+	w.retained[key] = true
+}
+
+// Remove implements [Collector].
+func (w *Whole[T]) Remove(key object.Key) {
+	if w.objects == nil {
+		w.objects = w.order.byKey()
+	}
+	delete(w.objects, key)
+	delete(w.retained, key)
+}
+
+// State implements [Collector].
+func (w *Whole[T]) State() (State, []object.Key) {
+	if w.objects == nil {
+		w.objects = w.order.byKey()
+	}
+	all := &Objects[T]{ByKey: w.objects}
+	if w.order.count == len(w.objects) {
+		all.InOrder = w.order.slice()
+	} else {
+		all.InOrder = w.latest()
+	}
+	return all, slices.Collect(maps.Keys(w.retained))
+}
+
+// latest returns the last state of each object, in the order of the first ones.
+func (w *Whole[T]) latest() []T {
+	latest := make([]T, 0, len(w.objects))
+	rest := maps.Clone(w.objects)
+	for obj := range w.order.all {
+		key := object.KeyOf(obj)
+		if last, ok := rest[key]; ok {
+			latest = append(latest, last)
+			delete(rest, key)
+		}
+	}
+	return latest
+}
+
+// collectedPart is how many objects are collected in one piece, unless there are fewer.
+const collectedPart = 1024
+
+// collected are objects in the order in which they were added, in pieces, so that none is moved when more come.
+type collected[T object.Object] struct {
+	room  int // of the first piece
+	parts [][]T
+	count int
+}
+
+func (c *collected[T]) add(obj T) {
+	last := len(c.parts) - 1
+	switch {
+	case last < 0:
+		c.parts = append(c.parts, make([]T, 0, c.room))
+		last = 0
+	case len(c.parts[last]) >= max(c.room, collectedPart):
+		c.parts, c.room = append(c.parts, make([]T, 0, collectedPart)), 0
+		last++
+	}
+	c.parts[last] = append(c.parts[last], obj)
+	c.count++
+}
+
+// all yields the objects in order.
+func (c *collected[T]) all(yield func(T) bool) {
+	for _, part := range c.parts {
+		for _, obj := range part {
+			if !yield(obj) {
+				return
+			}
+		}
+	}
+}
+
+// slice returns the objects in one piece.
+func (c *collected[T]) slice() []T {
+	if len(c.parts) == 1 {
+		return c.parts[0]
+	}
+	return slices.Concat(c.parts...)
+}
+
+// byKey returns the last object of each key.
+func (c *collected[T]) byKey() map[object.Key]T {
+	objects := make(map[object.Key]T, c.count)
+	for obj := range c.all {
+		objects[object.KeyOf(obj)] = obj
+	}
+	return objects
+}
