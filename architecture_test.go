@@ -203,7 +203,7 @@ func TestImportsFollowTheRules(t *testing.T) {
 // runtimeLayers orders the packages of runtime/, leaves first: a package imports only packages in front of it.
 var runtimeLayers = []string{
 	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/writes", "internal/blocked", "internal/standin", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "internal/testhost", "internal/testclient", "controllerutil", "finalizer", "internal/compact", "internal/collect", "reflector", "informer", "cache", "events", "leaderelection",
-	"handler", "predicate", "source", "controller", "certificate", "webhook/local", "webhook/server", "manager",
+	"predicate", "handler", "source", "controller", "certificate", "webhook/local", "webhook/server", "manager",
 	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter", "compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/restconfig", "compat/rotator", "compat/starter", "compat/untyped", "compat/verbosity", "compat/zapflags", "registry", "garbagecollector", "testenv", "compat/envtest", "compat/fake",
 }
 

@@ -58,8 +58,8 @@ func (r *Reconciler) SetupWithManager(m controller.Manager) error {
 		return err
 	}
 	b := controller.For[*appsv1.Deployment](m).Named(Name).Owns(&appsv1.ReplicaSet{})
-	controller.WatchKind(b, &appsv1.ReplicaSet{}, handler.Map(r.adopters))
-	controller.WatchKind(b, &corev1.Pod{}, handler.Map(r.recreated), isDeletion)
+	b.Watches(handler.For(r.adopters))
+	b.Watches(handler.For(r.recreated, isDeletion))
 	return b.Complete(r)
 }
 

@@ -61,7 +61,7 @@ func (r *Reconciler) SetupWithManager(m controller.Manager) error {
 		return err
 	}
 	b := controller.For[*appsv1.ReplicaSet](m).Named(Name).Owns(&corev1.Pod{})
-	controller.WatchKind(b, &corev1.Pod{}, handler.Map(r.adopters))
+	b.Watches(handler.For(r.adopters))
 	return b.Complete(r)
 }
 

@@ -161,7 +161,7 @@ func (f *file) buildController(c *chain) string {
 	case forLink != nil && len(forLink.Args) > 0:
 		out.WriteString(f.controllerFor(c, m, forLink.Args[0]))
 	case named != nil:
-		out.WriteString(fill("{controller}.Of[") + requests + "](" + m + ", " + f.text(named.Args[0]) + ")")
+		out.WriteString(fill("{controller}.ForRequests[") + requests + "](" + m + ", " + f.text(named.Args[0]) + ")")
 	default:
 		out.WriteString(fill("{controller}.ManagedBy(") + m + ")")
 	}
@@ -180,15 +180,15 @@ func (f *file) buildController(c *chain) string {
 // controllerFor returns the head of a builder for a prototype.
 func (f *file) controllerFor(c *chain, m string, prototype ast.Expr) string {
 	if f.namesBuilder && !c.ends() {
-		return fill("{controller}.ForPrototype[{client}.Object](") + m + ", " + f.text(prototype) + ")"
+		return fill("{controller}.ManagedBy(") + m + ").For(" + f.text(prototype) + ")"
 	}
 	t := f.info.TypeOf(prototype)
 	switch namedOf(t) {
 	case "", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured.Unstructured", "k8s.io/apimachinery/pkg/apis/meta/v1.PartialObjectMetadata", peerModule + "/pkg/client.Object":
-		return fill("{controller}.ForPrototype(") + m + ", " + f.text(prototype) + ")"
+		return fill("{controller}.ManagedBy(") + m + ").For(" + f.text(prototype) + ")"
 	}
 	if _, isInterface := t.Underlying().(*types.Interface); isInterface {
-		return fill("{controller}.ForPrototype(") + m + ", " + f.text(prototype) + ")"
+		return fill("{controller}.ManagedBy(") + m + ").For(" + f.text(prototype) + ")"
 	}
 	return fill("{controller}.For[") + f.typeText(prototype) + "](" + m + ")"
 }

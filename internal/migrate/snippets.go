@@ -12,7 +12,7 @@ import (
 // controller-runtime, and stands alone where a rule is for its calls.
 var snippets = map[string]string{
 	"builder.ControllerManagedBy":                              "controller.ManagedBy(m)",
-	"builder.TypedControllerManagedBy":                         "controller.Of[reconcile.Request](m, name)",
+	"builder.TypedControllerManagedBy":                         "controller.ForRequests[reconcile.Request](m, name)",
 	"builder.WebhookManagedBy":                                 "webhook.For[*Kind](m)",
 	"builder.WithPredicates":                                   "predicate.And(predicates...) // the builder takes predicates as they are: Owns(prototype, predicates...)",
 	"builder.ForInput":                                         "[]predicate.Predicate{} // what For takes: WithPredicates(predicates...)",

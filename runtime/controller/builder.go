@@ -44,33 +44,29 @@ type Builder[T object.Object, R comparable] struct {
 }
 
 // For begins a controller that reconciles the objects of the kind T, a pointer to a type in the manager's scheme, such
-// as *webappv1.Guestbook. There may be several of one kind, with names of their own. [ForPrototype] is for the types that
-// are of any kind, such as *unstructured.Unstructured.
+// as *webappv1.Guestbook. There may be several of one kind, with names of their own. [ManagedBy] is for types that are of any
+// kind, such as *unstructured.Unstructured.
 func For[T object.Object](m Manager) *Builder[T, reconcile.Request] {
 	if form := reflect.TypeFor[T](); form.Kind() != reflect.Pointer {
 		b := &Builder[T, reconcile.Request]{manager: m, forKind: true}
 		return b.fail(fmt.Errorf("For needs a pointer to a type of the scheme, not %s", form))
 	}
-	return ForPrototype(m, object.New[T]())
+	return (&Builder[T, reconcile.Request]{manager: m}).For(object.New[T]())
 }
 
-// ForPrototype is [For] for the kind of prototype, which an *unstructured.Unstructured or *metav1.PartialObjectMetadata has
-// set as its apiVersion and kind. The prototype is kept and must not be changed.
-func ForPrototype[T object.Object](m Manager, prototype T) *Builder[T, reconcile.Request] {
-	return (&Builder[T, reconcile.Request]{manager: m}).For(prototype)
-}
-
-// ManagedBy begins a controller of which [Builder.For] says later what it reconciles, such as in a function that is given the builder.
+// ManagedBy begins a controller of which [Builder.For] says what it reconciles, by an object: of a kind that only the program's
+// input names, or later, in a function that is given the builder.
 //
 // It is generic for the compiler alone, which makes the code of this type of builder where ManagedBy is called, and not for each operator.
 func ManagedBy[M Manager](m M) *Builder[object.Object, reconcile.Request] {
 	return &Builder[object.Object, reconcile.Request]{manager: m}
 }
 
-// For reconciles the objects of the kind of prototype, as a controller that begins with [ForPrototype] does: it is for one that began with
+// For reconciles the objects of the kind of prototype, which an *unstructured.Unstructured or *metav1.PartialObjectMetadata has set
+// as its apiVersion and kind. The prototype is kept and must not be changed. For is for a controller that began with
 // [ManagedBy], once. The predicates are those of [Builder.WithPredicates].
 func (b *Builder[T, R]) For(prototype T, predicates ...predicate.Predicate) *Builder[T, R] {
-	forObject, namesObjects := any(handler.ForObject[T]()).(handler.Handler[T, R])
+	forObject, namesObjects := any(handler.ForObject[object.Object]()).(handler.Handler[object.Object, R])
 	if !namesObjects || b.forKind {
 		return b.fail(errors.New("For is for a controller that began with ManagedBy, and that has no kind yet"))
 	}
@@ -80,19 +76,19 @@ func (b *Builder[T, R]) For(prototype T, predicates ...predicate.Predicate) *Bui
 	switch any(prototype).(type) {
 	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
 		if err != nil {
-			err = fmt.Errorf("%w; ForPrototype takes an object that has them", err)
+			err = fmt.Errorf("%w; ManagedBy(m).For takes an object that has them", err)
 		}
 	}
 	b.name = cmp.Or(b.name, strings.ToLower(b.kind.Kind))
 	return b.fail(explainKind(err)).watch(func() source.Source[R] {
 		accept := predicate.OrEnding(predicate.And(slices.Concat(b.filters, b.predicates)...))
-		return source.Kind(b.manager.Cache(), prototype, forObject, accept)
+		return source.Kind[object.Object](b.manager.Cache(), prototype, forObject, accept)
 	}, false)
 }
 
-// Of begins a controller whose requests are no names of objects of one kind, but an R: any comparable type, such as a struct
-// of a cluster and a key.
-func Of[R comparable](m Manager, name string) *Builder[object.Object, R] {
+// ForRequests begins a controller whose requests are no names of objects of one kind, but an R: any comparable type, such as a
+// struct of a cluster and a key.
+func ForRequests[R comparable](m Manager, name string) *Builder[object.Object, R] {
 	b := &Builder[object.Object, R]{manager: m, name: name}
 	if name == "" {
 		b.fail(errors.New("the name is empty"))
@@ -168,15 +164,17 @@ func (b *Builder[T, R]) owns(prototype object.Object, optional bool, predicates 
 	}, optional)
 }
 
-// Watches lets h decide what to reconcile when an object of the kind of prototype changes. [WatchKind] has handlers of the
-// Go type of the kind.
+// Watches lets h decide what to reconcile when an object of the kind of prototype changes. [handler.For] returns both arguments
+// for a function of the Go type of the kind:
+//
+//	Watches(handler.For(func(ctx context.Context, s *corev1.Secret) []reconcile.Request { ... }))
 func (b *Builder[T, R]) Watches(prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate) *Builder[T, R] {
-	return watchKind(b, prototype, h, false, predicates)
+	return b.watchesKind(prototype, h, false, predicates)
 }
 
 // WatchesOptional is [Builder.Watches] for a kind that need not be there, see [source.Optional].
 func (b *Builder[T, R]) WatchesOptional(prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate) *Builder[T, R] {
-	return watchKind(b, prototype, h, true, predicates)
+	return b.watchesKind(prototype, h, true, predicates)
 }
 
 // WatchesMetadata is [Builder.Watches] for the metadata alone of a kind: prototype may be of any Go type, and the objects
@@ -191,12 +189,7 @@ func (b *Builder[T, R]) WatchesMetadata(prototype object.Object, h handler.Handl
 	return b.Watches(metadata, h, predicates...)
 }
 
-// WatchKind is [Builder.Watches] with a handler of the Go type of the kind. It returns b.
-func WatchKind[K, T object.Object, R comparable](b *Builder[T, R], prototype K, h handler.Handler[K, R], predicates ...predicate.Predicate) *Builder[T, R] {
-	return watchKind(b, prototype, h, false, predicates)
-}
-
-func watchKind[K, T object.Object, R comparable](b *Builder[T, R], prototype K, h handler.Handler[K, R], optional bool, predicates []predicate.Predicate) *Builder[T, R] {
+func (b *Builder[T, R]) watchesKind(prototype object.Object, h handler.Handler[object.Object, R], optional bool, predicates []predicate.Predicate) *Builder[T, R] {
 	return b.watch(func() source.Source[R] {
 		return source.Kind(b.manager.Cache(), prototype, h, slices.Concat(b.filters, predicates)...)
 	}, optional)
@@ -291,7 +284,7 @@ func (b *Builder[T, R]) declare() ([]source.Source[R], error) {
 		b.fail(fmt.Errorf("Options.RateLimiter is for a reconcile.Request, not for %s: call WithRateLimiter", reflect.TypeFor[R]()))
 	}
 	if b.name == "" && len(b.errs) == 0 {
-		b.fail(errors.New("it is not said what it reconciles: call For, or begin with Of"))
+		b.fail(errors.New("nothing to reconcile: call For, or begin with ForRequests"))
 	}
 	if err := errors.Join(b.errs...); err != nil {
 		return nil, err

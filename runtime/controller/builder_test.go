@@ -135,30 +135,30 @@ func TestCompleteTellsEveryMistake(t *testing.T) {
 			return controller.For[*corev1.ConfigMap](m).WatchesMetadata(&rbacv1.Role{}, noEvents).Complete(nothing)
 		}, []string{"watch metadata", "Role"}},
 		{"Owns and predicates of a controller whose requests name nothing", func(m *stub) error {
-			return controller.Of[string](m, "x").Owns(&corev1.Secret{}).WithPredicates(predicate.ResourceVersionChanged()).
+			return controller.ForRequests[string](m, "x").Owns(&corev1.Secret{}).WithPredicates(predicate.ResourceVersionChanged()).
 				Complete(reconcile.Func[string](nil))
 		}, []string{"begin with For", "is for the kind of For"}},
 		{"Owns of a controller of requests that it maps itself", func(m *stub) error {
-			return controller.Of[reconcile.Request](m, "x").Owns(&corev1.Secret{}).Complete(nothing)
+			return controller.ForRequests[reconcile.Request](m, "x").Owns(&corev1.Secret{}).Complete(nothing)
 		}, []string{"begin with For"}},
 		{"For of one that has a kind, or other requests", func(m *stub) error {
-			controller.Of[string](m, "x").For(&corev1.Secret{}).Complete(nil)
+			controller.ForRequests[string](m, "x").For(&corev1.Secret{}).Complete(nil)
 			return controller.For[*corev1.ConfigMap](m).For(&corev1.ConfigMap{}).Complete(nothing)
 		}, []string{"controller configmap: For is for a controller that began with ManagedBy"}},
 		{"a rate limiter of names for other requests", func(m *stub) error {
-			return controller.Of[string](m, "x").WithOptions(controller.Options{RateLimiter: hourly{}}).Complete(reconcile.Func[string](nil))
+			return controller.ForRequests[string](m, "x").WithOptions(controller.Options{RateLimiter: hourly{}}).Complete(reconcile.Func[string](nil))
 		}, []string{"controller x: Options.RateLimiter is for a reconcile.Request, not for string"}},
-		{"nothing says what it reconciles", func(m *stub) error { return controller.ManagedBy(m).Complete(nothing) }, []string{"it is not said what it reconciles"}},
+		{"nothing says what it reconciles", func(m *stub) error { return controller.ManagedBy(m).Complete(nothing) }, []string{"nothing to reconcile"}},
 		{"Owns of what has only a name", func(m *stub) error {
 			return controller.ManagedBy(m).Named("x").Owns(&corev1.Secret{}).Complete(nothing)
 		}, []string{"controller x: Owns needs a kind of owners"}},
 		{"nothing is watched", func(m *stub) error {
-			return controller.Of[string](m, "x").Complete(reconcile.Func[string](nil))
+			return controller.ForRequests[string](m, "x").Complete(reconcile.Func[string](nil))
 		}, []string{"controller x: nothing is watched, so it would never reconcile: call Watches or WatchesSource"}},
 		{"nothing is watched by what has only a name", func(m *stub) error {
 			return controller.ManagedBy(m).Named("x").Complete(nothing)
 		}, []string{"controller x: nothing is watched"}},
-		{"Of without a name and a reconciler", func(m *stub) error { return controller.Of[string](m, "").Complete(nil) }, []string{"the name is empty", "reconciler is nil"}},
+		{"Of without a name and a reconciler", func(m *stub) error { return controller.ForRequests[string](m, "").Complete(nil) }, []string{"the name is empty", "reconciler is nil"}},
 	} {
 		m := newStub(t)
 		err := r.complete(m)
@@ -178,13 +178,11 @@ func TestCompleteTellsEveryMistake(t *testing.T) {
 func TestBuilderOfAnyRequests(t *testing.T) {
 	m := newStub(t)
 	timer := source.Func("timer", func(context.Context, handler.Queue[string], func()) error { return nil })
-	typed := func(context.Context, informer.Event[*corev1.Secret], handler.Queue[string]) {}
+	typed := func(context.Context, *corev1.Secret) []string { return nil }
 	untyped := func(context.Context, informer.Event[object.Object], handler.Queue[string]) {}
-	b := controller.Of[string](m, "x").Named("strings").WithOptions(controller.Options{MaxConcurrentReconciles: 3}).
-		WatchesSource(timer).WatchesOptional(&corev1.ConfigMap{}, untyped)
-	c, err := controller.WatchKind(b, &corev1.Secret{}, typed).Build(reconcile.Func[string](func(context.Context, string) (reconcile.Result, error) {
-		return reconcile.Result{}, nil
-	}))
+	c, err := controller.ForRequests[string](m, "x").Named("strings").WithOptions(controller.Options{MaxConcurrentReconciles: 3}).
+		WatchesSource(timer).WatchesOptional(&corev1.ConfigMap{}, untyped).Watches(handler.For(typed)).
+		Build(reconcile.Func[string](func(context.Context, string) (reconcile.Result, error) { return reconcile.Result{}, nil }))
 	if err != nil || c.Name() != "strings" || len(m.added) != 1 {
 		t.Fatalf("got %v, %d added", err, len(m.added))
 	}
@@ -192,7 +190,8 @@ func TestBuilderOfAnyRequests(t *testing.T) {
 	if _, err := m.metrics.WriteTo(&text); err != nil || !strings.Contains(text.String(), `controller_runtime_max_concurrent_reconciles{controller="strings"} 3`) {
 		t.Errorf("the options do not count: %v\n%s", err, text.String())
 	}
-	forKind := controller.WatchKind(controller.For[*corev1.ConfigMap](m), &corev1.Secret{}, handler.ForObject[*corev1.Secret]())
+	ofSecret := func(context.Context, *corev1.Secret) []reconcile.Request { return nil }
+	forKind := controller.For[*corev1.ConfigMap](m).Watches(handler.For[*corev1.Secret](ofSecret)).WatchesOptional(handler.For(ofSecret))
 	if err := forKind.Owns(&corev1.Secret{}).Complete(nothing); err != nil {
 		t.Errorf("typed watches for For: %v", err)
 	}
@@ -301,7 +300,7 @@ func TestRateLimiterIsAnOptionForNamesOfObjects(t *testing.T) {
 			<-ctx.Done()
 			return nil
 		})
-		c, err := controller.Of[reconcile.Request](newStub(t), "limited").WithOptions(controller.Options{RateLimiter: hourly{}}).WatchesSource(once).
+		c, err := controller.ForRequests[reconcile.Request](newStub(t), "limited").WithOptions(controller.Options{RateLimiter: hourly{}}).WatchesSource(once).
 			Build(reconcile.Func[reconcile.Request](func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 				l.add(req.Name)
 				return reconcile.Result{}, errBroken
@@ -326,7 +325,7 @@ func TestRateLimiterSaysHowLongAFailedRequestWaits(t *testing.T) {
 		l := newLog()
 		m := newStub(t)
 		feed := feed{name: "first", started: make(chan handler.Queue[string], 1)}
-		c, err := controller.Of[string](m, "limited").WithRateLimiter(limiter{l}).WatchesSource(feed).Build(l.returns(
+		c, err := controller.ForRequests[string](m, "limited").WithRateLimiter(limiter{l}).WatchesSource(feed).Build(l.returns(
 			answer{err: errBroken}, answer{err: errBroken}, answer{after: time.Minute}, answer{err: reconcile.TerminalError(errBroken)}, answer{err: errBroken}, answer{},
 		))
 		if err != nil {

@@ -241,7 +241,7 @@ func TestMetricsOfAControllerCanBeDropped(t *testing.T) {
 // A builder is given a prototype for a type that is of any kind.
 func TestKindOfAnUnstructuredControllerIsThatOfItsPrototype(t *testing.T) {
 	m := newStub(t)
-	if err := controller.ForPrototype(m, gadget("", "")).Complete(nothing); err != nil {
+	if err := controller.ManagedBy(m).For(gadget("", "")).Complete(nothing); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, "names", []string{m.added[0].Name()}, "gadget")

@@ -9,14 +9,13 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
-	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/source"
 )
 
 // A request may be any comparable type. Here all that happens to the ConfigMaps of a tenant is one request.
-func ExampleOf() {
+func ExampleForRequests() {
 	server := exampleServer{tenantConfig("settings", "blue"), tenantConfig("quota", "blue"), tenantConfig("readme", "")}
 	m, err := manager.New(server.config(), manager.Options{Scheme: exampleScheme(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -24,14 +23,16 @@ func ExampleOf() {
 		return
 	}
 	type tenant string
-	byTenant := func(_ context.Context, e informer.Event[*corev1.ConfigMap], queue handler.Queue[tenant]) {
-		if name := e.Object.Labels["tenant"]; name != "" {
-			queue.Add(tenant(name))
+	byTenant := func(_ context.Context, o *corev1.ConfigMap) []tenant {
+		if name := o.Labels["tenant"]; name != "" {
+			return []tenant{tenant(name)}
 		}
+		return nil
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	err = controller.WatchKind(controller.Of[tenant](m, "tenants"), &corev1.ConfigMap{}, byTenant).
+	err = controller.ForRequests[tenant](m, "tenants").
+		Watches(handler.For(byTenant)).
 		Complete(reconcile.Func[tenant](func(_ context.Context, t tenant) (reconcile.Result, error) {
 			fmt.Println("reconcile tenant", t)
 			stop()

@@ -118,14 +118,14 @@ type place struct{ kind, name string }
 // informer with the whole objects.
 func requestsAreOfAnyType(f *fixture) {
 	f.run(f.config, func(m *keeper) error {
-		typed := func(_ context.Context, e informer.Event[*corev1.ConfigMap], queue handler.Queue[place]) {
-			queue.Add(place{"ConfigMap " + e.Object.Data["key"], e.Object.Name})
+		typed := func(_ context.Context, o *corev1.ConfigMap) []place {
+			return []place{{"ConfigMap " + o.Data["key"], o.Name}}
 		}
 		metadata := func(_ context.Context, e informer.Event[object.Object], queue handler.Queue[place]) {
 			queue.Add(place{fmt.Sprintf("%T", e.Object), e.Object.GetName()})
 		}
-		b := controller.Of[place](m, "places").WatchesMetadata(&corev1.ConfigMap{}, metadata)
-		b = controller.WatchKind(b, &corev1.ConfigMap{}, typed, predicate.Object(func(o *corev1.ConfigMap) bool { return o.Name != "ignored" }))
+		wanted := predicate.Object(func(o *corev1.ConfigMap) bool { return o.Name != "ignored" })
+		b := controller.ForRequests[place](m, "places").WatchesMetadata(&corev1.ConfigMap{}, metadata).Watches(handler.For(typed, wanted))
 		return b.Complete(reconcile.Func[place](func(ctx context.Context, at place) (reconcile.Result, error) {
 			f.seen <- at.kind + " " + at.name
 			if causes := controller.ReasonFrom(ctx).Causes; len(causes) > 0 {

@@ -21,6 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/blocked"
 	"github.com/kctrl-dev/kctrl/runtime/log"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/predicate"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
@@ -86,6 +87,23 @@ func Map[T object.Object, R comparable](requests func(ctx context.Context, o T) 
 			all = append(all, requests(ctx, e.Old)...)
 		}
 		addOnce(queue, all)
+	}
+}
+
+// For returns an object of the kind of T and a handler of its events, which together are the arguments of the Watches of a
+// controller's builder:
+//
+//	controller.For[*v1.Widget](m).Watches(handler.For(r.widgetsOf)).Complete(r)
+//
+// The handler requests what requests returns for the object of an event that counts for all predicates, as [Map] does. Events of
+// objects in another Go type, such as those of metadata alone, request nothing. T is a pointer to a type of the scheme; For
+// panics if it is no pointer.
+func For[T object.Object, R comparable](requests func(ctx context.Context, o T) []R, predicates ...predicate.Predicate) (prototype object.Object, h Handler[object.Object, R]) {
+	accept, add := predicate.And(predicates...), Map(requests)
+	return object.New[T](), func(ctx context.Context, e informer.Event[object.Object], queue Queue[R]) {
+		if typed, ok := informer.As[T](e); ok && accept(e) {
+			add(ctx, typed, queue)
+		}
 	}
 }
 

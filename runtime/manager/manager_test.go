@@ -822,7 +822,7 @@ func TestManagerWithoutASchemeSaysWhatToAdd(t *testing.T) {
 	for name, err := range map[string]error{
 		"For":     controller.For[*corev1.ConfigMap](m).Complete(idle),
 		"Owns":    controller.For[*coordinationv1.Lease](m).Named("x").Owns(&corev1.ConfigMap{}).Complete(idle),
-		"Watches": controller.Of[string](m, "y").Watches(&corev1.ConfigMap{}, nil).Complete(reconcile.Func[string](nil)),
+		"Watches": controller.ForRequests[string](m, "y").Watches(&corev1.ConfigMap{}, nil).Complete(reconcile.Func[string](nil)),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "AddToScheme(m.Scheme())") {
 			t.Errorf("%s: got %v", name, err)

@@ -453,7 +453,7 @@ func TestFailureOfWhatRunsBesideAControllerIsOneOfIt(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
 		sources := 0
 		l := launched(t, m, Options{}, Descriptor{Name: "warm", New: func(_ context.Context, c *Context) (Controller, error) {
-			return controller.Of[string](c, "requests").WithOptions(controller.Options{WarmUp: true}).
+			return controller.ForRequests[string](c, "requests").WithOptions(controller.Options{WarmUp: true}).
 				WatchesSource(source.Func("broker", func(ctx context.Context, _ handler.Queue[string], synced func()) error {
 					synced()
 					select {

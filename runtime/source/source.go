@@ -41,7 +41,17 @@ func Kind[T object.Object, R comparable](informers *cache.Cache, prototype T, h 
 	if err != nil {
 		return failed[R]{err, fmt.Sprintf("kind of %T", prototype)}
 	}
-	return &kind[T, R]{informer: i, journal: informers.Journal(), name: i.GVK().GroupKind().String(), handler: h, accept: predicate.And(predicates...)}
+	untyped, ok := any(h).(handler.Handler[object.Object, R])
+	if !ok {
+		untyped = func(ctx context.Context, e informer.Event[object.Object], queue handler.Queue[R]) {
+			if typed, ok := informer.As[T](e); ok { // which the cache promises
+				h(ctx, typed, queue)
+			}
+		}
+	}
+	return &kind[R]{
+		informer: i, journal: informers.Journal(), name: i.GVK().GroupKind().String(), handler: untyped, accept: predicate.And(predicates...),
+	}
 }
 
 // Failure returns why s cannot run at all, such as one of a kind that the scheme does not know, or nil.
@@ -65,24 +75,21 @@ func (f failed[R]) Run(context.Context, handler.Queue[R], func()) error { return
 func (f failed[R]) Err() error                                          { return f.err }
 func (f failed[R]) String() string                                      { return f.name }
 
-type kind[T object.Object, R comparable] struct {
+type kind[R comparable] struct {
 	informer *cache.Informer
 	journal  *client.Journal
 	name     string
-	handler  handler.Handler[T, R]
+	handler  handler.Handler[object.Object, R]
 	accept   predicate.Predicate
 	blocked  blocked.Reasons // of calls of handler
 }
 
-func (k *kind[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced func()) error {
+func (k *kind[R]) Run(ctx context.Context, queue handler.Queue[R], synced func()) error {
 	because := reasons(queue)
 	ctx = blocked.Into(ctx, &k.blocked)
 	registration := k.informer.AddHandler(func(e informer.Event[object.Object]) {
-		if !k.accept(e) {
-			return
-		}
-		if typed, ok := informer.As[T](e); ok { // which the cache promises
-			k.handler(ctx, typed, because(k.name, e))
+		if k.accept(e) {
+			k.handler(ctx, e, because(k.name, e))
 		}
 	})
 	defer func() { <-registration.Done() }()
@@ -99,10 +106,10 @@ func (k *kind[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced fun
 }
 
 // Journal implements the interface that [writes.JournalOf] looks for.
-func (k *kind[T, R]) Journal() *client.Journal { return k.journal }
+func (k *kind[R]) Journal() *client.Journal { return k.journal }
 
 // Err returns why the informer is not up to date, or else why the handler waits.
-func (k *kind[T, R]) Err() error {
+func (k *kind[R]) Err() error {
 	if err := k.informer.Err(); err != nil {
 		return err
 	}
@@ -110,9 +117,9 @@ func (k *kind[T, R]) Err() error {
 }
 
 // Wait is what [Optional] waits by.
-func (k *kind[T, R]) Wait(ctx context.Context) error { return k.informer.Wait(ctx) }
+func (k *kind[R]) Wait(ctx context.Context) error { return k.informer.Wait(ctx) }
 
-func (k *kind[T, R]) String() string { return "kind " + k.name }
+func (k *kind[R]) String() string { return "kind " + k.name }
 
 // causal is a queue that wants to know why requests are added. That of a controller is one.
 type causal[R comparable] interface {

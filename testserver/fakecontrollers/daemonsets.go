@@ -31,7 +31,7 @@ var daemonSets = Controller{"daemonset-controller", func(m *manager.Manager) err
 	p := &daemonSetController{m.Client(), pods, revisions}
 	b := controller.For[*appsv1.DaemonSet](m).Named("daemonset-controller").Owns(&corev1.Pod{}).
 		Watches(&corev1.Pod{}, adopters(m.Client(), func() object.List { return &appsv1.DaemonSetList{} }))
-	controller.WatchKind(b, &corev1.Node{}, handler.Map(p.onNodes))
+	b.Watches(handler.For(p.onNodes))
 	return b.Complete(byName[appsv1.DaemonSet](m.Client(), p.reconcile))
 }}
 

@@ -69,7 +69,7 @@ func Pods(outcome func(pod *corev1.Pod) Outcome) Controller {
 			return err
 		}
 		b := controller.For[*corev1.Pod](m).Named(podsName).WithOptions(controller.Options{MaxConcurrentReconciles: 1}) // addresses are given out once
-		controller.WatchKind(b, &corev1.Node{}, handler.Map(k.waiting))
+		b.Watches(handler.For(k.waiting))
 		return b.Complete(byName[corev1.Pod](k, k.reconcile))
 	}}
 }

@@ -17,13 +17,13 @@ import (
 
 // serviceAccounts keeps the service account "default" in each namespace.
 var serviceAccounts = Controller{"serviceaccount-controller", func(m *manager.Manager) error {
-	return keepInNamespaces(m, "serviceaccount-controller", &corev1.ServiceAccount{}, func(account *corev1.ServiceAccount) { account.Name = "default" })
+	return keepInNamespaces(m, "serviceaccount-controller", func(account *corev1.ServiceAccount) { account.Name = "default" })
 }}
 
 // rootCertificates keeps the certificate of the API server's authority in each namespace. It is empty for one that is asked without TLS.
 var rootCertificates = Controller{"root-ca-certificate-publisher-controller", func(m *manager.Manager) error {
 	authority := string(m.Config().CAData)
-	return keepInNamespaces(m, "root-ca-certificate-publisher-controller", &corev1.ConfigMap{}, func(c *corev1.ConfigMap) {
+	return keepInNamespaces(m, "root-ca-certificate-publisher-controller", func(c *corev1.ConfigMap) {
 		c.Name, c.Data = "kube-root-ca.crt", map[string]string{"ca.crt": authority}
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, "kubernetes.io/description", "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. "+
 			"No other usage is guaranteed across distributions of Kubernetes clusters.")
@@ -34,11 +34,11 @@ var rootCertificates = Controller{"root-ca-certificate-publisher-controller", fu
 func keepInNamespaces[T any, P interface {
 	*T
 	object.Object
-}](m *manager.Manager, name string, prototype P, fill func(P)) error {
+}](m *manager.Manager, name string, fill func(P)) error {
 	b := controller.For[*corev1.Namespace](m).Named(name)
 	wanted := P(new(T))
 	fill(wanted)
-	controller.WatchKind(b, prototype, handler.Map(func(_ context.Context, o P) []reconcile.Request {
+	b.Watches(handler.For(func(_ context.Context, o P) []reconcile.Request {
 		if o.GetName() != wanted.GetName() {
 			return nil
 		}

@@ -37,7 +37,7 @@ var services = Controller{"service-controller", func(m *manager.Manager) error {
 	}
 	b := controller.For[*corev1.Service](m).Named("service-controller").Owns(&discoveryv1.EndpointSlice{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}) // addresses are given out once
-	controller.WatchKind(b, &corev1.Pod{}, handler.Map(p.selecting))
+	b.Watches(handler.For(p.selecting))
 	return b.Complete(byName[corev1.Service](m.Client(), p.reconcile))
 }}
 

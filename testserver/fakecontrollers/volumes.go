@@ -27,13 +27,13 @@ var volumes = Controller{"persistentvolume-binder-controller", func(m *manager.M
 	}
 	p := &volumePlayer{m.Client()}
 	b := controller.For[*corev1.PersistentVolumeClaim](m).Named("persistentvolume-binder-controller").WithOptions(controller.Options{MaxConcurrentReconciles: 1})
-	controller.WatchKind(b, &corev1.PersistentVolume{}, handler.Map(p.claims))
-	controller.WatchKind(b, &corev1.Pod{}, handler.Map(claimsOf))
+	b.Watches(handler.For(p.claims))
+	b.Watches(handler.For(claimsOf))
 	if err := b.Complete(byName[corev1.PersistentVolumeClaim](m.Client(), p.bind)); err != nil {
 		return err
 	}
 	v := controller.For[*corev1.PersistentVolume](m).Named("persistentvolume-protection-controller")
-	controller.WatchKind(v, &corev1.PersistentVolumeClaim{}, handler.Map(volumesOf))
+	v.Watches(handler.For(volumesOf))
 	return v.Complete(byName[corev1.PersistentVolume](m.Client(), p.keep))
 }}
 

@@ -86,7 +86,7 @@ func Channel(b *builder, events chan informer.Event[client.Object]) *builder {
 }
 
 func New(m *manager.Manager, r reconcile.Reconciler[reconcile.Request]) (*controller.Controller[reconcile.Request], error) {
-	return controller.Of[reconcile.Request](m, "pods").Build(r)
+	return controller.ForRequests[reconcile.Request](m, "pods").Build(r)
 }
 
 func WatchLater(c *controller.Controller[reconcile.Request], m *manager.Manager) error {
@@ -115,7 +115,7 @@ func Handler() handler.Handler[client.Object, reconcile.Request] {
 }
 
 func TypedRequests(m *manager.Manager, r reconcile.Reconciler[string], h handler.Handler[client.Object, string]) error {
-	return controller.Of[string](m, "strings").Watches(&corev1.Secret{}, h).Complete(r)
+	return controller.ForRequests[string](m, "strings").Watches(&corev1.Secret{}, h).Complete(r)
 }
 
 func GenerationChanged() predicate.Predicate {
