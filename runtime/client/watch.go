@@ -12,25 +12,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// WatchEvent is one event of a watch.
-type WatchEvent[T object.Object] struct {
-	// Type is Added, Modified, Deleted or Bookmark. An Error event of the server never appears here: Next returns it
-	// as an error.
-	Type watch.EventType
-	// Object is the object after the change; its last state for Deleted; the zero value for Bookmark. The caller owns it.
-	Object T
-	// ResourceVersion is that of the object, or of the bookmark.
-	ResourceVersion string
-	// InitialEventsEnd is set on the bookmark that ends the initial events of a streaming list (KEP-3157): all that
-	// existed at ResourceVersion has been sent before it.
-	InitialEventsEnd bool
-}
+// WatchEvent is one event of a watch. Its fields are:
+//   - Type, a watch.EventType: Added, Modified, Deleted or Bookmark. An Error event of the server never appears here: Next
+//     returns it as an error.
+//   - Object, a T: the object after the change; its last state for Deleted; the zero value for Bookmark. The caller owns it.
+//   - ResourceVersion, a string: that of the object, or of the bookmark.
+//   - InitialEventsEnd, a bool, set on the bookmark that ends the initial events of a streaming list (KEP-3157): all that
+//     existed at ResourceVersion has been sent before it.
+type WatchEvent[T object.Object] = wire.Event[T]
 
 // Stream is an open watch. It is read by one goroutine; Close may be called from another, and more than once.
 type Stream[T object.Object] interface {
@@ -59,7 +53,7 @@ func (s *stream[T]) Next() (WatchEvent[T], error) {
 	if s.err != nil {
 		return WatchEvent[T]{}, s.err
 	}
-	var event wire.Event[T]
+	var event WatchEvent[T]
 	err := net.ErrClosed // what was read before the stream ended is not returned after it
 	if s.ctx.Err() == nil && !s.closed.Load() {
 		event, err = s.events.Next()
@@ -69,7 +63,7 @@ func (s *stream[T]) Next() (WatchEvent[T], error) {
 		s.release()
 		return WatchEvent[T]{}, s.err
 	}
-	return WatchEvent[T](event), nil
+	return event, nil
 }
 
 // Close implements [Stream].
