@@ -37,7 +37,7 @@
 // # Concurrency
 //
 // [New] starts nothing. [Informer.Run] starts one goroutine for the reflector, one per handler, and one for resyncs if
-// they are on, works itself, and returns when all have ended. [Scoped.Run] and [Factory.Run] start one more for each
+// they are on, works itself, and returns when all have ended. [Factory.Run] starts one more for each
 // namespace of each kind. Handlers run concurrently with each other, but each is
 // called for one event at a time. They may call everything here, save that they must not wait for Run to return. A
 // panic in a handler, a transform or an index function is not caught. Index functions run with the store locked.

@@ -84,14 +84,15 @@ func ExampleScoped_In() {
 		opts.Observer = zones{nodes: map[string]int{}}
 		return informer.New(nodes{}, opts), nil
 	}
-	scoped, err := informer.NewScoped(open, []string{"blue", "green"}, informer.Options[node]{DisableWatchList: true})
+	factory := informer.NewFactory(informer.FactoryOptions{Namespaces: []string{"blue", "green"}})
+	scoped, err := informer.Shared(factory, open, informer.KindOptions[node]{Options: informer.Options[node]{DisableWatchList: true}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
-	go func() { done <- scoped.Run(ctx) }()
+	go func() { done <- factory.Run(ctx) }()
 	<-scoped.Synced()
 	cancel()
 	<-done // from here on nobody else has the zones

@@ -70,14 +70,14 @@ type member struct {
 
 // scoped is a *[Scoped] of any T.
 type scoped interface {
-	AddNamespace(namespace string) error
-	RemoveNamespace(namespace string) (wait func())
+	addNamespace(namespace string) error
+	removeNamespace(namespace string) (wait func())
 	begin(ctx context.Context, workers *sync.WaitGroup) bool
 	end()
 	close() (wait func())
 	Synced() <-chan struct{}
 	unsynced() []error
-	DropMetrics()
+	dropMetrics()
 }
 
 // NewFactory returns a factory without informers.
@@ -112,7 +112,7 @@ func Shared[T object.Object](f *Factory, open Open[T], opts KindOptions[T]) (*Sc
 	opts.Logger = cmp.Or(opts.Logger, f.opts.Logger)
 	opts.Metrics = cmp.Or(opts.Metrics, f.opts.Metrics)
 	opts.Transform = both(f.opts.Transform, opts.Transform)
-	s, err := NewScoped(open, opts.Namespaces, opts.Options)
+	s, err := newScoped(open, opts.Namespaces, opts.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,8 @@ func both[T object.Object](first func(object.Object) error, then func(T) (T, err
 	}
 }
 
-// AddNamespace takes a namespace into scope of all kinds that follow the factory, as [Scoped.AddNamespace] does. If it
+// AddNamespace takes a namespace into scope of all kinds that follow the factory: their handlers are told of what exists there as
+// Added events with Initial set. Adding one that is in scope does nothing. If it
 // fails for one, it is tried for the others, and can be called again.
 func (f *Factory) AddNamespace(namespace string) error {
 	f.mu.Lock()
@@ -159,7 +160,7 @@ func (f *Factory) AddNamespace(namespace string) error {
 	var all []error
 	for name, m := range f.kinds {
 		if m.follows {
-			if err := m.AddNamespace(namespace); err != nil {
+			if err := m.addNamespace(namespace); err != nil {
 				all = append(all, fmt.Errorf("add namespace %q for %s: %w", namespace, name.name, err))
 			}
 		}
@@ -167,7 +168,9 @@ func (f *Factory) AddNamespace(namespace string) error {
 	return errors.Join(all...)
 }
 
-// RemoveNamespace takes a namespace out of scope of all kinds that follow the factory, as [Scoped.RemoveNamespace] does; ""
+// RemoveNamespace takes a namespace out of scope of all kinds that follow the factory. The handlers are not told, since nothing
+// was deleted; they are just not called for another event of that namespace. wait blocks until nothing of it runs any more, a
+// call of a handler that is under way included, so a handler must not call it; ""
 // stays.
 func (f *Factory) RemoveNamespace(namespace string) (wait func()) {
 	var waits []func()
@@ -179,7 +182,7 @@ func (f *Factory) RemoveNamespace(namespace string) (wait func()) {
 	delete(f.namespaces, namespace)
 	for _, m := range f.kinds {
 		if m.follows {
-			waits = append(waits, m.RemoveNamespace(namespace))
+			waits = append(waits, m.removeNamespace(namespace))
 		}
 	}
 	return all(waits)
@@ -251,6 +254,6 @@ func (f *Factory) DropMetrics() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, m := range f.kinds {
-		m.DropMetrics()
+		m.dropMetrics()
 	}
 }

@@ -32,8 +32,8 @@ func FromClient[T object.Object](c *client.REST, prototype T, scope client.Scope
 }
 
 // Scoped is the informer of one kind in several namespaces, as if it were one informer: each namespace has an informer of
-// its own, so one that cannot be read holds up no other. Namespaces can be added and removed at any time. All methods are
-// safe for concurrent use.
+// its own, so one that cannot be read holds up no other. Its [Factory] runs it, and can add and remove namespaces at any time. All
+// methods are safe for concurrent use.
 type Scoped[T object.Object] struct {
 	open   Open[T]
 	opts   Options[T]
@@ -60,9 +60,9 @@ type lifetime struct {
 	ended chan struct{}      // closed when Run has returned
 }
 
-// NewScoped returns an informer of what open has in namespaces; none means no namespace yet, and "" means all. It starts
-// nothing: [Scoped.Run] does. It fails when open does, and when "" is one of several namespaces.
-func NewScoped[T object.Object](open Open[T], namespaces []string, opts Options[T]) (*Scoped[T], error) {
+// newScoped returns an informer of what open has in namespaces; none means no namespace yet, and "" means all. It starts
+// nothing: begin does. It fails when open does, and when "" is one of several namespaces.
+func newScoped[T object.Object](open Open[T], namespaces []string, opts Options[T]) (*Scoped[T], error) {
 	opts.Name = cmp.Or(opts.Name, reflect.TypeFor[T]().String())
 	s := &Scoped[T]{
 		open:     open,
@@ -75,7 +75,7 @@ func NewScoped[T object.Object](open Open[T], namespaces []string, opts Options[
 	}
 	s.informers.Store(new([]*Informer[T]))
 	for _, namespace := range namespaces {
-		if err := s.AddNamespace(namespace); err != nil {
+		if err := s.addNamespace(namespace); err != nil {
 			return nil, err
 		}
 	}
@@ -104,19 +104,10 @@ func find[T object.Object](informers []*Informer[T], namespace string) (int, boo
 	})
 }
 
-// Namespaces returns the namespaces in scope, in order.
-func (s *Scoped[T]) Namespaces() []string {
-	var all []string
-	for _, i := range s.In("") {
-		all = append(all, i.namespace)
-	}
-	return all
-}
-
-// AddNamespace takes a namespace into scope, for all handlers and indexes: the handlers are told of what exists there as
+// addNamespace takes a namespace into scope, for all handlers and indexes: the handlers are told of what exists there as
 // Added events with Initial set. Adding one that is in scope, or any after Run, does nothing. It fails when the kind cannot be opened
 // there, and when all namespaces are in scope and one is to be added, or the other way round.
-func (s *Scoped[T]) AddNamespace(namespace string) error {
+func (s *Scoped[T]) addNamespace(namespace string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.In("")
@@ -146,10 +137,10 @@ func (s *Scoped[T]) AddNamespace(namespace string) error {
 	return nil
 }
 
-// RemoveNamespace takes a namespace out of scope, but for "", which stays. The handlers are not told, since nothing was
+// removeNamespace takes a namespace out of scope, but for "", which stays. The handlers are not told, since nothing was
 // deleted; they are just not called for another event of that namespace. Who waits for it gets [ErrEnded]. wait blocks
 // until nothing of it runs any more, a call of a handler that is under way included, so a handler must not call it.
-func (s *Scoped[T]) RemoveNamespace(namespace string) (wait func()) {
+func (s *Scoped[T]) removeNamespace(namespace string) (wait func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if namespace == "" {
@@ -229,8 +220,8 @@ func (s *Scoped[T]) unsynced() []error {
 	return all
 }
 
-// DropMetrics is [Informer.DropMetrics] for all namespaces.
-func (s *Scoped[T]) DropMetrics() {
+// dropMetrics is [Informer.DropMetrics] for all namespaces.
+func (s *Scoped[T]) dropMetrics() {
 	for _, i := range s.In("") {
 		i.DropMetrics()
 	}
@@ -251,20 +242,6 @@ func (s *Scoped[T]) stores() []Store[T] {
 		all[n] = i.Store()
 	}
 	return all
-}
-
-// Run runs the informers of all namespaces, also of those that are added while it runs, until ctx ends. It returns nil
-// after the last goroutine has ended and the last handler has returned. It can be called once, and returns
-// ErrAlreadyRun otherwise.
-func (s *Scoped[T]) Run(ctx context.Context) error {
-	var workers sync.WaitGroup
-	if !s.begin(ctx, &workers) {
-		return ErrAlreadyRun
-	}
-	<-ctx.Done()
-	s.end()
-	workers.Wait()
-	return nil
 }
 
 // begin starts the informers that there are and those to come, until ctx ends, each as one of workers. It reports whether

@@ -60,13 +60,6 @@ func (s Store[T]) Select(namespace string, selected func(object.Key) bool) iter.
 	}
 }
 
-// Keys returns the keys of all objects, in no order.
-func (s Store[T]) Keys() []object.Key {
-	s.contents.mu.RLock()
-	defer s.contents.mu.RUnlock()
-	return slices.AppendSeq(make([]object.Key, 0, s.contents.items.len()), s.contents.items.keys())
-}
-
 // Len returns the number of objects.
 func (s Store[T]) Len() int { return s.contents.len() }
 
