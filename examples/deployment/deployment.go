@@ -57,10 +57,11 @@ func (r *Reconciler) SetupWithManager(m controller.Manager) error {
 	if r.podsOf, err = cache.NewIndex(m.Cache(), &corev1.Pod{}, controllerUID); err != nil {
 		return err
 	}
-	b := controller.For[*appsv1.Deployment](m).Named(Name).Owns(&appsv1.ReplicaSet{})
-	b.Watches(handler.For(r.adopters))
-	b.Watches(handler.For(r.recreated, isDeletion))
-	return b.Complete(r)
+	return controller.For[*appsv1.Deployment](m).Named(Name).
+		Owns(&appsv1.ReplicaSet{}).
+		Watches(handler.For(r.adopters)).
+		Watches(handler.For(r.recreated, isDeletion)).
+		Complete(r)
 }
 
 func controllerUID(pod *corev1.Pod) []types.UID {

@@ -60,9 +60,10 @@ func (r *Reconciler) SetupWithManager(m controller.Manager) error {
 	if r.podsOf, err = cache.NewIndex(m.Cache(), &corev1.Pod{}, controllerUID); err != nil {
 		return err
 	}
-	b := controller.For[*appsv1.ReplicaSet](m).Named(Name).Owns(&corev1.Pod{})
-	b.Watches(handler.For(r.adopters))
-	return b.Complete(r)
+	return controller.For[*appsv1.ReplicaSet](m).Named(Name).
+		Owns(&corev1.Pod{}).
+		Watches(handler.For(r.adopters)).
+		Complete(r)
 }
 
 func controllerUID(pod *corev1.Pod) []types.UID {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	kctrl "github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/predicate"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
@@ -247,5 +250,28 @@ func TestMapPassesTheContext(t *testing.T) {
 	h(context.WithValue(t.Context(), key{}, "value"), event{Type: informer.Added, Object: object("a")}, &queue{})
 	if got != "value" {
 		t.Errorf("got %v", got)
+	}
+}
+
+func TestForHandlesTheEventsOfAGoTypeThatCount(t *testing.T) {
+	counts := predicate.Object(func(o obj) bool { return o.Name != "ignored" })
+	prototype, h := handler.For(func(_ context.Context, o obj) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: "of-" + o.Name}}}
+	}, counts)
+	if _, is := prototype.(obj); !is {
+		t.Errorf("the prototype is a %T", prototype)
+	}
+	for _, r := range []struct {
+		name   string
+		object kctrl.Object
+		want   []string
+	}{
+		{"an object of the type", object("a"), []string{"/of-a"}},
+		{"one that does not count", object("ignored"), nil},
+		{"one of another type", &corev1.Secret{}, nil},
+	} {
+		q := &queue{}
+		h(t.Context(), informer.Event[kctrl.Object]{Type: informer.Added, Object: r.object}, q)
+		q.expect(t, r.name, r.want...)
 	}
 }

@@ -1,5 +1,6 @@
 // Package reflector follows a resource of a Kubernetes API server. It is the lower half of an informer, for programs that keep
-// something else than a store in step with a resource, such as a graph of owners.
+// something else than a store in step with a resource, such as a graph of owners. Its API is not part of the stable API of
+// the runtime.
 //
 // A [Reflector] reads the whole state once, by a streaming list if the server has them and by a paged LIST otherwise, and then
 // watches. It pushes what it learns to a [Sink] as deltas. A [DeltaFIFO] is a sink that carries the deltas to a slower consumer:

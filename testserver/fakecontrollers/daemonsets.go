@@ -29,10 +29,10 @@ var daemonSets = Controller{"daemonset-controller", func(m *manager.Manager) err
 		return err
 	}
 	p := &daemonSetController{m.Client(), pods, revisions}
-	b := controller.For[*appsv1.DaemonSet](m).Named("daemonset-controller").Owns(&corev1.Pod{}).
-		Watches(&corev1.Pod{}, adopters(m.Client(), func() object.List { return &appsv1.DaemonSetList{} }))
-	b.Watches(handler.For(p.onNodes))
-	return b.Complete(byName[appsv1.DaemonSet](m.Client(), p.reconcile))
+	return controller.For[*appsv1.DaemonSet](m).Named("daemonset-controller").Owns(&corev1.Pod{}).
+		Watches(&corev1.Pod{}, adopters(m.Client(), func() object.List { return &appsv1.DaemonSetList{} })).
+		Watches(handler.For(p.onNodes)).
+		Complete(byName[appsv1.DaemonSet](m.Client(), p.reconcile))
 }}
 
 type daemonSetController struct {

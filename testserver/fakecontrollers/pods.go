@@ -68,9 +68,10 @@ func Pods(outcome func(pod *corev1.Pod) Outcome) Controller {
 		if err := controller.For[*corev1.Node](m).Named(podsName + "-nodes").Complete(byName[corev1.Node](k, k.tend)); err != nil {
 			return err
 		}
-		b := controller.For[*corev1.Pod](m).Named(podsName).WithOptions(controller.Options{MaxConcurrentReconciles: 1}) // addresses are given out once
-		b.Watches(handler.For(k.waiting))
-		return b.Complete(byName[corev1.Pod](k, k.reconcile))
+		return controller.For[*corev1.Pod](m).Named(podsName).
+			WithOptions(controller.Options{MaxConcurrentReconciles: 1}). // addresses are given out once
+			Watches(handler.For(k.waiting)).
+			Complete(byName[corev1.Pod](k, k.reconcile))
 	}}
 }
 

@@ -35,10 +35,11 @@ var services = Controller{"service-controller", func(m *manager.Manager) error {
 	if p.addresses, err = newAddresses(m, loadBalancers, &corev1.Service{}, balancedAt); err != nil {
 		return err
 	}
-	b := controller.For[*corev1.Service](m).Named("service-controller").Owns(&discoveryv1.EndpointSlice{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1}) // addresses are given out once
-	b.Watches(handler.For(p.selecting))
-	return b.Complete(byName[corev1.Service](m.Client(), p.reconcile))
+	return controller.For[*corev1.Service](m).Named("service-controller").
+		Owns(&discoveryv1.EndpointSlice{}).
+		Watches(handler.For(p.selecting)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}). // addresses are given out once
+		Complete(byName[corev1.Service](m.Client(), p.reconcile))
 }}
 
 type serviceController struct {

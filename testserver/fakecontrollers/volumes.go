@@ -26,15 +26,13 @@ var volumes = Controller{"persistentvolume-binder-controller", func(m *manager.M
 		return err
 	}
 	p := &volumePlayer{m.Client()}
-	b := controller.For[*corev1.PersistentVolumeClaim](m).Named("persistentvolume-binder-controller").WithOptions(controller.Options{MaxConcurrentReconciles: 1})
-	b.Watches(handler.For(p.claims))
-	b.Watches(handler.For(claimsOf))
+	b := controller.For[*corev1.PersistentVolumeClaim](m).Named("persistentvolume-binder-controller").WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		Watches(handler.For(p.claims)).Watches(handler.For(claimsOf))
 	if err := b.Complete(byName[corev1.PersistentVolumeClaim](m.Client(), p.bind)); err != nil {
 		return err
 	}
-	v := controller.For[*corev1.PersistentVolume](m).Named("persistentvolume-protection-controller")
-	v.Watches(handler.For(volumesOf))
-	return v.Complete(byName[corev1.PersistentVolume](m.Client(), p.keep))
+	return controller.For[*corev1.PersistentVolume](m).Named("persistentvolume-protection-controller").Watches(handler.For(volumesOf)).
+		Complete(byName[corev1.PersistentVolume](m.Client(), p.keep))
 }}
 
 const (
