@@ -45,7 +45,7 @@ var controllerRules = []Rule{
 		Rewrite: func(f *file, n ast.Node) string {
 			call := n.(*ast.CallExpr)
 			requests := cmp.Or(f.argumentsOf(call.Fun), fill("[{reconcile}.Request]"))
-			return fill("{controller}.Of") + requests + "(" + f.text(call.Args[1]) + ", " + f.text(call.Args[0]) + ").WithOptions(" +
+			return fill("{controller}.ForRequests") + requests + "(" + f.text(call.Args[1]) + ", " + f.text(call.Args[0]) + ").WithOptions(" +
 				f.text(call.Args[2]) + ").Build(" + f.text(f.reconcilerSet(call.Args[2])) + ")"
 		},
 		Reason: "a builder makes controllers of any requests",
@@ -212,7 +212,7 @@ func (f *file) reconcilerOf(options ast.Expr) *ast.KeyValueExpr {
 // controllerOf returns the builder of a controller that is made without one.
 func (f *file) controllerOf(call *ast.CallExpr) string {
 	requests := cmp.Or(f.argumentsOf(call.Fun), fill("[{reconcile}.Request]"))
-	text := fill("{controller}.Of") + requests + "(" + f.text(call.Args[1]) + ", " + f.text(call.Args[0]) + ")"
+	text := fill("{controller}.ForRequests") + requests + "(" + f.text(call.Args[1]) + ", " + f.text(call.Args[0]) + ")"
 	literal, field := call.Args[2].(*ast.CompositeLit), f.reconcilerOf(call.Args[2])
 	reconciler := f.text(field.Value)
 	if len(literal.Elts) > 1 {

@@ -47,7 +47,7 @@ type area struct {
 var areas = []area{
 	{"scaffold", []string{"./internal/scaffold/..."}},
 	{"generate", []string{"./internal/generate/..."}},
-	{"informer", []string{"./runtime/informer"}},
+	{"informer", []string{"./runtime/informer", "./runtime/reflector"}},
 	{"cache", []string{"./runtime/cache"}},
 	{"controller", []string{"./runtime/controller"}},
 	{"client", []string{"./runtime/client"}},

@@ -90,15 +90,17 @@ func Map[T object.Object, R comparable](requests func(ctx context.Context, o T) 
 	}
 }
 
-// For returns an object of the kind of T and a handler of its events, which together are the arguments of the Watches of a
-// controller's builder:
+// For returns an object of the kind of T and a handler of its events, which together are the arguments of the Watches
+// of a controller's builder:
 //
 //	controller.For[*v1.Widget](m).Watches(handler.For(r.widgetsOf)).Complete(r)
 //
-// The handler requests what requests returns for the object of an event that counts for all predicates, as [Map] does. Events of
-// objects in another Go type, such as those of metadata alone, request nothing. T is a pointer to a type of the scheme; For
-// panics if it is no pointer.
-func For[T object.Object, R comparable](requests func(ctx context.Context, o T) []R, predicates ...predicate.Predicate) (prototype object.Object, h Handler[object.Object, R]) {
+// The handler requests what requests returns for the object of an event that counts for all predicates, as [Map] does.
+// Events of objects in another Go type, such as those of metadata alone, request nothing. T is a pointer to a type of
+// the scheme; For panics if it is no pointer.
+func For[T object.Object, R comparable](
+	requests func(ctx context.Context, o T) []R, predicates ...predicate.Predicate,
+) (prototype object.Object, h Handler[object.Object, R]) {
 	accept, add := predicate.And(predicates...), Map(requests)
 	return object.New[T](), func(ctx context.Context, e informer.Event[object.Object], queue Queue[R]) {
 		if typed, ok := informer.As[T](e); ok && accept(e) {
@@ -124,9 +126,9 @@ func addOnce[R comparable](queue Queue[R], requests []R) {
 // ForOwner is a handler that requests the owners of the object that are of a kind, in any version of it: those that it
 // has and, for an update, those that it had. With controllerOnly only the owner with controller: true counts.
 //
-// The handler asks mapper whether owners have a namespace at the first event of an object that has an owner and a namespace.
-// While the mapper fails, the handler blocks and asks again each second. The log, and the readiness of the controller, then
-// name the kind and the cause.
+// The handler asks mapper whether owners have a namespace at the first event of an object that has an owner and a
+// namespace. While the mapper fails, the handler blocks and asks again each second. The log, and the readiness of the
+// controller, then name the kind and the cause.
 func ForOwner[T object.Object](owner schema.GroupKind, mapper meta.RESTMapper, controllerOnly bool) Handler[T, reconcile.Request] {
 	s := &scope{kind: owner, mapper: mapper}
 	return func(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
@@ -252,7 +254,8 @@ type wait struct {
 	over   func() // nil if it does not block
 }
 
-// because shows the error of the mapper in the readiness of the controller. It logs each new cause, and an old one now and then.
+// because shows the error of the mapper in the readiness of the controller. It logs each new cause, and an old one now
+// and then.
 func (w *wait) because(ctx context.Context, kind schema.GroupKind, err error) {
 	if ctx.Err() != nil {
 		return

@@ -46,8 +46,8 @@ func (c *contents[T]) same(key object.Key, obj T) (held stored[T], same bool) {
 	return held, same && held.sameObject(&now) && held.sameState(&now)
 }
 
-// packedState gathers the whole state of a source for a store of packed objects. It packs each when it arrives, so that there is
-// never more than one whole object for each that is being decoded.
+// packedState gathers the whole state of a source for a store of packed objects. It packs each when it arrives, so that
+// there is never more than one whole object for each that is being decoded.
 type packedState[T object.Object] struct {
 	store    *contents[T]
 	objects  items[T]

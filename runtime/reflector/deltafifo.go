@@ -33,7 +33,9 @@ const (
 
 // String returns the name of the constant.
 func (t DeltaType) String() string {
-	names := [...]string{Added: "Added", Updated: "Updated", Deleted: "Deleted", Replaced: "Replaced", Sync: "Sync", Bookmark: "Bookmark"}
+	names := [...]string{
+		Added: "Added", Updated: "Updated", Deleted: "Deleted", Replaced: "Replaced", Sync: "Sync", Bookmark: "Bookmark",
+	}
 	if t > 0 && int(t) < len(names) {
 		return names[t]
 	}
@@ -53,13 +55,14 @@ type Delta[T object.Object] struct {
 	Merged bool
 	// Objects is, for Replaced, all there is.
 	Objects []T
-	// Retained are, for Replaced, the keys of objects that exist too but could not be read: what is known of them stays.
+	// Retained are, for Replaced, the keys of objects that exist too but could not be read: what is known of them
+	// stays.
 	Retained []object.Key
-	// SetBack marks a Replaced of a server that was set back to an earlier state, as from a backup: a resource version then says
-	// nothing about what the receiver has under it.
+	// SetBack marks a Replaced of a server that was set back to an earlier state, as from a backup: a resource version
+	// then says nothing about what the receiver has under it.
 	SetBack bool
-	// Stored has, for Replaced, the objects in the form of the store of an informer, in place of Objects. It is nil for all
-	// other sinks.
+	// Stored has, for Replaced, the objects in the form of the store of an informer, in place of Objects. It is nil for
+	// all other sinks.
 	Stored collect.State
 	// ResourceVersion is how far the source has come with this delta. It is empty where that is not known.
 	ResourceVersion string
@@ -112,8 +115,8 @@ var ErrClosed = errors.New("delta queue is closed")
 // maxBatch is the most deltas that one Pop hands out.
 const maxBatch = 1000
 
-// DeltaFIFO carries deltas from one producer to one consumer, in the order in which they arrive: from a reflector, which the
-// server would cut off if it waited, to the store.
+// DeltaFIFO carries deltas from one producer to one consumer, in the order in which they arrive: from a reflector,
+// which the server would cut off if it waited, to the store.
 //
 // A list arrives as one Replaced delta and is handed out alone, so the consumer can take over the whole state at once
 // and finds the deletions that were missed by comparing. While the consumer keeps up, every delta is delivered. When
@@ -180,8 +183,8 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 }
 
 // Pop waits for deltas and calls process with the next ones: either a single Replaced or Sync, or up to a thousand of
-// the others. No lock is held while process runs. Pop returns the error of ctx when it ends first, and ErrClosed when the
-// queue is closed and everything was handed out.
+// the others. No lock is held while process runs. Pop returns the error of ctx when it ends first, and ErrClosed when
+// the queue is closed and everything was handed out.
 func (f *DeltaFIFO[T]) Pop(ctx context.Context, process func(Deltas[T])) error {
 	defer f.wakeAtEnd(ctx)()
 	return f.pop(ctx, process)
@@ -298,8 +301,8 @@ func (f *DeltaFIFO[T]) supersedeLocked() (setBack bool) {
 	return setBack
 }
 
-// compactLocked makes what waits as short as it can be. The version of the last delta stays that of all that waits: when the
-// last one is applied, so is everything.
+// compactLocked makes what waits as short as it can be. The version of the last delta stays that of all that waits:
+// when the last one is applied, so is everything.
 func (f *DeltaFIFO[T]) compactLocked() {
 	version := lastVersion(f.pending)
 	f.pending = f.withoutUnseenLocked(compact.Fold(f.pending, Delta[T].slot, Delta[T].fold))

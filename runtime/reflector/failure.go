@@ -71,8 +71,8 @@ func isUnsupported(err error) bool {
 	return ok && (status.Code == http.StatusNotAcceptable || status.Code == http.StatusUnsupportedMediaType)
 }
 
-// isBroken reports whether the connection ended, in order or not, and not because the server refused to go on, or what it has
-// sent cannot be followed.
+// isBroken reports whether the connection ended, in order or not, and not because the server refused to go on, or what
+// it has sent cannot be followed.
 func isBroken(err error) bool {
 	if errors.Is(err, io.EOF) {
 		return true
@@ -96,8 +96,8 @@ func statusOf(err error) (metav1.Status, bool) {
 	return status.Status(), true
 }
 
-// SyncError says why a reflector, or an informer, is not in step with the API server. The cause is reached through Unwrap, so that
-// apierrors.IsForbidden and meta.IsNoMatchError work on it.
+// SyncError says why a reflector, or an informer, is not in step with the API server. The cause is reached through
+// Unwrap, so that apierrors.IsForbidden and meta.IsNoMatchError work on it.
 type SyncError struct {
 	// Verb is the refused verb: "list" or "watch".
 	Verb string
@@ -146,8 +146,8 @@ type backoff struct {
 }
 
 // wait pauses after err, or until ctx ends. A Retry-After from the server is honoured if it is longer. The pause is cut
-// short, but never below the shortest one and the Retry-After, when cure, if there is one, returns nil: what caused err is
-// said to be over.
+// short, but never below the shortest one and the Retry-After, when cure, if there is one, returns nil: what caused err
+// is said to be over.
 func (b *backoff) wait(ctx context.Context, err error, cure func(context.Context) error) {
 	begun := time.Now()
 	ctx, cancel := context.WithDeadline(ctx, begun.Add(b.next(err)))

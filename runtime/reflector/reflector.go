@@ -38,9 +38,9 @@ type Options[T object.Object] struct {
 	Namespace string
 	// Logger is where failures are logged; nil is slog.Default().
 	Logger *slog.Logger
-	// Transform, if set, is applied to each object once when it arrives, before the sink gets it. It may modify the object.
-	// An object for which it fails is logged, and retained as it was before. Transform must not change the namespace and
-	// the name.
+	// Transform, if set, is applied to each object once when it arrives, before the sink gets it. It may modify the
+	// object. An object for which it fails is logged, and retained as it was before. Transform must not change the
+	// namespace and the name.
 	Transform func(T) (T, error)
 	// DisableWatchList makes the reflector begin with a LIST even if the server can stream the initial state.
 	DisableWatchList bool
@@ -49,13 +49,14 @@ type Options[T object.Object] struct {
 	PageSize int64
 	// Metrics is where the metrics of the reflector are registered; nil is nowhere.
 	Metrics *metrics.Registry
-	// Failed, if set, is called after each list or watch that fails. It must not block.
+	// Failed, if set, is called for each list or watch that fails, once Err returns the error. It must not block.
 	Failed func(*SyncError)
 }
 
-// ListerWatcher is a source of objects: one resource in one scope of an API server. *client.ListWatcher is one. With a method
-// Reachable(ctx context.Context) error, as that one has, the reflector comes back soon after an outage. A *client.ListWatcher
-// does not decode what the sink has, if that is an informer; a type that wraps one decodes everything.
+// ListerWatcher is a source of objects: one resource in one scope of an API server. *client.ListWatcher is one. With a
+// method Reachable(ctx context.Context) error, as that one has, the reflector comes back soon after an outage. A
+// *client.ListWatcher does not decode what the sink has, if that is an informer; a type that wraps one decodes
+// everything.
 type ListerWatcher[T object.Object] interface {
 	// List returns one page of the objects, as options ask for it.
 	List(ctx context.Context, options metav1.ListOptions) (*client.Page[T], error)
@@ -84,7 +85,8 @@ type Reflector[T object.Object] struct {
 	received  atomic.Int64 // events of all watches
 
 	size int // objects of the last streaming list; for Run alone
-	// store is the sink, if it has a store: what that has is not decoded and transformed again. It is nil for other sinks.
+	// store is the sink, if it has a store: what that has is not decoded and transformed again. It is nil for other
+	// sinks.
 	store collect.Store[T]
 }
 
@@ -215,13 +217,16 @@ type state[T object.Object] struct {
 	cut int
 	// paged is set when the server pages even a list that it may answer from its cache: it has no such cache.
 	paged bool
-	// anew makes the next list one of which nothing is taken from the store: the server was set back to an earlier state.
+	// anew makes the next list one of which nothing is taken from the store: the server was set back to an earlier
+	// state.
 	anew bool
-	// heard is when the server last said which version it is at: by a whole state, by an event or a bookmark, or when it was asked.
+	// heard is when the server last said which version it is at: by a whole state, by an event or a bookmark, or when
+	// it was asked.
 	heard time.Time
 	// stuck is set when the last watch ended at once and came no further.
 	stuck bool
-	// stream is what a streaming list goes on with as a watch; nil opens a new one. The server was asked to end it by then.
+	// stream is what a streaming list goes on with as a watch; nil opens a new one. The server was asked to end it by
+	// then.
 	stream client.Stream[T]
 	end    time.Time
 }
@@ -267,8 +272,8 @@ func (s state[T]) complete(version string) state[T] {
 	return s
 }
 
-// wentBack reports whether a whole state of that version is known to be older than the one before it: the server was set back,
-// as from a backup. What it has since given a version may differ from what had this version before.
+// wentBack reports whether a whole state of that version is known to be older than the one before it: the server was
+// set back, as from a backup. What it has since given a version may differ from what had this version before.
 func (s state[T]) wentBack(version string) bool { return newer(s.version, version) }
 
 // unversioned reports whether s is at no version that a server counts.
@@ -291,11 +296,12 @@ func (s *state[T]) closeStream() {
 // defaultPageSize is the limit of a list request where paging costs the server nothing extra.
 const defaultPageSize = 500
 
-// errNoVersion reports a list, or an event, that does not say which state of the server it is of: no watch can follow it.
+// errNoVersion reports a list, or an event, that does not say which state of the server it is of: no watch can follow
+// it.
 var errNoVersion = errors.New("the server sent no resourceVersion")
 
-// errWentBack reports an event, a bookmark or a list of a version from before the watch: the server was set back, as from a
-// backup. What it sends would move the store back, which only a list of everything may.
+// errWentBack reports an event, a bookmark or a list of a version from before the watch: the server was set back, as
+// from a backup. What it sends would move the store back, which only a list of everything may.
 var errWentBack = errors.New("the server has gone back to an earlier resourceVersion")
 
 // list reads the whole state by LIST requests and pushes it.
@@ -364,8 +370,8 @@ func (r *Reflector[T]) limit(s state[T], version string) int64 {
 var errCircle = errors.New("the server continues the list with a page that it has sent before")
 
 // readPages returns all objects as one Replaced, and how many pages it took. When the server forgets the list between
-// two pages, all is read again in one; a server that sends that in pages too, and forgets them, is an error, and so is one
-// that sends the same pages again and again.
+// two pages, all is read again in one; a server that sends that in pages too, and forgets them, is an error, and so is
+// one that sends the same pages again and again.
 func (r *Reflector[T]) readPages(ctx context.Context, s state[T], version string, limit int64) (Delta[T], int, error) {
 	all := r.collector(0)
 	first := "" // the version of the first page, which is that of the list
@@ -659,7 +665,8 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 	case s.stuck && (events == 0 || before) && isBroken(err):
 		return s.relist(), r.failed("watch", errors.Join(errShortWatch, unlessEOF(err)))
 	case errors.Is(err, io.EOF), overdue:
-		// The server ends each watch in the end, as it was asked to: that is no failure. One that does not is asked anew.
+		// The server ends each watch in the end, as it was asked to: that is no failure. One that does not is asked
+		// anew.
 		return s, nil
 	case isBroken(err), isRefusal(err):
 		return s, r.failed("watch", err)
@@ -671,9 +678,9 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 // askFor is how long the answer to isBehind may take.
 const askFor = 30 * time.Second
 
-// isBehind asks the server, by a list of one object, whether it is at a version from before s. Such a server leaves a watch without
-// an event and without a bookmark until it has come to that version, and then goes on from there. One that does not answer is asked
-// again after the next watch.
+// isBehind asks the server, by a list of one object, whether it is at a version from before s. Such a server leaves a
+// watch without an event and without a bookmark until it has come to that version, and then goes on from there. One
+// that does not answer is asked again after the next watch.
 func (r *Reflector[T]) isBehind(ctx context.Context, s state[T]) bool {
 	if s.unversioned() {
 		return false
@@ -688,8 +695,8 @@ func (r *Reflector[T]) isBehind(ctx context.Context, s state[T]) bool {
 	return s.wentBack(page.ResourceVersion)
 }
 
-// overdueAfter is how long a watch may go on, and send nothing, after the server was to end it: what is between here and there may
-// have lost it, and then nothing would ever come.
+// overdueAfter is how long a watch may go on, and send nothing, after the server was to end it: what is between here
+// and there may have lost it, and then nothing would ever come.
 const overdueAfter = time.Minute
 
 // endOfWatch returns when the server is to end a watch that is opened now.
@@ -697,8 +704,8 @@ func endOfWatch(options metav1.ListOptions) time.Time {
 	return time.Now().Add(time.Duration(*options.TimeoutSeconds) * time.Second)
 }
 
-// endOverdue closes stream once its time is over and nothing comes any more, until the function that it returns is called, which
-// reports whether that has happened.
+// endOverdue closes stream once its time is over and nothing comes any more, until the function that it returns is
+// called, which reports whether that has happened.
 func (r *Reflector[T]) endOverdue(stream client.Stream[T], end time.Time) (stop func() (ended bool)) {
 	var mu sync.Mutex
 	var timer *time.Timer

@@ -1,5 +1,5 @@
-// Package source is where the requests of a controller come from: the events of a kind, a channel of them, or whatever a
-// function adds.
+// Package source is where the requests of a controller come from: the events of a kind, a channel of them, or whatever
+// a function adds.
 package source
 
 import (
@@ -140,8 +140,8 @@ func reasons[R comparable](queue handler.Queue[R]) func(kind string, e informer.
 var ErrClosed = errors.New("channel was closed")
 
 // Channel is a source of the events that others send on a channel, such as changes outside the cluster. It is synced
-// from the start. Senders block while the controller is not running. An event may be without an object, such as one that
-// says no more than that it is time: predicates and h get it as it is.
+// from the start. Senders block while the controller is not running. An event may be without an object, such as one
+// that says no more than that it is time: predicates and h get it as it is.
 func Channel[T object.Object, R comparable](events <-chan informer.Event[T], h handler.Handler[T, R], predicates ...predicate.Predicate) Source[R] {
 	return &channel[T, R]{
 		events: events, name: fmt.Sprintf("channel of %T", *new(T)), handler: h, accept: predicate.And(predicates...),
@@ -200,10 +200,10 @@ func (c *channel[T, R]) Err() error {
 
 func (c *channel[T, R]) String() string { return c.name }
 
-// Func is a source of the requests that run adds to the queue, such as those of a timer or of a message broker. run does
-// what [Source].Run says: it calls synced when what existed at the start has been added, goes on until ctx ends, and
-// returns after the last request was added. An error that it returns before ctx ends stops the controller. The name is
-// that of the source in logs.
+// Func is a source of the requests that run adds to the queue, such as those of a timer or of a message broker. run
+// does what [Source].Run says: it calls synced when what existed at the start has been added, goes on until ctx ends,
+// and returns after the last request was added. An error that it returns before ctx ends stops the controller. The name
+// is that of the source in logs.
 func Func[R comparable](name string, run func(ctx context.Context, queue handler.Queue[R], synced func()) error) Source[R] {
 	return &function[R]{name: name, run: run}
 }
@@ -233,8 +233,9 @@ func (f *function[R]) String() string { return f.name }
 
 // Optional is a source of a kind that need not be there: as long as the API server does not know it, a controller does
 // not wait for s. When the kind appears its events come, and nothing has to be restarted; when it vanishes, s waits for
-// it to come back. s is a source of [Kind] or, like that, has a method Wait(ctx context.Context) error, which blocks until
-// the source has synced and fails when the kind is not there, see meta.IsNoMatchError. Any other s stays what it is.
+// it to come back. s is a source of [Kind] or, like that, has a method Wait(ctx context.Context) error, which blocks
+// until the source has synced and fails when the kind is not there, see meta.IsNoMatchError. Any other s stays what it
+// is.
 func Optional[R comparable](s Source[R]) Source[R] { return optional[R]{s} }
 
 type optional[R comparable] struct{ Source[R] }

@@ -1,5 +1,5 @@
-// Package listwatch is a resource of an API server in the memory of a test: a source for reflectors and informers that a test makes
-// fail in all ways in which servers and connections fail.
+// Package listwatch is a resource of an API server in the memory of a test: a source for reflectors and informers that
+// a test makes fail in all ways in which servers and connections fail.
 package listwatch
 
 import (
@@ -355,7 +355,8 @@ func Always(err error) func(metav1.ListOptions) error {
 	return func(metav1.ListOptions) error { return err }
 }
 
-// SilentLater is a source that was set back, and tells watches from versions that it has not come to nothing, as kube-apiserver does.
+// SilentLater is a source that was set back, and tells watches from versions that it has not come to nothing, as
+// kube-apiserver does.
 func (s *Source) SilentLater(version int, label string) {
 	s.SetBack(version, label)
 	s.Mu.Lock()
@@ -379,8 +380,8 @@ func Older(kind watch.EventType, s *Source, name, version string) client.WatchEv
 	return client.WatchEvent[Object]{Type: kind, Object: o, ResourceVersion: version}
 }
 
-// SetBack makes the source one that was set back to an earlier version, as from a backup, and has changed since: label is what
-// all of its objects have under the versions that they had before.
+// SetBack makes the source one that was set back to an earlier version, as from a backup, and has changed since: label
+// is what all of its objects have under the versions that they had before.
 func (s *Source) SetBack(version int, label string) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()

@@ -26,7 +26,8 @@ type Store[T object.Object] interface {
 
 // Collector gathers a whole state from what a source sends.
 type Collector[T object.Object] interface {
-	// Keep makes the object that the store has the object of key, if it is in the state of obj, and reports whether it is.
+	// Keep makes the object that the store has the object of key, if it is in the state of obj, and reports whether it
+	// is.
 	Keep(key object.Key, obj T) bool
 	// Set makes obj the object of key.
 	Set(key object.Key, obj T)
@@ -58,16 +59,17 @@ func (o *Objects[T]) Keys() iter.Seq[object.Key] {
 	}
 }
 
-// Whole is a [Collector] of [Objects]. Mostly a source sends one state of each object, which are only appended: a map that grew
-// with them would take twice the memory of the one that is made when their number is known.
+// Whole is a [Collector] of [Objects]. Mostly a source sends one state of each object, which are only appended: a map
+// that grew with them would take twice the memory of the one that is made when their number is known.
 type Whole[T object.Object] struct {
 	held     func(key object.Key, obj T) (T, bool) // the object of the store in the state of obj; nil has none
-	order    collected[T]                          // all states that arrived, also those that are not the last of their object
+	order    collected[T]                          // all states that arrived, not only the last of each object
 	objects  map[object.Key]T                      // the last states, from when one was removed; nil before
 	retained map[object.Key]bool
 }
 
-// NewWhole returns an empty collector with room for that many objects, which keeps the objects that held returns; it may be nil.
+// NewWhole returns an empty collector with room for that many objects, which keeps the objects that held returns; it
+// may be nil.
 func NewWhole[T object.Object](size int, held func(key object.Key, obj T) (T, bool)) *Whole[T] {
 	return &Whole[T]{held: held, order: collected[T]{room: size}, retained: map[object.Key]bool{}}
 }

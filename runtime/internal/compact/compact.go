@@ -1,5 +1,5 @@
-// Package compact folds changes that wait for a slow consumer, so that a buffer is bounded by the number of objects and not
-// by the number of changes.
+// Package compact folds changes that wait for a slow consumer, so that a buffer is bounded by the number of objects and
+// not by the number of changes.
 package compact
 
 import "github.com/kctrl-dev/kctrl/runtime/object"
@@ -24,9 +24,9 @@ const (
 	None                  // they cancel out
 )
 
-// Fold returns pending with the edges of each key folded as far as they go, which leaves at most two of a key
-// between two barriers. Order is kept; a merged edge stands where the earlier one stood. slot returns the key of an edge and how
-// to treat it, and fold what two edges come to, of which the first result counts for Merged.
+// Fold returns pending with the edges of each key folded as far as they go, which leaves at most two of a key between
+// two barriers. Order is kept; a merged edge stands where the earlier one stood. slot returns the key of an edge and
+// how to treat it, and fold what two edges come to, of which the first result counts for Merged.
 func Fold[E any](pending []E, slot func(E) (object.Key, Slot), fold func(earlier, later E) (E, Folding)) []E {
 	out := make([]E, 0, len(pending))
 	gone := make([]bool, 0, len(pending))
@@ -78,9 +78,9 @@ func foldLast[E any](out []E, gone []bool, stack []int, fold func(earlier, later
 // above is how many edges may wait before they are folded: up to here everything is delivered as it came.
 const above = 256
 
-// Bound is how many edges may wait in a buffer: when more do, the buffer folds them. That is twice what the last folding has
-// left, so that a buffer never holds more than twice what its objects need, and a push costs O(1) on average. The zero value
-// is 256, and a bound is never less.
+// Bound is how many edges may wait in a buffer: when more do, the buffer folds them. That is twice what the last
+// folding has left, so that a buffer never holds more than twice what its objects need, and a push costs O(1) on
+// average. The zero value is 256, and a bound is never less.
 type Bound struct{ limit int }
 
 // IsPassed reports whether too many edges wait.
