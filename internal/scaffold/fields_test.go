@@ -272,3 +272,16 @@ func TestControllerOfTypesThatAreThere(t *testing.T) {
 	p.check(t)
 	t.Run("tests", func(t *testing.T) { p.test(t, "./internal/controller/...") })
 }
+
+// TestFieldsOfAFurtherVersionAddToTheImports creates a version whose fields need a package that the copied types lack.
+func TestFieldsOfAFurtherVersionAddToTheImports(t *testing.T) {
+	p := newMemoryProject(t, scaffold.InitOptions{})
+	api := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Namespaced: true}
+	p.run(api)
+	api.Version, api.Shape.Fields = "v2", []string{"storage:quantity,optional"}
+	p.run(api)
+	types := string(p.tree()["api/v2/guestbook_types.go"])
+	if strings.Count(types, "\nimport (") != 1 || strings.Count(types, `"k8s.io/apimachinery/pkg/api/resource"`) != 1 {
+		t.Errorf("want one import declaration with package resource, got:\n%s", types)
+	}
+}

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"syscall"
@@ -22,6 +23,37 @@ import (
 const getA = "GET /api/v1/namespaces/default/configmaps/a"
 
 var keyA = object.Key{Namespace: "default", Name: "a"}
+
+// closing is a body that records when it was closed.
+type closing struct {
+	io.Reader
+	closed bool
+}
+
+func (b *closing) Close() error {
+	b.closed = true
+	return nil
+}
+
+// fixedAnswer is a transport that gives every request the same answer.
+type fixedAnswer struct{ *http.Response }
+
+func (a fixedAnswer) RoundTrip(*http.Request) (*http.Response, error) { return a.Response, nil }
+
+func TestBodiesOfErrorsAreClosed(t *testing.T) {
+	body := &closing{Reader: strings.NewReader("it broke")}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	c, err := client.New(&rest.Config{Host: "http://server"}, client.Options{
+		Scheme: newScheme(t), Mapper: mapper, HTTPClient: &http.Client{Transport: fixedAnswer{&http.Response{StatusCode: 500, Body: body}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), keyA, configMap("a")); err == nil || !body.closed {
+		t.Errorf("got %v, closed %t", err, body.closed)
+	}
+}
 
 func TestStatusOfTheServerIsTheError(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -178,6 +178,41 @@ func TestWrappersSetOptionsOfWrites(t *testing.T) {
 	}
 }
 
+func TestWrappersReturnTheErrorsOfWrites(t *testing.T) {
+	refused := errors.New("refused")
+	below := client.Intercept(connect(t, newServer(), client.Options{}), client.Interceptor{
+		Create: func(context.Context, client.Client, object.Object, ...client.CreateOption) error { return refused },
+		Update: func(context.Context, client.Client, object.Object, ...client.UpdateOption) error { return refused },
+		Patch: func(context.Context, client.Client, object.Object, client.Patch, ...client.PatchOption) error {
+			return refused
+		},
+		Apply:       func(context.Context, client.Client, object.Object, ...client.ApplyOption) error { return refused },
+		Delete:      func(context.Context, client.Client, object.Object, ...client.DeleteOption) error { return refused },
+		DeleteAllOf: func(context.Context, client.Client, object.Object, ...client.DeleteAllOfOption) error { return refused },
+		SubResourceCreate: func(context.Context, client.Client, string, object.Object, object.Object, ...client.CreateOption) error {
+			return refused
+		},
+		SubResourceUpdate: func(context.Context, client.Client, string, object.Object, ...client.UpdateOption) error { return refused },
+		SubResourcePatch: func(context.Context, client.Client, string, object.Object, client.Patch, ...client.PatchOption) error {
+			return refused
+		},
+		SubResourceApply: func(context.Context, client.Client, string, object.Object, ...client.ApplyOption) error { return refused },
+	})
+	c, obj, patch := client.NewDryRunClient(below), configMap("a"), client.RawPatch("application/merge-patch+json", []byte(`{}`))
+	for name, err := range map[string]error{
+		"create": c.Create(t.Context(), obj), "update": c.Update(t.Context(), obj), "patch": c.Patch(t.Context(), obj, patch),
+		"apply": c.Apply(t.Context(), obj, client.FieldOwner("me")), "delete": c.Delete(t.Context(), obj),
+		"delete all":    c.DeleteAllOf(t.Context(), obj, client.InNamespace("default")),
+		"create status": c.SubResource("status").Create(t.Context(), obj, obj), "update status": c.Status().Update(t.Context(), obj),
+		"patch status": c.Status().Patch(t.Context(), obj, patch),
+		"apply status": c.Status().Apply(t.Context(), obj, client.FieldOwner("me")),
+	} {
+		if !errors.Is(err, refused) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
 func TestOptionsOfACallComeBeforeThoseOfAWrapper(t *testing.T) {
 	var calls []string
 	c := client.WithFieldOwner(client.Intercept(connect(t, newServer(), client.Options{}), seen(&calls)), "me")

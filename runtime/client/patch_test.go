@@ -8,11 +8,21 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
+
+func TestMergePatchOmitsNullsThatTheBaseLacks(t *testing.T) {
+	read := &unstructured.Unstructured{Object: map[string]any{"kind": "Widget", "apiVersion": "example.com/v1", "a": "1"}}
+	modified := &unstructured.Unstructured{Object: map[string]any{"kind": "Widget", "apiVersion": "example.com/v1", "a": nil, "b": nil}}
+	got, err := client.MergeFrom(read).Data(modified)
+	if err != nil || string(got) != `{"a":null}` {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
 
 func TestMergePatchNamesOnlyWhatDiffers(t *testing.T) {
 	read := &corev1.Pod{

@@ -242,3 +242,11 @@ func TestCloseEndsARead(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestWatchOfAnUnknownListIsAnError(t *testing.T) {
+	list := &metav1.PartialObjectMetadataList{} // it names no kind
+	if stream, err := connect(t, newServer(), client.Options{}).Watch(t.Context(), list); err == nil {
+		stream.Close()
+		t.Error("a watch of a list without a kind began")
+	}
+}

@@ -120,6 +120,21 @@ func TestMistakesInFields(t *testing.T) {
 	}
 }
 
+// TestRulesOnTextsWithoutABoundAreRefusedInLists compares texts with and without a bound, in a list of bounded length.
+func TestRulesOnTextsWithoutABoundAreRefusedInLists(t *testing.T) {
+	for note, want := range map[string]string{
+		"ports[].note:string,optional,immutable":               "it may be there so often that API servers refuse its rules",
+		"ports[].note:string,optional,immutable,maxLength=100": "",
+	} {
+		_, err := fields.Parse(fields.Request{Kind: "Guestbook", Namespaced: true, Spec: []string{
+			"ports[].name:string,maxLength=10", "ports:[]object,key=name,maxItems=64", note,
+		}})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", note, err, want)
+		}
+	}
+}
+
 // TestMistakesBetweenFields is about flags that are right alone.
 func TestMistakesBetweenFields(t *testing.T) {
 	for message, r := range map[string]fields.Request{
