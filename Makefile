@@ -8,7 +8,7 @@ SHARED := CGO_ENABLED=0 GOFLAGS=-trimpath
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-controller-runtime test-porting test-libraries test-chart test-bundle test-image test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants clean
+.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-controller-runtime test-porting test-libraries test-chart test-bundle test-image test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz release release-snapshot clean
 
 # Tests compile projects with these flags too, so that what both import is compiled once.
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
@@ -151,6 +151,21 @@ test-skew: build ## Run what talks to API servers, and a scaffolded operator, on
 SEEDS ?= 400
 fidelity: build ## Compare the API server in memory with the real one, on SEEDS fresh sequences of requests; takes minutes. See docs/fidelity.md.
 	KCTRL_TEST_SEEDS=$(SEEDS) go test -timeout 1h -run 'AsTheRealServer$$' -v ./testserver/apiserver
+
+FUZZTIME ?= 1m
+fuzz: ## Run every fuzz test for FUZZTIME.
+	for pkg in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
+		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$pkg/*_test.go); do \
+			go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) ./$$pkg || exit 1; \
+		done; \
+	done
+
+GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.18.2
+release: ## Build and draft the release of the tag that is checked out; needs GITHUB_TOKEN.
+	$(GORELEASER) release --clean
+
+release-snapshot: ## Build all files of a release into dist/, and publish nothing.
+	$(GORELEASER) release --snapshot --clean --skip=publish
 
 clean: ## Remove what build made.
 	rm -rf bin

@@ -1,9 +1,11 @@
 package kctrl_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,31 +38,48 @@ func readWorkflow(t *testing.T, file string) (w workflow) {
 	return w
 }
 
-// TestWorkflowsUsePinnedActionsAndReadOnly allows the actions of scaffolded projects, which are pinned by commit, and
-// jobs that read the repository.
-func TestWorkflowsUsePinnedActionsAndReadOnly(t *testing.T) {
+// otherActions are actions that scaffolded projects do not use.
+var otherActions = []string{
+	"github/codeql-action/init@8aad20d150bbac5944a9f9d289da16a4b0d87c1e",
+	"github/codeql-action/analyze@8aad20d150bbac5944a9f9d289da16a4b0d87c1e",
+	"actions/attest@59d89421af93a897026c735860bf21b6eb4f7b26",
+}
+
+// permissions are those of the jobs that need more than to read the repository.
+var permissions = map[string]map[string]string{
+	"codeql.yml/analyze":  {"contents": "read", "security-events": "write"},                    // to report findings
+	"release.yml/release": {"contents": "write", "id-token": "write", "attestations": "write"}, // to draft a release and sign its provenance
+}
+
+// TestWorkflowsUsePinnedActionsAndFewPermissions allows the actions of scaffolded projects and a few more, all pinned by
+// commit, and jobs that read the repository.
+func TestWorkflowsUsePinnedActionsAndFewPermissions(t *testing.T) {
 	template, err := os.ReadFile("internal/templates/files/project/.github/workflows/test.yml.tmpl")
 	if err != nil {
 		t.Fatal(err)
 	}
+	pinned := regexp.MustCompile(`^[a-z-]+/[a-z/-]+@[0-9a-f]{40}$`)
 	files, err := filepath.Glob(".github/workflows/*.yml")
 	if err != nil || len(files) < 3 {
 		t.Fatalf("found the workflows %q (%v)", files, err)
 	}
-	pinned := regexp.MustCompile(`^actions/[a-z-]+@[0-9a-f]{40}$`)
 	for _, file := range files {
 		w := readWorkflow(t, file)
 		if w.Permissions == nil || len(*w.Permissions) > 0 {
 			t.Errorf("%s: want no permissions but those of a job", file)
 		}
 		for name, job := range w.Jobs {
-			if len(job.Permissions) != 1 || job.Permissions["contents"] != "read" {
-				t.Errorf("%s: job %s has the permissions %v, want contents: read", file, name, job.Permissions)
+			want := permissions[filepath.Base(file)+"/"+name]
+			if want == nil {
+				want = map[string]string{"contents": "read"}
+			}
+			if !maps.Equal(job.Permissions, want) {
+				t.Errorf("%s: job %s has the permissions %v, want %v", file, name, job.Permissions, want)
 			}
 			for _, step := range job.Steps {
-				known := pinned.MatchString(step.Uses) && strings.Contains(string(template), step.Uses+" ")
-				if step.Uses != "" && !known {
-					t.Errorf("%s: job %s uses %s, which scaffolded projects do not use", file, name, step.Uses)
+				known := slices.Contains(otherActions, step.Uses) || strings.Contains(string(template), step.Uses+" ")
+				if step.Uses != "" && !(known && pinned.MatchString(step.Uses)) {
+					t.Errorf("%s: job %s uses %s, which is not a known action, pinned by commit", file, name, step.Uses)
 				}
 			}
 		}

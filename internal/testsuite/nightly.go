@@ -13,6 +13,11 @@ type test struct {
 // nightly lists the tests that only make test-all runs.
 var nightly = []test{
 	{
+		".", `^TestGoInstall$`,
+		"it compiles kctrl again, from the module cache",
+		". ^TestModuleHasNoReplaceLines$",
+	},
+	{
 		"cmd/kctrl", `^TestScript$/^migrate_unlisted$`,
 		"each migration type-checks Kubernetes twice from source",
 		"cmd/kctrl ^TestScript$/^migrate_left$",
