@@ -1,0 +1,24 @@
+// Package v2 is the v1 API of the group webapp.example.com.
+//
+// +kubebuilder:object:generate=true
+// +groupName=webapp.example.com
+package v2
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	// GroupVersion names this API.
+	GroupVersion = schema.GroupVersion{Group: "webapp.example.com", Version: "v2"}
+
+	// SchemeGroupVersion is GroupVersion under the name that generated clients and apply configurations use.
+	SchemeGroupVersion = GroupVersion
+
+	// SchemeBuilder collects what registers the kinds of this package.
+	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
+
+	// AddToScheme registers the kinds of this package in a scheme.
+	AddToScheme = SchemeBuilder.AddToScheme
+)
