@@ -12,8 +12,8 @@ import (
 
 // The measures of a diagram, in pixels.
 const (
-	cellWidth, cellHeight = 210, 104
-	boxWidth, boxHeight   = 146, 54
+	cellWidth, cellHeight = 216, 100
+	boxWidth, boxHeight   = 152, 54
 	diagramMargin         = 14
 )
 

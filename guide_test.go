@@ -266,6 +266,25 @@ func TestGuideNamesExist(t *testing.T) {
 	}
 }
 
+// TestGuideCommandsHaveTheirFlags checks that each kctrl command in the guide has the flags that are written with it.
+func TestGuideCommandsHaveTheirFlags(t *testing.T) {
+	commands, checked := guideCommands(t), 0
+	called := regexp.MustCompile("\\bkctrl((?: [a-z]+)+)([^`;|&)\n]*)")
+	for page, text := range guidePages(t) {
+		for _, call := range called.FindAllStringSubmatch(strings.ReplaceAll(code(text), "\\\n", " "), -1) {
+			command := firstCommand(commands, call[1])
+			for flag := range match(call[1]+call[2], ` (--[a-z][a-z0-9-]+)`) {
+				if checked++; !commands[command][flag] && flag != "--help" {
+					t.Errorf("%s: kctrl%s has no flag %s", page, command, flag)
+				}
+			}
+		}
+	}
+	if checked < 60 {
+		t.Errorf("found only %d flags", checked)
+	}
+}
+
 // elsewhere are names of other programs, and of the flags of a placeholder.
 var elsewhere = map[string]bool{
 	"--all": true, "--message": true, "--server-side": true, "--namespace": true, "--create-namespace": true, // git, kubectl, helm

@@ -84,7 +84,7 @@ func WithGarbageCollector() Option {
 
 // WithFakeControllers runs fakes of kube-controller-manager, the scheduler and the kubelets beside a server in memory:
 // Deployments get pods that become ready, Jobs complete, claims are bound, and garbage is collected. Those that except names,
-// such as "kubelet", do not run, so that the test can act for them. docs/testing.md lists the names. On a real server use
+// such as "kubelet", do not run, so that the test can act for them. docs/guide/06-testing.md lists the names. On a real server use
 // [WithControllerManager] instead.
 func WithFakeControllers(except ...string) Option {
 	return func(o *options) {
