@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,15 +23,15 @@ const rbacVersion = "rbac.authorization.k8s.io/v1"
 // users counts those that Restricted has made, whose names are not to be the same.
 var users atomic.Int64
 
-// Restricted returns a config that may do what the operator may do once it is deployed: what the roles in the files and folders allow
-// that are bound to a ServiceAccount there, or all of them if none is; so a marker that is missing fails the test. A manager that
-// runs with it gets a Forbidden for the rest, and says so in its readiness. The roles are created under names of their own, in the
-// namespace that they name, else in default, and go when the test has ended. The config is another user's, whom that of the Env
-// impersonates, and the caller's to change.
+// Restricted returns a config with the permissions of the deployed operator: those of the roles in the files and
+// directories that are bound to a ServiceAccount there, or of all roles if none is. So a missing marker fails the test. A
+// manager that runs with it gets a Forbidden for the rest, and its readiness names what is missing. The roles are created
+// under names of their own, in their namespace, or in default if they name none. A missing namespace is created. All of it
+// is deleted at the end of the test. The config impersonates another user, and is the caller's to change.
 //
 //	m, err := manager.New(env.Restricted(t, "../../config/rbac"), manager.Options{})
 //
-// Webhooks that such a manager installs itself ([manager.WebhookOptions].Manifests) take rights that the operator does not have later.
+// Webhooks that such a manager installs itself ([manager.WebhookOptions].Manifests) need further permissions.
 func (e *Env) Restricted(t testing.TB, paths ...string) *rest.Config {
 	t.Helper()
 	name := fmt.Sprintf("kctrl-restricted-%d-%d", time.Now().UnixNano(), users.Add(1))
@@ -166,9 +167,19 @@ func orDefault(namespace string) string {
 	return namespace
 }
 
-// createForTest creates an object that goes with the test.
+// createForTest creates an object, and its namespace if that does not exist. Both are deleted at the end of the test.
 func createForTest(t testing.TB, live *client.REST, object *unstructured.Unstructured) error {
-	if err := live.Create(t.Context(), object); err != nil {
+	err := live.Create(t.Context(), object)
+	if apierrors.IsNotFound(err) && object.GetNamespace() != "" {
+		namespace := &unstructured.Unstructured{}
+		namespace.SetGroupVersionKind(schema.FromAPIVersionAndKind("v1", "Namespace"))
+		namespace.SetName(object.GetNamespace())
+		if err := createForTest(t, live, namespace); err != nil {
+			return err
+		}
+		err = live.Create(t.Context(), object)
+	}
+	if err != nil {
 		return err
 	}
 	t.Cleanup(func() {
