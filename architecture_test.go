@@ -335,7 +335,6 @@ var internalLayers = []internalLayer{
 	{"scaffold/fields", "diagnostic", "fields of a kind from what flags say of them, as text: where types go is nothing to it"},
 	{"scaffold", "diagnostic yamlnode templates scaffold/edit scaffold/project scaffold/plan scaffold/versions scaffold/fields expression", "what commands do to a project; generators come later"},
 	{"migrate", "diagnostic yamlnode kustomize scaffold scaffold/edit scaffold/project scaffold/plan", "it rewrites projects of others; what it makes is a project like any other, and deploys what it did"},
-	{"plugin", "diagnostic scaffold/project scaffold/plan", "what executables of others make, as changes: it knows nothing of what kctrl itself would write"},
 	{"release", "diagnostic regular kustomize yamlnode markers templates scaffold/edit scaffold/plan", "what config/ builds to, for others; it knows neither PROJECT nor generators"},
 
 	{"generate/artifact", "diagnostic regular", "what all generators make"},

@@ -24,7 +24,6 @@ var commands = []func(*streams) *cobra.Command{
 	newExplainCommand,
 	newMigrateCommand,
 	newEnvCommand,
-	newPluginCommand,
 	newDocsCommand,
 	newVersionCommand,
 	newCompletionCommand,
