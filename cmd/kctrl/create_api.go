@@ -13,7 +13,7 @@ func newCreateAPICommand(s *streams) *cobra.Command {
 	var opts scaffold.APIOptions
 	var foreign scaffold.ControllerOptions
 	var operand operandFlags
-	conversion, noInput := true, false
+	conversion := true
 	write := writeOptions{command: "kctrl create api"}
 	cmd := &cobra.Command{
 		Use:   "api --group webapp --version v1 --kind Guestbook",
@@ -44,11 +44,6 @@ on the way, and what has API servers call them. One version is stored: the first
 			var err error
 			if opts.Operand, err = operand.read(cmd); err != nil {
 				return err
-			}
-			if !noInput && s.asks() && (opts.Version == "" || opts.Kind == "") {
-				if err := askForKind(cmd.Context(), s, &opts); err != nil {
-					return err
-				}
 			}
 			if named := foreign.Name + foreign.Path; opts.Resource && named != "" {
 				return &diagnostic.Error{
@@ -87,7 +82,6 @@ on the way, and what has API servers call them. One version is stored: the first
 	flags.BoolVar(&conversion, "conversion", true, "convert the versions of a kind that has several; false leaves it to the API server, which changes the apiVersion alone")
 	flags.BoolVar(&opts.StorageVersion, "storage-version", false, "store the objects of the kind in this version from now on")
 	flags.BoolVar(&opts.Force, "force", false, "write the files of a kind that exists anew, whatever was changed in them")
-	flags.BoolVar(&noInput, "no-input", false, "ask nothing, also where standard input is a terminal and the version or the kind is missing")
 	write.addFlags(flags)
 	return cmd
 }
