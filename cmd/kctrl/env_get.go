@@ -17,7 +17,6 @@ type envGetOptions struct {
 	objects selectionOptions
 	show    kubectl.GetOptions
 	waitFor string
-	tree    bool
 }
 
 func newEnvGetCommand(s *streams) *cobra.Command {
@@ -31,8 +30,7 @@ short name, kind or category, with a group where several have it.
   kctrl env get guestbooks
   kctrl env get deploy,svc -A
   kctrl env get guestbooks/guestbook-sample -o yaml
-  kctrl env get guestbooks guestbook-sample --wait-for Ready --timeout 5m
-  kctrl env get guestbooks guestbook-sample --tree`,
+  kctrl env get guestbooks guestbook-sample --wait-for Ready --timeout 5m`,
 		ValidArgsFunction: completeObjects(s, &o.server),
 		RunE:              func(cmd *cobra.Command, args []string) error { return runEnvGet(cmd.Context(), s, o, args) },
 	}
@@ -41,7 +39,6 @@ short name, kind or category, with a group where several have it.
 	o.objects.addFlags(flags)
 	flags.StringVarP(&o.show.Output, "output", "o", "table", "output format: `"+strings.Join(kubectl.Outputs, "|")+"`")
 	flags.BoolVarP(&o.show.Watch, "watch", "w", false, "go on with every change, until interrupted")
-	flags.BoolVar(&o.tree, "tree", false, "show all that the objects own, by their owner references")
 	flags.StringVar(&o.waitFor, "wait-for", "", "wait until this `condition` of the named objects is True, such as Ready; or has another status, such as Ready=False")
 	flags.BoolVar(&o.show.ManagedFields, "show-managed-fields", false, "keep metadata.managedFields in yaml and json")
 	return cmd
@@ -54,9 +51,6 @@ func runEnvGet(ctx context.Context, s *streams, o envGetOptions, args []string) 
 			Hint:    "-o " + strings.Join(kubectl.Outputs[:len(kubectl.Outputs)-1], ", ") + " or " + kubectl.Outputs[len(kubectl.Outputs)-1],
 			Class:   diagnostic.ErrUsage,
 		}
-	}
-	if o.tree && (o.show.Watch || o.show.Output != "table") {
-		return usageError("--tree has a form of its own: leave out -w and -o")
 	}
 	if err := o.server.validate(); err != nil {
 		return err
@@ -76,9 +70,6 @@ func runEnvGet(ctx context.Context, s *streams, o envGetOptions, args []string) 
 		if err := client.WaitFor(ctx, selection, o.waitFor); err != nil {
 			return err
 		}
-	}
-	if o.tree {
-		return client.Tree(ctx, s.out, selection)
 	}
 	return client.Get(ctx, s.out, selection, o.show)
 }
