@@ -8,7 +8,7 @@ SHARED := CGO_ENABLED=0 GOFLAGS=-trimpath
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-controller-runtime test-porting test-libraries test-chart test-bundle test-image test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz release release-snapshot clean
+.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-controller-runtime test-porting test-libraries test-chart test-bundle test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz release release-snapshot clean
 
 # Tests compile projects with these flags too, so that what both import is compiled once.
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
@@ -99,9 +99,6 @@ test-bundle: build ## Have the validators of the Operator Framework look at the 
 		bin/kctrl -C bin/bundle build bundle --image example.com/operator:v1 --version 1.2.3 && \
 		bin/operator-verify manifests bin/bundle/dist/bundle || exit 1; \
 	done
-
-test-image: build ## Read images of kctrl build image by the library that most tools read images by.
-	cd bench && go vet ./image && go test ./image
 
 mutants: build ## Measure which of 120 random mutants the tests of make test catch; MUTANTS="-compare old.json" compares two runs.
 	go run ./internal/testsuite -skipped >bin/skipped && go run ./internal/mutants -skip bin/skipped $(MUTANTS)

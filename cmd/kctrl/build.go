@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,12 +24,12 @@ func newBuildCommand(s *streams) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			return &diagnostic.Error{
 				Message: "build needs to know what",
-				Hint:    "kctrl build installer --image example.com/guestbook:v1, kctrl build chart, bundle or image",
+				Hint:    "kctrl build installer --image example.com/guestbook:v1, kctrl build chart or bundle",
 				Class:   diagnostic.ErrUsage,
 			}
 		},
 	}
-	cmd.AddCommand(newBuildInstallerCommand(s), newBuildChartCommand(s), newBuildBundleCommand(s), newBuildImageCommand(s))
+	cmd.AddCommand(newBuildInstallerCommand(s), newBuildChartCommand(s), newBuildBundleCommand(s))
 	for _, sub := range cmd.Commands() {
 		sub.PreRunE = func(cmd *cobra.Command, _ []string) error { return validateGiven(cmd) }
 	}
@@ -201,89 +200,6 @@ version, image and channels.`,
 	flags.StringVar(&bundle.DefaultChannel, "default-channel", "", "`channel` for those who name none (default: what the bundle says, or the first)")
 	opts.addFlags(flags)
 	return cmd
-}
-
-func newBuildImageCommand(s *streams) *cobra.Command {
-	opts := writeOptions{command: "kctrl build image", output: outputText}
-	image := release.Image{Platforms: []string{"linux/" + runtime.GOARCH}}
-	file := "bin/image.tar"
-	cmd := &cobra.Command{
-		Use:   "image",
-		Short: "Compile the manager into an OCI image, without Docker",
-		Long: `Compile the manager and write its image as an OCI archive, which docker load, podman load, skopeo and kind take. Nothing but Go is
-needed, and no network: the image has the manager as a static file, and nothing else, and runs as the user 65532. The same source
-makes the same bytes in every folder, so that its digest tells whether something has changed.
-A manager that calls others than its API server over TLS needs their authorities: --ca-certificates. One that loads time zones
-imports time/tzdata.`,
-		Example: `  kctrl build image --image example.com/guestbook:v1.0.0 --platform linux/amd64,linux/arm64
-  skopeo copy --all oci-archive:bin/image.tar docker://example.com/guestbook:v1.0.0`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runBuildImage(cmd.Context(), s, opts, filepath.ToSlash(file), image)
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&image.Name, "image", "", "`name` that the image has where the archive is loaded, such as example.com/guestbook:v1")
-	flags.StringSliceVar(&image.Platforms, "platform", image.Platforms, "comma-separated `platforms` to compile for, such as linux/amd64,linux/arm64")
-	flags.StringVar(&image.Package, "package", "", "`package` of the manager (default: that with the main function that starts it, such as ./cmd)")
-	flags.StringVar(&image.Authorities, "ca-certificates", "", "`file` in PEM with the authorities that the manager trusts besides that of its API server")
-	flags.StringVar(&file, "file", file, "`file` to write")
-	flags.BoolVar(&opts.dryRun, "dry-run", false, "compile, say what would be written, and write nothing")
-	flags.VarP(&opts.output, "output", "o", "output format: `text|json`")
-	return cmd
-}
-
-// imageResult is what kctrl build image prints with -o json.
-type imageResult struct {
-	result
-	File      string   `json:"file"`
-	Digest    string   `json:"digest"`
-	Platforms []string `json:"platforms"`
-}
-
-func runBuildImage(ctx context.Context, s *streams, o writeOptions, file string, image release.Image) error {
-	if strings.Contains(image.Name, "@") {
-		return &diagnostic.Error{
-			Message: "--image " + diagnostic.Quote(image.Name) + " has a digest, which an image has once it is built",
-			Hint:    "leave out what begins with @; the command prints the digest of what it has built",
-			Class:   diagnostic.ErrUsage,
-		}
-	}
-	if local := strings.TrimPrefix(image.Package, "./"); image.Package != "" && !filepath.IsLocal(local) || strings.HasPrefix(image.Package, "-") {
-		return usageError("--package wants a folder of the project, such as ./cmd")
-	}
-	done, err := begin(ctx, s, s.dir, o.access())
-	if err != nil {
-		return err
-	}
-	defer done()
-	project, err := openForeign(s, true)
-	if err != nil {
-		return err
-	}
-	defer project.Close()
-	p := plan.NewWithoutLock(project.fsys)
-	if image.Package == "" {
-		if image.Package, err = scaffold.FindProgram(p); err != nil {
-			return err
-		}
-	}
-	image.Dir, image.Package = project.dir, "./"+strings.TrimPrefix(image.Package, "./")
-	digest, err := release.PlanImage(ctx, p, file, image)
-	if err != nil {
-		return err
-	}
-	if !o.dryRun {
-		if err := applyPlan(ctx, s.dir, o.command, p); err != nil {
-			return err
-		}
-	}
-	if o.output == outputJSON {
-		return printJSON(s, imageResult{resultOf(o, p, nil), file, digest.String(), image.Platforms})
-	}
-	printChanges(s, o.dryRun, p)
-	s.printf("%s\n", digest)
-	return nil
 }
 
 // runBuild plans what a command below build makes, and writes it or compares with it.

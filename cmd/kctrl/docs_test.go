@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -94,10 +93,6 @@ func TestExamplesRun(t *testing.T) {
 			if !ok || slices.Contains([]string{"init", "env"}, args[0]) {
 				checkExample(t, root, args)
 				continue
-			}
-			if i := slices.Index(args, "--platform"); i > 0 { // Kubernetes compiled for another one takes minutes
-				checkExample(t, root, args)
-				args[i+1] = "linux/" + runtime.GOARCH
 			}
 			code, said := kctrl(args...)
 			if code != exitOK && !(code == exitDrift && slices.Contains(args, "--check")) {

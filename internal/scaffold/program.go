@@ -39,13 +39,8 @@ type programFile struct {
 	file *ast.File
 }
 
-// FindProgram returns the folder of the main package that starts the operator's manager: cmd, unless it is somewhere else and no longer
-// there. Several of which none has the registration that kctrl wrote are a *diagnostic.Error.
-func FindProgram(p *plan.Plan) (folder string, err error) {
-	found, err := findProgram(p)
-	return found.folder, err
-}
-
+// findProgram returns the program that starts the operator's manager: the one in cmd, or, if cmd starts none, the only one elsewhere.
+// If several start a manager, and not exactly one has the registration that kctrl wrote, it returns a *diagnostic.Error.
 func findProgram(p *plan.Plan) (program, error) {
 	usual, err := readProgram(p, mainFolder)
 	if err != nil || usual.startsManager() {

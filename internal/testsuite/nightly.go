@@ -83,11 +83,6 @@ var nightly = []test{
 		"cmd/kctrl ^TestMigrateThatIsDisturbedLeavesTheProject$/^an_edit$",
 	},
 	{
-		"cmd/kctrl", `^TestScript$/^build_image_platforms$`,
-		"it compiles an operator for four further platforms",
-		"cmd/kctrl ^TestScript$/^build_image$",
-	},
-	{
 		"cmd/kctrl", `^TestTwoMigrationsAtOnceAreOne$`,
 		"it compiles a migrated project several times",
 		"cmd/kctrl ^TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives$",
