@@ -8,7 +8,7 @@ SHARED := CGO_ENABLED=0 GOFLAGS=-trimpath
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-controller-runtime test-porting test-libraries test-chart test-bundle test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz release release-snapshot clean
+.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-controller-runtime test-porting test-libraries test-chart test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz release release-snapshot clean
 
 # Tests compile projects with these flags too, so that what both import is compiled once.
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
@@ -90,15 +90,6 @@ test-modules: build ## Build, vet and test a scaffolded project, and vet the run
 
 test-chart: build ## Render the charts of the golden projects by Helm's library, and compare them with what kustomize builds.
 	cd bench && go vet ./chart && go test ./chart
-
-OPERATOR_API ?= operator-framework/api
-test-bundle: build ## Have the validators of the Operator Framework look at the bundles of the golden projects; OPERATOR_API is a clone of github.com/operator-framework/api.
-	go build -C $(OPERATOR_API) -o $(CURDIR)/bin/operator-verify ./cmd/operator-verify
-	for project in testdata/project*; do \
-		rm -rf bin/bundle && cp -r $$project bin/bundle && \
-		bin/kctrl -C bin/bundle build bundle --image example.com/operator:v1 --version 1.2.3 && \
-		bin/operator-verify manifests bin/bundle/dist/bundle || exit 1; \
-	done
 
 mutants: build ## Measure which of 120 random mutants the tests of make test catch; MUTANTS="-compare old.json" compares two runs.
 	go run ./internal/testsuite -skipped >bin/skipped && go run ./internal/mutants -skip bin/skipped $(MUTANTS)

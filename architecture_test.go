@@ -335,7 +335,7 @@ var internalLayers = []internalLayer{
 	{"scaffold/fields", "diagnostic", "fields of a kind from what flags say of them, as text: where types go is nothing to it"},
 	{"scaffold", "diagnostic yamlnode templates scaffold/edit scaffold/project scaffold/plan scaffold/versions scaffold/fields expression", "what commands do to a project; generators come later"},
 	{"migrate", "diagnostic yamlnode kustomize scaffold scaffold/edit scaffold/project scaffold/plan", "it rewrites projects of others; what it makes is a project like any other, and deploys what it did"},
-	{"release", "diagnostic regular kustomize yamlnode markers templates scaffold/edit scaffold/plan", "what config/ builds to, for others; it knows neither PROJECT nor generators"},
+	{"release", "diagnostic regular kustomize yamlnode templates scaffold/edit scaffold/plan", "what config/ builds to, for others; it knows neither PROJECT nor generators"},
 
 	{"generate/artifact", "diagnostic regular", "what all generators make"},
 	{"generate/generator", "diagnostic markers load generate/artifact", "what a generator is, to all who have one or run some"},

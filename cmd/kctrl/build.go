@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"path/filepath"
 	"strings"
@@ -24,12 +23,12 @@ func newBuildCommand(s *streams) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			return &diagnostic.Error{
 				Message: "build needs to know what",
-				Hint:    "kctrl build installer --image example.com/guestbook:v1, kctrl build chart or bundle",
+				Hint:    "kctrl build installer --image example.com/guestbook:v1, or kctrl build chart",
 				Class:   diagnostic.ErrUsage,
 			}
 		},
 	}
-	cmd.AddCommand(newBuildInstallerCommand(s), newBuildChartCommand(s), newBuildBundleCommand(s))
+	cmd.AddCommand(newBuildInstallerCommand(s), newBuildChartCommand(s))
 	for _, sub := range cmd.Commands() {
 		sub.PreRunE = func(cmd *cobra.Command, _ []string) error { return validateGiven(cmd) }
 	}
@@ -160,44 +159,6 @@ added, and adds the values that are new.`,
 	flags := cmd.Flags()
 	flags.StringVar(&chart.Dir, "dir", chart.Dir, "`folder` of the chart")
 	flags.StringVar(&chart.Version, "version", "", "`version` of the chart, and of the operator in it (default: what Chart.yaml says, or 0.1.0)")
-	opts.addFlags(flags)
-	return cmd
-}
-
-func newBuildBundleCommand(s *streams) *cobra.Command {
-	opts := buildOptions{write: writeOptions{command: "kctrl build bundle"}}
-	bundle := release.Bundle{Dir: "dist/bundle"}
-	cmd := &cobra.Command{
-		Use:   "bundle",
-		Short: "Write a bundle for the Operator Lifecycle Manager",
-		Long: `Write an OLM bundle of what config/default builds to: a ClusterServiceVersion with the deployments, the permissions of their
-service accounts, the webhooks and the kinds with their samples; the other objects beside it; and a Dockerfile for its image.
-Fields are described as in the CRDs, or as markers of operator-sdk say: +operator-sdk:csv:customresourcedefinitions.
-What people read of the operator, such as its icon, maintainers and description, is yours, in config/manifests/bases: the
-first run writes a file there to begin with. Written again, the bundle keeps files that you have edited, and without a flag its
-version, image and channels.`,
-		Example: `  kctrl build bundle --image example.com/guestbook:v1.0.0 --version 1.0.0 --channels stable,fast
-  docker build -f dist/bundle/bundle.Dockerfile -t example.com/guestbook-bundle:v1.0.0 dist/bundle`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, channel := range append(bundle.Channels, bundle.DefaultChannel) {
-				if strings.ContainsFunc(channel, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'{}#:,\\", r) }) {
-					return usageError(diagnostic.Quote(channel) + " is no name of a channel, such as stable")
-				}
-			}
-			return runBuild(cmd.Context(), s, opts, func(p *plan.Plan, proj *project.Project, source release.Source) error {
-				bundle.Name, bundle.Force = proj.Name, opts.force
-				bundle.Provider = cmp.Or(proj.Owner, proj.Domain)
-				bundle.Dir = filepath.ToSlash(bundle.Dir)
-				return release.PlanBundle(p, bundle, source)
-			})
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&bundle.Dir, "dir", bundle.Dir, "`folder` of the bundle")
-	flags.StringVar(&bundle.Version, "version", "", "`version` of the operator (default: what the bundle says, or 0.1.0)")
-	flags.StringSliceVar(&bundle.Channels, "channels", nil, "comma-separated `channels` of the catalog that the bundle is in (default: what the bundle says, or alpha)")
-	flags.StringVar(&bundle.DefaultChannel, "default-channel", "", "`channel` for those who name none (default: what the bundle says, or the first)")
 	opts.addFlags(flags)
 	return cmd
 }

@@ -207,8 +207,6 @@ func (m *migration) installable() string {
 type mention struct {
 	found  func(line string) bool
 	reason string
-	// snippet is what to write.
-	snippet string
 	// look says that the project may well be as it should be.
 	look bool
 }
@@ -223,8 +221,7 @@ func (m *migration) mentions() []mention {
 			_, after, found := strings.Cut(strings.ReplaceAll(line, "$(OPERATOR_SDK)", "operator-sdk"), "operator-sdk ")
 			return found && strings.HasPrefix(strings.TrimLeft(after, " "), "generate ")
 		},
-		reason:  "operator-sdk generate reads PROJECT, which is kctrl's now: call it in a folder with the PROJECT of before, or migrate with --keep-runtime",
-		snippet: "kctrl build bundle --image $(IMG) --version $(VERSION)",
+		reason: "operator-sdk generate reads PROJECT, which is kctrl's now: call it in a folder with the PROJECT of before, or migrate with --keep-runtime",
 	}}
 	if m.peer.mainFile == oldMainFile {
 		all = append(all, mention{
@@ -269,7 +266,7 @@ func (m *migration) mention() error {
 			}
 			for _, at := range all {
 				if at.found(line) {
-					m.report.Left = append(m.report.Left, Left{File: name, Line: n, Code: oneLine(line), Reason: at.reason, Snippet: at.snippet, Rewritten: at.look})
+					m.report.Left = append(m.report.Left, Left{File: name, Line: n, Code: oneLine(line), Reason: at.reason, Rewritten: at.look})
 				}
 			}
 		}

@@ -1,8 +1,8 @@
-// Package release makes of config/ what others install an operator from: one file with all objects ([PlanInstaller]), a Helm
-// chart ([PlanChart]), or a bundle for the Operator Lifecycle Manager ([PlanBundle]). All are the objects that kustomize builds of
-// config/default, so that there is one place where an operator's deployment is declared; no file of config/ is changed.
+// Package release packages an operator for distribution: one file with all objects ([PlanInstaller]), or a Helm chart
+// ([PlanChart]). Both contain the objects that kustomize builds from config/default, so an operator's deployment is
+// declared in one place. No file of config/ changes.
 //
-// A chart has a template for each object, which with the values of its values.yaml is that object again. What an
-// administrator decides is a value. A bundle has each object in the place where OLM looks for it. The files of both that somebody
-// has edited stay as they are; values.yaml gets the keys that are new, and a bundle begins with what the user says of the operator.
+// A chart has a template for each object. With the chart's own values.yaml, each template renders that object again. The
+// values hold an administrator's decisions. A chart that is written again keeps edited templates, and values.yaml gets
+// only the new keys.
 package release

@@ -228,29 +228,3 @@ type ChartView struct {
 	// Selector selects the manager's pods.
 	Selector string
 }
-
-// BundleView is what an OLM bundle has besides the objects of the operator.
-type BundleView struct {
-	// Name is that of the operator and of its package.
-	Name string
-	// DisplayName and Provider are what people read.
-	DisplayName, Provider string
-	// Channels are separated by commas; one of them is the default.
-	Channels, DefaultChannel string
-}
-
-// BundleLabel is what the image of a bundle, and the annotations in it, say of it.
-type BundleLabel struct{ Key, Value string }
-
-// Labels returns those of a bundle, in the order in which they are written.
-func (v BundleView) Labels() []BundleLabel {
-	const prefix = "operators.operatorframework.io.bundle."
-	return []BundleLabel{
-		{prefix + "mediatype.v1", "registry+v1"},
-		{prefix + "manifests.v1", "manifests/"},
-		{prefix + "metadata.v1", "metadata/"},
-		{prefix + "package.v1", v.Name},
-		{prefix + "channels.v1", v.Channels},
-		{prefix + "channel.default.v1", v.DefaultChannel},
-	}
-}

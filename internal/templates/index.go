@@ -304,22 +304,6 @@ func Chart() []Template[ChartView] {
 	return list
 }
 
-// Bundle returns what every OLM bundle has besides manifests. Their paths are relative to the bundle.
-func Bundle() []Template[BundleView] {
-	return []Template[BundleView]{
-		at[BundleView]("bundle", "bundle.Dockerfile", Shared),
-		at[BundleView]("bundle", "metadata/annotations.yaml", Shared),
-	}
-}
-
-// BundleBase returns what the ClusterServiceVersion of a bundle begins as.
-func BundleBase() Template[BundleView] {
-	return Template[BundleView]{
-		ID: "bundle/config/manifests/bases/name.clusterserviceversion.yaml", Ownership: Users,
-		path: func(v BundleView) string { return "config/manifests/bases/" + v.Name + ".clusterserviceversion.yaml" },
-	}
-}
-
 // Adapter returns the package of a migrated project that stands between it and libraries which speak controller-runtime, by the parts
 // that a project may need. The first one is what all need, and each is the name of its file.
 func Adapter() []Template[AdapterView] {

@@ -49,8 +49,6 @@ func index(t *testing.T) []listed {
 	}
 	all = append(all, list(webhooks, append(WebhookService(), AllowWebhooks(), WebhookConversion())...)...)
 	all = append(all, list(ChartView{Name: "guestbook", Version: "0.1.0", Prefix: "guestbook", ServiceAccount: "controller-manager", Selector: "a=b"}, Chart()...)...)
-	bundle := BundleView{Name: "guestbook", DisplayName: "Guestbook", Provider: "example.com", Channels: "alpha", DefaultChannel: "alpha"}
-	all = append(all, list(bundle, append(Bundle(), BundleBase())...)...)
 	adapter := AdapterView{Folder: "internal/controllerruntime", Package: "controllerruntime", AdapterFeatures: AdapterFeatures{Apply: true, SubResourceApply: true}}
 	all = append(all, list(adapter, Adapter()...)...)
 	register := RegisterView{Imports: []Import{{Path: "example.com/guestbook/api"}}, APIs: []string{"api"}}
