@@ -10,7 +10,6 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/release"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
@@ -57,7 +56,6 @@ func validateImage(cmd *cobra.Command) error {
 // buildOptions are the flags that the commands below build share.
 type buildOptions struct {
 	write  writeOptions
-	check  bool
 	force  bool
 	source release.Source
 }
@@ -66,7 +64,7 @@ func (o *buildOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.source.Image, "image", "", "`image` that the manager runs (default: the one that config/ names)")
 	flags.StringVarP(&o.source.Kustomization, "kustomize", "k", "config/default", "`folder` with the kustomization of what is installed")
 	flags.BoolVar(&o.force, "force", false, "replace what was edited, or is not kctrl's")
-	flags.BoolVar(&o.check, "check", false, checkUsage)
+	o.write.addCheckFlag(flags)
 	o.write.addFlags(flags)
 }
 
@@ -77,123 +75,21 @@ func (o *buildOptions) validate() error {
 	return nil
 }
 
-func newBuildInstallerCommand(s *streams) *cobra.Command {
-	opts := buildOptions{write: writeOptions{command: "kctrl build installer"}}
-	file := "dist/install.yaml"
-	cmd := &cobra.Command{
-		Use:   "installer",
-		Short: "Write one file with everything that the operator needs in a cluster",
-		Long: `Build config/default, as kustomize does, into one file that users apply by kubectl apply --server-side -f. Nothing in
-config/ is changed, with --image neither: it is put into the containers that have the image controller, or into that of the
-manager.`,
-		Example: `  kctrl build installer --image example.com/guestbook:v1.0.0
-  kctrl build installer --image example.com/guestbook:v1.0.0 --file - | kubectl apply --server-side -f -`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runBuildInstaller(cmd.Context(), s, opts, file) },
-	}
-	cmd.Flags().StringVar(&file, "file", file, "`file` to write; - is standard output")
-	opts.addFlags(cmd.Flags())
-	return cmd
-}
-
-func runBuildInstaller(ctx context.Context, s *streams, o buildOptions, file string) error {
-	if file != "-" {
-		return runBuild(ctx, s, o, func(p *plan.Plan, _ *project.Project, source release.Source) error {
-			return release.PlanInstaller(p, filepath.ToSlash(file), o.force, source)
-		})
-	}
-	if o.check || o.write.diff || o.write.dryRun || o.write.output != outputText {
-		return usageError("--file - only prints: leave out --check, --dry-run, --diff and --output")
-	}
+// runBuild runs a command below build. build plans the files to distribute.
+func runBuild(
+	ctx context.Context, s *streams, o buildOptions, build func(*plan.Plan, *project.Project, release.Source) error,
+) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	release, content, err := readInstaller(ctx, s, o)
-	if err != nil {
-		return err
-	}
-	defer release()
-	s.printf("%s", content)
-	return nil
-}
-
-// readInstaller builds an installer under the lock of the folder.
-func readInstaller(ctx context.Context, s *streams, o buildOptions) (done func(), content []byte, err error) {
-	done, err = begin(ctx, s, s.dir, reads)
-	if err != nil {
-		return nil, nil, err
-	}
-	project, err := openForeign(s, true)
-	if err == nil {
-		defer project.Close()
-		o.source.Dir = project.dir
-		content, err = release.Installer(o.source)
-	}
-	if err != nil {
-		done()
-	}
-	return done, content, err
-}
-
-func newBuildChartCommand(s *streams) *cobra.Command {
-	opts := buildOptions{write: writeOptions{command: "kctrl build chart"}}
-	chart := release.Chart{Dir: "dist/chart"}
-	cmd := &cobra.Command{
-		Use:   "chart",
-		Short: "Write a Helm chart with everything that the operator needs in a cluster",
-		Long: `Write a Helm chart with a template for each object that config/default builds to. With its own values it installs these
-objects; values set the image, replicas, resources, where the manager runs, its service account, the CRDs, metrics,
-certificates, network policies and monitoring. Written again, it keeps your values and the templates that you have edited or
-added, and adds the values that are new.`,
-		Example: `  kctrl build chart --image example.com/guestbook:v1.0.0 --version 1.0.0
-  helm install guestbook dist/chart --namespace guestbook-system --create-namespace`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runBuild(cmd.Context(), s, opts, func(p *plan.Plan, proj *project.Project, source release.Source) error {
-				chart.Name, chart.Force = proj.Name, opts.force
-				chart.Dir = filepath.ToSlash(chart.Dir)
-				return release.PlanChart(p, chart, source)
-			})
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&chart.Dir, "dir", chart.Dir, "`folder` of the chart")
-	flags.StringVar(&chart.Version, "version", "", "`version` of the chart, and of the operator in it (default: what Chart.yaml says, or 0.1.0)")
-	opts.addFlags(flags)
-	return cmd
-}
-
-// runBuild plans what a command below build makes, and writes it or compares with it.
-func runBuild(ctx context.Context, s *streams, o buildOptions, build func(*plan.Plan, *project.Project, release.Source) error) error {
-	if err := o.validate(); err != nil {
-		return err
-	}
-	done, err := begin(ctx, s, s.dir, access(!o.write.dryRun && !o.check))
-	if err != nil {
-		return err
-	}
-	defer done()
-	project, err := openForeign(s, true)
-	if err != nil {
-		return err
-	}
-	defer project.Close()
-	p := plan.NewWithoutLock(project.fsys)
-	if !project.Foreign {
-		if p, err = scaffold.NewProjectPlan(project.fsys, project.Project, kctrlBuild()); err != nil {
+	return s.change(ctx, o.write, foreign(true), func(p *openedProject) error {
+		if err := p.startPlan(); err != nil {
 			return err
 		}
-	}
-	if project.Name == "" { // one of nobody's, or of an old kubebuilder, which named it after its folder
-		project.Name = strings.ToLower(filepath.Base(project.dir))
-	}
-	o.source.Dir = project.dir
-	if err := build(p, project.Project, o.source); err != nil {
-		return err
-	}
-	printNotes(s, p)
-	if o.check {
-		return checkDrift(s, o.write, p)
-	}
-	return finishPlan(ctx, s, o.write, p)
+		if p.Name == "" { // as old versions of kubebuilder do, the directory names the project
+			p.Name = strings.ToLower(filepath.Base(p.dir))
+		}
+		o.source.Dir = p.dir
+		return build(p.plan, p.Project, o.source)
+	})
 }

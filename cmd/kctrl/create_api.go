@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 func newCreateAPICommand(s *streams) *cobra.Command {
@@ -52,19 +55,7 @@ on the way, and what has API servers call them. One version is stored: the first
 					Class:   diagnostic.ErrUsage,
 				}
 			}
-			return runCreate(cmd.Context(), s, createPlan{
-				write: write,
-				plan: func(p *openedProject) (*plan.Plan, error) {
-					if opts.Resource || !opts.Controller || opts.Operand != nil || !opts.Shape.IsZero() {
-						return scaffold.PlanAPI(p.fsys, p.Project, opts)
-					}
-					foreign.Types = typesOf(cmd.Context(), p.dir)
-					return scaffold.PlanController(p.fsys, p.Project, controllerAlone(opts, foreign))
-				},
-				generators: follows,
-				checkRules: func(plan *plan.Plan, p *openedProject) error { return opts.CheckRules(plan, p.Project) },
-				next:       []string{"make generate manifests", "make test"},
-			})
+			return runCreateAPI(cmd.Context(), s, write, opts, foreign)
 		},
 	}
 	flags := cmd.Flags()
@@ -84,6 +75,28 @@ on the way, and what has API servers call them. One version is stored: the first
 	flags.BoolVar(&opts.Force, "force", false, "write the files of a kind that exists anew, whatever was changed in them")
 	write.addFlags(flags)
 	return cmd
+}
+
+func runCreateAPI(
+	ctx context.Context, s *streams, write writeOptions, opts scaffold.APIOptions, foreign scaffold.ControllerOptions,
+) error {
+	return s.change(ctx, write, project.Load, func(p *openedProject) (err error) {
+		p.next = []string{"make generate manifests", "make test"}
+		if opts.Resource || !opts.Controller || opts.Operand != nil || !opts.Shape.IsZero() {
+			p.plan, err = scaffold.PlanAPI(p.fsys, p.Project, opts)
+		} else {
+			foreign.Types = typesOf(ctx, p.dir)
+			p.plan, err = scaffold.PlanController(p.fsys, p.Project, controllerAlone(opts, foreign))
+		}
+		if err != nil {
+			return err
+		}
+		// CheckRules compiles the rules of the kind itself, with better positions.
+		if err := p.generate(ctx, generate.Options{Generators: generate.Named(follows), LeaveRules: true}); err != nil {
+			return err
+		}
+		return opts.CheckRules(p.plan, p.Project)
+	})
 }
 
 // operandFlags are the flags about what a controller runs for each object.

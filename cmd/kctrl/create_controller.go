@@ -3,8 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 func newCreateControllerCommand(s *streams) *cobra.Command {
@@ -19,14 +20,13 @@ several controllers: --controller-name tells them apart.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl = kctrlBuild()
-			return runCreate(cmd.Context(), s, createPlan{
-				write: write,
-				plan: func(p *openedProject) (*plan.Plan, error) {
-					opts.Types = typesOf(cmd.Context(), p.dir)
-					return scaffold.PlanController(p.fsys, p.Project, opts)
-				},
-				generators: follows,
-				next:       []string{"make manifests", "make test"},
+			return s.change(cmd.Context(), write, project.Load, func(p *openedProject) (err error) {
+				p.next = []string{"make manifests", "make test"}
+				opts.Types = typesOf(cmd.Context(), p.dir)
+				if p.plan, err = scaffold.PlanController(p.fsys, p.Project, opts); err != nil {
+					return err
+				}
+				return p.generate(cmd.Context(), generate.Options{Generators: generate.Named(follows)})
 			})
 		},
 	}

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 func newCreateWebhookCommand(s *streams) *cobra.Command {
@@ -33,16 +36,7 @@ The manager makes the certificates of its webhooks itself, rotates them, and has
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl = kctrlBuild()
-			return runCreate(cmd.Context(), s, createPlan{
-				write: write,
-				plan: func(p *openedProject) (*plan.Plan, error) {
-					opts.Types = typesOf(cmd.Context(), p.dir)
-					return scaffold.PlanWebhook(p.fsys, p.Project, opts)
-				},
-				generators: func(g generator.Generator) bool { return g.Follows || g.Name == "webhook" },
-				check:      func(plan *plan.Plan, p *openedProject) error { return opts.CheckExpressions(plan, p.Project) },
-				next:       []string{"make manifests", "make test"},
-			})
+			return runCreateWebhook(cmd.Context(), s, write, opts)
 		},
 	}
 	flags := cmd.Flags()
@@ -66,6 +60,21 @@ The manager makes the certificates of its webhooks itself, rotates them, and has
 	flags.BoolVar(&opts.Force, "force", false, "write the files of webhooks that exist anew, whatever was changed in them")
 	write.addFlags(flags)
 	return cmd
+}
+
+func runCreateWebhook(ctx context.Context, s *streams, write writeOptions, opts scaffold.WebhookOptions) error {
+	return s.change(ctx, write, project.Load, func(p *openedProject) (err error) {
+		p.next = []string{"make manifests", "make test"}
+		opts.Types = typesOf(ctx, p.dir)
+		if p.plan, err = scaffold.PlanWebhook(p.fsys, p.Project, opts); err != nil {
+			return err
+		}
+		admits := func(g generator.Generator) bool { return follows(g) || g.Name == "webhook" }
+		if err := p.generate(ctx, generate.Options{Generators: generate.Named(admits)}); err != nil {
+			return err
+		}
+		return opts.CheckExpressions(p.plan, p.Project)
+	})
 }
 
 // addRequestFlags adds the flags that say which requests webhooks and policies are asked about.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"io/fs"
 	"strings"
 
@@ -9,8 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/doctor"
-	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
@@ -96,7 +93,12 @@ func newDeletionCommand(s *streams, d deletion) *cobra.Command {
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl = kctrlBuild()
-			return runDelete(cmd.Context(), s, write, func(p *openedProject) (*plan.Plan, error) { return d.plan(p.fsys, p.Project, opts) })
+			return s.change(cmd.Context(), write, project.Load, func(p *openedProject) (err error) {
+				if p.plan, err = d.plan(p.fsys, p.Project, opts); err != nil {
+					return err
+				}
+				return p.regenerate(cmd.Context())
+			})
 		},
 	}
 	flags := cmd.Flags()
@@ -114,17 +116,3 @@ func newDeletionCommand(s *streams, d deletion) *cobra.Command {
 	write.addFlags(flags)
 	return cmd
 }
-
-// runDelete takes something out of the project, and what was generated from it.
-func runDelete(ctx context.Context, s *streams, write writeOptions, planOf func(*openedProject) (*plan.Plan, error)) error {
-	return runCreate(ctx, s, createPlan{
-		write: write, plan: planOf, generators: anyGenerator, next: []string{"make test"},
-		check: func(plan *plan.Plan, p *openedProject) error {
-			doctor.NoteUnbuilt(plan, p.dir)
-			return nil
-		},
-	})
-}
-
-// anyGenerator says that a generator may have made something of what goes away.
-func anyGenerator(g generator.Generator) bool { return !g.GenOnly }

@@ -11,13 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
-	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
 // manual is a form that the help of all commands can be had in.
@@ -81,23 +79,17 @@ func newManualCommand(s *streams, m manual) *cobra.Command {
 }
 
 func runDocs(ctx context.Context, s *streams, write writeOptions, root *cobra.Command, m manual, dir string) error {
-	done, err := begin(ctx, s, s.dir, write.access())
-	if err != nil {
-		return err
-	}
-	defer done()
-	folder, err := transaction.Open(s.dir)
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	p := plan.NewWithoutLock(afero.NewIOFS(folder))
-	for name, content := range m.pages(root) {
-		if err := p.WriteFile(plan.File{Path: path.Join(dir, name), Content: content, Policy: plan.Own}); err != nil {
+	return s.change(ctx, write, anyDirectory, func(p *openedProject) error {
+		if err := p.startPlan(); err != nil {
 			return err
 		}
-	}
-	return finishPlan(ctx, s, write, p)
+		for name, content := range m.pages(root) {
+			if err := p.plan.WriteFile(plan.File{Path: path.Join(dir, name), Content: content, Policy: plan.Own}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // pages returns the pages of all commands below root, and its own, by the names of their files.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -8,12 +9,11 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 func newEditCommand(s *streams) *cobra.Command {
-	var domain, repo, name, owner, license, certificates string
-	var multigroup, namespaced, apiModule, force bool
+	var opts scaffold.EditOptions
 	var enable, disable []string
 	write := writeOptions{command: "kctrl edit"}
 	cmd := &cobra.Command{
@@ -25,69 +25,67 @@ written and the line is named, unless --force, which writes both between the con
 
 Each flag may be given alone; --multigroup=false and so on go back.`,
 		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts.Kctrl, opts.Year = kctrlBuild(), time.Now().Year()
+			return runEdit(cmd.Context(), s, write, opts, enable, disable)
+		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&multigroup, "multigroup", false, "give every API group its own folders; false: one group, without")
-	flags.BoolVar(&namespaced, "namespaced", false, "limit the operator to the namespace it runs in; false: do not")
-	flags.BoolVar(&apiModule, "api-module", false, "make api a Go module of its own, for those who import the types without what the operator requires; false: one module")
-	flags.StringVar(&domain, "domain", "", "what the API groups end in")
-	flags.StringVar(&repo, "repo", "", "`path` of the Go module")
-	flags.StringVar(&name, "project-name", "", "what the names of everything deployed begin with")
-	flags.StringVar(&owner, "owner", "", "who holds the copyright")
-	flags.StringVar(&license, "license", "", "header of Go files: `apache2|none`")
-	flags.StringVar(&certificates, "certificates", "", "who makes the certificates of the webhooks: `self-signed|cert-manager`")
-	flags.StringSliceVar(&enable, "enable", nil, "comma-separated `features` to deploy: what config/components has, such as network-policy,prometheus")
-	flags.StringSliceVar(&disable, "disable", nil, "comma-separated `features` to deploy no more")
-	flags.BoolVar(&force, "force", false, "write conflicts between the markers of git instead of refusing")
-	write.addFlags(flags)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		opts := scaffold.EditOptions{Force: force, Kctrl: kctrlBuild(), Year: time.Now().Year()}
-		asked := false
-		given := func(name string) bool {
-			asked = asked || flags.Changed(name)
-			return flags.Changed(name)
-		}
-		for _, set := range []struct {
-			name  string
-			value *string
-			to    **string
-		}{
-			{"domain", &domain, &opts.Domain}, {"repo", &repo, &opts.Repo}, {"project-name", &name, &opts.ProjectName}, {"owner", &owner, &opts.Owner},
-			{"license", &license, &opts.License}, {"certificates", &certificates, &opts.Certificates},
-		} {
-			if given(set.name) {
-				*set.to = set.value
-			}
-		}
-		if given("multigroup") {
-			opts.MultiGroup = &multigroup
-		}
-		if given("namespaced") {
-			opts.Namespaced = &namespaced
-		}
-		if given("api-module") {
-			opts.APIModule = &apiModule
-		}
-		opts.Features = map[string]bool{}
-		for _, feature := range disable {
-			opts.Features[strings.TrimSpace(feature)] = false
-		}
-		for _, feature := range enable {
-			if _, twice := opts.Features[strings.TrimSpace(feature)]; twice {
-				return usageError("--enable and --disable both name " + diagnostic.Quote(feature))
-			}
-			opts.Features[strings.TrimSpace(feature)] = true
-		}
-		if !asked && len(opts.Features) == 0 {
-			return &diagnostic.Error{
-				Message: "edit needs to know what to change", Hint: "kctrl edit --multigroup, --namespaced, --license none, --enable network-policy or others",
-				Class: diagnostic.ErrUsage,
-			}
-		}
-		return runDelete(cmd.Context(), s, write, func(p *openedProject) (*plan.Plan, error) {
-			opts.Base = history(cmd.Context(), p.dir)
-			return scaffold.PlanEdit(p.fsys, p.Project, opts)
-		})
+	for _, option := range []struct {
+		name  string
+		to    any
+		usage string
+	}{
+		{"multigroup", &opts.MultiGroup, "give every API group its own folders; false: one group, without"},
+		{"namespaced", &opts.Namespaced, "limit the operator to the namespace it runs in; false: do not"},
+		{
+			"api-module", &opts.APIModule,
+			"make api a Go module of its own, for those who import the types without what the operator requires; false: one module",
+		},
+		{"domain", &opts.Domain, "what the API groups end in"},
+		{"repo", &opts.Repo, "`path` of the Go module"},
+		{"project-name", &opts.ProjectName, "what the names of everything deployed begin with"},
+		{"owner", &opts.Owner, "who holds the copyright"},
+		{"license", &opts.License, "header of Go files: `apache2|none`"},
+		{"certificates", &opts.Certificates, "who makes the certificates of the webhooks: `self-signed|cert-manager`"},
+		{
+			"enable", &enable,
+			"comma-separated `features` to deploy: what config/components has, such as network-policy,prometheus",
+		},
+		{"disable", &disable, "comma-separated `features` to deploy no more"},
+	} {
+		addOption(flags, option.name, option.to, option.usage)
 	}
+	flags.BoolVar(&opts.Force, "force", false, "write conflicts between the markers of git instead of refusing")
+	write.addFlags(flags)
 	return cmd
+}
+
+func runEdit(
+	ctx context.Context, s *streams, write writeOptions, opts scaffold.EditOptions, enable, disable []string,
+) error {
+	opts.Features = map[string]bool{}
+	for _, feature := range disable {
+		opts.Features[strings.TrimSpace(feature)] = false
+	}
+	for _, feature := range enable {
+		if _, twice := opts.Features[strings.TrimSpace(feature)]; twice {
+			return usageError("--enable and --disable both name " + diagnostic.Quote(feature))
+		}
+		opts.Features[strings.TrimSpace(feature)] = true
+	}
+	if opts.IsZero() {
+		return &diagnostic.Error{
+			Message: "edit needs to know what to change",
+			Hint:    "kctrl edit --multigroup, --namespaced, --license none, --enable network-policy or others",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	return s.change(ctx, write, project.Load, func(p *openedProject) (err error) {
+		opts.Base = history(ctx, p.dir)
+		if p.plan, err = scaffold.PlanEdit(p.fsys, p.Project, opts); err != nil {
+			return err
+		}
+		return p.regenerate(ctx)
+	})
 }

@@ -26,7 +26,6 @@ type genOptions struct {
 	allowUnknown []string
 	postprocess  string
 	write        writeOptions
-	check        bool
 	watch        bool
 }
 
@@ -51,7 +50,7 @@ is wrong. What kctrl would refuse and controller-gen does not, such as an unknow
 	flags.StringSliceVar(&opts.buildTags, "load-build-tags", []string{compat.DefaultBuildTag}, "build `tags` by which files are chosen")
 	flags.StringSliceVar(&opts.allowUnknown, "allow-unknown", nil, "do not warn of unknown markers that begin with `prefix`")
 	flags.StringVar(&opts.postprocess, "postprocess", "", postprocessUsage)
-	flags.BoolVar(&opts.check, "check", false, checkUsage)
+	opts.write.addCheckFlag(flags)
 	flags.BoolVar(&opts.watch, "watch", false, watchUsage)
 	opts.write.addFlags(flags)
 	flags.Bool("help", false, "print this help")
@@ -101,7 +100,7 @@ func runGen(ctx context.Context, s *streams, cmd *cobra.Command, o genOptions, a
 	if !o.watch {
 		return g.run(ctx, s, incremental.UserStore(), nil)
 	}
-	if err := checkWatch(o.check); err != nil {
+	if err := checkWatch(o.write.check); err != nil {
 		return err
 	}
 	g.write.quiet = true
@@ -122,7 +121,7 @@ type gen struct {
 }
 
 func (g gen) run(ctx context.Context, s *streams, store incremental.Store, inputs func(source.Inputs)) error {
-	release, err := begin(ctx, s, g.root, access(!g.write.dryRun && !g.check))
+	release, err := begin(ctx, s, g.root, g.write.access())
 	if err != nil {
 		return err
 	}
@@ -151,7 +150,7 @@ func (g gen) otherOutput() string {
 
 // finish writes what was generated, or compares with it. controller-gen says nothing of what it writes.
 func (g gen) finish(ctx context.Context, s *streams, result *compat.Result) error {
-	asked := g.check || g.watch || g.write.dryRun || g.write.diff || g.write.output != outputText
+	asked := g.write.check || g.watch || g.write.dryRun || g.write.diff || g.write.output != outputText
 	var found generated
 	if asked {
 		list, err := result.Changes(g.root)
@@ -160,14 +159,14 @@ func (g gen) finish(ctx context.Context, s *streams, result *compat.Result) erro
 		}
 		found = list
 	}
-	if !g.check && !g.write.dryRun {
+	if !g.write.check && !g.write.dryRun {
 		if err := result.Write(ctx, g.root); err != nil {
 			return err
 		}
 	}
 	s.printf("%s", result.Stdout())
 	switch {
-	case g.check:
+	case g.write.check:
 		return checkDrift(s, g.write, found)
 	case asked:
 		return printDone(s, g.write, found)

@@ -21,7 +21,6 @@ import (
 // generateOptions are the flags that generate and manifests share.
 type generateOptions struct {
 	write   writeOptions
-	check   bool
 	fix     bool
 	watch   bool
 	command string // what writes the files that a check finds out of date
@@ -36,7 +35,7 @@ const (
 )
 
 func (o *generateOptions) addFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&o.check, "check", false, checkUsage)
+	o.write.addCheckFlag(flags)
 	flags.StringSliceVar(&o.Paths, "paths", nil, "`folders` to look at, such as ./api/... (default: all of the project)")
 	flags.StringSliceVar(&o.AllowUnknown, "allow-unknown", nil, "pass over unknown markers that begin with `prefix`")
 	flags.BoolVar(&o.fix, "fix", false, "correct misspelt markers in the source where there is only one way to")
@@ -71,47 +70,28 @@ func makesCode(g generator.Generator) bool { return g.Code }
 
 func makesManifests(g generator.Generator) bool { return !g.Code }
 
-// generateProject plans what the markers of the project ask for, and writes it or compares with it.
+// generateProject generates what the markers of the project ask for, and writes it or compares with it.
 func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 	o.write.command = o.command
-	release, err := begin(ctx, s, s.dir, access(!o.write.dryRun && !o.check))
-	if err != nil {
-		return err
-	}
-	defer release()
-	project, err := openForeign(s, len(o.Paths) > 0)
-	if err != nil {
-		return err
-	}
-	defer project.Close()
-	o.Cache = incremental.UserStore()
-	plan := plan.NewWithoutLock(project.fsys)
-	if !project.Foreign {
-		if plan, err = scaffold.NewProjectPlan(project.fsys, project.Project, kctrlBuild()); err != nil {
+	return s.change(ctx, o.write, foreign(len(o.Paths) > 0), func(p *openedProject) error {
+		o.Cache = incremental.UserStore()
+		if err := p.startPlan(); err != nil {
 			return err
 		}
-	}
-	if o.fix {
-		if err := generate.Fix(ctx, project.dir, plan, o.Options); err != nil {
-			return err
+		if o.fix {
+			if err := generate.Fix(ctx, p.dir, p.plan, o.Options); err != nil {
+				return err
+			}
 		}
-	}
-	if !project.Foreign {
-		if err := planProject(plan, project.Project, o); err != nil {
-			return err
+		if !p.Foreign {
+			if err := planProject(p.plan, p.Project, o); err != nil {
+				return err
+			}
 		}
-	}
-	stop := showProgress(s.err)
-	err = generate.Run(ctx, project.dir, plan, project.Project, o.Options)
-	stop()
-	if err != nil {
-		return err
-	}
-	printNotes(s, plan)
-	if o.check {
-		return checkDrift(s, o.write, plan)
-	}
-	return finishPlan(ctx, s, o.write, plan)
+		stop := showProgress(s.err)
+		defer stop()
+		return p.generate(ctx, o.Options)
+	})
 }
 
 // planProject plans what a project of kctrl has besides what its markers ask for.

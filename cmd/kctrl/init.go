@@ -6,12 +6,10 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
-	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
 func newInitCommand(s *streams) *cobra.Command {
@@ -49,26 +47,16 @@ otherwise is named. --dry-run --diff shows all of it first.`,
 }
 
 func runInit(ctx context.Context, s *streams, opts scaffold.InitOptions, write writeOptions) error {
-	release, err := begin(ctx, s, s.dir, write.access())
-	if err != nil {
-		return err
-	}
-	defer release()
-	root, err := transaction.Open(s.dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	plan, err := scaffold.PlanInit(afero.NewIOFS(root), opts)
-	if err != nil {
-		return err
-	}
-	printNotes(s, plan)
-	next := []string{"kctrl create api --group webapp --version v1 --kind Guestbook --resource --controller"}
-	if change, err := plan.Lookup("go.mod"); err == nil && bytes.Contains(change.Before, []byte("require")) {
-		next = append([]string{"go mod tidy"}, next...)
-	}
-	return finishPlan(ctx, s, write, plan, next...)
+	return s.change(ctx, write, anyDirectory, func(p *openedProject) (err error) {
+		if p.plan, err = scaffold.PlanInit(p.fsys, opts); err != nil {
+			return err
+		}
+		p.next = []string{"kctrl create api --group webapp --version v1 --kind Guestbook --resource --controller"}
+		if change, err := p.plan.Lookup("go.mod"); err == nil && bytes.Contains(change.Before, []byte("require")) {
+			p.next = append([]string{"go mod tidy"}, p.next...)
+		}
+		return nil
+	})
 }
 
 // kctrlBuild tells the scaffold which kctrl this is, so that a project can require the same.

@@ -2,18 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os/exec"
 	"strings"
 
-	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/migrate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
-	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
 func newMigrateCommand(s *streams) *cobra.Command {
@@ -41,40 +38,24 @@ compiled in a copy of the project before anything is written. Commit before: git
 }
 
 func runMigrate(ctx context.Context, s *streams, opts migrate.Options, write writeOptions) error {
-	release, err := begin(ctx, s, s.dir, write.access())
-	if err != nil {
-		return err
-	}
-	defer release()
-	root, err := transaction.Open(s.dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	p, report, err := migrate.Plan(ctx, s.dir, afero.NewIOFS(root), opts)
-	if err != nil {
-		return err
-	}
-	if !write.dryRun {
-		note := withoutUndo(ctx, s.dir, p)
-		if err := applyPlan(ctx, s.dir, write.command, p); err != nil {
+	return s.change(ctx, write, anyDirectory, func(p *openedProject) error {
+		planned, report, err := migrate.Plan(ctx, s.dir, p.fsys, opts)
+		if err != nil {
 			return err
 		}
-		if note != nil {
-			s.problem("warning: ", note)
+		p.plan = planned
+		var note error
+		if !write.dryRun {
+			note = withoutUndo(ctx, s.dir, planned) // as long as git status shows only the user's own changes
 		}
-	}
-	if write.output == outputJSON {
-		return printMigration(s, write, p, report)
-	}
-	if err := printDone(s, write, p); err != nil {
-		return err
-	}
-	report.Print(s.out)
-	if !write.dryRun {
-		printNext(s, []string{"go vet ./...", "make manifests test"})
-	}
-	return nil
+		p.print = func() error {
+			if note != nil {
+				s.problem("warning: ", note)
+			}
+			return printMigration(s, write, planned, report)
+		}
+		return nil
+	})
 }
 
 // withoutUndo returns a warning if git could not bring back what a plan changes: there is no repository, or it does not have the files as
@@ -120,11 +101,15 @@ type migration struct {
 }
 
 func printMigration(s *streams, write writeOptions, p *plan.Plan, report *migrate.Report) error {
-	m := migration{result: result{DryRun: write.dryRun, Changes: []resultChange{}}, Report: report}
-	for change := range p.Changes() {
-		m.Changes = append(m.Changes, resultChange{Op: change.Op.String(), Path: change.Path, Template: change.Template})
+	if write.output == outputJSON {
+		return printJSON(s, migration{resultOf(write, p, nil), report})
 	}
-	encoder := json.NewEncoder(s.out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(m)
+	if err := printDone(s, write, p); err != nil {
+		return err
+	}
+	report.Print(s.out)
+	if !write.dryRun {
+		printNext(s, []string{"go vet ./...", "make manifests test"})
+	}
+	return nil
 }

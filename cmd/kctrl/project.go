@@ -1,47 +1,51 @@
 package main
 
 import (
+	"context"
 	"io"
 	"io/fs"
 	"path/filepath"
 
+	"github.com/spf13/afero"
+
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/doctor"
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
-	"github.com/spf13/afero"
 )
 
-// openedProject is the project in the folder that a command was given. Its owner closes it.
+// openedProject is the project in the directory of a command, and the changes that the command makes to it. Its owner
+// closes it.
 type openedProject struct {
 	io.Closer
-	*project.Project
-	fsys fs.FS
-	dir  string // absolute
+	*project.Project // nil if the command needs no PROJECT file
+	fsys             fs.FS
+	dir              string // absolute
+	// plan has the changes, and next the commands to type after them.
+	plan *plan.Plan
+	next []string
+	// print prints the result of a command that does not end with printNotes and printDone. It may be nil.
+	print func() error
 }
 
-// openProject loads the project of the folder, and warns of what in its PROJECT file kctrl does not know.
-func openProject(s *streams) (*openedProject, error) { return openFolder(s, project.Load) }
+// opener reads the PROJECT file of a directory.
+type opener func(fs.FS) (*project.Project, error)
 
-// openForeign is openProject for commands that only generate, which work in projects of others too; named says whether they
-// have been told which packages to look at.
-func openForeign(s *streams, named bool) (*openedProject, error) {
-	return openFolder(s, func(fsys fs.FS) (*project.Project, error) { return project.LoadForeign(fsys, named) })
+// anyDirectory is the opener of commands that need no PROJECT file.
+func anyDirectory(fs.FS) (*project.Project, error) { return nil, nil }
+
+// foreign is the opener of commands that only generate: they also work in projects of other tools. named reports whether
+// the user has named the packages to read.
+func foreign(named bool) opener {
+	return func(fsys fs.FS) (*project.Project, error) { return project.LoadForeign(fsys, named) }
 }
 
-// absolute returns the absolute path of the folder that a command was given.
-func (s *streams) absolute() (string, error) {
-	dir, err := filepath.Abs(s.dir)
-	if err != nil {
-		return "", &diagnostic.Error{
-			Message: "the folder that kctrl was started in cannot be found",
-			Hint:    "it may have been removed: go to another, or name one with -C by its whole path",
-			Cause:   err,
-		}
-	}
-	return dir, nil
-}
-
-func openFolder(s *streams, load func(fs.FS) (*project.Project, error)) (*openedProject, error) {
+// open opens the project in the directory of the command, and warns of unknown fields in its PROJECT file.
+func (s *streams) open(load opener) (*openedProject, error) {
 	dir, err := s.absolute()
 	if err != nil {
 		return nil, err
@@ -56,8 +60,54 @@ func openFolder(s *streams, load func(fs.FS) (*project.Project, error)) (*opened
 		root.Close()
 		return nil, err
 	}
-	for _, warning := range proj.Warnings() {
-		s.problem("warning: ", warning)
+	if proj != nil {
+		for _, warning := range proj.Warnings() {
+			s.problem("warning: ", warning)
+		}
 	}
 	return &openedProject{Closer: root, Project: proj, fsys: fsys, dir: dir}, nil
 }
+
+// absolute returns the absolute path of the directory of a command.
+func (s *streams) absolute() (string, error) {
+	dir, err := filepath.Abs(s.dir)
+	if err != nil {
+		return "", &diagnostic.Error{
+			Message: "the folder that kctrl was started in cannot be found",
+			Hint:    "it may have been removed: go to another, or name one with -C by its whole path",
+			Cause:   err,
+		}
+	}
+	return dir, nil
+}
+
+// startPlan starts an empty plan. It maintains PROJECT.lock if kctrl made the project.
+func (p *openedProject) startPlan() (err error) {
+	p.plan = plan.NewWithoutLock(p.fsys)
+	if p.Project != nil && !p.Foreign {
+		p.plan, err = scaffold.NewProjectPlan(p.fsys, p.Project, kctrlBuild())
+	}
+	return err
+}
+
+// generate runs generators on the plan.
+func (p *openedProject) generate(ctx context.Context, o generate.Options) error {
+	return generate.Run(ctx, p.dir, p.plan, p.Project, o)
+}
+
+// follows selects the generators that run after a kind or a controller is created.
+func follows(g generator.Generator) bool { return g.Follows }
+
+// regenerate runs all generators on the plan of a command that removes or renames something, and notes the packages that
+// no longer build.
+func (p *openedProject) regenerate(ctx context.Context) error {
+	if err := p.generate(ctx, generate.Options{Generators: generate.Named(ofProjects)}); err != nil {
+		return err
+	}
+	doctor.NoteUnbuilt(p.plan, p.dir)
+	p.next = []string{"make test"}
+	return nil
+}
+
+// ofProjects selects the generators that run in projects of kctrl.
+func ofProjects(g generator.Generator) bool { return !g.GenOnly }

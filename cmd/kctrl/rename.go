@@ -69,9 +69,12 @@ For API servers the new name is another API: stored objects are not moved.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl = kctrlBuild()
-			return runDelete(cmd.Context(), s, write, func(p *openedProject) (*plan.Plan, error) {
+			return s.change(cmd.Context(), write, project.Load, func(p *openedProject) (err error) {
 				opts.Base = history(cmd.Context(), p.dir)
-				return r.plan(p.fsys, p.Project, opts)
+				if p.plan, err = r.plan(p.fsys, p.Project, opts); err != nil {
+					return err
+				}
+				return p.regenerate(cmd.Context())
 			})
 		},
 	}

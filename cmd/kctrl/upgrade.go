@@ -13,11 +13,11 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 func newUpgradeCommand(s *streams) *cobra.Command {
 	write := writeOptions{command: "kctrl upgrade"}
-	check := false
 	cmd := &cobra.Command{
 		Use:   "upgrade",
 		Short: "Bring the project to the templates, the runtime and the modules of this kctrl",
@@ -31,38 +31,22 @@ they are newer.
 
 git diff shows what was done, and git checkout takes it back.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runUpgrade(cmd.Context(), s, write, check) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runUpgrade(cmd.Context(), s, write) },
 	}
-	cmd.Flags().BoolVar(&check, "check", false, checkUsage)
+	write.addCheckFlag(cmd.Flags())
 	write.addFlags(cmd.Flags())
 	return cmd
 }
 
-func runUpgrade(ctx context.Context, s *streams, write writeOptions, check bool) error {
-	release, err := begin(ctx, s, s.dir, access(!write.dryRun && !check))
-	if err != nil {
-		return err
-	}
-	defer release()
-	project, err := openProject(s)
-	if err != nil {
-		return err
-	}
-	defer project.Close()
-	plan, err := scaffold.PlanUpgrade(project.fsys, project.Project, scaffold.UpgradeOptions{
-		Kctrl: kctrlBuild(), Base: history(ctx, project.dir),
+func runUpgrade(ctx context.Context, s *streams, write writeOptions) error {
+	return s.change(ctx, write, project.Load, func(p *openedProject) (err error) {
+		p.next = []string{"go mod tidy", "make test"}
+		p.plan, err = scaffold.PlanUpgrade(p.fsys, p.Project, scaffold.UpgradeOptions{Kctrl: kctrlBuild(), Base: history(ctx, p.dir)})
+		if err != nil {
+			return err
+		}
+		return p.generate(ctx, generate.Options{Generators: generate.Named(ofProjects)})
 	})
-	if err != nil {
-		return err
-	}
-	if err := generate.Run(ctx, project.dir, plan, project.Project, generate.Options{Generators: generate.Named(anyGenerator)}); err != nil {
-		return err
-	}
-	printNotes(s, plan)
-	if check {
-		return checkDrift(s, write, plan)
-	}
-	return finishPlan(ctx, s, write, plan, "go mod tidy", "make test")
 }
 
 // history has what the files of a folder were once, as git knows it.

@@ -21,10 +21,11 @@ func watchProject(ctx context.Context, s *streams, o generateOptions) error {
 	if o.write.output == outputSARIF {
 		return usageError("-o sarif is one report, and --watch goes on")
 	}
-	if err := checkWatch(o.check); err != nil {
+	if err := checkWatch(o.write.check); err != nil {
 		return err
 	}
-	project, err := openForeign(&streams{in: s.in, out: io.Discard, err: io.Discard, dir: s.dir}, len(o.Paths) > 0)
+	quiet := &streams{in: s.in, out: io.Discard, err: io.Discard, dir: s.dir}
+	project, err := quiet.open(foreign(len(o.Paths) > 0))
 	if err != nil {
 		return err
 	}

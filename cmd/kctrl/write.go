@@ -23,6 +23,7 @@ type writeOptions struct {
 	dryRun  bool
 	diff    bool
 	output  outputFormat
+	check   bool // write nothing, and fail if something would change
 	quiet   bool // say nothing if nothing changes
 }
 
@@ -54,7 +55,52 @@ const (
 	writes access = true
 )
 
-func (o *writeOptions) access() access { return access(!o.dryRun) }
+func (o *writeOptions) access() access { return access(!o.dryRun && !o.check) }
+
+// addCheckFlag adds --check, which not every writing command has.
+func (o *writeOptions) addCheckFlag(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.check, "check", false, checkUsage)
+}
+
+// change runs a writing command: it locks and opens the directory of the command, calls work for the plan, prints the
+// notes of the plan, and applies it or, with --check, compares the project with it.
+func (s *streams) change(ctx context.Context, o writeOptions, load opener, work func(*openedProject) error) error {
+	return s.locked(ctx, o.access(), load, func(p *openedProject) error {
+		if err := work(p); err != nil {
+			return err
+		}
+		if p.print == nil {
+			printNotes(s, p.plan)
+		}
+		if o.check {
+			return checkDrift(s, o, p.plan)
+		}
+		if p.print == nil {
+			return finishPlan(ctx, s, o, p.plan, p.next...)
+		}
+		if !o.dryRun {
+			if err := applyPlan(ctx, s.dir, o.command, p.plan); err != nil {
+				return err
+			}
+		}
+		return p.print()
+	})
+}
+
+// locked calls work with the project in the directory of the command, while the command holds the directory's lock.
+func (s *streams) locked(ctx context.Context, a access, load opener, work func(*openedProject) error) error {
+	release, err := begin(ctx, s, s.dir, a)
+	if err != nil {
+		return err
+	}
+	defer release()
+	project, err := s.open(load)
+	if err != nil {
+		return err
+	}
+	defer project.Close()
+	return work(project)
+}
 
 // begin takes the lock of the folder that a command works on, for as long as it works: before it reads, so that of two
 // commands the second builds on what the first has written. What a killed command has left there by half is taken back;

@@ -37,6 +37,15 @@ type EditOptions struct {
 	Kctrl Build
 }
 
+// IsZero reports whether the options change nothing.
+func (o EditOptions) IsZero() bool {
+	set := func(text *string) bool { return text != nil }
+	chosen := func(choice *bool) bool { return choice != nil }
+	return len(o.Features) == 0 &&
+		!slices.ContainsFunc([]*string{o.Domain, o.Repo, o.ProjectName, o.Owner, o.License, o.Certificates}, set) &&
+		!slices.ContainsFunc([]*bool{o.MultiGroup, o.Namespaced, o.APIModule}, chosen)
+}
+
 // PlanEdit plans that a project becomes one that [PlanInit] would have made with other choices: files move, what they say of each other
 // follows, and what the user has written stays. Errors are *diagnostic.Error, joined; project may then have changed and is not to be saved.
 func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, error) {

@@ -12,21 +12,30 @@ import (
 
 // addFlag adds the flag of a generator to those of a command.
 func addFlag(flags *pflag.FlagSet, f generator.Flag) {
-	switch to := f.To.(type) {
-	case *string:
+	if to, ok := f.To.(*string); ok {
 		flags.StringVar(to, f.Name, f.Default, f.Usage)
+		return
+	}
+	addOption(flags, f.Name, f.To, f.Usage)
+	if flag := flags.Lookup(f.Name); f.Pairs {
+		flag.Value = pairList{flag.Value}
+	}
+}
+
+// addOption adds a flag that sets an option without a default: a list, or a pointer that stays nil if the flag is unset.
+func addOption(flags *pflag.FlagSet, name string, to any, usage string) {
+	switch to := to.(type) {
 	case *[]string:
-		flags.StringSliceVar(to, f.Name, nil, f.Usage)
-		if flag := flags.Lookup(f.Name); f.Pairs {
-			flag.Value = pairList{flag.Value}
-		}
+		flags.StringSliceVar(to, name, nil, usage)
+	case **string:
+		flags.Var(optionalString{to}, name, usage)
 	case **int:
-		flags.Var(optionalInt{to}, f.Name, f.Usage)
+		flags.Var(optionalInt{to}, name, usage)
 	case **bool:
-		flags.Var(optionalBool{to}, f.Name, f.Usage)
-		flags.Lookup(f.Name).NoOptDefVal = "true"
+		flags.Var(optionalBool{to}, name, usage)
+		flags.Lookup(name).NoOptDefVal = "true"
 	default:
-		panic("flag " + f.Name + " sets nothing that a flag can")
+		panic("flag " + name + " sets nothing that a flag can")
 	}
 }
 
@@ -45,6 +54,25 @@ func (v pairList) Set(text string) error {
 
 // Type names the flag's type in help texts.
 func (pairList) Type() string { return "stringToString" }
+
+// optionalString is a flag with a text.
+type optionalString struct{ to **string }
+
+func (v optionalString) String() string {
+	if v.to == nil || *v.to == nil {
+		return ""
+	}
+	return **v.to
+}
+
+// Set accepts any text.
+func (v optionalString) Set(text string) error {
+	*v.to = &text
+	return nil
+}
+
+// Type names the flag's type in help texts.
+func (optionalString) Type() string { return "string" }
 
 // optionalInt is a flag with a number, of which a negative one means none.
 type optionalInt struct{ to **int }

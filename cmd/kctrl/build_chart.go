@@ -1,0 +1,39 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/release"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+func newBuildChartCommand(s *streams) *cobra.Command {
+	opts := buildOptions{write: writeOptions{command: "kctrl build chart"}}
+	chart := release.Chart{Dir: "dist/chart"}
+	cmd := &cobra.Command{
+		Use:   "chart",
+		Short: "Write a Helm chart with everything that the operator needs in a cluster",
+		Long: `Write a Helm chart with a template for each object that config/default builds to. With its own values it installs these
+objects; values set the image, replicas, resources, where the manager runs, its service account, the CRDs, metrics,
+certificates, network policies and monitoring. Written again, it keeps your values and the templates that you have edited or
+added, and adds the values that are new.`,
+		Example: `  kctrl build chart --image example.com/guestbook:v1.0.0 --version 1.0.0
+  helm install guestbook dist/chart --namespace guestbook-system --create-namespace`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runBuild(cmd.Context(), s, opts, func(p *plan.Plan, proj *project.Project, source release.Source) error {
+				chart.Name, chart.Force = proj.Name, opts.force
+				chart.Dir = filepath.ToSlash(chart.Dir)
+				return release.PlanChart(p, chart, source)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&chart.Dir, "dir", chart.Dir, "`folder` of the chart")
+	flags.StringVar(&chart.Version, "version", "", "`version` of the chart, and of the operator in it (default: what Chart.yaml says, or 0.1.0)")
+	opts.addFlags(flags)
+	return cmd
+}
