@@ -9,12 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/doctor"
-	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
 // doctorOptions are the flags of doctor.
@@ -74,69 +72,57 @@ func runDoctor(ctx context.Context, s *streams, o doctorOptions) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	release, err := begin(ctx, s, s.dir, access(o.fix && !o.write.dryRun))
-	if err != nil {
-		return err
-	}
-	defer release()
-	found, err := examine(ctx, s, o.checks)
-	if err != nil {
-		return err
-	}
-	if o.fix && slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Fixable }) {
-		if found, err = mend(ctx, s, o, found); err != nil {
-			return err
-		}
-	}
-	return tellFindings(s, o, found)
-}
-
-// examined is the project of a doctor; its owner closes it.
-func examined(ctx context.Context, s *streams, use func(*doctor.Project) error) error {
-	dir, err := s.absolute()
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir) // where kustomize finds files, too
-	}
-	if err != nil {
-		return err
-	}
-	root, err := transaction.Open(s.dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return use(&doctor.Project{Dir: dir, FS: afero.NewIOFS(root), Kctrl: kctrlBuild(), GoVersion: goVersion, Compiled: controlPlaneCompiled})
-}
-
-func examine(ctx context.Context, s *streams, checks []string) (found []doctor.Finding, err error) {
-	err = examined(ctx, s, func(p *doctor.Project) error {
-		found, err = doctor.Examine(ctx, p, checks...)
-		return err
-	})
-	return found, err
-}
-
-// mend fixes what can be, and returns what is wrong afterwards.
-func mend(ctx context.Context, s *streams, o doctorOptions, found []doctor.Finding) ([]doctor.Finding, error) {
-	err := examined(ctx, s, func(p *doctor.Project) error {
-		fixes, err := doctor.Fix(ctx, p, found)
+	return s.locked(ctx, access(o.fix && !o.write.dryRun), anyDirectory, func(p *openedProject) error {
+		found, err := examine(ctx, p, o.checks)
 		if err != nil {
 			return err
 		}
-		write := o.write
-		if write.output == outputJSON {
-			write.output, write.diff = outputText, false
-			if write.dryRun {
-				return nil
+		if o.fix && slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Fixable }) {
+			if found, err = mend(ctx, s, o, p, found); err != nil {
+				return err
 			}
-			return applyPlan(ctx, s.dir, write.command, fixes)
 		}
-		return finishPlan(ctx, s, write, fixes)
+		return tellFindings(s, o, found)
 	})
-	if err != nil || o.write.dryRun {
+}
+
+// doctorProject returns the project as the doctor reads it.
+func doctorProject(p *openedProject) (*doctor.Project, error) {
+	dir, err := filepath.EvalSymlinks(p.dir) // where kustomize finds files, too
+	return &doctor.Project{Dir: dir, FS: p.fsys, Kctrl: kctrlBuild(), GoVersion: goVersion, Compiled: controlPlaneCompiled}, err
+}
+
+func examine(ctx context.Context, p *openedProject, checks []string) ([]doctor.Finding, error) {
+	project, err := doctorProject(p)
+	if err != nil {
+		return nil, err
+	}
+	return doctor.Examine(ctx, project, checks...)
+}
+
+// mend fixes the fixable findings, and returns the findings afterwards.
+func mend(
+	ctx context.Context, s *streams, o doctorOptions, p *openedProject, found []doctor.Finding,
+) ([]doctor.Finding, error) {
+	project, err := doctorProject(p)
+	if err != nil {
+		return nil, err
+	}
+	fixes, err := doctor.Fix(ctx, project, found)
+	if err != nil {
+		return nil, err
+	}
+	write := o.write
+	switch {
+	case write.output != outputJSON:
+		err = finishPlan(ctx, s, write, fixes)
+	case !write.dryRun: // the findings are the only JSON document
+		err = applyPlan(ctx, s.dir, write.command, fixes)
+	}
+	if err != nil || write.dryRun {
 		return found, err
 	}
-	return examine(ctx, s, o.checks)
+	return examine(ctx, p, o.checks)
 }
 
 // tellFindings prints warnings, and returns what is wrong as an error.
