@@ -7,9 +7,8 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/spf13/afero"
@@ -28,6 +27,8 @@ func (d disk) check(changes []Change) error {
 		err := d.checkFolder(path.Dir(c.Path), folders)
 		switch {
 		case err != nil:
+		case !utf8.ValidString(c.Path): // a journal is JSON
+			err = writeError(c.Path, errors.New("its name is not UTF-8"))
 		case c.After != nil && needed[c.Path]:
 			err = InTheWay(c.Path, "would be both a file and a folder")
 		default:
@@ -122,46 +123,4 @@ func Describe(info fs.FileInfo) string {
 		return "a pipe"
 	}
 	return "a special file"
-}
-
-// clean removes what earlier versions, which had no journal, may have left in the folders of the changes.
-func (d disk) clean(changes []Change) {
-	seen := map[string]bool{}
-	for _, c := range changes {
-		dir := path.Dir(c.Path)
-		if seen[dir] {
-			continue
-		}
-		seen[dir] = true
-		// What cannot be read, or removed, is in nobody's way.
-		infos, _ := afero.ReadDir(d, dir)
-		for _, info := range infos {
-			if info.Mode().IsRegular() && isAbandoned(info) {
-				_ = d.remove(path.Join(dir, info.Name()))
-			}
-		}
-	}
-}
-
-// isAbandoned reports whether a file is one of .kctrl-TAG-N.new, .kctrl-PID-N.new and .NAME.PID.tmp, and nobody is going
-// to put it in place. Only earlier versions had a tag that is no number.
-func isAbandoned(info fs.FileInfo) bool {
-	name := info.Name()
-	if rest, ok := strings.CutPrefix(name, prefix); ok && strings.HasSuffix(name, stagedSuffix) {
-		tag, _, _ := strings.Cut(rest, "-")
-		pid, err := strconv.Atoi(tag)
-		return err != nil || !isRunning(pid)
-	}
-	rest, ok := strings.CutSuffix(name, ".tmp")
-	if !ok || !strings.HasPrefix(name, ".") {
-		return false
-	}
-	parts := strings.Split(rest, ".")
-	pid, err := strconv.Atoi(parts[len(parts)-1])
-	return err == nil && pid > 0 && len(parts) > 2 && !isRunning(pid) && isGenerated(strings.Join(parts[1:len(parts)-1], "."))
-}
-
-// isGenerated reports whether a file can be one that kctrl gen writes.
-func isGenerated(name string) bool {
-	return strings.HasSuffix(name, ".go") || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }

@@ -1,21 +1,20 @@
 package transaction
 
 import (
-	"bufio"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
+	"os"
 	"path"
-	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/spf13/afero"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// What the files of a transaction are called. Those beside their targets have the number of the process after the prefix.
+// The names of a transaction's files. The prefix of those beside their targets is followed by the process id.
 const (
 	prefix       = ".kctrl-"
 	journalName  = prefix + "journal"
@@ -23,170 +22,105 @@ const (
 	backupSuffix = ".old"
 )
 
-// The lines of a journal. It says what is to be done, then that this is all, and in the end that it is done.
+// A journal is a line with a record in JSON. A second line commits it, unless a third line withdraws that.
 const (
-	journalHeader = "kctrl transaction 1"
-	journalBegun  = "begun"
-	journalDone   = "done"
-	journalUndo   = "undo" // it is not known whether the line before this one came to the disk
+	committed = "done\n"
+	withdrawn = "\nundo\n"
 )
 
-// Interrupted is what a killed command has left.
+// Interrupted describes a command that was killed while it wrote.
 type Interrupted struct {
-	// Command is what it was, such as "kctrl init".
+	// Command is what the user ran, such as "kctrl init".
 	Command string
-	// Files is how many it was about to change.
+	// Files is the number of files that it was about to change.
 	Files int
 }
 
-// begin writes the journal. Nothing is changed before it is on disk.
+// begin writes the journal, before anything changes.
 func (t *transaction) begin() error {
-	t.journal = journalName
-	text := t.marshal()
-	err := t.disk.writeNew(t.journal, text, 0o600)
-	if (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) && path.IsAbs(t.entries[0].path) {
-		// Who reads one folder and writes another needs no rights but there.
-		if dir, ok := t.disk.existing(path.Dir(t.entries[0].path)); ok {
-			t.journal = path.Join(dir, journalName)
-			err = t.disk.writeNew(t.journal, text, 0o600)
-		}
-	}
+	text, err := json.Marshal(t.record)
 	if err != nil {
-		if info, statErr := t.disk.lstat(t.journal); errors.Is(err, fs.ErrExist) && statErr == nil {
-			return InTheWay(t.journal, Describe(info)+" is in the way")
-		}
-		// Half a journal was made.
-		return errors.Join(append([]error{writeError(t.entries[0].path, err)}, t.forget()...)...)
-	}
-	// The folder too: a journal whose name is lost helps nobody.
-	if err := t.syncJournal(); err != nil {
-		return errors.Join(append([]error{err}, t.forget()...)...)
-	}
-	return nil
-}
-
-// existing returns the first folder on the way up from dir that exists.
-func (d disk) existing(dir string) (string, bool) {
-	for ; dir != path.Dir(dir); dir = path.Dir(dir) {
-		if _, err := d.Stat(dir); err == nil {
-			return dir, true
-		}
-	}
-	return "", false
-}
-
-// syncJournal makes sure that the journal and its name are on disk.
-func (t *transaction) syncJournal() error {
-	first := t.entries[0].path
-	if err := t.disk.syncFile(t.journal, first); err != nil || runtime.GOOS == "windows" { // which has no such thing as names on disk
 		return err
 	}
-	return t.disk.sync([]string{path.Dir(t.journal)}, []string{first})
-}
-
-// commit notes that all is done.
-func (t *transaction) commit() error {
-	first := t.entries[0].path // who is told of a journal would look for it in vain
-	err := t.disk.appendTo(t.journal, journalDone+"\n")
+	text = append(text, '\n')
+	create := func(dir string) error {
+		t.journal = path.Join(dir, journalName)
+		return t.write(t.journal, os.O_CREATE|os.O_EXCL, 0o600, text)
+	}
+	err = create(".")
+	if first := t.Files[0].Path; (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) && path.IsAbs(first) {
+		// A command that writes only elsewhere needs no rights in its own directory.
+		dir := path.Dir(first)
+		if missing := t.missingFolders(dir, map[string]bool{}); len(missing) > 0 {
+			dir = path.Dir(missing[0])
+		}
+		err = create(dir)
+	}
 	if err == nil {
-		err = t.disk.syncFile(t.journal, first)
-	} else {
-		err = writeError(first, err)
+		return nil
 	}
-	if err != nil {
-		// All is taken back now, so whoever reads the journal must not believe the line before.
-		_ = t.disk.appendTo(t.journal, "\n"+journalUndo+"\n")
+	if info, statErr := t.lstat(t.journal); errors.Is(err, fs.ErrExist) && statErr == nil {
+		return InTheWay(t.journal, Describe(info)+" is in the way")
 	}
-	return err
+	return errors.Join(append([]error{writeError(t.Files[0].Path, err)}, t.forget()...)...)
 }
 
-func (t *transaction) marshal() []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\ncommand %q\n", journalHeader, t.command)
-	for _, dir := range t.folders {
-		fmt.Fprintf(&b, "folder %q\n", dir)
+// commit marks the changes as made.
+func (t *transaction) commit() error {
+	err := t.write(t.journal, os.O_APPEND, 0, []byte(committed))
+	if err == nil {
+		return nil
 	}
-	for _, e := range t.entries {
-		fmt.Fprintf(&b, "file %q %q %q %q\n", e.path, strings.TrimSuffix(path.Base(e.staged), stagedSuffix), e.before, e.after)
-	}
-	b.WriteString(journalBegun + "\n")
-	return []byte(b.String())
+	// The line may be there in spite of the error.
+	_ = t.write(t.journal, os.O_APPEND, 0, []byte(withdrawn))
+	return writeError(t.Files[0].Path, err)
 }
 
-// errBroken says that a journal is not one that this kctrl has written.
+// forget removes the journal of a transaction that was rolled back.
+func (t *transaction) forget() []error {
+	err := t.remove(t.journal)
+	// A read-only file system reports an error for a missing file, too.
+	if _, found := t.find(t.journal); err == nil || !found {
+		return nil
+	}
+	return []error{byHand(diagnostic.AtFile(t.journal, "cannot be removed again", err))}
+}
+
+// errBroken reports a journal that this kctrl has not written.
 var errBroken = errors.New("not a journal of this kctrl")
 
-// parseJournal reads a journal. Of one that was not written to the end, begun is false: nothing else has been done.
+// parseJournal reads a journal. begun is false for one that is incomplete: its transaction has changed nothing.
 func parseJournal(d disk, name string, text []byte) (t *transaction, begun, done bool, err error) {
 	t = &transaction{disk: d, journal: name}
-	lines := bufio.NewScanner(strings.NewReader(string(text)))
-	lines.Buffer(nil, len(text)+1)
-	complete := len(text) == 0 || text[len(text)-1] == '\n'
-	for n := 0; lines.Scan(); n++ {
-		line := lines.Text()
-		word, rest, _ := strings.Cut(line, " ")
-		switch {
-		case n == 0 && line == journalHeader:
-		case n == 0 && !complete && strings.HasPrefix(journalHeader, line):
-		case n == 0:
+	line, rest, begun := strings.Cut(string(text), "\n")
+	if !begun {
+		return t, false, false, nil
+	}
+	if json.Unmarshal([]byte(line), &t.record) != nil {
+		return nil, false, false, errBroken
+	}
+	for _, dir := range t.Folders {
+		if !isTarget(dir) {
 			return nil, false, false, errBroken
-		case begun:
-			done = line == journalDone
-		case line == journalBegun:
-			begun = true
-		default:
-			// Of a journal that is cut off only the end is damaged, and nothing of it is needed.
-			if err := t.unmarshalLine(word, rest); err != nil && complete {
-				return nil, false, false, err
-			}
 		}
 	}
-	return t, begun, done, nil
+	for _, e := range t.Files {
+		if !isTarget(e.Path) || !strings.HasPrefix(e.Temporary, prefix) || path.Base(e.Temporary) != e.Temporary {
+			return nil, false, false, errBroken
+		}
+	}
+	return t, true, rest == committed, nil
 }
 
-func (t *transaction) unmarshalLine(word, rest string) error {
-	var fields []string
-	for rest != "" {
-		quoted, err := strconv.QuotedPrefix(rest)
-		if err != nil {
-			return errBroken
-		}
-		value, err := strconv.Unquote(quoted)
-		if err != nil {
-			return errBroken
-		}
-		fields, rest = append(fields, value), strings.TrimPrefix(rest[len(quoted):], " ")
-	}
-	switch {
-	case word == "command" && len(fields) == 1:
-		t.command = fields[0]
-	case word == "folder" && len(fields) == 1 && isTarget(fields[0]):
-		t.folders = append(t.folders, fields[0])
-	case word == "file" && len(fields) == 4 && isTarget(fields[0]) && isTemporary(fields[1]):
-		base := path.Join(path.Dir(fields[0]), fields[1])
-		t.entries = append(t.entries, entry{
-			path: fields[0], staged: base + stagedSuffix, backup: base + backupSuffix, before: fields[2], after: fields[3],
-		})
-	default:
-		return errBroken
-	}
-	return nil
-}
-
-// isTarget reports whether a transaction can have changed what has this name.
+// isTarget reports whether a transaction can change a file or directory of this name.
 func isTarget(name string) bool {
 	return name == path.Clean(name) && name != "." && (path.IsAbs(name) || fs.ValidPath(name))
 }
 
-func isTemporary(name string) bool {
-	return strings.HasPrefix(name, prefix) && path.Base(name) == name && name != journalName
-}
-
-// Find returns what a killed command has left, if it has left anything half done. It changes nothing.
+// Find reports a killed command whose changes are half made. It changes nothing.
 func Find(fsys afero.Fs, folders ...string) (Interrupted, bool, error) {
-	d := disk{fsys}
 	for _, name := range journals(folders) {
-		t, begun, done, err := d.readJournal(name)
+		t, begun, done, err := disk{fsys}.readJournal(name)
 		if err != nil || begun && !done {
 			return t.interrupted(), err == nil, err
 		}
@@ -194,23 +128,18 @@ func Find(fsys afero.Fs, folders ...string) (Interrupted, bool, error) {
 	return Interrupted{}, false, nil
 }
 
-// Recover takes back what killed commands have left half done, and removes what they have left over. It reports whether
-// something was taken back. It is to be called with the lock of the folder. The journals are in the folder itself, and
-// may be in others, which are absolute.
-func Recover(fsys afero.Fs, folders ...string) (Interrupted, bool, error) {
-	d := disk{fsys}
-	var interrupted Interrupted
-	found := false
+// Recover rolls back the half-made changes of killed commands, and removes their leftovers. It reports the last command
+// that it rolled back. The caller holds the lock of the folder. Journals are in the folder itself, and may be in the
+// given folders, which are absolute.
+func Recover(fsys afero.Fs, folders ...string) (interrupted Interrupted, found bool, err error) {
 	for _, name := range journals(folders) {
-		t, begun, done, err := d.readJournal(name)
+		t, begun, done, err := disk{fsys}.readJournal(name)
 		var errs []error
 		switch {
 		case err != nil:
 			return interrupted, found, err
 		case t == nil:
-			continue
 		case !begun:
-			// Nothing was begun before the journal was whole.
 			errs = t.forget()
 		case done:
 			errs = t.finish()
@@ -233,7 +162,7 @@ func journals(folders []string) []string {
 	return names
 }
 
-// readJournal reads a journal; no journal is a nil transaction.
+// readJournal reads a journal. Without one, t is nil.
 func (d disk) readJournal(name string) (t *transaction, begun, done bool, err error) {
 	info, found := d.find(name)
 	if !found {
@@ -256,5 +185,5 @@ func (t *transaction) interrupted() Interrupted {
 	if t == nil {
 		return Interrupted{}
 	}
-	return Interrupted{Command: t.command, Files: len(t.entries)}
+	return Interrupted{Command: t.Command, Files: len(t.Files)}
 }

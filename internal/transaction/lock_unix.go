@@ -29,9 +29,3 @@ func tryLock(file *os.File, shared bool) error {
 		}
 	}
 }
-
-// isRunning reports whether there is a process with this id.
-func isRunning(pid int) bool {
-	err := unix.Kill(pid, 0)
-	return err == nil || errors.Is(err, unix.EPERM)
-}

@@ -22,15 +22,3 @@ func tryLock(file *os.File, shared bool) error {
 	}
 	return err
 }
-
-// isRunning reports whether there is a process with this id.
-func isRunning(pid int) bool {
-	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
-	if err != nil {
-		return false
-	}
-	defer windows.CloseHandle(process)
-	var code uint32
-	const stillActive = 259
-	return windows.GetExitCodeProcess(process, &code) == nil && code == stillActive
-}

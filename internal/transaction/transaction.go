@@ -7,47 +7,45 @@ import (
 	"fmt"
 	"go/token"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
-	"runtime"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/spf13/afero"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/regular"
-	"github.com/spf13/afero"
 )
 
-// Change is what becomes of one file.
+// Change is the change of one file.
 type Change struct {
-	// Path is relative to the folder, with slashes, or absolute if the file system takes such names.
+	// Path is relative to the folder, with slashes, or absolute if the file system takes absolute names.
 	Path string
-	// Before is what the file holds now, nil if it does not exist. After is what it should hold, nil if it should not
-	// exist. Both are only read.
+	// Before is the present content, nil if the file does not exist. After is the new content, nil to remove the file.
+	// Both are only read.
 	Before, After []byte
-	// Mode holds the permissions of a file that is created, less the umask. A file that exists keeps its own.
+	// Mode holds the permissions of a new file, less the umask. An existing file keeps its own.
 	Mode fs.FileMode
 }
 
-// Options say how to apply changes.
+// Options are the options of [Apply].
 type Options struct {
-	// Command is what a user would call the process that writes, such as "kctrl init".
+	// Command names the writing command for users, such as "kctrl init".
 	Command string
-	// FolderMode holds the permissions of folders that are made, less the umask; 0 means 0o755.
+	// FolderMode holds the permissions of new directories, less the umask; 0 means 0o755.
 	FolderMode fs.FileMode
 }
 
-const defaultFolderMode fs.FileMode = 0o755
-
-// Apply makes all changes, or none. It is to be called with the lock of the folder, and after [Recover].
+// Apply makes all changes, or none. The caller holds the lock of the folder, and has called [Recover].
 //
-// It first checks that every file still is as the changes say. Any failure up to the last file, and the end of ctx, take
-// everything back: contents, permissions and folders. Only the removal of old versions comes after that point; an error
-// from there says that the changes are made and which file is left over.
+// Apply first checks that every file is as the changes say. Any failure up to the last file, and the end of ctx, roll
+// everything back: contents, permissions and directories. Only the removal of old files comes later: an error from there
+// says that the changes are made, and names the file that is left.
 //
-// Errors are *diagnostic.Error with the file that is to blame, or the cause of ctx; errors.Is finds the cause below,
-// such as fs.ErrPermission.
+// Errors are *diagnostic.Error with the file to blame, or the cause of ctx. errors.Is finds the cause, such as
+// fs.ErrPermission.
 func Apply(ctx context.Context, fsys afero.Fs, o Options, changes []Change) error {
 	if len(changes) == 0 {
 		return nil
@@ -56,61 +54,62 @@ func Apply(ctx context.Context, fsys afero.Fs, o Options, changes []Change) erro
 	if err := d.check(changes); err != nil {
 		return err
 	}
-	d.clean(changes)
 	t := newTransaction(d, o, changes)
 	if err := t.begin(); err != nil {
 		return err
 	}
-	if err := t.run(ctx, changes); err != nil {
+	if err := t.run(ctx, o, changes); err != nil {
 		return errors.Join(append([]error{err}, t.undo()...)...)
 	}
 	return errors.Join(t.finish()...)
 }
 
-// transaction is a set of changes on its way to the disk. Its files lie beside their targets and begin with ".kctrl-", so
-// that Go, kustomize and kctrl itself take no notice of them.
+// transaction is a set of changes on its way to the disk. Its files lie beside their targets and begin with ".kctrl-",
+// so that Go, kustomize and kctrl ignore them.
 type transaction struct {
-	disk disk
-	// journal is the path of the file that holds all that follows.
+	disk
+	// journal is the path of the file that holds the record.
 	journal string
-	command string
-	// since is when a journal was written that was read, and zero for a transaction of this process.
+	// since is the time of a journal that was read, and zero for a transaction of this process.
 	since time.Time
-	// folders were missing when the transaction began, parents first.
-	folders    []string
-	folderMode fs.FileMode
-	entries    []entry
+	record
+}
+
+// record is the content of a journal.
+type record struct {
+	Command string
+	// Folders were missing when the transaction began, parents first.
+	Folders []string `json:",omitempty"`
+	Files   []entry
 }
 
 // entry is one file of a transaction.
 type entry struct {
-	path string
-	// staged has the new content until it is in place, and backup the old one from then on.
-	staged, backup string
-	// before and after are the hashes of the contents, empty for no file.
-	before, after string
+	Path string
+	// Temporary is the base name of the files beside Path, without their suffixes.
+	Temporary string
+	// Before and After are the hashes of the contents, empty for no file.
+	Before, After string
 }
 
+// staged has the new content until it is in place. backup has the old content from then on.
+func (e entry) staged() string { return path.Join(path.Dir(e.Path), e.Temporary+stagedSuffix) }
+func (e entry) backup() string { return path.Join(path.Dir(e.Path), e.Temporary+backupSuffix) }
+
 func newTransaction(d disk, o Options, changes []Change) *transaction {
-	t := &transaction{disk: d, command: o.Command, folderMode: o.FolderMode}
-	if t.folderMode == 0 {
-		t.folderMode = defaultFolderMode
-	}
+	t := &transaction{disk: d, record: record{Command: o.Command}}
 	seen := map[string]bool{".": true}
 	for i, c := range changes {
 		if c.After != nil {
-			t.folders = append(t.folders, d.missingFolders(path.Dir(c.Path), seen)...)
+			t.Folders = append(t.Folders, d.missingFolders(path.Dir(c.Path), seen)...)
 		}
-		// In the folder of the target: a rename must not cross file systems.
-		temporary := path.Join(path.Dir(c.Path), fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), i))
-		t.entries = append(t.entries, entry{
-			path: c.Path, staged: temporary + stagedSuffix, backup: temporary + backupSuffix, before: hash(c.Before), after: hash(c.After),
-		})
+		temporary := fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), i)
+		t.Files = append(t.Files, entry{Path: c.Path, Temporary: temporary, Before: hash(c.Before), After: hash(c.After)})
 	}
 	return t
 }
 
-// missingFolders returns the folders on the way to dir that do not exist and that were not seen before, parents first.
+// missingFolders returns the missing directories on the way to dir that are not in seen, parents first.
 func (d disk) missingFolders(dir string, seen map[string]bool) []string {
 	if seen[dir] || dir == path.Dir(dir) {
 		return nil
@@ -122,55 +121,28 @@ func (d disk) missingFolders(dir string, seen map[string]bool) []string {
 	return append(d.missingFolders(path.Dir(dir), seen), dir)
 }
 
-// run does what the journal says.
-func (t *transaction) run(ctx context.Context, changes []Change) error {
-	for i, dir := range t.folders {
-		if err := t.disk.mkdir(dir, t.folderMode); err != nil {
-			return writeError(t.firstIn(t.folders[i]), err)
+// run makes the changes of the journal, and commits them.
+func (t *transaction) run(ctx context.Context, o Options, changes []Change) error {
+	if o.FolderMode == 0 {
+		o.FolderMode = 0o755
+	}
+	for _, dir := range t.Folders {
+		if err := t.mkdir(dir, o.FolderMode); err != nil {
+			first := slices.IndexFunc(t.Files, func(e entry) bool { return strings.HasPrefix(e.Path, dir+"/") })
+			return writeError(t.Files[first].Path, err)
 		}
 	}
-	var staged, targets []string
-	for i, c := range changes {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
+	for _, put := range []func(Change, entry) error{t.stage, t.replace} {
+		for i, c := range changes {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err := put(c, t.Files[i]); err != nil {
+				return err
+			}
 		}
-		if err := t.stage(c, t.entries[i]); err != nil {
-			return writeError(c.Path, err)
-		}
-		if c.After != nil {
-			staged, targets = append(staged, t.entries[i].staged), append(targets, c.Path)
-		}
-	}
-	// Before the first rename: after a loss of power a name must not lead to a file without content.
-	if err := t.disk.sync(staged, targets); err != nil {
-		return err
-	}
-	for i, c := range changes {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		if err := t.replace(c, t.entries[i]); err != nil {
-			return err
-		}
-	}
-	// Before the journal says so: it must not come to the disk before the names do.
-	if err := t.syncFolders(); err != nil {
-		return err
 	}
 	return t.commit()
-}
-
-// firstIn returns the first file that a folder is made for.
-func (t *transaction) firstIn(dir string) string {
-	i := slices.IndexFunc(t.entries, func(e entry) bool { return isBelow(e.path, dir) })
-	if i < 0 {
-		return dir
-	}
-	return t.entries[i].path
-}
-
-func isBelow(name, dir string) bool {
-	return len(name) > len(dir) && name[:len(dir)] == dir && name[len(dir)] == '/'
 }
 
 // stage writes the new content of a file beside it.
@@ -180,37 +152,41 @@ func (t *transaction) stage(c Change, e entry) error {
 	}
 	mode := c.Mode
 	if c.Before != nil {
-		info, err := t.disk.Stat(c.Path)
+		info, err := t.Stat(c.Path)
 		if err != nil {
-			return err
+			return writeError(c.Path, err)
 		}
 		mode = info.Mode().Perm()
 	}
-	// Writable for now, or it could not be written.
-	if err := t.disk.writeNew(e.staged, c.After, mode|0o200); err != nil {
-		return err
-	}
-	if c.Before == nil && mode&0o200 != 0 {
-		return nil
-	}
-	// The umask has had its say, which is not for a file that was there.
-	return t.disk.chmod(e.staged, mode)
-}
-
-// replace puts the staged content of a file in place, or takes a deleted file away.
-func (t *transaction) replace(c Change, e entry) error {
-	if c.Before == nil {
-		return t.create(e)
-	}
-	err := t.keep(c, e)
-	if err == nil && c.After != nil {
-		err = t.disk.rename(e.staged, e.path)
+	// The owner has to be able to write it, for now.
+	err := t.write(e.staged(), os.O_CREATE|os.O_EXCL, mode|0o200, c.After)
+	if err == nil && (c.Before != nil || mode&0o200 == 0) {
+		err = t.chmod(e.staged(), mode) // the umask applies only to new files
 	}
 	if err != nil {
 		return writeError(c.Path, err)
 	}
-	// Only now can nobody change it unnoticed any more: between the check and the rename somebody could.
-	old, err := afero.ReadFile(t.disk, e.backup)
+	return nil
+}
+
+// replace moves the staged content of a file into place, or a deleted file away.
+func (t *transaction) replace(c Change, e entry) error {
+	if c.Before == nil {
+		return t.create(e)
+	}
+	// With a hard link there is always a file of the name. Without one, or to delete it, the file moves away.
+	var err error
+	if c.After == nil || t.link(e.Path, e.backup()) != nil {
+		err = t.rename(e.Path, e.backup())
+	}
+	if err == nil && c.After != nil {
+		err = t.rename(e.staged(), e.Path)
+	}
+	if err != nil {
+		return writeError(c.Path, err)
+	}
+	// Another program could have changed the file between the check and the rename. From now on it cannot.
+	old, err := afero.ReadFile(t, e.backup())
 	if err != nil {
 		return diagnostic.AtFile(c.Path, "cannot read", err)
 	}
@@ -220,130 +196,112 @@ func (t *transaction) replace(c Change, e entry) error {
 	return nil
 }
 
-// keep gives the old version of a file a second name, or its only one if the file goes away or has to.
-func (t *transaction) keep(c Change, e entry) error {
-	if c.After != nil && t.disk.link(e.path, e.backup) == nil {
-		return nil
-	}
-	// Without links the file is missing for a moment; with one there is always a file of the name.
-	return t.disk.rename(e.path, e.backup)
-}
-
-// create gives the staged content of a new file its name, which nobody can have taken since the check unnoticed. The
-// second name, which is how an undo knows the file for its own, stays until the end.
+// create gives the staged content of a new file its name, and fails if the name is taken. The staged name stays until
+// the end: undo recognizes the file by it.
 func (t *transaction) create(e entry) error {
-	err := t.disk.link(e.staged, e.path)
-	if err == nil {
-		return nil
-	}
-	if !errors.Is(err, fs.ErrExist) {
-		// Without links, the name is taken first.
-		err = t.disk.reserve(e.path)
-		if err == nil {
-			err = t.disk.rename(e.staged, e.path)
+	err := t.link(e.staged(), e.Path)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		// Without links, an empty file reserves the name.
+		if err = t.write(e.Path, os.O_CREATE|os.O_EXCL, 0o600, nil); err == nil {
+			err = t.rename(e.staged(), e.Path)
 		}
 	}
-	if errors.Is(err, fs.ErrExist) {
-		return changedError(e.path, "has appeared")
-	}
-	if err != nil {
-		return writeError(e.path, err)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return changedError(e.Path, "has appeared")
+	case err != nil:
+		return writeError(e.Path, err)
 	}
 	return nil
 }
 
-// undo takes everything back, the last thing first, and returns what it could not take back. The journal then stays, for
-// the next command to try again.
+// undo rolls everything back in reverse order, and returns what it could not roll back. The journal then stays, and the
+// next command tries again.
 func (t *transaction) undo() []error {
 	var errs []error
-	for _, e := range slices.Backward(t.entries) {
+	for _, e := range slices.Backward(t.Files) {
 		if err := t.undoEntry(e); err != nil {
 			errs = append(errs, byHand(err))
 		}
 	}
-	// Removing one folder makes the one that it is in look new.
+	// The removal of one directory changes the time of its parent.
 	made := map[string]bool{}
-	for _, dir := range t.folders {
-		info, err := t.disk.lstat(dir)
+	for _, dir := range t.Folders {
+		info, err := t.lstat(dir)
 		made[dir] = err == nil && info.IsDir() && t.canHaveMade(dir, info)
 	}
-	for _, dir := range slices.Backward(t.folders) {
+	for _, dir := range slices.Backward(t.Folders) {
 		if !made[dir] {
 			continue
 		}
-		if err := t.disk.removeIfEmpty(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := t.removeIfEmpty(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, byHand(diagnostic.AtFile(dir, "cannot be removed again", err)))
 		}
 	}
 	if len(errs) > 0 {
 		return errs
 	}
-	// What an undo loses in a loss of power, the journal undoes again.
-	_ = t.syncFolders()
 	return t.forget()
 }
 
-// canHaveMade reports whether a file or folder can be of this transaction. What a journal says of other folders is believed
-// only of what is not older than the journal: it may have come with a repository.
+// canHaveMade reports whether the transaction can have made a file or directory. Outside of the folder it cannot have
+// made what is older than its journal, which may have come with a repository.
 func (t *transaction) canHaveMade(name string, info fs.FileInfo) bool {
 	return !path.IsAbs(name) || !info.ModTime().Before(t.since)
 }
 
-// undoEntry takes back what became of one file, as far as it came.
+// undoEntry rolls one file back.
 func (t *transaction) undoEntry(e entry) *diagnostic.Error {
-	staged, _ := t.disk.find(e.staged)
-	_, hasBackup := t.disk.find(e.backup)
-	target, hasTarget := t.disk.find(e.path)
+	staged, _ := t.find(e.staged())
+	_, hasBackup := t.find(e.backup())
+	target, hasTarget := t.find(e.Path)
 	switch {
 	case hasBackup:
-		// What is neither the old content nor the new one was written by somebody else, after that.
-		if now := t.disk.hashFile(e.path); hasTarget && now != e.after && now != e.before {
+		// Any other content is an edit that came later.
+		if now := t.hashFile(e.Path); hasTarget && now != e.After && now != e.Before {
 			break
 		}
-		if err := t.disk.rename(e.backup, e.path); err != nil {
-			return diagnostic.AtFile(e.path, fmt.Sprintf("cannot be put back, its content is in %s", e.backup), err)
+		if err := t.rename(e.backup(), e.Path); err != nil {
+			return diagnostic.AtFile(e.Path, "cannot be put back, its content is in "+e.backup(), err)
 		}
-	case e.before == "" && hasTarget && t.isOurs(e, staged, target):
-		if err := t.disk.remove(e.path); err != nil {
-			return diagnostic.AtFile(e.path, "cannot be removed again", err)
+	case e.Before == "" && hasTarget && t.isOurs(e, staged, target):
+		if err := t.remove(e.Path); err != nil {
+			return diagnostic.AtFile(e.Path, "cannot be removed again", err)
 		}
 	}
-	// A second name of a file that was put back by it is still there.
-	for _, name := range []string{e.backup, e.staged} {
-		if err := t.disk.removeFound(name); err != nil {
+	// A rename onto a second name of the same file leaves both.
+	for _, name := range []string{e.backup(), e.staged()} {
+		if err := t.removeFound(name); err != nil {
 			return diagnostic.AtFile(name, "cannot be removed again", err)
 		}
 	}
 	return nil
 }
 
-// isOurs reports whether a file that was not there when the transaction began was created by it.
+// isOurs reports whether the transaction created a file.
 func (t *transaction) isOurs(e entry, staged, target fs.FileInfo) bool {
-	switch {
-	case staged != nil && os.SameFile(staged, target):
-		return true
-	case staged != nil:
-		return target.Size() == 0 // reserved
+	if staged != nil {
+		return os.SameFile(staged, target) || target.Size() == 0 // linked, or reserved
 	}
-	return t.canHaveMade(e.path, target) && t.disk.hashFile(e.path) == e.after
+	return t.canHaveMade(e.Path, target) && t.hashFile(e.Path) == e.After
 }
 
-// finish removes what was kept for an undo, and the folders that deleting files has emptied.
+// finish removes the old files, and the directories that deleting files has emptied.
 func (t *transaction) finish() []error {
 	var errs []error
-	left := func(name, what string, err error) {
-		e := diagnostic.AtFile(name, "all changes are written, but "+what, err)
+	left := func(name, problem string, err error) {
+		e := diagnostic.AtFile(name, "all changes are written, but "+problem, err)
 		e.Hint = "the next command tries again"
 		errs = append(errs, e)
 	}
-	for _, e := range t.entries {
-		for _, name := range []string{e.staged, e.backup} {
-			if err := t.disk.removeFound(name); err != nil {
-				left(name, fmt.Sprintf("the old version of %s cannot be removed", e.path), err)
+	for _, e := range t.Files {
+		for _, name := range []string{e.staged(), e.backup()} {
+			if err := t.removeFound(name); err != nil {
+				left(name, fmt.Sprintf("the old version of %s cannot be removed", e.Path), err)
 			}
 		}
-		for dir := path.Dir(e.path); e.after == "" && dir != path.Dir(dir); dir = path.Dir(dir) {
-			if err := t.disk.removeIfEmpty(dir); err != nil && !regular.IsMissing(err) {
+		for dir := path.Dir(e.Path); e.After == "" && dir != path.Dir(dir); dir = path.Dir(dir) {
+			if err := t.removeIfEmpty(dir); err != nil && !regular.IsMissing(err) {
 				left(dir, "the empty folder cannot be removed", err)
 			}
 		}
@@ -351,43 +309,11 @@ func (t *transaction) finish() []error {
 	if len(errs) > 0 {
 		return errs
 	}
-	// Last: while something is left the next command has to find it.
-	if err := t.disk.remove(t.journal); err != nil && !regular.IsMissing(err) {
+	// Last: the next command finds by it what is left.
+	if err := t.remove(t.journal); err != nil && !regular.IsMissing(err) {
 		left(t.journal, "their journal cannot be removed", err)
 	}
 	return errs
-}
-
-// forget removes the journal of a transaction of which nothing is left.
-func (t *transaction) forget() []error {
-	if err := t.disk.remove(t.journal); err != nil {
-		// A file system that cannot be written says nothing of what is not there.
-		if _, found := t.disk.find(t.journal); !found {
-			return nil
-		}
-		return []error{byHand(diagnostic.AtFile(t.journal, "cannot be removed again", err))}
-	}
-	return nil
-}
-
-// syncFolders makes sure that names are on disk.
-func (t *transaction) syncFolders() error {
-	if runtime.GOOS == "windows" {
-		return nil // which has no such thing
-	}
-	first := map[string]string{} // what is written in each folder
-	for _, e := range slices.Backward(t.entries) {
-		first[path.Dir(e.path)] = e.path
-	}
-	for _, dir := range t.folders {
-		first[path.Dir(dir)] = t.firstIn(dir)
-	}
-	var targets []string
-	dirs := slices.Sorted(maps.Keys(first))
-	for _, dir := range dirs {
-		targets = append(targets, first[dir])
-	}
-	return t.disk.sync(dirs, targets)
 }
 
 func byHand(e *diagnostic.Error) error {
@@ -399,10 +325,10 @@ func byHand(e *diagnostic.Error) error {
 
 func writeError(path string, err error) error { return diagnostic.AtFile(path, "cannot write", err) }
 
-func changedError(path, what string) error {
+func changedError(path, problem string) error {
 	return &diagnostic.Error{
 		Pos:     token.Position{Filename: path},
-		Message: what + " since the command began",
+		Message: problem + " since the command began",
 		Hint:    "run the command again",
 	}
 }
