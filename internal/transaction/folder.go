@@ -6,36 +6,38 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
+
+	"github.com/spf13/afero"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/regular"
-	"github.com/spf13/afero"
 )
 
-// Folder is a folder as a file system. Names are relative to it, with slashes, and a name or a symbolic link that leads
+// Folder is a directory as a file system. Names are relative to it, with slashes. A name or a symbolic link that leads
 // elsewhere is an error, unless the folder was opened with [OpenWithOutside]. It is safe for concurrent use.
 type Folder struct {
+	system  // for names in the folder
 	root    *os.Root
-	outside bool // absolute names are allowed, and mean what they say
+	outside bool // absolute names are allowed
 }
 
-var (
-	_ afero.Fs      = (*Folder)(nil)
-	_ afero.Lstater = (*Folder)(nil)
-	_ linker        = (*Folder)(nil)
-)
+// system is a file system with links.
+type system interface {
+	afero.Fs
+	afero.Lstater
+	linker
+}
 
-// Open opens a folder. One that is not there, or is none, is a *diagnostic.Error. The caller closes it.
+// Open opens a folder. A missing one, or a file, is a *diagnostic.Error. The caller closes the folder.
 func Open(dir string) (*Folder, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, folderError(dir, err)
 	}
-	return &Folder{root: root}, nil
+	return &Folder{system: rooted{root}, root: root}, nil
 }
 
-// OpenWithOutside opens a folder for changes that may be anywhere: absolute names are those of the operating system.
+// OpenWithOutside opens a folder in which absolute names are those of the operating system.
 func OpenWithOutside(dir string) (*Folder, error) {
 	f, err := Open(dir)
 	if err != nil {
@@ -64,129 +66,65 @@ func folderError(dir string, err error) error {
 	return e
 }
 
-// local returns the name as the operating system spells it, and whether it is one in the folder.
-func (f *Folder) local(name string) (string, bool) {
-	name = filepath.FromSlash(name)
-	return name, !f.outside || !filepath.IsAbs(name)
-}
-
-// Name returns what the folder was opened as.
-func (f *Folder) Name() string { return f.root.Name() }
-
-// Create is part of [afero.Fs].
-func (f *Folder) Create(name string) (afero.File, error) {
-	return f.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
-}
-
-// Open is part of [afero.Fs]. Nobody waits for a pipe or a device: it is regular.ErrNotRegular.
-func (f *Folder) Open(name string) (afero.File, error) {
-	file, err := regular.Check(f.open(name, regular.Flags, 0))
-	if err != nil {
-		return nil, err // not a nil *os.File in an interface
+// at returns the file system of a name.
+func (f *Folder) at(name string) system {
+	if f.outside && filepath.IsAbs(name) {
+		return everywhere{}
 	}
-	return file, nil
+	return f.system
 }
 
-// OpenFile is part of [afero.Fs].
+// These methods are part of [afero.Fs] and [afero.Lstater], and take absolute names. The others work inside the folder
+// only. Rename and Link take two relative names or two absolute ones.
+
+func (f *Folder) Open(name string) (afero.File, error) { return f.at(name).Open(name) }
+
 func (f *Folder) OpenFile(name string, flag int, perm fs.FileMode) (afero.File, error) {
-	file, err := f.open(name, flag, perm)
-	if err != nil {
-		return nil, err // not a nil *os.File in an interface
-	}
-	return file, nil
+	return f.at(name).OpenFile(name, flag, perm)
 }
 
-func (f *Folder) open(name string, flag int, perm fs.FileMode) (*os.File, error) {
-	name, local := f.local(name)
-	if !local {
-		return os.OpenFile(name, flag, perm)
-	}
-	return f.root.OpenFile(name, flag, perm)
-}
+func (f *Folder) Mkdir(name string, perm fs.FileMode) error { return f.at(name).Mkdir(name, perm) }
+func (f *Folder) Remove(name string) error                  { return f.at(name).Remove(name) }
+func (f *Folder) Rename(from, to string) error              { return f.at(from).Rename(from, to) }
+func (f *Folder) Link(from, to string) error                { return f.at(from).Link(from, to) }
+func (f *Folder) Stat(name string) (fs.FileInfo, error)     { return f.at(name).Stat(name) }
+func (f *Folder) Chmod(name string, mode fs.FileMode) error { return f.at(name).Chmod(name, mode) }
 
-// Mkdir is part of [afero.Fs].
-func (f *Folder) Mkdir(name string, perm fs.FileMode) error {
-	name, local := f.local(name)
-	if !local {
-		return os.Mkdir(name, perm)
-	}
-	return f.root.Mkdir(name, perm)
-}
-
-// MkdirAll is part of [afero.Fs].
-func (f *Folder) MkdirAll(name string, perm fs.FileMode) error {
-	name, local := f.local(name)
-	if !local {
-		return os.MkdirAll(name, perm)
-	}
-	return f.root.MkdirAll(name, perm)
-}
-
-// Remove is part of [afero.Fs].
-func (f *Folder) Remove(name string) error {
-	name, local := f.local(name)
-	if !local {
-		return os.Remove(name)
-	}
-	return f.root.Remove(name)
-}
-
-// RemoveAll is part of [afero.Fs]. It works inside the folder only.
-func (f *Folder) RemoveAll(name string) error { return f.root.RemoveAll(filepath.FromSlash(name)) }
-
-// Rename is part of [afero.Fs]. Both names are in the folder, or both are absolute.
-func (f *Folder) Rename(from, to string) error {
-	from, local := f.local(from)
-	if !local {
-		return os.Rename(from, filepath.FromSlash(to))
-	}
-	return f.root.Rename(from, filepath.FromSlash(to))
-}
-
-// Link makes a hard link. Both names are in the folder, or both are absolute.
-func (f *Folder) Link(from, to string) error {
-	from, local := f.local(from)
-	if !local {
-		return os.Link(from, filepath.FromSlash(to))
-	}
-	return f.root.Link(from, filepath.FromSlash(to))
-}
-
-// Stat is part of [afero.Fs].
-func (f *Folder) Stat(name string) (fs.FileInfo, error) {
-	name, local := f.local(name)
-	if !local {
-		return os.Stat(name)
-	}
-	return f.root.Stat(name)
-}
-
-// LstatIfPossible is part of [afero.Lstater].
 func (f *Folder) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
-	lstat := f.root.Lstat
-	name, local := f.local(name)
-	if !local {
-		lstat = os.Lstat
-	}
-	info, err := lstat(name)
+	return f.at(name).LstatIfPossible(name)
+}
+
+// rooted is a directory that no name leaves.
+type rooted struct{ *os.Root }
+
+func (r rooted) Create(name string) (afero.File, error) {
+	return r.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
+}
+
+// Open does not wait for a pipe or a device: it returns regular.ErrNotRegular.
+func (r rooted) Open(name string) (afero.File, error) {
+	return opened(regular.Check(r.Root.OpenFile(name, regular.Flags, 0)))
+}
+
+func (r rooted) OpenFile(name string, flag int, perm fs.FileMode) (afero.File, error) {
+	return opened(r.Root.OpenFile(name, flag, perm))
+}
+
+func (r rooted) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
+	info, err := r.Lstat(name)
 	return info, true, err
 }
 
-// Chmod is part of [afero.Fs].
-func (f *Folder) Chmod(name string, mode fs.FileMode) error {
-	name, local := f.local(name)
-	if !local {
-		return os.Chmod(name, mode)
+// opened returns no nil *os.File in an interface.
+func opened(file *os.File, err error) (afero.File, error) {
+	if err != nil {
+		return nil, err
 	}
-	return f.root.Chmod(name, mode)
+	return file, nil
 }
 
-// Chown is part of [afero.Fs]. It works inside the folder only.
-func (f *Folder) Chown(name string, uid, gid int) error {
-	return f.root.Chown(filepath.FromSlash(name), uid, gid)
-}
+// everywhere is the file system of the operating system.
+type everywhere struct{ afero.OsFs }
 
-// Chtimes is part of [afero.Fs]. It works inside the folder only.
-func (f *Folder) Chtimes(name string, atime, mtime time.Time) error {
-	return f.root.Chtimes(filepath.FromSlash(name), atime, mtime)
-}
+func (everywhere) Open(name string) (afero.File, error) { return opened(regular.Open(name)) }
+func (everywhere) Link(from, to string) error           { return os.Link(from, to) }
