@@ -106,13 +106,6 @@ func (f *file) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
-func (f *file) Sync() error {
-	if err := f.fs.next("sync " + f.Name()); err != nil {
-		return err
-	}
-	return f.File.Sync()
-}
-
 func (f *file) Close() error {
 	// What was only read cannot fail to be written.
 	if !f.written {
