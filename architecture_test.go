@@ -202,9 +202,9 @@ func TestImportsFollowTheRules(t *testing.T) {
 
 // runtimeLayers orders the packages of runtime/, leaves first: a package imports only packages in front of it.
 var runtimeLayers = []string{
-	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/writes", "internal/blocked", "internal/standin", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "internal/testhost", "internal/testclient", "controllerutil", "finalizer", "internal/compact", "internal/collect", "reflector", "informer", "cache", "events", "leaderelection",
-	"predicate", "handler", "source", "controller", "certificate", "webhook/local", "webhook/server", "manager",
-	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter", "compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/restconfig", "compat/rotator", "compat/starter", "compat/untyped", "compat/verbosity", "compat/zapflags", "registry", "garbagecollector", "testenv", "compat/envtest", "compat/fake",
+	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/writes", "internal/blocked", "internal/life", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "internal/testhost", "internal/testclient", "controllerutil", "finalizer", "internal/compact", "internal/collect", "reflector", "informer", "cache", "events", "leaderelection",
+	"predicate", "handler", "source", "webhook/server", "controller", "certificate", "webhook/local", "internal/serve", "manager",
+	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter", "compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/managers", "compat/restconfig", "compat/rotator", "compat/servers", "compat/starter", "compat/untyped", "compat/verbosity", "compat/zapflags", "registry", "garbagecollector", "testenv", "compat/envtest", "compat/fake",
 }
 
 // testserverLayers are the same for testserver/.
@@ -453,8 +453,6 @@ func TestOnlyMainTouchesTheProcess(t *testing.T) {
 // namesOtherLibraries are the parts of the runtime whose comments may name controller-runtime, and why.
 var namesOtherLibraries = []struct{ in, reason string }{
 	{"runtime/compat", "migrated code compares these packages with their originals"},
-	{"runtime/manager/standin.go", "a manager of tests has the methods of controller-runtime's, until setup functions take an interface"},
-	{"runtime/cache/standin.go", "a cache of tests has the methods of controller-runtime's, until setup functions take an interface"},
 }
 
 // TestCommentsOfTheCoreStandAlone keeps the explanation of one library from being a comparison with another one.

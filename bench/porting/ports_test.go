@@ -23,6 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/porting/grafana"
 	"github.com/kctrl-dev/kctrl/bench/porting/jobset"
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
@@ -83,7 +84,7 @@ func (f *fixture) named(name string) metav1.ObjectMeta {
 }
 
 // run runs an operator until the test has ended.
-func (f *fixture) run(setup func(context.Context, *manager.Manager) error) {
+func (f *fixture) run(setup func(context.Context, controller.Manager) error) {
 	f.Helper()
 	m, err := manager.New(f.config, manager.Options{Scheme: f.scheme, Namespaces: []string{f.namespace}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

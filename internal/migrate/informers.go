@@ -18,7 +18,7 @@ var informerRules = []Rule{
 		Rewrite: func(f *file, n ast.Node) string {
 			call, _ := f.called(n)
 			options := f.text(call.Args[1])
-			if m := f.configured(call.Args[0]); m != nil {
+			if m := f.configured(call.Args[0]); m != nil && f.hasMethodOfRuntime(m, "cluster#GetAPIReader") {
 				return fill("{cache}.New(") + f.text(m) + ".Live(), " + options + "), error(nil)"
 			}
 			return fill("{cache}.ForConfig(") + f.text(call.Args[0]) + ", " + f.connection(call.Args[1]) + ", " + options + ")"

@@ -56,8 +56,11 @@ type program struct {
 	byPrometheus map[string]bool
 	// filtersMetrics says that something decides who may read metrics.
 	filtersMetrics bool
-	// standsForReader says that something of the project answers GetAPIReader as a manager does.
-	standsForReader bool
+	// doubles are the types of the project that implement managers and clusters, and answered the names of their methods.
+	doubles  map[string]*double
+	answered map[string]bool
+	// made are the places of variables that are managers which the program makes.
+	made map[string]bool
 	// namesBuilder says that functions are given builders of controllers, so that those which anybody may be given are of one Go type.
 	namesBuilder bool
 	// mainFile is the file whose main function starts the manager, and registers says that it calls register.
@@ -107,7 +110,7 @@ func load(ctx context.Context, declared *declarations, dir string, modules []goM
 func loadOn(ctx context.Context, declared *declarations, dir string, modules []goModule, env, tags []string, release string) (*program, error) {
 	p := &program{
 		rules: Rules, dir: dir, tags: tags, release: release, modules: modules, fset: declared.fset, declared: declared,
-		runnables: map[string]bool{}, running: map[string]*types.Interface{}, untyped: map[string]types.Type{}, anyObject: map[string]bool{}, groupVersions: map[string]string{}, servers: map[types.Object]ast.Expr{}, registering: map[string]bool{}, byPrometheus: map[string]bool{},
+		runnables: map[string]bool{}, running: map[string]*types.Interface{}, untyped: map[string]types.Type{}, anyObject: map[string]bool{}, groupVersions: map[string]string{}, servers: map[types.Object]ast.Expr{}, doubles: map[string]*double{}, answered: map[string]bool{}, made: map[string]bool{}, registering: map[string]bool{}, byPrometheus: map[string]bool{},
 		peers: map[string]*types.Package{}, adapterFolder: adapterFolder(os.DirFS(dir), modules), adapters: map[string]map[string]bool{}, kept: map[string]bool{}, keptLiterals: map[*ast.FuncLit]bool{},
 	}
 	config := &packages.Config{Context: ctx, Mode: loadMode, Dir: dir, Fset: p.fset, Tests: true, Env: append(os.Environ(), env...), ParseFile: p.parseFile}
@@ -438,6 +441,7 @@ func (p *program) files() []*file {
 // survey finds out what rules must know of all files.
 func (p *program) survey(files []*file) {
 	p.surveyPeers()
+	p.surveyDoubles()
 	for before := -1; before < len(p.registering); { // until functions that pass a server on are found too
 		before = len(p.registering)
 		for _, f := range files {
@@ -492,8 +496,8 @@ func (f *file) surveyNode(n ast.Node) {
 			f.running[namedOf(t)] = declared
 		}
 	}
-	if decl, ok := n.(*ast.FuncDecl); ok && decl.Recv != nil && decl.Name.Name == "GetAPIReader" {
-		f.standsForReader = true
+	if decl, ok := n.(*ast.FuncDecl); ok && f.ofDouble(decl) {
+		f.answered[decl.Name.Name] = true
 	}
 	if symbol := f.symbol(n); symbol == "builder.Builder" || symbol == "ctrl.Builder" {
 		f.namesBuilder = true
@@ -510,6 +514,7 @@ func (f *file) surveyNode(n ast.Node) {
 	}
 	if assign, ok := n.(*ast.AssignStmt); ok {
 		f.surveyBuilder(assign)
+		f.surveyMade(assign)
 	}
 	if assign, ok := n.(*ast.AssignStmt); ok && f.isServer(assign) {
 		ident, m := f.givenServer(assign)

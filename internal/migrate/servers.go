@@ -47,7 +47,7 @@ var serverRules = []Rule{
 			field, ok := f.around(0).(*ast.Field)
 			return ok && field.Type == n && len(field.Names) == 1 && f.info.Defs[field.Names[0]] != nil && f.registering[f.placeOf(f.info.Defs[field.Names[0]])]
 		},
-		Rewrite: func(*file, ast.Node) string { return fill("*{manager}.Manager") },
+		Rewrite: func(*file, ast.Node) string { return fill("{controller}.Manager") },
 		Reason:  "the server is the manager's",
 	},
 	{

@@ -22,6 +22,8 @@ const (
 	mainFile   = mainFolder + "/main.go"
 	// managerPackage is what starts it.
 	managerPackage = runtimeModule + "/runtime/manager"
+	// controllerPackage has the interface of managers that functions take which set up.
+	controllerPackage = runtimeModule + "/runtime/controller"
 )
 
 // program is the main package that starts the operator's manager: in cmd, or wherever the user has moved it.

@@ -30,12 +30,12 @@ func TestManagerIsGivenRegister(t *testing.T) {
 		{name: "passed", setup: options + ", register", want: options + ", register"},
 		{name: "lost", setup: options, want: options + ", register"},
 		{
-			name: "called", setup: options + ", func(m *run.Manager) error { return register(m) }",
-			want: options + ", func(m *run.Manager) error { return register(m) }",
+			name: "called", setup: options + ", func(m controller.Manager) error { return register(m) }",
+			want: options + ", func(m controller.Manager) error { return register(m) }",
 		},
 		{
 			name: "called in another file", setup: options + ", setup",
-			other: "package main\n\nfunc setup(m *run.Manager) error { return register(m) }\n", want: options + ", setup",
+			other: "package main\n\nfunc setup(m controller.Manager) error { return register(m) }\n", want: options + ", setup",
 		},
 		{name: "replaced", setup: options + ", setup"},
 		{name: "only a method of that name", setup: options + ", other.register"},

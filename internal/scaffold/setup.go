@@ -49,11 +49,11 @@ func (m makers) add(set *token.FileSet, file *ast.File) {
 		}
 		made := maker{name: f.Name.Name, pos: set.PositionFor(f.Name.Pos(), false), fails: len(results) == 2}
 		for _, param := range typesOf(f.Type.Params) {
-			if pointer, ok := param.(*ast.StarExpr); ok && qualifiedName(file, pointer.X) == managerPackage+".Manager" {
+			if qualifiedName(file, param) == controllerPackage+".Manager" {
 				made.args = append(made.args, "m")
 				continue
 			}
-			made.wants = append(made.wants, "a parameter that is no *manager.Manager")
+			made.wants = append(made.wants, "a parameter that is no controller.Manager")
 		}
 		if name := qualifiedName(file, star.X); name != "" {
 			m[name] = append(m[name], made)
@@ -79,8 +79,8 @@ func (m makers) setup(importPath, name string, alias func() string) (expr string
 	case len(one.wants) > 0 || len(one.args) > 1:
 		return "", false, &diagnostic.Error{
 			Pos:     one.pos,
-			Message: fmt.Sprintf("%s makes a %s, and register has no more to give to it than m *manager.Manager", one.name, name),
-			Hint:    fmt.Sprintf("write func %s() *%s.%s, or with the parameter m *manager.Manager; flags and all else can be variables of package main", one.name, gopath.Base(importPath), name),
+			Message: fmt.Sprintf("%s makes a %s, and register can pass it a controller.Manager only", one.name, name),
+			Hint:    fmt.Sprintf("write func %s() *%s.%s, or with the parameter m controller.Manager; flags and all else can be variables of package main", one.name, gopath.Base(importPath), name),
 		}
 	}
 	call := one.name + "(" + strings.Join(one.args, ", ") + ")"

@@ -22,6 +22,8 @@
 package cache
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+
 	"cmp"
 	"context"
 	"errors"
@@ -45,8 +47,6 @@ import (
 
 // Errors of a cache's life.
 var (
-	// ErrAlreadyRun is returned by a second [Cache.Run].
-	ErrAlreadyRun = informer.ErrAlreadyRun
 	// ErrNotRunning is in the error of a read before [Cache.Run], and before [Cache.Begin].
 	ErrNotRunning = errors.New("the cache is not running yet: read once Run has begun, as what a manager runs does, or read live, as with client.Live")
 	// ErrEnded is in the error of a wait for what has not synced when [Cache.Run] ended, or later.
@@ -99,14 +99,6 @@ type Options struct {
 
 // Cache is a client.Reader over the informers of a factory. All methods are safe for concurrent use.
 type Cache struct {
-	*state
-	// standIn is asked before the informers, and under after it, see [Of]; both are nil in programs.
-	standIn any
-	under   *Cache
-}
-
-// state is what a cache has, and the one of a stand-in that embeds it.
-type state struct {
 	live       *client.REST
 	opts       Options
 	limits     writes.Limits // of the trackers
@@ -129,7 +121,7 @@ var _ client.Reader = (*Cache)(nil)
 func New(live *client.REST, opts Options) *Cache {
 	opts.ConsistencyTimeout = cmp.Or(opts.ConsistencyTimeout, defaultConsistencyTimeout)
 	namespaces := restricted(withKeys(opts.Namespaces, opts.ByNamespace))
-	c := &Cache{state: &state{
+	c := &Cache{
 		live:       live,
 		opts:       opts,
 		everywhere: namespaces == nil,
@@ -139,10 +131,10 @@ func New(live *client.REST, opts Options) *Cache {
 		begun:      make(chan struct{}),
 		informers:  map[schema.GroupVersionKind]*Informer{},
 		undeclared: map[schema.GroupVersionKind]struct{}{},
-	}}
+	}
 	if !opts.DisableConsistency {
 		// A cache can be read after its end, so only the garbage collector ends this.
-		writes.SubscribeFor(writes.LogOf(live.Journal()), c.state, (*state).written)
+		writes.SubscribeFor(writes.LogOf(live.Journal()), c, (*Cache).written)
 	}
 	return c
 }
@@ -171,23 +163,11 @@ func (c *Cache) Begin() {
 	}
 }
 
-func (c *Cache) hasBegun() bool { return isClosed(c.begun) }
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
+func (c *Cache) hasBegun() bool { return life.IsClosed(c.begun) }
 
 // Wait blocks until the informers of all kinds that are declared now have synced, as [Informer.Wait] does for one: reads wait by themselves
 // for those that they need. It returns the first error.
 func (c *Cache) Wait(ctx context.Context) error {
-	if c.standIn != nil {
-		return c.standInWait(ctx)
-	}
 	c.mu.RLock()
 	all := slices.Collect(maps.Values(c.informers))
 	c.mu.RUnlock()
@@ -202,9 +182,6 @@ func (c *Cache) Wait(ctx context.Context) error {
 // Run runs the informers of all kinds, also of those that are declared while it runs, until ctx ends, and returns after
 // the last has ended. It can be called once.
 func (c *Cache) Run(ctx context.Context) error {
-	if c.standIn != nil {
-		return c.standInRun(ctx)
-	}
 	c.Begin()
 	return c.factory.Run(ctx)
 }
@@ -255,7 +232,3 @@ func (c *Cache) tellUndeclared(gvk schema.GroupVersionKind) {
 			"kind", gvk.GroupKind().String(), "version", gvk.Version)
 	}
 }
-
-// DropMetrics forgets the metrics of the informers, which their registry would keep, and the stores with them. It is for
-// after Run.
-func (c *Cache) DropMetrics() { c.factory.DropMetrics() }

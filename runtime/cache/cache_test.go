@@ -1,6 +1,8 @@
 package cache_test
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+
 	"context"
 	"errors"
 	"log/slog"
@@ -126,7 +128,7 @@ func TestInformersDeclaredBeforeAndDuringRunAreStarted(t *testing.T) {
 
 func TestSecondRunIsAnError(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
-		if err := f.cache.Run(f.ctx); !errors.Is(err, cache.ErrAlreadyRun) {
+		if err := f.cache.Run(f.ctx); !errors.Is(err, life.ErrAlreadyRun) {
 			t.Errorf("got %v", err)
 		}
 	})

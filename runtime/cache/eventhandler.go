@@ -15,12 +15,8 @@ type EventHandler interface {
 	OnDelete(obj any)
 }
 
-// AddEventHandler does what [Informer.AddHandler] does, for a handler of three methods. The error is nil, but for that of what stands for an
-// informer, see [InformerOf].
+// AddEventHandler does what [Informer.AddHandler] does, for a handler of three methods. The error is nil.
 func (i *Informer) AddEventHandler(h EventHandler) (*informer.Registration, error) {
-	if i.standIn != nil {
-		return i.standIn.add(h)
-	}
 	return i.AddHandler(func(e informer.Event[object.Object]) {
 		switch e.Type {
 		case informer.Added:

@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+
 	"cmp"
 	"context"
 	"errors"
@@ -33,7 +35,7 @@ func NewIndex[T object.Object, K cmp.Ordered](c *Cache, prototype T, values func
 	if err != nil {
 		return nil, err
 	}
-	if i.live || i.standIn != nil {
+	if i.live {
 		return nil, fmt.Errorf("cache: %s is read live, and cannot be indexed", i.gvk.Kind)
 	}
 	index := newValues(of(i.gvk, prototype, values))
@@ -91,14 +93,11 @@ type fieldIndex struct {
 // called before the cache runs, but can be at any time. It asks no server, and does not look at ctx. It fails when the field
 // is indexed already, and for a kind that is read live.
 func (c *Cache) IndexField(ctx context.Context, prototype object.Object, field string, values IndexerFunc) error {
-	if s, ok := c.standIn.(FieldIndexer); ok {
-		return s.IndexField(ctx, prototype, field, values)
-	}
 	i, err := c.Informer(prototype)
 	switch {
 	case err != nil:
 		return err
-	case i.live, i.standIn != nil:
+	case i.live:
 		return fmt.Errorf("cache: %s is read live, and cannot be indexed", i.gvk.Kind)
 	case field == "" || field == nameField || field == namespaceField:
 		return fmt.Errorf("cache: index %s by %q: this needs no index, or has no name", i.gvk.Kind, field)
@@ -168,7 +167,7 @@ func (ix *Index[T, K]) read(ctx context.Context, opts []client.ListOption, all f
 			return
 		}
 		parts := ix.informer.in(o.Namespace)
-		if isClosed(ix.informer.removed) {
+		if life.IsClosed(ix.informer.removed) {
 			yield(none, fmt.Errorf("read an index of %w", ix.informer.isRemoved()))
 			return
 		}

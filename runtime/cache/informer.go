@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+
 	"cmp"
 	"context"
 	"encoding/json"
@@ -123,8 +125,6 @@ func (o KindOptions) scope(namespace string, all Options) client.Scope {
 type Informer struct {
 	*kind
 	prototype object.Object // of what handlers get
-	// standIn is asked before the kind, see [InformerOf]; nil in programs.
-	standIn informerStandIn
 }
 
 // kind is what all the Informers of one kind share.
@@ -164,9 +164,6 @@ func (k *kind) in(namespace string) []*part { return k.stored.Load().informers.i
 // once it was asked for typed, as that would get objects of another type. With [Options].Namespaces the API server is
 // asked whether the kind has namespaces. It fails with [ErrEnded] for a kind that is new to a cache that has ended.
 func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
-	if c.standIn != nil {
-		return c.standInInformer(prototype)
-	}
 	gvk, err := object.GVK(prototype, c.live.Scheme())
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
@@ -196,9 +193,6 @@ func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
 // InformerForKind is [Cache.Informer] for a kind whose Go type the scheme knows. It fails for one that it does not know: an unstructured
 // object with its kind set is a prototype of each.
 func (c *Cache) InformerForKind(gvk schema.GroupVersionKind) (*Informer, error) {
-	if c.standIn != nil {
-		return c.standInInformerForKind(gvk)
-	}
 	prototype, err := c.live.Scheme().New(gvk)
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
@@ -217,9 +211,6 @@ func (c *Cache) InformerForKind(gvk schema.GroupVersionKind) (*Informer, error) 
 // it. Who holds the informer gets [ErrInformerRemoved] of a wait, and of a read of an [Index]; a handler that is added then hears nothing, and
 // its registration has ended. Removing what is not there does nothing.
 func (c *Cache) RemoveInformer(prototype object.Object) error {
-	if c.standIn != nil {
-		return c.standInRemoveInformer(prototype)
-	}
 	gvk, err := object.GVK(prototype, c.live.Scheme())
 	if err != nil {
 		return fmt.Errorf("cache: %w", err)
@@ -360,13 +351,6 @@ func (i *Informer) GVK() schema.GroupVersionKind { return i.gvk }
 // AddHandler makes h be told of every object and of every change, as [informer.Scoped.AddHandler] does: of all namespaces,
 // one event at a time, and of a namespace that is added later then.
 func (i *Informer) AddHandler(h informer.Handler[object.Object]) *informer.Registration {
-	if i.standIn != nil {
-		registration, err := i.standIn.add(methods{h})
-		if err != nil {
-			panic(fmt.Errorf("add a handler to %T: %w", i.standIn.itself(), err))
-		}
-		return registration
-	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.handled = true
@@ -381,9 +365,6 @@ func (i *Informer) AddHandler(h informer.Handler[object.Object]) *informer.Regis
 // that of [Informer.Err]; when the cache does, [ErrEnded]. It does not wait for a namespace that is removed, nor for a kind
 // that the server does not know, which is an error, as is one that [Cache.RemoveInformer] has removed.
 func (i *Informer) Wait(ctx context.Context) error {
-	if i.standIn != nil {
-		return i.standIn.wait(ctx)
-	}
 	for {
 		s := i.stored.Load()
 		err := i.wait(ctx)
@@ -395,7 +376,7 @@ func (i *Informer) Wait(ctx context.Context) error {
 
 func (i *Informer) wait(ctx context.Context) error {
 	parts := i.in("")
-	if isClosed(i.removed) {
+	if life.IsClosed(i.removed) {
 		return i.isRemoved()
 	}
 	for _, p := range parts {
@@ -410,7 +391,7 @@ func (i *Informer) wait(ctx context.Context) error {
 // know, or knows no longer.
 func (k *kind) ready(ctx context.Context, p *part) error {
 	err := p.informer.Wait(ctx)
-	if err != nil && errors.Is(err, ErrEnded) && isClosed(k.removed) {
+	if err != nil && errors.Is(err, ErrEnded) && life.IsClosed(k.removed) {
 		return k.isRemoved()
 	}
 	if err != nil && errors.Is(err, ErrEnded) && !slices.Contains(k.in(""), p) {
@@ -425,9 +406,6 @@ func (k *kind) isRemoved() error { return fmt.Errorf("%s: %w", k.gvk.Kind, ErrIn
 // Err returns why the informer is not in step with the API server: an *[reflector.SyncError] for each namespace in which it
 // is not, joined, or nil.
 func (i *Informer) Err() error {
-	if i.standIn != nil {
-		return nil
-	}
 	return i.stored.Load().informers.Err()
 }
 

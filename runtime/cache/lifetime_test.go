@@ -21,8 +21,8 @@ func TestUnreachableCacheIsFreed(t *testing.T) {
 	}
 	c := New(live, Options{})
 	freed := make(chan struct{})
-	runtime.AddCleanup(c.state, func(freed chan struct{}) { close(freed) }, freed)
-	reference := weak.Make(c.state)
+	runtime.AddCleanup(c, func(freed chan struct{}) { close(freed) }, freed)
+	reference := weak.Make(c)
 	// It has run: nothing of that keeps it either.
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+
 	"context"
 	"fmt"
 	"iter"
@@ -24,9 +26,6 @@ import (
 // of, and its namespace is cached, and live otherwise. What [client.Live] and [client.NotOlderThan] ask for is for the
 // server.
 func (c *Cache) Get(ctx context.Context, key object.Key, obj object.Object, opts ...client.GetOption) error {
-	if s := c.reader(); s != nil {
-		return s.Get(ctx, key, obj, opts...)
-	}
 	return Reader{c, c.live}.Get(ctx, key, obj, opts...)
 }
 
@@ -86,7 +85,7 @@ func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype 
 	}
 	convert, ok := i.to(prototype)
 	p := i.stored.Load().informers.of(key.Namespace)
-	if !ok || p == nil || isClosed(i.removed) {
+	if !ok || p == nil || life.IsClosed(i.removed) {
 		return nil, false, nil
 	}
 	cached, err := i.get(ctx, p, key, o)
@@ -111,7 +110,7 @@ func (i *Informer) get(ctx context.Context, p *part, key object.Key, o client.Ge
 		// Before all else: the read has to see the writes until now.
 		before = p.tracker.Before(key)
 	}
-	if !isClosed(i.begun) {
+	if !life.IsClosed(i.begun) {
 		return nil, ErrNotRunning
 	}
 	if err := i.ready(ctx, p); err != nil {
@@ -159,9 +158,6 @@ func (c *Cache) notFound(ctx context.Context, key object.Key, gvk schema.GroupVe
 // HiddenBy returns why the cache does not have o although it may exist: the selectors of what is cached, as text. It is
 // empty for an object that the cache has, and for a kind of which it selects nothing or that is read live.
 func (c *Cache) HiddenBy(o object.Object) string {
-	if c.standIn != nil {
-		return ""
-	}
 	gvk, err := object.GVK(o, c.live.Scheme())
 	if err != nil {
 		return ""
@@ -214,9 +210,6 @@ func (c *Cache) dropNamespace(ctx context.Context, gvk schema.GroupVersionKind, 
 // [client.NotOlderThan] ask for is for the server. Field selectors need an index of each field that they name, see
 // [Cache.IndexField], save for metadata.name and metadata.namespace: the error is a [*NotIndexedError]. With a limit the list comes in pages, as it does from the server; the pages are then not of one moment.
 func (c *Cache) List(ctx context.Context, list object.List, opts ...client.ListOption) error {
-	if s := c.reader(); s != nil {
-		return s.List(ctx, list, opts...)
-	}
 	return Reader{c, c.live}.List(ctx, list, opts...)
 }
 
@@ -278,7 +271,7 @@ func (i *Informer) find(ctx context.Context, parts []*part, q *query, found func
 		}
 		r.add(part, before)
 	}
-	if !isClosed(i.begun) {
+	if !life.IsClosed(i.begun) {
 		return nil, ErrNotRunning
 	}
 	for _, p := range parts {
@@ -306,7 +299,7 @@ func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object, 
 	}
 	parts := i.in(o.Namespace)
 	// The namespace is not cached; without a namespace there is nothing to list, which is an answer, unless the informer has gone meanwhile.
-	if len(parts) == 0 && o.Namespace != "" || isClosed(i.removed) {
+	if len(parts) == 0 && o.Namespace != "" || life.IsClosed(i.removed) {
 		return nil, nil, nil
 	}
 	return i, parts, convert

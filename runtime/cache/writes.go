@@ -9,7 +9,7 @@ import (
 )
 
 // written records w in the trackers of its kind, of all versions.
-func (s *state) written(ctx context.Context, w writes.Write) {
+func (s *Cache) written(ctx context.Context, w writes.Write) {
 	tracked := writes.TrackedIn(ctx)
 	s.mu.RLock()
 	defer s.mu.RUnlock()

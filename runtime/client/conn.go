@@ -1,6 +1,8 @@
 package client
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+
 	"bytes"
 	"context"
 	"errors"
@@ -167,7 +169,7 @@ func (c *conn) open(ctx context.Context, r *request) (*http.Response, error) {
 		if !ok || try == maxTries {
 			return nil, refused
 		}
-		if err := sleep(ctx, delay); err != nil {
+		if err := life.Sleep(ctx, delay); err != nil {
 			return nil, fmt.Errorf("%w (the last answer was: %s)", networkError(ctx, r.String(), err), refused)
 		}
 	}
@@ -267,16 +269,4 @@ func retryAfterSeconds(resp *http.Response) (int, bool) {
 	// Rounded up: earlier it would be refused again.
 	seconds := math.Ceil(at.Sub(now).Seconds())
 	return int(max(0, min(seconds, math.MaxInt32))), true
-}
-
-// sleep waits for d or the end of ctx, and returns the error of ctx then.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

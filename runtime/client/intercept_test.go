@@ -192,11 +192,15 @@ func TestWrappersReturnTheErrorsOfWrites(t *testing.T) {
 		SubResourceCreate: func(context.Context, client.Client, string, object.Object, object.Object, ...client.CreateOption) error {
 			return refused
 		},
-		SubResourceUpdate: func(context.Context, client.Client, string, object.Object, ...client.UpdateOption) error { return refused },
+		SubResourceUpdate: func(context.Context, client.Client, string, object.Object, ...client.UpdateOption) error {
+			return refused
+		},
 		SubResourcePatch: func(context.Context, client.Client, string, object.Object, client.Patch, ...client.PatchOption) error {
 			return refused
 		},
-		SubResourceApply: func(context.Context, client.Client, string, object.Object, ...client.ApplyOption) error { return refused },
+		SubResourceApply: func(context.Context, client.Client, string, object.Object, ...client.ApplyOption) error {
+			return refused
+		},
 	})
 	c, obj, patch := client.NewDryRunClient(below), configMap("a"), client.RawPatch("application/merge-patch+json", []byte(`{}`))
 	for name, err := range map[string]error{

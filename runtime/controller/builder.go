@@ -4,22 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kctrl-dev/kctrl/runtime/cache"
-	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
-	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
@@ -315,24 +308,4 @@ func (b *Builder[T, R]) workersOfKind() int {
 		return 0
 	}
 	return m.Concurrency(b.kind.GroupKind())
-}
-
-// Manager is what a controller needs of the manager that runs it. *manager.Manager is one. One that has a method
-// Enabled(name string) bool says by it whether it runs a controller of that name: the builders make others watch nothing, and
-// do not add them. One that has a method Concurrency(kind schema.GroupKind) int says by it the number of workers of controllers
-// for a kind, unless that is zero.
-type Manager interface {
-	// Add makes the manager run r. It fails when it has a controller of the same name.
-	Add(r Runnable) error
-	// Client returns the client that the reconcilers use, which reads what is watched from the cache.
-	Client() client.Client
-	// EventRecorder returns a recorder for the events of the controller of that name.
-	EventRecorder(controller string) *events.Recorder
-	Cache() *cache.Cache
-	Scheme() *runtime.Scheme
-	RESTMapper() meta.RESTMapper
-	Logger() *slog.Logger
-	Metrics() *metrics.Registry
-	// MaxConcurrentReconciles is the number of workers of controllers that say none.
-	MaxConcurrentReconciles() int
 }

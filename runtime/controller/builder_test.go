@@ -35,10 +35,11 @@ import (
 
 // stub is a controller.Manager that keeps what is added and has no server.
 type stub struct {
-	live    *client.REST
-	cache   *cache.Cache
-	metrics *metrics.Registry
-	added   []named
+	controller.Manager // nil
+	live               *client.REST
+	cache              *cache.Cache
+	metrics            *metrics.Registry
+	added              []named
 }
 
 type named interface{ Name() string }

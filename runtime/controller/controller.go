@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+
 	"cmp"
 	"context"
 	"errors"
@@ -19,8 +21,6 @@ import (
 )
 
 var (
-	// ErrAlreadyRun is returned by a second [Controller.Run], and by [Controller.Watch] after the end of the first.
-	ErrAlreadyRun = errors.New("controller was run before")
 	// ErrSyncTimeout is in the error of [Controller.Ready] when the sources have not synced within
 	// [Options].CacheSyncTimeout.
 	ErrSyncTimeout = errors.New("the sources have not synced in time")
@@ -128,7 +128,7 @@ func (c *Controller[R]) Run(ctx context.Context) error {
 	c.mu.Unlock()
 	switch {
 	case again:
-		return ErrAlreadyRun
+		return life.ErrAlreadyRun
 	case abandoned:
 		return nil
 	}
@@ -314,9 +314,9 @@ func (c *Controller[R]) Subscribe(s source.Source[R]) (*Subscription, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
-		return nil, fmt.Errorf("watch %s: %w", s, ErrAlreadyRun)
+		return nil, fmt.Errorf("watch %s: %w", s, life.ErrAlreadyRun)
 	}
-	f := &feed[R]{source: s, first: !isClosed(c.synced), ended: make(chan struct{})}
+	f := &feed[R]{source: s, first: !life.IsClosed(c.synced), ended: make(chan struct{})}
 	c.feeds = append(c.feeds, f)
 	if c.start != nil {
 		c.start(f)
@@ -413,17 +413,8 @@ func (c *Controller[R]) noteSyncedLocked(f *feed[R]) {
 		f.waiting = false
 	}
 	waits := func(f *feed[R]) bool { return f.first && f.waiting }
-	if c.start != nil && !slices.ContainsFunc(c.feeds, waits) && !isClosed(c.synced) {
+	if c.start != nil && !slices.ContainsFunc(c.feeds, waits) && !life.IsClosed(c.synced) {
 		close(c.synced)
-	}
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -1,6 +1,8 @@
 package controller_test
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+
 	"context"
 	"errors"
 	"strings"
@@ -205,35 +207,12 @@ func TestRunReturnsTheErrorOfASourceAndNotThatOfItsContext(t *testing.T) {
 func TestSecondRunAndLateWatchAreErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, newLog().takes(0), controller.Options{})
-		if err := s.c.Run(t.Context()); !errors.Is(err, controller.ErrAlreadyRun) {
+		if err := s.c.Run(t.Context()); !errors.Is(err, life.ErrAlreadyRun) {
 			t.Errorf("Run: %v", err)
 		}
 		s.end()
-		if err := s.c.Watch(feed{name: "late"}); !errors.Is(err, controller.ErrAlreadyRun) || !strings.Contains(err.Error(), "feed late") {
+		if err := s.c.Watch(feed{name: "late"}); !errors.Is(err, life.ErrAlreadyRun) || !strings.Contains(err.Error(), "feed late") {
 			t.Errorf("Watch: %v", err)
-		}
-	})
-}
-
-// The registry keeps nothing of a controller that has dropped its metrics: a metric that is forgotten in the list would be
-// left with its name.
-func TestMetricsOfAControllerCanBeDropped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
-		s := start(t, l.returns(answer{err: errBroken}, answer{after: time.Second}, answer{}), controller.Options{ReconcileTimeout: time.Second})
-		s.queue.Add("a")
-		pass(time.Minute)
-		s.end()
-		wantMetrics(t, s, `controller_runtime_reconcile_total{controller="test",result="error"} 1`)
-		s.c.DropMetrics()
-		var text strings.Builder
-		if _, err := s.metrics.WriteTo(&text); err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(text.String()) {
-			if strings.Contains(line, `"test"`) {
-				t.Errorf("left: %s", line)
-			}
 		}
 	})
 }

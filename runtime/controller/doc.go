@@ -2,7 +2,7 @@
 //
 // [For] builds a controller on a manager:
 //
-//	func (r *GuestbookReconciler) SetupWithManager(m *manager.Manager) error {
+//	func (r *GuestbookReconciler) SetupWithManager(m controller.Manager) error {
 //		r.Client = m.Client()
 //		return controller.For[*webappv1.Guestbook](m).Owns(&appsv1.Deployment{}).Complete(r)
 //	}

@@ -32,17 +32,3 @@ func newInstruments(r *metrics.Registry, name string, workers int) *instruments 
 	}
 	return i
 }
-
-// DropMetrics forgets the metrics of the controller and of its queue, which its registry would keep together with them. It is
-// for after Run, of one that is not the last of its name.
-func (c *Controller[R]) DropMetrics() {
-	c.queue.DropMetrics()
-	for _, metric := range []string{
-		"controller_runtime_reconcile_total", "controller_runtime_reconcile_errors_total", "controller_runtime_terminal_reconcile_errors_total",
-		"controller_runtime_reconcile_panics_total", "kctrl_reconcile_parked_total", "controller_runtime_reconcile_timeouts_total",
-		"kctrl_cache_sync_timeouts_total", "controller_runtime_active_workers", "controller_runtime_reconcile_time_seconds",
-		"controller_runtime_max_concurrent_reconciles",
-	} {
-		c.opts.Metrics.Drop(metric, "controller", c.name)
-	}
-}

@@ -19,15 +19,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// PanicError is the error of a reconcile that panicked.
-type PanicError struct {
-	Value any    // what it panicked with
-	Stack []byte // where
-}
-
-// Error is the value in one line.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
 // attempt reconciles one request and decides when it is next. A request whose writes the caches have not seen is parked
 // until they have.
 func (c *Controller[R]) attempt(ctx context.Context, request R) {
@@ -129,7 +120,7 @@ func (c *Controller[R]) reconcile(ctx context.Context, request R) (result reconc
 		defer func() { // runs before that above, to which a panic is an error like any other
 			if value := recover(); value != nil {
 				c.metrics.panics.Inc(c.name)
-				result, err = reconcile.Result{}, &PanicError{Value: value, Stack: debug.Stack()}
+				result, err = reconcile.Result{}, &reconcile.PanicError{Value: value, Stack: debug.Stack()}
 			}
 		}()
 	}
@@ -172,7 +163,7 @@ func outcomeOf(ctx context.Context, result reconcile.Result, err error) outcome 
 
 // logFailure logs a conflict as the retry that it is, a panic with its stack, and everything else in one line.
 func logFailure(logger *slog.Logger, err error) {
-	if panicked, ok := errors.AsType[*PanicError](err); ok {
+	if panicked, ok := errors.AsType[*reconcile.PanicError](err); ok {
 		logger.Error("reconcile panicked", "err", err, "stack", string(panicked.Stack))
 		return
 	}

@@ -1,6 +1,8 @@
 package events
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+
 	"cmp"
 	"context"
 	"errors"
@@ -66,9 +68,6 @@ type queue interface {
 	Forget(r *record)
 	ShutDown()
 }
-
-// ErrStarted is returned by a second [Broadcaster.Run].
-var ErrStarted = errors.New("the event broadcaster has been run already")
 
 // referenceOf names what an event is about.
 func (b *Broadcaster) referenceOf(o runtime.Object) (Reference, error) {
@@ -175,7 +174,7 @@ func (b *Broadcaster) queueLocked(records ...*record) (lost int) {
 // are recorded later reach watchers and the log only. Run can be called once.
 func (b *Broadcaster) Run(ctx context.Context) error {
 	if !b.start() {
-		return ErrStarted
+		return life.ErrAlreadyRun
 	}
 	// A write that has begun goes on when ctx ends.
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))

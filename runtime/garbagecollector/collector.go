@@ -94,7 +94,7 @@ func New(config *rest.Config, opts Options) (*Collector, error) {
 func (c *Collector) Graph() *Graph { return c.graph }
 
 // Run collects until ctx ends, and returns nil after its last goroutine has ended. It can be called once, and returns
-// [ErrAlreadyRun] otherwise.
+// an error otherwise.
 func (c *Collector) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	var failure error

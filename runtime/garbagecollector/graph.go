@@ -1,6 +1,8 @@
 package garbagecollector
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+
 	"cmp"
 	"context"
 	"errors"
@@ -24,9 +26,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
-
-// ErrAlreadyRun is returned by the second Run of a graph or a collector.
-var ErrAlreadyRun = errors.New("it was run before")
 
 // GraphOptions tune a [Graph]. The zero value is useful.
 type GraphOptions struct {
@@ -100,14 +99,14 @@ func NewGraph(config *rest.Config, opts GraphOptions) (*Graph, error) {
 }
 
 // Run keeps the graph in step with the API server until ctx ends, and then returns nil after its last goroutine has
-// ended. It can be called once, and returns [ErrAlreadyRun] otherwise.
+// ended. It can be called once, and fails otherwise.
 func (g *Graph) Run(ctx context.Context) error {
 	g.mu.Lock()
 	ran := g.ran
 	g.ran = true
 	g.mu.Unlock()
 	if ran {
-		return ErrAlreadyRun
+		return life.ErrAlreadyRun
 	}
 	var reflectors sync.WaitGroup
 	defer reflectors.Wait()

@@ -1,6 +1,8 @@
 package garbagecollector_test
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,7 +88,7 @@ func TestOnAServer(t *testing.T) {
 			})
 		}
 	})
-	if err := collector.Run(ctx); !errors.Is(err, garbagecollector.ErrAlreadyRun) {
+	if err := collector.Run(ctx); !errors.Is(err, life.ErrAlreadyRun) {
 		t.Errorf("the second Run: %v", err)
 	}
 	cancel()

@@ -74,7 +74,6 @@ func ExampleForget() {
 	fmt.Println("another one:", again != first, err)
 	cancel()
 	<-done
-	factory.DropMetrics() // of all that is left, from a registry that lives on
 	// Output: another one: true <nil>
 }
 

@@ -40,6 +40,3 @@ func (s *Scoped[T]) Namespaces() []string {
 	}
 	return all
 }
-
-// DropMetrics drops the metrics of all namespaces.
-func (s *Scoped[T]) DropMetrics() { s.dropMetrics() }

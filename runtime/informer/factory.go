@@ -77,7 +77,6 @@ type scoped interface {
 	close() (wait func())
 	Synced() <-chan struct{}
 	unsynced() []error
-	dropMetrics()
 }
 
 // NewFactory returns a factory without informers.
@@ -245,15 +244,5 @@ func (f *Factory) end() {
 	close(f.ended)
 	for _, m := range f.kinds {
 		m.end()
-	}
-}
-
-// DropMetrics forgets the metrics of all informers, which their registry would keep, and the stores with them. It is for
-// after Run.
-func (f *Factory) DropMetrics() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, m := range f.kinds {
-		m.dropMetrics()
 	}
 }

@@ -1,6 +1,8 @@
 package informer
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+
 	"cmp"
 	"context"
 	"errors"
@@ -54,6 +56,7 @@ const (
 // New returns an informer of what source has. It starts nothing: [Informer.Run] does.
 func New[T object.Object](source reflector.ListerWatcher[T], opts Options[T]) *Informer[T] {
 	opts.Name = cmp.Or(opts.Name, reflect.TypeFor[T]().String())
+	opts.Metrics = opts.Metrics.Sub()
 	i := &Informer[T]{
 		name: opts.Name, namespace: opts.Namespace,
 		label:    label(opts.Name, opts.Namespace),
@@ -251,7 +254,7 @@ func (i *Informer[T]) handle(deltas reflector.Deltas[T]) {
 }
 
 // ErrAlreadyRun is returned by the second Run of an informer, or of a factory.
-var ErrAlreadyRun = errors.New("informer was run before")
+var ErrAlreadyRun = life.ErrAlreadyRun
 
 // minResync is the shortest resync period.
 const minResync = time.Second
@@ -498,16 +501,6 @@ func newInstruments(registry *metrics.Registry) instruments {
 		registry: registry,
 		folded:   registry.Counter("informer_folded_events_total", "Events of slow handlers folded into others of the same object.", "informer"),
 		objects:  registry.Gauge("informer_objects", "Objects in the store.", "informer"),
-	}
-}
-
-// DropMetrics forgets the metrics of the informer, which its registry would keep, and the store with them. It is for after
-// Run.
-func (i *Informer[T]) DropMetrics() {
-	for _, metric := range []string{
-		"informer_lists_total", "informer_watches_total", "informer_failures_total", "informer_folded_events_total", "informer_objects",
-	} {
-		i.metrics.registry.Drop(metric, "informer", i.label)
 	}
 }
 

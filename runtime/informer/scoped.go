@@ -162,7 +162,7 @@ func (s *Scoped[T]) removeLocked(namespace string) (wait func()) {
 		h.leave(i)
 	}
 	s.synced.release(i)
-	i.DropMetrics() // before there is another one with that name
+	i.metrics.registry.Close() // before there is another one with that name
 	life, started := s.lives[i]
 	if !started {
 		i.endUnrun()
@@ -218,13 +218,6 @@ func (s *Scoped[T]) unsynced() []error {
 		}
 	}
 	return all
-}
-
-// dropMetrics is [Informer.DropMetrics] for all namespaces.
-func (s *Scoped[T]) dropMetrics() {
-	for _, i := range s.In("") {
-		i.DropMetrics()
-	}
 }
 
 func (s *Scoped[T]) store(namespace string) (Store[T], bool) {

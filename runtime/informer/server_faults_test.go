@@ -2,7 +2,9 @@ package informer_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -70,9 +72,17 @@ func (f *faulty) finish(ctx context.Context) {
 }
 
 // lists returns how often the informer has read the whole state.
-func (f *faulty) lists() float64 {
-	counter := f.registry.Counter("informer_lists_total", "Complete states read from the API server.", "informer")
-	return counter.Value("configmaps/" + f.namespace)
+func (f *faulty) lists() (n int) {
+	f.t.Helper()
+	var text strings.Builder
+	if _, err := f.registry.WriteTo(&text); err != nil {
+		f.t.Fatal(err)
+	}
+	sample := fmt.Sprintf("informer_lists_total{informer=%q} ", "configmaps/"+f.namespace)
+	if _, value, ok := strings.Cut(text.String(), sample); ok {
+		_, _ = fmt.Sscan(value, &n)
+	}
+	return n
 }
 
 func unchanged(*rest.Config) {}

@@ -1,6 +1,8 @@
 package leaderelection
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+
 	"context"
 	"errors"
 	"fmt"
@@ -177,7 +179,7 @@ func (t *term) hold(ctx context.Context, lose func(error)) {
 		}
 		lose(err)
 	})
-	for sleep(ctx, spread(opts.RetryPeriod)) {
+	for life.Sleep(ctx, spread(opts.RetryPeriod)) == nil {
 		leading, err := t.attempt(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -204,15 +206,3 @@ func (t *term) remaining() time.Duration {
 
 // spread takes up to a quarter off d, so that candidates do not all act at once.
 func spread(d time.Duration) time.Duration { return d - rand.N(d/4+1) }
-
-// sleep waits for d, and reports false when ctx ends earlier.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

@@ -1,6 +1,8 @@
 package leaderelection
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+
 	"context"
 	"math"
 	"reflect"
@@ -51,7 +53,7 @@ func (t *term) acquire(ctx context.Context) bool {
 		case err != nil:
 			logger.Warn("lease not acquired", "err", err)
 		}
-		if !sleep(ctx, t.untilNextLook()) {
+		if life.Sleep(ctx, t.untilNextLook()) != nil {
 			return false
 		}
 	}
@@ -216,7 +218,7 @@ func (t *term) release(ctx context.Context) {
 			// Somebody has written it, perhaps only an annotation: read again, soon.
 			pause /= 10
 		}
-		if !sleep(ctx, spread(pause)) {
+		if life.Sleep(ctx, spread(pause)) != nil {
 			return
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
 // Cluster is an API server besides the one that the manager itself works with, see [Manager.AddCluster]. It has clients,
@@ -31,6 +33,8 @@ type Cluster struct {
 	*connection
 	name    string
 	manager *Manager
+	// metrics are those of the controllers, and cached those of the cache. Stop closes them.
+	metrics, cached *metrics.Registry
 	// recording and coreRecording write events, as events.k8s.io/v1 and as core/v1.
 	recording, coreRecording *eventWriter
 
@@ -61,7 +65,6 @@ var _ controller.Manager = (*Cluster)(nil)
 // while the API server cannot be reached, only the controllers that watch it wait. It fails after Run has ended, with
 // [ErrStopped], and when there is a cluster of the same name.
 func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptions) (*Cluster, error) {
-	m = m.root()
 	if name == "" {
 		return nil, errors.New("a cluster needs a name")
 	}
@@ -75,8 +78,8 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 	if err := checkNamespaces(opts.Cache.Namespaces); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
-	c := &Cluster{name: name, manager: m, recording: newEventWriter("events of cluster " + name), coreRecording: newEventWriter("core events of cluster " + name)}
-	opts.Cache.Logger = cmp.Or(opts.Cache.Logger, c.Logger())
+	c := &Cluster{name: name, manager: m, cached: opts.Cache.Metrics.Sub(), recording: newEventWriter("events of cluster " + name), coreRecording: newEventWriter("core events of cluster " + name)}
+	opts.Cache.Metrics, opts.Cache.Logger = c.cached, cmp.Or(opts.Cache.Logger, c.Logger())
 	var err error
 	if c.connection, err = connect(config, opts.Scheme, m.fence, nil, m.metrics, c.Logger()); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
@@ -94,6 +97,7 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 	); err != nil {
 		return nil, fmt.Errorf("add cluster %s: %w", name, err)
 	}
+	c.metrics = m.metrics.Sub()
 	m.clusters[name] = c
 	if m.started {
 		c.cache.Begin()
@@ -121,7 +125,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	for _, remove := range removals {
 		remove()
 	}
-	c.cache.DropMetrics()
+	c.metrics.Close()
+	c.cached.Close()
 	c.manager.forget(c)
 	c.close()
 	return nil
@@ -158,7 +163,6 @@ func (m *Manager) allClusters() []*Cluster {
 
 // Cluster returns the cluster that was added with that name, nil when there is none.
 func (m *Manager) Cluster(name string) *Cluster {
-	m = m.root()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.clusters[name]
@@ -186,11 +190,27 @@ func (c *Cluster) Add(r Runnable) error {
 	return nil
 }
 
+// AddHealthz adds a check to the liveness probe of the manager.
+func (c *Cluster) AddHealthz(name string, check func(*http.Request) error) {
+	c.manager.AddHealthz(name, check)
+}
+
+// AddReadyz adds a check to the readiness probe of the manager.
+func (c *Cluster) AddReadyz(name string, check func(*http.Request) error) {
+	c.manager.AddReadyz(name, check)
+}
+
+// Handle serves a page beside the metrics of the manager, see [Manager.Handle].
+func (c *Cluster) Handle(path string, h http.Handler) error { return c.manager.Handle(path, h) }
+
+// Webhooks returns the server of webhooks of the manager, which the API server of the cluster may call too.
+func (c *Cluster) Webhooks() (*server.Server, error) { return c.manager.Webhooks() }
+
 // Logger returns the logger of the manager with the name of the cluster.
 func (c *Cluster) Logger() *slog.Logger { return c.manager.logger.With("cluster", c.name) }
 
-// Metrics returns the registry of the manager.
-func (c *Cluster) Metrics() *metrics.Registry { return c.manager.metrics }
+// Metrics returns a registry that that of the manager exposes until [Cluster.Stop].
+func (c *Cluster) Metrics() *metrics.Registry { return c.metrics }
 
 // MaxConcurrentReconciles returns the number of workers of controllers that say none.
 func (c *Cluster) MaxConcurrentReconciles() int { return c.manager.MaxConcurrentReconciles() }

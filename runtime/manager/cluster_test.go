@@ -37,7 +37,7 @@ func TestClusterHasItsOwnConnectionAndTheManagersRest(t *testing.T) {
 	if c.Live() == m.Live() || c.Cache() == m.Cache() || c.Client() == m.Client() || c.RESTMapper() == m.RESTMapper() || c.Live().Journal() == m.Live().Journal() {
 		t.Error("something is that of the manager")
 	}
-	if c.Scheme() != m.Scheme() || c.Metrics() != m.Metrics() || c.MaxConcurrentReconciles() != 3 {
+	if c.Scheme() != m.Scheme() || c.MaxConcurrentReconciles() != 3 {
 		t.Error("something is not that of the manager")
 	}
 	c.Logger().Info("hello")

@@ -1,10 +1,17 @@
 package manager
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
@@ -22,71 +29,73 @@ type Collection struct {
 	Owner server.Owner
 }
 
-// collection is what such a function has added.
-type collection struct {
-	owner   server.Owner
-	enabled func(name string) bool // nil is all
-
-	mu    sync.Mutex
-	added []Runnable
-}
-
-func (c *collection) add(r Runnable) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.added = append(c.added, r)
-}
-
-// Collect calls setup with a manager that is m, save that what is added to it is returned and not run, so that the caller can
-// have it run in another way. What setup adds to a [Cluster] is not collected.
-func (m *Manager) Collect(as Collection, setup func(*Manager) error) ([]Runnable, error) {
-	m = m.root()
-	c := &collection{owner: as.Owner, enabled: as.Enabled}
-	view := m.view()
-	view.collection = c
-	if as.Workers > 0 {
-		view.opts.MaxConcurrentReconciles, view.opts.GroupKindConcurrency = as.Workers, nil
-	}
-	if as.Live != nil {
-		own := *m.connection
-		own.live, own.client = as.Live, client.NewClient(cache.Reader{Cache: m.cache, Live: as.Live}, as.Live)
-		view.connection = &own
-	}
-	err := setup(view)
+// Collect calls setup with a manager that returns from Collect what setup adds, and does not run it: the caller does. All
+// other methods are those of m. What setup adds to a [Cluster] is not collected.
+func (m *Manager) Collect(as Collection, setup func(controller.Manager) error) ([]Runnable, error) {
+	c := &collector{Manager: m, as: as}
+	err := setup(c)
 	if err == nil {
-		m.healthz.dropBefore(as.Owner)
-		m.readyz.dropBefore(as.Owner)
+		m.healthz.DropBefore(as.Owner)
+		m.readyz.DropBefore(as.Owner)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.added, err
 }
 
-// Enabled reports whether a controller of that name is wanted: all are, but for what [Manager.Collect] says.
-func (m *Manager) Enabled(name string) bool {
-	return m.collection == nil || m.collection.enabled == nil || m.collection.enabled(name)
+// collector is the manager of a function that sets up, see [Manager.Collect].
+type collector struct {
+	*Manager
+	as Collection
+
+	mu    sync.Mutex
+	added []Runnable
 }
 
-// Owner returns who sets up, see [Collection].
-func (m *Manager) Owner() (owner server.Owner) {
-	if m.collection != nil {
-		owner = m.collection.owner
-	}
-	return owner
+func (c *collector) Add(r Runnable) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.added = append(c.added, r)
+	return nil
 }
 
-// root returns the manager that runs what is added.
-func (m *Manager) root() *Manager {
-	if m.of != nil {
-		return m.of
-	}
-	return m
+// Run fails: setup must not run the manager.
+func (c *collector) Run(context.Context) error {
+	return errors.New("a function that sets up a manager cannot run it")
 }
 
-// view returns a manager of which what is added, and all else that is asked of one, goes to m.
-func (m *Manager) view() *Manager {
-	return &Manager{
-		connection: m.connection, opts: m.opts, logger: m.logger, system: m.system, metrics: m.metrics,
-		healthz: m.healthz, readyz: m.readyz, pages: m.pages, of: m.root(), collection: m.collection,
+func (c *collector) Client() client.Client {
+	if c.as.Live == nil {
+		return c.Manager.Client()
 	}
+	return client.NewClient(cache.Reader{Cache: c.cache, Live: c.as.Live}, c.as.Live)
+}
+
+func (c *collector) Live() *client.REST { return cmp.Or(c.as.Live, c.Manager.Live()) }
+
+func (c *collector) Enabled(name string) bool { return c.as.Enabled == nil || c.as.Enabled(name) }
+
+func (c *collector) Owner() server.Owner { return c.as.Owner }
+
+func (c *collector) MaxConcurrentReconciles() int {
+	return cmp.Or(max(0, c.as.Workers), c.Manager.MaxConcurrentReconciles())
+}
+
+func (c *collector) Concurrency(kind schema.GroupKind) int {
+	if c.as.Workers > 0 {
+		return 0
+	}
+	return c.Manager.Concurrency(kind)
+}
+
+func (c *collector) Handle(path string, h http.Handler) error {
+	return c.pages.Add(c.as.Owner, path, h)
+}
+
+func (c *collector) AddHealthz(name string, check func(*http.Request) error) {
+	c.healthz.Set(c.as.Owner, name, check)
+}
+
+func (c *collector) AddReadyz(name string, check func(*http.Request) error) {
+	c.readyz.Set(c.as.Owner, name, check)
 }

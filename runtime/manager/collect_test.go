@@ -25,8 +25,8 @@ func TestCollectTakesWhatASetupAddsAndLeavesOutWhatIsNotEnabled(t *testing.T) {
 	idle := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
 		return reconcile.Result{}, nil
 	})
-	collected, err := m.Collect(manager.Collection{Enabled: enabled}, func(m *manager.Manager) error {
-		if m.Run(t.Context()) == nil {
+	collected, err := m.Collect(manager.Collection{Enabled: enabled}, func(m controller.Manager) error {
+		if m.(interface{ Run(context.Context) error }).Run(t.Context()) == nil {
 			t.Error("setup ran the manager")
 		}
 		m.EventRecorder("a")

@@ -64,8 +64,6 @@ type connection struct {
 	live   *client.REST
 	client client.Client
 	cache  *cache.Cache
-	// standIn is asked before all of these, see [Of]; nil in programs.
-	standIn *standIn
 }
 
 // connect makes the clients for the API server of config. With a fence they write nothing for a leader that is none any
@@ -241,61 +239,35 @@ func (t throttled) WrappedRoundTripper() http.RoundTripper { return t.next }
 // HTTPClient returns what sends the requests of the clients, for further clients that share its connections. Its
 // credentials are those of the configuration, and so is its fence.
 func (c *connection) HTTPClient() *http.Client {
-	if s, ok := answering[interface{ GetHTTPClient() *http.Client }](c); ok {
-		return s.GetHTTPClient()
-	}
 	return c.http
 }
 
 // Client returns the client that controllers use: it reads the kinds that are watched from the cache, and does all else
 // live.
 func (c *connection) Client() client.Client {
-	if s, ok := answering[interface{ GetClient() client.Client }](c); ok {
-		return s.GetClient()
-	}
 	return c.client
 }
 
 // Live returns the client that reads from the API server too.
 func (c *connection) Live() *client.REST { return c.live }
 
-// APIReader returns [Manager.Live] for what only reads, and so may be given what a test has in its place.
-func (c *connection) APIReader() client.Reader {
-	if s, ok := answering[interface{ GetAPIReader() client.Reader }](c); ok {
-		return s.GetAPIReader()
-	}
-	return c.live
-}
-
 // Cache returns the cache.
 func (c *connection) Cache() *cache.Cache {
-	if c.standIn != nil {
-		return c.standInCache()
-	}
 	return c.cache
 }
 
 // Scheme returns the scheme. Types are added before Run.
 func (c *connection) Scheme() *runtime.Scheme {
-	if s, ok := answering[interface{ GetScheme() *runtime.Scheme }](c); ok {
-		return s.GetScheme()
-	}
 	return c.live.Scheme()
 }
 
 // RESTMapper returns the mapper of the clients.
 func (c *connection) RESTMapper() meta.RESTMapper {
-	if s, ok := answering[interface{ GetRESTMapper() meta.RESTMapper }](c); ok {
-		return s.GetRESTMapper()
-	}
 	return c.live.RESTMapper()
 }
 
 // Config returns the configuration that the clients are made of. With leader election, clients that are made of it write
 // nothing for a leader that is none any more. It must not be modified.
 func (c *connection) Config() *rest.Config {
-	if s, ok := answering[interface{ GetConfig() *rest.Config }](c); ok {
-		return s.GetConfig()
-	}
 	return c.config
 }

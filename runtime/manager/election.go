@@ -97,7 +97,7 @@ func (m *Manager) electLocked(lost func(error)) error {
 			m.groups[controllers] = append(m.groups[controllers], g)
 		}
 	}
-	m.healthz.add("leader election", e.healthy)
+	m.healthz.Add("leader election", e.healthy)
 	return nil
 }
 

@@ -15,10 +15,6 @@ import (
 //
 //	// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 func (m *Manager) EventRecorder(controller string) *events.Recorder {
-	if s, ok := answering[interface{ GetEventRecorder(string) *events.Recorder }](m.connection); ok {
-		return s.GetEventRecorder(controller)
-	}
-	m = m.root()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.recording.recorderLocked(controller, func() events.Options {
@@ -31,10 +27,6 @@ func (m *Manager) EventRecorder(controller string) *events.Recorder {
 //
 //	// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 func (m *Manager) EventRecorderFor(controller string) *events.Recorder {
-	if s, ok := answering[interface{ GetEventRecorderFor(string) *events.Recorder }](m.connection); ok {
-		return s.GetEventRecorderFor(controller)
-	}
-	m = m.root()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.coreRecording.recorderLocked(controller, func() events.Options {

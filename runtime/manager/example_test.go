@@ -2,10 +2,12 @@ package manager_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
@@ -18,10 +20,10 @@ func ExampleManager_Collect() {
 		return
 	}
 	attempts := 0
-	added, err := m.Collect(manager.Collection{Owner: server.Owner{Name: "sweeper"}}, func(m *manager.Manager) error {
+	added, err := m.Collect(manager.Collection{Owner: server.Owner{Name: "sweeper"}}, func(m controller.Manager) error {
 		return m.Add(manager.RunnableFunc(func(context.Context) error {
 			if attempts++; attempts == 1 {
-				return fmt.Errorf("%s has failed", m.Owner().Name)
+				return errors.New("the first attempt has failed")
 			}
 			return nil
 		}))
@@ -37,6 +39,6 @@ func ExampleManager_Collect() {
 	}
 	fmt.Println("attempts:", attempts)
 	// Output:
-	// sweeper has failed
+	// the first attempt has failed
 	// attempts: 2
 }

@@ -10,16 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/internal/serve"
 )
 
 // Program is Main without a process.
 func Program(ctx context.Context, program string, args []string, stderr io.Writer, defaults Options, setup func(*Manager) error) int {
-	return run(ctx, program, args, stderr, defaults, nil, withContext(setup))
+	return run(ctx, program, args, stderr, defaults, nil, func(_ context.Context, m controller.Manager) error { return setup(m.(*Manager)) })
 }
 
 // ProgramWithFlags is Program with flags of the operator.
 func ProgramWithFlags(ctx context.Context, args []string, stderr io.Writer, own *flag.FlagSet, setup func(context.Context, *Manager) error) int {
-	return run(ctx, "guestbook", args, stderr, Options{}, own, withContext(setup))
+	return run(ctx, "guestbook", args, stderr, Options{}, own, func(ctx context.Context, m controller.Manager) error {
+		return setup(ctx, m.(*Manager))
+	})
 }
 
 // ServedManifests returns the webhook configurations that would be installed, after Webhooks.
@@ -39,7 +43,7 @@ var PodNamespace = podNamespace
 var LimitMemoryOf = limitMemory
 
 // LoopbackUnlessNamed completes the address of pprof.
-var LoopbackUnlessNamed = loopbackUnlessNamed
+var LoopbackUnlessNamed = serve.LoopbackUnlessNamed
 
 // EnvPrefix returns what the environment variables of a program begin with.
 var EnvPrefix = envPrefix
@@ -52,7 +56,7 @@ func HealthzOf(m *Manager) http.Handler { return m.healthz }
 
 // NewGate returns the handler that guards metrics.
 func NewGate(next http.Handler, live *client.REST, logger *slog.Logger) http.Handler {
-	return newAuthorizer(next, live, logger)
+	return serve.NewAuthorizer(next, live, logger)
 }
 
 // TrimEvery is how often a trimmer looks.
@@ -74,10 +78,7 @@ func ReadHeap() (live, held, allocated uint64) {
 
 // DecisionsOf returns how many decisions the authorizer of /metrics remembers.
 func DecisionsOf(h http.Handler) int {
-	g := h.(*authorizer)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.refused) + len(g.allowed) + len(g.asking)
+	return serve.Decisions(h)
 }
 
 // StatuszOf returns the handler of /statusz.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -37,8 +38,8 @@ const leaseDuration = 3 * time.Second
 
 // writer sets up an operator that, once it leads, writes its name and a counter into a ConfigMap every few milliseconds
 // until its process ends, whatever its context says. An unfenced one does so by a client of its own.
-func writer(fenced bool) func(*manager.Manager) error {
-	return func(m *manager.Manager) error {
+func writer(fenced bool) func(controller.Manager) error {
+	return func(m controller.Manager) error {
 		if err := corev1.AddToScheme(m.Scheme()); err != nil {
 			return err
 		}

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 )
 
 // The exit codes of Main.
@@ -21,9 +23,9 @@ const (
 	exitUsage = 2
 )
 
-// Setup is what adds controllers to a manager in [Main]. The context ends with the first signal.
+// Setup is a function that adds controllers to a manager in [Main]. The context ends with the first signal.
 type Setup interface {
-	func(*Manager) error | func(context.Context, *Manager) error
+	func(controller.Manager) error | func(context.Context, controller.Manager) error
 }
 
 // Main is the main function of an operator: it reads the flags (--help lists them, defaults are their defaults), finds
@@ -36,6 +38,8 @@ type Setup interface {
 // Each flag is also an environment variable, with the name of the program before it (see Options.EnvPrefix), and a field
 // of the file of --config. A flag stands over the variable, that over the field, and all over defaults.
 //
+// The manager that setup gets is a *Manager. A setup that adds clusters or pages asserts that type.
+//
 // The memory is limited and trimmed, see [LimitMemory] and [TrimMemory].
 //
 // A program with a main of its own has the same of [BindFlags], [LimitMemory], [SignalContext], [New] and TrimMemory.
@@ -46,11 +50,11 @@ func Main[S Setup](defaults Options, setup S) int {
 }
 
 // withContext gives every setup a context.
-func withContext[S Setup](setup S) func(context.Context, *Manager) error {
+func withContext[S Setup](setup S) func(context.Context, controller.Manager) error {
 	switch setup := any(setup).(type) {
-	case func(*Manager) error:
-		return func(_ context.Context, m *Manager) error { return setup(m) }
-	case func(context.Context, *Manager) error:
+	case func(controller.Manager) error:
+		return func(_ context.Context, m controller.Manager) error { return setup(m) }
+	case func(context.Context, controller.Manager) error:
 		return setup
 	}
 	panic("manager: a type that is no Setup")
@@ -73,15 +77,8 @@ func SignalContext(parent context.Context) (ctx context.Context, cancel context.
 	return ctx, cancel
 }
 
-// SetupSignalHandler is [SignalContext] for a main function, which needs no cancel: what it takes is held until the process ends.
-func SetupSignalHandler() context.Context {
-	ctx, cancel := SignalContext(context.Background())
-	context.AfterFunc(ctx, cancel)
-	return ctx
-}
-
 // run is Main without a process.
-func run(ctx context.Context, program string, args []string, stderr io.Writer, defaults Options, own *flag.FlagSet, setup func(context.Context, *Manager) error) int {
+func run(ctx context.Context, program string, args []string, stderr io.Writer, defaults Options, own *flag.FlagSet, setup func(context.Context, controller.Manager) error) int {
 	flags, err := parse(program, args, os.LookupEnv, defaults, stderr, own)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK

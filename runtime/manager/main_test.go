@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 )
 
@@ -32,8 +33,8 @@ func TestMain(m *testing.M) {
 }
 
 // operator sets up an operator that prints what it does.
-func operator(role string) func(*manager.Manager) error {
-	return func(m *manager.Manager) error {
+func operator(role string) func(controller.Manager) error {
+	return func(m controller.Manager) error {
 		fmt.Println("host", m.Config().Host)
 		return m.Add(runFunc(func(ctx context.Context) error {
 			if role == "broken" {

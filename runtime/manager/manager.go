@@ -1,6 +1,9 @@
 package manager
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+	"github.com/kctrl-dev/kctrl/runtime/internal/serve"
+
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -148,14 +151,11 @@ type Manager struct {
 	ended    bool
 	webhooks *server.Server // nil until somebody asks for it
 
-	healthz, readyz *checks
-	pages           *pages      // of the metrics server
-	of              *Manager    // which this is a view of, and which runs what is added; nil for those of New
-	collection      *collection // where Add adds to, in what Collect gives to its function; nil otherwise
+	healthz, readyz *serve.Checks
+	pages           *serve.Pages // of the metrics server
+	sections        sections     // of /statusz
+	created         time.Time
 }
-
-// ErrStarted is returned by what must come before [Manager.Run].
-var ErrStarted = errors.New("the manager has started")
 
 // ErrStopped is returned by what must come before the end of [Manager.Run], or of the [Cluster] that is used.
 var ErrStopped = errors.New("has been stopped")
@@ -180,7 +180,7 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 	opts.GracefulShutdownTimeout = cmp.Or(opts.GracefulShutdownTimeout, 30*time.Second)
 	m := &Manager{
 		opts: opts, logger: opts.Logger, metrics: metrics.NewRegistry(), recording: newEventWriter("events"), coreRecording: newEventWriter("core events"),
-		healthz: &checks{}, readyz: &checks{}, pages: newPages(),
+		healthz: &serve.Checks{}, readyz: &serve.Checks{}, pages: &serve.Pages{}, created: time.Now(),
 		groups: map[groupName][]Runnable{}, running: map[groupName]*group{}, names: map[string]struct{}{}, clusters: map[string]*Cluster{},
 	}
 	m.leads = make(chan struct{})
@@ -264,14 +264,6 @@ func (m *Manager) connect(config *rest.Config) error {
 // election group, if it names one, must be one that the manager had when it started. It fails after the end of Run, with
 // [ErrStopped], and when r has the name of another one.
 func (m *Manager) Add(r Runnable) error {
-	if s, ok := answering[interface{ Add(Runnable) error }](m.connection); ok {
-		return s.Add(r)
-	}
-	if m.collection != nil {
-		m.collection.add(r)
-		return nil
-	}
-	m = m.root()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, err := m.addLocked(r, r)
@@ -294,16 +286,13 @@ func (m *Manager) addLocked(r, as Runnable) (remove func(), err error) {
 	}
 	unready := func() {}
 	if ready, ok := r.(interface{ Ready() error }); ok {
-		unready = m.readyz.add(nameOf(r), func(*http.Request) error { return ready.Ready() })
+		unready = m.readyz.Add(nameOf(r), func(*http.Request) error { return ready.Ready() })
 	}
 	if isNamed {
 		m.names[named.Name()] = struct{}{}
 	}
 	return func() {
 		unready()
-		if measured, ok := r.(interface{ DropMetrics() }); ok {
-			measured.DropMetrics()
-		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if isNamed {
@@ -314,9 +303,6 @@ func (m *Manager) addLocked(r, as Runnable) (remove func(), err error) {
 
 // Logger returns the logger.
 func (m *Manager) Logger() *slog.Logger {
-	if s, ok := answering[interface{ GetLogger() *slog.Logger }](m.connection); ok {
-		return cmp.Or(s.GetLogger(), slog.New(slog.DiscardHandler))
-	}
 	return m.logger
 }
 
@@ -328,20 +314,12 @@ func (m *Manager) Namespaces() []string { return slices.Clone(m.opts.Namespaces)
 
 // MaxConcurrentReconciles returns the number of workers of controllers that say none.
 func (m *Manager) MaxConcurrentReconciles() int {
-	return max(1, m.controllerOptions().MaxConcurrentReconciles)
+	return max(1, m.opts.MaxConcurrentReconciles)
 }
 
 // Concurrency returns the number of workers of controllers for a kind that say none; zero where that is MaxConcurrentReconciles.
 func (m *Manager) Concurrency(kind schema.GroupKind) int {
-	return m.controllerOptions().GroupKindConcurrency[kind.String()]
-}
-
-// controllerOptions returns the options that have those of all controllers.
-func (m *Manager) controllerOptions() Options {
-	if s, ok := answering[interface{ GetControllerOptions() Options }](m.connection); ok {
-		return s.GetControllerOptions()
-	}
-	return m.opts
+	return m.opts.GroupKindConcurrency[kind.String()]
 }
 
 // Run runs everything until ctx ends, and then stops it in good order, within the graceful shutdown timeout. It returns
@@ -349,13 +327,6 @@ func (m *Manager) controllerOptions() Options {
 // leaderelection.ErrLost: the process should then end. An error of something that has been stopped is only logged. Run
 // can be called once.
 func (m *Manager) Run(ctx context.Context) error {
-	if s, ok := answering[interface{ Start(context.Context) error }](m.connection); ok {
-		return s.Start(ctx)
-	}
-	if m.collection != nil {
-		return errors.New("a function that sets up a manager cannot run it")
-	}
-	m = m.root()
 	if err := m.begin(); err != nil {
 		return err
 	}
@@ -419,10 +390,7 @@ func (m *Manager) start(ctx context.Context, name groupName, fail func(error)) *
 // if nothing is in that; or, without leader election, when the controllers start. It stays closed. A manager that does not
 // lead any more ends.
 func (m *Manager) Elected() <-chan struct{} {
-	if s, ok := answering[interface{ Elected() <-chan struct{} }](m.connection); ok {
-		return s.Elected()
-	}
-	return m.root().leads
+	return m.leads
 }
 
 // enlistLocked makes r run with a group: when that starts, or at once.
@@ -459,7 +427,7 @@ func (m *Manager) begin() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.started {
-		return ErrStarted
+		return life.ErrAlreadyRun
 	}
 	m.started = true
 	m.cache.Begin()

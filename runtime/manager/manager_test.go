@@ -1,6 +1,8 @@
 package manager_test
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+
 	"context"
 	"errors"
 	"log/slog"
@@ -334,14 +336,14 @@ func TestRunIsForOnce(t *testing.T) {
 		add(t, m, until(begun))
 		r := start(t, m)
 		<-begun
-		if err := m.Run(t.Context()); !errors.Is(err, manager.ErrStarted) {
-			t.Errorf("while it runs: got %v, want ErrStarted", err)
+		if err := m.Run(t.Context()); !errors.Is(err, life.ErrAlreadyRun) {
+			t.Errorf("while it runs: got %v, want ErrAlreadyRun", err)
 		}
 		if err := r.stop(); err != nil {
 			t.Error(err)
 		}
-		if err := m.Run(t.Context()); !errors.Is(err, manager.ErrStarted) {
-			t.Errorf("after it has run: got %v, want ErrStarted", err)
+		if err := m.Run(t.Context()); !errors.Is(err, life.ErrAlreadyRun) {
+			t.Errorf("after it has run: got %v, want ErrAlreadyRun", err)
 		}
 	})
 }
@@ -463,7 +465,7 @@ func TestStopBeforeTheStartIsNoError(t *testing.T) {
 		if err := m.Run(ctx); err != nil {
 			t.Errorf("%s: %v", address, err)
 		}
-		if err := m.Run(t.Context()); !errors.Is(err, manager.ErrStarted) {
+		if err := m.Run(t.Context()); !errors.Is(err, life.ErrAlreadyRun) {
 			t.Errorf("%s: a second Run: %v", address, err)
 		}
 	}

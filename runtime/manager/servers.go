@@ -13,6 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/certificate"
 	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
+	"github.com/kctrl-dev/kctrl/runtime/internal/serve"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
@@ -33,7 +34,7 @@ func (m *Manager) addServers() error {
 		m.addServer(opts)
 	}
 	if wanted(m.opts.PprofAddress) {
-		opts, err := pprofServer(m.opts.PprofAddress)
+		opts, err := serve.Profiles(m.opts.PprofAddress)
 		if err != nil {
 			return err
 		}
@@ -84,10 +85,10 @@ func (m *Manager) listen(ctx context.Context) error {
 func metricsServer(m *Manager) (httpserver.Options, error) {
 	o := httpserver.Options{Name: "metrics", Address: m.opts.MetricsAddress}
 	if m.opts.MetricsInsecure {
-		plain := newPages()
-		err := plain.add(server.Owner{}, "/metrics", m.metrics)
+		plain := &serve.Pages{}
+		err := plain.Add(server.Owner{}, "/metrics", m.metrics)
 		for path, page := range m.opts.MetricsHandlers {
-			err = errors.Join(err, plain.add(server.Owner{}, path, page))
+			err = errors.Join(err, plain.Add(server.Owner{}, path, page))
 		}
 		o.Handler = plain
 		return o, err
@@ -95,7 +96,7 @@ func metricsServer(m *Manager) (httpserver.Options, error) {
 	if err := errors.Join(m.Handle("/metrics", m.metrics), m.Handle("/statusz", http.HandlerFunc(m.statusz))); err != nil {
 		return o, err
 	}
-	o.Handler = newAuthorizer(m.pages, m.system, m.logger)
+	o.Handler = serve.NewAuthorizer(m.pages, m.system, m.logger)
 	var err error
 	if o.TLS, err = serverTLS(&m.opts, m.metrics, m.logger); err != nil {
 		return o, fmt.Errorf("metrics server: %w", err)

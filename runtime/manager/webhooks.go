@@ -88,7 +88,6 @@ func (o *WebhookOptions) validLifetime() bool {
 //
 // Or, for development, the server is told to the API server by URL ([WebhookOptions].Manifests), which takes nothing at all.
 func (m *Manager) Webhooks() (*server.Server, error) {
-	m = m.root()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.webhooks != nil {
@@ -121,7 +120,7 @@ func (m *Manager) serveLocked(run webhookServer) error {
 		run.Close()
 		return err
 	}
-	m.readyz.add("webhooks", func(*http.Request) error { return run.Ready() })
+	m.readyz.Add("webhooks", func(*http.Request) error { return run.Ready() })
 	return nil
 }
 

@@ -13,6 +13,7 @@
 //
 //   - The output is sorted by metric name and then by labels, and each value is read once.
 //   - Asking a registry twice for one metric gives the same metric, so that two controllers can share one.
+//     A registry of [Registry.Sub] has metrics of its own.
 //   - A nil *Registry gives metrics that work and that nobody sees: code that counts needs no condition.
 //   - Functions given to a gauge run without any lock of this package held.
 //

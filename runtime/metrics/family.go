@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -139,19 +138,6 @@ func (d *distribution) snapshot() ([]uint64, float64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.counts), d.sum
-}
-
-// drop forgets the series whose label has that value.
-func (f *family) drop(label, value string) {
-	at := slices.Index(f.labels, label)
-	if at < 0 {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	dropped := func(s *series) bool { return s.values[at] == value }
-	maps.DeleteFunc(f.series, func(_ string, s *series) bool { return dropped(s) })
-	maps.DeleteFunc(f.short, func(_ shortKey, s *series) bool { return dropped(s) })
 }
 
 func (f *family) sameShape(other *family) bool {

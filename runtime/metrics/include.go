@@ -25,6 +25,7 @@ func (r *Registry) Include(h http.Handler) {
 	if r == nil {
 		return
 	}
+	r = r.root()
 	r.Counter(includeFailures, includeFailuresHelp)
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,11 +14,63 @@ type Registry struct {
 	families map[string]*family
 	// included have further metrics. The slice is replaced and not changed.
 	included []http.Handler
+	// parent exposes the metrics until Close; nil for a registry of NewRegistry.
+	parent *Registry
+	subs   []*Registry // not closed, in the order in which they were made
+	// shapes holds the first family of each name, of subs too, in a registry without a parent.
+	shapes map[string]*family
 }
 
 // NewRegistry returns an empty registry. See [RegisterProcess] for the metrics of the process itself.
 func NewRegistry() *Registry {
-	return &Registry{families: map[string]*family{}}
+	return &Registry{families: map[string]*family{}, shapes: map[string]*family{}}
+}
+
+// Sub returns a registry for the metrics of one owner, such as a queue or a cluster that comes and goes. r exposes them
+// with its own until [Registry.Close]. Where both have a series of the same labels, r exposes its own.
+func (r *Registry) Sub() *Registry {
+	if r == nil {
+		return nil
+	}
+	sub := NewRegistry()
+	sub.parent = r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.subs = append(r.subs, sub)
+	return sub
+}
+
+// Close ends the exposition of a registry that [Registry.Sub] has made, and releases the functions that its gauges call.
+// Its metrics go on to count. It may be called twice, and does nothing for other registries.
+func (r *Registry) Close() {
+	if r == nil || r.parent == nil {
+		return
+	}
+	r.parent.mu.Lock()
+	defer r.parent.mu.Unlock()
+	r.parent.subs = slices.DeleteFunc(r.parent.subs, func(sub *Registry) bool { return sub == r })
+}
+
+// root returns the registry that exposes r.
+func (r *Registry) root() *Registry {
+	for r.parent != nil {
+		r = r.parent
+	}
+	return r
+}
+
+// mustHaveShape panics if another metric has the name of wanted.
+func (r *Registry) mustHaveShape(wanted *family) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	existing, ok := r.shapes[wanted.name]
+	if !ok {
+		r.shapes[wanted.name] = &family{kind: wanted.kind, labels: wanted.labels, buckets: wanted.buckets}
+		return
+	}
+	if !existing.sameShape(wanted) {
+		panic(fmt.Sprintf("metrics: %s asked for as %s, but it exists as %s", wanted.name, wanted.shape(), existing.shape()))
+	}
 }
 
 // Counter returns the counter of that name, which by convention ends in _total, and makes it when it does not exist.
@@ -61,29 +113,12 @@ func (r *Registry) family(wanted *family) *family {
 	if r == nil {
 		return wanted
 	}
+	r.root().mustHaveShape(wanted)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	existing, ok := r.families[wanted.name]
-	if !ok {
-		r.families[wanted.name] = wanted
-		return wanted
+	if existing, ok := r.families[wanted.name]; ok {
+		return existing
 	}
-	if !existing.sameShape(wanted) {
-		panic(fmt.Sprintf("metrics: %s asked for as %s, but it exists as %s", wanted.name, wanted.shape(), existing.shape()))
-	}
-	return existing
-}
-
-// Drop forgets the series of a metric whose label has that value, with the functions that they were to call, such as those
-// of something that has ended. What is measured there later begins anew. It does nothing when there are none.
-func (r *Registry) Drop(metric, label, value string) {
-	if r == nil {
-		return
-	}
-	r.mu.RLock()
-	f := r.families[metric]
-	r.mu.RUnlock()
-	if f != nil {
-		f.drop(label, value)
-	}
+	r.families[wanted.name] = wanted
+	return wanted
 }

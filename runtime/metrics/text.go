@@ -32,34 +32,50 @@ func (r *Registry) text(ctx context.Context) []byte {
 	var text []byte
 	names := map[string]bool{}
 	all := r.sorted()
-	for _, f := range all {
-		names[f.name] = true
+	for _, same := range all {
+		names[same[0].name] = true
 	}
 	more := r.includedText(ctx, names) // which counts those that fail
-	for _, f := range all {
-		text = f.appendText(text)
+	for _, same := range all {
+		text = appendText(text, same)
 	}
 	return append(text, more...)
 }
 
-// sorted returns the metrics of r by name.
-func (r *Registry) sorted() []*family {
-	if r == nil {
-		return nil
-	}
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(r.families), func(a, b *family) int { return strings.Compare(a.name, b.name) })
+// sorted returns the metrics of r and its subs by name. Those of one name are together, that of r first.
+func (r *Registry) sorted() [][]*family {
+	byName := map[string][]*family{}
+	r.collect(byName)
+	return slices.SortedFunc(maps.Values(byName), func(a, b []*family) int { return strings.Compare(a[0].name, b[0].name) })
 }
 
-// appendText appends the header and all series, or nothing when f has no series yet.
-func (f *family) appendText(text []byte) []byte {
-	f.mu.RLock()
-	all := maps.Clone(f.series)
-	f.mu.RUnlock()
+func (r *Registry) collect(byName map[string][]*family) {
+	if r == nil {
+		return
+	}
+	r.mu.RLock()
+	for name, f := range r.families {
+		byName[name] = append(byName[name], f)
+	}
+	subs := slices.Clone(r.subs)
+	r.mu.RUnlock()
+	for _, sub := range subs {
+		sub.collect(byName)
+	}
+}
+
+// appendText appends the header and all series of metrics with one name, or nothing if they have no series yet.
+func appendText(text []byte, same []*family) []byte {
+	all := map[string]*series{}
+	for _, f := range slices.Backward(same) { // so that the first of two series with the same labels stays
+		f.mu.RLock()
+		maps.Copy(all, f.series)
+		f.mu.RUnlock()
+	}
 	if len(all) == 0 {
 		return text
 	}
+	f := same[0]
 	text = append(text, "# HELP "+f.name+" "...)
 	text = appendEscaped(text, f.help, false)
 	text = append(text, "\n# TYPE "+f.name+" "+string(f.kind)+"\n"...)

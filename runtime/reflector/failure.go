@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 )
 
 // isExpired reports whether the server no longer has what was asked for: the changes since a version, or the rest of a
@@ -154,7 +155,7 @@ func (b *backoff) wait(ctx context.Context, err error, cure func(context.Context
 	defer cancel()
 	if cure != nil && b.awaitCure(ctx, begun.Add(max(firstPause, retryAfter(err))), cure) {
 		b.cut = time.Now()
-		sleep(ctx, rand.N(cutSpread))
+		_ = life.Sleep(ctx, rand.N(cutSpread))
 	} else {
 		<-ctx.Done()
 	}
@@ -166,7 +167,7 @@ func (b *backoff) awaitCure(ctx context.Context, from time.Time, cure func(conte
 	if again := b.cut.Add(cutEvery); again.After(from) {
 		from = again
 	}
-	return sleep(ctx, time.Until(from)) && cure(ctx) == nil
+	return life.Sleep(ctx, time.Until(from)) == nil && cure(ctx) == nil
 }
 
 // next returns how long to pause after err.
@@ -187,16 +188,4 @@ func (b *backoff) next(err error) time.Duration {
 func retryAfter(err error) time.Duration {
 	seconds, _ := apierrors.SuggestsClientDelay(err)
 	return time.Duration(seconds) * time.Second
-}
-
-// sleep waits for d, and reports false when ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

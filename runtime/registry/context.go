@@ -65,7 +65,7 @@ func (l *launch) newContext(name string) (*Context, error) {
 func (c *Context) Name() string { return c.owner.Name }
 
 // Manager returns the manager that runs the controller, for what the Context does not have. Its clients are not the controller's, and
-// what it is told stays when the controller is restarted: checks and pages are for [Context.Setup].
+// checks and pages that are added to it stay when the controller is restarted.
 func (c *Context) Manager() *manager.Manager { return c.launch.manager }
 
 // Add makes r run with the controller, and end with it; if r runs without leader election and the controller with it, as
@@ -81,12 +81,27 @@ func (c *Context) Add(r manager.Runnable) error {
 // added to the Context, and the client that it takes from its manager is that of the controller. The webhooks, pages and checks
 // that it registers serve while the controller is stopped, and are replaced by those of the next one when it is restarted. Checks that
 // the next one does not register are gone then.
-func (c *Context) Setup(setup func(*manager.Manager) error) error {
+func (c *Context) Setup(setup func(controller.Manager) error) error {
 	added, err := c.launch.manager.Collect(manager.Collection{Live: c.live, Workers: c.workers, Owner: c.owner}, setup)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.added = append(c.added, added...)
 	return err
+}
+
+// AddHealthz adds a check to the liveness probe, as a function of [Context.Setup] does.
+func (c *Context) AddHealthz(name string, check func(*http.Request) error) {
+	_ = c.Setup(func(m controller.Manager) error { m.AddHealthz(name, check); return nil }) // its only error is that of setup
+}
+
+// AddReadyz adds a check to the readiness probe, as a function of [Context.Setup] does.
+func (c *Context) AddReadyz(name string, check func(*http.Request) error) {
+	_ = c.Setup(func(m controller.Manager) error { m.AddReadyz(name, check); return nil }) // its only error is that of setup
+}
+
+// Handle serves a page beside the metrics, as a function of [Context.Setup] does.
+func (c *Context) Handle(path string, h http.Handler) error {
+	return c.Setup(func(m controller.Manager) error { return m.Handle(path, h) })
 }
 
 // Webhooks returns the server of webhooks, see [manager.Manager.Webhooks]. webhook.For takes a Context, and when the controller is
@@ -134,6 +149,9 @@ func (c *Context) InformersStarted() <-chan struct{} { return c.launch.informers
 
 // ResyncPeriod returns a time from --min-resync-period to twice that, another one each time, or zero, which is never.
 func (c *Context) ResyncPeriod() time.Duration { return c.launch.manager.ResyncPeriod() }
+
+// Config returns the configuration of the controller's clients, without the credentials of a service account.
+func (c *Context) Config() *rest.Config { return c.launch.manager.Config() }
 
 // Scheme returns that of the manager.
 func (c *Context) Scheme() *runtime.Scheme { return c.launch.manager.Scheme() }

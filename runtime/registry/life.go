@@ -1,6 +1,9 @@
 package registry
 
 import (
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+
 	"cmp"
 	"context"
 	"errors"
@@ -235,7 +238,7 @@ func electionOf(r Controller) (e controller.Election) {
 func safely(run func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &PanicError{Value: value, Stack: debug.Stack()}
+			err = &reconcile.PanicError{Value: value, Stack: debug.Stack()}
 		}
 	}()
 	return run()
@@ -244,20 +247,11 @@ func safely(run func() error) (err error) {
 // tell logs what has become of a controller, with the stack of a panic.
 func (l *launch) tell(what, name string, err error, more ...any) {
 	args := append([]any{"controller", name, "err", err}, more...)
-	if panicked, ok := errors.AsType[*PanicError](err); ok {
+	if panicked, ok := errors.AsType[*reconcile.PanicError](err); ok {
 		args = append(args, "stack", string(panicked.Stack))
 	}
 	l.manager.Logger().Error(what, args...)
 }
-
-// PanicError is the failure of a controller that has panicked.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-// Error says with what.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // together are controllers that run as one: the first failure ends all.
 type together []Controller
@@ -407,7 +401,7 @@ func (r *runner) Run(ctx context.Context) error {
 		}
 		r.note(Restarting, err)
 		// The pause has jitter, so that what many share and has failed them does not see all at once again.
-		if !sleep(ctx, pause/2+rand.N(pause/2+1)) {
+		if life.Sleep(ctx, pause/2+rand.N(pause/2+1)) != nil {
 			r.note(Ended, nil)
 			return nil
 		}
@@ -431,24 +425,12 @@ func (r *runner) wait(ctx context.Context) bool {
 		}
 	}
 	if interval := r.launch.registry.opts.StartInterval; interval > 0 {
-		return sleep(ctx, interval+rand.N(interval))
+		return life.Sleep(ctx, interval+rand.N(interval)) == nil
 	}
 	return true
 }
 
 func groupName(e controller.Election) string { return cmp.Or(e.Group, controller.MainGroup) }
-
-// sleep waits, and reports false when ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 // runOnce builds the controller, unless that was done, and runs it.
 func (r *runner) runOnce(ctx context.Context) error {
@@ -572,14 +554,4 @@ func (r *runner) status() Status {
 		s.Reason = failed.Error()
 	}
 	return s
-}
-
-// DropMetrics forgets what the metrics have of the controller.
-func (r *runner) DropMetrics() {
-	r.mu.Lock()
-	current := r.current
-	r.mu.Unlock()
-	if measured, ok := current.(interface{ DropMetrics() }); ok {
-		measured.DropMetrics()
-	}
 }

@@ -106,7 +106,7 @@ func TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad(t *testing.T) {
 			text := fmt.Sprint("built ", built)
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
 		}
-		setUp := func(m *manager.Manager) error {
+		setUp := func(m controller.Manager) error {
 			defaulter := admission.DefaulterFunc[*corev1.ConfigMap](func(context.Context, *corev1.ConfigMap) error { return nil })
 			return errors.Join(
 				webhook.Handle(m, "/setup", says()), m.Handle("/page", says()),
@@ -125,7 +125,7 @@ func TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad(t *testing.T) {
 			built++
 			err := errors.Join(c.Setup(setUp), webhook.Handle(c, "/context", says()))
 			// What one build registers twice would be lost in silence.
-			twice := errors.Join(c.Setup(func(m *manager.Manager) error { return m.Handle("/page", says()) }), webhook.Handle(c, "/setup", says()),
+			twice := errors.Join(c.Setup(func(m controller.Manager) error { return m.Handle("/page", says()) }), webhook.Handle(c, "/setup", says()),
 				webhook.For[*autoscalingv2.HorizontalPodAutoscaler](c).WithSpokes(scaledTo(built)).Complete())
 			if want := "handle /page: it has another handler\n" + "there is another webhook at /setup; give one of them another path\n" +
 				"conversion of HorizontalPodAutoscaler.autoscaling: it is registered already"; twice == nil || twice.Error() != want {
@@ -199,7 +199,7 @@ func TestChecksOfARestartedControllerAreThoseOfTheNext(t *testing.T) {
 		says := func(what string) func(*http.Request) error {
 			return func(*http.Request) error { return fmt.Errorf("%s of build %d", what, build) }
 		}
-		err := c.Setup(func(m *manager.Manager) error {
+		err := c.Setup(func(m controller.Manager) error {
 			m.AddHealthz("set-up", says("health"))
 			m.AddReadyz("set-up", says("readiness"))
 			m.AddHealthz("set-up", says("second")) // it may have two of a name

@@ -26,7 +26,7 @@ import (
 const roleVariable = "REGISTRY_TEST_ROLE"
 
 // register is what kctrl scaffolds, with a runnable that ends the program.
-func register(m *manager.Manager) error {
+func register(m controller.Manager) error {
 	return errors.Join(
 		corev1.AddToScheme(m.Scheme()),
 		controller.For[*corev1.ConfigMap](m).Complete(idle),
@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	case "invalid":
 		os.Exit(Main(options, register, Descriptor{Name: "a"}, Descriptor{Name: "a", New: building(nil)}))
 	case "eager":
-		os.Exit(Main(options, func(*manager.Manager) error { panic("the setup has run") }))
+		os.Exit(Main(options, func(controller.Manager) error { panic("the setup has run") }))
 	}
 }
 

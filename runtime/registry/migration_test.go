@@ -91,7 +91,7 @@ func TestControllersThatMoveRunWhereTheMigrationSays(t *testing.T) {
 		r.Register(Descriptor{Name: name, New: building(&fake{})})
 	}
 	r.Register(Descriptor{Name: "renamed", Aliases: []string{"before"}, New: building(&fake{})})
-	r.RegisterSetup(func(_ context.Context, m *manager.Manager) error {
+	r.RegisterSetup(func(_ context.Context, m controller.Manager) error {
 		return errors.Join(m.Add(&namedFake{name: "set-up-here"}), m.Add(&namedFake{name: "set-up-there"}))
 	})
 	ok(t, r.setLeaderMigration(migrationFile(t,

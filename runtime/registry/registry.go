@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
@@ -46,7 +47,7 @@ type Options struct {
 type Registry struct {
 	opts        Options
 	descriptors []Descriptor
-	setups      []func(context.Context, *manager.Manager) error
+	setups      []func(context.Context, controller.Manager) error
 	gates       *FeatureGates
 	gatesErr    error
 	discovered  []known // the controllers of setups, once these have run
@@ -80,7 +81,7 @@ func (r *Registry) Register(descriptors ...Descriptor) {
 // by their names; they are not started again, and end the manager when they fail. A [Descriptor] without New gives one of them,
 // by its name, aliases, feature gates and the like. What has no Name and Ready, as all that the builders make does, is run by
 // the manager as it is.
-func (r *Registry) RegisterSetup(setup func(context.Context, *manager.Manager) error) {
+func (r *Registry) RegisterSetup(setup func(context.Context, controller.Manager) error) {
 	r.setups = append(r.setups, setup)
 }
 
@@ -133,9 +134,9 @@ func (r *Registry) known() []known {
 func Main[S manager.Setup](defaults manager.Options, setup S, descriptors ...Descriptor) int {
 	r := New(Options{})
 	switch setup := any(setup).(type) {
-	case func(*manager.Manager) error:
-		r.RegisterSetup(func(_ context.Context, m *manager.Manager) error { return setup(m) })
-	case func(context.Context, *manager.Manager) error:
+	case func(controller.Manager) error:
+		r.RegisterSetup(func(_ context.Context, m controller.Manager) error { return setup(m) })
+	case func(context.Context, controller.Manager) error:
 		r.RegisterSetup(setup)
 	}
 	r.Register(descriptors...)
@@ -163,7 +164,9 @@ func (r *Registry) Main(defaults manager.Options) int {
 	if len(twice) > 0 {
 		return usage(program, fmt.Errorf("declared by the operator and by the registry: %s; give those of the operator other names", strings.Join(twice, ", ")))
 	}
-	return manager.Main(defaults, r.AddTo)
+	return manager.Main(defaults, func(ctx context.Context, m controller.Manager) error {
+		return r.AddTo(ctx, m.(*manager.Manager)) // see manager.Main
+	})
 }
 
 // usage prints what is wrong with the program, and returns the exit code.
@@ -409,7 +412,7 @@ func (l *launch) enlist(built *runner, beside []manager.Runnable) error {
 }
 
 // collect builds the controllers of a setup.
-func (l *launch) collect(ctx context.Context, setup func(context.Context, *manager.Manager) error) error {
+func (l *launch) collect(ctx context.Context, setup func(context.Context, controller.Manager) error) error {
 	var found []known
 	enabled := func(name string) bool {
 		found = append(found, known{name: name})
@@ -419,7 +422,7 @@ func (l *launch) collect(ctx context.Context, setup func(context.Context, *manag
 		}
 		return runs
 	}
-	collected, err := l.manager.Collect(manager.Collection{Enabled: enabled}, func(m *manager.Manager) error { return setup(ctx, m) })
+	collected, err := l.manager.Collect(manager.Collection{Enabled: enabled}, func(m controller.Manager) error { return setup(ctx, m) })
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func TestOnlyInformersOfEnabledControllersRun(t *testing.T) {
 		return controller.For[*corev1.ConfigMap](c).Build(idle)
 	}}
 	forSecrets := Descriptor{Name: "secrets", New: func(_ context.Context, c *Context) (Controller, error) {
-		return nil, c.Setup(func(m *manager.Manager) error { return controller.For[*corev1.Secret](m).Complete(idle) })
+		return nil, c.Setup(func(m controller.Manager) error { return controller.For[*corev1.Secret](m).Complete(idle) })
 	}}
 	for list, want := range map[string]string{"*": "configmaps secrets", "cm": "configmaps", "*,-cm": "secrets", "secrets,-secrets": "secrets"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestOnlyInformersOfEnabledControllersRun(t *testing.T) {
 
 func TestScaffoldedSetupIsSelectedByNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		register := func(_ context.Context, m *manager.Manager) error {
+		register := func(_ context.Context, m controller.Manager) error {
 			return errors.Join(controller.For[*corev1.ConfigMap](m).Complete(idle), controller.For[*corev1.Secret](m).Complete(idle))
 		}
 		s := newAPIServer()
@@ -141,7 +141,7 @@ func TestScaffoldedSetupIsSelectedByNames(t *testing.T) {
 
 // TestDescriptorsDescribeWhatSetupsAdd: a descriptor without a constructor is about the controller of that name.
 func TestDescriptorsDescribeWhatSetupsAdd(t *testing.T) {
-	register := func(_ context.Context, m *manager.Manager) error {
+	register := func(_ context.Context, m controller.Manager) error {
 		return errors.Join(
 			controller.For[*corev1.ConfigMap](m).Complete(idle), controller.For[*corev1.Secret](m).Complete(idle),
 			controller.For[*corev1.ConfigMap](m).Named("gated").Complete(idle), controller.For[*corev1.ConfigMap](m).Named("off").Complete(idle),
@@ -380,7 +380,7 @@ func TestWorkersOfAControllerAreAFlag(t *testing.T) {
 		var got, set int
 		r.Register(Descriptor{Name: "a", Concurrency: 3, New: func(_ context.Context, c *Context) (Controller, error) {
 			got = c.MaxConcurrentReconciles()
-			return nil, c.Setup(func(m *manager.Manager) error {
+			return nil, c.Setup(func(m controller.Manager) error {
 				set = m.MaxConcurrentReconciles()
 				return nil
 			})

@@ -1,6 +1,6 @@
 // Package webhook registers webhooks with a manager, one line for each kind:
 //
-//	func (d *GuestbookDefaulter) SetupWithManager(m *manager.Manager) error {
+//	func (d *GuestbookDefaulter) SetupWithManager(m controller.Manager) error {
 //		return webhook.For[*v1.Guestbook](m).WithDefaulter(d).WithValidator(v).Complete()
 //	}
 //

@@ -3,9 +3,7 @@ package workqueue_test
 import (
 	"context"
 	"fmt"
-	"strings"
 
-	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
@@ -56,23 +54,4 @@ func ExampleQueue_AddRateLimited() {
 	// attempt 1: the world is not ready
 	// attempt 2: the world is not ready
 	// done
-}
-
-// A program whose queues come and go, such as one for each tenant, forgets the metrics of one that has gone.
-func ExampleQueue_DropMetrics() {
-	registry := metrics.NewRegistry()
-	q := workqueue.New[string](workqueue.Options{Name: "tenant-a", Metrics: registry})
-	q.Add("item")
-	shown := func() bool {
-		var text strings.Builder
-		_, _ = registry.WriteTo(&text)
-		return strings.Contains(text.String(), "tenant-a")
-	}
-	fmt.Println(shown())
-	q.ShutDown()
-	q.DropMetrics()
-	fmt.Println(shown())
-	// Output:
-	// true
-	// false
 }

@@ -14,7 +14,6 @@ import (
 // dashboards may use either. A nil *queueMetrics measures nothing.
 type queueMetrics struct {
 	name          string
-	registry      *metrics.Registry
 	queue         measured
 	adds          *metrics.Counter
 	retries       *metrics.Counter
@@ -49,12 +48,11 @@ func newQueueMetrics(name string, r *metrics.Registry, q measured) *queueMetrics
 	const byName, byController = "name", "controller" // labels with one value
 	buckets := metrics.ExponentialBuckets(10e-9, 10, 12)
 	m := &queueMetrics{
-		name:     name,
-		registry: r,
-		queue:    q,
-		adds:     r.Counter("workqueue_adds_total", "Items that became dirty.", byName, byController),
-		retries:  r.Counter("workqueue_retries_total", "Items that were added with a delay.", byName, byController),
-		depth:    r.Gauge("workqueue_depth", "Items that are ready, by priority.", byName, byController, "priority"),
+		name:    name,
+		queue:   q,
+		adds:    r.Counter("workqueue_adds_total", "Items that became dirty.", byName, byController),
+		retries: r.Counter("workqueue_retries_total", "Items that were added with a delay.", byName, byController),
+		depth:   r.Gauge("workqueue_depth", "Items that are ready, by priority.", byName, byController, "priority"),
 		queueDuration: r.Histogram("workqueue_queue_duration_seconds",
 			"Seconds from when an item became dirty until a worker got it.", buckets, byName, byController),
 		workDuration: r.Histogram("workqueue_work_duration_seconds", "Seconds that workers took from Get to Done.",
@@ -157,19 +155,5 @@ func (m *queueMetrics) got(waited time.Duration) {
 func (m *queueMetrics) done(worked time.Duration) {
 	if m != nil {
 		m.workDuration.Observe(worked.Seconds(), m.name, m.name)
-	}
-}
-
-// DropMetrics forgets the metrics of the queue, which its registry would keep together with the queue. It is for one that is
-// not used any more; an item that is added to it afterwards may be measured again.
-func (q *Queue[T]) DropMetrics() {
-	if q.metrics == nil {
-		return
-	}
-	for _, metric := range []string{
-		"workqueue_adds_total", "workqueue_retries_total", "workqueue_queue_duration_seconds", "workqueue_work_duration_seconds",
-		"workqueue_depth", "workqueue_unfinished_work_seconds", "workqueue_longest_running_processor_seconds",
-	} {
-		q.metrics.registry.Drop(metric, "name", q.metrics.name)
 	}
 }

@@ -22,8 +22,8 @@ import (
 	real "github.com/kctrl-dev/kctrl/bench/internal/apiserver"
 	"github.com/kctrl-dev/kctrl/bench/internal/widgets"
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
-	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 	kctrl "github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
 // side is a server, or what stands for one: with the same client, that of controller-runtime, and without one where there is a server.

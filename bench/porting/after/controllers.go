@@ -15,7 +15,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/source"
@@ -24,7 +23,7 @@ import (
 // builder is that of a controller of Deployments.
 type builder = controller.Builder[*appsv1.Deployment, reconcile.Request]
 
-func For(m *manager.Manager, r reconcile.Reconciler[reconcile.Request]) error {
+func For(m controller.Manager, r reconcile.Reconciler[reconcile.Request]) error {
 	return controller.For[*appsv1.Deployment](m).Owns(&appsv1.ReplicaSet{}).Complete(r)
 }
 
@@ -46,7 +45,7 @@ func Backoff(b *builder) *builder {
 	return b.WithOptions(controller.Options{BaseDelay: time.Second, MaxDelay: time.Minute})
 }
 
-func ForPredicates(m *manager.Manager, p predicate.Predicate) *builder {
+func ForPredicates(m controller.Manager, p predicate.Predicate) *builder {
 	return controller.For[*appsv1.Deployment](m).WithPredicates(p)
 }
 
@@ -68,7 +67,7 @@ func Watches(b *builder, requests handler.MapFunc) *builder {
 	return b.Watches(&corev1.Secret{}, handler.Map(requests))
 }
 
-func EveryOwner(b *builder, m *manager.Manager) *builder {
+func EveryOwner(b *builder, m controller.Manager) *builder {
 	owner := schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	return b.Watches(&corev1.Secret{}, handler.ForOwner[client.Object](owner, m.RESTMapper(), false))
 }
@@ -85,15 +84,15 @@ func Channel(b *builder, events chan informer.Event[client.Object]) *builder {
 	return b.WatchesSource(source.Channel(events, handler.ForObject[client.Object]()))
 }
 
-func New(m *manager.Manager, r reconcile.Reconciler[reconcile.Request]) (*controller.Controller[reconcile.Request], error) {
+func New(m controller.Manager, r reconcile.Reconciler[reconcile.Request]) (*controller.Controller[reconcile.Request], error) {
 	return controller.ForRequests[reconcile.Request](m, "pods").Build(r)
 }
 
-func WatchLater(c *controller.Controller[reconcile.Request], m *manager.Manager) error {
+func WatchLater(c *controller.Controller[reconcile.Request], m controller.Manager) error {
 	return c.Watch(source.Kind(m.Cache(), &corev1.Pod{}, handler.ForObject[*corev1.Pod]()))
 }
 
-func Informer(_ context.Context, m *manager.Manager, h toolscache.ResourceEventHandler) error {
+func Informer(_ context.Context, m controller.Manager, h toolscache.ResourceEventHandler) error {
 	i, err := m.Cache().Informer(&corev1.Secret{})
 	if err != nil {
 		return err
@@ -102,7 +101,7 @@ func Informer(_ context.Context, m *manager.Manager, h toolscache.ResourceEventH
 	return err
 }
 
-func RemoveInformer(m *manager.Manager) error {
+func RemoveInformer(m controller.Manager) error {
 	return m.Cache().RemoveInformer(&corev1.Secret{})
 }
 
@@ -114,7 +113,7 @@ func Handler() handler.Handler[client.Object, reconcile.Request] {
 	}
 }
 
-func TypedRequests(m *manager.Manager, r reconcile.Reconciler[string], h handler.Handler[client.Object, string]) error {
+func TypedRequests(m controller.Manager, r reconcile.Reconciler[string], h handler.Handler[client.Object, string]) error {
 	return controller.ForRequests[string](m, "strings").Watches(&corev1.Secret{}, h).Complete(r)
 }
 

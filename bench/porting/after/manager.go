@@ -16,6 +16,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 )
 
@@ -74,7 +75,7 @@ func Shutdown(timeout time.Duration) manager.Options {
 	return manager.Options{GracefulShutdownTimeout: timeout}
 }
 
-func Client(m *manager.Manager) client.Client {
+func Client(m controller.Manager) client.Client {
 	return m.Client()
 }
 
@@ -82,16 +83,16 @@ func APIReader(m *manager.Manager) client.Reader {
 	return m.Live()
 }
 
-func Parts(m *manager.Manager) {
+func Parts(m controller.Manager) {
 	scheme, mapper, c, config := m.Scheme(), m.RESTMapper(), m.Cache(), m.Config()
 	_, _, _, _ = scheme, mapper, c, config
 }
 
-func IndexField(ctx context.Context, m *manager.Manager, owners func(client.Object) []string) error {
+func IndexField(ctx context.Context, m controller.Manager, owners func(client.Object) []string) error {
 	return m.Cache().IndexField(ctx, &corev1.Pod{}, "spec.owner", owners)
 }
 
-func Runnable(m *manager.Manager, run func(context.Context) error) error {
+func Runnable(m controller.Manager, run func(context.Context) error) error {
 	return m.Add(manager.RunnableFunc(run))
 }
 
@@ -99,15 +100,15 @@ func Elected(m *manager.Manager) {
 	<-m.Elected()
 }
 
-func Probes(m *manager.Manager, check func(*http.Request) error) {
+func Probes(m controller.Manager, check func(*http.Request) error) {
 	m.AddReadyz("backend", check) // and no Ping: /healthz answers without one
 }
 
-func Page(m *manager.Manager, h http.Handler) error {
+func Page(m controller.Manager, h http.Handler) error {
 	return m.Handle("/debug/state", h)
 }
 
-func Collectors(m *manager.Manager, requests prometheus.Collector) {
+func Collectors(m controller.Manager, requests prometheus.Collector) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(requests)
 	m.Metrics().Include(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))

@@ -10,10 +10,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
 	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/log"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
@@ -107,7 +107,7 @@ func Kind(pod *corev1.Pod, scheme *runtime.Scheme) error {
 	return err
 }
 
-func Events(m *manager.Manager, pod *corev1.Pod) {
+func Events(m controller.Manager, pod *corev1.Pod) {
 	recorder := m.EventRecorder("pods")
 	recorder.Eventf(pod, nil, corev1.EventTypeNormal, "Created", "Create", "made %d", 3)
 }

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
 	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
@@ -15,7 +16,7 @@ import (
 )
 
 type (
-	Manager           = *manager.Manager
+	Manager           = controller.Manager
 	ManagerOptions    = manager.Options
 	RunnableInterface = manager.Runnable
 	Request           = reconcile.Request

@@ -7,17 +7,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 )
 
-func Webhooks(m *manager.Manager, d admission.Defaulter[*corev1.Pod], v admission.Validator[*corev1.Pod]) error {
+func Webhooks(m controller.Manager, d admission.Defaulter[*corev1.Pod], v admission.Validator[*corev1.Pod]) error {
 	return webhook.For[*corev1.Pod](m).WithDefaulter(d).WithValidator(v).Complete()
 }
 
-func AdmissionHandler(m *manager.Manager) error {
+func AdmissionHandler(m controller.Manager) error {
 	handle := admission.HandlerFunc(func(ctx context.Context, req *admission.Request) admission.Response {
 		return admission.Allowed("").WithWarnings("it is " + req.Name)
 	})

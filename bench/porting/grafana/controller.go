@@ -24,7 +24,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/log"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
@@ -44,7 +43,7 @@ type Reconciler struct {
 }
 
 // SetupWithManager adds the controller to m.
-func (r *Reconciler) SetupWithManager(ctx context.Context, m *manager.Manager) error {
+func (r *Reconciler) SetupWithManager(ctx context.Context, m controller.Manager) error {
 	err := m.Cache().IndexField(ctx, &Dashboard{}, configMapField, func(o client.Object) []string {
 		if ref := o.(*Dashboard).Spec.ConfigMapRef; ref != nil {
 			return []string{ref.Name}

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 
 	"github.com/kctrl-dev/kctrl/examples/cronjob/internal/migration"
@@ -33,6 +34,6 @@ func main() {
 }
 
 // setup adds what kctrl has found, which is the kinds and the controllers, and the rest.
-func setup(m *manager.Manager) error {
+func setup(m controller.Manager) error {
 	return errors.Join(register(m), webhook.SetupWithManager(m), migration.SetupWithManager(m))
 }

@@ -21,7 +21,7 @@ package main
 import (
 	"errors"
 
-	"github.com/kctrl-dev/kctrl/runtime/manager"
+	kctrl "github.com/kctrl-dev/kctrl/runtime/controller"
 
 	batchv1 "github.com/kctrl-dev/kctrl/examples/cronjob/api/v1"
 	apiv2 "github.com/kctrl-dev/kctrl/examples/cronjob/api/v2"
@@ -30,7 +30,7 @@ import (
 
 // register adds the API packages of the project to the scheme of m, then sets up the controllers and webhooks. One that is made
 // by a function in this package, such as func newGuestbook() *controller.GuestbookReconciler, is set up as it was made.
-func register(m *manager.Manager) error {
+func register(m kctrl.Manager) error {
 	return errors.Join(
 		batchv1.AddToScheme(m.Scheme()),
 		apiv2.AddToScheme(m.Scheme()),

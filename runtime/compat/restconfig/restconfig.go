@@ -3,6 +3,7 @@
 package restconfig
 
 import (
+	"context"
 	"flag"
 	"fmt"
 
@@ -62,4 +63,11 @@ func GetConfigWithContext(name string) (*rest.Config, error) {
 	}
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: name}
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+}
+
+// SetupSignalHandler is [manager.SignalContext] for a main function, which needs no cancel: what it takes is held until the process ends.
+func SetupSignalHandler() context.Context {
+	ctx, cancel := manager.SignalContext(context.Background())
+	context.AfterFunc(ctx, cancel)
+	return ctx
 }

@@ -9,7 +9,7 @@ package main
 import (
 	"errors"
 
-	"github.com/kctrl-dev/kctrl/runtime/manager"
+	kctrl "github.com/kctrl-dev/kctrl/runtime/controller"
 
 	booksv1 "example.com/library/api/v1"
 	booksv2 "example.com/library/api/v2"
@@ -21,7 +21,7 @@ import (
 
 // register adds the API packages of the project to the scheme of m, then sets up the controllers and webhooks. One that is made
 // by a function in this package, such as func newGuestbook() *controller.GuestbookReconciler, is set up as it was made.
-func register(m *manager.Manager) error {
+func register(m kctrl.Manager) error {
 	return errors.Join(
 		booksv1.AddToScheme(m.Scheme()),
 		booksv2.AddToScheme(m.Scheme()),

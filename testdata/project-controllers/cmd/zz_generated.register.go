@@ -9,7 +9,7 @@ package main
 import (
 	"errors"
 
-	"github.com/kctrl-dev/kctrl/runtime/manager"
+	kctrl "github.com/kctrl-dev/kctrl/runtime/controller"
 
 	webv1 "example.com/website/api/v1"
 	"example.com/website/internal/controller"
@@ -19,7 +19,7 @@ import (
 
 // register adds the API packages of the project to the scheme of m, then sets up the controllers and webhooks. One that is made
 // by a function in this package, such as func newGuestbook() *controller.GuestbookReconciler, is set up as it was made.
-func register(m *manager.Manager) error {
+func register(m kctrl.Manager) error {
 	return errors.Join(
 		webv1.AddToScheme(m.Scheme()),
 		appsv1.AddToScheme(m.Scheme()),

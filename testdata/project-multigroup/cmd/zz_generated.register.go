@@ -9,7 +9,7 @@ package main
 import (
 	"errors"
 
-	"github.com/kctrl-dev/kctrl/runtime/manager"
+	kctrl "github.com/kctrl-dev/kctrl/runtime/controller"
 
 	crewv1 "example.org/fleet/api/crew/v1"
 	seacreaturesv1alpha1x2 "example.org/fleet/api/sea-creatures/v1alpha1"
@@ -31,7 +31,7 @@ import (
 
 // register adds the API packages of the project to the scheme of m, then sets up the controllers and webhooks. One that is made
 // by a function in this package, such as func newGuestbook() *controller.GuestbookReconciler, is set up as it was made.
-func register(m *manager.Manager) error {
+func register(m kctrl.Manager) error {
 	return errors.Join(
 		crewv1.AddToScheme(m.Scheme()),
 		shipv1beta1.AddToScheme(m.Scheme()),

@@ -24,7 +24,7 @@ func main() {
 	os.Exit(manager.Main(manager.Options{LeaderElectionID: "kctrl.bench.example.com"}, setUp))
 }
 
-func setUp(m *manager.Manager) error {
+func setUp(m controller.Manager) error {
 	if err := v1.AddToScheme(m.Scheme()); err != nil {
 		return err
 	}

@@ -39,7 +39,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
 	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/log"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 
 	batchv2 "github.com/kctrl-dev/kctrl/examples/cronjob/api/v2"
@@ -320,7 +319,7 @@ func (r *CronJobReconciler) writeStatus(ctx context.Context, cronJob *batchv2.Cr
 }
 
 // SetupWithManager takes from m what the reconciler needs, and has it called for every CronJob that changes, and whose Jobs do.
-func (r *CronJobReconciler) SetupWithManager(m *manager.Manager) error {
+func (r *CronJobReconciler) SetupWithManager(m controller.Manager) error {
 	if err := batchv1.AddToScheme(m.Scheme()); err != nil {
 		return err
 	}

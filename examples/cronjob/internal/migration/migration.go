@@ -31,7 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -40,13 +40,13 @@ import (
 // +kubebuilder:rbac:groups=batch.example.com,resources=cronjobs,verbs=list;patch
 
 // SetupWithManager has m migrate the CronJobs at its start, or when it becomes the leader.
-func SetupWithManager(m *manager.Manager) error {
-	return m.Add(&Migration{Live: m.Live(), CRD: "cronjobs.batch.example.com", Logger: m.Logger()})
+func SetupWithManager(m controller.Manager) error {
+	return m.Add(&Migration{Client: m.Client(), CRD: "cronjobs.batch.example.com", Logger: m.Logger()})
 }
 
 // Migration writes every object of a kind once. It has to read and write no more than metadata for that.
 type Migration struct {
-	Live   *client.REST
+	Client client.Client
 	CRD    string // the name of the CustomResourceDefinition of the kind
 	Logger *slog.Logger
 }
@@ -73,7 +73,7 @@ func (m *Migration) Run(ctx context.Context) error {
 func (m *Migration) Migrate(ctx context.Context) error {
 	crd := &unstructured.Unstructured{}
 	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-	if err := m.Live.Get(ctx, object.Key{Name: m.CRD}, crd); err != nil {
+	if err := m.Client.Get(ctx, object.Key{Name: m.CRD}, crd, client.Live); err != nil {
 		return err
 	}
 	kind := stored(crd)
@@ -90,7 +90,7 @@ func (m *Migration) Migrate(ctx context.Context) error {
 	if err := unstructured.SetNestedStringSlice(crd.Object, []string{kind.Version}, "status", "storedVersions"); err != nil {
 		return err
 	}
-	if err := m.Live.Status().Patch(ctx, crd, client.MergeFromWithOptimisticLock(base)); err != nil {
+	if err := m.Client.Status().Patch(ctx, crd, client.MergeFromWithOptimisticLock(base)); err != nil {
 		return err
 	}
 	m.Logger.Info("all objects are stored in one version", "crd", m.CRD, "version", kind.Version, "before", before, "objects", n)
@@ -122,14 +122,14 @@ func (m *Migration) writeAll(ctx context.Context, kind schema.GroupVersionKind) 
 		token := client.Continue(page.Continue)
 		page = metav1.PartialObjectMetadataList{}
 		page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		if err := m.Live.List(ctx, &page, client.Limit(pageSize), token); err != nil {
+		if err := m.Client.List(ctx, &page, client.Live, client.Limit(pageSize), token); err != nil {
 			return n, errors.Join(append(errs, err)...)
 		}
 		for i := range page.Items {
 			item := &page.Items[i]
 			key := object.KeyOf(item)
 			item.SetGroupVersionKind(kind)
-			if err := m.Live.Patch(ctx, item, nothing); client.IgnoreNotFound(err) != nil {
+			if err := m.Client.Patch(ctx, item, nothing); client.IgnoreNotFound(err) != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", key, err))
 			}
 			n++

@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 
@@ -47,7 +47,7 @@ import (
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=cronjobs.batch.example.com,verbs=get;list;watch;patch
 
 // SetupWithManager has m serve the webhooks of CronJob, and convert its versions.
-func SetupWithManager(m *manager.Manager) error {
+func SetupWithManager(m controller.Manager) error {
 	return webhook.For[*batchv2.CronJob](m).
 		WithDefaulter(admission.DefaulterFunc[*batchv2.CronJob](Default)).
 		WithValidator(admission.ValidatorFuncs[*batchv2.CronJob]{Create: ValidateCreate, Update: ValidateUpdate}).

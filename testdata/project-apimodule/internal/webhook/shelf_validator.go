@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 
@@ -43,6 +43,6 @@ func (v *ShelfValidator) ValidateDelete(_ context.Context, _ *booksv2.Shelf) (ad
 }
 
 // SetupWithManager has the API server ask the validator.
-func (v *ShelfValidator) SetupWithManager(m *manager.Manager) error {
+func (v *ShelfValidator) SetupWithManager(m controller.Manager) error {
 	return webhook.For[*booksv2.Shelf](m).WithValidator(v).Complete()
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/log"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 
 	webv1 "example.com/website/api/v1"
@@ -43,7 +42,7 @@ func (r *BackupReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 }
 
 // SetupWithManager takes from m what the reconciler needs, and has it called for every Site that changes.
-func (r *BackupReconciler) SetupWithManager(m *manager.Manager) error {
+func (r *BackupReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*webv1.Site](m).
 		Named("backup").

@@ -13,7 +13,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/log"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -43,7 +42,7 @@ func (r *DeploymentReconciler) Reconcile(ctx context.Context, req reconcile.Requ
 }
 
 // SetupWithManager takes from m what the reconciler needs, and has it called for every Deployment that changes.
-func (r *DeploymentReconciler) SetupWithManager(m *manager.Manager) error {
+func (r *DeploymentReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*appsv1.Deployment](m).
 		Named("deployment").

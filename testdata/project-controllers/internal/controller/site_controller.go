@@ -24,7 +24,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
 	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/log"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 
@@ -265,7 +264,7 @@ func siteSelector(site *webv1.Site) map[string]string {
 }
 
 // SetupWithManager takes from m what the reconciler needs, and has it called for every Site that changes, and whatever it owns.
-func (r *SiteReconciler) SetupWithManager(m *manager.Manager) error {
+func (r *SiteReconciler) SetupWithManager(m controller.Manager) error {
 	if err := errors.Join(appsv1.AddToScheme(m.Scheme()), corev1.AddToScheme(m.Scheme())); err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/log"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,7 +42,7 @@ func (r *TenantsReconciler) Reconcile(ctx context.Context, req reconcile.Request
 }
 
 // SetupWithManager takes from m what the reconciler needs, and has it called for every Namespace that changes.
-func (r *TenantsReconciler) SetupWithManager(m *manager.Manager) error {
+func (r *TenantsReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*corev1.Namespace](m).
 		Named("tenants").

@@ -15,7 +15,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/log"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 
 	examplev2 "example.org/fleet/api/v2"
@@ -78,7 +77,7 @@ func (r *HTTPRouteReconciler) Reconcile(ctx context.Context, req reconcile.Reque
 }
 
 // SetupWithManager takes from m what the reconciler needs, and has it called for every HTTPRoute that changes.
-func (r *HTTPRouteReconciler) SetupWithManager(m *manager.Manager) error {
+func (r *HTTPRouteReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*examplev2.HTTPRoute](m).
 		Named("example-httproute").

@@ -27,7 +27,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/log"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 
 	webappv1 "example.com/guestbook/api/v1"
@@ -90,7 +89,7 @@ func (r *GuestbookReconciler) Reconcile(ctx context.Context, req reconcile.Reque
 }
 
 // SetupWithManager takes from m what the reconciler needs, and has it called for every Guestbook that changes.
-func (r *GuestbookReconciler) SetupWithManager(m *manager.Manager) error {
+func (r *GuestbookReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*webappv1.Guestbook](m).
 		Named("guestbook").

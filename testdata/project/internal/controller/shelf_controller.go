@@ -27,7 +27,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/log"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 
 	webappv1 "example.com/guestbook/api/v1"
@@ -90,7 +89,7 @@ func (r *ShelfReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 }
 
 // SetupWithManager takes from m what the reconciler needs, and has it called for every Shelf that changes.
-func (r *ShelfReconciler) SetupWithManager(m *manager.Manager) error {
+func (r *ShelfReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*webappv1.Shelf](m).
 		Named("shelf").

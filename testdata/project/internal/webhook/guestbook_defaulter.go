@@ -21,7 +21,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 
 	webappv1 "example.com/guestbook/api/v1"
@@ -43,6 +43,6 @@ func (d *GuestbookDefaulter) Default(_ context.Context, guestbook *webappv1.Gues
 }
 
 // SetupWithManager has the API server ask the defaulter.
-func (d *GuestbookDefaulter) SetupWithManager(m *manager.Manager) error {
+func (d *GuestbookDefaulter) SetupWithManager(m controller.Manager) error {
 	return webhook.For[*webappv1.Guestbook](m).WithDefaulter(d).Complete()
 }

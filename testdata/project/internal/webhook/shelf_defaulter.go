@@ -21,7 +21,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 
 	webappv1 "example.com/guestbook/api/v1"
@@ -43,6 +43,6 @@ func (d *ShelfDefaulter) Default(_ context.Context, shelf *webappv1.Shelf) error
 }
 
 // SetupWithManager has the API server ask the defaulter.
-func (d *ShelfDefaulter) SetupWithManager(m *manager.Manager) error {
+func (d *ShelfDefaulter) SetupWithManager(m controller.Manager) error {
 	return webhook.For[*webappv1.Shelf](m).WithDefaulter(d).Complete()
 }

@@ -21,7 +21,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 
@@ -55,6 +55,6 @@ func (v *ShelfValidator) ValidateDelete(_ context.Context, _ *webappv1.Shelf) (a
 }
 
 // SetupWithManager has the API server ask the validator.
-func (v *ShelfValidator) SetupWithManager(m *manager.Manager) error {
+func (v *ShelfValidator) SetupWithManager(m controller.Manager) error {
 	return webhook.For[*webappv1.Shelf](m).WithValidator(v).Complete()
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/log"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 
 	crewv1 "example.org/fleet/api/crew/v1"
@@ -78,7 +77,7 @@ func (r *CaptainReconciler) Reconcile(ctx context.Context, req reconcile.Request
 }
 
 // SetupWithManager takes from m what the reconciler needs, and has it called for every Captain that changes.
-func (r *CaptainReconciler) SetupWithManager(m *manager.Manager) error {
+func (r *CaptainReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*crewv1.Captain](m).
 		Named("crew-captain").

@@ -15,7 +15,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/log"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 
 	seacreaturesv1alpha1 "example.org/fleet/api/sea.creatures/v1alpha1"
@@ -78,7 +77,7 @@ func (r *ClientReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 }
 
 // SetupWithManager takes from m what the reconciler needs, and has it called for every Client that changes.
-func (r *ClientReconciler) SetupWithManager(m *manager.Manager) error {
+func (r *ClientReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*seacreaturesv1alpha1.Client](m).
 		Named("sea.creatures-client").

@@ -15,7 +15,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/log"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 
 	shipv1beta1 "example.org/fleet/api/ship/v1beta1"
@@ -78,7 +77,7 @@ func (r *FrigateReconciler) Reconcile(ctx context.Context, req reconcile.Request
 }
 
 // SetupWithManager takes from m what the reconciler needs, and has it called for every Frigate that changes.
-func (r *FrigateReconciler) SetupWithManager(m *manager.Manager) error {
+func (r *FrigateReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*shipv1beta1.Frigate](m).
 		Named("ship-frigate").

@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,6 +31,6 @@ func (d *DeploymentDefaulter) Default(_ context.Context, deploymentObject *appsv
 }
 
 // SetupWithManager has the API server ask the defaulter.
-func (d *DeploymentDefaulter) SetupWithManager(m *manager.Manager) error {
+func (d *DeploymentDefaulter) SetupWithManager(m controller.Manager) error {
 	return webhook.For[*appsv1.Deployment](m).WithDefaulter(d).Complete()
 }

@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 
 	crewv1 "example.org/fleet/api/crew/v1"
@@ -31,6 +31,6 @@ func (d *CaptainDefaulter) Default(_ context.Context, captain *crewv1.Captain) e
 }
 
 // SetupWithManager has the API server ask the defaulter.
-func (d *CaptainDefaulter) SetupWithManager(m *manager.Manager) error {
+func (d *CaptainDefaulter) SetupWithManager(m controller.Manager) error {
 	return webhook.For[*crewv1.Captain](m).WithDefaulter(d).Complete()
 }

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 
@@ -43,6 +43,6 @@ func (v *CaptainValidator) ValidateDelete(_ context.Context, _ *crewv1.Captain) 
 }
 
 // SetupWithManager has the API server ask the validator.
-func (v *CaptainValidator) SetupWithManager(m *manager.Manager) error {
+func (v *CaptainValidator) SetupWithManager(m controller.Manager) error {
 	return webhook.For[*crewv1.Captain](m).WithValidator(v).Complete()
 }

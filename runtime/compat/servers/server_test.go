@@ -1,4 +1,4 @@
-package manager_test
+package servers_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/compat/servers"
 )
 
 func TestServerOfOnesOwnServesUntilTheEnd(t *testing.T) {
@@ -18,7 +18,7 @@ func TestServerOfOnesOwnServesUntilTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &manager.Server{Name: "extra", Listener: listener, Server: &http.Server{Handler: &manager.HealthHandler{}}}
+	server := &servers.Server{Name: "extra", Listener: listener, Server: &http.Server{Handler: &servers.HealthHandler{}}}
 	if server.NeedLeaderElection() {
 		t.Error("it waits for the leadership")
 	}
@@ -37,7 +37,7 @@ func TestServerOfOnesOwnServesUntilTheEnd(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("ended with %v", err)
 	}
-	other := &manager.Server{Name: "extra", Listener: listener, Server: &http.Server{}}
+	other := &servers.Server{Name: "extra", Listener: listener, Server: &http.Server{}}
 	if err := other.Run(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "serve extra: ") {
 		t.Errorf("on a closed listener: %v", err)
 	}
@@ -45,7 +45,7 @@ func TestServerOfOnesOwnServesUntilTheEnd(t *testing.T) {
 
 func TestHealthHandlerAsksAllChecksOrOne(t *testing.T) {
 	bad := errors.New("no disk")
-	h := &manager.HealthHandler{Checks: map[string]func(*http.Request) error{
+	h := &servers.HealthHandler{Checks: map[string]func(*http.Request) error{
 		"disk": func(*http.Request) error { return bad },
 		"ping": func(*http.Request) error { return nil },
 	}}

@@ -1,4 +1,4 @@
-package manager
+package serve
 
 import (
 	"context"
@@ -202,11 +202,20 @@ type asked struct {
 	err    error
 }
 
-func newAuthorizer(next http.Handler, live *client.REST, logger *slog.Logger) *authorizer {
+// NewAuthorizer returns a handler in front of next that passes the requests which the API server authorizes.
+func NewAuthorizer(next http.Handler, live *client.REST, logger *slog.Logger) http.Handler {
 	return &authorizer{
 		next: next, live: live, logger: logger, refused: map[question]decision{}, allowed: map[question]decision{},
 		asking: map[question]*asked{}, free: askBurst, refilled: time.Now(),
 	}
+}
+
+// Decisions returns how many decisions a handler of [NewAuthorizer] remembers.
+func Decisions(h http.Handler) int {
+	z := h.(*authorizer)
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	return len(z.refused) + len(z.allowed) + len(z.asking)
 }
 
 func dropOldest(decisions map[question]decision) {

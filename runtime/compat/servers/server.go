@@ -1,4 +1,6 @@
-package manager
+// Package servers has the HTTP servers and the handlers of health checks of operators that were migrated from
+// controller-runtime. New code runs an http.Server in a manager.RunnableFunc, and adds checks to the manager.
+package servers
 
 import (
 	"context"
@@ -41,7 +43,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return <-ended
 }
 
-// NeedLeaderElection implements [LeaderElectionRunnable].
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (s *Server) NeedLeaderElection() bool { return s.OnlyServeWhenLeader }
 
 func (s *Server) serve() error {

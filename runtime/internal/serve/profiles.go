@@ -1,4 +1,4 @@
-package manager
+package serve
 
 import (
 	"context"
@@ -18,10 +18,10 @@ import (
 // defaultProfileTime is how long the CPU is profiled unless ?seconds says otherwise.
 const defaultProfileTime = 30 * time.Second
 
-// pprofServer returns the server of /debug/pprof. The package net/http/pprof is not used: it brings a parser of
+// Profiles returns the server of /debug/pprof. The package net/http/pprof is not used: it brings a parser of
 // profiles along, and registers itself with every server of the program that has no mux of its own.
-func pprofServer(address string) (httpserver.Options, error) {
-	address, err := loopbackUnlessNamed(address)
+func Profiles(address string) (httpserver.Options, error) {
+	address, err := LoopbackUnlessNamed(address)
 	if err != nil {
 		return httpserver.Options{}, fmt.Errorf("pprof server: %w", err)
 	}
@@ -35,8 +35,8 @@ func pprofServer(address string) (httpserver.Options, error) {
 	return httpserver.Options{Name: "pprof", Address: address, Handler: mux, Hasty: true}, nil
 }
 
-// loopbackUnlessNamed returns address with the loopback address for its host if it has none, as have 6060 and :6060.
-func loopbackUnlessNamed(address string) (string, error) {
+// LoopbackUnlessNamed returns address with the loopback address for its host if it has none, as have 6060 and :6060.
+func LoopbackUnlessNamed(address string) (string, error) {
 	if !strings.Contains(address, ":") {
 		address = ":" + address
 	}

@@ -1,0 +1,123 @@
+package serve
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
+)
+
+// Checks are the checks of a probe. The zero value has none, which is healthy.
+type Checks struct {
+	mu  sync.Mutex
+	all []*check // by name, those of one name as they were added
+}
+
+type check struct {
+	name  string
+	run   func(*http.Request) error
+	owner server.Owner // who has set it up
+}
+
+// Add adds a check, which remove takes away again.
+func (c *Checks) Add(name string, run func(*http.Request) error) (remove func()) {
+	added := &check{name: name, run: run}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.insertLocked(added)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.all = slices.DeleteFunc(c.all, func(other *check) bool { return other == added })
+	}
+}
+
+// Set adds a check of somebody, in place of one of the same name of an earlier build of theirs.
+func (c *Checks) Set(owner server.Owner, name string, run func(*http.Request) error) {
+	added := &check{name: name, run: run, owner: owner}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.all, func(other *check) bool { return owner.Replaces(other.owner) && other.name == name })
+	if i >= 0 {
+		c.all[i] = added
+		return
+	}
+	c.insertLocked(added)
+}
+
+// DropBefore takes away the checks of earlier builds of an owner, which are about what is gone.
+func (c *Checks) DropBefore(owner server.Owner) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = slices.DeleteFunc(c.all, func(other *check) bool { return owner.Replaces(other.owner) })
+}
+
+func (c *Checks) insertLocked(added *check) {
+	c.all = append(c.all, added)
+	slices.SortStableFunc(c.all, func(a, b *check) int { return strings.Compare(a.name, b.name) })
+}
+
+func (c *Checks) snapshot() []*check {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.all)
+}
+
+// ServeHTTP answers 200 when all checks pass and 500 otherwise. With ?verbose, and when one fails, it lists all of them
+// with what is wrong. Those that ?exclude=NAME names, as often as there are, are not asked.
+func (c *Checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	healthy := true
+	excluded := r.URL.Query()["exclude"]
+	var report strings.Builder
+	for _, check := range c.snapshot() {
+		if slices.Contains(excluded, check.name) {
+			fmt.Fprintf(&report, "[+] %s, excluded\n", check.name)
+		} else if err := check.run(r); err != nil {
+			healthy = false
+			fmt.Fprintf(&report, "[-] %s: %v\n", check.name, strings.ReplaceAll(err.Error(), "\n", "; "))
+		} else {
+			fmt.Fprintf(&report, "[+] %s\n", check.name)
+		}
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if !healthy {
+		w.WriteHeader(http.StatusInternalServerError)
+	}
+	if !healthy || r.URL.Query().Has("verbose") {
+		fmt.Fprint(w, report.String())
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// ServeOne answers for the check that the path names alone; without a name it answers for all.
+func (c *Checks) ServeOne(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if name == "" {
+		c.ServeHTTP(w, r)
+		return
+	}
+	one := Checks{all: slices.DeleteFunc(c.snapshot(), func(other *check) bool { return other.name != name })}
+	if len(one.all) == 0 {
+		http.NotFound(w, r)
+		return
+	}
+	one.ServeHTTP(w, r)
+}
+
+// Results returns what each check says: "ok", or what is wrong.
+func (c *Checks) Results(r *http.Request) map[string]string {
+	results := map[string]string{}
+	for _, check := range c.snapshot() {
+		result := "ok"
+		if err := check.run(r); err != nil {
+			result = err.Error()
+		}
+		results[check.name] = result
+	}
+	return results
+}
