@@ -209,7 +209,7 @@ var runtimeLayers = []string{
 
 // testserverLayers are the same for testserver/.
 var testserverLayers = []string{
-	"apiserver/internal/must", "apiserver/internal/fieldset", "apiserver/internal/store", "apiserver/internal/validity",
+	"apiserver/internal/must", "apiserver/internal/store", "apiserver/internal/validity",
 	"apiserver/internal/builtin", "apiserver", "inmemory", "fakecontrollers", "internal/standalone", "program", "program/fakecontrollers",
 }
 

@@ -21,6 +21,7 @@ type envUpOptions struct {
 	name       string
 	foreground bool
 	control    bool
+	repair     bool
 	output     outputFormat
 	start      controlplane.Options
 }
@@ -46,6 +47,7 @@ func newEnvUpCommand(s *streams) *cobra.Command {
 	flags.StringVar(&o.start.FeatureGates, "feature-gates", "", "`gates` of the API server, such as CBORServingAndStorage=true")
 	flags.BoolVar(&o.foreground, "foreground", false, "run until interrupted, or until standard input closes if it is a pipe; nothing is left behind")
 	flags.BoolVar(&o.control, "control", false, "with --foreground and -o json, take commands on standard input: kill, start, slow or compact, for tests of failures")
+	flags.BoolVar(&o.repair, "repair", false, "with --in-memory, drop damaged parts of the stored objects first, and keep a copy of the damaged file")
 	flags.VarP(&o.output, "output", "o", "output format: `text|json`")
 	return cmd
 }
@@ -72,6 +74,12 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 			Hint:    "--fake-controllers runs fakes of controllers and nodes, --garbage-collector collects garbage alone",
 			Class:   diagnostic.ErrUsage,
 		}
+	}
+	if o.repair {
+		if !o.start.InMemory {
+			return usageError("--repair goes with --in-memory; etcd has tools of its own")
+		}
+		o.start.Repaired = s.notice
 	}
 	if o.start.DataDir != "" {
 		absolute, err := filepath.Abs(filepath.Join(s.dir, o.start.DataDir))
@@ -109,6 +117,7 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 	if err != nil {
 		return err
 	}
+	environments.Repaired = o.start.Repaired
 	env, outcome, err := environments.Up(ctx, o.name, build, o.start)
 	if err != nil {
 		return err

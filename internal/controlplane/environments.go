@@ -22,6 +22,8 @@ import (
 type Environments struct {
 	// Notice receives what the user may want to know besides the result. It may be nil.
 	Notice func(what string)
+	// Repaired is as in [Options].
+	Repaired func(report string)
 
 	folder string
 }
@@ -161,7 +163,7 @@ func (es *Environments) resume(ctx context.Context, env *Environment, build func
 // run starts what env lacks, with the identities that it has or new ones, and records each step.
 func (es *Environments) run(ctx context.Context, env *Environment, assets Assets, ids *identities) error {
 	opts := env.options()
-	opts.Folder = es.path(env.Name)
+	opts.Folder, opts.Repaired = es.path(env.Name), es.Repaired
 	opts.ids, opts.previous, opts.ports = ids, slices.Clone(env.Processes), env.Ports
 	opts.started = func(p Process) error {
 		env.record(p)

@@ -72,13 +72,18 @@ func inMemoryFlags(opts Options, port int) []string {
 	if opts.FakeControllers {
 		flags = append(flags, "--fake-controllers")
 	}
-	switch {
-	case opts.DataDir != "":
-		flags = append(flags, "--data="+opts.DataDir)
-	case !opts.Attached:
-		flags = append(flags, "--data="+filepath.Join(opts.Folder, "objects"))
+	if opts.DataDir != "" || !opts.Attached {
+		flags = append(flags, "--data="+dataOf(opts))
 	}
 	return flags
+}
+
+// dataOf is the data directory of the API server in memory.
+func dataOf(opts Options) string {
+	if opts.DataDir != "" {
+		return opts.DataDir
+	}
+	return filepath.Join(opts.Folder, "objects")
 }
 
 func controllerManagerFlags(opts Options, kubeconfig string) []string {

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -108,6 +109,11 @@ func Start(ctx context.Context, assets Assets, opts Options) (instance *Instance
 			}
 		}
 	}
+	if opts.Repaired != nil && opts.InMemory {
+		if err := assets.repair(ctx, opts); err != nil {
+			return nil, err
+		}
+	}
 	ids := opts.ids
 	if ids == nil {
 		if ids, err = writeIdentities(opts.Folder); err != nil {
@@ -144,6 +150,22 @@ func dataFolder(path string) (string, error) {
 		return "", refused(err)
 	}
 	return path, nil
+}
+
+// repair drops the damaged parts of the data of the API server in memory, unless that runs.
+func (a Assets) repair(ctx context.Context, opts Options) error {
+	if _, runs := opts.running(inMemoryName); runs {
+		return nil
+	}
+	command := a.inMemory("--repair", "--data="+dataOf(opts))
+	out, err := exec.CommandContext(ctx, command[0], command[1:]...).Output()
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		return &diagnostic.Error{Message: "repair of the data: " + strings.TrimSpace(string(failed.Stderr)), Cause: err}
+	}
+	if report := strings.TrimSpace(string(out)); report != "" {
+		opts.Repaired(report)
+	}
+	return err
 }
 
 // checkUnused fails when a server, whosesoever, has its data in folder: it holds a lock. It fails too for the data of a server of the
@@ -185,8 +207,11 @@ func unreadable(crash *CrashError) error {
 		return nil
 	}
 	hint := "bring the file back from a copy, or choose another --data-dir"
-	if strings.Contains(said, "no space left on device") {
+	switch {
+	case strings.Contains(said, "no space left on device"):
 		hint = "free some disk space"
+	case strings.Contains(said, "is damaged"):
+		hint = "bring the file back from a copy, or run kctrl env up again with --repair, which drops the damaged lines and keeps a copy of the file"
 	}
 	return &diagnostic.Error{Message: said, Hint: hint, Cause: crash}
 }

@@ -23,6 +23,8 @@ type Options struct {
 	FakeControllers bool
 	// FeatureGates is passed to the API server, such as "CBORServingAndStorage=true".
 	FeatureGates string
+	// Repaired makes the API server in memory drop the damaged parts of its data before it starts, and receives the report if there are any.
+	Repaired func(report string)
 	// Attached ends the instance when this process dies.
 	Attached bool
 	// Faults makes [Instance.Slow] possible: the API server reaches etcd through this process.

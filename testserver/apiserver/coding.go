@@ -3,12 +3,16 @@ package apiserver
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"maps"
 	"math"
+	"reflect"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,6 +36,16 @@ func (c *customCodec) encode(object runtime.Object) (*store.Record, error) {
 		return nil, err
 	}
 	u.SetSelfLink("")
+	known := c.definition.known[c.definition.storageVersion]
+	if known != nil && !known.Defaults() && c.definition.settled(u) && u.GetGeneration() > 0 {
+		document, err := store.NewDocument(u.Object)
+		if err != nil {
+			return nil, err
+		}
+		r := &store.Record{Document: document, Schema: c.definition, Labels: u.GetLabels()}
+		r.Keep(u)
+		return r, nil
+	}
 	written, err := store.NewDocument(u.Object)
 	if err != nil {
 		return nil, err
@@ -109,6 +123,26 @@ func (d *definition) setDefaults(u runtime.Unstructured) {
 	defaulting.Default(u.UnstructuredContent(), d.schemas[u.GetObjectKind().GroupVersionKind().Version])
 }
 
+// settled reports whether an object certainly has nothing that coercion changes. The managedFields are not looked at.
+func (d *definition) settled(u *unstructured.Unstructured) bool {
+	kind, known := u.GroupVersionKind(), d.known[u.GroupVersionKind().Version]
+	if known == nil || kind.Group != d.crd.Spec.Group || kind.Kind != d.crd.Status.AcceptedNames.Kind || !known.Has(u.Object) {
+		return false
+	}
+	metadata, ok := u.Object["metadata"].(map[string]any)
+	if !ok {
+		return false
+	}
+	metadata = maps.Clone(metadata)
+	delete(metadata, "managedFields")
+	typed := &metav1.ObjectMeta{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, typed); err != nil {
+		return false
+	}
+	again, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	return err == nil && reflect.DeepEqual(again, metadata)
+}
+
 // canonical is a JSON value as it is after it was written and read: a whole number is an int64.
 func canonical(value any) any {
 	switch value := value.(type) {
@@ -139,6 +173,9 @@ type coercer struct {
 }
 
 func (c *coercer) coerce(u *unstructured.Unstructured) (unknown []string, err error) {
+	if metadata, _ := u.Object["metadata"].(map[string]any); metadata["managedFields"] == nil && c.definition.settled(u) && (!c.lenient || u.GetGeneration() > 0) {
+		return nil, nil
+	}
 	kind, hasKind, err := unstructured.NestedString(u.Object, "kind")
 	if err != nil {
 		return nil, err
@@ -216,6 +253,9 @@ func mediaTypes(typer runtime.ObjectTyper) []runtime.SerializerInfo {
 func (s *customSerializer) SupportedMediaTypes() []runtime.SerializerInfo { return s.media }
 
 func (s *customSerializer) EncoderForVersion(encoder runtime.Encoder, gv runtime.GroupVersioner) runtime.Encoder {
+	if encoder == s.media[0].Serializer && len(s.definition.known) > 0 {
+		encoder = quickEncoder{encoder}
+	}
 	return versioning.NewCodec(encoder, nil, safeConverter{s.definition.converter}, metaScheme, metaScheme, metaScheme, gv, nil, "customResources")
 }
 
@@ -306,4 +346,20 @@ func (t customTyper) ObjectKinds(object runtime.Object) ([]runtimeschema.GroupVe
 
 func (t customTyper) Recognizes(kind runtimeschema.GroupVersionKind) bool {
 	return t.others.Recognizes(kind)
+}
+
+// quickEncoder writes custom resources as JSON.
+type quickEncoder struct{ runtime.Encoder }
+
+func (e quickEncoder) Encode(object runtime.Object, w io.Writer) error {
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return e.Encoder.Encode(object, w)
+	}
+	data, err := store.Encode(u.Object)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
 }

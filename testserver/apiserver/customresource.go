@@ -25,6 +25,8 @@ import (
 	kubeopenapi "k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/validity"
 )
 
 // definition is a CustomResourceDefinition that is served, as it was when it was first asked for.
@@ -33,6 +35,7 @@ type definition struct {
 	storageVersion string
 	unchecked      bool                          // objects get no defaults
 	schemas        map[string]*schema.Structural // by version
+	known          map[string]*validity.Schema   // of the versions of which something is certain
 	types          managedfields.TypeConverter   // of all versions
 	converter      *converter
 	versions       map[string]*customResource
@@ -46,7 +49,6 @@ type customResource struct {
 	scale                          *scaleStorage
 	scope, statusScope, scaleScope *handlers.RequestScope
 	warnings                       []string
-	writes                         *writes
 	endpoint                       *endpoint // has all of it
 }
 
@@ -56,13 +58,18 @@ func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*
 	if err != nil {
 		return nil, err
 	}
-	d := &definition{crd: crd, unchecked: s.options.Unchecked, storageVersion: storageVersion, schemas: map[string]*schema.Structural{}, versions: map[string]*customResource{}, stopped: make(chan struct{})}
+	d := &definition{crd: crd, unchecked: s.options.Unchecked, storageVersion: storageVersion, schemas: map[string]*schema.Structural{}, known: map[string]*validity.Schema{}, versions: map[string]*customResource{}, stopped: make(chan struct{})}
 	for _, v := range crd.Spec.Versions {
 		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 			continue
 		}
 		if d.schemas[v.Name], err = structural(v.Schema, crd.Spec.PreserveUnknownFields); err != nil {
 			return nil, err
+		}
+		if !crd.Spec.PreserveUnknownFields && !d.unchecked && !s.plain {
+			if known := validity.New(d.schemas[v.Name]); known != nil {
+				d.known[v.Name] = known
+			}
 		}
 	}
 	if d.converter, err = s.newConverter(crd); err != nil {
@@ -146,13 +153,11 @@ func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResour
 		names: s.names, started: s.store.Current(), stopped: d.stopped, TableConvertor: table,
 	}
 	r.written = func() { s.finishDefinition(d.crd.Name) }
-	c := &customResource{objects: r, writes: s.newWrites(d, r, d.types)}
+	c := &customResource{objects: r}
 	if strategy.hasStatus {
 		c.status = r.with(&customStatusStrategy{strategy})
 	}
-	if s.unchecked(r, c.status); s.options.Unchecked {
-		c.writes = nil
-	}
+	s.unchecked(r, c.status)
 	if strategy.scale != nil {
 		c.scale = &scaleStorage{objects: r, paths: *strategy.scale, parent: gv, mappings: d.replicasPaths()}
 	}

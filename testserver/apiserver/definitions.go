@@ -523,15 +523,13 @@ func (s *Server) beginCustom(w http.ResponseWriter, r *http.Request, info *reque
 	admit := s.admission
 	if crd.DeletionTimestamp != nil || apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Terminating) {
 		admit = noCreation{admit}
-		without := *e
-		without.writes, e = nil, &without
 	}
 	return s.beginOn(w, r, info, e, admit)
 }
 
 // newEndpoint is what is served of a version.
 func (c *customResource) newEndpoint() *endpoint {
-	e := &endpoint{objects: c.objects, scope: c.scope, parts: map[string]part{}, patches: customPatches, warnings: c.warnings, custom: true, writes: c.writes}
+	e := &endpoint{objects: c.objects, scope: c.scope, parts: map[string]part{}, patches: customPatches, warnings: c.warnings, custom: true}
 	if c.status != nil {
 		e.parts["status"] = part{storage: subresource{c.status}, scope: c.statusScope}
 	}

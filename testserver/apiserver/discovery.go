@@ -235,7 +235,8 @@ func (aggregatedRestrictions) AllowsMediaTypeTransform(_, _ string, kind *schema
 func (aggregatedRestrictions) AllowsServerVersion(string) bool       { return false }
 func (aggregatedRestrictions) AllowsStreamSchema(stream string) bool { return stream == "watch" }
 
-// groupOrder is that of the groups of the real server, which clients take the first of that has a resource of a name. Others follow.
+// groupOrder is the order of the built-in groups in discovery: clients take the first one that has a resource of a name. Groups of
+// definitions follow, by name.
 var groupOrder = []string{
 	"apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
 	"storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io",
@@ -265,7 +266,13 @@ func (s *Server) groups() []metav1.APIGroup {
 			groups[at].Versions = append(groups[at].Versions, v)
 		}
 	}
-	slices.SortStableFunc(groups, func(a, b metav1.APIGroup) int { return cmp.Compare(groupRank(a.Name), groupRank(b.Name)) })
+	slices.SortStableFunc(groups, func(a, b metav1.APIGroup) int {
+		rank := groupRank(a.Name)
+		if rank == len(groupOrder) && rank == groupRank(b.Name) {
+			return strings.Compare(a.Name, b.Name)
+		}
+		return cmp.Compare(rank, groupRank(b.Name))
+	})
 	for i := range groups {
 		slices.SortFunc(groups[i].Versions, func(a, b metav1.GroupVersionForDiscovery) int {
 			return version.CompareKubeAwareVersionStrings(b.Version, a.Version)

@@ -1,7 +1,4 @@
 package apiserver
 
-// UpstreamWrites has upstream's handlers do all writes of a server.
-func UpstreamWrites(s *Server) { s.upstream = true }
-
-// CertainWrites is how many writes of a server were not done by these.
-func CertainWrites(s *Server) int { return int(s.certain.Load()) }
+// WithoutShortcuts has upstream's code alone do the writes of custom resources of a server. It is called before any is defined.
+func WithoutShortcuts(s *Server) { s.plain = true }

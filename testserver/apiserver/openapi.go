@@ -199,6 +199,7 @@ func (s *Server) openAPIOf(resources []resourceInfo) map[string]any {
 // swagger is all of it as OpenAPI v2, which clients that have not heard of v3 want: the kinds alone.
 func (s *Server) swagger(resources []resourceInfo) map[string]any {
 	m := newOpenAPIModels()
+	m.v2 = true
 	for _, crd := range s.listDefinitions() {
 		for _, v := range crd.Spec.Versions {
 			if v.Served {

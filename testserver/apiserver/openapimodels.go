@@ -8,6 +8,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	openapiv2 "k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -21,6 +22,7 @@ const schemaPrefix = "#/components/schemas/"
 type openAPIModels struct {
 	schemas   map[string]any
 	listKinds map[string]string // by kind
+	v2        bool              // schemas of definitions are as OpenAPI v2 can say them
 }
 
 func newOpenAPIModels() *openAPIModels {
@@ -40,7 +42,12 @@ func (m *openAPIModels) addDefinition(crd *apiextensionsv1.CustomResourceDefinit
 	v := crd.Spec.Versions[at]
 	docs := metav1.PartialObjectMetadata{}.SwaggerDoc()
 	model := &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}}}
-	if s := publishedSchema(v.Schema); s != nil {
+	s := publishedSchema(v.Schema)
+	unknown := m.v2 && s != nil && (s.XPreserveUnknownFields || crd.Spec.PreserveUnknownFields) // of which kubectl takes no part for all
+	if m.v2 {
+		s = openapiv2.ToStructuralOpenAPIV2(s)
+	}
+	if s != nil && !unknown {
 		model = s.Unfold().ToKubeOpenAPI()
 		setObject(model)
 		model.SetProperty("metadata", *spec.RefSchema(schemaPrefix + metaModel + "ObjectMeta").WithDescription(docs["metadata"]))

@@ -69,6 +69,7 @@ func reviewKind[T runtime.Object](gvk schema.GroupVersionKind, resource string, 
 	return kind{
 		Kind: builtin.Kind{GVK: gvk, Resource: resource, Namespaced: namespaced, Verbs: []string{"create"}},
 		complete: func(s *Server, r *registry, e *endpoint) {
+			e.scope.TableConvertor = nil // an answer is no table
 			e.review = &reviewer[T]{r, func(ctx context.Context, question T) (runtime.Object, error) { return answer(s, ctx, question) }}
 		},
 	}
@@ -568,12 +569,18 @@ func (s *Server) identify(ctx context.Context, r *http.Request) (who user.Info, 
 	if !named {
 		who = administrator
 	}
-	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+	if token, ok := bearerToken(r); ok {
 		if who, _, err = s.authenticate(strings.TrimSpace(token), []string{issuer}); err != nil {
 			return nil, nil, "", apierrors.NewUnauthorized("Unauthorized")
 		}
 	}
 	return s.impersonated(ctx, r.Header, who)
+}
+
+// bearerToken returns the token that a request has.
+func bearerToken(r *http.Request) (string, bool) {
+	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	return token, ok && strings.EqualFold(scheme, "Bearer")
 }
 
 // tokenPart is the subresource of service accounts that makes their tokens.

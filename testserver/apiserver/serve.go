@@ -15,18 +15,15 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
 // Serve serves requests that come over TLS, until ctx or the server ends, and closes the listener. It returns when the requests
 // that were served then have ended, which watches do at once.
 //
-// Only who has a certificate that one of clients has signed, or a token of a service account, may ask for more than health and
-// version: requests are in the name of the certificate's common name, with its organizations as groups, or of the account.
+// A request is in the name of the common name of its certificate, which one of clients has signed, with its organizations as groups, or
+// of the service account whose token it has, else in that of system:anonymous, who may read health and version.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, certificate tls.Certificate, clients *x509.CertPool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -93,7 +90,7 @@ func (i *idleConnections) close() {
 // shutdownGrace is how long requests may take that are served when the server is to end.
 const shutdownGrace = 5 * time.Second
 
-// authenticated lets through whom a certificate or a token names, and whom the server tells no more than that it is there.
+// authenticated serves requests in the name that a certificate or a token gives, else as system:anonymous.
 type authenticated struct{ server *Server }
 
 // public are the paths that who is unknown may read, as on a real server.
@@ -111,13 +108,8 @@ func (a authenticated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.server.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), named)))
 		return
 	}
-	if strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") { // the server knows its tokens, and refuses others
-		a.server.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}})))
-		return
+	if _, token := bearerToken(r); token || !slices.Contains(public, strings.TrimSuffix(r.URL.Path, "/")) {
+		r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}}))
 	}
-	if slices.Contains(public, strings.TrimSuffix(r.URL.Path, "/")) {
-		a.server.ServeHTTP(w, r)
-		return
-	}
-	responsewriters.ErrorNegotiated(apierrors.NewUnauthorized("Unauthorized"), metaCodecs, schema.GroupVersion{Version: "v1"}, w, r)
+	a.server.ServeHTTP(w, r) // which reads tokens itself
 }

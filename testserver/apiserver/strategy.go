@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/validity"
 )
 
 // customStrategy is what writes of custom resources do besides what all writes do.
@@ -43,6 +44,7 @@ type customStrategy struct {
 	namespaced, hasStatus bool
 	scale                 *apiextensionsv1.CustomResourceSubresourceScale
 	structural            *schema.Structural
+	known                 *validity.Schema
 	schema, statusSchema  validation.SchemaValidator
 	rules                 *cel.Validator
 	selectable            []selectableField
@@ -55,7 +57,7 @@ type selectableField struct {
 
 func (s *Server) newCustomStrategy(d *definition, v apiextensionsv1.CustomResourceDefinitionVersion, kind runtimeschema.GroupVersionKind) (*customStrategy, error) {
 	st := &customStrategy{
-		customTyper: customTyper{metaScheme}, generator: s.names, kind: kind, namespaced: d.namespaced(), structural: d.schemas[v.Name],
+		customTyper: customTyper{metaScheme}, generator: s.names, kind: kind, namespaced: d.namespaced(), structural: d.schemas[v.Name], known: d.known[v.Name],
 		rules: cel.NewValidator(d.schemas[v.Name], true, celconfig.PerCallLimit),
 	}
 	if v.Subresources != nil {
@@ -144,6 +146,10 @@ func besidesMetadata(u *unstructured.Unstructured) map[string]any {
 func (s *customStrategy) Validate(ctx context.Context, object runtime.Object) field.ErrorList {
 	u := object.(*unstructured.Unstructured)
 	problems := s.validateType(u)
+	if len(problems) == 0 && s.right(u) {
+		problems = append(s.validateMetadata(u, nil), s.validateScale(u, true)...)
+		return append(problems, s.validateRules(ctx, problems, u, nil)...)
+	}
 	if len(problems) == 0 {
 		problems = append(problems, s.validateMetadata(u, nil)...)
 		problems = append(problems, validation.ValidateCustomResource(nil, u.Object, s.schema)...)
@@ -158,6 +164,10 @@ func (s *customStrategy) ValidateUpdate(ctx context.Context, object, old runtime
 	u, was := object.(*unstructured.Unstructured), old.(*unstructured.Unstructured)
 	both := common.NewCorrelatedObject(u.Object, was.Object, &model.Structural{Structural: s.structural})
 	problems := s.validateType(u)
+	if len(problems) == 0 && s.right(u) {
+		problems = append(s.validateMetadata(u, was), s.validateScale(u, true)...)
+		return append(problems, s.validateRules(ctx, problems, u, was, cel.WithRatcheting(both))...)
+	}
 	if len(problems) == 0 {
 		problems = append(problems, s.validateMetadata(u, was)...)
 		problems = append(problems, validateChange(nil, u.Object, was.Object, s.schema, validation.WithRatcheting(both))...)
@@ -166,6 +176,11 @@ func (s *customStrategy) ValidateUpdate(ctx context.Context, object, old runtime
 	problems = append(problems, s.validateEmbedded(ctx, u)...)
 	problems = append(problems, s.validateLists(u, was)...)
 	return append(problems, s.validateRules(ctx, problems, u, was, cel.WithRatcheting(both))...)
+}
+
+// right reports whether all that the schema says is certainly kept.
+func (s *customStrategy) right(u *unstructured.Unstructured) bool {
+	return s.known != nil && s.known.Has(u.Object) && s.known.Valid(u.Object)
 }
 
 // validateLists checks that lists which are sets or maps are, unless the old object was wrong in it too.

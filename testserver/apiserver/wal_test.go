@@ -2,6 +2,7 @@ package apiserver_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -450,4 +451,50 @@ func compareAnswered(t *testing.T, server *apiserver.Server, answered map[string
 		}
 	}
 	return differ
+}
+
+func TestARepairKeepsAllLinesThatCanBeRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "objects")
+	server, err := apiserver.Open(path, apiserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Close()
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report, err := apiserver.Repair(path); report != "" || err != nil {
+		t.Errorf("of a file without damage: %q, %v", report, err)
+	}
+	lines := bytes.SplitAfter(good, []byte("\n"))
+	damaged := slices.Clone(good)
+	damaged[len(lines[0])+len(lines[1])-3] ^= 1
+	damaged = append(damaged, "garbage\n"...)
+	if err := os.WriteFile(path, damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("%s:2: byte %d: the line is damaged", path, len(lines[0]))
+	if _, err := apiserver.Open(path, apiserver.Options{}); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("Open: %v", err)
+	}
+	report, err := apiserver.Repair(path)
+	lost := len(lines[1]) + len("garbage\n")
+	if want := fmt.Sprintf("%s: dropped 2 damaged lines of %d (%d bytes); the damaged file is %[1]s.damaged", path, len(lines), lost); report != want || err != nil {
+		t.Errorf("got %q, %v, want %q", report, err, want)
+	}
+	if copied, err := os.ReadFile(path + ".damaged"); err != nil || !bytes.Equal(copied, damaged) {
+		t.Errorf("the copy is not the damaged file: %v", err)
+	}
+	server, err = apiserver.Open(path, apiserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Close()
+	if err := os.WriteFile(path, []byte("a letter\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := apiserver.Repair(path); err == nil {
+		t.Errorf("of a file of somebody else: %q", report)
+	}
 }

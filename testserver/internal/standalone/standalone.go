@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -40,6 +41,7 @@ func Run(args []string, controllers Controllers) error {
 	keyFile := flags.String("key", "", "`file` with the key of that")
 	clientsFile := flags.String("clients", "", "`file` with the authority that certificates of clients are of")
 	data := flags.String("data", "", "`folder` to keep the objects in; without, they go with the program")
+	repair := flags.Bool("repair", false, "drop the damaged parts of the objects in data, report that, and end")
 	asked := flags.Bool("fake-controllers", false, "run fakes of the controllers and nodes of a cluster")
 	hosts := flags.Bool("host", false, "start and stop isolated API servers on requests in standard input, until it ends")
 	if err := flags.Parse(args); err != nil {
@@ -49,6 +51,9 @@ func Run(args []string, controllers Controllers) error {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		return Host(ctx, os.Stdin, os.Stdout, controllers)
+	}
+	if *repair {
+		return runRepair(*data, os.Stdout)
 	}
 	var run runFunc
 	if *asked {
@@ -84,12 +89,30 @@ func Run(args []string, controllers Controllers) error {
 		return fmt.Errorf("data: %w", err)
 	}
 	defer lock.Close()
-	server, err := apiserver.Open(filepath.Join(*data, "objects"), apiserver.Options{Seed: rand.Uint64()})
+	server, err := apiserver.Open(objectsIn(*data), apiserver.Options{Seed: rand.Uint64()})
 	if err != nil {
 		return fmt.Errorf("data: %w", err) // kctrl knows its words from other errors by the beginning
 	}
 	defer server.Close()
 	return serve(ctx, server, run, listener, certificate, clients)
+}
+
+// objectsIn is the file in a data folder that has the objects.
+func objectsIn(folder string) string { return filepath.Join(folder, "objects") }
+
+// runRepair repairs the objects in a data folder and writes what it did.
+func runRepair(folder string, out io.Writer) error {
+	lock, err := lockFolder(folder)
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	defer lock.Close()
+	report, err := apiserver.Repair(objectsIn(folder))
+	if err != nil || report == "" {
+		return err
+	}
+	_, err = fmt.Fprintln(out, report)
+	return err
 }
 
 // loadAuthority reads the certificates of an authority.

@@ -30,6 +30,13 @@ func NewDocument(object map[string]any) (Document, error) {
 	return Document{slices.Clip(e.data), e.version}, nil
 }
 
+// Encode is an object as JSON.
+func Encode(object map[string]any) ([]byte, error) {
+	e := encoder{data: make([]byte, 0, 4<<10)}
+	err := e.object(object, 2)
+	return e.data, err
+}
+
 // AppendTo appends the document in a version.
 func (d Document) AppendTo(data []byte, revision int64) []byte {
 	data = append(data, d.Data[:d.version]...)

@@ -80,13 +80,16 @@ type tableChange struct {
 
 // LineError is why a file cannot be read, in a line, or in none when its line is 0.
 type LineError struct {
-	Line int
-	Err  error
+	Line   int
+	Offset int64 // of the line in the file
+	Err    error
 }
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
 func (e *LineError) Unwrap() error { return e.Err }
+
+var errForeign = errors.New("this is no file of objects of kctrl's API server")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -137,13 +140,14 @@ func (s *Store) load(path string, prepare func(schema.GroupResource)) error {
 			prepare(resource)
 		}
 	}
+	offset := int64(0)
 	for n := 1; ; n++ {
 		line, err := lines.ReadBytes('\n')
 		switch {
 		case errors.Is(err, io.EOF) && n > 1:
 			return nil // what is left has no end: a write that was not answered
 		case errors.Is(err, io.EOF):
-			err = errors.New("this is no file of objects of kctrl's API server")
+			err = errForeign
 		case err == nil:
 			err = s.loadLine(n, line[:len(line)-1], prepareOnce)
 		}
@@ -151,8 +155,9 @@ func (s *Store) load(path string, prepare func(schema.GroupResource)) error {
 			return nil
 		}
 		if err != nil {
-			return &LineError{Line: n, Err: err}
+			return &LineError{Line: n, Offset: offset, Err: err}
 		}
+		offset += int64(len(line))
 	}
 }
 
@@ -179,7 +184,7 @@ func (s *Store) loadLine(n int, line []byte, prepare func(schema.GroupResource))
 	if n == 1 {
 		var header walHeader
 		if err != nil || json.Unmarshal(text, &header) != nil || header.Format != walFormat {
-			return errors.New("this is no file of objects of kctrl's API server")
+			return errForeign
 		}
 		if header.Version > walVersion {
 			return fmt.Errorf("a newer kctrl wrote it, in version %d of the format: this one knows version %d", header.Version, walVersion)

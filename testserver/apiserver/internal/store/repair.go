@@ -1,0 +1,90 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// Repaired says what a repair has done. The zero value means that nothing was damaged.
+type Repaired struct {
+	Kept    int    // lines
+	Dropped int    // lines
+	Bytes   int64  // of the dropped lines
+	Copy    string // path of the damaged file
+}
+
+// Repair puts the undamaged lines of the file at path in its place, and keeps the damaged file beside it. A write in a dropped line is
+// lost: its objects are as an earlier write left them. A file without damage stays as it is.
+func Repair(path string) (r Repaired, err error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return r, err
+	}
+	var kept []byte
+	for n := 0; len(data) > 0; n++ {
+		line, rest, ended := bytes.Cut(data, []byte("\n"))
+		if data = rest; !ended && n > 0 {
+			break // a write that was not answered
+		}
+		if header, err := readable(line); err == nil && header == (n == 0) {
+			kept = append(append(kept, line...), '\n')
+			r.Kept++
+			continue
+		}
+		if n == 0 {
+			if kept, err = walLine(walHeader{Format: walFormat, Version: walVersion}); err != nil {
+				return r, err
+			}
+		}
+		r.Dropped++
+		r.Bytes += int64(len(line)) + 1
+	}
+	switch {
+	case r.Dropped == 0:
+		return r, nil
+	case r.Kept == 0:
+		return r, errForeign
+	}
+	if r.Copy, err = unused(path + ".damaged"); err != nil {
+		return r, err
+	}
+	temporary := path + ".tmp"
+	err = errors.Join(os.WriteFile(temporary, kept, 0o600), os.Link(path, r.Copy))
+	if err == nil {
+		err = os.Rename(temporary, path)
+	}
+	return r, errors.Join(err, syncFolder(filepath.Dir(path)))
+}
+
+// readable reports whether a line is a header, and why it cannot be read.
+func readable(line []byte) (header bool, err error) {
+	text, err := walText(line)
+	if err != nil {
+		return false, err
+	}
+	var h walHeader
+	return json.Unmarshal(text, &h) == nil && h.Format == walFormat, nil
+}
+
+// unused returns a path that begins with prefix and does not exist.
+func unused(prefix string) (string, error) {
+	path := prefix
+	for n := 2; ; n++ {
+		_, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return path, nil
+		case err != nil:
+			return "", err
+		}
+		path = prefix + "." + strconv.Itoa(n)
+	}
+}
