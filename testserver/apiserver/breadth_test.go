@@ -29,7 +29,7 @@ func breadthOf(seed uint64, salt string) []asked {
 	}
 	for i, a := range s.requests {
 		s.requests[i].decoded = true
-		// Their metadata alone have an annotation more, see docs/fidelity.md.
+		// In memory, the metadata alone of DaemonSets have an annotation more.
 		if strings.Contains(a.path, "/daemonsets") && strings.Contains(a.accept, "PartialObjectMetadata") {
 			s.requests[i].accept = ""
 		}

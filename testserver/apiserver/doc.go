@@ -12,8 +12,8 @@
 // managedFields, all types of patches, field validation, dry run, warnings, finalizers, preconditions, optimistic locking,
 // generated names, selectors, pages, versions, watches with bookmarks and initial events, tables and metadata alone; and the
 // built-in kinds that discovery names; discovery and OpenAPI. Webhooks and admission policies (ValidatingAdmissionPolicy, MutatingAdmissionPolicy) decide about writes, and roles about requests of users
-// whom a rest.Config impersonates or who have a token of a service account. docs/fidelity.md says what was compared with the real server, how
-// often, and each difference that is known.
+// whom a rest.Config impersonates or who have a token of a service account. docs/fidelity.md says what is compared with the real server, and
+// which differences are known.
 //
 // # Guarantees
 //

@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"compress/gzip"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"regexp"
@@ -52,6 +54,68 @@ var subjects = map[string]subject{
 	"negotiation": {"testdata/negotiation.json.gz", upTo(1), always(negotiationRequests), nil},
 	"bounds":      {"testdata/bounds.json.gz", upTo(1), always(boundRequests), nil},
 	"rejected":    {"testdata/rejected.json.gz", upTo(1), always(rejectedRequests), nil},
+}
+
+// about says what the requests of each subject are about, for docs/fidelity.md.
+var about = map[string]string{
+	"resources":   "custom resources, ConfigMaps, Secrets, Namespaces: all verbs, patches, applies, lists, watches, tables",
+	"kinds":       "the other built-in kinds and their subresources, with valid and invalid bodies",
+	"variety":     "random fields, metadata, patches, selectors and options of all kinds",
+	"breadth":     "protobuf, odd methods, paths, parameters and bodies",
+	"limits":      "LimitRanges, resource requests, resizes",
+	"warnings":    "objects that cause warnings",
+	"systems":     "pods that ask for Linux, Windows or both",
+	"classes":     "RuntimeClasses and their pods",
+	"signing":     "CertificateSigningRequests and approvals",
+	"addresses":   "IPAddresses, ServiceCIDRs, Bindings",
+	"claims":      "claims, volumes and classes; addresses of Services",
+	"readers":     "policies with parameters, by users with few rights",
+	"definitions": "CustomResourceDefinitions with random schemas, and their changes",
+	"fields":      "single fields of all kinds with values of wrong types and at limits",
+	"rights":      "roles, bindings, impersonation, tokens, access reviews",
+	"admission":   "webhooks and admission policies",
+	"negotiation": "content types and status 406 and 415",
+	"bounds":      "bodies and objects at their limits",
+	"rejected":    "definitions that are rejected",
+}
+
+var update = flag.Bool("update", false, "write the table of docs/fidelity.md")
+
+// TestFidelityTable compares the table of docs/fidelity.md with the recordings. With -update it writes it.
+func TestFidelityTable(t *testing.T) {
+	const path, begin, end = "../../docs/fidelity.md", "<!-- go test ./testserver/apiserver -run TestFidelityTable -update -->\n", "<!-- end -->\n"
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(page), begin)
+	_, after, found := strings.Cut(rest, end)
+	if !found {
+		t.Fatalf("%s has no place for the table", path)
+	}
+	var table strings.Builder
+	table.WriteString("\n| subject | requests about | sequences recorded | answers recorded |\n|---|---|---:|---:|\n")
+	for _, name := range slices.Sorted(maps.Keys(subjects)) {
+		var recorded [][]string
+		load(t, subjects[name].recording, &recorded)
+		answers := 0
+		for _, sequence := range recorded {
+			answers += len(sequence)
+		}
+		if about[name] == "" {
+			t.Errorf("about has no line for %s", name)
+		}
+		fmt.Fprintf(&table, "| %s | %s | %d | %d |\n", name, about[name], len(recorded), answers)
+	}
+	table.WriteByte('\n')
+	switch want := before + begin + table.String() + end + after; {
+	case *update:
+		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	case want != string(page):
+		t.Errorf("%s is out of date: go test ./testserver/apiserver -run TestFidelityTable -update", path)
+	}
 }
 
 // always makes the same requests for every seed.

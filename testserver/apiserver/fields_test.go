@@ -240,7 +240,7 @@ func (d openAPIDocument) kind(path string, create operation) describedKind {
 	return k
 }
 
-// unaskedField reports whether docs/fidelity.md says of a field that it is not checked here.
+// unaskedField reports whether a field is not checked here.
 func unaskedField(f describedField) bool {
 	return slices.ContainsFunc(f.path, func(step string) bool { return slices.Contains(unasked, step) })
 }

@@ -53,7 +53,7 @@ func varietyAbout(all []sampleKind, seed uint64, salt string) []asked {
 				accept: pick(s, "", "", asTable, asPartial, "application/json;stream=watch", "application/yaml")})
 		}
 	}
-	for i, a := range s.requests { // whose metadata alone have an annotation more, see docs/fidelity.md
+	for i, a := range s.requests { // in memory, the metadata alone of DaemonSets have an annotation more
 		if strings.Contains(a.path, "/daemonsets") && (a.accept == asPartial || strings.Contains(a.accept, "PartialObjectMetadataList")) {
 			s.requests[i].accept = ""
 		}
@@ -447,8 +447,8 @@ func (s *sequence) graft(k sampleKind, content map[string]any) {
 	p.in[p.name] = s.value(p.of, p.name, 3)
 }
 
-// ungrafted are fields of which docs/fidelity.md says that nobody checks them, such as types of volumes without a driver, those that systemRequests ask about, and those by
-// which sequences would see each other.
+// ungrafted are fields that are not varied here: types of volumes without a driver, what systemRequests ask about, and fields by which
+// sequences would see each other.
 var ungrafted = []string{
 	"gcePersistentDisk", "awsElasticBlockStore", "gitRepo", "iscsi", "glusterfs", "rbd", "flexVolume", "cinder", "cephfs", "flocker", "fc", "azureFile", "vsphereVolume", "quobyte", "azureDisk",
 	"photonPersistentDisk", "portworxVolume", "scaleIO", "storageos", "windowsOptions", "resourceClaims", "externalID", "globalDefault", "matchLabelKeys", "mismatchLabelKeys",

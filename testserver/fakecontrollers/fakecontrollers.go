@@ -44,7 +44,7 @@ type Controller struct {
 func All() []Controller {
 	return []Controller{
 		namespaces, serviceAccounts, rootCertificates, GarbageCollector,
-		deployments, replicaSets, statefulSets, daemonSets, jobs, expiredJobs, cronJobs,
+		deployments, replicaSets, replicationControllers, statefulSets, daemonSets, jobs, expiredJobs, cronJobs,
 		Pods(nil), volumes, services,
 	}
 }

@@ -441,6 +441,52 @@ func TestNamespaceGoesOnceItIsEmpty(t *testing.T) {
 	})
 }
 
+func TestANamespaceLosesItsPodsFirst(t *testing.T) {
+	inBubble(t, func(s *stage) {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "going"}}
+		if err := s.REST.Create(s.Context(), namespace); err != nil {
+			s.Fatal(err)
+		}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "going", Name: "held", Finalizers: []string{"example.com/hold"}}, Spec: template("held", corev1.RestartPolicyNever).Spec}
+		used := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "going", Name: "used"}}
+		s.create(pod, used)
+		if err := s.Delete(s.Context(), namespace); err != nil {
+			s.Fatal(err)
+		}
+		s.pass(time.Minute)
+		s.now(used)
+		s.now(pod)
+		controllerutil.RemoveFinalizer(pod, "example.com/hold")
+		if err := s.Update(s.Context(), pod); err != nil {
+			s.Fatal(err)
+		}
+		s.pass(time.Minute)
+		s.gone(used)
+		s.gone(namespace)
+	})
+}
+
+func TestReplicationControllerKeepsItsPods(t *testing.T) {
+	inBubble(t, func(s *stage) {
+		pods := template("web", corev1.RestartPolicyAlways)
+		rc := &corev1.ReplicationController{ObjectMeta: meta("web"), Spec: corev1.ReplicationControllerSpec{Replicas: new(int32(2)), Template: &pods}}
+		s.create(rc)
+		s.pass(time.Minute)
+		s.now(rc)
+		if got := rc.Status; got.Replicas != 2 || got.ReadyReplicas != 2 || got.AvailableReplicas != 2 || got.FullyLabeledReplicas != 2 {
+			s.Errorf("got %+v", got)
+		}
+		rc.Spec.Replicas = new(int32(1))
+		if err := s.Update(s.Context(), rc); err != nil {
+			s.Fatal(err)
+		}
+		s.pass(time.Minute)
+		if pods := s.pods(); len(pods) != 1 || metav1.GetControllerOf(&pods[0]).Kind != "ReplicationController" {
+			s.Errorf("got %v", pods)
+		}
+	})
+}
+
 func TestStatefulSetKeepsItsOrder(t *testing.T) {
 	inBubble(t, func(s *stage) {
 		three := int32(3)

@@ -52,10 +52,17 @@ func (p *namespaceController) reconcile(ctx context.Context, namespace *corev1.N
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	pods := func(kind namespaced) bool { return kind.kind.Group == "" && kind.resource == "pods" }
+	if at := slices.IndexFunc(kinds, pods); at > 0 { // nothing that a pod may use goes before the pods
+		kinds[0], kinds[at] = kinds[at], kinds[0]
+	}
 	var left remains
 	for _, kind := range kinds {
 		if err := p.empty(ctx, namespace.Name, kind, &left); err != nil {
 			return reconcile.Result{}, err
+		}
+		if pods(kind) && left.objects > 0 {
+			break
 		}
 	}
 	before := namespace.DeepCopy()

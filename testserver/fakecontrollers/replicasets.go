@@ -46,7 +46,7 @@ func (r *replicaSetController) reconcile(ctx context.Context, set *appsv1.Replic
 	active := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !isActive(pod) })
 	var failure error
 	if set.DeletionTimestamp == nil {
-		failure = r.resize(ctx, set, active)
+		failure = resize(ctx, r.Client, set, &set.Spec.Template, *set.Spec.Replicas, active)
 	}
 	before := set.DeepCopy()
 	set.Status = replicaSetStatus(set, pods, active, failure)
@@ -56,18 +56,18 @@ func (r *replicaSetController) reconcile(ctx context.Context, set *appsv1.Replic
 	return reconcile.Result{RequeueAfter: untilAvailable(set.Spec.MinReadySeconds, active)}, unlessTerminating(failure)
 }
 
-// resize makes the pods that are missing, or deletes those that are too many.
-func (r *replicaSetController) resize(ctx context.Context, set *appsv1.ReplicaSet, active []*corev1.Pod) error {
-	for range int(*set.Spec.Replicas) - len(active) {
-		pod := podOf(&set.Spec.Template)
-		pod.Namespace, pod.GenerateName = set.Namespace, set.Name+"-"
-		if err := createOwned(ctx, r.Client, set, pod); err != nil {
+// resize makes the pods that an owner lacks, or deletes those that are too many.
+func resize(ctx context.Context, c client.Client, owner object.Object, template *corev1.PodTemplateSpec, replicas int32, active []*corev1.Pod) error {
+	for range int(replicas) - len(active) {
+		pod := podOf(template)
+		pod.Namespace, pod.GenerateName = owner.GetNamespace(), owner.GetName()+"-"
+		if err := createOwned(ctx, c, owner, pod); err != nil {
 			return err
 		}
 	}
 	slices.SortFunc(active, firstToGo)
-	for i := range max(0, len(active)-int(*set.Spec.Replicas)) {
-		if err := controllerutil.DeleteWithUID(ctx, r.Client, active[i]); err != nil {
+	for i := range max(0, len(active)-int(replicas)) {
+		if err := controllerutil.DeleteWithUID(ctx, c, active[i]); err != nil {
 			return err
 		}
 	}

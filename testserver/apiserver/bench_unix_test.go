@@ -1,3 +1,5 @@
+//go:build unix
+
 package apiserver_test
 
 import (

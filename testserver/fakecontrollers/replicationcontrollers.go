@@ -1,0 +1,79 @@
+package fakecontrollers
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+)
+
+// replicationControllers keeps as many pods as a ReplicationController asks for.
+var replicationControllers = Controller{"replicationcontroller-controller", func(m *manager.Manager) error {
+	pods, err := newOwned(m, &corev1.Pod{})
+	if err != nil {
+		return err
+	}
+	r := &replicationControllerController{m.Client(), pods}
+	return controller.For[*corev1.ReplicationController](m).Named("replicationcontroller-controller").Owns(&corev1.Pod{}).
+		Watches(&corev1.Pod{}, adopters(m.Client(), func() object.List { return &corev1.ReplicationControllerList{} })).
+		Complete(byName[corev1.ReplicationController](m.Client(), r.reconcile))
+}}
+
+type replicationControllerController struct {
+	client.Client
+	pods *owned[*corev1.Pod]
+}
+
+func (r *replicationControllerController) reconcile(ctx context.Context, rc *corev1.ReplicationController) (reconcile.Result, error) {
+	set := replicaSetOf(rc)
+	pods, err := r.pods.claim(ctx, rc, set.Spec.Selector, isActive)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	active := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !isActive(pod) })
+	var failure error
+	if rc.DeletionTimestamp == nil {
+		failure = resize(ctx, r.Client, rc, rc.Spec.Template, *rc.Spec.Replicas, active)
+	}
+	before := rc.DeepCopy()
+	setReplicationStatus(rc, replicaSetStatus(set, pods, active, failure))
+	if err := writeStatus(ctx, r.Client, before, rc); err != nil {
+		return reconcile.Result{}, errors.Join(failure, err)
+	}
+	return reconcile.Result{RequeueAfter: untilAvailable(rc.Spec.MinReadySeconds, active)}, unlessTerminating(failure)
+}
+
+// replicaSetOf is a ReplicationController as a ReplicaSet, which differs in its types alone.
+func replicaSetOf(rc *corev1.ReplicationController) *appsv1.ReplicaSet {
+	set := &appsv1.ReplicaSet{ObjectMeta: rc.ObjectMeta, Spec: appsv1.ReplicaSetSpec{
+		Replicas: rc.Spec.Replicas, MinReadySeconds: rc.Spec.MinReadySeconds,
+		Selector: &metav1.LabelSelector{MatchLabels: rc.Spec.Selector}, Template: *rc.Spec.Template,
+	}}
+	for _, c := range rc.Status.Conditions {
+		set.Status.Conditions = append(set.Status.Conditions, appsv1.ReplicaSetCondition{
+			Type: appsv1.ReplicaSetConditionType(c.Type), Status: c.Status, LastTransitionTime: c.LastTransitionTime, Reason: c.Reason, Message: c.Message,
+		})
+	}
+	return set
+}
+
+func setReplicationStatus(rc *corev1.ReplicationController, of appsv1.ReplicaSetStatus) {
+	rc.Status = corev1.ReplicationControllerStatus{
+		Replicas: of.Replicas, FullyLabeledReplicas: of.FullyLabeledReplicas, ReadyReplicas: of.ReadyReplicas,
+		AvailableReplicas: of.AvailableReplicas, ObservedGeneration: of.ObservedGeneration,
+	}
+	for _, c := range of.Conditions {
+		rc.Status.Conditions = append(rc.Status.Conditions, corev1.ReplicationControllerCondition{
+			Type: corev1.ReplicationControllerConditionType(c.Type), Status: c.Status, LastTransitionTime: c.LastTransitionTime, Reason: c.Reason, Message: c.Message,
+		})
+	}
+}
