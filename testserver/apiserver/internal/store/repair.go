@@ -18,8 +18,8 @@ type Repaired struct {
 	Copy    string // path of the damaged file
 }
 
-// Repair puts the undamaged lines of the file at path in its place, and keeps the damaged file beside it. A write in a dropped line is
-// lost: its objects are as an earlier write left them. A file without damage stays as it is.
+// Repair puts the undamaged lines of the file at path in its place, and keeps the damaged file beside it. A write in a
+// dropped line is lost: its objects are as an earlier write left them. A file without damage stays as it is.
 func Repair(path string) (r Repaired, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
