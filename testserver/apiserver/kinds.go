@@ -38,7 +38,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/handlers"
@@ -76,7 +75,7 @@ func loadBuiltin() *builtins {
 			ruled(builtin.AppsKinds()...),
 			ruled(builtin.AutoscalingKinds()...),
 			{{Kind: builtin.CronJobs()}, {Kind: builtin.Jobs(), complete: warnOfOrphans}},
-			{{Kind: builtin.SigningRequests(), parts: []extraPart{partOf(builtin.SigningRequests().GVK, "approval", builtin.ApprovalRules)}}},
+			{{Kind: builtin.SigningRequests(), parts: []extraPart{partOf(builtin.SigningRequests().GVK, "approval", builtin.ApprovalRules())}}},
 			ruled(builtin.NetworkingKinds()...),
 			ruled(builtin.PolicyKinds()...),
 			ruled(builtin.StorageKinds()...),
@@ -86,7 +85,7 @@ func loadBuiltin() *builtins {
 			ruled(builtin.DiscoveryKinds()...),
 			authenticationKinds(), authorizationKinds(), rbacKinds(), admissionKinds(),
 		}
-		shared.scheme = newBuiltinScheme(shared.groups, builtin.NewDefaults(namespaceDefaults(), authenticationDefaults()))
+		shared.scheme = newBuiltinScheme(shared.groups, builtin.SetDefaults)
 		shared.models = &builtin.Models{Scheme: shared.scheme}
 		shared.family = newFamily(shared.scheme)
 		shared.plain = sync.OnceValue(func() family { return newFamily(newBuiltinScheme(shared.groups, func(any) {})) })
@@ -152,7 +151,7 @@ func newBuiltinScheme(groups [][]kind, defaults func(any)) *runtime.Scheme {
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, certificatesv1.AddToScheme, networkingv1.AddToScheme,
 		policyv1.AddToScheme, storagev1.AddToScheme, schedulingv1.AddToScheme, coordinationv1.AddToScheme, nodev1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
-		rbacv1.AddToScheme, admissionv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, builtin.AddEventConversions, builtin.AddAutoscalerConversions,
+		rbacv1.AddToScheme, admissionv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, builtin.AddConversions,
 	} {
 		must.Do(add(scheme))
 	}
@@ -163,12 +162,7 @@ func newBuiltinScheme(groups [][]kind, defaults func(any)) *runtime.Scheme {
 			object, err := scheme.New(k.GVK)
 			must.Do(err)
 			scheme.AddTypeDefaultingFunc(object, defaults)
-			switch {
-			case k.Labels != nil:
-				must.Do(scheme.AddFieldLabelConversionFunc(k.GVK, k.Labels))
-			case len(k.stored().Selectable) > 0:
-				must.Do(scheme.AddFieldLabelConversionFunc(k.GVK, k.stored().Selector))
-			}
+			must.Do(scheme.AddFieldLabelConversionFunc(k.GVK, builtin.Labels(k.GVK)))
 		}
 	}
 	return scheme
@@ -225,28 +219,58 @@ type kindStrategy struct {
 
 // GenerateName adds to a name what makes it one of its own, but where it is the whole name.
 func (s *kindStrategy) GenerateName(base string) string {
-	if s.kind.Rules.LiteralNames {
+	if upstream := s.kind.Rules.Strategy; upstream != nil && upstream.NamesLiterally() {
 		return base
 	}
 	return s.generator.GenerateName(base)
 }
 
 func (s *kindStrategy) NamespaceScoped() bool { return s.kind.Namespaced }
-func (s *kindStrategy) creates() bool         { return s.rules.Creates }
-func (s *kindStrategy) unconditional() bool   { return s.rules.Unconditional }
 
-func (s *kindStrategy) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
+func (s *kindStrategy) creates() bool {
+	if s.rules.Strategy != nil {
+		return s.rules.Strategy.AllowCreateOnUpdate(context.Background())
+	}
+	return s.rules.Creates
+}
+
+func (s *kindStrategy) unconditional() bool {
+	if s.rules.Strategy != nil {
+		return s.rules.Strategy.AllowUnconditionalUpdate(context.Background())
+	}
+	return s.rules.Unconditional
+}
+
+// in is a context that says which version is written, which upstream's strategies ask for.
+func (s *kindStrategy) in(ctx context.Context) context.Context {
+	if _, ok := request.RequestInfoFrom(ctx); ok {
+		return ctx
+	}
+	gvk := s.kind.GVK
+	return request.WithRequestInfo(ctx, &request.RequestInfo{IsResourceRequest: true, APIGroup: gvk.Group, APIVersion: gvk.Version, Resource: s.kind.Resource})
+}
+
+func (s *kindStrategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.GarbageCollectionPolicy {
+	if s.rules.Strategy != nil {
+		return s.rules.Strategy.DefaultGarbageCollectionPolicy(ctx)
+	}
 	if s.kind.Policy == "" {
 		return rest.DeleteDependents
 	}
 	return s.kind.Policy
 }
 
-func (s *kindStrategy) CheckGracefulDelete(_ context.Context, object runtime.Object, options *metav1.DeleteOptions) bool {
+func (s *kindStrategy) CheckGracefulDelete(ctx context.Context, object runtime.Object, options *metav1.DeleteOptions) bool {
+	if s.rules.Strategy != nil {
+		return s.rules.Strategy.CheckGracefulDelete(ctx, object, options)
+	}
 	return s.rules.Grace != nil && s.rules.Grace(object, options)
 }
 
 func (s *kindStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	if s.rules.Strategy != nil && s.rules.Reset == nil {
+		return s.rules.Strategy.GetResetFields()
+	}
 	set := fieldpath.NewSet()
 	for _, name := range s.rules.Reset {
 		var path []any
@@ -266,10 +290,10 @@ func (s *kindStrategy) PrepareForCreate(ctx context.Context, object runtime.Obje
 	if s.kind.Rules.Spec != nil {
 		must.Access(object).SetGeneration(1)
 	}
-	if accessor := must.Access(object); s.kind.Rules.Unnamed && accessor.GetName() == "" {
-		accessor.SetName(string(s.uid()))
+	if s.rules.Strategy != nil {
+		s.kind.Rules.Strategy.PrepareForCreate(s.in(ctx), object)
+		return
 	}
-	builtin.DropGated(object)
 	if s.kind.Rules.Given != nil {
 		for _, text := range s.kind.Rules.Given(object) {
 			warning.AddWarning(ctx, "", text)
@@ -283,8 +307,11 @@ func (s *kindStrategy) PrepareForCreate(ctx context.Context, object runtime.Obje
 	}
 }
 
-func (s *kindStrategy) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
-	builtin.DropGated(object)
+func (s *kindStrategy) PrepareForUpdate(ctx context.Context, object, old runtime.Object) {
+	if s.rules.Strategy != nil {
+		s.rules.Strategy.PrepareForUpdate(s.in(ctx), object, old)
+		return
+	}
 	if s.rules.Update != nil {
 		s.rules.Update(object, old)
 	}
@@ -298,12 +325,18 @@ func (s *kindStrategy) PrepareForUpdate(_ context.Context, object, old runtime.O
 }
 
 func (s *kindStrategy) Canonicalize(object runtime.Object) {
+	if s.rules.Strategy != nil {
+		s.rules.Strategy.Canonicalize(object)
+	}
 	if s.kind.Rules.Canonicalize != nil {
 		s.kind.Rules.Canonicalize(object)
 	}
 }
 
 func (s *kindStrategy) Validate(ctx context.Context, object runtime.Object) field.ErrorList {
+	if s.rules.Strategy != nil {
+		return s.authorized(ctx, s.kind.Rules.Strategy.Validate(s.in(ctx), object), object, nil)
+	}
 	if s.rules.ValidateIn != nil {
 		return builtin.Show(s.rules.ValidateIn(ctx, object, nil))
 	}
@@ -311,6 +344,9 @@ func (s *kindStrategy) Validate(ctx context.Context, object runtime.Object) fiel
 }
 
 func (s *kindStrategy) ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList {
+	if s.rules.Strategy != nil {
+		return s.authorized(ctx, s.rules.Strategy.ValidateUpdate(s.in(ctx), object, old), object, old)
+	}
 	if s.rules.ValidateIn != nil {
 		return builtin.Show(s.rules.ValidateIn(ctx, object, old))
 	}
@@ -329,18 +365,14 @@ func (s *kindStrategy) authorized(ctx context.Context, problems field.ErrorList,
 
 // ValidateDeclaratively leaves one of problems that are found twice, and sorts them, as it is with kinds that upstream checks by generated
 // code too: all but definitions.
-func (s *kindStrategy) ValidateDeclaratively(_ context.Context, _, _ runtime.Object, problems field.ErrorList, _ operation.Type, _ rest.DeclarativeValidationConfig) (distinct field.ErrorList) {
+func (s *kindStrategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList, of operation.Type, _ rest.DeclarativeValidationConfig) field.ErrorList {
+	if s.rules.Strategy != nil {
+		return s.rules.Strategy.ValidateDeclaratively(s.in(ctx), object, old, problems, of)
+	}
 	if s.kind == &definitionKind {
 		return problems
 	}
-	known := sets.New[string]()
-	for _, problem := range problems {
-		if text := problem.Error(); !known.Has(text) {
-			known.Insert(text)
-			distinct = append(distinct, problem)
-		}
-	}
-	return builtin.DeclaredLast(s.kind.GVK.Kind, distinct)
+	return builtin.ValidateDeclaratively(s.in(ctx), object, old, problems, of)
 }
 
 // DeclarativeValidationConfig is the usual one.
@@ -348,15 +380,20 @@ func (*kindStrategy) DeclarativeValidationConfig(context.Context, runtime.Object
 	return rest.DeclarativeValidationConfig{}
 }
 
-func (s *kindStrategy) WarningsOnCreate(_ context.Context, object runtime.Object) []string {
+func (s *kindStrategy) WarningsOnCreate(ctx context.Context, object runtime.Object) []string {
+	if s.rules.Strategy != nil {
+		return s.kind.Rules.Strategy.WarningsOnCreate(s.in(ctx), object)
+	}
 	if s.kind.Rules.Warnings == nil {
 		return nil
 	}
 	return s.kind.Rules.Warnings(object)
 }
 
-func (s *kindStrategy) WarningsOnUpdate(_ context.Context, object, old runtime.Object) []string {
+func (s *kindStrategy) WarningsOnUpdate(ctx context.Context, object, old runtime.Object) []string {
 	switch {
+	case s.rules.Strategy != nil:
+		return s.rules.Strategy.WarningsOnUpdate(s.in(ctx), object, old)
 	case s.rules.UpdateWarnings != nil:
 		return s.rules.UpdateWarnings(object, old)
 	case s.rules.Warnings != nil:

@@ -8,13 +8,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -24,6 +22,7 @@ import (
 )
 
 func namespaces() kind {
+	rules, status, finalization := builtin.NamespaceRules()
 	row := builtin.Kind{
 		GVK: namespaceKind, Resource: "namespaces", Short: []string{"ns"}, Returned: true,
 		Verbs:     slices.DeleteFunc(slices.Clone(allVerbs), func(verb string) bool { return verb == "deletecollection" }),
@@ -32,91 +31,23 @@ func namespaces() kind {
 			builtin.Col("Status", "string", "The status of the namespace", func(n *corev1.Namespace) any { return string(n.Status.Phase) }),
 			builtin.SinceColumn,
 		},
-		Selectable: []string{"status.phase"},
 		Fields: func(object runtime.Object, set fields.Set) {
 			set["status.phase"], set["name"] = string(object.(*corev1.Namespace).Status.Phase), must.Access(object).GetName()
 		},
-		Rules: builtin.Rules{
-			Unconditional: true, Reset: []string{"status"},
-			Create: func(object runtime.Object) {
-				namespace := object.(*corev1.Namespace)
-				namespace.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
-				if !slices.Contains(namespace.Spec.Finalizers, corev1.FinalizerKubernetes) {
-					namespace.Spec.Finalizers = append(namespace.Spec.Finalizers, corev1.FinalizerKubernetes)
-				}
-			},
-			Update: func(object, old runtime.Object) {
-				namespace, was := object.(*corev1.Namespace), old.(*corev1.Namespace)
-				namespace.Spec.Finalizers, namespace.Status = was.Spec.Finalizers, was.Status
-			},
-			Canonicalize: func(object runtime.Object) { labelNamespace(object.(*corev1.Namespace)) },
-			Validate:     validateNamespace,
-			ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
-				return append(validateNamespace(object), builtin.ValidateMetadataUpdate(object, old)...)
-			},
-		},
-		Status: &builtin.Rules{
-			Unconditional: true, Reset: []string{"spec"},
-			Update: func(object, old runtime.Object) {
-				object.(*corev1.Namespace).Spec = old.(*corev1.Namespace).Spec
-			},
-			ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
-				problems, namespace := builtin.ValidateMetadataUpdate(object, old), object.(*corev1.Namespace)
-				path, phase := field.NewPath("status", "Phase"), namespace.Status.Phase
-				switch {
-				case namespace.DeletionTimestamp.IsZero() && phase != corev1.NamespaceActive:
-					problems = append(problems, field.Invalid(path, phase, "may only be 'Active' if `deletionTimestamp` is empty"))
-				case !namespace.DeletionTimestamp.IsZero() && phase != corev1.NamespaceTerminating:
-					problems = append(problems, field.Invalid(path, phase, "may only be 'Terminating' if `deletionTimestamp` is not empty"))
-				}
-				return problems
-			},
-		},
+		Rules:  rules,
+		Status: &status,
 	}
 	return kind{
 		Kind: row,
 		parts: []extraPart{{
 			name: "finalize", kind: namespaceKind, verbs: []string{"update"},
 			part: func(s *Server, r *registry, k *kind, f family) part {
-				finalize := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, k, finalizeRules(), nil})
+				finalize := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, k, finalization, nil})
 				return part{storage: updater{subresource{finalize}}, scope: newScope(k, f, "finalize", finalize.GetResetFields(), nil)}
 			},
 		}},
 		complete: func(_ *Server, r *registry, e *endpoint) { e.objects = &namespaceStorage{r} },
 	}
-}
-
-func validateNamespace(object runtime.Object) (problems field.ErrorList) {
-	namespace := object.(*corev1.Namespace)
-	problems = builtin.ValidateMetadata(&namespace.ObjectMeta, false, validation.ValidateNamespaceName)
-	for _, finalizer := range namespace.Spec.Finalizers {
-		problems = append(problems, builtin.ValidateFinalizer(string(finalizer), field.NewPath("spec", "finalizers"))...)
-	}
-	return problems
-}
-
-// finalizeRules are those of the finalize subresource of namespaces, by which what empties a namespace lets it go.
-func finalizeRules() builtin.Rules {
-	return builtin.Rules{
-		Unconditional: true, Reset: []string{"status"},
-		Update: func(object, old runtime.Object) {
-			object.(*corev1.Namespace).Status = old.(*corev1.Namespace).Status
-		},
-		ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
-			problems := builtin.ValidateMetadataUpdate(object, old)
-			for i, finalizer := range object.(*corev1.Namespace).Spec.Finalizers {
-				problems = append(problems, builtin.ValidateFinalizer(string(finalizer), field.NewPath("spec", "finalizers").Index(i))...)
-			}
-			return problems
-		},
-	}
-}
-
-func labelNamespace(namespace *corev1.Namespace) {
-	if namespace.Labels == nil {
-		namespace.Labels = map[string]string{}
-	}
-	namespace.Labels[corev1.LabelMetadataName] = namespace.Name
 }
 
 // updater can only update: the finalize subresource cannot be read.
@@ -204,14 +135,3 @@ func (l lifecycle) Admit(_ context.Context, a admission.Attributes, _ admission.
 var localReviews = schema.GroupResource{Group: "authorization.k8s.io", Resource: "localsubjectaccessreviews"}
 
 var immortal = sets.New("default", "kube-system", "kube-public")
-
-func namespaceDefaults() []builtin.Defaulter {
-	return []builtin.Defaulter{
-		builtin.DefaultsOf(func(namespace *corev1.Namespace) {
-			if namespace.Name != "" {
-				labelNamespace(namespace)
-			}
-		}),
-		builtin.DefaultsOf(func(status *corev1.NamespaceStatus) { builtin.Set(&status.Phase, corev1.NamespaceActive) }),
-	}
-}

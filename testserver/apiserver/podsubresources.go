@@ -72,7 +72,12 @@ func logPart(s *Server, objects *registry, k *kind, _ family) part {
 
 func containerProblem(pod *corev1.Pod, name string) error {
 	var names []string
-	builtin.EachContainer(&pod.Spec, nil, func(container *corev1.Container, _ *field.Path) { names = append(names, container.Name) })
+	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		names = append(names, container.Name)
+	}
+	for _, container := range pod.Spec.EphemeralContainers {
+		names = append(names, container.Name)
+	}
 	switch {
 	case name == "" && len(pod.Spec.Containers) != 1:
 		return apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %s", pod.Name, names))

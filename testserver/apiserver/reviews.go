@@ -18,7 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/fields"
@@ -58,10 +57,6 @@ func authorizationKinds() []kind {
 		reviewKind(authorizationV1.WithKind("SelfSubjectRulesReview"), "selfsubjectrulesreviews", false, (*Server).reviewRules),
 		reviewKind(authorizationV1.WithKind("SubjectAccessReview"), "subjectaccessreviews", false, (*Server).reviewAccess),
 	}
-}
-
-func authenticationDefaults() []builtin.Defaulter {
-	return []builtin.Defaulter{builtin.DefaultsOf(func(spec *authenticationv1.TokenRequestSpec) { builtin.SetPointer(&spec.ExpirationSeconds, 3600) })}
 }
 
 // reviewKind is a kind that can only be created, which answers it.
@@ -594,38 +589,9 @@ func tokenPart() extraPart {
 }
 
 func serviceAccounts() kind {
-	const mountable = "kubernetes.io/enforce-mountable-secrets"
-	namesOfSecrets := func(a *corev1.ServiceAccount) {
-		for i, secret := range a.Secrets {
-			a.Secrets[i] = corev1.ObjectReference{Name: secret.Name}
-		}
-	}
-	warnings := func(a *corev1.ServiceAccount) []string {
-		if _, there := a.Annotations[mountable]; there {
-			return []string{"metadata.annotations[" + mountable + "]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"}
-		}
-		return nil
-	}
 	return kind{parts: []extraPart{tokenPart()}, Kind: builtin.Kind{
 		GVK: builtin.CoreV1.WithKind("ServiceAccount"), Resource: "serviceaccounts", Short: []string{"sa"}, Namespaced: true, Returned: true,
 		Columns: []builtin.Column{builtin.SinceColumn},
-		Rules: builtin.Rules{
-			Unconditional: true,
-			Validate: builtin.Typed1(func(a *corev1.ServiceAccount) field.ErrorList {
-				return builtin.ValidateMetadata(&a.ObjectMeta, true, validation.NameIsDNSSubdomain)
-			}),
-			ValidateUpdate: builtin.Typed2(func(a, old *corev1.ServiceAccount) field.ErrorList {
-				return append(builtin.ValidateMetadataUpdate(a, old), builtin.ValidateMetadata(&a.ObjectMeta, true, validation.NameIsDNSSubdomain)...)
-			}),
-			Create:   builtin.Change1(namesOfSecrets),
-			Update:   builtin.Change2(func(a, _ *corev1.ServiceAccount) { namesOfSecrets(a) }),
-			Warnings: builtin.Typed1(warnings),
-			UpdateWarnings: builtin.Typed2(func(a, old *corev1.ServiceAccount) []string {
-				if _, there := old.Annotations[mountable]; there {
-					return nil
-				}
-				return warnings(a)
-			}),
-		},
+		Rules:   builtin.AccountRules(),
 	}}
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 //lint:ignore SA1019 clients still have them
@@ -39,14 +37,7 @@ func Endpoints() Kind {
 			}),
 			SinceColumn,
 		},
-		Rules: Rules{
-			Unconditional: true, Creates: true,
-			Validate: Typed1(validateEndpoints),
-			ValidateUpdate: Typed2(func(e, old *endpoints) field.ErrorList {
-				return append(ValidateMetadataUpdate(e, old), validateEndpoints(e)...)
-			}),
-			Warnings: Typed1(endpointsWarnings),
-		},
+		Rules: endpointsRules(),
 	}
 }
 
@@ -56,44 +47,4 @@ func listed(list []string, most int) string {
 		return fmt.Sprintf("%s + %d more...", strings.Join(list[:most], ","), len(list)-most)
 	}
 	return strings.Join(list, ",")
-}
-
-func validateEndpoints(e *endpoints) field.ErrorList {
-	f, at := Findings{ValidateMetadata(&e.ObjectMeta, true, validation.NameIsDNSSubdomain)}, field.NewPath("subsets")
-	for i, subset := range e.Subsets {
-		here := at.Index(i)
-		if len(subset.Addresses)+len(subset.NotReadyAddresses) == 0 {
-			f.Required(here, "must specify `addresses` or `notReadyAddresses`")
-		}
-		for _, lists := range []struct {
-			name      string
-			addresses []corev1.EndpointAddress
-		}{{"addresses", subset.Addresses}, {"notReadyAddresses", subset.NotReadyAddresses}} {
-			for j, address := range lists.addresses {
-				here := here.Child(lists.name).Index(j)
-				f.ip(here.Child("ip"), address.IP)
-				if address.Hostname != "" {
-					f.label(here.Child("hostname"), address.Hostname)
-				}
-				if address.NodeName != nil {
-					f.subdomain(here.Child("nodeName"), *address.NodeName)
-				}
-				f.endpointIP(here.Child("ip"), address.IP)
-			}
-		}
-		for j, port := range subset.Ports {
-			here := here.Child("ports").Index(j)
-			if port.Name != "" {
-				f.label(here.Child("name"), port.Name)
-			} else if len(subset.Ports) > 1 {
-				f.Required(here.Child("name"), "")
-			}
-			f.port(here.Child("port"), port.Port)
-			protocols(&f, here.Child("protocol"), port.Protocol)
-			if port.AppProtocol != nil {
-				f.qualified(here.Child("appProtocol"), *port.AppProtocol)
-			}
-		}
-	}
-	return f.List
 }

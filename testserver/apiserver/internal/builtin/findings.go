@@ -12,11 +12,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -29,8 +27,6 @@ func (f *Findings) Add(found ...*field.Error) { f.List = append(f.List, found...
 
 // Required adds that something is not there.
 func (f *Findings) Required(path *field.Path, detail string) { f.Add(field.Required(path, detail)) }
-
-func (f *Findings) forbidden(path *field.Path, detail string) { f.Add(field.Forbidden(path, detail)) }
 
 // invalid adds one problem for each message.
 func (f *Findings) invalid(path *field.Path, value any, messages ...string) {
@@ -65,80 +61,16 @@ func inOrder[T any](values ...named[T]) iter.Seq2[string, T] {
 	}
 }
 
-// oneOf checks that a value is one of some, which are named in their order in the alphabet.
-func oneOf[T ~string](f *Findings, path *field.Path, value T, supported ...T) {
-	if !slices.Contains(supported, value) {
-		f.Add(field.NotSupported(path, value, slices.Sorted(slices.Values(supported))))
-	}
-}
-
-// oneOfListed is oneOf with the values in the order given, for kinds whose errors name them so.
-func oneOfListed[T ~string](f *Findings, path *field.Path, value T, supported ...T) {
-	if !slices.Contains(supported, value) {
-		f.Add(field.NotSupported(path, value, supported))
-	}
-}
-
-// oneOfOrRequired is oneOf for what has to be there.
-func oneOfOrRequired[T ~string](f *Findings, path *field.Path, value T, supported ...T) {
-	if value == "" {
-		f.Required(path, "")
-		return
-	}
-	oneOfListed(f, path, value, supported...)
-}
-
 func (f *Findings) label(path *field.Path, value string) {
 	f.invalid(path, value, utilvalidation.IsDNS1123Label(value)...)
-}
-
-func (f *Findings) subdomain(path *field.Path, value string) {
-	f.invalid(path, value, utilvalidation.IsDNS1123Subdomain(value)...)
 }
 
 func (f *Findings) qualified(path *field.Path, value string) {
 	f.invalid(path, value, utilvalidation.IsQualifiedName(value)...)
 }
 
-// notNegative checks numbers by the names of their fields.
-func (f *Findings) notNegative(path *field.Path, value int64) {
-	f.Add(validation.ValidateNonnegativeField(value, path)...)
-}
-
-func (f *Findings) notNegativeIfSet(path *field.Path, value *int32) {
-	if value != nil {
-		f.notNegative(path, int64(*value))
-	}
-}
-
-func (f *Findings) positive(path *field.Path, value int64) {
-	if value <= 0 {
-		f.invalid(path, value, "must be greater than zero")
-	}
-}
-
-func (f *Findings) notNegativeQuantity(path *field.Path, value resource.Quantity) {
-	if value.Cmp(resource.Quantity{}) < 0 {
-		f.invalid(path, value.String(), validation.IsNegativeErrorMsg)
-	}
-}
-
-func (f *Findings) positiveQuantity(path *field.Path, value resource.Quantity) {
-	if value.Cmp(resource.Quantity{}) <= 0 {
-		f.invalid(path, value.String(), "must be greater than zero")
-	}
-}
-
 func (f *Findings) port(path *field.Path, value int32) {
 	f.invalid(path, value, utilvalidation.IsValidPortNum(int(value))...)
-}
-
-func (f *Findings) portOrName(path *field.Path, value intstr.IntOrString) {
-	if value.Type == intstr.Int {
-		f.invalid(path, value.IntValue(), utilvalidation.IsValidPortNum(value.IntValue())...)
-		return
-	}
-	f.invalid(path, value.StrVal, utilvalidation.IsValidPortName(value.StrVal)...)
 }
 
 func (f *Findings) ip(path *field.Path, value string, existing ...string) bool {
@@ -147,24 +79,12 @@ func (f *Findings) ip(path *field.Path, value string, existing ...string) bool {
 	return len(found) == 0
 }
 
-func (f *Findings) cidr(path *field.Path, value string, existing ...string) {
-	f.Add(utilvalidation.IsValidCIDRForLegacyField(path, value, true, existing)...)
-}
-
 func (f *Findings) labels(path *field.Path, values map[string]string) {
 	f.Add(metav1validation.ValidateLabels(values, path)...)
 }
 
-func (f *Findings) labelName(path *field.Path, value string) {
-	f.Add(metav1validation.ValidateLabelName(value, path)...)
-}
-
 func (f *Findings) selector(path *field.Path, selector *metav1.LabelSelector) {
 	f.Add(metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, path)...)
-}
-
-func (f *Findings) immutable(path *field.Path, now, was any) {
-	f.Add(validation.ValidateImmutableField(now, was, path)...)
 }
 
 // unchanged is immutable for fields of which the server does not say what they should have become.
@@ -172,37 +92,6 @@ func (f *Findings) unchanged(path *field.Path, now, was any) {
 	if !equality.Semantic.DeepEqual(now, was) {
 		f.invalid(path, nil, validation.FieldImmutableErrorMsg)
 	}
-}
-
-// intOrPercent checks a number of pods or a share of them.
-func (f *Findings) intOrPercent(path *field.Path, value intstr.IntOrString) {
-	if value.Type == intstr.String {
-		f.invalid(path, value, utilvalidation.IsValidPercent(value.StrVal)...)
-		return
-	}
-	f.notNegative(path, int64(value.IntValue()))
-}
-
-func (f *Findings) atMostAll(path *field.Path, value intstr.IntOrString) {
-	if share, ok := percentOf(value); ok && share > 100 {
-		f.invalid(path, value, "must not be greater than 100%")
-	}
-}
-
-func percentOf(value intstr.IntOrString) (int, bool) {
-	if value.Type != intstr.String || len(utilvalidation.IsValidPercent(value.StrVal)) > 0 {
-		return 0, false
-	}
-	share, err := intstr.GetScaledValueFromIntOrPercent(&value, 100, false)
-	return share, err == nil
-}
-
-// numberOf is the number, or the percentage.
-func numberOf(value intstr.IntOrString) int {
-	if share, ok := percentOf(value); ok {
-		return share
-	}
-	return value.IntValue()
 }
 
 func sortedMap[K cmp.Ordered, V any](values map[K]V) []K { return slices.Sorted(maps.Keys(values)) }
@@ -305,4 +194,18 @@ func appendMembers(text []byte, v reflect.Value, first bool) ([]byte, bool, erro
 		}
 	}
 	return text, first, nil
+}
+
+// Set gives a value that is not there a default.
+func Set[T comparable](value *T, usual T) {
+	if *value == *new(T) {
+		*value = usual
+	}
+}
+
+// SetPointer is Set for what may be absent.
+func SetPointer[T any](value **T, usual T) {
+	if *value == nil {
+		*value = &usual
+	}
 }

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -42,14 +41,12 @@ type Kind struct {
 	Columns    []Column                                               // of tables; nil for names and creation times
 	conditions func(object runtime.Object) []metav1.TableRowCondition // of their rows
 	Rules      Rules
-	Status     *Rules                                            // of the subresource, if there is one
-	Scale      func(object runtime.Object) Scaled                // where the scale subresource is, if there is one
-	Fields     func(object runtime.Object, set fields.Set)       // that selectors may name, besides those of each object
-	Labels     func(label, value string) (string, string, error) // of selectors, of a version that has other names than what is stored
-	Selectable []string                                          // their names
-	Returned   bool                                              // a deletion answers with the object
-	Policy     rest.GarbageCollectionPolicy                      // what a deletion does to dependents, unless it says it
-	Deletable  func(updated, existing runtime.Object) bool       // whether an object whose finalizers are gone may go
+	Status     *Rules                                      // of the subresource, if there is one
+	Scale      func(object runtime.Object) Scaled          // where the scale subresource is, if there is one
+	Fields     func(object runtime.Object, set fields.Set) // that selectors may name, besides those of each object
+	Returned   bool                                        // a deletion answers with the object
+	Policy     rest.GarbageCollectionPolicy                // what a deletion does to dependents, unless it says it
+	Deletable  func(updated, existing runtime.Object) bool // whether an object whose finalizers are gone may go
 
 	// Allocate fills in what an object does not say itself and no other has; existing is nil for creations.
 	Allocate func(cluster Cluster, object, existing runtime.Object, dryRun bool) error
@@ -83,10 +80,9 @@ type Column struct {
 
 // Rules of a kind for its writes. Those that are nil do nothing.
 type Rules struct {
-	Unconditional  bool // an update may say no version
-	Creates        bool // an update makes an object that is not there
-	LiteralNames   bool // what a name is to be generated from is the name
-	Unnamed        bool // an object that is made without a name gets a UID for one
+	Strategy       *Strategy // upstream's, beside which only Reset counts
+	Unconditional  bool      // an update may say no version
+	Creates        bool      // an update makes an object that is not there
 	Reset          []string
 	Spec           func(object runtime.Object) any            // the generation counts changes of it
 	Literal        bool                                       // and a list that is empty now and was not there is one
@@ -149,12 +145,6 @@ func Change2[T runtime.Object](f func(object, old T)) func(object, old runtime.O
 	return func(object, old runtime.Object) { f(object.(T), old.(T)) }
 }
 
-// ValidateMetadata checks the metadata of a new object.
-func ValidateMetadata(metadata *metav1.ObjectMeta, namespaced bool, name validation.ValidateNameFunc) field.ErrorList {
-	path := field.NewPath("metadata")
-	return append(validation.ValidateObjectMeta(metadata, namespaced, name, path), ValidateFinalizerNames(metadata, path)...)
-}
-
 // ValidateMetadataUpdate checks the metadata of an object, and what changed of it.
 func ValidateMetadataUpdate(object, old runtime.Object) field.ErrorList {
 	path := field.NewPath("metadata")
@@ -170,11 +160,6 @@ func ValidateFinalizerNames(metadata metav1.Object, path *field.Path) (problems 
 	return problems
 }
 
-// ValidateFinalizer checks the name of a finalizer.
-func ValidateFinalizer(name string, path *field.Path) field.ErrorList {
-	return append(validation.ValidateFinalizerName(name, path), validateQualified(name, path)...)
-}
-
 // validateQualified checks that a finalizer without a domain is one of those that the system has.
 func validateQualified(name string, path *field.Path) field.ErrorList {
 	standard := name == metav1.FinalizerOrphanDependents || name == metav1.FinalizerDeleteDependents || name == string(corev1.FinalizerKubernetes)
@@ -185,14 +170,6 @@ func validateQualified(name string, path *field.Path) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")}
-}
-
-// Selector checks a field of a selector.
-func (k *Kind) Selector(label, value string) (string, string, error) {
-	if label == "metadata.name" || k.Namespaced && label == "metadata.namespace" || slices.Contains(k.Selectable, label) {
-		return label, value, nil
-	}
-	return "", "", fmt.Errorf("field label not supported: %s", label)
 }
 
 // ConvertToTable shows objects in the columns of the kind.

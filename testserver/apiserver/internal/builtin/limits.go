@@ -231,3 +231,45 @@ func inMilli(limit, request resource.Quantity) float64 {
 	}
 	return float64(limit.Value()) / float64(request.Value())
 }
+
+func requestsOf(container *corev1.Container) corev1.ResourceList { return container.Resources.Requests }
+func limitsOf(container *corev1.Container) corev1.ResourceList   { return container.Resources.Limits }
+
+// together is what the containers of a pod need at once: all of them, or an init container with those before it that stay.
+func together(spec *corev1.PodSpec, of func(*corev1.Container) corev1.ResourceList) corev1.ResourceList {
+	add := func(sum, list corev1.ResourceList) {
+		for name, quantity := range list {
+			total := sum[name].DeepCopy()
+			total.Add(quantity)
+			sum[name] = total
+		}
+	}
+	all, stay, start := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
+	for i := range spec.Containers {
+		add(all, of(&spec.Containers[i]))
+	}
+	for i := range spec.InitContainers {
+		container := &spec.InitContainers[i]
+		needed := of(container).DeepCopy() // first, since a sum is written as its first term
+		if needed == nil {
+			needed = corev1.ResourceList{}
+		}
+		add(needed, stay)
+		if Deref(container.RestartPolicy) == corev1.ContainerRestartPolicyAlways {
+			add(all, of(container))
+			add(stay, of(container))
+		}
+		most(start, needed)
+	}
+	most(all, start)
+	return all
+}
+
+// most raises the quantities of a list to those of another one.
+func most(list, other corev1.ResourceList) {
+	for name, quantity := range other {
+		if was, ok := list[name]; !ok || quantity.Cmp(was) > 0 {
+			list[name] = quantity
+		}
+	}
+}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
+	upruntimeclass "k8s.io/kubernetes/pkg/registry/node/runtimeclass"
+
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 )
 
@@ -21,56 +21,13 @@ func NodeKinds() []Kind { return []Kind{runtimeClasses()} }
 
 func runtimeClasses() Kind {
 	type class = nodev1.RuntimeClass
-	metadata, handler := field.NewPath("metadata"), field.NewPath("handler")
-	check := func(c, old *class) field.ErrorList {
-		f := Findings{validation.ValidateObjectMeta(&c.ObjectMeta, false, validation.NameIsDNSSubdomain, metadata)} // whose finalizers may be of no domain
-		switch {
-		case c.Handler == "":
-			f.Required(handler, "")
-		case old != nil && c.Handler != old.Handler: // as it may not change, nothing else is declared to be wrong
-			f.written(handler, c.Handler, validation.NameIsDNSLabel(c.Handler, false)...)
-		default:
-			f.invalid(handler, c.Handler, content.IsDNS1123Label(c.Handler)...)
-		}
-		if c.Overhead != nil {
-			checks := podChecks{spec: &corev1.PodSpec{}}
-			checks.requirements(&corev1.ResourceRequirements{Limits: c.Overhead.PodFixed}, field.NewPath("overhead"), containerResourceName)
-			f.Add(checks.List...)
-		}
-		if c.Scheduling != nil {
-			f.labels(field.NewPath("scheduling", "nodeSelector"), c.Scheduling.NodeSelector)
-			f.distinctTolerations(c.Scheduling.Tolerations, field.NewPath("scheduling", "tolerations"))
-		}
-		return f.List
-	}
 	return Kind{
 		GVK: nodev1.SchemeGroupVersion.WithKind("RuntimeClass"), Resource: "runtimeclasses",
 		Columns: []Column{
 			Col("Handler", "string", "", func(c *class) any { return c.Handler }),
 			SinceColumn,
 		},
-		Rules: Rules{
-			Creates:  true,
-			Validate: Typed1(func(c *class) field.ErrorList { return check(c, nil) }),
-			Warnings: Typed1(runtimeClassWarnings),
-			ValidateUpdate: Typed2(func(c, old *class) field.ErrorList {
-				f := Findings{append(check(c, old), validation.ValidateObjectMetaAccessorUpdate(c, old, metadata)...)}
-				f.unchanged(handler, c.Handler, old.Handler)
-				return f.List
-			}),
-		},
-	}
-}
-
-func (f *Findings) distinctTolerations(tolerations []corev1.Toleration, at *field.Path) {
-	f.Add(validateTolerations(tolerations, at)...)
-	for i, t := range tolerations {
-		same := func(other corev1.Toleration) bool {
-			return other.Key == t.Key && other.Operator == t.Operator && other.Value == t.Value && other.Effect == t.Effect
-		}
-		if slices.ContainsFunc(tolerations[:i], same) {
-			f.Add(field.Duplicate(at.Index(i), t))
-		}
+		Rules: By(upruntimeclass.Strategy),
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 )
 
 // Addresses and ports of services are given out in order, the lowest that no service has: the real server draws them.
@@ -33,7 +35,11 @@ func (cluster Cluster) allocateService(object, existing runtime.Object, dryRun b
 	if service.Spec.Type != corev1.ServiceTypeExternalName {
 		var f Findings
 		old, _ := existing.(*corev1.Service)
-		if f.clusterIPs(service, old, at); len(f.List) > 0 {
+		var was *core.Service
+		if old != nil {
+			was = internalOf(old).(*core.Service)
+		}
+		if f.Add(corevalidation.ValidateServiceClusterIPsRelatedFields(internalOf(service).(*core.Service), was)...); len(f.List) > 0 {
 			return apierrors.NewInvalid(CoreV1.WithKind("Service").GroupKind(), service.Name, f.List)
 		}
 		f.familyPolicy(service, old, at)

@@ -375,6 +375,11 @@ func validateBound(policy string, params *admissionv1.ParamRef, match *admission
 func validatePolicyBinding(spec *admissionv1.ValidatingAdmissionPolicyBindingSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	problems := validateBound(spec.PolicyName, spec.ParamRef, spec.MatchResources, path)
+	for _, problem := range problems {
+		if problem.Type == field.ErrorTypeRequired && problem.Field == "spec.policyName" {
+			problem.MarkCoveredByDeclarative() // of the other kind, nothing generated checks it
+		}
+	}
 	actions := path.Child("validationActions")
 	for i := range spec.ValidationActions {
 		problems = append(problems, givenOneOf(actions.Index(i), &spec.ValidationActions[i], validationActions)...)
@@ -386,7 +391,7 @@ func validatePolicyBinding(spec *admissionv1.ValidatingAdmissionPolicyBindingSpe
 		problems = append(problems, field.Invalid(actions, spec.ValidationActions, "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)"))
 	}
 	if len(spec.ValidationActions) == 0 {
-		problems = append(problems, field.Required(actions, ""))
+		problems = append(problems, field.Required(actions, "").MarkCoveredByDeclarative())
 	}
 	return problems
 }

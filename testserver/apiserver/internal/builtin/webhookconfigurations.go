@@ -25,39 +25,6 @@ import (
 // AdmissionV1 is admissionregistration.k8s.io/v1.
 var AdmissionV1 = admissionv1.SchemeGroupVersion
 
-func admissionDefaults() []Defaulter {
-	return []Defaulter{
-		DefaultsOf(func(w *admissionv1.ValidatingWebhook) {
-			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds)
-		}),
-		DefaultsOf(func(w *admissionv1.MutatingWebhook) {
-			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds)
-			SetPointer(&w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
-		}),
-		DefaultsOf(func(s *admissionv1.ServiceReference) { SetPointer(&s.Port, 443) }),
-		DefaultsOf(func(r *admissionv1.Rule) { SetPointer(&r.Scope, admissionv1.AllScopes) }),
-		DefaultsOf(func(spec *admissionv1.ValidatingAdmissionPolicySpec) {
-			SetPointer(&spec.FailurePolicy, admissionv1.Fail)
-		}),
-		DefaultsOf(func(spec *admissionv1.MutatingAdmissionPolicySpec) {
-			SetPointer(&spec.FailurePolicy, admissionv1.Fail)
-		}),
-		DefaultsOf(func(m *admissionv1.MatchResources) {
-			SetPointer(&m.MatchPolicy, admissionv1.Equivalent)
-			SetPointer(&m.NamespaceSelector, metav1.LabelSelector{})
-			SetPointer(&m.ObjectSelector, metav1.LabelSelector{})
-		}),
-	}
-}
-
-func defaultHook(failure **admissionv1.FailurePolicyType, match **admissionv1.MatchPolicyType, namespaces, objects **metav1.LabelSelector, timeout **int32) {
-	SetPointer(failure, admissionv1.Fail)
-	SetPointer(match, admissionv1.Equivalent)
-	SetPointer(namespaces, metav1.LabelSelector{})
-	SetPointer(objects, metav1.LabelSelector{})
-	SetPointer(timeout, 10)
-}
-
 var apiExtensions = []string{"api-extensions"}
 
 func countColumn(name, description string, count func(object runtime.Object) int) Column {

@@ -1,0 +1,505 @@
+package builtin
+
+import (
+	"context"
+	"crypto/tls"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	pvutil "k8s.io/kubernetes/pkg/api/persistentvolume"
+	pvcutil "k8s.io/kubernetes/pkg/api/persistentvolumeclaim"
+	serviceutil "k8s.io/kubernetes/pkg/api/service"
+	"k8s.io/kubernetes/pkg/apis/certificates"
+	certificatesvalidation "k8s.io/kubernetes/pkg/apis/certificates/validation"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/apis/discovery"
+	discoveryvalidation "k8s.io/kubernetes/pkg/apis/discovery/validation"
+	volumevalidation "k8s.io/kubernetes/pkg/volume/validation"
+)
+
+// The rules of kinds whose strategies are too dear, on internal types: see own.
+
+// without makes of a check one that has no use for a context.
+func without[T any](check func(object T) field.ErrorList) func(context.Context, T) field.ErrorList {
+	return func(_ context.Context, object T) field.ErrorList { return check(object) }
+}
+
+// without2 is without for updates.
+func without2[T any](check func(object, old T) field.ErrorList) func(_ context.Context, object, old T) field.ErrorList {
+	return func(_ context.Context, object, old T) field.ErrorList { return check(object, old) }
+}
+
+func configMapRules() Rules {
+	return own[*core.ConfigMap]{validate: without(corevalidation.ValidateConfigMap), validateUpdate: without2(corevalidation.ValidateConfigMapUpdate)}.rules()
+}
+
+func secretRules() Rules {
+	return own[*core.Secret]{
+		update:   func(_ context.Context, s, old *core.Secret) { Set(&s.Type, old.Type) },
+		validate: without(corevalidation.ValidateSecret), validateUpdate: without2(corevalidation.ValidateSecretUpdate),
+		warnings: func(_ context.Context, s, _ *core.Secret) []string {
+			if s.Type != core.SecretTypeTLS {
+				return nil
+			}
+			if _, err := tls.X509KeyPair(s.Data[core.TLSCertKey], s.Data[core.TLSPrivateKeyKey]); err != nil {
+				return []string{err.Error()}
+			}
+			return nil
+		},
+	}.rules()
+}
+
+// AccountRules are those of service accounts.
+func AccountRules() Rules {
+	const mountable = "kubernetes.io/enforce-mountable-secrets"
+	namesOnly := func(_ context.Context, a, _ *core.ServiceAccount) {
+		for i, secret := range a.Secrets {
+			a.Secrets[i] = core.ObjectReference{Name: secret.Name}
+		}
+	}
+	return own[*core.ServiceAccount]{
+		create:   func(ctx context.Context, a *core.ServiceAccount) { namesOnly(ctx, a, nil) },
+		update:   namesOnly,
+		validate: without(corevalidation.ValidateServiceAccount), validateUpdate: without2(corevalidation.ValidateServiceAccountUpdate),
+		warnings: func(_ context.Context, a, old *core.ServiceAccount) []string {
+			if old != nil {
+				if _, there := old.Annotations[mountable]; there {
+					return nil
+				}
+			}
+			if _, there := a.Annotations[mountable]; there {
+				return []string{"metadata.annotations[" + mountable + "]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"}
+			}
+			return nil
+		},
+	}.rules()
+}
+
+// NamespaceRules are those of namespaces, of their status, and of the subresource by which what empties a namespace lets it go.
+func NamespaceRules() (rules, status, finalize Rules) {
+	rules = own[*core.Namespace]{
+		cluster: true, reset: []string{"status"},
+		create: func(_ context.Context, n *core.Namespace) {
+			n.Status = core.NamespaceStatus{Phase: core.NamespaceActive}
+			for _, finalizer := range n.Spec.Finalizers {
+				if finalizer == core.FinalizerKubernetes {
+					return
+				}
+			}
+			n.Spec.Finalizers = append(n.Spec.Finalizers, core.FinalizerKubernetes)
+		},
+		update: func(_ context.Context, n, old *core.Namespace) {
+			n.Spec.Finalizers, n.Status = old.Spec.Finalizers, old.Status
+		},
+		canonicalize: func(n *core.Namespace) {
+			n.Labels = orMake(n.Labels)
+			n.Labels["kubernetes.io/metadata.name"] = n.Name
+		},
+		validate: without(corevalidation.ValidateNamespace),
+		validateUpdate: func(_ context.Context, n, old *core.Namespace) field.ErrorList {
+			return append(corevalidation.ValidateNamespace(n), corevalidation.ValidateNamespaceUpdate(n, old)...)
+		},
+	}.rules()
+	status = own[*core.Namespace]{
+		cluster: true, reset: []string{"spec"},
+		update:         func(_ context.Context, n, old *core.Namespace) { n.Spec = old.Spec },
+		validateUpdate: without2(corevalidation.ValidateNamespaceStatusUpdate),
+	}.rules()
+	finalize = own[*core.Namespace]{
+		cluster: true, reset: []string{"status"},
+		update:         func(_ context.Context, n, old *core.Namespace) { n.Status = old.Status },
+		validateUpdate: without2(corevalidation.ValidateNamespaceFinalizeUpdate),
+	}.rules()
+	return rules, status, finalize
+}
+
+// ipWarnings are those of addresses, each at its path.
+func ipWarnings[T any](list []T, at *field.Path, name string, ip func(item T) string) (warnings []string) {
+	for i, item := range list {
+		if text := ip(item); text != "" {
+			here := at.Index(i)
+			if name != "" {
+				here = here.Child(name)
+			}
+			warnings = append(warnings, utilvalidation.GetWarningsForIP(here, text)...)
+		}
+	}
+	return warnings
+}
+
+func endpointsRules() Rules {
+	return own[*core.Endpoints]{
+		creates: true, validate: without(corevalidation.ValidateEndpointsCreate), validateUpdate: without2(corevalidation.ValidateEndpointsUpdate),
+		warnings: func(_ context.Context, e, _ *core.Endpoints) (warnings []string) {
+			if e.Labels["endpoints.kubernetes.io/managed-by"] == "endpoint-controller" {
+				return nil
+			}
+			ip := func(a core.EndpointAddress) string { return a.IP }
+			for i, subset := range e.Subsets {
+				at := field.NewPath("subsets").Index(i)
+				warnings = append(warnings, ipWarnings(subset.Addresses, at.Child("addresses"), "ip", ip)...)
+				warnings = append(warnings, ipWarnings(subset.NotReadyAddresses, at.Child("notReadyAddresses"), "ip", ip)...)
+			}
+			return warnings
+		},
+	}.rules()
+}
+
+func sliceRules() Rules {
+	ips := func(s *discovery.EndpointSlice) (warnings []string) {
+		by := s.Labels["endpointslice.kubernetes.io/managed-by"]
+		if by == "endpointslice-controller.k8s.io" || by == "endpointslicemirroring-controller.k8s.io" {
+			return nil
+		}
+		for i, endpoint := range s.Endpoints {
+			at := field.NewPath("endpoints").Index(i).Child("addresses")
+			warnings = append(warnings, ipWarnings(endpoint.Addresses, at, "", func(ip string) string { return ip })...)
+		}
+		return warnings
+	}
+	return own[*discovery.EndpointSlice]{
+		spec: func(s *discovery.EndpointSlice) any {
+			all := *s
+			all.ObjectMeta = metav1.ObjectMeta{Labels: s.Labels}
+			return all
+		},
+		create:   func(_ context.Context, s *discovery.EndpointSlice) { dropTopology(s, nil) },
+		update:   func(_ context.Context, s, old *discovery.EndpointSlice) { dropTopology(s, old) },
+		validate: without(discoveryvalidation.ValidateEndpointSliceCreate), validateUpdate: without2(discoveryvalidation.ValidateEndpointSliceUpdate),
+		warnings: func(_ context.Context, s, old *discovery.EndpointSlice) []string {
+			if old == nil && s.AddressType == discovery.AddressTypeFQDN {
+				return append([]string{"spec.addressType: FQDN endpoints are deprecated"}, ips(s)...)
+			}
+			return ips(s)
+		},
+	}.rules()
+}
+
+// dropTopology drops a field that only old versions could set, of endpoints that change. The name of a node that was in it stays.
+func dropTopology(s, old *discovery.EndpointSlice) {
+	const host = "kubernetes.io/hostname"
+	known := map[string]bool{}
+	if old != nil {
+		if equality.Semantic.DeepEqual(s.Endpoints, old.Endpoints) {
+			return
+		}
+		for _, endpoint := range old.Endpoints {
+			known[endpoint.DeprecatedTopology[host]] = true
+		}
+	}
+	for i := range s.Endpoints {
+		endpoint := &s.Endpoints[i]
+		if name := endpoint.DeprecatedTopology[host]; endpoint.NodeName == nil && name != "" && known[name] && len(corevalidation.ValidateNodeName(name, false)) == 0 {
+			endpoint.NodeName = &name
+		}
+		endpoint.DeprecatedTopology = nil
+	}
+}
+
+func eventRules() Rules {
+	version := func(ctx context.Context) schema.GroupVersion {
+		info, _ := request.RequestInfoFrom(ctx)
+		return schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
+	}
+	return own[*core.Event]{
+		creates: true, policy: rest.Unsupported,
+		validate: func(ctx context.Context, e *core.Event) field.ErrorList {
+			return corevalidation.ValidateEventCreate(e, version(ctx))
+		},
+		validateUpdate: func(ctx context.Context, e, old *core.Event) field.ErrorList {
+			return corevalidation.ValidateEventUpdate(e, old, version(ctx))
+		},
+	}.rules()
+}
+
+func volumeRules() (rules, status Rules) {
+	check := func(v, old *core.PersistentVolume) field.ErrorList {
+		problems := corevalidation.ValidatePersistentVolume(v, corevalidation.ValidationOptionsForPersistentVolume(v, old))
+		return append(problems, volumevalidation.ValidatePersistentVolume(v)...)
+	}
+	rules = own[*core.PersistentVolume]{
+		cluster: true, reset: []string{"status"},
+		create: func(_ context.Context, v *core.PersistentVolume) {
+			pvutil.DropDisabledSpecFields(&v.Spec, nil)
+			v.Status = core.PersistentVolumeStatus{Phase: core.VolumePending, LastPhaseTransitionTime: new(metav1.Now())}
+		},
+		update: func(_ context.Context, v, old *core.PersistentVolume) {
+			v.Status = old.Status
+			pvutil.DropDisabledSpecFields(&v.Spec, &old.Spec)
+		},
+		validate: func(_ context.Context, v *core.PersistentVolume) field.ErrorList { return check(v, nil) },
+		validateUpdate: func(_ context.Context, v, old *core.PersistentVolume) field.ErrorList {
+			return append(check(v, old), corevalidation.ValidatePersistentVolumeUpdate(v, old, corevalidation.ValidationOptionsForPersistentVolume(v, old))...)
+		},
+		warnings: func(_ context.Context, v, _ *core.PersistentVolume) []string {
+			return pvutil.GetWarningsForPersistentVolume(v)
+		},
+	}.rules()
+	status = own[*core.PersistentVolume]{
+		cluster: true, reset: []string{"spec"},
+		update: func(_ context.Context, v, old *core.PersistentVolume) {
+			v.Spec = old.Spec
+			switch now, was := v.Status.LastPhaseTransitionTime, old.Status.LastPhaseTransitionTime; {
+			case v.Status.Phase == old.Status.Phase && now == nil:
+				v.Status.LastPhaseTransitionTime = was
+			case v.Status.Phase != old.Status.Phase && (now == nil || now.Equal(was)):
+				v.Status.LastPhaseTransitionTime = new(metav1.Now())
+			}
+		},
+		validateUpdate: without2(corevalidation.ValidatePersistentVolumeStatusUpdate),
+	}.rules()
+	return rules, status
+}
+
+func claimRules() (rules, status Rules) {
+	prepare := func(c *core.PersistentVolumeClaim, old *core.PersistentVolumeClaimSpec) {
+		pvcutil.DropDisabledFields(&c.Spec, old)
+		pvcutil.EnforceDataSourceBackwardsCompatibility(&c.Spec, old)
+		pvcutil.NormalizeDataSources(&c.Spec)
+	}
+	rules = own[*core.PersistentVolumeClaim]{
+		reset: []string{"status"},
+		create: func(_ context.Context, c *core.PersistentVolumeClaim) {
+			c.Status = core.PersistentVolumeClaimStatus{} // readers find the phase, and the next update writes it
+			prepare(c, nil)
+		},
+		update: func(_ context.Context, c, old *core.PersistentVolumeClaim) {
+			c.Status = old.Status
+			prepare(c, &old.Spec)
+			pvcutil.NormalizeDataSources(&old.Spec)
+		},
+		validate: func(_ context.Context, c *core.PersistentVolumeClaim) field.ErrorList {
+			return corevalidation.ValidatePersistentVolumeClaim(c, corevalidation.ValidationOptionsForPersistentVolumeClaim(c, nil))
+		},
+		validateUpdate: func(_ context.Context, c, old *core.PersistentVolumeClaim) field.ErrorList {
+			return corevalidation.ValidatePersistentVolumeClaimUpdate(c, old, corevalidation.ValidationOptionsForPersistentVolumeClaim(c, old))
+		},
+		warnings: func(_ context.Context, c, _ *core.PersistentVolumeClaim) []string {
+			return pvcutil.GetWarningsForPersistentVolumeClaim(c)
+		},
+	}.rules()
+	status = own[*core.PersistentVolumeClaim]{
+		reset: []string{"spec"},
+		update: func(_ context.Context, c, old *core.PersistentVolumeClaim) {
+			c.Spec = old.Spec
+			pvcutil.DropDisabledFieldsFromStatus(c, old)
+		},
+		validateUpdate: func(_ context.Context, c, old *core.PersistentVolumeClaim) field.ErrorList {
+			return corevalidation.ValidatePersistentVolumeClaimStatusUpdate(c, old, corevalidation.ValidationOptionsForPersistentVolumeClaim(c, old))
+		},
+	}.rules()
+	return rules, status
+}
+
+func nodeRules() (rules, status Rules) {
+	rules = own[*core.Node]{
+		cluster: true, reset: []string{"status"},
+		create: func(_ context.Context, n *core.Node) {
+			n.Spec.ConfigSource, n.Status.Config, n.Spec.PodPreemptionPolicy = nil, nil, nil
+		},
+		update: func(_ context.Context, n, old *core.Node) {
+			n.Status = old.Status
+			if old.Spec.ConfigSource == nil {
+				n.Spec.ConfigSource = nil
+			}
+			if old.Spec.PodPreemptionPolicy == nil { // of a feature that is off
+				n.Spec.PodPreemptionPolicy = nil
+			}
+		},
+		validate: without(corevalidation.ValidateNode),
+		validateUpdate: func(_ context.Context, n, old *core.Node) field.ErrorList {
+			return append(corevalidation.ValidateNode(n), corevalidation.ValidateNodeUpdate(n, old)...)
+		},
+		warnings: func(_ context.Context, n, _ *core.Node) (warnings []string) {
+			if n.Spec.ConfigSource != nil {
+				warnings = append(warnings, "spec.configSource: the feature is removed")
+			}
+			if n.Spec.DoNotUseExternalID != "" {
+				warnings = append(warnings, "spec.externalID: this field is deprecated, and is unused by Kubernetes")
+			}
+			for i, value := range n.Spec.PodCIDRs {
+				warnings = append(warnings, utilvalidation.GetWarningsForCIDR(field.NewPath("spec", "podCIDRs").Index(i), value)...)
+			}
+			return warnings
+		},
+	}.rules()
+	status = own[*core.Node]{
+		cluster: true, reset: []string{"spec"},
+		update: func(_ context.Context, n, old *core.Node) {
+			n.Spec = old.Spec
+			if old.Status.Config == nil {
+				n.Status.Config = nil
+			}
+		},
+		validateUpdate: without2(corevalidation.ValidateNodeUpdate),
+	}.rules()
+	return rules, status
+}
+
+func serviceRules() (rules, status Rules) {
+	rules = own[*core.Service]{
+		creates: true, reset: []string{"status"},
+		create: func(_ context.Context, s *core.Service) { s.Status = core.ServiceStatus{} },
+		update: func(_ context.Context, s, old *core.Service) {
+			s.Status = old.Status
+			dropOfOtherType(s, old)
+		},
+		validate: without(corevalidation.ValidateServiceCreate), validateUpdate: without2(corevalidation.ValidateServiceUpdate),
+		warnings: func(_ context.Context, s, old *core.Service) []string {
+			return serviceutil.GetWarningsForService(s, old)
+		},
+	}.rules()
+	status = own[*core.Service]{
+		creates: true, reset: []string{"spec"},
+		update:         func(_ context.Context, s, old *core.Service) { s.Spec = old.Spec },
+		validateUpdate: without2(corevalidation.ValidateServiceStatusUpdate),
+		warnings: func(_ context.Context, s, _ *core.Service) []string {
+			return ipWarnings(s.Status.LoadBalancer.Ingress, field.NewPath("status", "loadBalancer", "ingress"), "", func(i core.LoadBalancerIngress) string { return i.IP })
+		},
+	}.rules()
+	return rules, status
+}
+
+// dropOfOtherType clears what the old type of a service had and the new one has not, when the user has not changed it.
+func dropOfOtherType(s, old *core.Service) {
+	now, was := &s.Spec, &old.Spec
+	lost := func(needs func(s *core.Service) bool) bool { return needs(old) && !needs(s) }
+	same := equality.Semantic.DeepEqual
+	if lost(func(s *core.Service) bool { return s.Spec.Type != core.ServiceTypeExternalName }) {
+		if now.ClusterIP == was.ClusterIP && same(now.ClusterIPs, was.ClusterIPs) {
+			now.ClusterIP, now.ClusterIPs = "", nil
+		}
+		if same(now.IPFamilies, was.IPFamilies) {
+			now.IPFamilies = nil
+		}
+		if same(now.IPFamilyPolicy, was.IPFamilyPolicy) {
+			now.IPFamilyPolicy = nil
+		}
+	}
+	if lost(func(s *core.Service) bool {
+		return s.Spec.Type == core.ServiceTypeNodePort || s.Spec.Type == core.ServiceTypeLoadBalancer
+	}) {
+		dropNodePorts(now.Ports, was.Ports)
+	}
+	if lost(serviceutil.NeedsHealthCheck) && now.HealthCheckNodePort == was.HealthCheckNodePort {
+		now.HealthCheckNodePort = 0
+	}
+	if lost(func(s *core.Service) bool { return s.Spec.Type == core.ServiceTypeLoadBalancer }) {
+		if same(now.AllocateLoadBalancerNodePorts, was.AllocateLoadBalancerNodePorts) {
+			now.AllocateLoadBalancerNodePorts = nil
+		}
+		if same(now.LoadBalancerClass, was.LoadBalancerClass) {
+			now.LoadBalancerClass = nil
+		}
+	}
+	if lost(serviceutil.ExternallyAccessible) && now.ExternalTrafficPolicy == was.ExternalTrafficPolicy {
+		now.ExternalTrafficPolicy = ""
+	}
+	if now.Type != core.ServiceTypeLoadBalancer {
+		s.Status.LoadBalancer = core.LoadBalancerStatus{}
+	}
+}
+
+// dropNodePorts clears those of ports, unless there is a new one.
+func dropNodePorts(ports, old []core.ServicePort) {
+	had := map[int32]bool{0: true}
+	for _, port := range old {
+		had[port.NodePort] = true
+	}
+	for _, port := range ports {
+		if !had[port.NodePort] {
+			return
+		}
+	}
+	for i := range ports {
+		ports[i].NodePort = 0
+	}
+}
+
+type signing = certificates.CertificateSigningRequest
+
+func signingRules() (rules, status, approval Rules) {
+	rules = own[*signing]{
+		cluster: true, reset: []string{"spec", "status"},
+		create: func(ctx context.Context, r *signing) {
+			r.Spec.Username, r.Spec.UID, r.Spec.Groups, r.Spec.Extra = "", "", nil, nil
+			if who, ok := request.UserFrom(ctx); ok {
+				r.Spec.Username, r.Spec.UID, r.Spec.Groups = who.GetName(), who.GetUID(), who.GetGroups()
+				for key, value := range who.GetExtra() {
+					r.Spec.Extra = orMake(r.Spec.Extra)
+					r.Spec.Extra[key] = value
+				}
+			}
+			r.Status = certificates.CertificateSigningRequestStatus{Conditions: []certificates.CertificateSigningRequestCondition{}}
+		},
+		update:   func(_ context.Context, r, old *signing) { r.Spec, r.Status = old.Spec, old.Status },
+		validate: without(certificatesvalidation.ValidateCertificateSigningRequestCreate), validateUpdate: without2(certificatesvalidation.ValidateCertificateSigningRequestUpdate),
+	}.rules()
+	status = own[*signing]{
+		cluster: true, reset: []string{"spec", "status.conditions"},
+		update: func(_ context.Context, r, old *signing) {
+			r.Spec = old.Spec
+			sameVerdicts(r, old, certificates.CertificateApproved)
+			sameVerdicts(r, old, certificates.CertificateDenied)
+			dateConditions(r, old)
+		},
+		validateUpdate: without2(certificatesvalidation.ValidateCertificateSigningRequestStatusUpdate),
+	}.rules()
+	approval = own[*signing]{
+		cluster: true, reset: []string{"spec", "status.certificate"},
+		update: func(_ context.Context, r, old *signing) {
+			dateConditions(r, old)
+			conditions := r.Status.Conditions
+			r.Spec, r.Status = old.Spec, old.Status
+			r.Status.Conditions = conditions
+		},
+		validateUpdate: without2(certificatesvalidation.ValidateCertificateSigningRequestApprovalUpdate),
+	}.rules()
+	return rules, status, approval
+}
+
+// sameVerdicts keeps conditions of a type as they were, unless there are more or fewer now, which is refused.
+func sameVerdicts(r, old *signing, of certificates.RequestConditionType) {
+	verdicts := func(r *signing) (found []*certificates.CertificateSigningRequestCondition) {
+		for i := range r.Status.Conditions {
+			if r.Status.Conditions[i].Type == of {
+				found = append(found, &r.Status.Conditions[i])
+			}
+		}
+		return found
+	}
+	was, now := verdicts(old), verdicts(r)
+	if len(was) != len(now) {
+		return
+	}
+	for i := range now {
+		*now[i] = *was[i]
+	}
+}
+
+// dateConditions gives conditions the times that they do not have.
+func dateConditions(r, old *signing) {
+	now := metav1.Now()
+	for i := range r.Status.Conditions {
+		c := &r.Status.Conditions[i]
+		if c.LastUpdateTime.IsZero() {
+			c.LastUpdateTime = now
+		}
+		if !c.LastTransitionTime.IsZero() {
+			continue
+		}
+		c.LastTransitionTime = now
+		for _, was := range old.Status.Conditions {
+			if was.Type == c.Type && was.Status == c.Status && !was.LastTransitionTime.IsZero() {
+				c.LastTransitionTime = was.LastTransitionTime
+				break
+			}
+		}
+	}
+}

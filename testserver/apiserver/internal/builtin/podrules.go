@@ -1,0 +1,262 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/warning"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/apis/core/helper/qos"
+	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
+)
+
+func podSpec(p *core.Pod) any { return p.Spec }
+
+// podOptions say how strict checks of a pod are, which may have what it had.
+func podOptions(p, old *core.Pod) corevalidation.PodValidationOptions {
+	var spec *core.PodSpec
+	var metadata *metav1.ObjectMeta
+	if old != nil {
+		spec, metadata = &old.Spec, &old.ObjectMeta
+	}
+	options := podutil.GetValidationOptionsFromPodSpecAndMeta(&p.Spec, spec, &p.ObjectMeta, metadata)
+	options.ResourceIsPod = true
+	return options
+}
+
+// checkedPod has an update of a pod checked by a function.
+func checkedPod(check func(p, old *core.Pod, options corevalidation.PodValidationOptions) field.ErrorList) func(_ context.Context, p, old *core.Pod) field.ErrorList {
+	return func(_ context.Context, p, old *core.Pod) field.ErrorList { return check(p, old, podOptions(p, old)) }
+}
+
+func podRules() Rules {
+	return own[*core.Pod]{
+		reset: []string{"status"}, spec: podSpec, create: createPod, grace: podGrace,
+		update: func(_ context.Context, p, old *core.Pod) {
+			p.Status = old.Status
+			keepPodResources(p, old)
+			podutil.DropDisabledPodFields(p, old)
+		},
+		validate: func(_ context.Context, p *core.Pod) field.ErrorList {
+			return corevalidation.ValidatePodCreate(p, podOptions(p, nil))
+		},
+		validateUpdate: checkedPod(corevalidation.ValidatePodUpdate),
+		createdWarnings: func(ctx context.Context, p *core.Pod) []string {
+			return append(dnsLabelWarning(p.Name, "the Pod's hostname"), podutil.GetWarningsForPod(ctx, p, nil)...)
+		},
+	}.rules()
+}
+
+func createPod(ctx context.Context, p *core.Pod) {
+	p.Status = core.PodStatus{Phase: core.PodPending}
+	podutil.DropDisabledPodFields(p, nil)
+	if len(p.Spec.SchedulingGates) > 0 {
+		podutil.UpdatePodCondition(&p.Status, &core.PodCondition{
+			Type: core.PodScheduled, Status: core.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
+			Message: "Scheduling is blocked due to non-empty scheduling gates",
+		})
+	}
+	selectByLabels(p)
+	armorFields(ctx, p)
+	podutil.DefaultPodLevelResources(p)
+	p.Status.QOSClass = qos.GetPodQOS(p)
+}
+
+// selectByLabels has selectors of a pod select what has its own values of labels that are named there.
+func selectByLabels(p *core.Pod) {
+	add := func(selector *metav1.LabelSelector, operator metav1.LabelSelectorOperator, names []string) {
+		for _, name := range names {
+			if value, ok := p.Labels[name]; ok && selector != nil {
+				selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{Key: name, Operator: operator, Values: []string{value}})
+			}
+		}
+	}
+	terms := func(preferred []core.WeightedPodAffinityTerm, required []core.PodAffinityTerm) {
+		for _, term := range preferred {
+			add(term.PodAffinityTerm.LabelSelector, metav1.LabelSelectorOpIn, term.PodAffinityTerm.MatchLabelKeys)
+			add(term.PodAffinityTerm.LabelSelector, metav1.LabelSelectorOpNotIn, term.PodAffinityTerm.MismatchLabelKeys)
+		}
+		for _, term := range required {
+			add(term.LabelSelector, metav1.LabelSelectorOpIn, term.MatchLabelKeys)
+			add(term.LabelSelector, metav1.LabelSelectorOpNotIn, term.MismatchLabelKeys)
+		}
+	}
+	if p.Spec.Affinity != nil && p.Spec.Affinity.PodAffinity != nil {
+		affinity := p.Spec.Affinity.PodAffinity
+		terms(affinity.PreferredDuringSchedulingIgnoredDuringExecution, affinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	if p.Spec.Affinity != nil && p.Spec.Affinity.PodAntiAffinity != nil {
+		affinity := p.Spec.Affinity.PodAntiAffinity
+		terms(affinity.PreferredDuringSchedulingIgnoredDuringExecution, affinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	for _, constraint := range p.Spec.TopologySpreadConstraints {
+		add(constraint.LabelSelector, metav1.LabelSelectorOpIn, constraint.MatchLabelKeys)
+	}
+}
+
+// armorFields gives containers the profiles that annotations name, and warns of these before they are fields.
+func armorFields(ctx context.Context, p *core.Pod) {
+	if p.Spec.OS != nil && p.Spec.OS.Name == core.Windows {
+		return
+	}
+	var whole *core.AppArmorProfile
+	if p.Spec.SecurityContext != nil {
+		whole = p.Spec.SecurityContext.AppArmorProfile
+	}
+	podutil.VisitContainers(&p.Spec, podutil.AllFeatureEnabledContainers(), func(container *core.Container, _ podutil.ContainerType) bool {
+		name := core.DeprecatedAppArmorAnnotationKeyPrefix + container.Name
+		annotation, there := p.Annotations[name]
+		if !there || container.SecurityContext != nil && container.SecurityContext.AppArmorProfile != nil {
+			return true
+		}
+		profile := podutil.ApparmorFieldForAnnotation(annotation)
+		if len(corevalidation.ValidateAppArmorProfileField(profile, &field.Path{})) > 0 {
+			profile = nil
+		}
+		if profile != nil && equality.Semantic.DeepEqual(profile, whole) {
+			return true
+		}
+		if profile != nil {
+			if container.SecurityContext == nil {
+				container.SecurityContext = &core.SecurityContext{}
+			}
+			container.SecurityContext.AppArmorProfile = profile
+		}
+		at := field.NewPath("metadata", "annotations").Key(name)
+		warning.AddWarning(ctx, "", fmt.Sprintf(`%s: deprecated since v1.30; use the "appArmorProfile" field instead`, at))
+		return true
+	})
+}
+
+// keepPodResources keeps what a pod asks for as a whole, for clients that do not know the field.
+func keepPodResources(p, old *core.Pod) {
+	if p.Spec.Resources == nil && old.Spec.Resources != nil {
+		p.Spec.Resources = old.Spec.Resources.DeepCopy()
+	}
+}
+
+// podGrace is how long a pod may take to end: one that runs nowhere ends at once.
+func podGrace(p *core.Pod, options *metav1.DeleteOptions) bool {
+	if options == nil {
+		return false
+	}
+	period := Deref(p.Spec.TerminationGracePeriodSeconds)
+	if options.GracePeriodSeconds != nil {
+		period = *options.GracePeriodSeconds
+	}
+	if p.Spec.NodeName == "" || p.Status.Phase == core.PodFailed || p.Status.Phase == core.PodSucceeded {
+		period = 0
+	}
+	if period < 0 {
+		period = 1
+	}
+	options.GracePeriodSeconds = &period
+	return true
+}
+
+func podStatusRules() Rules {
+	at := field.NewPath("status")
+	return own[*core.Pod]{
+		reset: []string{"spec", "metadata.deletionTimestamp", "metadata.ownerReferences"},
+		update: func(_ context.Context, p, old *core.Pod) {
+			p.Spec, p.DeletionTimestamp, p.OwnerReferences = old.Spec, nil, old.OwnerReferences
+			now, was := &p.Status, &old.Status
+			Set(&now.QOSClass, was.QOSClass)
+			if now.ResourceClaimStatuses == nil { // which old kubelets do not know
+				now.ResourceClaimStatuses = was.ResourceClaimStatuses
+			}
+			if now.ExtendedResourceClaimStatus == nil {
+				now.ExtendedResourceClaimStatus = was.ExtendedResourceClaimStatus
+			}
+			if now.NodeAllocatableResourceClaimStatuses == nil {
+				now.NodeAllocatableResourceClaimStatuses = was.NodeAllocatableResourceClaimStatuses
+			}
+			keepObserved(now, was)
+			podutil.DropDisabledPodFields(p, old)
+		},
+		validateUpdate: checkedPod(corevalidation.ValidatePodStatusUpdate),
+		warnings: func(_ context.Context, p, _ *core.Pod) []string {
+			warnings := ipWarnings(p.Status.PodIPs, at.Child("podIPs"), "ip", func(ip core.PodIP) string { return ip.IP })
+			return append(warnings, ipWarnings(p.Status.HostIPs, at.Child("hostIPs"), "ip", func(ip core.HostIP) string { return ip.IP })...)
+		},
+	}.rules()
+}
+
+// keepObserved keeps generations that a client clears: of the status, and of its conditions, of which a type may have several.
+func keepObserved(now, was *core.PodStatus) {
+	Set(&now.ObservedGeneration, was.ObservedGeneration)
+	known := map[core.PodConditionType][]int64{}
+	for _, c := range was.Conditions {
+		known[c.Type] = append(known[c.Type], c.ObservedGeneration)
+	}
+	for i := range now.Conditions {
+		c := &now.Conditions[i]
+		if generations := known[c.Type]; len(generations) > 0 {
+			Set(&c.ObservedGeneration, generations[0])
+			known[c.Type] = generations[1:]
+		}
+	}
+}
+
+// EphemeralRules are those of the subresource that adds containers to a pod that runs.
+func EphemeralRules() Rules {
+	return own[*core.Pod]{
+		spec: podSpec,
+		update: func(_ context.Context, p, old *core.Pod) {
+			containers := p.Spec.EphemeralContainers
+			keepBesides(p, old)
+			p.Spec.EphemeralContainers = containers
+			podutil.DropDisabledPodFields(p, old)
+		},
+		validateUpdate: checkedPod(corevalidation.ValidatePodEphemeralContainersUpdate),
+	}.rules()
+}
+
+// keepBesides makes a pod what it was, but for some of its metadata.
+func keepBesides(p, old *core.Pod) {
+	p.Spec, p.Status = old.Spec, old.Status
+	metav1.ResetObjectMetaForStatus(&p.ObjectMeta, &old.ObjectMeta)
+}
+
+// ResizeRules are those of the subresource that changes what a pod asks for while it runs.
+func ResizeRules() Rules {
+	return own[*core.Pod]{
+		spec: podSpec,
+		update: func(_ context.Context, p, old *core.Pod) {
+			resize(p, old)
+			keepPodResources(p, old)
+			if p.Spec.Resources != nil {
+				podutil.DefaultPodLevelResources(p)
+			}
+			podutil.DropDisabledPodFields(p, old)
+		},
+		validateUpdate: checkedPod(corevalidation.ValidatePodResize),
+	}.rules()
+}
+
+// resize makes a pod what it was, but for what its containers and it ask for. One that has other containers stays, to be refused.
+func resize(p, old *core.Pod) {
+	if len(p.Spec.Containers) != len(old.Spec.Containers) || len(p.Spec.InitContainers) != len(old.Spec.InitContainers) {
+		return
+	}
+	containers, initial := resized(p.Spec.Containers, old.Spec.Containers), resized(p.Spec.InitContainers, old.Spec.InitContainers)
+	resources := p.Spec.Resources
+	keepBesides(p, old)
+	p.Spec.Containers, p.Spec.InitContainers, p.Spec.Resources = containers, initial, resources
+}
+
+func resized(containers, old []core.Container) []core.Container {
+	result := append([]core.Container(nil), old...)
+	for i, container := range containers {
+		if result[i].Name != container.Name {
+			return containers
+		}
+		result[i].Resources, result[i].ResizePolicy = container.Resources, container.ResizePolicy
+	}
+	return result
+}

@@ -1,0 +1,229 @@
+package builtin
+
+import (
+	"context"
+	"reflect"
+	"sync"
+
+	apiautoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingapi "k8s.io/api/autoscaling/v2"
+	apicorev1 "k8s.io/api/core/v1"
+	apieventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/operation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/admissionregistration"
+	admissionregistrationv1 "k8s.io/kubernetes/pkg/apis/admissionregistration/v1"
+	"k8s.io/kubernetes/pkg/apis/apps"
+	appsv1 "k8s.io/kubernetes/pkg/apis/apps/v1"
+	"k8s.io/kubernetes/pkg/apis/authentication"
+	authenticationv1 "k8s.io/kubernetes/pkg/apis/authentication/v1"
+	"k8s.io/kubernetes/pkg/apis/authorization"
+	authorizationv1 "k8s.io/kubernetes/pkg/apis/authorization/v1"
+	"k8s.io/kubernetes/pkg/apis/autoscaling"
+	autoscalingv1 "k8s.io/kubernetes/pkg/apis/autoscaling/v1"
+	autoscalingv2 "k8s.io/kubernetes/pkg/apis/autoscaling/v2"
+	"k8s.io/kubernetes/pkg/apis/batch"
+	batchv1 "k8s.io/kubernetes/pkg/apis/batch/v1"
+	"k8s.io/kubernetes/pkg/apis/certificates"
+	certificatesv1 "k8s.io/kubernetes/pkg/apis/certificates/v1"
+	"k8s.io/kubernetes/pkg/apis/coordination"
+	coordinationv1 "k8s.io/kubernetes/pkg/apis/coordination/v1"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/discovery"
+	discoveryv1 "k8s.io/kubernetes/pkg/apis/discovery/v1"
+	internalevents "k8s.io/kubernetes/pkg/apis/events"
+	eventsv1 "k8s.io/kubernetes/pkg/apis/events/v1"
+	"k8s.io/kubernetes/pkg/apis/networking"
+	networkingv1 "k8s.io/kubernetes/pkg/apis/networking/v1"
+	"k8s.io/kubernetes/pkg/apis/node"
+	nodev1 "k8s.io/kubernetes/pkg/apis/node/v1"
+	"k8s.io/kubernetes/pkg/apis/policy"
+	policyv1 "k8s.io/kubernetes/pkg/apis/policy/v1"
+	"k8s.io/kubernetes/pkg/apis/rbac"
+	rbacv1 "k8s.io/kubernetes/pkg/apis/rbac/v1"
+	"k8s.io/kubernetes/pkg/apis/scheduling"
+	schedulingv1 "k8s.io/kubernetes/pkg/apis/scheduling/v1"
+	"k8s.io/kubernetes/pkg/apis/storage"
+	storagev1 "k8s.io/kubernetes/pkg/apis/storage/v1"
+	"k8s.io/kubernetes/pkg/capabilities"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
+)
+
+// upstream returns the scheme of Kubernetes, which knows internal types, conversions, defaults and generated checks. Upstream's
+// strategies refer to it. It has the groups and versions that are served, and no others: those of k8s.io/kubernetes/pkg/apis/*/install
+// would be compiled too.
+var upstream = sync.OnceValue(func() *runtime.Scheme {
+	scheme := legacyscheme.Scheme
+	for _, add := range []func(*runtime.Scheme) error{
+		core.AddToScheme, corev1.AddToScheme, internalevents.AddToScheme, eventsv1.AddToScheme, apps.AddToScheme, appsv1.AddToScheme,
+		autoscaling.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batch.AddToScheme, batchv1.AddToScheme,
+		certificates.AddToScheme, certificatesv1.AddToScheme, coordination.AddToScheme, coordinationv1.AddToScheme,
+		discovery.AddToScheme, discoveryv1.AddToScheme, networking.AddToScheme, networkingv1.AddToScheme,
+		node.AddToScheme, nodev1.AddToScheme, policy.AddToScheme, policyv1.AddToScheme, rbac.AddToScheme, rbacv1.AddToScheme,
+		scheduling.AddToScheme, schedulingv1.AddToScheme, storage.AddToScheme, storagev1.AddToScheme,
+		admissionregistration.AddToScheme, admissionregistrationv1.AddToScheme,
+		authentication.AddToScheme, authenticationv1.AddToScheme, authorization.AddToScheme, authorizationv1.AddToScheme,
+	} {
+		must.Do(add(scheme))
+	}
+	capabilities.Initialize(capabilities.Capabilities{AllowPrivileged: true})
+	return scheme
+})
+
+// SetDefaults gives an object upstream's defaults, and brings it into the form that a conversion to the internal version and back
+// gives it.
+func SetDefaults(value any) {
+	object := value.(runtime.Object)
+	upstream().Default(object)
+	change(object, func(runtime.Object) {})
+}
+
+// internalOf converts an object to the internal version, which may share memory with it.
+func internalOf(object runtime.Object) runtime.Object {
+	if object == nil {
+		return nil
+	}
+	kinds, _, err := upstream().ObjectKinds(object)
+	must.Do(err)
+	internal, err := upstream().UnsafeConvertToVersion(object, schema.GroupVersion{Group: kinds[0].Group, Version: runtime.APIVersionInternal})
+	must.Do(err)
+	return internal
+}
+
+// change has f change an object as one of the internal version.
+func change(object runtime.Object, f func(internal runtime.Object)) {
+	kinds, _, err := upstream().ObjectKinds(object)
+	must.Do(err)
+	kind := object.GetObjectKind().GroupVersionKind()
+	internal := internalOf(object)
+	f(internal)
+	changed, err := upstream().UnsafeConvertToVersion(internal, kinds[0].GroupVersion())
+	must.Do(err)
+	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(changed).Elem())
+	object.GetObjectKind().SetGroupVersionKind(kind)
+}
+
+// AddConversions has a scheme convert kinds that are in two versions or groups, by way of the internal one.
+func AddConversions(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypeWithName(eventHub.WithKind("Event"), &apicorev1.Event{})
+	scheme.AddKnownTypeWithName(eventHub.WithKind("EventList"), &apicorev1.EventList{})
+	for _, pair := range [][2]runtime.Object{
+		{&apicorev1.Event{}, &apieventsv1.Event{}}, {&apicorev1.EventList{}, &apieventsv1.EventList{}},
+		{&autoscaler{}, &apiautoscalingv1.HorizontalPodAutoscaler{}}, {&autoscalingapi.HorizontalPodAutoscalerList{}, &apiautoscalingv1.HorizontalPodAutoscalerList{}},
+	} {
+		for _, ends := range [][2]runtime.Object{pair, {pair[1], pair[0]}} {
+			if err := scheme.AddConversionFunc(ends[0], ends[1], func(from, to any, _ conversion.Scope) error {
+				return upstream().Convert(internalOf(from.(runtime.Object).DeepCopyObject()), to, nil)
+			}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Labels converts the fields of a kind that selectors may name to those of the version that is stored.
+func Labels(kind schema.GroupVersionKind) func(label, value string) (string, string, error) {
+	return func(label, value string) (string, string, error) {
+		return upstream().ConvertFieldLabel(kind, label, value)
+	}
+}
+
+// Strategy does with objects of a version what a strategy of upstream does with those of the internal version.
+type Strategy struct{ of rest.RESTCreateUpdateStrategy }
+
+// By returns the rules that a strategy of upstream makes.
+func By(s rest.RESTCreateUpdateStrategy) Rules { return Rules{Strategy: &Strategy{s}} }
+
+// PrepareForCreate changes an object before it is checked.
+func (s *Strategy) PrepareForCreate(ctx context.Context, object runtime.Object) {
+	change(object, func(internal runtime.Object) { s.of.PrepareForCreate(ctx, internal) })
+}
+
+// PrepareForUpdate changes an object before it is checked.
+func (s *Strategy) PrepareForUpdate(ctx context.Context, object, old runtime.Object) {
+	was := internalOf(old)
+	change(object, func(internal runtime.Object) { s.of.PrepareForUpdate(ctx, internal, was) })
+}
+
+// Canonicalize changes an object after it was checked.
+func (s *Strategy) Canonicalize(object runtime.Object) { change(object, s.of.Canonicalize) }
+
+// Validate checks a new object.
+func (s *Strategy) Validate(ctx context.Context, object runtime.Object) field.ErrorList {
+	return s.of.Validate(ctx, internalOf(object))
+}
+
+// ValidateUpdate checks a changed object.
+func (s *Strategy) ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList {
+	return s.of.ValidateUpdate(ctx, internalOf(object), internalOf(old))
+}
+
+// ValidateDeclaratively adds to problems what generated checks find, for the kinds that have some.
+func (s *Strategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList, of operation.Type) field.ErrorList {
+	declared, ok := s.of.(rest.DeclarativeValidationStrategy)
+	if !ok {
+		return problems
+	}
+	object, old = internalOf(object), internalOf(old)
+	return declared.ValidateDeclaratively(ctx, object, old, problems, of, declared.DeclarativeValidationConfig(ctx, object, old))
+}
+
+// WarningsOnCreate warns of a new object.
+func (s *Strategy) WarningsOnCreate(ctx context.Context, object runtime.Object) []string {
+	return s.of.WarningsOnCreate(ctx, internalOf(object))
+}
+
+// WarningsOnUpdate warns of a changed object.
+func (s *Strategy) WarningsOnUpdate(ctx context.Context, object, old runtime.Object) []string {
+	return s.of.WarningsOnUpdate(ctx, internalOf(object), internalOf(old))
+}
+
+// NamesLiterally reports whether what a name is to be generated from is the name.
+func (s *Strategy) NamesLiterally() bool { return s.of.GenerateName("") == "" }
+
+// AllowCreateOnUpdate reports whether an update makes an object that is not there.
+func (s *Strategy) AllowCreateOnUpdate(ctx context.Context) bool {
+	return s.of.AllowCreateOnUpdate(ctx)
+}
+
+// AllowUnconditionalUpdate reports whether an update may say no version.
+func (s *Strategy) AllowUnconditionalUpdate(ctx context.Context) bool {
+	return s.of.AllowUnconditionalUpdate(ctx)
+}
+
+// DefaultGarbageCollectionPolicy is what a deletion does to dependents, unless it says it.
+func (s *Strategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.GarbageCollectionPolicy {
+	if collected, ok := s.of.(rest.GarbageCollectionDeleteStrategy); ok {
+		return collected.DefaultGarbageCollectionPolicy(ctx)
+	}
+	return rest.DeleteDependents
+}
+
+// CheckGracefulDelete reports whether a deletion leaves an object for a time, which it sets in the options.
+func (s *Strategy) CheckGracefulDelete(ctx context.Context, object runtime.Object, options *metav1.DeleteOptions) bool {
+	graceful, ok := s.of.(rest.RESTGracefulDeleteStrategy)
+	return ok && graceful.CheckGracefulDelete(ctx, internalOf(object), options)
+}
+
+// GetResetFields are the fields that a write does not set.
+func (s *Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	if resets, ok := s.of.(rest.ResetFieldsStrategy); ok {
+		return resets.GetResetFields()
+	}
+	return nil
+}
+
+// ValidateDeclaratively adds to problems what generated checks find, of a kind whose strategy is not upstream's.
+func ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList, of operation.Type) field.ErrorList {
+	return rest.ValidateDeclarativelyWithMigrationChecks(ctx, upstream(), internalOf(object), internalOf(old), problems, of, rest.DeclarativeValidationConfig{})
+}
