@@ -175,6 +175,7 @@ func serverMayImport(imported string) bool {
 		"k8s.io/apiextensions-apiserver/pkg",
 		"k8s.io/apiserver/pkg",
 		"k8s.io/client-go/util/jsonpath",
+		"k8s.io/kubernetes/pkg", // what a write of a built-in kind does; TestTheTestServerLinksNoClientOfEtcd bounds what comes with it
 		"k8s.io/kube-openapi/pkg",
 		"github.com/google/gnostic-models", "google.golang.org/protobuf/proto", // the documents of OpenAPI in protobuf, which kube-openapi has too
 		"sigs.k8s.io/structured-merge-diff/v6",
@@ -296,6 +297,19 @@ func goCommand(t *testing.T, args ...string) string {
 		t.Fatalf("%s: %v\n%s", command, err, &stderr)
 	}
 	return string(out)
+}
+
+// TestTheTestServerLinksNoClientOfEtcd looks for what the dearest packages of k8s.io/kubernetes would bring.
+func TestTheTestServerLinksNoClientOfEtcd(t *testing.T) {
+	linked := compiledInto(t, module+"/testserver/program")
+	for _, dear := range []string{"go.etcd.io/etcd/client/v3", "k8s.io/client-go/kubernetes", "k8s.io/apiserver/pkg/registry/generic"} {
+		if slices.Contains(linked, dear) {
+			t.Errorf("the test server links %s: a package of k8s.io/kubernetes imports it", dear)
+		}
+	}
+	if len(linked) > 900 {
+		t.Errorf("the test server links %d packages, want at most 900", len(linked))
+	}
 }
 
 // internalLayer is a package of internal/, with those of kctrl that it may import and why it knows no others.

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/features"
 
@@ -51,11 +50,8 @@ func (s own[T]) rules() Rules {
 
 // DeclarativeValidationConfig has the features that generated checks of these kinds depend on.
 func (s own[T]) DeclarativeValidationConfig(context.Context, runtime.Object, runtime.Object) rest.DeclarativeValidationConfig {
-	options := map[string]bool{}
-	for _, feature := range []featuregate.Feature{features.WorkloadWithJob, features.InPlacePodVerticalScalingSchedulerPreemption} {
-		options[string(feature)] = utilfeature.DefaultFeatureGate.Enabled(feature)
-	}
-	return rest.DeclarativeValidationConfig{Options: options}
+	job, node, gate := features.WorkloadWithJob, features.InPlacePodVerticalScalingSchedulerPreemption, utilfeature.DefaultFeatureGate
+	return rest.DeclarativeValidationConfig{Options: map[string]bool{string(job): gate.Enabled(job), string(node): gate.Enabled(node)}}
 }
 
 func (s own[T]) NamespaceScoped() bool                         { return !s.cluster }
