@@ -171,7 +171,6 @@ func serverMayImport(imported string) bool {
 		"github.com/google/gnostic-models",
 		"google.golang.org/protobuf/proto",
 		"gopkg.in/evanphx/json-patch.v4",
-		"k8s.io/utils/net", // which apimachinery links
 		"k8s.io/apiextensions-apiserver/pkg",
 		"k8s.io/apiserver/pkg",
 		"k8s.io/client-go/util/jsonpath",

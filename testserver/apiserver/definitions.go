@@ -59,48 +59,35 @@ var definitionKind = kind{Kind: builtin.Kind{
 	GVK: apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), Resource: "customresourcedefinitions", Singular: "customresourcedefinition",
 	Short: []string{"crd", "crds"}, Categories: []string{"api-extensions"},
 	ModelName: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
-	Rules: builtin.Rules{
-		Reset: []string{"status"},
-		Create: func(object runtime.Object) {
-			crd := object.(*apiextensions.CustomResourceDefinition)
-			crd.Status, crd.Generation = apiextensions.CustomResourceDefinitionStatus{}, 1
+	Rules: builtin.Own[*apiextensions.CustomResourceDefinition]{
+		Cluster: true, Conditional: true, Reset: []string{"status"}, Spec: func(crd *apiextensions.CustomResourceDefinition) any { return crd.Spec },
+		Create: func(_ context.Context, crd *apiextensions.CustomResourceDefinition) {
+			crd.Status = apiextensions.CustomResourceDefinitionStatus{}
 			noteStored(crd)
 		},
-		Update: func(object, old runtime.Object) {
-			crd, was := object.(*apiextensions.CustomResourceDefinition), old.(*apiextensions.CustomResourceDefinition)
-			crd.Status = was.Status
-			if !equality.Semantic.DeepEqual(was.Spec, crd.Spec) {
-				crd.Generation = was.Generation + 1
+		Update: func(_ context.Context, crd, old *apiextensions.CustomResourceDefinition) {
+			crd.Status = old.Status
+			noteStored(crd)
+		},
+		Validate: validation.ValidateCustomResourceDefinition, ValidateUpdate: validation.ValidateCustomResourceDefinitionUpdate,
+		Warnings: func(_ context.Context, crd, old *apiextensions.CustomResourceDefinition) []string {
+			warnings := definitionWarnings(crd)
+			if old == nil {
+				return warnings
 			}
-			noteStored(crd)
+			known := definitionWarnings(old)
+			return slices.DeleteFunc(warnings, func(warning string) bool { return slices.Contains(known, warning) })
 		},
-		Validate: func(object runtime.Object) field.ErrorList {
-			return validation.ValidateCustomResourceDefinition(context.Background(), object.(*apiextensions.CustomResourceDefinition))
+	}.VersionedRules(),
+	Status: new(builtin.Own[*apiextensions.CustomResourceDefinition]{
+		Cluster: true, Conditional: true, Reset: []string{"spec"},
+		// Unlike other kinds, definitions take labels and other metadata from updates of their status: kube-apiserver means to reset them
+		// and does not, see https://github.com/kubernetes/kubernetes/issues/137681.
+		Update: func(_ context.Context, crd, old *apiextensions.CustomResourceDefinition) { crd.Spec = old.Spec },
+		ValidateUpdate: func(_ context.Context, crd, old *apiextensions.CustomResourceDefinition) field.ErrorList {
+			return validateDefinitionStatus(crd, old)
 		},
-		ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
-			return validation.ValidateCustomResourceDefinitionUpdate(context.Background(), object.(*apiextensions.CustomResourceDefinition), old.(*apiextensions.CustomResourceDefinition))
-		},
-		Warnings: func(object runtime.Object) []string {
-			return definitionWarnings(object.(*apiextensions.CustomResourceDefinition))
-		},
-		UpdateWarnings: func(object, old runtime.Object) []string {
-			known := definitionWarnings(old.(*apiextensions.CustomResourceDefinition))
-			return slices.DeleteFunc(definitionWarnings(object.(*apiextensions.CustomResourceDefinition)), func(warning string) bool { return slices.Contains(known, warning) })
-		},
-	},
-	Status: &builtin.Rules{
-		Reset: []string{"spec"},
-		Update: func(object, old runtime.Object) {
-			crd := object.(*apiextensions.CustomResourceDefinition)
-			// Unlike other kinds, definitions take labels and other metadata from updates of their status:
-			// kube-apiserver means to reset them and does not, see
-			// https://github.com/kubernetes/kubernetes/issues/137681.
-			crd.Spec = old.(*apiextensions.CustomResourceDefinition).Spec
-		},
-		ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
-			return validateDefinitionStatus(object.(*apiextensions.CustomResourceDefinition), old.(*apiextensions.CustomResourceDefinition))
-		},
-	},
+	}.VersionedRules()),
 	Fields:  func(runtime.Object, fields.Set) {},
 	Columns: definitionColumns,
 }}

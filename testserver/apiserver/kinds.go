@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -28,7 +27,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -43,7 +41,6 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/warning"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
@@ -219,26 +216,16 @@ type kindStrategy struct {
 
 // GenerateName adds to a name what makes it one of its own, but where it is the whole name.
 func (s *kindStrategy) GenerateName(base string) string {
-	if upstream := s.kind.Rules.Strategy; upstream != nil && upstream.NamesLiterally() {
+	if s.kind.Rules.NamesLiterally() {
 		return base
 	}
 	return s.generator.GenerateName(base)
 }
 
 func (s *kindStrategy) NamespaceScoped() bool { return s.kind.Namespaced }
-
-func (s *kindStrategy) creates() bool {
-	if s.rules.Strategy != nil {
-		return s.rules.Strategy.AllowCreateOnUpdate(context.Background())
-	}
-	return s.rules.Creates
-}
-
+func (s *kindStrategy) creates() bool         { return s.rules.AllowCreateOnUpdate(context.Background()) }
 func (s *kindStrategy) unconditional() bool {
-	if s.rules.Strategy != nil {
-		return s.rules.Strategy.AllowUnconditionalUpdate(context.Background())
-	}
-	return s.rules.Unconditional
+	return s.rules.AllowUnconditionalUpdate(context.Background())
 }
 
 // in is a context that says which version is written, which upstream's strategies ask for.
@@ -251,25 +238,16 @@ func (s *kindStrategy) in(ctx context.Context) context.Context {
 }
 
 func (s *kindStrategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.GarbageCollectionPolicy {
-	if s.rules.Strategy != nil {
-		return s.rules.Strategy.DefaultGarbageCollectionPolicy(ctx)
-	}
-	if s.kind.Policy == "" {
-		return rest.DeleteDependents
-	}
-	return s.kind.Policy
+	return s.rules.DefaultGarbageCollectionPolicy(ctx)
 }
 
 func (s *kindStrategy) CheckGracefulDelete(ctx context.Context, object runtime.Object, options *metav1.DeleteOptions) bool {
-	if s.rules.Strategy != nil {
-		return s.rules.Strategy.CheckGracefulDelete(ctx, object, options)
-	}
-	return s.rules.Grace != nil && s.rules.Grace(object, options)
+	return s.rules.CheckGracefulDelete(ctx, object, options)
 }
 
 func (s *kindStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	if s.rules.Strategy != nil && s.rules.Reset == nil {
-		return s.rules.Strategy.GetResetFields()
+		return s.rules.GetResetFields()
 	}
 	set := fieldpath.NewSet()
 	for _, name := range s.rules.Reset {
@@ -286,71 +264,23 @@ func (s *kindStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set 
 	return reset
 }
 
+// PrepareForCreate is that of the kind: a subresource that makes objects makes them as the resource does.
 func (s *kindStrategy) PrepareForCreate(ctx context.Context, object runtime.Object) {
-	if s.kind.Rules.Spec != nil {
-		must.Access(object).SetGeneration(1)
-	}
-	if s.rules.Strategy != nil {
-		s.kind.Rules.Strategy.PrepareForCreate(s.in(ctx), object)
-		return
-	}
-	if s.kind.Rules.Given != nil {
-		for _, text := range s.kind.Rules.Given(object) {
-			warning.AddWarning(ctx, "", text)
-		}
-	}
-	if who, ok := request.UserFrom(ctx); ok && s.kind.Rules.Identify != nil {
-		s.kind.Rules.Identify(object, who)
-	}
-	if s.kind.Rules.Create != nil { // a subresource that makes objects makes them as the resource does
-		s.kind.Rules.Create(object)
-	}
+	s.kind.Rules.PrepareForCreate(s.in(ctx), object)
 }
 
 func (s *kindStrategy) PrepareForUpdate(ctx context.Context, object, old runtime.Object) {
-	if s.rules.Strategy != nil {
-		s.rules.Strategy.PrepareForUpdate(s.in(ctx), object, old)
-		return
-	}
-	if s.rules.Update != nil {
-		s.rules.Update(object, old)
-	}
-	equal := equality.Semantic.DeepEqual
-	if s.rules.Literal {
-		equal = reflect.DeepEqual
-	}
-	if s.rules.Spec != nil && !equal(s.rules.Spec(object), s.rules.Spec(old)) {
-		must.Access(object).SetGeneration(must.Access(old).GetGeneration() + 1)
-	}
+	s.rules.PrepareForUpdate(s.in(ctx), object, old)
 }
 
-func (s *kindStrategy) Canonicalize(object runtime.Object) {
-	if s.rules.Strategy != nil {
-		s.rules.Strategy.Canonicalize(object)
-	}
-	if s.kind.Rules.Canonicalize != nil {
-		s.kind.Rules.Canonicalize(object)
-	}
-}
+func (s *kindStrategy) Canonicalize(object runtime.Object) { s.kind.Rules.Canonicalize(object) }
 
 func (s *kindStrategy) Validate(ctx context.Context, object runtime.Object) field.ErrorList {
-	if s.rules.Strategy != nil {
-		return s.authorized(ctx, s.kind.Rules.Strategy.Validate(s.in(ctx), object), object, nil)
-	}
-	if s.rules.ValidateIn != nil {
-		return builtin.Show(s.rules.ValidateIn(ctx, object, nil))
-	}
-	return builtin.Show(s.authorized(ctx, s.kind.Rules.Validate(object), object, nil))
+	return s.authorized(ctx, s.kind.Rules.Validate(s.in(ctx), object), object, nil)
 }
 
 func (s *kindStrategy) ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList {
-	if s.rules.Strategy != nil {
-		return s.authorized(ctx, s.rules.Strategy.ValidateUpdate(s.in(ctx), object, old), object, old)
-	}
-	if s.rules.ValidateIn != nil {
-		return builtin.Show(s.rules.ValidateIn(ctx, object, old))
-	}
-	return builtin.Show(s.authorized(ctx, s.rules.ValidateUpdate(object, old), object, old))
+	return s.authorized(ctx, s.rules.ValidateUpdate(s.in(ctx), object, old), object, old)
 }
 
 // authorized are the problems of an object, or, if there are none, what its writer lacks.
@@ -363,16 +293,9 @@ func (s *kindStrategy) authorized(ctx context.Context, problems field.ErrorList,
 	return problems
 }
 
-// ValidateDeclaratively leaves one of problems that are found twice, and sorts them, as it is with kinds that upstream checks by generated
-// code too: all but definitions.
+// ValidateDeclaratively adds what generated checks find.
 func (s *kindStrategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList, of operation.Type, _ rest.DeclarativeValidationConfig) field.ErrorList {
-	if s.rules.Strategy != nil {
-		return s.rules.Strategy.ValidateDeclaratively(s.in(ctx), object, old, problems, of)
-	}
-	if s.kind == &definitionKind {
-		return problems
-	}
-	return builtin.ValidateDeclaratively(s.in(ctx), object, old, problems, of)
+	return s.rules.ValidateDeclaratively(s.in(ctx), object, old, problems, of)
 }
 
 // DeclarativeValidationConfig is the usual one.
@@ -381,25 +304,11 @@ func (*kindStrategy) DeclarativeValidationConfig(context.Context, runtime.Object
 }
 
 func (s *kindStrategy) WarningsOnCreate(ctx context.Context, object runtime.Object) []string {
-	if s.rules.Strategy != nil {
-		return s.kind.Rules.Strategy.WarningsOnCreate(s.in(ctx), object)
-	}
-	if s.kind.Rules.Warnings == nil {
-		return nil
-	}
-	return s.kind.Rules.Warnings(object)
+	return s.kind.Rules.WarningsOnCreate(s.in(ctx), object)
 }
 
 func (s *kindStrategy) WarningsOnUpdate(ctx context.Context, object, old runtime.Object) []string {
-	switch {
-	case s.rules.Strategy != nil:
-		return s.rules.Strategy.WarningsOnUpdate(s.in(ctx), object, old)
-	case s.rules.UpdateWarnings != nil:
-		return s.rules.UpdateWarnings(object, old)
-	case s.rules.Warnings != nil:
-		return s.rules.Warnings(object)
-	}
-	return nil
+	return s.rules.WarningsOnUpdate(s.in(ctx), object, old)
 }
 
 // typeConverter knows the schema of the kind for server-side apply.

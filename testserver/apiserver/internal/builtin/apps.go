@@ -96,23 +96,23 @@ func deployments() Kind {
 
 func replicaSets() Kind {
 	doc, template := appsv1.ReplicaSetStatus{}.SwaggerDoc(), func(r *appsv1.ReplicaSet) *corev1.PodTemplateSpec { return &r.Spec.Template }
-	rules := own[*apps.ReplicaSet]{
-		reset: []string{"status"}, spec: func(r *apps.ReplicaSet) any { return r.Spec },
-		create: func(_ context.Context, r *apps.ReplicaSet) {
+	rules := Own[*apps.ReplicaSet]{
+		Reset: []string{"status"}, Spec: func(r *apps.ReplicaSet) any { return r.Spec },
+		Create: func(_ context.Context, r *apps.ReplicaSet) {
 			r.Status = apps.ReplicaSetStatus{}
 			podutil.DropDisabledTemplateFields(&r.Spec.Template, nil)
 		},
-		update: func(_ context.Context, r, old *apps.ReplicaSet) {
+		Update: func(_ context.Context, r, old *apps.ReplicaSet) {
 			r.Status = old.Status
 			podutil.DropDisabledTemplateFields(&r.Spec.Template, &old.Spec.Template)
 		},
-		validate: func(_ context.Context, r *apps.ReplicaSet) field.ErrorList {
+		Validate: func(_ context.Context, r *apps.ReplicaSet) field.ErrorList {
 			return appsvalidation.ValidateReplicaSet(r, podutil.GetValidationOptionsFromPodTemplate(&r.Spec.Template, nil))
 		},
-		validateUpdate: func(_ context.Context, r, old *apps.ReplicaSet) field.ErrorList {
+		ValidateUpdate: func(_ context.Context, r, old *apps.ReplicaSet) field.ErrorList {
 			return appsvalidation.ValidateReplicaSetUpdate(r, old, podutil.GetValidationOptionsFromPodTemplate(&r.Spec.Template, &old.Spec.Template))
 		},
-		warnings: func(ctx context.Context, r, old *apps.ReplicaSet) []string {
+		Warnings: func(ctx context.Context, r, old *apps.ReplicaSet) []string {
 			if old == nil {
 				return append(dnsLabelWarning(r.Name, "Pod names and hostnames"), podutil.GetWarningsForPodTemplate(ctx, templatePath, &r.Spec.Template, nil)...)
 			}
@@ -122,16 +122,16 @@ func replicaSets() Kind {
 			return podutil.GetWarningsForPodTemplate(ctx, templatePath, &r.Spec.Template, &old.Spec.Template)
 		},
 	}
-	status := own[*apps.ReplicaSet]{
-		reset:  []string{"spec"},
-		update: func(_ context.Context, r, old *apps.ReplicaSet) { r.Spec = old.Spec },
-		validateUpdate: func(_ context.Context, r, old *apps.ReplicaSet) field.ErrorList {
+	status := Own[*apps.ReplicaSet]{
+		Reset:  []string{"spec"},
+		Update: func(_ context.Context, r, old *apps.ReplicaSet) { r.Spec = old.Spec },
+		ValidateUpdate: func(_ context.Context, r, old *apps.ReplicaSet) field.ErrorList {
 			return appsvalidation.ValidateReplicaSetStatusUpdate(r, old)
 		},
 	}
 	return Kind{
 		GVK: appsV1.WithKind("ReplicaSet"), Resource: "replicasets", Short: []string{"rs"}, Categories: []string{"all"}, Namespaced: true,
-		Rules: rules.rules(), Status: new(status.rules()),
+		Rules: rules.Rules(), Status: new(status.Rules()),
 		Columns: append(append([]Column{
 			Col("Desired", "integer", appsv1.ReplicaSetSpec{}.SwaggerDoc()["replicas"], func(r *appsv1.ReplicaSet) any { return int64(Deref(r.Spec.Replicas)) }),
 			Col("Current", "integer", doc["replicas"], func(r *appsv1.ReplicaSet) any { return int64(r.Status.Replicas) }),
@@ -185,23 +185,23 @@ func ReplicationControllers() Kind {
 		}
 		return c.Spec.Template
 	}
-	rules := own[*core.ReplicationController]{
-		reset: []string{"status"}, policy: rest.OrphanDependents, spec: func(c *core.ReplicationController) any { return c.Spec },
-		create: func(_ context.Context, c *core.ReplicationController) {
+	rules := Own[*core.ReplicationController]{
+		Reset: []string{"status"}, Policy: rest.OrphanDependents, Spec: func(c *core.ReplicationController) any { return c.Spec },
+		Create: func(_ context.Context, c *core.ReplicationController) {
 			c.Status = core.ReplicationControllerStatus{}
 			podutil.DropDisabledTemplateFields(c.Spec.Template, nil)
 		},
-		update: func(_ context.Context, c, old *core.ReplicationController) {
+		Update: func(_ context.Context, c, old *core.ReplicationController) {
 			c.Status = old.Status
 			podutil.DropDisabledTemplateFields(c.Spec.Template, old.Spec.Template)
 		},
-		validate: func(_ context.Context, c *core.ReplicationController) field.ErrorList {
+		Validate: func(_ context.Context, c *core.ReplicationController) field.ErrorList {
 			return corevalidation.ValidateReplicationController(c, podutil.GetValidationOptionsFromPodTemplate(c.Spec.Template, nil))
 		},
-		validateUpdate: func(_ context.Context, c, old *core.ReplicationController) field.ErrorList {
+		ValidateUpdate: func(_ context.Context, c, old *core.ReplicationController) field.ErrorList {
 			return corevalidation.ValidateReplicationControllerUpdate(c, old, podutil.GetValidationOptionsFromPodTemplate(c.Spec.Template, old.Spec.Template))
 		},
-		warnings: func(ctx context.Context, c, old *core.ReplicationController) []string {
+		Warnings: func(ctx context.Context, c, old *core.ReplicationController) []string {
 			if old == nil {
 				return append(dnsLabelWarning(c.Name, "Pod names and hostnames"), podutil.GetWarningsForPodTemplate(ctx, templatePath, c.Spec.Template, nil)...)
 			}
@@ -211,16 +211,16 @@ func ReplicationControllers() Kind {
 			return podutil.GetWarningsForPodTemplate(ctx, templatePath, old.Spec.Template, c.Spec.Template)
 		},
 	}
-	status := own[*core.ReplicationController]{
-		reset:  []string{"spec"},
-		update: func(_ context.Context, c, old *core.ReplicationController) { c.Spec = old.Spec },
-		validateUpdate: func(_ context.Context, c, old *core.ReplicationController) field.ErrorList {
+	status := Own[*core.ReplicationController]{
+		Reset:  []string{"spec"},
+		Update: func(_ context.Context, c, old *core.ReplicationController) { c.Spec = old.Spec },
+		ValidateUpdate: func(_ context.Context, c, old *core.ReplicationController) field.ErrorList {
 			return corevalidation.ValidateReplicationControllerStatusUpdate(c, old)
 		},
 	}
 	return Kind{
 		GVK: CoreV1.WithKind("ReplicationController"), Resource: "replicationcontrollers", Short: []string{"rc"}, Categories: []string{"all"}, Namespaced: true,
-		Rules: rules.rules(), Status: new(status.rules()),
+		Rules: rules.Rules(), Status: new(status.Rules()),
 		Columns: append(append([]Column{
 			Col("Desired", "integer", corev1.ReplicationControllerSpec{}.SwaggerDoc()["replicas"], func(c *controller) any { return int64(Deref(c.Spec.Replicas)) }),
 			Col("Current", "integer", doc["replicas"], func(c *controller) any { return int64(c.Status.Replicas) }),

@@ -122,28 +122,28 @@ func jobConditionTrue(job *batchv1.Job, kind batchv1.JobConditionType) bool {
 
 func jobRules() Rules {
 	at := field.NewPath("spec")
-	rules := own[*batch.Job]{
-		reset: []string{"status"}, policy: rest.OrphanDependents, spec: func(j *batch.Job) any { return j.Spec },
-		create: func(_ context.Context, j *batch.Job) {
+	rules := Own[*batch.Job]{
+		Reset: []string{"status"}, Policy: rest.OrphanDependents, Spec: func(j *batch.Job) any { return j.Spec },
+		Create: func(_ context.Context, j *batch.Job) {
 			selectPods(j)
 			j.Status = batch.JobStatus{}
 			jobutil.DropDisabledFields(&j.Spec, nil)
 			podutil.DropDisabledTemplateFields(&j.Spec.Template, nil)
 		},
-		update: func(_ context.Context, j, old *batch.Job) {
+		Update: func(_ context.Context, j, old *batch.Job) {
 			j.Status = old.Status
 			jobutil.DropDisabledFields(&j.Spec, &old.Spec)
 			podutil.DropDisabledTemplateFields(&j.Spec.Template, &old.Spec.Template)
 		},
-		validate: func(_ context.Context, j *batch.Job) field.ErrorList {
+		Validate: func(_ context.Context, j *batch.Job) field.ErrorList {
 			return batchvalidation.ValidateJobCreate(j, batchvalidation.JobValidationOptions{
 				PodValidationOptions: podutil.GetValidationOptionsFromPodTemplate(&j.Spec.Template, nil), RequirePrefixedLabels: true,
 			})
 		},
-		validateUpdate: func(_ context.Context, j, old *batch.Job) field.ErrorList {
+		ValidateUpdate: func(_ context.Context, j, old *batch.Job) field.ErrorList {
 			return batchvalidation.ValidateJobUpdate(j, old, jobUpdateOptions(j, old))
 		},
-		warnings: func(ctx context.Context, j, old *batch.Job) []string {
+		Warnings: func(ctx context.Context, j, old *batch.Job) []string {
 			if old == nil {
 				return append(dnsLabelWarning(j.Name, "Pod names and hostnames"), jobutil.WarningsForJobSpec(ctx, at, &j.Spec, nil)...)
 			}
@@ -153,7 +153,7 @@ func jobRules() Rules {
 			return jobutil.WarningsForJobSpec(ctx, at, &j.Spec, &old.Spec)
 		},
 	}
-	return rules.rules()
+	return rules.Rules()
 }
 
 // selectPods gives a job a selector for its own pods, by its UID, and its pods the labels, unless it has one of its own.
@@ -220,13 +220,13 @@ func jobUpdateOptions(j, old *batch.Job) batchvalidation.JobValidationOptions {
 }
 
 func jobStatusRules() Rules {
-	return own[*batch.Job]{
-		reset:  []string{"spec"},
-		update: func(_ context.Context, j, old *batch.Job) { j.Spec = old.Spec },
-		validateUpdate: func(_ context.Context, j, old *batch.Job) field.ErrorList {
+	return Own[*batch.Job]{
+		Reset:  []string{"spec"},
+		Update: func(_ context.Context, j, old *batch.Job) { j.Spec = old.Spec },
+		ValidateUpdate: func(_ context.Context, j, old *batch.Job) field.ErrorList {
 			return batchvalidation.ValidateJobUpdateStatus(j, old, jobStatusOptions(j, old))
 		},
-	}.rules()
+	}.Rules()
 }
 
 // jobStatusOptions ask for checks of what an update changes, so that one may leave as it is what is wrong already.

@@ -36,14 +36,14 @@ func without2[T any](check func(object, old T) field.ErrorList) func(_ context.C
 }
 
 func configMapRules() Rules {
-	return own[*core.ConfigMap]{validate: without(corevalidation.ValidateConfigMap), validateUpdate: without2(corevalidation.ValidateConfigMapUpdate)}.rules()
+	return Own[*core.ConfigMap]{Validate: without(corevalidation.ValidateConfigMap), ValidateUpdate: without2(corevalidation.ValidateConfigMapUpdate)}.Rules()
 }
 
 func secretRules() Rules {
-	return own[*core.Secret]{
-		update:   func(_ context.Context, s, old *core.Secret) { Set(&s.Type, old.Type) },
-		validate: without(corevalidation.ValidateSecret), validateUpdate: without2(corevalidation.ValidateSecretUpdate),
-		warnings: func(_ context.Context, s, _ *core.Secret) []string {
+	return Own[*core.Secret]{
+		Update:   func(_ context.Context, s, old *core.Secret) { Set(&s.Type, old.Type) },
+		Validate: without(corevalidation.ValidateSecret), ValidateUpdate: without2(corevalidation.ValidateSecretUpdate),
+		Warnings: func(_ context.Context, s, _ *core.Secret) []string {
 			if s.Type != core.SecretTypeTLS {
 				return nil
 			}
@@ -52,7 +52,7 @@ func secretRules() Rules {
 			}
 			return nil
 		},
-	}.rules()
+	}.Rules()
 }
 
 // AccountRules are those of service accounts.
@@ -63,11 +63,11 @@ func AccountRules() Rules {
 			a.Secrets[i] = core.ObjectReference{Name: secret.Name}
 		}
 	}
-	return own[*core.ServiceAccount]{
-		create:   func(ctx context.Context, a *core.ServiceAccount) { namesOnly(ctx, a, nil) },
-		update:   namesOnly,
-		validate: without(corevalidation.ValidateServiceAccount), validateUpdate: without2(corevalidation.ValidateServiceAccountUpdate),
-		warnings: func(_ context.Context, a, old *core.ServiceAccount) []string {
+	return Own[*core.ServiceAccount]{
+		Create:   func(ctx context.Context, a *core.ServiceAccount) { namesOnly(ctx, a, nil) },
+		Update:   namesOnly,
+		Validate: without(corevalidation.ValidateServiceAccount), ValidateUpdate: without2(corevalidation.ValidateServiceAccountUpdate),
+		Warnings: func(_ context.Context, a, old *core.ServiceAccount) []string {
 			if old != nil {
 				if _, there := old.Annotations[mountable]; there {
 					return nil
@@ -78,14 +78,14 @@ func AccountRules() Rules {
 			}
 			return nil
 		},
-	}.rules()
+	}.Rules()
 }
 
 // NamespaceRules are those of namespaces, of their status, and of the subresource by which what empties a namespace lets it go.
 func NamespaceRules() (rules, status, finalize Rules) {
-	rules = own[*core.Namespace]{
-		cluster: true, reset: []string{"status"},
-		create: func(_ context.Context, n *core.Namespace) {
+	rules = Own[*core.Namespace]{
+		Cluster: true, Reset: []string{"status"},
+		Create: func(_ context.Context, n *core.Namespace) {
 			n.Status = core.NamespaceStatus{Phase: core.NamespaceActive}
 			for _, finalizer := range n.Spec.Finalizers {
 				if finalizer == core.FinalizerKubernetes {
@@ -94,28 +94,28 @@ func NamespaceRules() (rules, status, finalize Rules) {
 			}
 			n.Spec.Finalizers = append(n.Spec.Finalizers, core.FinalizerKubernetes)
 		},
-		update: func(_ context.Context, n, old *core.Namespace) {
+		Update: func(_ context.Context, n, old *core.Namespace) {
 			n.Spec.Finalizers, n.Status = old.Spec.Finalizers, old.Status
 		},
-		canonicalize: func(n *core.Namespace) {
+		Canonicalize: func(n *core.Namespace) {
 			n.Labels = orMake(n.Labels)
 			n.Labels["kubernetes.io/metadata.name"] = n.Name
 		},
-		validate: without(corevalidation.ValidateNamespace),
-		validateUpdate: func(_ context.Context, n, old *core.Namespace) field.ErrorList {
+		Validate: without(corevalidation.ValidateNamespace),
+		ValidateUpdate: func(_ context.Context, n, old *core.Namespace) field.ErrorList {
 			return append(corevalidation.ValidateNamespace(n), corevalidation.ValidateNamespaceUpdate(n, old)...)
 		},
-	}.rules()
-	status = own[*core.Namespace]{
-		cluster: true, reset: []string{"spec"},
-		update:         func(_ context.Context, n, old *core.Namespace) { n.Spec = old.Spec },
-		validateUpdate: without2(corevalidation.ValidateNamespaceStatusUpdate),
-	}.rules()
-	finalize = own[*core.Namespace]{
-		cluster: true, reset: []string{"status"},
-		update:         func(_ context.Context, n, old *core.Namespace) { n.Status = old.Status },
-		validateUpdate: without2(corevalidation.ValidateNamespaceFinalizeUpdate),
-	}.rules()
+	}.Rules()
+	status = Own[*core.Namespace]{
+		Cluster: true, Reset: []string{"spec"},
+		Update:         func(_ context.Context, n, old *core.Namespace) { n.Spec = old.Spec },
+		ValidateUpdate: without2(corevalidation.ValidateNamespaceStatusUpdate),
+	}.Rules()
+	finalize = Own[*core.Namespace]{
+		Cluster: true, Reset: []string{"status"},
+		Update:         func(_ context.Context, n, old *core.Namespace) { n.Status = old.Status },
+		ValidateUpdate: without2(corevalidation.ValidateNamespaceFinalizeUpdate),
+	}.Rules()
 	return rules, status, finalize
 }
 
@@ -134,9 +134,9 @@ func ipWarnings[T any](list []T, at *field.Path, name string, ip func(item T) st
 }
 
 func endpointsRules() Rules {
-	return own[*core.Endpoints]{
-		creates: true, validate: without(corevalidation.ValidateEndpointsCreate), validateUpdate: without2(corevalidation.ValidateEndpointsUpdate),
-		warnings: func(_ context.Context, e, _ *core.Endpoints) (warnings []string) {
+	return Own[*core.Endpoints]{
+		Creates: true, Validate: without(corevalidation.ValidateEndpointsCreate), ValidateUpdate: without2(corevalidation.ValidateEndpointsUpdate),
+		Warnings: func(_ context.Context, e, _ *core.Endpoints) (warnings []string) {
 			if e.Labels["endpoints.kubernetes.io/managed-by"] == "endpoint-controller" {
 				return nil
 			}
@@ -148,7 +148,7 @@ func endpointsRules() Rules {
 			}
 			return warnings
 		},
-	}.rules()
+	}.Rules()
 }
 
 func sliceRules() Rules {
@@ -163,22 +163,22 @@ func sliceRules() Rules {
 		}
 		return warnings
 	}
-	return own[*discovery.EndpointSlice]{
-		spec: func(s *discovery.EndpointSlice) any {
+	return Own[*discovery.EndpointSlice]{
+		Spec: func(s *discovery.EndpointSlice) any {
 			all := *s
 			all.ObjectMeta = metav1.ObjectMeta{Labels: s.Labels}
 			return all
 		},
-		create:   func(_ context.Context, s *discovery.EndpointSlice) { dropTopology(s, nil) },
-		update:   func(_ context.Context, s, old *discovery.EndpointSlice) { dropTopology(s, old) },
-		validate: without(discoveryvalidation.ValidateEndpointSliceCreate), validateUpdate: without2(discoveryvalidation.ValidateEndpointSliceUpdate),
-		warnings: func(_ context.Context, s, old *discovery.EndpointSlice) []string {
+		Create:   func(_ context.Context, s *discovery.EndpointSlice) { dropTopology(s, nil) },
+		Update:   func(_ context.Context, s, old *discovery.EndpointSlice) { dropTopology(s, old) },
+		Validate: without(discoveryvalidation.ValidateEndpointSliceCreate), ValidateUpdate: without2(discoveryvalidation.ValidateEndpointSliceUpdate),
+		Warnings: func(_ context.Context, s, old *discovery.EndpointSlice) []string {
 			if old == nil && s.AddressType == discovery.AddressTypeFQDN {
 				return append([]string{"spec.addressType: FQDN endpoints are deprecated"}, ips(s)...)
 			}
 			return ips(s)
 		},
-	}.rules()
+	}.Rules()
 }
 
 // dropTopology drops a field that only old versions could set, of endpoints that change. The name of a node that was in it stays.
@@ -207,15 +207,15 @@ func eventRules() Rules {
 		info, _ := request.RequestInfoFrom(ctx)
 		return schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
 	}
-	return own[*core.Event]{
-		creates: true, policy: rest.Unsupported,
-		validate: func(ctx context.Context, e *core.Event) field.ErrorList {
+	return Own[*core.Event]{
+		Creates: true, Policy: rest.Unsupported,
+		Validate: func(ctx context.Context, e *core.Event) field.ErrorList {
 			return corevalidation.ValidateEventCreate(e, version(ctx))
 		},
-		validateUpdate: func(ctx context.Context, e, old *core.Event) field.ErrorList {
+		ValidateUpdate: func(ctx context.Context, e, old *core.Event) field.ErrorList {
 			return corevalidation.ValidateEventUpdate(e, old, version(ctx))
 		},
-	}.rules()
+	}.Rules()
 }
 
 func volumeRules() (rules, status Rules) {
@@ -223,27 +223,27 @@ func volumeRules() (rules, status Rules) {
 		problems := corevalidation.ValidatePersistentVolume(v, corevalidation.ValidationOptionsForPersistentVolume(v, old))
 		return append(problems, volumevalidation.ValidatePersistentVolume(v)...)
 	}
-	rules = own[*core.PersistentVolume]{
-		cluster: true, reset: []string{"status"},
-		create: func(_ context.Context, v *core.PersistentVolume) {
+	rules = Own[*core.PersistentVolume]{
+		Cluster: true, Reset: []string{"status"},
+		Create: func(_ context.Context, v *core.PersistentVolume) {
 			pvutil.DropDisabledSpecFields(&v.Spec, nil)
 			v.Status = core.PersistentVolumeStatus{Phase: core.VolumePending, LastPhaseTransitionTime: new(metav1.Now())}
 		},
-		update: func(_ context.Context, v, old *core.PersistentVolume) {
+		Update: func(_ context.Context, v, old *core.PersistentVolume) {
 			v.Status = old.Status
 			pvutil.DropDisabledSpecFields(&v.Spec, &old.Spec)
 		},
-		validate: func(_ context.Context, v *core.PersistentVolume) field.ErrorList { return check(v, nil) },
-		validateUpdate: func(_ context.Context, v, old *core.PersistentVolume) field.ErrorList {
+		Validate: func(_ context.Context, v *core.PersistentVolume) field.ErrorList { return check(v, nil) },
+		ValidateUpdate: func(_ context.Context, v, old *core.PersistentVolume) field.ErrorList {
 			return append(check(v, old), corevalidation.ValidatePersistentVolumeUpdate(v, old, corevalidation.ValidationOptionsForPersistentVolume(v, old))...)
 		},
-		warnings: func(_ context.Context, v, _ *core.PersistentVolume) []string {
+		Warnings: func(_ context.Context, v, _ *core.PersistentVolume) []string {
 			return pvutil.GetWarningsForPersistentVolume(v)
 		},
-	}.rules()
-	status = own[*core.PersistentVolume]{
-		cluster: true, reset: []string{"spec"},
-		update: func(_ context.Context, v, old *core.PersistentVolume) {
+	}.Rules()
+	status = Own[*core.PersistentVolume]{
+		Cluster: true, Reset: []string{"spec"},
+		Update: func(_ context.Context, v, old *core.PersistentVolume) {
 			v.Spec = old.Spec
 			switch now, was := v.Status.LastPhaseTransitionTime, old.Status.LastPhaseTransitionTime; {
 			case v.Status.Phase == old.Status.Phase && now == nil:
@@ -252,8 +252,8 @@ func volumeRules() (rules, status Rules) {
 				v.Status.LastPhaseTransitionTime = new(metav1.Now())
 			}
 		},
-		validateUpdate: without2(corevalidation.ValidatePersistentVolumeStatusUpdate),
-	}.rules()
+		ValidateUpdate: without2(corevalidation.ValidatePersistentVolumeStatusUpdate),
+	}.Rules()
 	return rules, status
 }
 
@@ -263,47 +263,47 @@ func claimRules() (rules, status Rules) {
 		pvcutil.EnforceDataSourceBackwardsCompatibility(&c.Spec, old)
 		pvcutil.NormalizeDataSources(&c.Spec)
 	}
-	rules = own[*core.PersistentVolumeClaim]{
-		reset: []string{"status"},
-		create: func(_ context.Context, c *core.PersistentVolumeClaim) {
+	rules = Own[*core.PersistentVolumeClaim]{
+		Reset: []string{"status"},
+		Create: func(_ context.Context, c *core.PersistentVolumeClaim) {
 			c.Status = core.PersistentVolumeClaimStatus{} // readers find the phase, and the next update writes it
 			prepare(c, nil)
 		},
-		update: func(_ context.Context, c, old *core.PersistentVolumeClaim) {
+		Update: func(_ context.Context, c, old *core.PersistentVolumeClaim) {
 			c.Status = old.Status
 			prepare(c, &old.Spec)
 			pvcutil.NormalizeDataSources(&old.Spec)
 		},
-		validate: func(_ context.Context, c *core.PersistentVolumeClaim) field.ErrorList {
+		Validate: func(_ context.Context, c *core.PersistentVolumeClaim) field.ErrorList {
 			return corevalidation.ValidatePersistentVolumeClaim(c, corevalidation.ValidationOptionsForPersistentVolumeClaim(c, nil))
 		},
-		validateUpdate: func(_ context.Context, c, old *core.PersistentVolumeClaim) field.ErrorList {
+		ValidateUpdate: func(_ context.Context, c, old *core.PersistentVolumeClaim) field.ErrorList {
 			return corevalidation.ValidatePersistentVolumeClaimUpdate(c, old, corevalidation.ValidationOptionsForPersistentVolumeClaim(c, old))
 		},
-		warnings: func(_ context.Context, c, _ *core.PersistentVolumeClaim) []string {
+		Warnings: func(_ context.Context, c, _ *core.PersistentVolumeClaim) []string {
 			return pvcutil.GetWarningsForPersistentVolumeClaim(c)
 		},
-	}.rules()
-	status = own[*core.PersistentVolumeClaim]{
-		reset: []string{"spec"},
-		update: func(_ context.Context, c, old *core.PersistentVolumeClaim) {
+	}.Rules()
+	status = Own[*core.PersistentVolumeClaim]{
+		Reset: []string{"spec"},
+		Update: func(_ context.Context, c, old *core.PersistentVolumeClaim) {
 			c.Spec = old.Spec
 			pvcutil.DropDisabledFieldsFromStatus(c, old)
 		},
-		validateUpdate: func(_ context.Context, c, old *core.PersistentVolumeClaim) field.ErrorList {
+		ValidateUpdate: func(_ context.Context, c, old *core.PersistentVolumeClaim) field.ErrorList {
 			return corevalidation.ValidatePersistentVolumeClaimStatusUpdate(c, old, corevalidation.ValidationOptionsForPersistentVolumeClaim(c, old))
 		},
-	}.rules()
+	}.Rules()
 	return rules, status
 }
 
 func nodeRules() (rules, status Rules) {
-	rules = own[*core.Node]{
-		cluster: true, reset: []string{"status"},
-		create: func(_ context.Context, n *core.Node) {
+	rules = Own[*core.Node]{
+		Cluster: true, Reset: []string{"status"},
+		Create: func(_ context.Context, n *core.Node) {
 			n.Spec.ConfigSource, n.Status.Config, n.Spec.PodPreemptionPolicy = nil, nil, nil
 		},
-		update: func(_ context.Context, n, old *core.Node) {
+		Update: func(_ context.Context, n, old *core.Node) {
 			n.Status = old.Status
 			if old.Spec.ConfigSource == nil {
 				n.Spec.ConfigSource = nil
@@ -312,11 +312,11 @@ func nodeRules() (rules, status Rules) {
 				n.Spec.PodPreemptionPolicy = nil
 			}
 		},
-		validate: without(corevalidation.ValidateNode),
-		validateUpdate: func(_ context.Context, n, old *core.Node) field.ErrorList {
+		Validate: without(corevalidation.ValidateNode),
+		ValidateUpdate: func(_ context.Context, n, old *core.Node) field.ErrorList {
 			return append(corevalidation.ValidateNode(n), corevalidation.ValidateNodeUpdate(n, old)...)
 		},
-		warnings: func(_ context.Context, n, _ *core.Node) (warnings []string) {
+		Warnings: func(_ context.Context, n, _ *core.Node) (warnings []string) {
 			if n.Spec.ConfigSource != nil {
 				warnings = append(warnings, "spec.configSource: the feature is removed")
 			}
@@ -328,41 +328,41 @@ func nodeRules() (rules, status Rules) {
 			}
 			return warnings
 		},
-	}.rules()
-	status = own[*core.Node]{
-		cluster: true, reset: []string{"spec"},
-		update: func(_ context.Context, n, old *core.Node) {
+	}.Rules()
+	status = Own[*core.Node]{
+		Cluster: true, Reset: []string{"spec"},
+		Update: func(_ context.Context, n, old *core.Node) {
 			n.Spec = old.Spec
 			if old.Status.Config == nil {
 				n.Status.Config = nil
 			}
 		},
-		validateUpdate: without2(corevalidation.ValidateNodeUpdate),
-	}.rules()
+		ValidateUpdate: without2(corevalidation.ValidateNodeUpdate),
+	}.Rules()
 	return rules, status
 }
 
 func serviceRules() (rules, status Rules) {
-	rules = own[*core.Service]{
-		creates: true, reset: []string{"status"},
-		create: func(_ context.Context, s *core.Service) { s.Status = core.ServiceStatus{} },
-		update: func(_ context.Context, s, old *core.Service) {
+	rules = Own[*core.Service]{
+		Creates: true, Reset: []string{"status"},
+		Create: func(_ context.Context, s *core.Service) { s.Status = core.ServiceStatus{} },
+		Update: func(_ context.Context, s, old *core.Service) {
 			s.Status = old.Status
 			dropOfOtherType(s, old)
 		},
-		validate: without(corevalidation.ValidateServiceCreate), validateUpdate: without2(corevalidation.ValidateServiceUpdate),
-		warnings: func(_ context.Context, s, old *core.Service) []string {
+		Validate: without(corevalidation.ValidateServiceCreate), ValidateUpdate: without2(corevalidation.ValidateServiceUpdate),
+		Warnings: func(_ context.Context, s, old *core.Service) []string {
 			return serviceutil.GetWarningsForService(s, old)
 		},
-	}.rules()
-	status = own[*core.Service]{
-		creates: true, reset: []string{"spec"},
-		update:         func(_ context.Context, s, old *core.Service) { s.Spec = old.Spec },
-		validateUpdate: without2(corevalidation.ValidateServiceStatusUpdate),
-		warnings: func(_ context.Context, s, _ *core.Service) []string {
+	}.Rules()
+	status = Own[*core.Service]{
+		Creates: true, Reset: []string{"spec"},
+		Update:         func(_ context.Context, s, old *core.Service) { s.Spec = old.Spec },
+		ValidateUpdate: without2(corevalidation.ValidateServiceStatusUpdate),
+		Warnings: func(_ context.Context, s, _ *core.Service) []string {
 			return ipWarnings(s.Status.LoadBalancer.Ingress, field.NewPath("status", "loadBalancer", "ingress"), "", func(i core.LoadBalancerIngress) string { return i.IP })
 		},
-	}.rules()
+	}.Rules()
 	return rules, status
 }
 
@@ -425,9 +425,9 @@ func dropNodePorts(ports, old []core.ServicePort) {
 type signing = certificates.CertificateSigningRequest
 
 func signingRules() (rules, status, approval Rules) {
-	rules = own[*signing]{
-		cluster: true, reset: []string{"spec", "status"},
-		create: func(ctx context.Context, r *signing) {
+	rules = Own[*signing]{
+		Cluster: true, Reset: []string{"spec", "status"},
+		Create: func(ctx context.Context, r *signing) {
 			r.Spec.Username, r.Spec.UID, r.Spec.Groups, r.Spec.Extra = "", "", nil, nil
 			if who, ok := request.UserFrom(ctx); ok {
 				r.Spec.Username, r.Spec.UID, r.Spec.Groups = who.GetName(), who.GetUID(), who.GetGroups()
@@ -438,29 +438,29 @@ func signingRules() (rules, status, approval Rules) {
 			}
 			r.Status = certificates.CertificateSigningRequestStatus{Conditions: []certificates.CertificateSigningRequestCondition{}}
 		},
-		update:   func(_ context.Context, r, old *signing) { r.Spec, r.Status = old.Spec, old.Status },
-		validate: without(certificatesvalidation.ValidateCertificateSigningRequestCreate), validateUpdate: without2(certificatesvalidation.ValidateCertificateSigningRequestUpdate),
-	}.rules()
-	status = own[*signing]{
-		cluster: true, reset: []string{"spec", "status.conditions"},
-		update: func(_ context.Context, r, old *signing) {
+		Update:   func(_ context.Context, r, old *signing) { r.Spec, r.Status = old.Spec, old.Status },
+		Validate: without(certificatesvalidation.ValidateCertificateSigningRequestCreate), ValidateUpdate: without2(certificatesvalidation.ValidateCertificateSigningRequestUpdate),
+	}.Rules()
+	status = Own[*signing]{
+		Cluster: true, Reset: []string{"spec", "status.conditions"},
+		Update: func(_ context.Context, r, old *signing) {
 			r.Spec = old.Spec
 			sameVerdicts(r, old, certificates.CertificateApproved)
 			sameVerdicts(r, old, certificates.CertificateDenied)
 			dateConditions(r, old)
 		},
-		validateUpdate: without2(certificatesvalidation.ValidateCertificateSigningRequestStatusUpdate),
-	}.rules()
-	approval = own[*signing]{
-		cluster: true, reset: []string{"spec", "status.certificate"},
-		update: func(_ context.Context, r, old *signing) {
+		ValidateUpdate: without2(certificatesvalidation.ValidateCertificateSigningRequestStatusUpdate),
+	}.Rules()
+	approval = Own[*signing]{
+		Cluster: true, Reset: []string{"spec", "status.certificate"},
+		Update: func(_ context.Context, r, old *signing) {
 			dateConditions(r, old)
 			conditions := r.Status.Conditions
 			r.Spec, r.Status = old.Spec, old.Status
 			r.Status.Conditions = conditions
 		},
-		validateUpdate: without2(certificatesvalidation.ValidateCertificateSigningRequestApprovalUpdate),
-	}.rules()
+		ValidateUpdate: without2(certificatesvalidation.ValidateCertificateSigningRequestApprovalUpdate),
+	}.Rules()
 	return rules, status, approval
 }
 

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
@@ -36,7 +35,7 @@ func events() Kind {
 		return since(e.FirstTimestamp)
 	}
 	return Kind{
-		GVK: CoreV1.WithKind("Event"), Resource: "events", Short: []string{"ev"}, Namespaced: true, Uncached: true, Policy: rest.Unsupported,
+		GVK: CoreV1.WithKind("Event"), Resource: "events", Short: []string{"ev"}, Namespaced: true, Uncached: true,
 		Columns: []Column{
 			Col("Last Seen", "string", doc["lastTimestamp"], func(e *event) any {
 				switch {

@@ -9,18 +9,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metatable "k8s.io/apimachinery/pkg/api/meta/table"
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
@@ -45,7 +41,6 @@ type Kind struct {
 	Scale      func(object runtime.Object) Scaled          // where the scale subresource is, if there is one
 	Fields     func(object runtime.Object, set fields.Set) // that selectors may name, besides those of each object
 	Returned   bool                                        // a deletion answers with the object
-	Policy     rest.GarbageCollectionPolicy                // what a deletion does to dependents, unless it says it
 	Deletable  func(updated, existing runtime.Object) bool // whether an object whose finalizers are gone may go
 
 	// Allocate fills in what an object does not say itself and no other has; existing is nil for creations.
@@ -78,25 +73,10 @@ type Column struct {
 	value func(object runtime.Object) any
 }
 
-// Rules of a kind for its writes. Those that are nil do nothing.
+// Rules of a kind for its writes. They are there for all kinds that are stored.
 type Rules struct {
-	Strategy       *Strategy // upstream's, beside which only Reset counts
-	Unconditional  bool      // an update may say no version
-	Creates        bool      // an update makes an object that is not there
-	Reset          []string
-	Spec           func(object runtime.Object) any            // the generation counts changes of it
-	Literal        bool                                       // and a list that is empty now and was not there is one
-	Given          func(object runtime.Object) []string       // warnings about a new object before create changes it
-	Identify       func(object runtime.Object, who user.Info) // notes who makes a new object
-	Create         func(object runtime.Object)
-	Update         func(object, old runtime.Object)
-	Canonicalize   func(object runtime.Object)
-	Validate       func(object runtime.Object) field.ErrorList
-	ValidateUpdate func(object, old runtime.Object) field.ErrorList
-	Warnings       func(object runtime.Object) []string
-	ValidateIn     func(ctx context.Context, object, old runtime.Object) field.ErrorList // both, of a kind that is checked by the group asked for; old is nil for creations
-	UpdateWarnings func(object, old runtime.Object) []string                             // nil for warnings
-	Grace          func(object runtime.Object, options *metav1.DeleteOptions) bool       // of kinds that a deletion may leave for a time, which it sets in the options
+	*Strategy
+	Reset []string // the fields that a write does not set; nil for those that the strategy names
 }
 
 var (
@@ -123,53 +103,6 @@ func Col[T runtime.Object](name, format, description string, value func(object T
 		c.Priority = 1
 	}
 	return c
-}
-
-// Typed1 is a function of a row on the Go type of its objects.
-func Typed1[T runtime.Object, R any](f func(object T) R) func(runtime.Object) R {
-	return func(object runtime.Object) R { return f(object.(T)) }
-}
-
-// Typed2 is Typed1 for an object and what it was.
-func Typed2[T runtime.Object, R any](f func(object, old T) R) func(object, old runtime.Object) R {
-	return func(object, old runtime.Object) R { return f(object.(T), old.(T)) }
-}
-
-// Change1 is Typed1 for what changes an object.
-func Change1[T runtime.Object](f func(object T)) func(runtime.Object) {
-	return func(object runtime.Object) { f(object.(T)) }
-}
-
-// Change2 is Change1 for an object and what it was.
-func Change2[T runtime.Object](f func(object, old T)) func(object, old runtime.Object) {
-	return func(object, old runtime.Object) { f(object.(T), old.(T)) }
-}
-
-// ValidateMetadataUpdate checks the metadata of an object, and what changed of it.
-func ValidateMetadataUpdate(object, old runtime.Object) field.ErrorList {
-	path := field.NewPath("metadata")
-	problems := validation.ValidateObjectMetaAccessorUpdate(must.Access(object), must.Access(old), path)
-	return append(problems, ValidateFinalizerNames(must.Access(object), path)...)
-}
-
-// ValidateFinalizerNames checks the finalizers in metadata, which is at a path.
-func ValidateFinalizerNames(metadata metav1.Object, path *field.Path) (problems field.ErrorList) {
-	for i, finalizer := range metadata.GetFinalizers() {
-		problems = append(problems, validateQualified(finalizer, path.Child("finalizers").Index(i))...)
-	}
-	return problems
-}
-
-// validateQualified checks that a finalizer without a domain is one of those that the system has.
-func validateQualified(name string, path *field.Path) field.ErrorList {
-	standard := name == metav1.FinalizerOrphanDependents || name == metav1.FinalizerDeleteDependents || name == string(corev1.FinalizerKubernetes)
-	for _, character := range name {
-		standard = standard || character == '/'
-	}
-	if standard {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")}
 }
 
 // ConvertToTable shows objects in the columns of the kind.

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"context"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -26,15 +27,15 @@ func MutatingPolicyKind() Kind {
 			}),
 			SinceColumn,
 		},
-		Rules: Rules{
-			Spec: Typed1(func(policy *admissionv1.MutatingAdmissionPolicy) any { return policy.Spec }),
-			Validate: Typed1(func(policy *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
+		Rules: Own[*admissionv1.MutatingAdmissionPolicy]{
+			Cluster: true, Conditional: true, Spec: func(policy *admissionv1.MutatingAdmissionPolicy) any { return policy.Spec },
+			Validate: func(_ context.Context, policy *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
 				return append(validateAdmissionMetadata(policy, true), validateMutatingPolicy(policy, nil)...)
-			}),
-			ValidateUpdate: Typed2(func(policy, old *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
+			},
+			ValidateUpdate: func(_ context.Context, policy, old *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
 				return append(validateAdmissionMetadata(policy, false), validateMutatingPolicy(policy, old)...)
-			}),
-		},
+			},
+		}.VersionedRules(),
 	}
 }
 
@@ -46,15 +47,15 @@ func MutatingBindingKind() Kind {
 			spec := object.(*admissionv1.MutatingAdmissionPolicyBinding).Spec
 			return spec.PolicyName, spec.ParamRef
 		}),
-		Rules: Rules{
-			Spec: Typed1(func(binding *admissionv1.MutatingAdmissionPolicyBinding) any { return binding.Spec }),
-			Validate: Typed1(func(binding *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
+		Rules: Own[*admissionv1.MutatingAdmissionPolicyBinding]{
+			Cluster: true, Conditional: true, Spec: func(binding *admissionv1.MutatingAdmissionPolicyBinding) any { return binding.Spec },
+			Validate: func(_ context.Context, binding *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
 				return append(validateAdmissionMetadata(binding, true), validateMutatingBinding(&binding.Spec)...)
-			}),
-			ValidateUpdate: Typed2(func(binding, _ *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
+			},
+			ValidateUpdate: func(_ context.Context, binding, _ *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
 				return append(validateAdmissionMetadata(binding, false), validateMutatingBinding(&binding.Spec)...)
-			}),
-		},
+			},
+		}.VersionedRules(),
 	}
 }
 

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"context"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,36 +17,52 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// own is the strategy of a kind whose own is in a package of upstream that imports a client of etcd, with 350 packages. It is of
-// upstream's parts: they check, and drop the fields of features that are off. Functions that are nil do nothing.
+// Own says what writes of a kind do whose strategy is in a package of upstream that imports a client of etcd, with 350 packages. It is made
+// of upstream's parts: they check, and drop the fields of features that are off. Functions that are nil do nothing.
+type Own[T runtime.Object] struct {
+	Cluster        bool // whether objects are in no namespace
+	Creates        bool // an update makes an object that is not there
+	Conditional    bool // an update has to say a version
+	Reset          []string
+	Policy         rest.GarbageCollectionPolicy
+	Spec           func(object T) any // the generation counts changes of it
+	Create         func(ctx context.Context, object T)
+	Update         func(ctx context.Context, object, old T)
+	Canonicalize   func(object T)
+	Validate       func(ctx context.Context, object T) field.ErrorList
+	ValidateUpdate func(ctx context.Context, object, old T) field.ErrorList
+	Warnings       func(ctx context.Context, object, old T) []string // old is nil for creations
+	Grace          func(object T, options *metav1.DeleteOptions) bool
+}
+
+// Rules returns those of a kind whose Go type in Own is the internal one.
+func (o Own[T]) Rules() Rules {
+	declared := rest.DeclarativeValidation{Scheme: legacyscheme.Scheme}
+	return Rules{Strategy: &Strategy{own[T]{declared, names.SimpleNameGenerator, o}, false}, Reset: resets(o.Reset)}
+}
+
+// VersionedRules are Rules for the Go type with which the server works.
+func (o Own[T]) VersionedRules() Rules {
+	rules := o.Rules()
+	rules.versioned = true
+	return rules
+}
+
+// literally is what equals another only if it has the same empty lists.
+type literally struct{ value any }
+
+func resets(names []string) []string {
+	if names == nil {
+		return []string{}
+	}
+	return names
+}
+
+// own is the strategy that an Own makes.
 type own[T runtime.Object] struct {
 	rest.DeclarativeValidation
 	names.NameGenerator
-
-	cluster         bool // whether objects are in no namespace
-	creates         bool // an update makes an object that is not there
-	conditional     bool // an update has to say a version
-	reset           []string
-	policy          rest.GarbageCollectionPolicy
-	spec            func(object T) any // the generation counts changes of it
-	create          func(ctx context.Context, object T)
-	update          func(ctx context.Context, object, old T)
-	canonicalize    func(object T)
-	validate        func(ctx context.Context, object T) field.ErrorList
-	validateUpdate  func(ctx context.Context, object, old T) field.ErrorList
-	warnings        func(ctx context.Context, object, old T) []string // old is nil for creations
-	createdWarnings func(ctx context.Context, object T) []string      // besides warnings
-	grace           func(object T, options *metav1.DeleteOptions) bool
-}
-
-func (s own[T]) rules() Rules {
-	upstream()
-	s.DeclarativeValidation, s.NameGenerator = rest.DeclarativeValidation{Scheme: legacyscheme.Scheme}, names.SimpleNameGenerator
-	rules := By(s)
-	if rules.Reset = s.reset; s.reset == nil {
-		rules.Reset = []string{}
-	}
-	return rules
+	of Own[T]
 }
 
 // DeclarativeValidationConfig has the features that generated checks of these kinds depend on.
@@ -54,73 +71,77 @@ func (s own[T]) DeclarativeValidationConfig(context.Context, runtime.Object, run
 	return rest.DeclarativeValidationConfig{Options: map[string]bool{string(job): gate.Enabled(job), string(node): gate.Enabled(node)}}
 }
 
-func (s own[T]) NamespaceScoped() bool                         { return !s.cluster }
-func (s own[T]) AllowCreateOnUpdate(context.Context) bool      { return s.creates }
-func (s own[T]) AllowUnconditionalUpdate(context.Context) bool { return !s.conditional }
+func (s own[T]) NamespaceScoped() bool                         { return !s.of.Cluster }
+func (s own[T]) AllowCreateOnUpdate(context.Context) bool      { return s.of.Creates }
+func (s own[T]) AllowUnconditionalUpdate(context.Context) bool { return !s.of.Conditional }
 
 func (s own[T]) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
-	if s.policy == "" {
+	if s.of.Policy == "" {
 		return rest.DeleteDependents
 	}
-	return s.policy
+	return s.of.Policy
 }
 
 func (s own[T]) PrepareForCreate(ctx context.Context, object runtime.Object) {
-	if s.spec != nil {
+	if s.of.Spec != nil {
 		must.Access(object).SetGeneration(1)
 	}
-	if s.create != nil {
-		s.create(ctx, object.(T))
+	if s.of.Create != nil {
+		s.of.Create(ctx, object.(T))
 	}
 }
 
 func (s own[T]) PrepareForUpdate(ctx context.Context, object, old runtime.Object) {
-	if s.update != nil {
-		s.update(ctx, object.(T), old.(T))
+	if s.of.Update != nil {
+		s.of.Update(ctx, object.(T), old.(T))
 	}
-	if s.spec != nil && !equality.Semantic.DeepEqual(s.spec(object.(T)), s.spec(old.(T))) {
+	if s.of.Spec != nil && !same(s.of.Spec(object.(T)), s.of.Spec(old.(T))) {
 		must.Access(object).SetGeneration(must.Access(old).GetGeneration() + 1)
 	}
 }
 
 func (s own[T]) Canonicalize(object runtime.Object) {
-	if s.canonicalize != nil {
-		s.canonicalize(object.(T))
+	if s.of.Canonicalize != nil {
+		s.of.Canonicalize(object.(T))
 	}
 }
 
 func (s own[T]) Validate(ctx context.Context, object runtime.Object) field.ErrorList {
-	if s.validate == nil {
+	if s.of.Validate == nil {
 		return nil
 	}
-	return s.validate(ctx, object.(T))
+	return s.of.Validate(ctx, object.(T))
 }
 
 func (s own[T]) ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList {
-	if s.validateUpdate == nil {
+	if s.of.ValidateUpdate == nil {
 		return nil
 	}
-	return s.validateUpdate(ctx, object.(T), old.(T))
+	return s.of.ValidateUpdate(ctx, object.(T), old.(T))
 }
 
-func (s own[T]) WarningsOnCreate(ctx context.Context, object runtime.Object) (warnings []string) {
-	if s.createdWarnings != nil {
-		warnings = s.createdWarnings(ctx, object.(T))
+func (s own[T]) WarningsOnCreate(ctx context.Context, object runtime.Object) []string {
+	if s.of.Warnings == nil {
+		return nil
 	}
-	if s.warnings != nil {
-		var none T
-		warnings = append(warnings, s.warnings(ctx, object.(T), none)...)
-	}
-	return warnings
+	var none T
+	return s.of.Warnings(ctx, object.(T), none)
 }
 
 func (s own[T]) WarningsOnUpdate(ctx context.Context, object, old runtime.Object) []string {
-	if s.warnings == nil {
+	if s.of.Warnings == nil {
 		return nil
 	}
-	return s.warnings(ctx, object.(T), old.(T))
+	return s.of.Warnings(ctx, object.(T), old.(T))
 }
 
 func (s own[T]) CheckGracefulDelete(_ context.Context, object runtime.Object, options *metav1.DeleteOptions) bool {
-	return s.grace != nil && s.grace(object.(T), options)
+	return s.of.Grace != nil && s.of.Grace(object.(T), options)
+}
+
+func same(now, was any) bool {
+	if _, exactly := now.(literally); exactly {
+		return reflect.DeepEqual(now, was)
+	}
+	return equality.Semantic.DeepEqual(now, was)
 }

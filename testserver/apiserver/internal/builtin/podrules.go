@@ -35,21 +35,24 @@ func checkedPod(check func(p, old *core.Pod, options corevalidation.PodValidatio
 }
 
 func podRules() Rules {
-	return own[*core.Pod]{
-		reset: []string{"status"}, spec: podSpec, create: createPod, grace: podGrace,
-		update: func(_ context.Context, p, old *core.Pod) {
+	return Own[*core.Pod]{
+		Reset: []string{"status"}, Spec: podSpec, Create: createPod, Grace: podGrace,
+		Update: func(_ context.Context, p, old *core.Pod) {
 			p.Status = old.Status
 			keepPodResources(p, old)
 			podutil.DropDisabledPodFields(p, old)
 		},
-		validate: func(_ context.Context, p *core.Pod) field.ErrorList {
+		Validate: func(_ context.Context, p *core.Pod) field.ErrorList {
 			return corevalidation.ValidatePodCreate(p, podOptions(p, nil))
 		},
-		validateUpdate: checkedPod(corevalidation.ValidatePodUpdate),
-		createdWarnings: func(ctx context.Context, p *core.Pod) []string {
+		ValidateUpdate: checkedPod(corevalidation.ValidatePodUpdate),
+		Warnings: func(ctx context.Context, p, old *core.Pod) []string {
+			if old != nil { // nobody reads those of updates, which are many
+				return nil
+			}
 			return append(dnsLabelWarning(p.Name, "the Pod's hostname"), podutil.GetWarningsForPod(ctx, p, nil)...)
 		},
-	}.rules()
+	}.Rules()
 }
 
 func createPod(ctx context.Context, p *core.Pod) {
@@ -161,9 +164,9 @@ func podGrace(p *core.Pod, options *metav1.DeleteOptions) bool {
 
 func podStatusRules() Rules {
 	at := field.NewPath("status")
-	return own[*core.Pod]{
-		reset: []string{"spec", "metadata.deletionTimestamp", "metadata.ownerReferences"},
-		update: func(_ context.Context, p, old *core.Pod) {
+	return Own[*core.Pod]{
+		Reset: []string{"spec", "metadata.deletionTimestamp", "metadata.ownerReferences"},
+		Update: func(_ context.Context, p, old *core.Pod) {
 			p.Spec, p.DeletionTimestamp, p.OwnerReferences = old.Spec, nil, old.OwnerReferences
 			now, was := &p.Status, &old.Status
 			Set(&now.QOSClass, was.QOSClass)
@@ -179,12 +182,12 @@ func podStatusRules() Rules {
 			keepObserved(now, was)
 			podutil.DropDisabledPodFields(p, old)
 		},
-		validateUpdate: checkedPod(corevalidation.ValidatePodStatusUpdate),
-		warnings: func(_ context.Context, p, _ *core.Pod) []string {
+		ValidateUpdate: checkedPod(corevalidation.ValidatePodStatusUpdate),
+		Warnings: func(_ context.Context, p, _ *core.Pod) []string {
 			warnings := ipWarnings(p.Status.PodIPs, at.Child("podIPs"), "ip", func(ip core.PodIP) string { return ip.IP })
 			return append(warnings, ipWarnings(p.Status.HostIPs, at.Child("hostIPs"), "ip", func(ip core.HostIP) string { return ip.IP })...)
 		},
-	}.rules()
+	}.Rules()
 }
 
 // keepObserved keeps generations that a client clears: of the status, and of its conditions, of which a type may have several.
@@ -205,16 +208,16 @@ func keepObserved(now, was *core.PodStatus) {
 
 // EphemeralRules are those of the subresource that adds containers to a pod that runs.
 func EphemeralRules() Rules {
-	return own[*core.Pod]{
-		spec: podSpec,
-		update: func(_ context.Context, p, old *core.Pod) {
+	return Own[*core.Pod]{
+		Spec: podSpec,
+		Update: func(_ context.Context, p, old *core.Pod) {
 			containers := p.Spec.EphemeralContainers
 			keepBesides(p, old)
 			p.Spec.EphemeralContainers = containers
 			podutil.DropDisabledPodFields(p, old)
 		},
-		validateUpdate: checkedPod(corevalidation.ValidatePodEphemeralContainersUpdate),
-	}.rules()
+		ValidateUpdate: checkedPod(corevalidation.ValidatePodEphemeralContainersUpdate),
+	}.Rules()
 }
 
 // keepBesides makes a pod what it was, but for some of its metadata.
@@ -225,9 +228,9 @@ func keepBesides(p, old *core.Pod) {
 
 // ResizeRules are those of the subresource that changes what a pod asks for while it runs.
 func ResizeRules() Rules {
-	return own[*core.Pod]{
-		spec: podSpec,
-		update: func(_ context.Context, p, old *core.Pod) {
+	return Own[*core.Pod]{
+		Spec: podSpec,
+		Update: func(_ context.Context, p, old *core.Pod) {
 			resize(p, old)
 			keepPodResources(p, old)
 			if p.Spec.Resources != nil {
@@ -235,8 +238,8 @@ func ResizeRules() Rules {
 			}
 			podutil.DropDisabledPodFields(p, old)
 		},
-		validateUpdate: checkedPod(corevalidation.ValidatePodResize),
-	}.rules()
+		ValidateUpdate: checkedPod(corevalidation.ValidatePodResize),
+	}.Rules()
 }
 
 // resize makes a pod what it was, but for what its containers and it ask for. One that has other containers stays, to be refused.

@@ -30,11 +30,12 @@ func Services() Kind {
 	doc := corev1.ServiceSpec{}.SwaggerDoc()
 	return Kind{
 		GVK: CoreV1.WithKind("Service"), Resource: "services", Short: []string{"svc"}, Categories: []string{"all"}, Namespaced: true, Returned: true,
-		Shown: Change1(func(s *corev1.Service) {
+		Shown: func(object runtime.Object) {
+			s := object.(*corev1.Service)
 			if s.Spec.Type == corev1.ServiceTypeExternalName {
 				s.Spec.InternalTrafficPolicy = nil // which it was given before it was of this type
 			}
-		}),
+		},
 		Columns: []Column{
 			Col("Type", "string", doc["type"], func(s *corev1.Service) any { return string(s.Spec.Type) }),
 			Col("Cluster-IP", "string", doc["clusterIP"], func(s *corev1.Service) any {

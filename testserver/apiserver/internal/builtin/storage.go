@@ -11,7 +11,6 @@ import (
 	upvolumeattributesclass "k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass"
 
 	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 )
 
@@ -154,14 +153,7 @@ func driverNodes() Kind {
 			Col("Drivers", "integer", "Drivers indicates the number of CSI drivers registered on the node", func(n *node) any { return int64(len(n.Spec.Drivers)) }),
 			SinceColumn,
 		},
-		Rules: By(upcsinode.Strategy),
-		Status: &Rules{
-			Reset: []string{"metadata", "spec"},
-			Update: Change2(func(n, old *node) {
-				n.Spec = old.Spec
-				metav1.ResetObjectMetaForStatus(&n.ObjectMeta, &old.ObjectMeta)
-			}),
-			ValidateUpdate: ValidateMetadataUpdate,
-		},
+		Rules:  By(upcsinode.Strategy),
+		Status: new(By(upcsinode.StatusStrategy)),
 	}
 }

@@ -139,39 +139,57 @@ func Labels(kind schema.GroupVersionKind) func(label, value string) (string, str
 }
 
 // Strategy does with objects of a version what a strategy of upstream does with those of the internal version.
-type Strategy struct{ of rest.RESTCreateUpdateStrategy }
+type Strategy struct {
+	of        rest.RESTCreateUpdateStrategy
+	versioned bool // whether that works with the version too
+}
+
+func (s *Strategy) internal(object runtime.Object) runtime.Object {
+	if s.versioned {
+		return object
+	}
+	return internalOf(object)
+}
+
+func (s *Strategy) change(object runtime.Object, f func(internal runtime.Object)) {
+	if s.versioned {
+		f(object)
+	} else {
+		change(object, f)
+	}
+}
 
 // By returns the rules that a strategy of upstream makes.
-func By(s rest.RESTCreateUpdateStrategy) Rules { return Rules{Strategy: &Strategy{s}} }
+func By(s rest.RESTCreateUpdateStrategy) Rules { return Rules{Strategy: &Strategy{of: s}} }
 
 // PrepareForCreate changes an object before it is checked.
 func (s *Strategy) PrepareForCreate(ctx context.Context, object runtime.Object) {
-	change(object, func(internal runtime.Object) { s.of.PrepareForCreate(ctx, internal) })
+	s.change(object, func(internal runtime.Object) { s.of.PrepareForCreate(ctx, internal) })
 }
 
 // PrepareForUpdate changes an object before it is checked.
 func (s *Strategy) PrepareForUpdate(ctx context.Context, object, old runtime.Object) {
-	was := internalOf(old)
-	change(object, func(internal runtime.Object) { s.of.PrepareForUpdate(ctx, internal, was) })
+	was := s.internal(old)
+	s.change(object, func(internal runtime.Object) { s.of.PrepareForUpdate(ctx, internal, was) })
 }
 
 // Canonicalize changes an object after it was checked.
-func (s *Strategy) Canonicalize(object runtime.Object) { change(object, s.of.Canonicalize) }
+func (s *Strategy) Canonicalize(object runtime.Object) { s.change(object, s.of.Canonicalize) }
 
 // Validate checks a new object.
 func (s *Strategy) Validate(ctx context.Context, object runtime.Object) field.ErrorList {
-	return s.of.Validate(ctx, internalOf(object))
+	return s.of.Validate(ctx, s.internal(object))
 }
 
 // ValidateUpdate checks a changed object.
 func (s *Strategy) ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList {
-	return s.of.ValidateUpdate(ctx, internalOf(object), internalOf(old))
+	return s.of.ValidateUpdate(ctx, s.internal(object), s.internal(old))
 }
 
 // ValidateDeclaratively adds to problems what generated checks find, for the kinds that have some.
 func (s *Strategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList, of operation.Type) field.ErrorList {
 	declared, ok := s.of.(rest.DeclarativeValidationStrategy)
-	if !ok {
+	if _, _, err := upstream().ObjectKinds(object); err != nil || !ok {
 		return problems
 	}
 	object, old = internalOf(object), internalOf(old)
@@ -180,12 +198,12 @@ func (s *Strategy) ValidateDeclaratively(ctx context.Context, object, old runtim
 
 // WarningsOnCreate warns of a new object.
 func (s *Strategy) WarningsOnCreate(ctx context.Context, object runtime.Object) []string {
-	return s.of.WarningsOnCreate(ctx, internalOf(object))
+	return s.of.WarningsOnCreate(ctx, s.internal(object))
 }
 
 // WarningsOnUpdate warns of a changed object.
 func (s *Strategy) WarningsOnUpdate(ctx context.Context, object, old runtime.Object) []string {
-	return s.of.WarningsOnUpdate(ctx, internalOf(object), internalOf(old))
+	return s.of.WarningsOnUpdate(ctx, s.internal(object), s.internal(old))
 }
 
 // NamesLiterally reports whether what a name is to be generated from is the name.
@@ -212,7 +230,7 @@ func (s *Strategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.Garb
 // CheckGracefulDelete reports whether a deletion leaves an object for a time, which it sets in the options.
 func (s *Strategy) CheckGracefulDelete(ctx context.Context, object runtime.Object, options *metav1.DeleteOptions) bool {
 	graceful, ok := s.of.(rest.RESTGracefulDeleteStrategy)
-	return ok && graceful.CheckGracefulDelete(ctx, internalOf(object), options)
+	return ok && graceful.CheckGracefulDelete(ctx, s.internal(object), options)
 }
 
 // GetResetFields are the fields that a write does not set.
@@ -221,9 +239,4 @@ func (s *Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 		return resets.GetResetFields()
 	}
 	return nil
-}
-
-// ValidateDeclaratively adds to problems what generated checks find, of a kind whose strategy is not upstream's.
-func ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList, of operation.Type) field.ErrorList {
-	return rest.ValidateDeclarativelyWithMigrationChecks(ctx, upstream(), internalOf(object), internalOf(old), problems, of, rest.DeclarativeValidationConfig{})
 }

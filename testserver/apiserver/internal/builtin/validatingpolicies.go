@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,8 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/client-go/util/jsonpath"
-
-	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
 // PolicyKind is ValidatingAdmissionPolicy.
@@ -35,36 +34,31 @@ func PolicyKind() Kind {
 			}),
 			SinceColumn,
 		},
-		Rules: Rules{
-			Reset: []string{"status"},
-			Create: func(object runtime.Object) {
-				policy := object.(*admissionv1.ValidatingAdmissionPolicy)
-				policy.Status, policy.Generation = admissionv1.ValidatingAdmissionPolicyStatus{}, 1
+		Rules: Own[*admissionv1.ValidatingAdmissionPolicy]{
+			Cluster: true, Conditional: true, Reset: []string{"status"}, Spec: func(policy *admissionv1.ValidatingAdmissionPolicy) any { return policy.Spec },
+			Create: func(_ context.Context, policy *admissionv1.ValidatingAdmissionPolicy) {
+				policy.Status = admissionv1.ValidatingAdmissionPolicyStatus{}
 			},
-			Update: func(object, old runtime.Object) {
-				policy, was := object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy)
-				if policy.Status = was.Status; !equality.Semantic.DeepEqual(policy.Spec, was.Spec) {
-					policy.Generation = was.Generation + 1
-				}
+			Update: func(_ context.Context, policy, old *admissionv1.ValidatingAdmissionPolicy) {
+				policy.Status = old.Status
 			},
-			Validate: func(object runtime.Object) field.ErrorList {
-				return append(validateAdmissionMetadata(object, true), validatePolicy(object.(*admissionv1.ValidatingAdmissionPolicy), nil)...)
+			Validate: func(_ context.Context, policy *admissionv1.ValidatingAdmissionPolicy) field.ErrorList {
+				return append(validateAdmissionMetadata(policy, true), validatePolicy(policy, nil)...)
 			},
-			ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
-				return append(validateAdmissionMetadata(object, false), validatePolicy(object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy))...)
+			ValidateUpdate: func(_ context.Context, policy, old *admissionv1.ValidatingAdmissionPolicy) field.ErrorList {
+				return append(validateAdmissionMetadata(policy, false), validatePolicy(policy, old)...)
 			},
-		},
-		Status: &Rules{
-			Reset: []string{"spec", "metadata"},
-			Update: func(object, old runtime.Object) {
-				policy, was := object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy)
-				policy.Spec = was.Spec
-				metav1.ResetObjectMetaForStatus(&policy.ObjectMeta, &was.ObjectMeta)
+		}.VersionedRules(),
+		Status: new(Own[*admissionv1.ValidatingAdmissionPolicy]{
+			Cluster: true, Conditional: true, Reset: []string{"spec", "metadata"},
+			Update: func(_ context.Context, policy, old *admissionv1.ValidatingAdmissionPolicy) {
+				policy.Spec = old.Spec
+				metav1.ResetObjectMetaForStatus(&policy.ObjectMeta, &old.ObjectMeta)
 			},
-			ValidateUpdate: func(object, _ runtime.Object) field.ErrorList {
-				return validatePolicyStatus(&object.(*admissionv1.ValidatingAdmissionPolicy).Status, field.NewPath("status"))
+			ValidateUpdate: func(_ context.Context, policy, _ *admissionv1.ValidatingAdmissionPolicy) field.ErrorList {
+				return validatePolicyStatus(&policy.Status, field.NewPath("status"))
 			},
-		},
+		}.VersionedRules()),
 	}
 }
 
@@ -271,7 +265,8 @@ func validateMatching(match *admissionv1.MatchResources, path *field.Path) (prob
 	problems = givenOneOf(path.Child("matchPolicy"), match.MatchPolicy, matchPolicies)
 	problems = append(problems, metav1validation.ValidateLabelSelector(match.NamespaceSelector, metav1validation.LabelSelectorValidationOptions{}, path.Child("namespaceSelector"))...)
 	problems = append(problems, metav1validation.ValidateLabelSelector(match.ObjectSelector, metav1validation.LabelSelectorValidationOptions{}, path.Child("objectSelector"))...)
-	for name, rules := range inOrder(as("resourceRules", match.ResourceRules), as("excludeResourceRules", match.ExcludeResourceRules)) {
+	for i, rules := range [][]admissionv1.NamedRuleWithOperations{match.ResourceRules, match.ExcludeResourceRules} {
+		name := []string{"resourceRules", "excludeResourceRules"}[i]
 		for i := range rules {
 			problems = append(problems, validateNamedRule(&rules[i], path.Child(name).Index(i))...)
 		}
@@ -315,21 +310,15 @@ func PolicyBindingKind() Kind {
 			spec := object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec
 			return spec.PolicyName, spec.ParamRef
 		}),
-		Rules: Rules{
-			Create: func(object runtime.Object) { must.Access(object).SetGeneration(1) },
-			Update: func(object, old runtime.Object) {
-				binding, was := object.(*admissionv1.ValidatingAdmissionPolicyBinding), old.(*admissionv1.ValidatingAdmissionPolicyBinding)
-				if !equality.Semantic.DeepEqual(binding.Spec, was.Spec) {
-					binding.Generation = was.Generation + 1
-				}
+		Rules: Own[*admissionv1.ValidatingAdmissionPolicyBinding]{
+			Cluster: true, Conditional: true, Spec: func(binding *admissionv1.ValidatingAdmissionPolicyBinding) any { return binding.Spec },
+			Validate: func(_ context.Context, binding *admissionv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
+				return append(validateAdmissionMetadata(binding, true), validatePolicyBinding(&binding.Spec)...)
 			},
-			Validate: func(object runtime.Object) field.ErrorList {
-				return append(validateAdmissionMetadata(object, true), validatePolicyBinding(&object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec)...)
+			ValidateUpdate: func(_ context.Context, binding, _ *admissionv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
+				return append(validateAdmissionMetadata(binding, false), validatePolicyBinding(&binding.Spec)...)
 			},
-			ValidateUpdate: func(object, _ runtime.Object) field.ErrorList {
-				return append(validateAdmissionMetadata(object, false), validatePolicyBinding(&object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec)...)
-			},
-		},
+		}.VersionedRules(),
 	}
 }
 

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -87,20 +88,15 @@ func MutatingHooks(configuration *admissionv1.MutatingWebhookConfiguration) (hoo
 
 // hookRules are the rules of a configuration.
 func hookRules(hooks func(object runtime.Object) []Hook) Rules {
-	return Rules{
-		Create: func(object runtime.Object) { must.Access(object).SetGeneration(1) },
-		Update: func(object, old runtime.Object) {
-			if !reflect.DeepEqual(hooks(object), hooks(old)) {
-				must.Access(object).SetGeneration(must.Access(old).GetGeneration() + 1)
-			}
-		},
-		Validate: func(object runtime.Object) field.ErrorList {
+	return Own[runtime.Object]{
+		Cluster: true, Conditional: true, Spec: func(object runtime.Object) any { return literally{hooks(object)} },
+		Validate: func(_ context.Context, object runtime.Object) field.ErrorList {
 			return append(validateAdmissionMetadata(object, true), validateHooks(hooks(object), nil)...)
 		},
-		ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
+		ValidateUpdate: func(_ context.Context, object, old runtime.Object) field.ErrorList {
 			return append(validateAdmissionMetadata(object, false), validateHooks(hooks(object), hooks(old))...)
 		},
-		Warnings: func(object runtime.Object) (warnings []string) {
+		Warnings: func(_ context.Context, object, _ runtime.Object) (warnings []string) {
 			for i, h := range hooks(object) {
 				for j := range h.Rules {
 					warnings = append(warnings, warnReviews(field.NewPath("webhooks").Index(i).Child("rules").Index(j), &h.Rules[j].Rule)...)
@@ -108,7 +104,7 @@ func hookRules(hooks func(object runtime.Object) []Hook) Rules {
 			}
 			return warnings
 		},
-	}
+	}.VersionedRules()
 }
 
 // Reviews are the resources that are not stored and that no webhook is asked about.
