@@ -3,8 +3,8 @@ package builtin
 import (
 	"strings"
 
-	upipaddress "k8s.io/kubernetes/pkg/registry/networking/ipaddress"
-	upservicecidr "k8s.io/kubernetes/pkg/registry/networking/servicecidr"
+	ipaddressregistry "k8s.io/kubernetes/pkg/registry/networking/ipaddress"
+	servicecidrregistry "k8s.io/kubernetes/pkg/registry/networking/servicecidr"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,7 +20,7 @@ func addresses() Kind {
 			Col("ParentRef", "string", networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"], func(a *address) any { return parentText(a.Spec.ParentRef) }),
 			{value: SinceColumn.value}, // which upstream has forgotten to name
 		},
-		Rules: By(upipaddress.Strategy),
+		Rules: By(ipaddressregistry.Strategy),
 	}
 }
 
@@ -43,7 +43,7 @@ func serviceRanges() Kind {
 			Col("CIDRs", "string", networkingv1.ServiceCIDRSpec{}.SwaggerDoc()["cidrs"], func(r *ranges) any { return strings.Join(r.Spec.CIDRs, ",") }),
 			SinceColumn,
 		},
-		Rules:  By(upservicecidr.Strategy),
-		Status: new(By(upservicecidr.StatusStrategy)),
+		Rules:  By(servicecidrregistry.Strategy),
+		Status: new(By(servicecidrregistry.StatusStrategy)),
 	}
 }

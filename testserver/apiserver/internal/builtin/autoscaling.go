@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	uphorizontalpodautoscaler "k8s.io/kubernetes/pkg/registry/autoscaling/horizontalpodautoscaler"
+	horizontalpodautoscalerregistry "k8s.io/kubernetes/pkg/registry/autoscaling/horizontalpodautoscaler"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -41,8 +41,8 @@ func autoscalers() Kind {
 			Col("Replicas", "string", status["currentReplicas"], func(a *autoscaler) any { return int64(a.Status.CurrentReplicas) }),
 			SinceColumn,
 		},
-		Rules:  By(uphorizontalpodautoscaler.Strategy),
-		Status: new(By(uphorizontalpodautoscaler.StatusStrategy)),
+		Rules:  By(horizontalpodautoscalerregistry.Strategy),
+		Status: new(By(horizontalpodautoscalerregistry.StatusStrategy)),
 	}
 }
 

@@ -36,13 +36,17 @@ func without2[T any](check func(object, old T) field.ErrorList) func(_ context.C
 }
 
 func configMapRules() Rules {
-	return Own[*core.ConfigMap]{Validate: without(corevalidation.ValidateConfigMap), ValidateUpdate: without2(corevalidation.ValidateConfigMapUpdate)}.Rules()
+	return Own[*core.ConfigMap]{
+		Validate:       without(corevalidation.ValidateConfigMap),
+		ValidateUpdate: without2(corevalidation.ValidateConfigMapUpdate),
+	}.Rules()
 }
 
 func secretRules() Rules {
 	return Own[*core.Secret]{
-		Update:   func(_ context.Context, s, old *core.Secret) { Set(&s.Type, old.Type) },
-		Validate: without(corevalidation.ValidateSecret), ValidateUpdate: without2(corevalidation.ValidateSecretUpdate),
+		Update:         func(_ context.Context, s, old *core.Secret) { Set(&s.Type, old.Type) },
+		Validate:       without(corevalidation.ValidateSecret),
+		ValidateUpdate: without2(corevalidation.ValidateSecretUpdate),
 		Warnings: func(_ context.Context, s, _ *core.Secret) []string {
 			if s.Type != core.SecretTypeTLS {
 				return nil
@@ -64,9 +68,10 @@ func AccountRules() Rules {
 		}
 	}
 	return Own[*core.ServiceAccount]{
-		Create:   func(ctx context.Context, a *core.ServiceAccount) { namesOnly(ctx, a, nil) },
-		Update:   namesOnly,
-		Validate: without(corevalidation.ValidateServiceAccount), ValidateUpdate: without2(corevalidation.ValidateServiceAccountUpdate),
+		Create:         func(ctx context.Context, a *core.ServiceAccount) { namesOnly(ctx, a, nil) },
+		Update:         namesOnly,
+		Validate:       without(corevalidation.ValidateServiceAccount),
+		ValidateUpdate: without2(corevalidation.ValidateServiceAccountUpdate),
 		Warnings: func(_ context.Context, a, old *core.ServiceAccount) []string {
 			if old != nil {
 				if _, there := old.Annotations[mountable]; there {
@@ -74,7 +79,8 @@ func AccountRules() Rules {
 				}
 			}
 			if _, there := a.Annotations[mountable]; there {
-				return []string{"metadata.annotations[" + mountable + "]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"}
+				return []string{"metadata.annotations[" + mountable + "]: deprecated in v1.32+; " +
+					"prefer separate namespaces to isolate access to mounted secrets"}
 			}
 			return nil
 		},
@@ -135,7 +141,8 @@ func ipWarnings[T any](list []T, at *field.Path, name string, ip func(item T) st
 
 func endpointsRules() Rules {
 	return Own[*core.Endpoints]{
-		Creates: true, Validate: without(corevalidation.ValidateEndpointsCreate), ValidateUpdate: without2(corevalidation.ValidateEndpointsUpdate),
+		Creates: true, Validate: without(corevalidation.ValidateEndpointsCreate),
+		ValidateUpdate: without2(corevalidation.ValidateEndpointsUpdate),
 		Warnings: func(_ context.Context, e, _ *core.Endpoints) (warnings []string) {
 			if e.Labels["endpoints.kubernetes.io/managed-by"] == "endpoint-controller" {
 				return nil
@@ -169,9 +176,10 @@ func sliceRules() Rules {
 			all.ObjectMeta = metav1.ObjectMeta{Labels: s.Labels}
 			return all
 		},
-		Create:   func(_ context.Context, s *discovery.EndpointSlice) { dropTopology(s, nil) },
-		Update:   func(_ context.Context, s, old *discovery.EndpointSlice) { dropTopology(s, old) },
-		Validate: without(discoveryvalidation.ValidateEndpointSliceCreate), ValidateUpdate: without2(discoveryvalidation.ValidateEndpointSliceUpdate),
+		Create:         func(_ context.Context, s *discovery.EndpointSlice) { dropTopology(s, nil) },
+		Update:         func(_ context.Context, s, old *discovery.EndpointSlice) { dropTopology(s, old) },
+		Validate:       without(discoveryvalidation.ValidateEndpointSliceCreate),
+		ValidateUpdate: without2(discoveryvalidation.ValidateEndpointSliceUpdate),
 		Warnings: func(_ context.Context, s, old *discovery.EndpointSlice) []string {
 			if old == nil && s.AddressType == discovery.AddressTypeFQDN {
 				return append([]string{"spec.addressType: FQDN endpoints are deprecated"}, ips(s)...)
@@ -195,7 +203,8 @@ func dropTopology(s, old *discovery.EndpointSlice) {
 	}
 	for i := range s.Endpoints {
 		endpoint := &s.Endpoints[i]
-		if name := endpoint.DeprecatedTopology[host]; endpoint.NodeName == nil && name != "" && known[name] && len(corevalidation.ValidateNodeName(name, false)) == 0 {
+		name := endpoint.DeprecatedTopology[host]
+		if endpoint.NodeName == nil && name != "" && known[name] && len(corevalidation.ValidateNodeName(name, false)) == 0 {
 			endpoint.NodeName = &name
 		}
 		endpoint.DeprecatedTopology = nil
@@ -235,7 +244,8 @@ func volumeRules() (rules, status Rules) {
 		},
 		Validate: func(_ context.Context, v *core.PersistentVolume) field.ErrorList { return check(v, nil) },
 		ValidateUpdate: func(_ context.Context, v, old *core.PersistentVolume) field.ErrorList {
-			return append(check(v, old), corevalidation.ValidatePersistentVolumeUpdate(v, old, corevalidation.ValidationOptionsForPersistentVolume(v, old))...)
+			options := corevalidation.ValidationOptionsForPersistentVolume(v, old)
+			return append(check(v, old), corevalidation.ValidatePersistentVolumeUpdate(v, old, options)...)
 		},
 		Warnings: func(_ context.Context, v, _ *core.PersistentVolume) []string {
 			return pvutil.GetWarningsForPersistentVolume(v)
@@ -258,6 +268,7 @@ func volumeRules() (rules, status Rules) {
 }
 
 func claimRules() (rules, status Rules) {
+	options := corevalidation.ValidationOptionsForPersistentVolumeClaim
 	prepare := func(c *core.PersistentVolumeClaim, old *core.PersistentVolumeClaimSpec) {
 		pvcutil.DropDisabledFields(&c.Spec, old)
 		pvcutil.EnforceDataSourceBackwardsCompatibility(&c.Spec, old)
@@ -275,10 +286,10 @@ func claimRules() (rules, status Rules) {
 			pvcutil.NormalizeDataSources(&old.Spec)
 		},
 		Validate: func(_ context.Context, c *core.PersistentVolumeClaim) field.ErrorList {
-			return corevalidation.ValidatePersistentVolumeClaim(c, corevalidation.ValidationOptionsForPersistentVolumeClaim(c, nil))
+			return corevalidation.ValidatePersistentVolumeClaim(c, options(c, nil))
 		},
 		ValidateUpdate: func(_ context.Context, c, old *core.PersistentVolumeClaim) field.ErrorList {
-			return corevalidation.ValidatePersistentVolumeClaimUpdate(c, old, corevalidation.ValidationOptionsForPersistentVolumeClaim(c, old))
+			return corevalidation.ValidatePersistentVolumeClaimUpdate(c, old, options(c, old))
 		},
 		Warnings: func(_ context.Context, c, _ *core.PersistentVolumeClaim) []string {
 			return pvcutil.GetWarningsForPersistentVolumeClaim(c)
@@ -291,7 +302,7 @@ func claimRules() (rules, status Rules) {
 			pvcutil.DropDisabledFieldsFromStatus(c, old)
 		},
 		ValidateUpdate: func(_ context.Context, c, old *core.PersistentVolumeClaim) field.ErrorList {
-			return corevalidation.ValidatePersistentVolumeClaimStatusUpdate(c, old, corevalidation.ValidationOptionsForPersistentVolumeClaim(c, old))
+			return corevalidation.ValidatePersistentVolumeClaimStatusUpdate(c, old, options(c, old))
 		},
 	}.Rules()
 	return rules, status
@@ -324,7 +335,8 @@ func nodeRules() (rules, status Rules) {
 				warnings = append(warnings, "spec.externalID: this field is deprecated, and is unused by Kubernetes")
 			}
 			for i, value := range n.Spec.PodCIDRs {
-				warnings = append(warnings, utilvalidation.GetWarningsForCIDR(field.NewPath("spec", "podCIDRs").Index(i), value)...)
+				at := field.NewPath("spec", "podCIDRs").Index(i)
+				warnings = append(warnings, utilvalidation.GetWarningsForCIDR(at, value)...)
 			}
 			return warnings
 		},
@@ -350,7 +362,8 @@ func serviceRules() (rules, status Rules) {
 			s.Status = old.Status
 			dropOfOtherType(s, old)
 		},
-		Validate: without(corevalidation.ValidateServiceCreate), ValidateUpdate: without2(corevalidation.ValidateServiceUpdate),
+		Validate:       without(corevalidation.ValidateServiceCreate),
+		ValidateUpdate: without2(corevalidation.ValidateServiceUpdate),
 		Warnings: func(_ context.Context, s, old *core.Service) []string {
 			return serviceutil.GetWarningsForService(s, old)
 		},
@@ -360,7 +373,8 @@ func serviceRules() (rules, status Rules) {
 		Update:         func(_ context.Context, s, old *core.Service) { s.Spec = old.Spec },
 		ValidateUpdate: without2(corevalidation.ValidateServiceStatusUpdate),
 		Warnings: func(_ context.Context, s, _ *core.Service) []string {
-			return ipWarnings(s.Status.LoadBalancer.Ingress, field.NewPath("status", "loadBalancer", "ingress"), "", func(i core.LoadBalancerIngress) string { return i.IP })
+			at, ip := field.NewPath("status", "loadBalancer", "ingress"), func(i core.LoadBalancerIngress) string { return i.IP }
+			return ipWarnings(s.Status.LoadBalancer.Ingress, at, "", ip)
 		},
 	}.Rules()
 	return rules, status
@@ -436,10 +450,12 @@ func signingRules() (rules, status, approval Rules) {
 					r.Spec.Extra[key] = value
 				}
 			}
-			r.Status = certificates.CertificateSigningRequestStatus{Conditions: []certificates.CertificateSigningRequestCondition{}}
+			conditions := []certificates.CertificateSigningRequestCondition{} // none, which is not the same as nil
+			r.Status = certificates.CertificateSigningRequestStatus{Conditions: conditions}
 		},
-		Update:   func(_ context.Context, r, old *signing) { r.Spec, r.Status = old.Spec, old.Status },
-		Validate: without(certificatesvalidation.ValidateCertificateSigningRequestCreate), ValidateUpdate: without2(certificatesvalidation.ValidateCertificateSigningRequestUpdate),
+		Update:         func(_ context.Context, r, old *signing) { r.Spec, r.Status = old.Spec, old.Status },
+		Validate:       without(certificatesvalidation.ValidateCertificateSigningRequestCreate),
+		ValidateUpdate: without2(certificatesvalidation.ValidateCertificateSigningRequestUpdate),
 	}.Rules()
 	status = Own[*signing]{
 		Cluster: true, Reset: []string{"spec", "status.conditions"},

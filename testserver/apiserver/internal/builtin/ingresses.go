@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	upingress "k8s.io/kubernetes/pkg/registry/networking/ingress"
-	upingressclass "k8s.io/kubernetes/pkg/registry/networking/ingressclass"
+	ingressregistry "k8s.io/kubernetes/pkg/registry/networking/ingress"
+	ingressclassregistry "k8s.io/kubernetes/pkg/registry/networking/ingressclass"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,8 +44,8 @@ func ingresses() Kind {
 			}),
 			SinceColumn,
 		},
-		Rules:  By(upingress.Strategy),
-		Status: new(By(upingress.StatusStrategy)),
+		Rules:  By(ingressregistry.Strategy),
+		Status: new(By(ingressregistry.StatusStrategy)),
 		Admit: func(cluster Cluster, a admission.Attributes) error {
 			i, ok := a.GetObject().(*ingress)
 			if !ok || a.GetOperation() != admission.Create || i.Spec.IngressClassName != nil || i.Annotations["kubernetes.io/ingress.class"] != "" {
@@ -113,7 +113,7 @@ func ingressClasses() Kind {
 			}),
 			SinceColumn,
 		},
-		Rules: By(upingressclass.Strategy),
+		Rules: By(ingressclassregistry.Strategy),
 	}
 }
 

@@ -1,7 +1,7 @@
 package builtin
 
 import (
-	upnetworkpolicy "k8s.io/kubernetes/pkg/registry/networking/networkpolicy"
+	networkpolicyregistry "k8s.io/kubernetes/pkg/registry/networking/networkpolicy"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +15,6 @@ func networkPolicies() Kind {
 			Col("Pod-Selector", "string", networkingv1.NetworkPolicySpec{}.SwaggerDoc()["podSelector"], func(p *policy) any { return metav1.FormatLabelSelector(&p.Spec.PodSelector) }),
 			SinceColumn,
 		},
-		Rules: By(upnetworkpolicy.Strategy),
+		Rules: By(networkpolicyregistry.Strategy),
 	}
 }

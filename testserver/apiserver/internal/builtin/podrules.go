@@ -30,7 +30,9 @@ func podOptions(p, old *core.Pod) corevalidation.PodValidationOptions {
 }
 
 // checkedPod has an update of a pod checked by a function.
-func checkedPod(check func(p, old *core.Pod, options corevalidation.PodValidationOptions) field.ErrorList) func(_ context.Context, p, old *core.Pod) field.ErrorList {
+func checkedPod(check func(p, old *core.Pod, options corevalidation.PodValidationOptions) field.ErrorList) func(
+	_ context.Context, p, old *core.Pod,
+) field.ErrorList {
 	return func(_ context.Context, p, old *core.Pod) field.ErrorList { return check(p, old, podOptions(p, old)) }
 }
 
@@ -75,7 +77,8 @@ func selectByLabels(p *core.Pod) {
 	add := func(selector *metav1.LabelSelector, operator metav1.LabelSelectorOperator, names []string) {
 		for _, name := range names {
 			if value, ok := p.Labels[name]; ok && selector != nil {
-				selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{Key: name, Operator: operator, Values: []string{value}})
+				one := metav1.LabelSelectorRequirement{Key: name, Operator: operator, Values: []string{value}}
+				selector.MatchExpressions = append(selector.MatchExpressions, one)
 			}
 		}
 	}

@@ -3,7 +3,7 @@ package builtin
 import (
 	"strings"
 
-	uppodtemplate "k8s.io/kubernetes/pkg/registry/core/podtemplate"
+	podtemplateregistry "k8s.io/kubernetes/pkg/registry/core/podtemplate"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +59,6 @@ func PodTemplates() Kind {
 			Col("Images", "string", imagesText, func(t *corev1.PodTemplate) any { return imagesOf(t.Template.Spec.Containers) }),
 			Col("Pod Labels", "string", "The labels for the pod template.", func(t *corev1.PodTemplate) any { return labels.FormatLabels(t.Template.Labels) }),
 		},
-		Rules: By(uppodtemplate.Strategy),
+		Rules: By(podtemplateregistry.Strategy),
 	}
 }

@@ -3,9 +3,9 @@ package builtin
 import (
 	"fmt"
 
-	uplease "k8s.io/kubernetes/pkg/registry/coordination/lease"
-	uppoddisruptionbudget "k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
-	uppriorityclass "k8s.io/kubernetes/pkg/registry/scheduling/priorityclass"
+	leaseregistry "k8s.io/kubernetes/pkg/registry/coordination/lease"
+	poddisruptionbudgetregistry "k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
+	priorityclassregistry "k8s.io/kubernetes/pkg/registry/scheduling/priorityclass"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,8 +37,8 @@ func PolicyKinds() []Kind {
 			Col("Allowed Disruptions", "integer", "Calculated number of pods that may be disrupted at this time.", func(b *Budget) any { return int64(b.Status.DisruptionsAllowed) }),
 			SinceColumn,
 		},
-		Rules:  By(uppoddisruptionbudget.Strategy),
-		Status: new(By(uppoddisruptionbudget.StatusStrategy)),
+		Rules:  By(poddisruptionbudgetregistry.Strategy),
+		Status: new(By(poddisruptionbudgetregistry.StatusStrategy)),
 	}}
 }
 
@@ -53,7 +53,7 @@ func CoordinationKinds() []Kind {
 			Col("Holder", "string", coordinationv1.LeaseSpec{}.SwaggerDoc()["holderIdentity"], func(l *lease) any { return Deref(l.Spec.HolderIdentity) }),
 			SinceColumn,
 		},
-		Rules: By(uplease.Strategy),
+		Rules: By(leaseregistry.Strategy),
 	}}
 }
 
@@ -88,7 +88,7 @@ func PriorityClasses() Kind {
 			SinceColumn,
 			Col("PreemptionPolicy", "string", doc["preemptionPolicy"], func(c *class) any { return string(Deref(c.PreemptionPolicy)) }),
 		},
-		Rules: By(uppriorityclass.Strategy),
+		Rules: By(priorityclassregistry.Strategy),
 
 		Admit: func(cluster Cluster, a admission.Attributes) error {
 			c, ok := a.GetObject().(*class)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	uplimitrange "k8s.io/kubernetes/pkg/registry/core/limitrange"
-	upresourcequota "k8s.io/kubernetes/pkg/registry/core/resourcequota"
+	limitrangeregistry "k8s.io/kubernetes/pkg/registry/core/limitrange"
+	resourcequotaregistry "k8s.io/kubernetes/pkg/registry/core/resourcequota"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -14,7 +14,7 @@ import (
 func LimitRanges() Kind {
 	return Kind{
 		GVK: CoreV1.WithKind("LimitRange"), Resource: "limitranges", Short: []string{"limits"}, Namespaced: true,
-		Rules: By(uplimitrange.Strategy),
+		Rules: By(limitrangeregistry.Strategy),
 	}
 }
 
@@ -38,7 +38,7 @@ func ResourceQuotas() Kind {
 			Col("Limit", "string", "Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node.", func(q *quota) any { return cells(q, true) }),
 			SinceColumn,
 		},
-		Rules:  By(upresourcequota.Strategy),
-		Status: new(By(upresourcequota.StatusStrategy)),
+		Rules:  By(resourcequotaregistry.Strategy),
+		Status: new(By(resourcequotaregistry.StatusStrategy)),
 	}
 }

@@ -3,10 +3,10 @@ package builtin
 import (
 	"strings"
 
-	upclusterrole "k8s.io/kubernetes/pkg/registry/rbac/clusterrole"
-	upclusterrolebinding "k8s.io/kubernetes/pkg/registry/rbac/clusterrolebinding"
-	uprole "k8s.io/kubernetes/pkg/registry/rbac/role"
-	uprolebinding "k8s.io/kubernetes/pkg/registry/rbac/rolebinding"
+	clusterroleregistry "k8s.io/kubernetes/pkg/registry/rbac/clusterrole"
+	clusterrolebindingregistry "k8s.io/kubernetes/pkg/registry/rbac/clusterrolebinding"
+	roleregistry "k8s.io/kubernetes/pkg/registry/rbac/role"
+	rolebindingregistry "k8s.io/kubernetes/pkg/registry/rbac/rolebinding"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,27 +20,27 @@ var rbacV1 = rbacv1.SchemeGroupVersion
 // RoleKind is Role.
 var RoleKind = Kind{
 	GVK: rbacV1.WithKind("Role"), Resource: "roles", Namespaced: true,
-	Rules: By(uprole.Strategy),
+	Rules: By(roleregistry.Strategy),
 }
 
 // ClusterRoleKind is ClusterRole.
 var ClusterRoleKind = Kind{
 	GVK: rbacV1.WithKind("ClusterRole"), Resource: "clusterroles",
-	Rules: By(upclusterrole.Strategy),
+	Rules: By(clusterroleregistry.Strategy),
 }
 
 // RoleBindingKind is RoleBinding.
 var RoleBindingKind = Kind{
 	GVK: rbacV1.WithKind("RoleBinding"), Resource: "rolebindings", Namespaced: true,
 	Columns: bindingColumns("roleBinding", rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"], RoleBindingOf),
-	Rules:   By(uprolebinding.Strategy),
+	Rules:   By(rolebindingregistry.Strategy),
 }
 
 // ClusterRoleBindingKind is ClusterRoleBinding.
 var ClusterRoleBindingKind = Kind{
 	GVK: rbacV1.WithKind("ClusterRoleBinding"), Resource: "clusterrolebindings",
 	Columns: bindingColumns("clusterRoleBinding", rbacv1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"], ClusterRoleBindingOf),
-	Rules:   By(upclusterrolebinding.Strategy),
+	Rules:   By(clusterrolebindingregistry.Strategy),
 }
 
 // Binding is what bindings in a namespace and in all have in common.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	upruntimeclass "k8s.io/kubernetes/pkg/registry/node/runtimeclass"
+	runtimeclassregistry "k8s.io/kubernetes/pkg/registry/node/runtimeclass"
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -27,7 +27,7 @@ func runtimeClasses() Kind {
 			Col("Handler", "string", "", func(c *class) any { return c.Handler }),
 			SinceColumn,
 		},
-		Rules: By(upruntimeclass.Strategy),
+		Rules: By(runtimeclassregistry.Strategy),
 	}
 }
 

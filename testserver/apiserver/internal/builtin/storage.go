@@ -3,12 +3,12 @@ package builtin
 import (
 	"strings"
 
-	upcsidriver "k8s.io/kubernetes/pkg/registry/storage/csidriver"
-	upcsinode "k8s.io/kubernetes/pkg/registry/storage/csinode"
-	upcsistoragecapacity "k8s.io/kubernetes/pkg/registry/storage/csistoragecapacity"
-	upstorageclass "k8s.io/kubernetes/pkg/registry/storage/storageclass"
-	upvolumeattachment "k8s.io/kubernetes/pkg/registry/storage/volumeattachment"
-	upvolumeattributesclass "k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass"
+	csidriverregistry "k8s.io/kubernetes/pkg/registry/storage/csidriver"
+	csinoderegistry "k8s.io/kubernetes/pkg/registry/storage/csinode"
+	csistoragecapacityregistry "k8s.io/kubernetes/pkg/registry/storage/csistoragecapacity"
+	storageclassregistry "k8s.io/kubernetes/pkg/registry/storage/storageclass"
+	volumeattachmentregistry "k8s.io/kubernetes/pkg/registry/storage/volumeattachment"
+	volumeattributesclassregistry "k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass"
 
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apiserver/pkg/admission"
@@ -58,7 +58,7 @@ func storageClasses() Kind {
 			Col("AllowVolumeExpansion", "string", doc["allowVolumeExpansion"], func(c *class) any { return Deref(c.AllowVolumeExpansion) }),
 			SinceColumn,
 		},
-		Rules: By(upstorageclass.Strategy),
+		Rules: By(storageclassregistry.Strategy),
 	}
 }
 
@@ -70,7 +70,7 @@ func attributesClasses() Kind {
 			Col("DriverName", "string", class{}.SwaggerDoc()["driverName"], func(c *class) any { return c.DriverName }),
 			SinceColumn,
 		},
-		Rules: By(upvolumeattributesclass.Strategy),
+		Rules: By(volumeattributesclassregistry.Strategy),
 		Admit: func(_ Cluster, a admission.Attributes) error {
 			if c, ok := a.GetObject().(*class); ok && a.GetOperation() == admission.Create {
 				protect(c, "kubernetes.io/vac-protection")
@@ -84,7 +84,7 @@ func capacities() Kind {
 	type capacity = storagev1.CSIStorageCapacity
 	return Kind{
 		GVK: storageV1.WithKind("CSIStorageCapacity"), Resource: "csistoragecapacities", Namespaced: true,
-		Rules: By(upcsistoragecapacity.Strategy),
+		Rules: By(csistoragecapacityregistry.Strategy),
 	}
 }
 
@@ -101,8 +101,8 @@ func attachments() Kind {
 			Col("Attached", "boolean", storagev1.VolumeAttachmentStatus{}.SwaggerDoc()["attached"], func(a *attachment) any { return a.Status.Attached }),
 			SinceColumn,
 		},
-		Rules:  By(upvolumeattachment.Strategy),
-		Status: new(By(upvolumeattachment.StatusStrategy)),
+		Rules:  By(volumeattachmentregistry.Strategy),
+		Status: new(By(volumeattachmentregistry.StatusStrategy)),
 	}
 }
 
@@ -141,7 +141,7 @@ func drivers() Kind {
 			}),
 			SinceColumn,
 		},
-		Rules: By(upcsidriver.Strategy),
+		Rules: By(csidriverregistry.Strategy),
 	}
 }
 
@@ -153,7 +153,7 @@ func driverNodes() Kind {
 			Col("Drivers", "integer", "Drivers indicates the number of CSI drivers registered on the node", func(n *node) any { return int64(len(n.Spec.Drivers)) }),
 			SinceColumn,
 		},
-		Rules:  By(upcsinode.Strategy),
-		Status: new(By(upcsinode.StatusStrategy)),
+		Rules:  By(csinoderegistry.Strategy),
+		Status: new(By(csinoderegistry.StatusStrategy)),
 	}
 }

@@ -94,7 +94,8 @@ func internalOf(object runtime.Object) runtime.Object {
 	}
 	kinds, _, err := upstream().ObjectKinds(object)
 	must.Do(err)
-	internal, err := upstream().UnsafeConvertToVersion(object, schema.GroupVersion{Group: kinds[0].Group, Version: runtime.APIVersionInternal})
+	version := schema.GroupVersion{Group: kinds[0].Group, Version: runtime.APIVersionInternal}
+	internal, err := upstream().UnsafeConvertToVersion(object, version)
 	must.Do(err)
 	return internal
 }
@@ -118,7 +119,8 @@ func AddConversions(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypeWithName(eventHub.WithKind("EventList"), &apicorev1.EventList{})
 	for _, pair := range [][2]runtime.Object{
 		{&apicorev1.Event{}, &apieventsv1.Event{}}, {&apicorev1.EventList{}, &apieventsv1.EventList{}},
-		{&autoscaler{}, &apiautoscalingv1.HorizontalPodAutoscaler{}}, {&autoscalingapi.HorizontalPodAutoscalerList{}, &apiautoscalingv1.HorizontalPodAutoscalerList{}},
+		{&autoscaler{}, &apiautoscalingv1.HorizontalPodAutoscaler{}},
+		{&autoscalingapi.HorizontalPodAutoscalerList{}, &apiautoscalingv1.HorizontalPodAutoscalerList{}},
 	} {
 		for _, ends := range [][2]runtime.Object{pair, {pair[1], pair[0]}} {
 			if err := scheme.AddConversionFunc(ends[0], ends[1], func(from, to any, _ conversion.Scope) error {
@@ -187,7 +189,9 @@ func (s *Strategy) ValidateUpdate(ctx context.Context, object, old runtime.Objec
 }
 
 // ValidateDeclaratively adds to problems what generated checks find, for the kinds that have some.
-func (s *Strategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList, of operation.Type) field.ErrorList {
+func (s *Strategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList, of operation.Type) (
+	all field.ErrorList,
+) {
 	declared, ok := s.of.(rest.DeclarativeValidationStrategy)
 	if _, _, err := upstream().ObjectKinds(object); err != nil || !ok {
 		return problems
