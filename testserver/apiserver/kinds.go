@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -134,12 +136,27 @@ func partOf(of schema.GroupVersionKind, name string, rules builtin.Rules) extraP
 	}}
 }
 
-// makePriorities makes the classes that are there from the start.
-func makePriorities(_ *Server, r *registry, _ *endpoint) {
+// makePriorities makes the classes that are there from the start, and stay.
+func makePriorities(_ *Server, r *registry, e *endpoint) {
+	e.objects = priorityStorage{r}
 	for _, class := range builtin.SystemPriorities() {
 		_, err := r.Create(request.WithNamespace(request.NewContext(), ""), class, nil, &metav1.CreateOptions{})
 		must.Do(err)
 	}
+}
+
+// priorityStorage keeps the classes of the system, unless all are deleted at once, as with the real server.
+type priorityStorage struct{ *registry }
+
+func (s priorityStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (
+	runtime.Object, bool, error,
+) {
+	for _, class := range builtin.SystemPriorities() {
+		if class.Name == name {
+			return nil, false, apierrors.NewForbidden(s.resource, name, errors.New("this is a system priority class and cannot be deleted"))
+		}
+	}
+	return s.registry.Delete(ctx, name, validate, options)
 }
 
 // newBuiltinScheme has the built-in kinds, with their defaults and selectors. A version is its own hub, but for other versions of a kind.

@@ -181,6 +181,9 @@ func (r *registry) bind(ctx context.Context, binding *corev1.Binding, options *m
 		for name, value := range binding.Annotations {
 			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, name, value)
 		}
+		for name, value := range binding.Labels {
+			metav1.SetMetaDataLabel(&pod.ObjectMeta, name, value)
+		}
 		setPodCondition(pod, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
 		return pod, nil
 	})

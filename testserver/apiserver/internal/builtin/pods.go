@@ -188,8 +188,40 @@ func gatesOf(pod *corev1.Pod) string {
 	return fmt.Sprintf("%d/%d", open, len(pod.Spec.ReadinessGates))
 }
 
-// admitPod does what the admission plugins do with pods that each server has: limits, priorities, and tolerations of nodes that are away.
+// labelByTopology gives a pod, or what binds one, the labels of its node that say where that is.
+func (cluster Cluster) labelByTopology(a admission.Attributes) {
+	var object metav1.Object
+	node := ""
+	switch o := a.GetObject().(type) {
+	case *corev1.Pod:
+		if a.GetSubresource() == "" {
+			object, node = o, o.Spec.NodeName
+		}
+	case *corev1.Binding:
+		if o.Target.Kind == "Node" {
+			object, node = o, o.Target.Name
+		}
+	}
+	if node == "" {
+		return
+	}
+	found, err := cluster.Read("", "v1", "nodes", "", node)
+	if err != nil { // upstream does not mind either that it is not there
+		return
+	}
+	for _, name := range []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion} {
+		if value, ok := found.(*corev1.Node).Labels[name]; ok {
+			labels := orMake(object.GetLabels())
+			labels[name] = value
+			object.SetLabels(labels)
+		}
+	}
+}
+
+// admitPod does what the admission plugins do with pods that each server has: topology, limits, priorities, and tolerations of nodes that
+// are away.
 func admitPod(cluster Cluster, a admission.Attributes) error {
+	cluster.labelByTopology(a)
 	cluster.defaultByLimits(a)
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if !ok || a.GetSubresource() != "" {
@@ -267,5 +299,3 @@ func (cluster Cluster) prioritize(pod *corev1.Pod) error {
 	pod.Spec.PreemptionPolicy = &policy
 	return nil
 }
-
-// Defaults of pods, and of the templates of pods that other kinds have.
