@@ -28,7 +28,7 @@ var peerFlags = map[string]string{
 	"component-config":      "leave --component-config out: the manager reads flags, environment and file as it is",
 	"fetch-deps":            "leave --fetch-deps out: go.mod and go.sum are written complete",
 	"make":                  "leave --make out: what follows from markers is generated at once",
-	"plugins":               "leave --plugins out: kctrl runs no plugins",
+	"plugins":               "leave --plugins out: kctrl has no plugins",
 	"project-version":       "leave --project-version out: there is one version of PROJECT",
 	"skip-go-version-check": "leave --skip-go-version-check out: there is no such check",
 

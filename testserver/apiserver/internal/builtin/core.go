@@ -312,11 +312,14 @@ func nodeRules() (rules, status Rules) {
 	rules = Own[*core.Node]{
 		Cluster: true, Reset: []string{"status"},
 		Create: func(_ context.Context, n *core.Node) {
+			//lint:ignore SA1019 clients still send it
 			n.Spec.ConfigSource, n.Status.Config, n.Spec.PodPreemptionPolicy = nil, nil, nil
 		},
 		Update: func(_ context.Context, n, old *core.Node) {
 			n.Status = old.Status
+			//lint:ignore SA1019 clients still send it
 			if old.Spec.ConfigSource == nil {
+				//lint:ignore SA1019 clients still send it
 				n.Spec.ConfigSource = nil
 			}
 			if old.Spec.PodPreemptionPolicy == nil { // of a feature that is off
@@ -328,6 +331,7 @@ func nodeRules() (rules, status Rules) {
 			return append(corevalidation.ValidateNode(n), corevalidation.ValidateNodeUpdate(n, old)...)
 		},
 		Warnings: func(_ context.Context, n, _ *core.Node) (warnings []string) {
+			//lint:ignore SA1019 clients still send it
 			if n.Spec.ConfigSource != nil {
 				warnings = append(warnings, "spec.configSource: the feature is removed")
 			}

@@ -81,7 +81,6 @@ func attributesClasses() Kind {
 }
 
 func capacities() Kind {
-	type capacity = storagev1.CSIStorageCapacity
 	return Kind{
 		GVK: storageV1.WithKind("CSIStorageCapacity"), Resource: "csistoragecapacities", Namespaced: true,
 		Rules: By(csistoragecapacityregistry.Strategy),
