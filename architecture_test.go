@@ -351,8 +351,10 @@ var internalLayers = []internalLayer{
 	{"release", "diagnostic regular kustomize yamlnode templates scaffold/edit scaffold/plan", "what config/ builds to, for others; it knows neither PROJECT nor generators"},
 
 	{"generate/artifact", "diagnostic regular", "what all generators make"},
-	{"generate/generator", "diagnostic markers load generate/artifact", "what a generator is, to all who have one or run some"},
-	{"generate/crd", oneGenerator + " expression", "a generator has packages that are checked already; schemas have rules in CEL"},
+	{"verify/definition", "diagnostic expression", "it checks one CRD, whoever made it, and names places in it as API servers do"},
+	{"generate/generator", "diagnostic markers load generate/artifact verify/definition", "what a generator is, to all who have one or run some"},
+	{"generate/verdict", "diagnostic generate/artifact generate/generator verify/definition", "it checks the CRDs of a run, and knows neither packages nor projects"},
+	{"generate/crd", oneGenerator + " expression verify/definition", "a generator says where in the source the parts of its CRDs come from"},
 	{"generate/rbac", oneGenerator, "a generator"},
 	{"generate/webhook", oneGenerator, "a generator"},
 	{"generate/object", oneGenerator, "a generator"},
@@ -365,7 +367,7 @@ var internalLayers = []internalLayer{
 	},
 	{"generate/incremental", "diagnostic source source/resolve lint", "it keeps what was made, and what was asked and found for it"},
 	{
-		"generate", "diagnostic source source/resolve load lint scaffold scaffold/edit scaffold/project scaffold/plan " + anyGenerator + " generate/crd generate/rbac generate/object generate/incremental generate/postprocess",
+		"generate", "diagnostic source source/resolve load lint scaffold scaffold/edit scaffold/project scaffold/plan " + anyGenerator + " generate/crd generate/rbac generate/object generate/incremental generate/postprocess generate/verdict",
 		"it loads, checks and runs generators for a project",
 	},
 	{
@@ -373,7 +375,7 @@ var internalLayers = []internalLayer{
 		"it looks at what commands have made, and plans as they do: nobody but a command knows it",
 	},
 	{
-		"generate/compat", "diagnostic regular transaction source source/resolve markers load lint " + anyGenerator + " generate/incremental generate/postprocess",
+		"generate/compat", "diagnostic regular transaction source source/resolve markers load lint " + anyGenerator + " generate/incremental generate/postprocess generate/verdict",
 		"it loads, checks and runs generators for any Go module: it knows no project",
 	},
 	{"testing/seeds", "", "for tests: the seeds of properties, of any package"},

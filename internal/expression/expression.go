@@ -68,7 +68,9 @@ func problemOf(issues *cel.Issues) *Problem {
 	return &Problem{Line: first.Location.Line(), Column: first.Location.Column() + 1, Message: plain(first.Message)}
 }
 
-// plain returns what a compiler says in one line, without all that the grammar would have allowed.
+// Plain returns what a compiler says in one line, without all that the grammar would have allowed.
+func Plain(message string) string { return plain(message) }
+
 func plain(message string) string {
 	message, _, _ = strings.Cut(message, " expecting {")
 	message = strings.NewReplacer("Syntax error: ", "syntax error: ", "mismatched input '<EOF>'", "it ends too early", "'<EOF>'", "the end", "cel expression must evaluate to a bool", "want true or false", "messageExpression must evaluate to a string", "want a string").Replace(message)

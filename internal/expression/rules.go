@@ -24,8 +24,10 @@ type RuleProblem struct {
 	// Path is where the rule is in objects: names of fields, Items for what is in a list, and Values for what is in a map. Empty means the
 	// kind.
 	Path []string
-	// Rule is that of the rule, empty if the problem is not about one, and Argument which part of it the problem is about.
+	// Rule is that of the rule, empty if the problem is not about one, and Argument which part of it the problem is about. Index is its
+	// index among the rules of its value.
 	Rule, Argument string
+	Index          int
 	Problem
 }
 
@@ -63,7 +65,7 @@ func Rules(schema *apiextensionsv1.JSONSchemaProps) ([]RuleProblem, error) {
 	w.visit(place{isRoot: true, times: 1}, root)
 	if len(w.found) == 0 && w.total > mostOfDefinition {
 		w.found = append(w.found, RuleProblem{Problem: Problem{
-			Message: "API servers estimate them all together at " + times(w.total, mostOfDefinition), Hint: costHint,
+			Message: "API servers estimate them all together at " + times(w.total, mostOfDefinition), Hint: w.worst.hint(mostOfDefinition / 10),
 		}})
 	}
 	return w.found, errors.Join(w.errs...)
@@ -75,6 +77,8 @@ type rulesWalk struct {
 	found []RuleProblem
 	errs  []error
 	total uint64
+	// worst is the rule that costs most, of those that cost little enough.
+	worst costly
 }
 
 // unbounded is how often something is in an object that nothing bounds.
@@ -88,11 +92,17 @@ type place struct {
 	times uint64
 	// unmatched says that it is in a list whose items are not matched with older ones.
 	unmatched bool
+	// above are the lists and maps that it is in, outermost first.
+	above []container
 }
 
 // below returns the place of a part that is there so many times in each.
 func (at place) below(step string, s *structural.Structural, often uint64) place {
-	return place{append(slices.Clip(at.path), step), s.XEmbeddedResource, product(at.times, often), at.unmatched}
+	above := at.above
+	if step == Items || step == Values {
+		above = append(slices.Clip(above), container{at.path, step, often})
+	}
+	return place{append(slices.Clip(at.path), step), s.XEmbeddedResource, product(at.times, often), at.unmatched, above}
 }
 
 // visit compiles the rules of a part of a schema, and of what is below it.
@@ -160,7 +170,7 @@ func (w *rulesWalk) rules(at place, s *structural.Structural) {
 		rule := s.XValidations[i]
 		argument, problem := w.problem(at, s, rule, r)
 		if argument != "" {
-			w.found = append(w.found, RuleProblem{Path: at.path, Rule: rule.Rule, Argument: argument, Problem: problem})
+			w.found = append(w.found, RuleProblem{Path: at.path, Rule: rule.Rule, Argument: argument, Index: i, Problem: problem})
 		}
 	}
 }
@@ -194,14 +204,15 @@ func (w *rulesWalk) problem(at place, s *structural.Structural, rule apiextensio
 	cost := product(r.MaxCost, often)
 	w.total += min(cost, unbounded-w.total)
 	w.total += min(r.MessageExpressionMaxCost, unbounded-w.total)
-	costly := Problem{Hint: costHint}
+	c := costly{walk: w, at: at, schema: s, rule: rule.Rule, cost: cost}
 	switch {
 	case cost > mostOfRule:
-		costly.Message = "API servers estimate it at " + times(cost, mostOfRule)
-		return expression, costly
+		return expression, Problem{Message: "API servers estimate it at " + times(cost, mostOfRule), Hint: c.hint(mostOfRule)}
 	case r.MessageExpressionMaxCost > mostOfRule:
-		costly.Message = "API servers estimate it at " + times(r.MessageExpressionMaxCost, mostOfRule)
-		return message, costly
+		return message, Problem{Message: "API servers estimate it at " + times(r.MessageExpressionMaxCost, mostOfRule), Hint: costHint}
+	}
+	if cost > w.worst.cost {
+		w.worst = c
 	}
 	return "", Problem{}
 }

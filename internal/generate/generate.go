@@ -20,6 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/generate/postprocess"
+	"github.com/kctrl-dev/kctrl/internal/generate/verdict"
 	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
@@ -92,6 +93,8 @@ type generation struct {
 
 	kinds   map[schema.GroupVersionKind]bool
 	outputs []output
+	// crds checks the CRDs of the run.
+	crds verdict.Checker
 }
 
 // output is a generated file and the generator that made it.
@@ -118,7 +121,9 @@ func (g *generation) run(ctx context.Context) error {
 		return err
 	}
 	g.kinds = map[schema.GroupVersionKind]bool{}
-	var errs []error
+	declaration, err := g.declaration()
+	g.crds = verdict.Checker{Later: declaration != nil, LeaveRules: g.options.LeaveRules, Warn: g.warnOf}
+	errs := []error{err}
 	failed := map[bool]bool{}
 	for _, of := range g.generators {
 		if failed[of.Code] {
@@ -128,33 +133,55 @@ func (g *generation) run(ctx context.Context) error {
 			errs, failed[of.Code] = append(errs, err), true
 		}
 	}
-	if err := errors.Join(append(errs, g.program.Problems(types.Roots))...); err != nil {
+	if err := errors.Join(append(errs, g.program.Problems(types.Roots), g.crds.Err())...); err != nil {
 		return err
 	}
-	return g.postprocess()
+	if err := g.postprocess(declaration); err != nil {
+		return err
+	}
+	var files []artifact.File
+	for _, o := range g.outputs {
+		files = append(files, o.File)
+	}
+	g.crds.CheckFiles(files)
+	return g.crds.Err()
 }
 
-// postprocess makes of the manifests what the project declares.
-func (g *generation) postprocess() error {
-	var ran []string
+func (g *generation) readFile(name string) ([]byte, error) {
+	return g.program.ReadFile(filepath.Join(g.dir, name))
+}
+
+func (g *generation) warnOf(warning *diagnostic.Error) { g.warn(lint.Finding{Error: warning}) }
+
+// manifests returns the names of the generators that run and make manifests.
+func (g *generation) manifests() []string {
+	var names []string
 	for _, of := range g.generators {
 		if !of.Code {
-			ran = append(ran, of.Name)
+			names = append(names, of.Name)
 		}
 	}
-	if len(ran) == 0 {
-		return nil
+	return names
+}
+
+// declaration reads what becomes of the manifests that the run makes. It returns nil if they stay as they are.
+func (g *generation) declaration() (*postprocess.Declaration, error) {
+	if len(g.manifests()) == 0 {
+		return nil, nil
 	}
-	read := func(name string) ([]byte, error) { return g.program.ReadFile(filepath.Join(g.dir, name)) }
-	declaration, err := postprocess.Load(g.options.Postprocess, read)
+	return postprocess.Load(g.options.Postprocess, g.readFile)
+}
+
+// postprocess makes of the manifests what the project declares, which may be nothing.
+func (g *generation) postprocess(declaration *postprocess.Declaration) error {
 	if declaration == nil {
-		return err
+		return nil
 	}
 	var files []postprocess.File
 	for _, o := range g.outputs {
 		files = append(files, postprocess.File{File: o.File, Generator: o.template})
 	}
-	files, err = declaration.Apply(postprocess.Input{Files: files, Ran: ran, Partial: !g.complete(), Inside: true, Read: read})
+	files, err := declaration.Apply(postprocess.Input{Files: files, Ran: g.manifests(), Partial: !g.complete(), Inside: true, Read: g.readFile})
 	if err != nil {
 		return err
 	}
@@ -183,12 +210,12 @@ func (g *generation) runOne(of chosen, types genall.GenerationContext) error {
 		GenerationContext: types,
 		Dir:               g.dir,
 		Strict:            true,
-		LeaveRules:        g.options.LeaveRules,
+		Check:             g.crds.Check,
 		Year:              header.Year,
 		Markers:           g.program.Registry(),
 		Generated:         g.program.GeneratedElsewhere,
 		LeftOut:           g.program.Generated,
-		Warn:              func(warning *diagnostic.Error) { g.warn(lint.Finding{Error: warning}) },
+		Warn:              g.warnOf,
 		Defines:           func(kind schema.GroupVersionKind) { g.kinds[kind] = true },
 		Write:             sink.Write,
 	}, of.WithHeader(of.settings.Value(), header))

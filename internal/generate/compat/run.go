@@ -23,6 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/generate/postprocess"
+	"github.com/kctrl-dev/kctrl/internal/generate/verdict"
 	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
@@ -371,6 +372,11 @@ type input struct {
 func (a *attempt) generate(in input) (*Result, error) {
 	dir := a.options.Dir
 	result := newResult(dir)
+	declaration, err := postprocess.Load(a.options.Postprocess, a.reader(in))
+	if err != nil {
+		return nil, err
+	}
+	crds := verdict.Checker{Later: declaration != nil}
 	var errs []error
 	for _, g := range a.command.generators {
 		out := memory{dir: dir, rule: g.rule, generator: g.Name, result: result}
@@ -386,6 +392,7 @@ func (a *attempt) generate(in input) (*Result, error) {
 			Generated:         in.generated,
 			LeftOut:           in.generated,
 			Warn:              func(warning *diagnostic.Error) { a.generatorsWarn = append(a.generatorsWarn, warning) },
+			Check:             crds.Check,
 			Defines:           func(schema.GroupVersionKind) {},
 			Write:             out.write,
 		}, g.options))
@@ -393,26 +400,37 @@ func (a *attempt) generate(in input) (*Result, error) {
 	if err := errors.Join(errs...); err != nil {
 		return result, err
 	}
-	return result, a.postprocess(in, result)
+	if declaration != nil {
+		if err := a.postprocess(declaration, in, result); err != nil {
+			return result, err
+		}
+	}
+	var files []artifact.File
+	for _, f := range result.generated() {
+		files = append(files, f.File)
+	}
+	crds.CheckFiles(files)
+	a.generatorsWarn = append(a.generatorsWarn, diagnostic.All(crds.Err())...)
+	return result, nil
 }
 
-// postprocess makes of the manifests what the project declares.
-func (a *attempt) postprocess(in input, result *Result) error {
-	read := func(name string) ([]byte, error) {
+// reader reads files whose names are relative to the directory of the run.
+func (a *attempt) reader(in input) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(a.options.Dir, name)
 		}
 		return in.read(name)
 	}
-	declaration, err := postprocess.Load(a.options.Postprocess, read)
-	if declaration == nil {
-		return err
-	}
+}
+
+// postprocess makes of the manifests what the project declares.
+func (a *attempt) postprocess(declaration *postprocess.Declaration, in input, result *Result) error {
 	var ran []string
 	for _, g := range a.command.generators {
 		ran = append(ran, g.Name)
 	}
-	files, err := declaration.Apply(postprocess.Input{Files: result.generated(), Ran: ran, Read: read})
+	files, err := declaration.Apply(postprocess.Input{Files: result.generated(), Ran: ran, Read: a.reader(in)})
 	if err == nil {
 		result.replace(files)
 	}

@@ -123,7 +123,7 @@ func write(in generator.Input, options crd.Generator) error {
 		return err
 	}
 	references := NewReferences(parser, in.Strict)
-	rules := &rulesCheck{in: in, parser: parser, read: map[*loader.Package][]markers.Marker{}, told: map[string]bool{}}
+	source := &locator{in: in, parser: parser, read: map[*loader.Package][]markers.Marker{}}
 	names := &namesCheck{dir: in.Dir}
 	var wrong []error
 	out := &printer{ctx: ctx, header: header, options: options}
@@ -147,8 +147,8 @@ func write(in generator.Input, options crd.Generator) error {
 			in.Defines(kind.WithVersion(version.Name))
 		}
 		names.add(definition, types)
-		if !in.LeaveRules {
-			wrong = append(wrong, rules.check(definition, types))
+		if in.Check != nil {
+			in.Check(definition, source.explain(definition, types))
 		}
 		out.print(*definition)
 	}

@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"reflect"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
@@ -14,6 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/verify/definition"
 )
 
 // Generator makes one kind of files.
@@ -78,8 +80,8 @@ type Input struct {
 	Dir string
 	// Strict says that a project asks, whose files are to be right. Otherwise controller-gen's would be as wrong.
 	Strict bool
-	// LeaveRules has rules in CEL not be compiled.
-	LeaveRules bool
+	// Check receives each CRD before it is written. Nil means that CRDs are not checked.
+	Check func(*apiextensionsv1.CustomResourceDefinition, Explain)
 	// Year is what YEAR in a header becomes where options do not say.
 	Year string
 	// Markers are all that are known, whatever generators run.
@@ -95,6 +97,9 @@ type Input struct {
 	// Write writes a file by its absolute path, whatever the output rule says.
 	Write func(artifact.File) error
 }
+
+// Explain returns a problem of a CRD as an error at the field, type or marker that it comes from.
+type Explain func(definition.Problem) *diagnostic.Error
 
 // Settings are what a project sets of a generator.
 type Settings struct {

@@ -1,0 +1,301 @@
+// Package definition checks one CustomResourceDefinition as API servers do, with their own libraries.
+//
+// [Refused] returns the problems for which the API server of the linked Kubernetes refuses to create the CRD, with its reasons.
+// [Dead] returns parts that it accepts and that never have an effect, such as a printer column for a field that does not exist.
+// Both say where in the manifest a problem is; callers know the file, or the Go type, that this place comes from.
+package definition
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/expression"
+)
+
+// The codes of problems.
+const (
+	CodeName       = "crd-name"             // a name of the kind, its group or a version
+	CodeVersion    = "crd-version"          // versions as a whole: storage, served, deprecation
+	CodeSchema     = "crd-schema"           // the schema is not structural, or a keyword is wrong
+	CodeDefault    = "crd-default"          // a default that the schema does not allow
+	CodeListKey    = "crd-list-type"        // list types, map types and keys of lists
+	CodeRule       = "crd-rule"             // a validation rule in CEL
+	CodeColumn     = "crd-printer-column"   // a printer column
+	CodeSelectable = "crd-selectable-field" // a selectable field
+	CodeScale      = "crd-subresource"      // the subresources status and scale
+	CodeConversion = "crd-conversion"       // the conversion between versions
+	CodeFormat     = "crd-format"           // a format that API servers do not check
+	CodeSize       = "crd-size"             // the size of the manifest
+)
+
+// Problem is one thing that is wrong with a CRD.
+type Problem struct {
+	Path Path
+	Code string
+	// Message says what is wrong, in one line, with the reason of the API server if it refuses the CRD.
+	Message string
+	// Hint says what to write. It may be empty.
+	Hint string
+	// Rule is the text of the validation rule that the problem is about, and Place where in it, in words that begin with a comma.
+	Rule, Place string
+}
+
+// Text returns the message behind the place that it is about.
+func (p Problem) Text() string { return p.Path.String() + p.Place + ": " + p.Message }
+
+// Refused returns the problems for which the API server refuses to create a CRD, by version and place.
+func Refused(crd *apiextensionsv1.CustomResourceDefinition) ([]Problem, error) {
+	internal, err := asCreated(crd)
+	if err != nil {
+		return nil, err
+	}
+	found := validation.ValidateCustomResourceDefinition(context.Background(), internal)
+	if len(found) == 0 {
+		return nil, nil
+	}
+	r := &refusal{crd: crd, rules: map[int][]expression.RuleProblem{}}
+	var problems []Problem
+	for _, e := range found {
+		problems = append(problems, r.problem(e))
+	}
+	return inOrder(problems), nil
+}
+
+// totalReason is part of the reason for which a schema is refused whose rules cost too much together, and shareReason of the one that
+// is given for each rule then.
+const (
+	totalReason = "estimated rule cost total for entire"
+	shareReason = "contributed to estimated rule cost total"
+	ruleReason  = "exceeds budget"
+)
+
+// inOrder sorts problems, which validation finds in the order of maps, and leaves out what is said twice. Where single rules cost too
+// much, it is not worth knowing that all of them do together.
+func inOrder(problems []Problem) []Problem {
+	costly := map[int]bool{}
+	for _, p := range problems {
+		if p.Code == CodeRule && strings.Contains(p.Message, ruleReason) && !strings.Contains(p.Message, totalReason) {
+			costly[p.Path.Version] = true
+		}
+	}
+	problems = slices.DeleteFunc(problems, func(p Problem) bool {
+		isTotal := strings.Contains(p.Message, totalReason) || strings.Contains(p.Message, shareReason)
+		return costly[p.Path.Version] && isTotal
+	})
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Path.Version, b.Path.Version), slices.Compare(a.Path.Steps, b.Path.Steps), cmp.Compare(a.Message, b.Message))
+	})
+	return slices.CompactFunc(problems, func(a, b Problem) bool { return a.Text() == b.Text() })
+}
+
+// asCreated returns a CRD as the API server validates it: with defaults, in the internal form, and with the status that it begins with.
+func asCreated(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, error) {
+	given := *crd
+	if crd.Spec.Conversion != nil {
+		given.Spec.Conversion = crd.Spec.Conversion.DeepCopy()
+	}
+	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(&given)
+	internal := &apiextensions.CustomResourceDefinition{}
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&given, internal, nil); err != nil {
+		return nil, err
+	}
+	internal.Status = apiextensions.CustomResourceDefinitionStatus{}
+	for _, version := range internal.Spec.Versions {
+		if version.Storage {
+			internal.Status.StoredVersions = []string{version.Name}
+			break
+		}
+	}
+	return internal, nil
+}
+
+// refusal makes problems of the errors of one CRD.
+type refusal struct {
+	crd *apiextensionsv1.CustomResourceDefinition
+	// rules has the problems of rules by the index of the version, as far as they were asked for.
+	rules map[int][]expression.RuleProblem
+}
+
+func (r *refusal) problem(e *field.Error) Problem {
+	p := Problem{Path: parsePath(e.Field, r.crd), Message: reason(e)}
+	if e.Field == "status.storedVersions" {
+		// Without a storage version the API server has none to note in the status.
+		p.Path = parsePath("spec.versions", r.crd)
+	}
+	p.Code = codeOf(p.Path)
+	switch {
+	case p.Code == CodeRule:
+		r.explainRule(&p)
+	case p.Path.InSchema && len(p.Path.Object) == 0 && p.Path.Key == "" && strings.Contains(e.Detail, totalReason):
+		p.Code = CodeRule
+		r.explainTotal(&p)
+	default:
+		p.Hint = hintFor(p.Path, e)
+	}
+	return p
+}
+
+// reason returns what the API server says is wrong, in one line, with values that are short enough to be read.
+func reason(e *field.Error) string {
+	const longest = 120
+	body := e.ErrorBody()
+	if len(body)-len(e.Detail) > longest {
+		brief := *e
+		brief.BadValue = field.OmitValueType{}
+		body = brief.ErrorBody()
+	}
+	if first, rest, compiled := strings.Cut(body, "ERROR: <input>:"); compiled {
+		body = first + expression.Plain(afterPosition(rest))
+	}
+	return diagnostic.OneLine(body)
+}
+
+// afterPosition returns the message of a compiler, of which the position was cut off in part.
+func afterPosition(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	if _, message, ok := strings.Cut(line, ": "); ok {
+		return message
+	}
+	return line
+}
+
+// codeOf returns the code of a problem by its place.
+func codeOf(p Path) string {
+	switch {
+	case p.InSchema:
+		return schemaCode(p.Key)
+	case p.Version >= 0:
+		switch p.Key {
+		case "name":
+			return CodeName
+		case "additionalPrinterColumns":
+			return CodeColumn
+		case "selectableFields":
+			return CodeSelectable
+		case "subresources":
+			return CodeScale
+		case "schema":
+			return CodeSchema
+		}
+		return CodeVersion
+	case len(p.Steps) > 1 && p.Steps[0] == "spec" && p.Steps[1] == "versions":
+		return CodeVersion
+	case len(p.Steps) > 1 && p.Steps[0] == "spec" && p.Steps[1] == "conversion":
+		return CodeConversion
+	}
+	return CodeName
+}
+
+func schemaCode(keyword string) string {
+	switch keyword {
+	case "default":
+		return CodeDefault
+	case "x-kubernetes-validations":
+		return CodeRule
+	case "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type":
+		return CodeListKey
+	}
+	return CodeSchema
+}
+
+// problemsOfRules returns what is wrong with the rules of a version.
+func (r *refusal) problemsOfRules(version int) []expression.RuleProblem {
+	known, asked := r.rules[version]
+	if !asked {
+		if s := r.crd.Spec.Versions[version].Schema; s != nil {
+			// An error says that there is nothing to add to the reason of the API server.
+			known, _ = expression.Rules(s.OpenAPIV3Schema)
+		}
+		r.rules[version] = known
+	}
+	return known
+}
+
+// explainRule adds the rule to a problem, and what to write in its place.
+func (r *refusal) explainRule(p *Problem) {
+	p.Hint = "write a rule in CEL: self is the value of the field, and true means that it is valid"
+	if s, ok := r.ruleAt(p.Path); ok {
+		p.Rule = s.Rule
+	}
+	for _, found := range r.problemsOfRules(max(p.Path.Version, 0)) {
+		if found.Argument == p.Path.Argument && found.Index == p.Path.Index && found.Field() == p.Path.Field() {
+			p.Place, p.Hint = found.Place(), found.HintOr(p.Hint)
+			return
+		}
+	}
+}
+
+// ruleAt returns the rule that a path leads to.
+func (r *refusal) ruleAt(path Path) (apiextensionsv1.ValidationRule, bool) {
+	schema := schemaAt(r.crd, path)
+	if schema == nil || path.Index < 0 || path.Index >= len(schema.XValidations) {
+		return apiextensionsv1.ValidationRule{}, false
+	}
+	return schema.XValidations[path.Index], true
+}
+
+// schemaAt returns the schema of the field that a path is about, or nil.
+func schemaAt(crd *apiextensionsv1.CustomResourceDefinition, path Path) *apiextensionsv1.JSONSchemaProps {
+	if path.Version < 0 || path.Version >= len(crd.Spec.Versions) || crd.Spec.Versions[path.Version].Schema == nil {
+		return nil
+	}
+	schema := crd.Spec.Versions[path.Version].Schema.OpenAPIV3Schema
+	for _, step := range path.Object {
+		switch {
+		case schema == nil:
+			return nil
+		case step == expression.Items && schema.Items != nil:
+			schema = schema.Items.Schema
+		case step == expression.Values && schema.AdditionalProperties != nil:
+			schema = schema.AdditionalProperties.Schema
+		default:
+			child, found := schema.Properties[step]
+			if !found {
+				return nil
+			}
+			schema = &child
+		}
+	}
+	return schema
+}
+
+// explainTotal says which rules of a schema cost most, and what to write.
+func (r *refusal) explainTotal(p *Problem) {
+	p.Hint = "bound the lists, maps and texts that the rules go through, by maxItems, maxProperties and maxLength"
+	for _, found := range r.problemsOfRules(max(p.Path.Version, 0)) {
+		if found.Hint != "" {
+			p.Hint = found.Hint
+			return
+		}
+	}
+}
+
+// hintFor returns what to write for problems whose reason does not say it.
+func hintFor(path Path, e *field.Error) string {
+	switch {
+	case path.Key == "default" && path.InSchema:
+		return "write a default that the schema of the field allows, and no field that it does not have"
+	case strings.Contains(e.Detail, `must be spec.names.plural+"."+spec.group`):
+		return "name it <plural>.<group>"
+	case strings.Contains(e.Detail, "api-approved.kubernetes.io"):
+		return "groups that end in k8s.io or kubernetes.io belong to Kubernetes: use a group of your own, or add the annotation"
+	case strings.Contains(e.Detail, "should be a domain with at least one dot"):
+		return "append a domain to the group, such as .example.com"
+	case strings.Contains(e.Detail, "x-kubernetes-list-type=set") && path.InSchema:
+		return "use listType=map with the key of the items, or listType=atomic, or make the items mapType=atomic"
+	case strings.Contains(e.Detail, "this property is in x-kubernetes-list-map-keys"):
+		return "make the field required, or give it a default"
+	case strings.Contains(e.Detail, "exactly one version marked as storage version"):
+		return fmt.Sprintf("set storage: true in one version, which is +%s on its Go type", "kubebuilder:storageversion")
+	}
+	return ""
+}
