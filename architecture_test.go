@@ -352,6 +352,8 @@ var internalLayers = []internalLayer{
 
 	{"generate/artifact", "diagnostic regular", "what all generators make"},
 	{"verify/definition", "diagnostic expression", "it checks one CRD, whoever made it, and names places in it as API servers do"},
+	{"verify/sample", "diagnostic yamlnode", "it checks objects of kinds, whoever wrote them"},
+	{"verify/manifest", "diagnostic yamlnode verify/definition verify/sample", "it reads YAML and places what others find in it"},
 	{"generate/generator", "diagnostic markers load generate/artifact verify/definition", "what a generator is, to all who have one or run some"},
 	{"generate/verdict", "diagnostic generate/artifact generate/generator verify/definition", "it checks the CRDs of a run, and knows neither packages nor projects"},
 	{"generate/crd", oneGenerator + " expression verify/definition", "a generator says where in the source the parts of its CRDs come from"},
@@ -371,8 +373,12 @@ var internalLayers = []internalLayer{
 		"it loads, checks and runs generators for a project",
 	},
 	{
-		"doctor", "diagnostic kustomize lint scaffold scaffold/edit scaffold/plan scaffold/project generate generate/generator yamlnode",
+		"doctor", "diagnostic kustomize lint scaffold scaffold/edit scaffold/plan scaffold/project generate generate/generator yamlnode verify/sample",
 		"it looks at what commands have made, and plans as they do: nobody but a command knows it",
+	},
+	{
+		"verify", "diagnostic regular lint scaffold/plan scaffold/project generate generate/incremental verify/manifest verify/sample",
+		"it finds the CRDs and objects of a directory and has others check them: nobody but a command knows it",
 	},
 	{
 		"generate/compat", "diagnostic regular transaction source source/resolve markers load lint " + anyGenerator + " generate/incremental generate/postprocess generate/verdict",

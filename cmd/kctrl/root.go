@@ -20,6 +20,7 @@ var commands = []func(*streams) *cobra.Command{
 	newManifestsCommand,
 	newBuildCommand,
 	newGenCommand,
+	newVerifyCommand,
 	newDoctorCommand,
 	newExplainCommand,
 	newMigrateCommand,

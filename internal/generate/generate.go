@@ -69,6 +69,21 @@ func Run(ctx context.Context, dir string, plan *plan.Plan, proj *project.Project
 	return scaffold.PlanLists(plan, proj)
 }
 
+// Outputs returns the files that the generators of a run would write, and changes nothing. Its arguments and errors are those of [Run]; the
+// files may be there beside an error.
+func Outputs(ctx context.Context, dir string, p *plan.Plan, proj *project.Project, o Options) ([]artifact.File, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	g := &generation{dir: dir, plan: p, options: o, generators: o.chosen(), foreign: proj == nil || proj.Foreign}
+	err := g.runCached(ctx)
+	files := make([]artifact.File, len(g.outputs))
+	for i, output := range g.outputs {
+		files[i] = output.File
+	}
+	return files, err
+}
+
 // overlay returns what the plan makes of the files in dir: new content, or nil for a file that goes away.
 func overlay(dir string, p *plan.Plan) map[string][]byte {
 	files := p.Overlay(dir)

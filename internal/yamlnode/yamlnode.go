@@ -1,7 +1,11 @@
 // Package yamlnode reads and changes the mappings of YAML that keeps its style and the order of its keys.
 package yamlnode
 
-import "go.yaml.in/yaml/v3"
+import (
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
 
 // Value follows keys through mappings and returns the value of the last: nil if one is not there, or is in what is no mapping.
 func Value(mapping *yaml.Node, keys ...string) *yaml.Node {
@@ -13,6 +17,36 @@ func Value(mapping *yaml.Node, keys ...string) *yaml.Node {
 		mapping = mapping.Content[i+1]
 	}
 	return mapping
+}
+
+// At follows keys through mappings and indexes through lists, and returns the node where they end, or the last one on the way that there
+// is. A mapping or a list is placed at its key, if it has one.
+func At(node *yaml.Node, steps ...string) *yaml.Node {
+	for _, step := range steps {
+		if node.Kind == yaml.AliasNode {
+			node = node.Alias
+		}
+		var next *yaml.Node
+		switch node.Kind {
+		case yaml.MappingNode:
+			if i := Index(node, step, 0); i >= 0 {
+				copied := *node.Content[i+1]
+				next = &copied
+				if next.Kind == yaml.MappingNode || next.Kind == yaml.SequenceNode {
+					next.Line, next.Column = node.Content[i].Line, node.Content[i].Column
+				}
+			}
+		case yaml.SequenceNode:
+			if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(node.Content) {
+				next = node.Content[i]
+			}
+		}
+		if next == nil {
+			return node
+		}
+		node = next
+	}
+	return node
 }
 
 // Index returns where in the content of a mapping a key stands first, at an index or behind it. It is -1 if it does not, and in

@@ -181,3 +181,8 @@ func (p *pathParser) parseRest() {
 		p.Steps = append(p.Steps, step)
 	}
 }
+
+// Steps takes a path as decoders name it apart, such as spec.versions[0].schema.openAPIV3Schema.properties.size.typ.
+func Steps(path string, crd *apiextensionsv1.CustomResourceDefinition) []string {
+	return parsePath(path, crd).Steps
+}

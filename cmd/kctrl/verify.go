@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/verify"
+)
+
+// outputGitHub is the value of -o for the annotations of GitHub Actions.
+const outputGitHub outputFormat = "github"
+
+// verifyFormat is the value of -o of verify.
+type verifyFormat struct{ *outputFormat }
+
+// Set accepts "text", "json", "sarif" and "github".
+func (f verifyFormat) Set(value string) error {
+	if all := []outputFormat{outputText, outputJSON, outputSARIF, outputGitHub}; slices.Contains(all, outputFormat(value)) {
+		*f.outputFormat = outputFormat(value)
+		return nil
+	}
+	return usageError("want text, json, sarif or github")
+}
+
+// verifyOptions are the flags of verify.
+type verifyOptions struct {
+	output       outputFormat
+	disabled     []string
+	allowUnknown []string
+	names        []string
+}
+
+func newVerifyCommand(s *streams) *cobra.Command {
+	o := verifyOptions{output: outputText}
+	cmd := &cobra.Command{
+		Use:   "verify [DIR | FILE...]",
+		Short: "Check CRDs and samples as API servers would",
+		Long: `Check CRDs without a cluster, with the libraries of the API server of Kubernetes ` + verifiedKubernetes() + `: names, versions, structural
+schemas, defaults, list types, validation rules in CEL and their cost, printer columns, selectable fields, subresources,
+conversion and size. Objects in config/samples, and those in files that are named, are checked against the CRDs.
+
+Without an argument kctrl checks the current directory: the CRDs that its Go packages ask for, and all CRDs in YAML. This
+works for any Go module, of kctrl, kubebuilder or neither, and for directories without Go. Each problem is reported where
+it comes from: at the Go field or marker, or at the line of the YAML.
+
+Exit code 1 means that an API server would refuse something. Warnings are of what it accepts and what has no effect.
+--disable leaves out findings by their codes, which -o json shows.`,
+		Example: `  kctrl verify
+  kctrl verify config/crd/bases
+  kctrl verify crd.yaml sample.yaml -o github`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.names = args
+			return runVerify(cmd.Context(), s, o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.VarP(verifyFormat{&o.output}, "output", "o", "output format: `text|json|sarif|github`")
+	flags.StringSliceVar(&o.disabled, "disable", nil, "`codes` of findings to leave out")
+	flags.StringSliceVar(&o.allowUnknown, "allow-unknown", nil, "pass over unknown markers that begin with `prefix`")
+	return cmd
+}
+
+// verifiedKubernetes returns the minor version of Kubernetes whose libraries are linked.
+func verifiedKubernetes() string {
+	const linked = "1.37"
+	if build, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range build.Deps {
+			if minor, found := strings.CutPrefix(dep.Version, "v0."); found && dep.Path == "k8s.io/apiextensions-apiserver" {
+				minor, _, _ = strings.Cut(minor, ".")
+				return "1." + minor
+			}
+		}
+	}
+	return linked
+}
+
+func runVerify(ctx context.Context, s *streams, o verifyOptions) error {
+	dir, err := s.absolute()
+	if err != nil {
+		return err
+	}
+	options := verify.Options{
+		Dir: dir, Names: o.names, AllowUnknown: o.allowUnknown, Disabled: o.disabled, Cache: incremental.UserStore(),
+	}
+	project, err := openForeign(s, true)
+	switch {
+	case err == nil:
+		defer project.Close()
+		options.FS, options.Project = project.fsys, project.Project
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	stop := showProgress(s.err)
+	result, err := verify.Run(ctx, options)
+	stop()
+	if err != nil {
+		return err
+	}
+	return tellVerified(s, o, result)
+}
+
+// tellVerified prints what was found, and returns the errors.
+func tellVerified(s *streams, o verifyOptions, result *verify.Result) error {
+	var errs []error
+	all := []finding{}
+	for _, f := range result.Findings {
+		severity := severityError
+		if f.Warning {
+			severity = severityWarning
+			s.problem("warning: ", f.Error)
+		} else {
+			errs = append(errs, f.Error)
+		}
+		all = append(all, newFinding(f.Error, severity))
+	}
+	var err error
+	switch o.output {
+	case outputJSON:
+		err = printDiagnostics(s.out, all)
+	case outputSARIF:
+		err = printSARIF(s.out, all)
+	case outputGitHub:
+		printAnnotations(s, all)
+	default:
+		if len(errs) == 0 {
+			s.printf("%s: API servers of Kubernetes %s accept them\n", counted(result), verifiedKubernetes())
+		}
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// counted says how much was checked.
+func counted(result *verify.Result) string {
+	text := plural(result.CRDs, "CRD")
+	if result.Objects > 0 {
+		text += " and " + plural(result.Objects, "object")
+	}
+	return text
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// printAnnotations prints findings as commands of GitHub Actions, which shows them beside the source.
+func printAnnotations(s *streams, found []finding) {
+	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	for _, f := range found {
+		var properties []string
+		add := func(name, value string) { properties = append(properties, name+"="+property.Replace(value)) }
+		if f.File != "" {
+			add("file", f.File)
+		}
+		if f.Line > 0 {
+			add("line", fmt.Sprint(f.Line))
+		}
+		if f.Column > 0 {
+			add("col", fmt.Sprint(f.Column))
+		}
+		if f.Code != "" {
+			add("title", f.Code)
+		}
+		text := f.Message
+		if f.Hint != "" {
+			text += "\nhint: " + f.Hint
+		}
+		s.printf("::%s %s::%s\n", f.Severity, strings.Join(properties, ","), message.Replace(text))
+	}
+}
+

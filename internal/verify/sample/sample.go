@@ -1,0 +1,301 @@
+// Package sample checks objects as API servers do that have the CRDs of a project: unknown fields, defaults, schema, lists and the
+// validation rules in CEL, with the libraries of these servers.
+package sample
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	schemacel "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
+)
+
+// The codes of problems.
+const (
+	CodeKind  = "sample-kind"  // no CRD has the kind and version
+	CodeField = "sample-field" // the schema does not have a field
+	CodeValue = "sample-value" // the schema does not allow a value
+	CodeRule  = "sample-rule"  // a validation rule does not hold
+)
+
+// Problem is one reason for which an API server refuses an object, or changes it.
+type Problem struct {
+	// Field is the field that the problem is about, such as spec.ports[0].name. Empty means the object.
+	Field               string
+	Code, Message, Hint string
+}
+
+// Kinds are the kinds that some CRDs define. The zero value has none.
+type Kinds struct {
+	schemas map[schema.GroupVersionKind]*kind
+	groups  map[string]bool
+}
+
+// kind is one version of a kind.
+type kind struct {
+	given *apiextensionsv1.JSONSchemaProps
+	// The forms of the schema that the libraries take, made when they are first needed; err says that there are none.
+	props      *apiextensions.JSONSchemaProps
+	structural *structuralschema.Structural
+	values     *spec.Schema
+	rules      *schemacel.Validator
+	made       bool
+	err        error
+}
+
+// Add adds the kind that a CRD defines.
+func (k *Kinds) Add(crd *apiextensionsv1.CustomResourceDefinition) {
+	if k.schemas == nil {
+		k.schemas, k.groups = map[schema.GroupVersionKind]*kind{}, map[string]bool{}
+	}
+	k.groups[crd.Spec.Group] = true
+	for _, v := range crd.Spec.Versions {
+		if v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
+			k.schemas[schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}] = &kind{given: v.Schema.OpenAPIV3Schema}
+		}
+	}
+}
+
+// HasGroup reports whether a CRD defines kinds of a group.
+func (k *Kinds) HasGroup(group string) bool { return k.groups[group] }
+
+// Check returns the problems of an object, which it changes as API servers would. An object of a group that no CRD defines has none.
+func (k *Kinds) Check(gvk schema.GroupVersionKind, object map[string]any) []Problem {
+	if !k.groups[gvk.Group] {
+		return nil
+	}
+	of := k.schemas[gvk]
+	if of == nil {
+		return []Problem{{
+			Field: "kind", Code: CodeKind,
+			Message: fmt.Sprintf("no CRD of the project has %s %s", gvk.GroupVersion(), gvk.Kind),
+			Hint:    "name a kind and a version that there is, or delete the sample",
+		}}
+	}
+	if of.prepare(); of.err != nil {
+		return nil // for which the CRD is refused
+	}
+	c := &check{kind: of, name: gvk.Kind, object: object, told: map[string]bool{}, misspelt: map[string]bool{}}
+	c.unknown()
+	defaulting.PruneNonNullableNullsWithoutDefaults(object, of.structural)
+	defaulting.Default(object, of.structural)
+	c.values()
+	if len(c.found) == 0 || !slices.ContainsFunc(c.found, func(p Problem) bool { return p.Code == CodeValue }) {
+		c.listsAndRules()
+	}
+	return c.found
+}
+
+// prepare makes the forms of the schema.
+func (k *kind) prepare() {
+	if k.made {
+		return
+	}
+	k.made = true
+	k.props = &apiextensions.JSONSchemaProps{}
+	if k.err = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(k.given, k.props, nil); k.err != nil {
+		return
+	}
+	if k.structural, k.err = structuralschema.NewStructural(k.props); k.err != nil {
+		return
+	}
+	if _, k.values, k.err = validation.NewSchemaValidator(k.props); k.err != nil {
+		return
+	}
+	k.rules = schemacel.NewValidator(k.structural, true, celconfig.PerCallLimit)
+}
+
+// check is the check of one object.
+type check struct {
+	*kind
+	name   string
+	object map[string]any
+	found  []Problem
+	// told are fields of which a problem was found, and misspelt those that are there under another name.
+	told, misspelt map[string]bool
+}
+
+// unknown reports the fields that the schema does not have, and removes them.
+func (c *check) unknown() {
+	options := structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+	for _, name := range pruning.PruneWithOptions(c.object, c.structural, true, options) {
+		hint := "take it out, or add it to the Go type"
+		if near, ok := nearField(c.props, name); ok {
+			hint = "did you mean " + near + "?"
+			c.misspelt[strings.TrimSuffix(name, lastStep(name))+near] = true
+		}
+		c.found = append(c.found, Problem{
+			Field: name, Code: CodeField, Hint: hint,
+			Message: fmt.Sprintf("%s has no field %s, so that API servers drop it", c.name, name),
+		})
+	}
+}
+
+// values reports values that the schema does not allow.
+func (c *check) values() {
+	for _, problem := range validate.NewSchemaValidator(c.kind.values, nil, "", strfmt.Default).Validate(c.object).Errors {
+		name := ""
+		if e, ok := errors.AsType[*openapierrors.Validation](problem); ok {
+			name = e.Name
+			if e.Code() == openapierrors.RequiredFailCode && c.misspelt[name] {
+				continue // it is there, under another name
+			}
+		}
+		if c.told[name] || name == "" && len(c.told) > 0 {
+			continue // the same in other words
+		}
+		c.told[name] = true
+		c.found = append(c.found, Problem{
+			Field: name, Code: CodeValue,
+			Message: diagnostic.OneLine(strings.Replace(problem.Error(), name+" in body ", name+" ", 1)),
+			Hint:    "write a value that the markers of the field allow, or leave it out where they do not want one",
+		})
+	}
+}
+
+// listsAndRules reports items that a list must not have twice, and rules that do not hold.
+func (c *check) listsAndRules() {
+	for _, e := range listtype.ValidateListSetsAndMaps(nil, c.structural, c.object) {
+		c.report(CodeValue, e, "leave one of the two out")
+	}
+	if c.rules == nil {
+		return
+	}
+	found, _ := c.rules.Validate(context.Background(), nil, c.structural, c.object, nil, celconfig.RuntimeCELCostBudget)
+	for _, e := range found {
+		c.report(CodeRule, e, "write values that the rule allows, or change the rule")
+	}
+}
+
+func (c *check) report(code string, e *field.Error, hint string) {
+	name := strings.TrimPrefix(e.Field, "<nil>")
+	name = strings.TrimPrefix(name, ".")
+	detail := e.Detail
+	if e.Type == field.ErrorTypeDuplicate || detail == "" {
+		detail = e.ErrorBody()
+	}
+	message := detail
+	if name != "" {
+		message = name + ": " + detail
+	}
+	c.found = append(c.found, Problem{Field: name, Code: code, Message: diagnostic.OneLine(message), Hint: hint})
+}
+
+// lastStep returns the name of the field that a path ends in.
+func lastStep(name string) string {
+	steps := Steps(name)
+	if len(steps) == 0 {
+		return ""
+	}
+	return steps[len(steps)-1]
+}
+
+// nearField names the field that was meant, beside those that the path leads to.
+func nearField(props *apiextensions.JSONSchemaProps, name string) (string, bool) {
+	steps := Steps(name)
+	at := props
+	for _, step := range steps[:max(len(steps)-1, 0)] {
+		next, found := at.Properties[step]
+		switch {
+		case found:
+			at = &next
+		case at.Items != nil && at.Items.Schema != nil:
+			at = at.Items.Schema
+		case at.AdditionalProperties != nil && at.AdditionalProperties.Schema != nil:
+			at = at.AdditionalProperties.Schema
+		}
+	}
+	var names []string
+	for known := range at.Properties {
+		names = append(names, known)
+	}
+	slices.Sort(names)
+	return diagnostic.Near(lastStep(name), names)
+}
+
+// Steps takes the path of a field apart: keys, and indexes as their digits.
+func Steps(name string) []string {
+	steps := strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+	for i, step := range steps {
+		if unquoted, err := strconv.Unquote(step); err == nil {
+			steps[i] = unquoted
+		}
+	}
+	return steps
+}
+
+// CheckNode checks an object that is written in YAML. What is no object of a kind has no problems. An error says that it cannot be read.
+func (k *Kinds) CheckNode(node *yaml.Node) ([]Problem, error) {
+	if node.Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	gv, err := schema.ParseGroupVersion(scalarOf(node, "apiVersion"))
+	if err != nil || !k.groups[gv.Group] {
+		return nil, nil
+	}
+	var object map[string]any
+	text, err := yaml.Marshal(node)
+	if err == nil {
+		text, err = sigsyaml.YAMLToJSON(text)
+	}
+	if err == nil {
+		err = utiljson.Unmarshal(text, &object) // with whole numbers as they are
+	}
+	if err != nil {
+		return nil, err
+	}
+	return k.Check(gv.WithKind(scalarOf(node, "kind")), object), nil
+}
+
+func scalarOf(node *yaml.Node, key string) string {
+	if value := yamlnode.Value(node, key); value != nil && value.Kind == yaml.ScalarNode {
+		return value.Value
+	}
+	return ""
+}
+
+// CodeExample is the code of an example that is not refused as it says.
+const CodeExample = "sample-example"
+
+// Unexpected reports an object, at a position, that is to be refused with a message that has some words, and is not.
+func Unexpected(at token.Position, words string, problems []Problem) error {
+	e := &diagnostic.Error{Pos: at, Code: CodeExample, Hint: "make the example invalid, or add the rule that refuses it"}
+	if len(problems) == 0 {
+		e.Message = "the example is valid, and is marked invalid"
+		return e
+	}
+	var messages []string
+	for _, p := range problems {
+		if strings.Contains(p.Message, words) {
+			return nil
+		}
+		messages = append(messages, p.Message)
+	}
+	e.Message = fmt.Sprintf("the example is refused, but not with %s: %s", diagnostic.Quote(words), strings.Join(messages, "; "))
+	e.Hint = "write the words of the message, or change the example"
+	return e
+}

@@ -1,0 +1,291 @@
+// Package verify checks CRDs, and objects of their kinds, before an API server sees them.
+//
+// The CRDs come from YAML files and from the Go packages of a module, for which kctrl's generators run in memory. Each finding has a
+// position: the field, type or marker in Go where there is one, else the line and column in YAML. One run reports everything.
+package verify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/lint"
+	"github.com/kctrl-dev/kctrl/internal/regular"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/verify/manifest"
+	"github.com/kctrl-dev/kctrl/internal/verify/sample"
+)
+
+// Finding is one thing that is wrong.
+type Finding struct {
+	*diagnostic.Error
+	// Warning says that API servers accept it.
+	Warning bool
+}
+
+// Options say what to check.
+type Options struct {
+	// Dir is the directory that names are relative to, absolute.
+	Dir string
+	// Names are files and directories. None means Dir.
+	Names []string
+	// FS is Dir as a file system, for the Go packages in it, and Project what is known of it, which may be nil.
+	FS      fs.FS
+	Project *project.Project
+	// AllowUnknown are prefixes of markers that may be unknown.
+	AllowUnknown []string
+	// Disabled are the codes of findings that nobody wants.
+	Disabled []string
+	Cache    incremental.Store
+}
+
+// Result is what a run has checked and found.
+type Result struct {
+	// Findings are ordered by position.
+	Findings []Finding
+	// CRDs and Objects count what was checked.
+	CRDs, Objects int
+}
+
+// CodeNothing is the code of a name with nothing to check.
+const CodeNothing = "nothing-to-verify"
+
+// Run checks what the options name. An error says that it could not be done at all.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	r := &run{Options: o, kinds: &sample.Kinds{}, result: &Result{}, generated: map[string]bool{}}
+	names := o.Names
+	if len(names) == 0 {
+		names = []string{"."}
+	}
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := r.name(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	r.twins()
+	r.samples()
+	r.finish()
+	return r.result, nil
+}
+
+// run is one run.
+type run struct {
+	Options
+	result *Result
+	kinds  *sample.Kinds
+	crds   []manifest.Definition
+	// objects are documents that may be samples.
+	objects []manifest.Document
+	// generated has the names of the CRDs that were made of Go.
+	generated map[string]bool
+}
+
+func (r *run) add(err error, warning bool) {
+	for _, e := range diagnostic.All(err) {
+		d, ok := errors.AsType[*diagnostic.Error](e)
+		if !ok {
+			d = &diagnostic.Error{Message: e.Error(), Cause: e}
+		}
+		r.result.Findings = append(r.result.Findings, Finding{d, warning})
+	}
+}
+
+// name checks a file or a directory.
+func (r *run) name(ctx context.Context, name string) error {
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(r.Dir, path)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return &diagnostic.Error{
+			Message: fmt.Sprintf("cannot read %s: %s", diagnostic.Quote(name), diagnostic.PlainCause(err)),
+			Hint:    "name a directory, or a file with CRDs or objects in YAML", Class: diagnostic.ErrUsage, Cause: err,
+		}
+	}
+	before := len(r.crds) + len(r.objects) + len(r.generated) + len(r.result.Findings)
+	if !info.IsDir() {
+		r.file(path, true)
+	} else if err := r.directory(ctx, path); err != nil {
+		return err
+	}
+	if len(r.crds)+len(r.objects)+len(r.generated)+len(r.result.Findings) == before {
+		r.add(&diagnostic.Error{
+			Pos: diagnostic.InProject(r.Dir, path), Code: CodeNothing,
+			Message: "nothing to verify: no CRD, and no Go type that is a kind",
+			Hint:    "name a directory with CRDs in YAML or with API packages in Go",
+		}, false)
+	}
+	return nil
+}
+
+// skipped are directories that hold nothing of the project.
+var skipped = []string{"vendor", "node_modules", "testdata", "third_party"}
+
+// directory checks the YAML files in a directory and below it, and the Go packages.
+func (r *run) directory(ctx context.Context, dir string) error {
+	hasGo := false
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			r.add(diagnostic.Unreadable(r.Dir, path, err), false)
+			return nil
+		case entry.IsDir() && path != dir && (strings.HasPrefix(entry.Name(), ".") || slices.Contains(skipped, entry.Name())):
+			return fs.SkipDir
+		case !entry.Type().IsRegular():
+			return nil
+		}
+		switch filepath.Ext(path) {
+		case ".go":
+			hasGo = true
+		case ".yaml", ".yml":
+			r.file(path, false)
+		}
+		return ctx.Err()
+	})
+	if err != nil || !hasGo || r.FS == nil {
+		return err
+	}
+	return r.packages(ctx, dir)
+}
+
+// packages checks the CRDs of the Go packages in a directory and below it.
+func (r *run) packages(ctx context.Context, dir string) error {
+	rel, err := filepath.Rel(r.Dir, dir)
+	if err != nil || !filepath.IsLocal(rel) {
+		return nil // Go outside of the directory is another module's.
+	}
+	options := generate.Options{
+		Generators: []string{generate.CRD}, AllowUnknown: r.AllowUnknown, Cache: r.Cache,
+		Warn: func(f lint.Finding) { r.add(f.Error, true) },
+	}
+	if rel != "." {
+		options.Paths = []string{"./" + filepath.ToSlash(rel) + "/..."}
+	}
+	p := plan.NewWithoutLock(r.FS)
+	outputs, err := generate.Outputs(ctx, r.Dir, p, r.Project, options)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	r.add(err, false)
+	for _, file := range outputs {
+		for _, d := range manifest.Parse(file.Path, file.Content) {
+			if d.IsCRD() {
+				if crd, err := d.Definition(); err == nil {
+					r.generated[crd.CRD.Name] = true
+					r.kinds.Add(crd.CRD)
+					r.result.CRDs++
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// file reads the CRDs and objects of a YAML file. asked says that the user has named it.
+func (r *run) file(path string, asked bool) {
+	pos := diagnostic.InProject(r.Dir, path)
+	text, err := regular.ReadFile(path)
+	if err != nil {
+		r.add(diagnostic.Unreadable(r.Dir, path, err), false)
+		return
+	}
+	if !asked && (!manifest.MayHaveCRD(text) && !isSample(pos.Filename) || manifest.IsTemplate(text)) {
+		return
+	}
+	found := false
+	for _, d := range manifest.Parse(pos.Filename, text) {
+		switch {
+		case d.Err != nil:
+			r.add(d.Err, false)
+			found = true
+		case d.IsCRD():
+			found = true
+			r.definition(d)
+		case asked || isSample(pos.Filename):
+			found = found || d.IsObject()
+			r.objects = append(r.objects, d)
+		}
+	}
+	if asked && !found {
+		r.add(&diagnostic.Error{
+			Pos: pos, Code: CodeNothing, Message: "neither a CRD nor an object of a kind", Hint: "name a file with CRDs or objects in YAML",
+		}, false)
+	}
+}
+
+// isSample reports whether the objects in a file are meant to be valid.
+func isSample(name string) bool {
+	return strings.HasPrefix(name, "config/samples/") || strings.Contains(name, "/config/samples/")
+}
+
+func (r *run) definition(d manifest.Document) {
+	r.result.CRDs++
+	of, err := d.Definition()
+	r.add(err, false)
+	if of == nil {
+		return
+	}
+	r.add(of.Unknown(), true)
+	r.crds = append(r.crds, *of)
+	r.kinds.Add(of.CRD)
+	if r.generated[of.CRD.Name] {
+		return
+	}
+	refused, dead := of.Problems()
+	r.add(refused, false)
+	r.add(dead, true)
+}
+
+// twins reports CRDs that have the name of another one in the same directory.
+func (r *run) twins() {
+	type key struct{ dir, name string }
+	first := map[key]manifest.Definition{}
+	for _, d := range r.crds {
+		at := key{filepath.Dir(d.File), d.CRD.Name}
+		before, twin := first[at]
+		if !twin {
+			first[at] = d
+			continue
+		}
+		r.add(&diagnostic.Error{
+			Pos: d.At("metadata", "name"), Code: "duplicate-crd",
+			Message: fmt.Sprintf("%s is the name of the CRD at %s, too: API servers have one CRD of a name", d.CRD.Name, before.At("metadata", "name")),
+			Hint:    "remove one of the two",
+		}, false)
+	}
+}
+
+// samples checks the objects of kinds that were found.
+func (r *run) samples() {
+	for _, d := range r.objects {
+		checked, err := d.CheckSample(r.kinds)
+		if checked {
+			r.result.Objects++
+		}
+		r.add(err, false)
+	}
+}
+
+// finish orders the findings and leaves out those that are disabled, and those that are said twice.
+func (r *run) finish() {
+	all := slices.DeleteFunc(r.result.Findings, func(f Finding) bool { return f.Code != "" && slices.Contains(r.Disabled, f.Code) })
+	slices.SortStableFunc(all, func(a, b Finding) int {
+		return cmp.Or(diagnostic.ComparePosition(a.Pos, b.Pos), cmp.Compare(a.Message, b.Message))
+	})
+	r.result.Findings = slices.CompactFunc(all, func(a, b Finding) bool { return a.Error.Error() == b.Error.Error() })
+}
+
