@@ -58,7 +58,7 @@ func Refused(crd *apiextensionsv1.CustomResourceDefinition) ([]Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := validation.ValidateCustomResourceDefinition(context.Background(), internal)
+	found := validate(internal)
 	if len(found) == 0 {
 		return nil, nil
 	}
@@ -95,6 +95,25 @@ func inOrder(problems []Problem) []Problem {
 		return cmp.Or(cmp.Compare(a.Path.Version, b.Path.Version), slices.Compare(a.Path.Steps, b.Path.Steps), cmp.Compare(a.Message, b.Message))
 	})
 	return slices.CompactFunc(problems, func(a, b Problem) bool { return a.Text() == b.Text() })
+}
+
+// validate returns what the API server's validation finds. Where that panics, as it does for selectable fields beside a schema that it
+// cannot convert, the API server fails too; what it would find apart from selectable fields is then the reason.
+func validate(crd *apiextensions.CustomResourceDefinition) (found field.ErrorList) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			without := crd.DeepCopy()
+			without.Spec.SelectableFields = nil
+			for i := range without.Spec.Versions {
+				without.Spec.Versions[i].SelectableFields = nil
+			}
+			found = validation.ValidateCustomResourceDefinition(context.Background(), without)
+			if len(found) == 0 {
+				found = field.ErrorList{field.InternalError(field.NewPath("spec"), fmt.Errorf("the validation of the API server fails: %v", reason))}
+			}
+		}
+	}()
+	return validation.ValidateCustomResourceDefinition(context.Background(), crd)
 }
 
 // asCreated returns a CRD as the API server validates it: with defaults, in the internal form, and with the status that it begins with.
