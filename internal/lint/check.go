@@ -32,6 +32,8 @@ type checker struct {
 	decls    *typeIndex
 	emitted  map[*ast.TypeSpec]bool
 	findings []Finding
+	// own are the kinds of the project, once somebody has asked for them.
+	own *[]ownKind
 }
 
 // Check finds what is wrong with the markers of all packages, in the order of position. The error joins what of it has to
@@ -138,7 +140,7 @@ func (c *checker) accepts(at markers.Marker, text string) bool {
 		return false
 	}
 	at.Text, at.Definition, at.Value = text, definition, value
-	alone := target{checker: &checker{program: c.program, config: c.config}, entries: []entry{{Marker: at, name: definition.Name}}}
+	alone := target{checker: &checker{program: c.program, config: c.config, decls: c.decls}, entries: []entry{{Marker: at, name: definition.Name}}}
 	alone.checkValues()
 	alone.checkRule(at)
 	return len(alone.findings) == 0

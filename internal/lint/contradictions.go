@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
+
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
@@ -47,6 +49,34 @@ func (t *target) checkRepeated() {
 			Code:    CodeContradiction,
 			Message: fmt.Sprintf("+%s stands twice, with different values", e.label()),
 			Hint:    "remove one; the other is on line " + strconv.Itoa(t.program.Fset().Position(t.entries[before].Pos).Line),
+		})
+	}
+}
+
+// checkNames reports markers about the names of one kind that cannot both hold. The later one also resets the scope that it does not give.
+func (t *target) checkNames() {
+	markers := find(t.entries, "kubebuilder:resource")
+	for i := 1; i < len(markers); i++ {
+		first, later := markers[i-1].Value.(crdmarkers.Resource), markers[i].Value.(crdmarkers.Resource)
+		argument := ""
+		switch {
+		case first.Scope == "Cluster" && later.Scope != "Cluster":
+			argument = "scope"
+		case first.Scope != later.Scope && later.Scope != "" && first.Scope != "":
+			argument = "scope"
+		case first.Path != later.Path && first.Path != "" && later.Path != "":
+			argument = "path"
+		case first.Singular != later.Singular && first.Singular != "" && later.Singular != "":
+			argument = "singular"
+		case len(first.ShortName) > 0 && len(later.ShortName) > 0 && !slices.Equal(first.ShortName, later.ShortName):
+			argument = "shortName"
+		default:
+			continue
+		}
+		t.reportAt(markers[i], 0, diagnostic.Error{
+			Code:    CodeContradiction,
+			Message: fmt.Sprintf("+kubebuilder:resource contradicts the one above in %s: only the last one counts", argument),
+			Hint:    "write both as one marker",
 		})
 	}
 }

@@ -428,6 +428,56 @@ var allAdvice = []advice{
 		fixed: []wrong{above(`+kubebuilder:rbac:groups="",resources=groupless,verbs=get`, "")}, means: []string{"- \"\"\n  resources:\n  - groupless\n"},
 	},
 
+	// Requests that webhooks and rights are about.
+	{
+		name: "webhook-verb", code: lint.CodeValue, wrong: above(strings.Replace(webhook, "verbs=create", "verbs=creat", 1) + "/webhook-verb"),
+		hint: "write create", means: []string{"path: /webhook-verb\n"},
+	},
+	{
+		name: "webhook-verbs", code: lint.CodeValue, wrong: above(strings.Replace(webhook, "verbs=create", "verbs=*;create", 1) + "/webhook-verbs"),
+		hint: "remove the other verbs", fixed: []wrong{above(strings.Replace(webhook, "verbs=create", "verbs=*", 1) + "/webhook-verbs")}, means: []string{"path: /webhook-verbs\n"},
+	},
+	{
+		name: "webhook-name", code: lint.CodeValue, wrong: above(strings.Replace(webhook, "name=a.b.c", "name=short", 1) + "/webhook-name"),
+		hint: "write vshort.example.com", means: []string{"name: vshort.example.com\n"},
+	},
+	{
+		name: "webhook-path", code: lint.CodeValue, wrong: above(webhook + "webhook-path"),
+		hint: "write /webhook-path", means: []string{"path: /webhook-path\n"},
+	},
+	{
+		name: "webhook-review", code: lint.CodeValue, wrong: above(strings.Replace(webhook, "ReviewVersions=v1", "ReviewVersions=v9", 1) + "/webhook-review"),
+		hint: "write v1", means: []string{"path: /webhook-review\n"},
+	},
+	{
+		name: "webhook-url", code: lint.CodeValue, wrong: above(strings.Replace(webhook, "path=", "url=`http://webhook-url`", 1)),
+		hint: "write https://webhook-url", fixed: []wrong{above(strings.Replace(webhook, "path=", "url=`https://webhook-url`", 1))}, means: []string{"url: https://webhook-url\n"},
+	},
+	{
+		name: "webhook-version", code: lint.CodeValue, wrong: above(strings.NewReplacer("groups=a", "groups=webhook-version.example.com", "resources=b", "resources=things", "versions=v1,", "versions=v9,").Replace(webhook) + "/webhook-version"),
+		hint: "write v1", means: []string{"path: /webhook-version\n"},
+	},
+	{
+		name: "webhook-sort", code: lint.CodeContradiction, wrong: above(webhook + "/mutate-sort"),
+		hint: "write /validate-sort", means: []string{"path: /validate-sort\n"},
+	},
+	{
+		name: "group-with-version", code: lint.CodeValue, wrong: above("+kubebuilder:rbac:groups=apps/v1,resources=with,verbs=get", ""),
+		hint: "write apps", means: []string{"- apps\n  resources:\n  - with\n"},
+	},
+	{
+		name: "resource-in-the-singular", code: lint.CodeValue, wrong: above("+kubebuilder:rbac:groups=batch,resources=CronJob,verbs=get", ""),
+		hint: "write cronjobs", means: []string{"- batch\n  resources:\n  - cronjobs\n"},
+	},
+	{
+		name: "url-without-slash", code: lint.CodeValue, wrong: above("+kubebuilder:rbac:urls=healthy,verbs=get", ""),
+		hint: "write /healthy", means: []string{"- /healthy\n"},
+	},
+	{
+		name: "two-scopes", code: lint.CodeContradiction, wrong: kind("+kubebuilder:resource:scope=Cluster\n// +kubebuilder:resource:shortName=th"),
+		hint: "write both as one marker", fixed: []wrong{kind("+kubebuilder:resource:scope=Cluster,shortName=th")}, means: []string{"scope: Cluster"},
+	},
+
 	// Values.
 	{
 		name: "unique", code: lint.CodeValue, wrong: field("[]string", "+kubebuilder:validation:UniqueItems=true"),

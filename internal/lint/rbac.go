@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sigs.k8s.io/controller-tools/pkg/rbac"
+	"sigs.k8s.io/controller-tools/pkg/webhook"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/markers"
@@ -20,11 +21,27 @@ var (
 	}
 )
 
-// checkRule reports what is wrong with an RBAC marker: what the API server refuses, and verbs that look misspelt.
+// checkRule reports what is wrong with a marker about requests: with an RBAC marker, or with that of a webhook.
 func (c *checker) checkRule(at markers.Marker) {
-	rule, ok := at.Value.(rbac.Rule)
-	if !ok || c.allowed(at.Text) {
+	if c.allowed(at.Text) {
 		return
+	}
+	switch value := at.Value.(type) {
+	case rbac.Rule:
+		c.checkRBAC(at, value)
+	case webhook.Config:
+		c.checkWebhook(at, value)
+	}
+}
+
+// checkRBAC reports what the API server refuses of an RBAC marker, rules that match no request, and verbs that look misspelt.
+func (c *checker) checkRBAC(at markers.Marker, rule rbac.Rule) {
+	c.checkGroups(at, rule.Groups)
+	c.checkResources(at, rule.Groups, rule.Resources)
+	for _, url := range rule.URLs {
+		if !strings.HasPrefix(url, "/") && url != "*" {
+			c.refusedArgument(at, "urls", url, fmt.Sprintf("%q matches no request: paths begin with a slash", url), "write /"+url)
+		}
 	}
 	for _, verb := range rule.Verbs {
 		if usual, ok := meantVerb(verb); ok {

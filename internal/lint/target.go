@@ -67,6 +67,7 @@ func (t *target) check() {
 	t.checkRepeated()
 	t.checkBounds()
 	t.checkRequired()
+	t.checkNames()
 	t.checkEnum()
 	t.checkList()
 	t.checkDefault()
