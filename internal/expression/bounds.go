@@ -52,7 +52,7 @@ type missing struct {
 const mostCandidates = 12
 
 // mostBounds is how many bounds a hint names at most.
-const mostBounds = 3
+const mostBounds = 4
 
 // roomForOthers is a bound for values where no bound alone makes the rule fit.
 const roomForOthers = 64

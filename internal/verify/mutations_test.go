@@ -184,7 +184,10 @@ var mutations = []struct {
 		m.tree["metadata"].(map[string]any)["name"] = m.one("x", "Sinks.kitchen.example.com", "other.example.com")
 		return true
 	}},
-	{"group", func(m *mutant) bool { m.spec()["group"] = m.one("", "example", "Example.com", "a_b.com", "-.com"); return true }},
+	{"group", func(m *mutant) bool {
+		m.spec()["group"] = m.one("", "example", "Example.com", "a_b.com", "-.com")
+		return true
+	}},
 	{"group of Kubernetes", func(m *mutant) bool {
 		m.spec()["group"] = m.one("x.k8s.io", "y.kubernetes.io")
 		m.tree["metadata"].(map[string]any)["name"] = m.names()["plural"].(string) + "." + m.spec()["group"].(string)
@@ -272,7 +275,9 @@ var mutations = []struct {
 		s["default"] = map[string]any{names[m.IntN(len(names))]: []any{3, "x", map[string]any{"nope": 1}, nil}[m.IntN(4)], m.one("nope", names[0]): "x"}
 	})},
 	{"pattern", onSchema(typed("string"), func(m *mutant, s map[string]any) { s["pattern"] = m.one("[", "(?=x)", "*", "^a$") })},
-	{"list type", onSchema(typed("array"), func(m *mutant, s map[string]any) { s["x-kubernetes-list-type"] = m.one("map", "set", "atomic", "Map", "") })},
+	{"list type", onSchema(typed("array"), func(m *mutant, s map[string]any) {
+		s["x-kubernetes-list-type"] = m.one("map", "set", "atomic", "Map", "")
+	})},
 	{"list type of no list", onSchema(typed("string"), func(m *mutant, s map[string]any) { s["x-kubernetes-list-type"] = m.one("set", "atomic", "map") })},
 	{"list map keys", onSchema(typed("array"), func(m *mutant, s map[string]any) {
 		s["x-kubernetes-list-type"] = "map"

@@ -233,7 +233,8 @@ func texts(found []*diagnostic.Error) []string {
 // essenceOf returns the part of a reason that does not repeat a value: what a compiler says first, or what follows the last colon. Of
 // reasons that follow from others it returns nothing.
 func essenceOf(reason string) string {
-	if strings.Contains(reason, "contributed to estimated rule cost total") || strings.Contains(reason, "estimated rule cost total for entire") {
+	if strings.Contains(reason, "contributed to estimated rule cost total") || strings.Contains(reason, "estimated rule cost total for entire") ||
+		strings.Contains(reason, "must have at least one stored version") {
 		return ""
 	}
 	if _, rest, ok := strings.Cut(reason, "ERROR: <input>:"); ok {

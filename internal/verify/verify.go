@@ -288,4 +288,3 @@ func (r *run) finish() {
 	})
 	r.result.Findings = slices.CompactFunc(all, func(a, b Finding) bool { return a.Error.Error() == b.Error.Error() })
 }
-

@@ -148,7 +148,7 @@ func write(in generator.Input, options crd.Generator) error {
 		}
 		names.add(definition, types)
 		if in.Check != nil {
-			in.Check(definition, source.explain(definition, types))
+			in.Check(checkable(definition), source.explain(definition, types))
 		}
 		out.print(*definition)
 	}
@@ -162,6 +162,17 @@ func write(in generator.Input, options crd.Generator) error {
 		}
 	}
 	return out.wait()
+}
+
+// checkable returns a definition to be checked. Without a storage version, of which the generator has said so, it has one.
+func checkable(definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	if slices.ContainsFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }) {
+		return definition
+	}
+	stored := *definition
+	stored.Spec.Versions = slices.Clone(definition.Spec.Versions)
+	stored.Spec.Versions[0].Storage = true
+	return &stored
 }
 
 // document is a file to be written.

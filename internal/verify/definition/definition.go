@@ -67,7 +67,7 @@ func Refused(crd *apiextensionsv1.CustomResourceDefinition) ([]Problem, error) {
 	for _, e := range found {
 		problems = append(problems, r.problem(e))
 	}
-	return inOrder(problems), nil
+	return inOrder(append(problems, r.hidden(problems)...)), nil
 }
 
 // totalReason is part of the reason for which a schema is refused whose rules cost too much together, and shareReason of the one that
@@ -76,6 +76,9 @@ const (
 	totalReason = "estimated rule cost total for entire"
 	shareReason = "contributed to estimated rule cost total"
 	ruleReason  = "exceeds budget"
+	// storedReason follows from storageReason.
+	storageReason = "exactly one version marked as storage version"
+	storedReason  = "must have at least one stored version"
 )
 
 // inOrder sorts problems, which validation finds in the order of maps, and leaves out what is said twice. Where single rules cost too
@@ -87,9 +90,10 @@ func inOrder(problems []Problem) []Problem {
 			costly[p.Path.Version] = true
 		}
 	}
+	isUnstored := slices.ContainsFunc(problems, func(p Problem) bool { return strings.Contains(p.Message, storageReason) })
 	problems = slices.DeleteFunc(problems, func(p Problem) bool {
 		isTotal := strings.Contains(p.Message, totalReason) || strings.Contains(p.Message, shareReason)
-		return costly[p.Path.Version] && isTotal
+		return costly[p.Path.Version] && isTotal || isUnstored && strings.Contains(p.Message, storedReason)
 	})
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Path.Version, b.Path.Version), slices.Compare(a.Path.Steps, b.Path.Steps), cmp.Compare(a.Message, b.Message))
@@ -152,6 +156,8 @@ func (r *refusal) problem(e *field.Error) Problem {
 	}
 	p.Code = codeOf(p.Path)
 	switch {
+	case p.Code == CodeRule && strings.Contains(e.Detail, shareReason):
+		r.explainTotal(&p)
 	case p.Code == CodeRule:
 		r.explainRule(&p)
 	case p.Path.InSchema && len(p.Path.Object) == 0 && p.Path.Key == "" && strings.Contains(e.Detail, totalReason):
@@ -253,6 +259,52 @@ func (r *refusal) explainRule(p *Problem) {
 	}
 }
 
+// hidden returns the problems of rules that the API server would report next: it does not compile the rules of a value when the form of
+// some rule below it is wrong. Where more is wrong with a schema, nobody can tell what its rules mean.
+func (r *refusal) hidden(found []Problem) []Problem {
+	ofRules, others := map[int]bool{}, map[int]bool{}
+	for _, p := range found {
+		if p.Path.InSchema {
+			ofRules[p.Path.Version] = ofRules[p.Path.Version] || p.Code == CodeRule
+			others[p.Path.Version] = others[p.Path.Version] || p.Code != CodeRule
+		}
+	}
+	var hidden []Problem
+	for version := range ofRules {
+		if others[version] || !ofRules[version] {
+			continue
+		}
+		for _, rule := range r.problemsOfRules(version) {
+			known := slices.ContainsFunc(found, func(p Problem) bool {
+				return p.Path.Version == version && p.Path.Index == rule.Index && p.Path.Field() == rule.Field()
+			})
+			if rule.Argument != "" && !known {
+				hidden = append(hidden, r.problemOfRule(version, rule))
+			}
+		}
+	}
+	return hidden
+}
+
+// problemOfRule returns a problem of a rule that the API server has not come to.
+func (r *refusal) problemOfRule(version int, rule expression.RuleProblem) Problem {
+	path := fmt.Sprintf("spec.versions[%d].schema.openAPIV3Schema", version)
+	for _, step := range rule.Path {
+		switch step {
+		case expression.Items:
+			path += ".items"
+		case expression.Values:
+			path += ".additionalProperties"
+		default:
+			path += ".properties[" + step + "]"
+		}
+	}
+	path += fmt.Sprintf(".x-kubernetes-validations[%d].%s", rule.Index, rule.Argument)
+	return Problem{
+		Path: parsePath(path, r.crd), Code: CodeRule, Message: rule.Message, Hint: rule.HintOr(""), Rule: rule.Rule, Place: rule.Place(),
+	}
+}
+
 // ruleAt returns the rule that a path leads to.
 func (r *refusal) ruleAt(path Path) (apiextensionsv1.ValidationRule, bool) {
 	schema := schemaAt(r.crd, path)
@@ -313,7 +365,7 @@ func hintFor(path Path, e *field.Error) string {
 		return "use listType=map with the key of the items, or listType=atomic, or make the items mapType=atomic"
 	case strings.Contains(e.Detail, "this property is in x-kubernetes-list-map-keys"):
 		return "make the field required, or give it a default"
-	case strings.Contains(e.Detail, "exactly one version marked as storage version"):
+	case strings.Contains(e.Detail, storageReason):
 		return fmt.Sprintf("set storage: true in one version, which is +%s on its Go type", "kubebuilder:storageversion")
 	}
 	return ""

@@ -329,4 +329,3 @@ func (d *Document) CheckSample(kinds *sample.Kinds) (checked bool, err error) {
 	}
 	return true, errors.Join(errs...)
 }
-
