@@ -147,6 +147,7 @@ func write(in generator.Input, options crd.Generator) error {
 			in.Defines(kind.WithVersion(version.Name))
 		}
 		names.add(definition, types)
+		crd.FixTopLevelMetadata(*definition)
 		if in.Check != nil {
 			in.Check(checkable(definition), source.explain(definition, types))
 		}
@@ -189,7 +190,6 @@ func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header
 		}
 		definition.Annotations[versionAnnotation] = version
 	}
-	crd.FixTopLevelMetadata(definition)
 	transforms := []func(map[string]any) error{removeStatus, genall.TransformRemoveCreationTimestamp}
 	if options.DeprecatedV1beta1CompatibilityPreserveUnknownFields != nil {
 		transforms = append(transforms, preserveUnknownFields(*options.DeprecatedV1beta1CompatibilityPreserveUnknownFields))
