@@ -34,6 +34,7 @@ func NewRegistry() (*Registry, error) {
 		rbac.Generator{}.RegisterMarkers,
 		webhook.Generator{}.RegisterMarkers,
 		registerApplyConfiguration,
+		registerExamples,
 	} {
 		if err := register(registry); err != nil {
 			return nil, err
@@ -65,6 +66,26 @@ func registerApplyConfiguration(registry *markers.Registry) error {
 		}
 	}
 	return nil
+}
+
+// The markers of example objects of a kind.
+const (
+	ValidExample   = "kctrl:example:valid"
+	InvalidExample = "kctrl:example:invalid"
+)
+
+// Refused is the value of an InvalidExample: an object as JSON or YAML, and words of the message with which it is refused.
+type Refused struct {
+	Object  string `marker:"object"`
+	Message string `marker:"message,optional"`
+}
+
+// registerExamples adds the markers of kctrl verify.
+func registerExamples(registry *markers.Registry) error {
+	if err := registry.Define(ValidExample, markers.DescribesType, ""); err != nil {
+		return err
+	}
+	return registry.Define(InvalidExample, markers.DescribesType, Refused{})
 }
 
 // IsInsertionPoint reports whether text, a marker beginning with "+", is a place where kubebuilder inserts code.

@@ -236,6 +236,19 @@ var table = map[string]row{
 			"JSONPath": {summary: "Where in the object the field is: a string, an integer or a boolean outside of lists.", path: true},
 		},
 	},
+	ValidExample: {
+		group: "Kinds", summary: "Has an object of the kind, in JSON or YAML, that API servers accept: kctrl verify checks it.",
+		details: "apiVersion, kind and a name are added.",
+		example: "+kctrl:example:valid=`{spec: {schedule: '@daily'}}`",
+	},
+	InvalidExample: {
+		group: "Kinds", summary: "Has an object of the kind that API servers refuse: kctrl verify checks that they do.",
+		example: "+kctrl:example:invalid:object=`{spec: {schedule: ''}}`,message=`should be at least 1 chars long`",
+		arguments: map[string]argument{
+			"object":  {summary: "The object, in JSON or YAML, without apiVersion, kind and metadata."},
+			"message": {summary: "Words of the message with which it is refused.", fallback: "any"},
+		},
+	},
 	"kubebuilder:storageversion": {
 		group: "Kinds", summary: "Says that objects are stored in this version. Exactly one version of a kind has it.",
 		example: "+kubebuilder:storageversion",

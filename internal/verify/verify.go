@@ -5,6 +5,7 @@
 package verify
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -137,7 +138,8 @@ var skipped = []string{"vendor", "node_modules", "testdata", "third_party"}
 
 // directory checks the YAML files in a directory and below it, and the Go packages.
 func (r *run) directory(ctx context.Context, dir string) error {
-	hasGo := false
+	hasGo, hasExamples := false, false
+	var manifests []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -151,15 +153,27 @@ func (r *run) directory(ctx context.Context, dir string) error {
 		switch filepath.Ext(path) {
 		case ".go":
 			hasGo = true
+			if text, err := regular.ReadFile(path); err == nil && bytes.Contains(text, exampleMarker) {
+				hasExamples = true
+			}
 		case ".yaml", ".yml":
-			r.file(path, false)
+			manifests = append(manifests, path)
 		}
 		return ctx.Err()
 	})
-	if err != nil || !hasGo || r.FS == nil {
+	if err == nil && hasGo && r.FS != nil {
+		err = r.packages(ctx, dir) // before the files, of which it makes some
+		if hasExamples && err == nil {
+			err = r.examples(ctx, dir)
+		}
+	}
+	if err != nil {
 		return err
 	}
-	return r.packages(ctx, dir)
+	for _, path := range manifests {
+		r.file(path, false)
+	}
+	return ctx.Err()
 }
 
 // packages checks the CRDs of the Go packages in a directory and below it.
@@ -170,10 +184,7 @@ func (r *run) packages(ctx context.Context, dir string) error {
 	}
 	options := generate.Options{
 		Generators: []string{generate.CRD}, AllowUnknown: r.AllowUnknown, Cache: r.Cache,
-		Warn: func(f lint.Finding) { r.add(f.Error, true) },
-	}
-	if rel != "." {
-		options.Paths = []string{"./" + filepath.ToSlash(rel) + "/..."}
+		Warn: func(f lint.Finding) { r.add(f.Error, true) }, Paths: patterns(rel),
 	}
 	p := plan.NewWithoutLock(r.FS)
 	outputs, err := generate.Outputs(ctx, r.Dir, p, r.Project, options)
@@ -193,6 +204,14 @@ func (r *run) packages(ctx context.Context, dir string) error {
 		}
 	}
 	return nil
+}
+
+// patterns returns the packages of a directory and those below it, for generators. None means all.
+func patterns(rel string) []string {
+	if rel == "." {
+		return nil
+	}
+	return []string{"./" + filepath.ToSlash(rel) + "/..."}
 }
 
 // file reads the CRDs and objects of a YAML file. asked says that the user has named it.
@@ -233,7 +252,6 @@ func isSample(name string) bool {
 }
 
 func (r *run) definition(d manifest.Document) {
-	r.result.CRDs++
 	of, err := d.Definition()
 	r.add(err, false)
 	if of == nil {
@@ -245,6 +263,7 @@ func (r *run) definition(d manifest.Document) {
 	if r.generated[of.CRD.Name] {
 		return
 	}
+	r.result.CRDs++
 	refused, dead := of.Problems()
 	r.add(refused, false)
 	r.add(dead, true)

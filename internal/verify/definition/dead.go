@@ -34,6 +34,16 @@ func Dead(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
 	return append(problems, conversion(crd)...)
 }
 
+// Besides returns the problems of dead parts that are not what API servers refuse anyway.
+func Besides(refused, dead []Problem) []Problem {
+	return slices.DeleteFunc(dead, func(d Problem) bool {
+		return slices.ContainsFunc(refused, func(r Problem) bool {
+			sameField := strings.TrimSuffix(r.Path.Field(), items) == strings.TrimSuffix(d.Path.Field(), items)
+			return r.Code == d.Code && r.Path.Version == d.Path.Version && sameField && r.Path.Index == d.Path.Index
+		})
+	})
+}
+
 // versionCheck looks for dead parts of one version.
 type versionCheck struct {
 	version *apiextensionsv1.CustomResourceDefinitionVersion

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -130,19 +131,16 @@ func (d *Document) IsCRD() bool {
 // IsObject reports whether the document is an object of some kind.
 func (d *Document) IsObject() bool { return d.head.Kind != "" && d.head.APIVersion != "" }
 
+// placed returns the text of the document with its lines where the file has them.
+func (d *Document) placed() []byte {
+	return append(bytes.Repeat([]byte("\n"), d.line), d.text...)
+}
+
 // node parses the document.
 func (d *Document) node() (*yaml.Node, error) {
 	var root yaml.Node
-	if err := yaml.Unmarshal(d.text, &root); err != nil {
-		var errs []error
-		for _, e := range diagnostic.All(diagnostic.YAML(d.File, d.text, err, repair)) {
-			if at, ok := errors.AsType[*diagnostic.Error](e); ok {
-				at.Pos.Line, at.Pos.Column, at.Code = at.Pos.Line+d.line, max(at.Pos.Column, 1), CodeYAML
-			}
-			errs = append(errs, e)
-			break // the first says why; what follows it may not
-		}
-		return nil, errors.Join(errs...)
+	if err := yaml.Unmarshal(d.placed(), &root); err != nil {
+		return nil, d.yamlError(err)
 	}
 	if len(root.Content) == 0 {
 		return &root, nil
@@ -152,7 +150,7 @@ func (d *Document) node() (*yaml.Node, error) {
 
 // place returns the position of a node.
 func (d *Document) place(node *yaml.Node) token.Position {
-	return token.Position{Filename: d.File, Line: node.Line + d.line, Column: node.Column}
+	return token.Position{Filename: d.File, Line: node.Line, Column: node.Column}
 }
 
 // At returns the position of a place in the document, or of the last step on the way that there is.
@@ -196,30 +194,29 @@ func (d *Document) Definition() (*Definition, error) {
 	return &Definition{Document: *d, CRD: crd, unknown: unknown}, nil
 }
 
-// yamlError places what the parser of API servers finds wrong, such as a key that is there twice.
+// yamlError places the first thing that a parser finds wrong: others may follow from it.
 func (d *Document) yamlError(err error) error {
-	var errs []error
-	for _, e := range diagnostic.All(diagnostic.YAML(d.File, d.text, err, repair)) {
-		if at, ok := errors.AsType[*diagnostic.Error](e); ok {
-			at.Pos.Line, at.Pos.Column, at.Code = at.Pos.Line+d.line, max(at.Pos.Column, 1), CodeYAML
-		}
-		errs = append(errs, e)
+	var whole map[string]any
+	if better := yaml.Unmarshal(d.placed(), &whole); better != nil {
+		err = better // The parser of API servers does not tell lines.
 	}
-	return errors.Join(errs...)
+	for _, e := range diagnostic.All(diagnostic.YAML(d.File, d.placed(), err, repair)) {
+		if at, ok := errors.AsType[*diagnostic.Error](e); ok {
+			at.Pos.Column, at.Code = max(at.Pos.Column, 1), CodeYAML
+		}
+		return e
+	}
+	return err
 }
-
-var goField = regexp.MustCompile(`Go (?:struct field|value) ?(?:[A-Za-z0-9]+\.)?(\S*) ?of type (\S+)`)
 
 // decodeError says which field cannot be what it is.
 func (d *Document) decodeError(err error) error {
 	e := &diagnostic.Error{Pos: d.At(), Code: CodeDecode, Message: diagnostic.OneLine(err.Error()), Hint: repair, Cause: err}
 	mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	steps := []string{}
+	var steps []string
 	if ok {
 		steps = strings.Split(mismatch.Field, ".")
-		e.Message = fmt.Sprintf("%s: a %s is no %s", mismatch.Field, mismatch.Value, mismatch.Type)
-	} else if m := goField.FindStringSubmatch(err.Error()); m != nil {
-		steps = strings.Split(m[1], ".")
+		e.Message = fmt.Sprintf("%s: want %s, got %s", mismatch.Field, kindOf(mismatch.Type), withArticle(mismatch.Value))
 	}
 	if node, err := d.node(); err == nil {
 		if at := find(node, steps); at != nil {
@@ -227,6 +224,37 @@ func (d *Document) decodeError(err error) error {
 		}
 	}
 	return e
+}
+
+// kindOf returns the word for a type of Go in JSON.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Struct, reflect.Map, reflect.Pointer, reflect.Interface:
+		return "a mapping"
+	}
+	return "a number"
+}
+
+// withArticle returns the word for what a decoder calls a value.
+func withArticle(value string) string {
+	word, _, _ := strings.Cut(value, " ")
+	switch word {
+	case "array":
+		return "a list"
+	case "object":
+		return "a mapping"
+	case "string":
+		return "a text"
+	case "bool":
+		return "true or false"
+	}
+	return "a " + word
 }
 
 // find returns the first node that a path leads to which passes over indexes and keys of maps, or nil.
@@ -275,7 +303,7 @@ func (d *Definition) Problems() (refused, dead error) {
 		refused = &diagnostic.Error{Pos: d.At(), Code: CodeDecode, Message: diagnostic.OneLine(err.Error()), Hint: repair, Cause: err}
 	}
 	found, tooLarge := append(found, definition.TooLarge(d.CRD)...), definition.Large(d.CRD)
-	hollow := append(definition.Dead(d.CRD), tooLarge...)
+	hollow := append(definition.Besides(found, definition.Dead(d.CRD)), tooLarge...)
 	if len(found)+len(hollow) == 0 {
 		return refused, nil
 	}

@@ -1,0 +1,109 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"go/ast"
+	"go/token"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/load"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/verify/sample"
+)
+
+// exampleMarker begins the markers of examples.
+var exampleMarker = []byte("+kctrl:example:")
+
+// examples checks the objects that markers of kinds have.
+func (r *run) examples(ctx context.Context, dir string) error {
+	rel, err := filepath.Rel(r.Dir, dir)
+	if err != nil || !filepath.IsLocal(rel) {
+		return nil
+	}
+	program, err := load.Load(ctx, load.Config{Dir: r.Dir, Patterns: patterns(rel)})
+	if err != nil {
+		return ctx.Err() // which the generators have said
+	}
+	for _, pkg := range program.Packages() {
+		for _, at := range pkg.Markers {
+			if at.Counts() && at.Err == nil && at.Owner != nil {
+				r.example(program, pkg, at)
+			}
+		}
+	}
+	return nil
+}
+
+// example checks the object of a marker, if it is one of an example.
+func (r *run) example(program *load.Program, pkg *load.Package, at markers.Marker) {
+	text, words, refused, offset := "", "", false, markers.ValueOffset(at.Text)
+	switch value := at.Value.(type) {
+	case markers.Refused:
+		text, words, refused = value.Object, value.Message, true
+		offset = markers.ArgumentValueOffset(at.Text, "object")
+	case string:
+		if at.Definition.Name != markers.ValidExample {
+			return
+		}
+		text = value
+	default:
+		return
+	}
+	pos := diagnostic.Relative(r.Dir, program.Fset().Position(at.Pos+token.Pos(offset)))
+	object, err := readExample(text)
+	if err != nil {
+		r.add(&diagnostic.Error{Pos: pos, Code: sample.CodeExample, Message: "no object in YAML: " + diagnostic.OneLine(err.Error()), Hint: "write it as {spec: {...}}"}, false)
+		return
+	}
+	gvk := kindOf(pkg, at.Owner)
+	object["apiVersion"], object["kind"] = gvk.GroupVersion().String(), gvk.Kind
+	if object["metadata"] == nil {
+		object["metadata"] = map[string]any{"name": "example"}
+	}
+	problems := r.kinds.Check(gvk, object)
+	r.result.Objects++
+	if refused {
+		r.add(sample.Unexpected(pos, words, problems), false)
+		return
+	}
+	for _, p := range problems {
+		r.add(&diagnostic.Error{Pos: pos, Code: p.Code, Message: "the example is refused: " + p.Message, Hint: p.Hint}, false)
+	}
+}
+
+// readExample reads an object in YAML.
+func readExample(text string) (map[string]any, error) {
+	converted, err := sigsyaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]any
+	if err := utiljson.Unmarshal(converted, &object); err != nil {
+		return nil, err
+	}
+	if object == nil {
+		return nil, errors.New("it is empty")
+	}
+	return object, nil
+}
+
+// kindOf returns the kind that a type is.
+func kindOf(pkg *load.Package, spec *ast.TypeSpec) schema.GroupVersionKind {
+	kind := schema.GroupVersionKind{Version: pkg.Name, Kind: spec.Name.Name}
+	for _, value := range pkg.Values("groupName") {
+		kind.Group, _ = value.(string)
+	}
+	for _, value := range pkg.Values("versionName") {
+		if version, ok := value.(string); ok && strings.TrimSpace(version) != "" {
+			kind.Version = version
+		}
+	}
+	return kind
+}
