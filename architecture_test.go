@@ -125,7 +125,7 @@ var importRules = []importRule{
 	{
 		in:     []string{"."},
 		forbid: under("golang.org/x/tools/go/packages", "sigs.k8s.io/controller-tools/pkg/loader"),
-		except: []string{"internal/load", "internal/lint", "internal/markers/reader_test.go", "internal/generate", "internal/migrate", "internal/mutants"},
+		except: []string{"internal/load", "internal/lint", "internal/verify/convention", "internal/markers/reader_test.go", "internal/generate", "internal/migrate", "internal/mutants"},
 		reason: "one load serves all generators; a migration needs the types of all code, tests included, and of what was made of it; mutants need types too",
 	},
 	{
@@ -354,6 +354,7 @@ var internalLayers = []internalLayer{
 	{"verify/definition", "diagnostic expression", "it checks one CRD, whoever made it, and names places in it as API servers do"},
 	{"verify/sample", "diagnostic yamlnode", "it checks objects of kinds, whoever wrote them"},
 	{"verify/manifest", "diagnostic yamlnode verify/definition verify/sample", "it reads YAML and places what others find in it"},
+	{"verify/convention", "diagnostic markers load", "it reads syntax and markers, and knows neither CRDs nor generators"},
 	{"generate/generator", "diagnostic markers load generate/artifact verify/definition", "what a generator is, to all who have one or run some"},
 	{"generate/verdict", "diagnostic generate/artifact generate/generator verify/definition", "it checks the CRDs of a run, and knows neither packages nor projects"},
 	{"generate/crd", oneGenerator + " expression verify/definition", "a generator says where in the source the parts of its CRDs come from"},
@@ -377,7 +378,7 @@ var internalLayers = []internalLayer{
 		"it looks at what commands have made, and plans as they do: nobody but a command knows it",
 	},
 	{
-		"verify", "diagnostic regular lint scaffold/plan scaffold/project generate generate/incremental verify/manifest verify/sample",
+		"verify", "diagnostic regular markers load lint scaffold/plan scaffold/project generate generate/incremental verify/manifest verify/sample verify/convention",
 		"it finds the CRDs and objects of a directory and has others check them: nobody but a command knows it",
 	},
 	{

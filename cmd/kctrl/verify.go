@@ -13,6 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/verify"
+	"github.com/kctrl-dev/kctrl/internal/verify/convention"
 )
 
 // outputGitHub is the value of -o for the annotations of GitHub Actions.
@@ -33,6 +34,7 @@ func (f verifyFormat) Set(value string) error {
 // verifyOptions are the flags of verify.
 type verifyOptions struct {
 	output       outputFormat
+	conventions  bool
 	disabled     []string
 	allowUnknown []string
 	names        []string
@@ -52,7 +54,11 @@ works for any Go module, of kctrl, kubebuilder or neither, and for directories w
 it comes from: at the Go field or marker, or at the line of the YAML.
 
 Exit code 1 means that an API server would refuse something. Warnings are of what it accepts and what has no effect.
---disable leaves out findings by their codes, which -o json shows.`,
+--disable leaves out findings by their codes, which -o json shows.
+
+With --conventions it also warns of Go types that the API conventions of Kubernetes advise against:
+
+` + conventionList(),
 		Example: `  kctrl verify
   kctrl verify config/crd/bases
   kctrl verify crd.yaml sample.yaml -o github`,
@@ -63,9 +69,22 @@ Exit code 1 means that an API server would refuse something. Warnings are of wha
 	}
 	flags := cmd.Flags()
 	flags.VarP(verifyFormat{&o.output}, "output", "o", "output format: `text|json|sarif|github`")
+	flags.BoolVar(&o.conventions, "conventions", false, "check Go types against the API conventions of Kubernetes, too")
 	flags.StringSliceVar(&o.disabled, "disable", nil, "`codes` of findings to leave out")
 	flags.StringSliceVar(&o.allowUnknown, "allow-unknown", nil, "pass over unknown markers that begin with `prefix`")
 	return cmd
+}
+
+// conventionList lists the rules of --conventions, a line for each.
+func conventionList() string {
+	var list strings.Builder
+	for i, rule := range convention.Rules {
+		if i > 0 {
+			list.WriteByte('\n')
+		}
+		fmt.Fprintf(&list, "  %-26s %s", rule.Code, rule.Help)
+	}
+	return list.String()
 }
 
 // verifiedKubernetes returns the minor version of Kubernetes whose libraries are linked.
@@ -88,7 +107,7 @@ func runVerify(ctx context.Context, s *streams, o verifyOptions) error {
 		return err
 	}
 	options := verify.Options{
-		Dir: dir, Names: o.names, AllowUnknown: o.allowUnknown, Disabled: o.disabled, Cache: incremental.UserStore(),
+		Dir: dir, Names: o.names, AllowUnknown: o.allowUnknown, Conventions: o.conventions, Disabled: o.disabled, Cache: incremental.UserStore(),
 	}
 	project, err := openForeign(s, true)
 	switch {
@@ -179,4 +198,3 @@ func printAnnotations(s *streams, found []finding) {
 		s.printf("::%s %s::%s\n", f.Severity, strings.Join(properties, ","), message.Replace(text))
 	}
 }
-

@@ -45,6 +45,8 @@ type Options struct {
 	Project *project.Project
 	// AllowUnknown are prefixes of markers that may be unknown.
 	AllowUnknown []string
+	// Conventions has Go types checked against the API conventions.
+	Conventions bool
 	// Disabled are the codes of findings that nobody wants.
 	Disabled []string
 	Cache    incremental.Store
@@ -163,8 +165,8 @@ func (r *run) directory(ctx context.Context, dir string) error {
 	})
 	if err == nil && hasGo && r.FS != nil {
 		err = r.packages(ctx, dir) // before the files, of which it makes some
-		if hasExamples && err == nil {
-			err = r.examples(ctx, dir)
+		if (hasExamples || r.Conventions) && err == nil {
+			err = r.source(ctx, dir)
 		}
 	}
 	if err != nil {

@@ -15,14 +15,15 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/verify/convention"
 	"github.com/kctrl-dev/kctrl/internal/verify/sample"
 )
 
 // exampleMarker begins the markers of examples.
 var exampleMarker = []byte("+kctrl:example:")
 
-// examples checks the objects that markers of kinds have.
-func (r *run) examples(ctx context.Context, dir string) error {
+// source checks the Go packages in a directory by what is written in them: the objects that markers of kinds have, and the conventions.
+func (r *run) source(ctx context.Context, dir string) error {
 	rel, err := filepath.Rel(r.Dir, dir)
 	if err != nil || !filepath.IsLocal(rel) {
 		return nil
@@ -30,6 +31,11 @@ func (r *run) examples(ctx context.Context, dir string) error {
 	program, err := load.Load(ctx, load.Config{Dir: r.Dir, Patterns: patterns(rel)})
 	if err != nil {
 		return ctx.Err() // which the generators have said
+	}
+	if r.Conventions {
+		for _, e := range convention.Check(program) {
+			r.add(e, true)
+		}
 	}
 	for _, pkg := range program.Packages() {
 		for _, at := range pkg.Markers {
