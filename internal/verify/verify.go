@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -89,7 +90,7 @@ type run struct {
 	Options
 	result *Result
 	kinds  *sample.Kinds
-	crds   []manifest.Definition
+	crds   []named
 	// objects are documents that may be samples.
 	objects []manifest.Document
 	// generated has the names of the CRDs that were made of Go.
@@ -235,7 +236,7 @@ func (r *run) file(path string, asked bool) {
 			found = true
 		case d.IsCRD():
 			found = true
-			r.definition(d)
+			r.definition(d, asked)
 		case asked || isSample(pos.Filename):
 			found = found || d.IsObject()
 			r.objects = append(r.objects, d)
@@ -253,45 +254,68 @@ func isSample(name string) bool {
 	return strings.HasPrefix(name, "config/samples/") || strings.Contains(name, "/config/samples/")
 }
 
-func (r *run) definition(d manifest.Document) {
-	of, err := d.Definition()
-	r.add(err, false)
-	if of == nil {
+// definition checks a CRD. asked says that the user has named its file.
+func (r *run) definition(d manifest.Document, asked bool) {
+	found := r.recordOf(d)
+	if found.Partial && !asked {
 		return
 	}
-	r.add(of.Unknown(), true)
-	r.crds = append(r.crds, *of)
-	r.kinds.Add(of.CRD)
-	if r.generated[of.CRD.Name] {
-		return
+	if found.Name != "" && !found.Partial {
+		r.crds = append(r.crds, named{found, d})
+		if r.generated[found.Name] {
+			return
+		}
+		r.result.CRDs++
 	}
-	r.result.CRDs++
-	refused, dead := of.Problems()
-	r.add(refused, false)
-	r.add(dead, true)
+	for _, f := range found.Findings {
+		r.result.Findings = append(r.result.Findings, Finding{&diagnostic.Error{Pos: f.Pos, Message: f.Message, Hint: f.Hint, Code: f.Code}, f.Warning})
+	}
+}
+
+// named is a CRD in YAML.
+type named struct {
+	record
+	document manifest.Document
 }
 
 // twins reports CRDs that have the name of another one in the same directory.
 func (r *run) twins() {
 	type key struct{ dir, name string }
-	first := map[key]manifest.Definition{}
-	for _, d := range r.crds {
-		at := key{filepath.Dir(d.File), d.CRD.Name}
+	first := map[key]token.Position{}
+	for _, crd := range r.crds {
+		at := key{filepath.Dir(crd.Pos.Filename), crd.Name}
 		before, twin := first[at]
 		if !twin {
-			first[at] = d
+			first[at] = crd.Pos
 			continue
 		}
 		r.add(&diagnostic.Error{
-			Pos: d.At("metadata", "name"), Code: "duplicate-crd",
-			Message: fmt.Sprintf("%s is the name of the CRD at %s, too: API servers have one CRD of a name", d.CRD.Name, before.At("metadata", "name")),
+			Pos: crd.Pos, Code: "duplicate-crd",
+			Message: fmt.Sprintf("%s is the name of the CRD at %s, too: API servers have one CRD of a name", crd.Name, before),
 			Hint:    "remove one of the two",
 		}, false)
 	}
 }
 
+// learn reads the CRDs of the groups that objects are of.
+func (r *run) learn() {
+	groups := map[string]bool{}
+	for _, d := range r.objects {
+		groups[d.Group()] = true
+	}
+	for _, crd := range r.crds {
+		if !groups[crd.Group] {
+			continue
+		}
+		if of, err := crd.document.Definition(); err == nil {
+			r.kinds.Add(of.CRD)
+		}
+	}
+}
+
 // samples checks the objects of kinds that were found.
 func (r *run) samples() {
+	r.learn()
 	for _, d := range r.objects {
 		checked, err := d.CheckSample(r.kinds)
 		if checked {

@@ -103,3 +103,16 @@ var thisProgram = sync.OnceValues(func() (program, bool) {
 	}
 	return self, true
 })
+
+// NewTextKey returns the key of what this program makes of some texts and of nothing else. It reports false if there can be no key.
+func NewTextKey(texts ...[]byte) (Key, bool) {
+	self, ok := thisProgram()
+	if !ok {
+		return Key{}, false
+	}
+	all, err := json.Marshal(struct {
+		Program program
+		Texts   [][]byte
+	}{self, texts})
+	return sha256.Sum256(all), err == nil
+}

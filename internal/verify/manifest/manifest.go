@@ -123,6 +123,21 @@ func (d *Document) readHead() {
 	}
 }
 
+// Text returns the text of the document.
+func (d *Document) Text() []byte { return d.text }
+
+// Line returns the number of lines before the document in its file.
+func (d *Document) Line() int { return d.line }
+
+// Group returns the API group of the object, or "".
+func (d *Document) Group() string {
+	group, _, grouped := strings.Cut(d.head.APIVersion, "/")
+	if !grouped {
+		return ""
+	}
+	return group
+}
+
 // IsCRD reports whether the document is a CRD, of whatever version.
 func (d *Document) IsCRD() bool {
 	return d.head.Kind == "CustomResourceDefinition" && strings.HasPrefix(d.head.APIVersion, "apiextensions.k8s.io/")
@@ -329,8 +344,7 @@ var expected = regexp.MustCompile(`(?m)^#\s*\+kctrl:example:invalid(?:[:=]\s*(.*
 // CheckSample checks an object as API servers do that have the CRDs of some kinds. It reports false for objects of other kinds. An object
 // below a comment "+kctrl:example:invalid: words" is to be refused with a message that has these words.
 func (d *Document) CheckSample(kinds *sample.Kinds) (checked bool, err error) {
-	group, _, grouped := strings.Cut(d.head.APIVersion, "/")
-	if !grouped || !kinds.HasGroup(group) {
+	if !kinds.HasGroup(d.Group()) {
 		return false, nil
 	}
 	node, err := d.node()

@@ -1,0 +1,80 @@
+package verify
+
+import (
+	"encoding/json"
+	"errors"
+	"go/token"
+	"strconv"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/verify/manifest"
+)
+
+// record is what was found in one CRD of a YAML file. The cache keeps it, as nothing but the text has a say in it.
+type record struct {
+	// Name and Group are those of the CRD, and Pos is where the name stands. They are empty if the CRD cannot be read.
+	Name, Group string
+	Pos         token.Position
+	// Partial says that the CRD has none of the fields that each CRD has: it is a patch for one.
+	Partial  bool
+	Findings []recorded
+}
+
+// recorded is a finding as the cache keeps it.
+type recorded struct {
+	Pos                 token.Position
+	Message, Hint, Code string
+	Warning             bool
+}
+
+// recordOf checks a CRD, or takes what an earlier run has found in the same text.
+func (r *run) recordOf(d manifest.Document) record {
+	key, keyed := incremental.NewTextKey([]byte("verify"), []byte(d.File), []byte(strconv.Itoa(d.Line())), d.Text())
+	var found record
+	if keyed {
+		if entry, ok := r.Cache.Get(key); ok && len(entry.Files) == 1 && json.Unmarshal(entry.Files[0].Content, &found) == nil {
+			return found
+		}
+	}
+	found = check(d)
+	if text, err := json.Marshal(found); err == nil && keyed {
+		// Cache write errors are ignored.
+		_ = r.Cache.Put(key, &incremental.Entry{Files: []incremental.File{{Path: d.File, Content: text}}})
+	}
+	return found
+}
+
+// check checks a CRD.
+func check(d manifest.Document) record {
+	var found record
+	of, err := d.Definition()
+	found.add(err, false)
+	if of == nil {
+		return found
+	}
+	spec := of.CRD.Spec
+	found.Name, found.Group, found.Pos = of.CRD.Name, spec.Group, of.At("metadata", "name")
+	if found.Partial = spec.Group == "" && spec.Names.Kind == "" && spec.Scope == ""; found.Partial {
+		// Of a patch that somebody names as a CRD, one problem says all.
+		found.add(&diagnostic.Error{
+			Pos: of.At("spec"), Code: "crd-partial", Message: "the CRD has neither group, names nor scope: it looks like a patch", Hint: "name the directory or the file with the whole CRD",
+		}, false)
+		return found
+	}
+	refused, dead := of.Problems()
+	found.add(of.Unknown(), true)
+	found.add(refused, false)
+	found.add(dead, true)
+	return found
+}
+
+func (f *record) add(err error, warning bool) {
+	for _, e := range diagnostic.All(err) {
+		d, ok := errors.AsType[*diagnostic.Error](e)
+		if !ok {
+			d = &diagnostic.Error{Message: e.Error()}
+		}
+		f.Findings = append(f.Findings, recorded{d.Pos, d.Message, d.Hint, d.Code, warning})
+	}
+}
