@@ -90,7 +90,7 @@ var damages = []damage{
 	{name: "sample of no kind", do: replace("config/samples/webapp_v2_guestbook.yaml", "kind: Guestbook", "kind: Gestbook"), file: "config/samples/webapp_v2_guestbook.yaml:", say: "no CRD of the project has", generated: true},
 	{name: "marker misspelt", do: replace("api/v1/guestbook_types.go", "object:root", "object:rot"), file: "api/v1/guestbook_types.go:", say: "unknown marker", stops: true},
 	{name: "marker misplaced", do: replace("api/v1/shelf_types.go", "type ShelfSpec struct {", "// +kubebuilder:validation:Minimum=1\ntype ShelfSpec struct {"), file: "api/v1/shelf_types.go:", say: "+kubebuilder:validation:Minimum", stops: true},
-	{name: "rule misspelt", do: replace("api/v2/guestbook_types.go", "type GuestbookSpec struct {", "// +kubebuilder:validation:XValidation:rule=\"slf.x\"\ntype GuestbookSpec struct {"), file: "api/v2/guestbook_types.go:", say: "undeclared reference to .slf.", stops: true},
+	{name: "rule misspelt", do: replace("api/v2/guestbook_types.go", "type GuestbookSpec struct {", "// +kubebuilder:validation:XValidation:rule=\"slf.x\"\ntype GuestbookSpec struct {"), file: "api/v2/guestbook_types.go:", say: "undeclared reference to 'slf'", stops: true},
 	{name: "Go does not parse", do: add("internal/controller/shelf_controller.go", "func {\n"), file: "internal/controller/shelf_controller.go:", say: "expected", stops: true},
 	{name: "lock broken", do: add("PROJECT.lock", "{\n"), file: "PROJECT.lock:", say: "want a path", stops: true},
 	{name: "lock removed", do: remove("PROJECT.lock"), file: "PROJECT.lock", say: "is missing", mended: []string{"PROJECT.lock"}},

@@ -25,8 +25,6 @@ type Checker struct {
 	LeaveRules bool
 	// Warn receives parts of CRDs that have no effect. Nil means that nobody looks for them.
 	Warn func(*diagnostic.Error)
-	// Seen receives each CRD as it will be written. It may be nil.
-	Seen func(*apiextensionsv1.CustomResourceDefinition, generator.Explain)
 
 	made map[string]made
 	errs []error
@@ -51,8 +49,9 @@ func (c *Checker) Check(crd *apiextensionsv1.CustomResourceDefinition, explain g
 }
 
 func (c *Checker) check(crd *apiextensionsv1.CustomResourceDefinition, explain generator.Explain) {
-	if c.Seen != nil {
-		c.Seen(crd, explain)
+	if crd.Spec.Group == "" {
+		c.groupless(crd, explain)
+		return
 	}
 	problems, err := definition.Refused(crd)
 	if err != nil {
@@ -69,6 +68,18 @@ func (c *Checker) check(crd *apiextensionsv1.CustomResourceDefinition, explain g
 	for _, p := range definition.Besides(problems, definition.Dead(crd)) {
 		c.Warn(explain(p))
 	}
+}
+
+// groupless warns of a kind in a package that does not say its group. It may well be a kind of somebody else, of which nobody wants a CRD.
+func (c *Checker) groupless(crd *apiextensionsv1.CustomResourceDefinition, explain generator.Explain) {
+	if c.Warn == nil {
+		return
+	}
+	c.Warn(explain(definition.Problem{
+		Path: definition.Path{Steps: []string{"spec", "group"}, Version: -1, Index: -1}, Code: definition.CodeName,
+		Message: "Required value: the package says no group, so that API servers refuse the CRD",
+		Hint:    "write // +groupName=<group> above the package clause, or leave the package out of --paths",
+	}))
 }
 
 // crdKind is in every file that has a CRD.
