@@ -148,7 +148,8 @@ func (g *generation) run(ctx context.Context) error {
 			errs, failed[of.Code] = append(errs, err), true
 		}
 	}
-	if err := errors.Join(append(errs, g.program.Problems(types.Roots), g.crds.Err())...); err != nil {
+	err = errors.Join(append(errs, g.program.Problems(types.Roots))...)
+	if err := errors.Join(err, g.crds.Err(err)); err != nil {
 		return err
 	}
 	if err := g.postprocess(declaration); err != nil {
@@ -159,7 +160,7 @@ func (g *generation) run(ctx context.Context) error {
 		files = append(files, o.File)
 	}
 	g.crds.CheckFiles(files)
-	return g.crds.Err()
+	return g.crds.Err(nil)
 }
 
 func (g *generation) readFile(name string) ([]byte, error) {

@@ -410,7 +410,7 @@ func (a *attempt) generate(in input) (*Result, error) {
 		files = append(files, f.File)
 	}
 	crds.CheckFiles(files)
-	a.generatorsWarn = append(a.generatorsWarn, diagnostic.All(crds.Err())...)
+	a.generatorsWarn = append(a.generatorsWarn, diagnostic.All(crds.Err(nil))...)
 	return result, nil
 }
 

@@ -7,6 +7,8 @@ package verdict
 import (
 	"bytes"
 	"errors"
+	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -113,5 +115,24 @@ func (c *Checker) CheckFiles(files []artifact.File) {
 	}
 }
 
-// Err returns the problems for which API servers refuse the CRDs, joined.
-func (c *Checker) Err() error { return errors.Join(c.errs...) }
+// noType is the reason for which a schema without a type is refused: that of a field whose type is wrong in Go.
+const noType = "must not be empty for specified object fields"
+
+// Err returns the problems for which API servers refuse the CRDs, joined. Problems on a line for which other errors of the run are
+// reported are left out: they follow from these.
+func (c *Checker) Err(others error) error {
+	type line struct {
+		file string
+		line int
+	}
+	reported := map[line]bool{}
+	for _, err := range diagnostic.All(others) {
+		if e, ok := errors.AsType[*diagnostic.Error](err); ok {
+			reported[line{e.Pos.Filename, e.Pos.Line}] = true
+		}
+	}
+	return errors.Join(slices.DeleteFunc(slices.Clone(c.errs), func(err error) bool {
+		e, ok := errors.AsType[*diagnostic.Error](err)
+		return ok && (reported[line{e.Pos.Filename, e.Pos.Line}] || len(reported) > 0 && strings.Contains(e.Message, noType))
+	})...)
+}

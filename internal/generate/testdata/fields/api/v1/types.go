@@ -83,7 +83,7 @@ type Server struct {
 	// +kubebuilder:validation:Maximum=65535
 	// +kubebuilder:validation:ExclusiveMaximum=false
 	Port int32 `json:"port"`
-	// +kubebuilder:default:={weight: 1, tags: {"a", "b"}}
+	// +kubebuilder:default:={weight: 2, tags: {"a", "b"}}
 	Options *Options `json:"options,omitempty"`
 }
 
