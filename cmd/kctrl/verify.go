@@ -11,7 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/verify"
 	"github.com/kctrl-dev/kctrl/internal/verify/convention"
 )
@@ -35,6 +38,7 @@ func (f verifyFormat) Set(value string) error {
 type verifyOptions struct {
 	output       outputFormat
 	conventions  bool
+	fix          bool
 	disabled     []string
 	allowUnknown []string
 	names        []string
@@ -70,6 +74,7 @@ With --conventions it also warns of Go types that the API conventions of Kuberne
 	flags := cmd.Flags()
 	flags.VarP(verifyFormat{&o.output}, "output", "o", "output format: `text|json|sarif|github`")
 	flags.BoolVar(&o.conventions, "conventions", false, "check Go types against the API conventions of Kubernetes, too")
+	flags.BoolVar(&o.fix, "fix", false, "correct misspelt markers in the source where there is only one way to, and check again")
 	flags.StringSliceVar(&o.disabled, "disable", nil, "`codes` of findings to leave out")
 	flags.StringSliceVar(&o.allowUnknown, "allow-unknown", nil, "pass over unknown markers that begin with `prefix`")
 	return cmd
@@ -106,6 +111,11 @@ func runVerify(ctx context.Context, s *streams, o verifyOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.fix {
+		if err := fixMarkers(ctx, s, o); err != nil {
+			return err
+		}
+	}
 	options := verify.Options{
 		Dir: dir, Names: o.names, AllowUnknown: o.allowUnknown, Conventions: o.conventions, Disabled: o.disabled, Cache: incremental.UserStore(),
 	}
@@ -124,6 +134,30 @@ func runVerify(ctx context.Context, s *streams, o verifyOptions) error {
 		return err
 	}
 	return tellVerified(s, o, result)
+}
+
+// fixMarkers corrects what can be corrected with certainty in the Go source of the directory.
+func fixMarkers(ctx context.Context, s *streams, o verifyOptions) error {
+	release, err := begin(ctx, s, s.dir, access(true))
+	if err != nil {
+		return err
+	}
+	defer release()
+	project, err := openForeign(s, true)
+	if err != nil {
+		return err
+	}
+	defer project.Close()
+	fixes := plan.NewWithoutLock(project.fsys)
+	if !project.Foreign {
+		if fixes, err = scaffold.NewProjectPlan(project.fsys, project.Project, kctrlBuild()); err != nil {
+			return err
+		}
+	}
+	if err := generate.Fix(ctx, project.dir, fixes, generate.Options{AllowUnknown: o.allowUnknown}); err != nil {
+		return err
+	}
+	return applyPlan(ctx, s.dir, "kctrl verify", fixes)
 }
 
 // tellVerified prints what was found, and returns the errors.
