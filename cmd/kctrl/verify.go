@@ -119,7 +119,7 @@ func runVerify(ctx context.Context, s *streams, o verifyOptions) error {
 	options := verify.Options{
 		Dir: dir, Names: o.names, AllowUnknown: o.allowUnknown, Conventions: o.conventions, Disabled: o.disabled, Cache: incremental.UserStore(),
 	}
-	project, err := openForeign(s, true)
+	project, err := s.open(foreign(true))
 	switch {
 	case err == nil:
 		defer project.Close()
@@ -143,7 +143,7 @@ func fixMarkers(ctx context.Context, s *streams, o verifyOptions) error {
 		return err
 	}
 	defer release()
-	project, err := openForeign(s, true)
+	project, err := s.open(foreign(true))
 	if err != nil {
 		return err
 	}
