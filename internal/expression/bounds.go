@@ -42,8 +42,8 @@ type costly struct {
 type missing struct {
 	keyword string
 	path    []string // in objects
-	// below is the path from the value of the rule, if the bound is of a part of it. Otherwise above is the index of the list or map
-	// that the rule is in.
+	// below is the path from the value of the rule, if the bound is of a part of it. Otherwise above is the index of
+	// the list or map that the rule is in.
 	below []string
 	above int
 }
@@ -57,8 +57,8 @@ const mostBounds = 4
 // roomForOthers is a bound for values where no bound alone makes the rule fit.
 const roomForOthers = 64
 
-// hint names the missing bound that lowers the cost of the rule most, and the largest round value with which it fits; or, if none
-// is enough alone, all bounds that together are.
+// hint names the missing bound that lowers the cost of the rule most, and the largest round value with which it fits;
+// or, if none is enough alone, all bounds that together are.
 func (c costly) hint(most uint64) string {
 	if c.walk == nil {
 		return costHint
@@ -201,7 +201,8 @@ func withBound(s *structural.Structural, path []string, keyword string, most int
 	return &changed
 }
 
-// candidates returns the bounds that are missing on the way to the rule, and in the parts of its value that the rule names.
+// candidates returns the bounds that are missing on the way to the rule, and in the parts of its value that the rule
+// names.
 func (c costly) candidates() []missing {
 	var found []missing
 	for i, in := range c.at.above {

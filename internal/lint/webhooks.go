@@ -16,7 +16,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// checkWebhook reports what is wrong with a webhook marker: what the API server refuses, and rules that match no request.
+// checkWebhook reports what is wrong with a webhook marker: what the API server refuses, and rules that match no
+// request.
 func (c *checker) checkWebhook(at markers.Marker, config webhook.Config) {
 	c.webhookChoices(at, config)
 	c.webhookAddress(at, config)

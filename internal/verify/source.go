@@ -22,7 +22,8 @@ import (
 // exampleMarker begins the markers of examples.
 var exampleMarker = []byte("+kctrl:example:")
 
-// source checks the Go packages in a directory by what is written in them: the objects that markers of kinds have, and the conventions.
+// source checks the Go packages in a directory by what is written in them: the objects that markers of kinds have, and
+// the conventions.
 func (r *run) source(ctx context.Context, dir string) error {
 	rel, err := filepath.Rel(r.Dir, dir)
 	if err != nil || !filepath.IsLocal(rel) {

@@ -27,8 +27,9 @@ import (
 // corpusVariable names the environment variable with further directories of CRDs, separated as those of PATH.
 const corpusVariable = "KCTRL_TEST_CRDS"
 
-// TestVerdictIsTheServers creates CRDs on an API server, without effect, and checks the same CRDs: those of this repository, those of
-// corpusVariable, and mutants of them. Both sides have to accept or to refuse each, for the same reasons.
+// TestVerdictIsTheServers creates CRDs on an API server, without effect, and checks the same CRDs: those of this
+// repository, those of corpusVariable, and mutants of them. Both sides have to accept or to refuse each, for the same
+// reasons.
 func TestVerdictIsTheServers(t *testing.T) {
 	server := newServer(t)
 	corpus := readCorpus(t)
@@ -230,8 +231,8 @@ func texts(found []*diagnostic.Error) []string {
 	return all
 }
 
-// essenceOf returns the part of a reason that does not repeat a value: what a compiler says first, or what follows the last colon. Of
-// reasons that follow from others it returns nothing.
+// essenceOf returns the part of a reason that does not repeat a value: what a compiler says first, or what follows the
+// last colon. Of reasons that follow from others it returns nothing.
 func essenceOf(reason string) string {
 	if strings.Contains(reason, "contributed to estimated rule cost total") || strings.Contains(reason, "estimated rule cost total for entire") ||
 		strings.Contains(reason, "must have at least one stored version") {

@@ -1,7 +1,8 @@
 // Package verify checks CRDs, and objects of their kinds, before an API server sees them.
 //
-// The CRDs come from YAML files and from the Go packages of a module, for which kctrl's generators run in memory. Each finding has a
-// position: the field, type or marker in Go where there is one, else the line and column in YAML. One run reports everything.
+// The CRDs come from YAML files and from the Go packages of a module, for which kctrl's generators run in memory. Each
+// finding has a position: the field, type or marker in Go where there is one, else the line and column in YAML. One run
+// reports everything.
 package verify
 
 import (

@@ -30,7 +30,8 @@ type locator struct {
 	read map[*loader.Package][]markers.Marker
 }
 
-// explain returns a function that says where in the source the problems of a definition come from. types are those of its versions.
+// explain returns a function that says where in the source the problems of a definition come from. types are those of
+// its versions.
 func (l *locator) explain(of *apiextensionsv1.CustomResourceDefinition, types []versionType) generator.Explain {
 	names := make([]string, len(of.Spec.Versions))
 	for i, version := range of.Spec.Versions {
@@ -236,8 +237,8 @@ type part struct {
 	holder holder
 }
 
-// place returns what has the markers of a part of a kind, which a path leads to: the field, and the types that it is of. Where the path goes
-// on in what no schema of a type has, that is the last one on the way.
+// place returns what has the markers of a part of a kind, which a path leads to: the field, and the types that it is
+// of. Where the path goes on in what no schema of a type has, that is the last one on the way.
 func (l *locator) place(kind crd.TypeIdent, path []string) []holder {
 	parts := l.whole(l.ofType(kind))
 	for _, step := range path {
@@ -304,7 +305,8 @@ func fieldNamed(info *ctmarkers.TypeInfo, name string) *ast.Field {
 	return nil
 }
 
-// whole returns a part with all that it refers to: the type of a field, those that this is another name for, and those that it embeds.
+// whole returns a part with all that it refers to: the type of a field, those that this is another name for, and those
+// that it embeds.
 func (l *locator) whole(p part) []part {
 	parts := []part{p}
 	if p.schema.Ref != nil {

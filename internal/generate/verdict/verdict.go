@@ -1,7 +1,7 @@
 // Package verdict checks the CRDs of one run of generators before they are written.
 //
-// A CRD is checked as the CRD generator makes it, or, where a project post-processes manifests, as it is after that. Problems are
-// placed at the Go source that they come from.
+// A CRD is checked as the CRD generator makes it, or, where a project post-processes manifests, as it is after that.
+// Problems are placed at the Go source that they come from.
 package verdict
 
 import (
@@ -72,7 +72,8 @@ func (c *Checker) check(crd *apiextensionsv1.CustomResourceDefinition, explain g
 	}
 }
 
-// groupless warns of a kind in a package that does not say its group. It may well be a kind of somebody else, of which nobody wants a CRD.
+// groupless warns of a kind in a package that does not say its group. It may well be a kind of somebody else, of which
+// nobody wants a CRD.
 func (c *Checker) groupless(crd *apiextensionsv1.CustomResourceDefinition, explain generator.Explain) {
 	if c.Warn == nil {
 		return
@@ -87,8 +88,8 @@ func (c *Checker) groupless(crd *apiextensionsv1.CustomResourceDefinition, expla
 // crdKind is in every file that has a CRD.
 var crdKind = []byte("kind: CustomResourceDefinition")
 
-// CheckFiles checks the CRDs in files that post-processing has made, if the checks were left to it. Problems of CRDs that no generator
-// has made are placed at their file.
+// CheckFiles checks the CRDs in files that post-processing has made, if the checks were left to it. Problems of CRDs
+// that no generator has made are placed at their file.
 func (c *Checker) CheckFiles(files []artifact.File) {
 	if !c.Later {
 		return
@@ -118,8 +119,8 @@ func (c *Checker) CheckFiles(files []artifact.File) {
 // noType is the reason for which a schema without a type is refused: that of a field whose type is wrong in Go.
 const noType = "must not be empty for specified object fields"
 
-// Err returns the problems for which API servers refuse the CRDs, joined. Problems on a line for which other errors of the run are
-// reported are left out: they follow from these.
+// Err returns the problems for which API servers refuse the CRDs, joined. Problems on a line for which other errors of
+// the run are reported are left out: they follow from these.
 func (c *Checker) Err(others error) error {
 	type line struct {
 		file string

@@ -1,7 +1,7 @@
 // Package convention checks Go API types against the API conventions of Kubernetes: a rule to a value of [Rules].
 //
-// It reads syntax and markers alone. Its findings are advice: API servers accept what it reports. The rules are those that
-// kube-api-linter has for CRDs, written for packages that kctrl has loaded.
+// It reads syntax and markers alone. Its findings are advice: API servers accept what it reports. The rules are those
+// that kube-api-linter has for CRDs, written for packages that kctrl has loaded.
 package convention
 
 import (

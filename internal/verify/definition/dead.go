@@ -17,7 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/expression"
 )
 
-// Dead returns the parts of a CRD that API servers accept and that have no effect, or not the one that they seem to have.
+// Dead returns the parts of a CRD that API servers accept and that have no effect, or not the one that they seem to
+// have.
 func Dead(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
 	var problems []Problem
 	for i := range crd.Spec.Versions {
@@ -96,7 +97,8 @@ func (v *versionCheck) scale() {
 	}
 }
 
-// status reports a status that clients can write with the spec, and a subresource for a status that the schema does not have.
+// status reports a status that clients can write with the spec, and a subresource for a status that the schema does not
+// have.
 func (v *versionCheck) status() {
 	_, has := v.schema.Properties["status"]
 	serves := v.version.Subresources != nil && v.version.Subresources.Status != nil
@@ -147,7 +149,8 @@ func knownFormat(kind, format string) bool {
 	return len(validation.GetUnrecognizedFormats(schema, environment.DefaultCompatibilityVersion())) == 0
 }
 
-// unresolved says why a path leads nowhere, and what to write. It returns "" for a path that leads to a field, or that may.
+// unresolved says why a path leads nowhere, and what to write. It returns "" for a path that leads to a field, or that
+// may.
 func (v *versionCheck) unresolved(path string) (message, hint string) {
 	parser := jsonpath.New("path")
 	if parser.Parse("{"+path+"}") != nil {
@@ -198,7 +201,8 @@ func lookup(schema *apiextensionsv1.JSONSchemaProps, path string) (at *apiextens
 // items is the step of a path into a list: an index, a filter or a wildcard.
 const items = "[]"
 
-// fieldsOf takes a path apart. It reports false for paths with recursive descent, unions and other parts that may lead anywhere.
+// fieldsOf takes a path apart. It reports false for paths with recursive descent, unions and other parts that may lead
+// anywhere.
 func fieldsOf(path string) (steps []string, ok bool) {
 	parser, err := jsonpath.Parse("path", "{"+path+"}")
 	if err != nil || len(parser.Root.Nodes) != 1 {
@@ -248,8 +252,8 @@ func below(s *apiextensionsv1.JSONSchemaProps, step string) (child *apiextension
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// conversion reports fields that are lost between versions of which the CRD says that they need no conversion. Of a CRD that leaves this
-// open nobody knows: patches of a kustomization set it.
+// conversion reports fields that are lost between versions of which the CRD says that they need no conversion. Of a CRD
+// that leaves this open nobody knows: patches of a kustomization set it.
 func conversion(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
 	if crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy != apiextensionsv1.NoneConverter {
 		return nil

@@ -1,8 +1,9 @@
 // Package definition checks one CustomResourceDefinition as API servers do, with their own libraries.
 //
-// [Refused] returns the problems for which the API server of the linked Kubernetes refuses to create the CRD, with its reasons.
-// [Dead] returns parts that it accepts and that never have an effect, such as a printer column for a field that does not exist.
-// Both say where in the manifest a problem is; callers know the file, or the Go type, that this place comes from.
+// [Refused] returns the problems for which the API server of the linked Kubernetes refuses to create the CRD, with its
+// reasons. [Dead] returns parts that it accepts and that never have an effect, such as a printer column for a field
+// that does not exist. Both say where in the manifest a problem is; callers know the file, or the Go type, that this
+// place comes from.
 package definition
 
 import (
@@ -45,7 +46,8 @@ type Problem struct {
 	Message string
 	// Hint says what to write. It may be empty.
 	Hint string
-	// Rule is the text of the validation rule that the problem is about, and Place where in it, in words that begin with a comma.
+	// Rule is the text of the validation rule that the problem is about, and Place where in it, in words that begin
+	// with a comma.
 	Rule, Place string
 }
 
@@ -70,8 +72,8 @@ func Refused(crd *apiextensionsv1.CustomResourceDefinition) ([]Problem, error) {
 	return inOrder(append(problems, r.hidden(problems)...)), nil
 }
 
-// totalReason is part of the reason for which a schema is refused whose rules cost too much together, and shareReason of the one that
-// is given for each rule then.
+// totalReason is part of the reason for which a schema is refused whose rules cost too much together, and shareReason
+// of the one that is given for each rule then.
 const (
 	totalReason = "estimated rule cost total for entire"
 	shareReason = "contributed to estimated rule cost total"
@@ -81,8 +83,8 @@ const (
 	storedReason  = "must have at least one stored version"
 )
 
-// inOrder sorts problems, which validation finds in the order of maps, and leaves out what is said twice. Where single rules cost too
-// much, it is not worth knowing that all of them do together.
+// inOrder sorts problems, which validation finds in the order of maps, and leaves out what is said twice. Where single
+// rules cost too much, it is not worth knowing that all of them do together.
 func inOrder(problems []Problem) []Problem {
 	costly := map[int]bool{}
 	for _, p := range problems {
@@ -101,8 +103,9 @@ func inOrder(problems []Problem) []Problem {
 	return slices.CompactFunc(problems, func(a, b Problem) bool { return a.Text() == b.Text() })
 }
 
-// validate returns what the API server's validation finds. Where that panics, as it does for selectable fields beside a schema that it
-// cannot convert, the API server fails too; what it would find apart from selectable fields is then the reason.
+// validate returns what the API server's validation finds. Where that panics, as it does for selectable fields beside a
+// schema that it cannot convert, the API server fails too; what it would find apart from selectable fields is then the
+// reason.
 func validate(crd *apiextensions.CustomResourceDefinition) (found field.ErrorList) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -120,7 +123,8 @@ func validate(crd *apiextensions.CustomResourceDefinition) (found field.ErrorLis
 	return validation.ValidateCustomResourceDefinition(context.Background(), crd)
 }
 
-// asCreated returns a CRD as the API server validates it: with defaults, in the internal form, and with the status that it begins with.
+// asCreated returns a CRD as the API server validates it: with defaults, in the internal form, and with the status that
+// it begins with.
 func asCreated(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, error) {
 	given := *crd
 	if crd.Spec.Conversion != nil {
@@ -259,8 +263,8 @@ func (r *refusal) explainRule(p *Problem) {
 	}
 }
 
-// hidden returns the problems of rules that the API server would report next: it does not compile the rules of a value when the form of
-// some rule below it is wrong. Where more is wrong with a schema, nobody can tell what its rules mean.
+// hidden returns the problems of rules that the API server would report next: it does not compile the rules of a value
+// when the form of some rule below it is wrong. Where more is wrong with a schema, nobody can tell what its rules mean.
 func (r *refusal) hidden(found []Problem) []Problem {
 	ofRules, others := map[int]bool{}, map[int]bool{}
 	for _, p := range found {

@@ -15,12 +15,12 @@ type Path struct {
 	Steps []string
 	// Version is the index in spec.versions, -1 outside of it.
 	Version int
-	// Object is the field of objects that the schema describes here, as in expression.RuleProblem. InSchema reports whether the place
-	// is in a schema; a schema of whole objects has an empty Object.
+	// Object is the field of objects that the schema describes here, as in expression.RuleProblem. InSchema reports
+	// whether the place is in a schema; a schema of whole objects has an empty Object.
 	Object   []string
 	InSchema bool
-	// Key is the first step behind the schema of the field, or behind the version: the keyword that the problem is about. Index is
-	// the index in the list of Key, or -1.
+	// Key is the first step behind the schema of the field, or behind the version: the keyword that the problem is
+	// about. Index is the index in the list of Key, or -1.
 	Key   string
 	Index int
 	// Argument is the last step below Key, such as "rule" of a validation rule or "jsonPath" of a column.
@@ -33,7 +33,8 @@ func (p Path) Field() string {
 	return strings.NewReplacer("."+expression.Items, expression.Items, "."+expression.Values, expression.Values).Replace(text)
 }
 
-// String returns the place as kubectl explain names it, followed by the keyword: spec.ports[] x-kubernetes-list-map-keys.
+// String returns the place as kubectl explain names it, followed by the keyword: spec.ports[]
+// x-kubernetes-list-map-keys.
 func (p Path) String() string {
 	if !p.InSchema {
 		var text strings.Builder
@@ -59,7 +60,8 @@ func (p Path) String() string {
 	return strings.Join(parts, " ")
 }
 
-// moved are fields that the internal form of a CRD has at its top if they are the same in all versions, and where v1 has them.
+// moved are fields that the internal form of a CRD has at its top if they are the same in all versions, and where v1
+// has them.
 var moved = []struct{ internal, v1 string }{
 	{"spec.validation", "spec.versions[0].schema"},
 	{"spec.subresources", "spec.versions[0].subresources"},
@@ -86,7 +88,8 @@ func parsePath(text string, crd *apiextensionsv1.CustomResourceDefinition) Path 
 	return p.Path
 }
 
-// pathParser takes a path apart. Keys of maps stand in brackets, and may have brackets in them: the schema tells which there are.
+// pathParser takes a path apart. Keys of maps stand in brackets, and may have brackets in them: the schema tells which
+// there are.
 type pathParser struct {
 	Path
 	rest   string

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// lastApplied is how long the annotations of an object may be together. kubectl apply without --server-side writes all of the
-	// manifest into one.
+	// lastApplied is how long the annotations of an object may be together. kubectl apply without --server-side writes
+	// all of the manifest into one.
 	lastApplied = 262144
 	// stored is how much etcd stores of one object in its usual configuration.
 	stored = 1536 << 10

@@ -1,4 +1,5 @@
-// Package manifest reads CRDs and objects from YAML, and places the problems that others find in them at lines and columns.
+// Package manifest reads CRDs and objects from YAML, and places the problems that others find in them at lines and
+// columns.
 package manifest
 
 import (
@@ -341,8 +342,9 @@ func (d *Definition) Problems() (refused, dead error) {
 // expected matches the comment that says that a sample is to be refused, and with which words.
 var expected = regexp.MustCompile(`(?m)^#\s*\+kctrl:example:invalid(?:[:=]\s*(.*))?$`)
 
-// CheckSample checks an object as API servers do that have the CRDs of some kinds. It reports false for objects of other kinds. An object
-// below a comment "+kctrl:example:invalid: words" is to be refused with a message that has these words.
+// CheckSample checks an object as API servers do that have the CRDs of some kinds. It reports false for objects of
+// other kinds. An object below a comment "+kctrl:example:invalid: words" is to be refused with a message that has these
+// words.
 func (d *Document) CheckSample(kinds *sample.Kinds) (checked bool, err error) {
 	if !kinds.HasGroup(d.Group()) {
 		return false, nil

@@ -1,5 +1,5 @@
-// Package sample checks objects as API servers do that have the CRDs of a project: unknown fields, defaults, schema, lists and the
-// validation rules in CEL, with the libraries of these servers.
+// Package sample checks objects as API servers do that have the CRDs of a project: unknown fields, defaults, schema,
+// lists and the validation rules in CEL, with the libraries of these servers.
 package sample
 
 import (
@@ -83,7 +83,8 @@ func (k *Kinds) Add(crd *apiextensionsv1.CustomResourceDefinition) {
 // HasGroup reports whether a CRD defines kinds of a group.
 func (k *Kinds) HasGroup(group string) bool { return k.groups[group] }
 
-// Check returns the problems of an object, which it changes as API servers would. An object of a group that no CRD defines has none.
+// Check returns the problems of an object, which it changes as API servers would. An object of a group that no CRD
+// defines has none.
 func (k *Kinds) Check(gvk schema.GroupVersionKind, object map[string]any) []Problem {
 	if !k.groups[gvk.Group] {
 		return nil
@@ -248,7 +249,8 @@ func Steps(name string) []string {
 	return steps
 }
 
-// CheckNode checks an object that is written in YAML. What is no object of a kind has no problems. An error says that it cannot be read.
+// CheckNode checks an object that is written in YAML. What is no object of a kind has no problems. An error says that
+// it cannot be read.
 func (k *Kinds) CheckNode(node *yaml.Node) ([]Problem, error) {
 	if node.Kind != yaml.MappingNode {
 		return nil, nil
