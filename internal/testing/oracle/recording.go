@@ -59,7 +59,12 @@ func (c Command) recording(t testing.TB, module string) string {
 	return filepath.Join(directory, test, hex.EncodeToString(hash.Sum(nil))[:16]+".txtar")
 }
 
-// requirements returns the part of a go.mod that matters to controller-gen: input files import no other modules.
+// imported are the modules of Kubernetes that input files import.
+var imported = []string{
+	"k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils",
+}
+
+// requirements returns the part of a go.mod that matters to controller-gen: the versions of modules that input files import.
 func requirements(t testing.TB, name, content string) string {
 	t.Helper()
 	file, err := modfile.Parse(name, []byte(content), nil)
@@ -67,8 +72,9 @@ func requirements(t testing.TB, name, content string) string {
 		t.Fatal(err)
 	}
 	text := fmt.Sprintln("module", file.Module.Mod.Path)
+	slices.SortFunc(file.Require, func(a, b *modfile.Require) int { return strings.Compare(a.Mod.Path, b.Mod.Path) })
 	for _, require := range file.Require {
-		if strings.HasPrefix(require.Mod.Path, "k8s.io/") || strings.HasPrefix(require.Mod.Path, "example.com/") {
+		if slices.Contains(imported, require.Mod.Path) || strings.HasPrefix(require.Mod.Path, "example.com/") {
 			text += fmt.Sprintln(require.Mod)
 		}
 	}
