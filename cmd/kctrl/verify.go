@@ -65,7 +65,7 @@ With --conventions it also warns of Go types that the API conventions of Kuberne
 ` + conventionList(),
 		Example: `  kctrl verify
   kctrl verify config/crd/bases
-  kctrl verify crd.yaml sample.yaml -o github`,
+  kctrl verify config/crd/bases config/samples -o github`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.names = args
 			return runVerify(cmd.Context(), s, o)

@@ -200,7 +200,9 @@ func writeRuntime(t *testing.T, kubernetes string, tests bool) string {
 		t.Fatal(err)
 	}
 	if tests {
-		writeFile(t, filepath.Join(dir, filepath.FromSlash(seedsFile)), readFile(t, "../..", seedsFile))
+		for _, name := range sharedFiles {
+			writeFile(t, filepath.Join(dir, filepath.FromSlash(name)), readFile(t, "../..", name))
+		}
 	}
 	root, err := modfile.Parse("go.mod", sourceFile(t, "go.mod"), nil)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// seedsFile is the one package outside of runtime/ that the tests of the runtime import.
-const seedsFile = "internal/testing/seeds/seeds.go"
+// sharedFiles are the packages outside of runtime/ that the tests of the runtime import.
+var sharedFiles = []string{"internal/testing/seeds/seeds.go", "internal/testing/listwatch/listwatch.go"}
 
 // newModuleProxy makes a folder that the go command takes for a module proxy, and publishes source, the tree of the
 // kctrl module, there under a version. It returns the proxy's URL.
@@ -54,8 +54,10 @@ func writeModuleZip(t *testing.T, path string, source fs.FS, version string) {
 		_, err = w.Write(content)
 		return err
 	}
-	if err := add(seedsFile, readFile(t, "../..", seedsFile)); err != nil {
-		t.Fatal(err)
+	for _, name := range sharedFiles {
+		if err := add(name, readFile(t, "../..", name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	err = fs.WalkDir(source, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

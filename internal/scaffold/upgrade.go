@@ -47,7 +47,7 @@ func PlanUpgrade(fsys fs.FS, proj *project.Project, opts UpgradeOptions) (*plan.
 	if u.now, err = replay(p, proj, opts.Kctrl, header, nil); err != nil {
 		return nil, err
 	}
-	if err := inOrder(u.gone, u.files, u.tellOfForeign, u.code, u.tellOfKept, u.runtime, u.modules, u.dropBases); err != nil {
+	if err := inOrder(u.gone, u.files, u.tellOfForeign, u.code, u.setups, u.tellOfKept, u.runtime, u.modules, u.dropBases); err != nil {
 		return nil, err
 	}
 	proj.Kctrl = opts.Kctrl.Name()

@@ -1,0 +1,4 @@
+package scaffold
+
+// WithInterface is withInterface.
+var WithInterface = withInterface
