@@ -148,7 +148,7 @@ fuzz: ## Run every fuzz test for FUZZTIME.
 		done; \
 	done
 
-GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.18.2
+GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.17.0
 release: ## Build and draft the release of the tag that is checked out; needs GITHUB_TOKEN.
 	$(GORELEASER) release --clean
 
