@@ -118,6 +118,7 @@ func TestFactoryChangesTheNamespacesOfTheKindsThatFollowIt(t *testing.T) {
 		}
 		f.RemoveNamespace("x")
 		expect(t, "namespaces", late.Namespaces(), "y")
+		expect(t, "namespaces of a kind that is added later", share(t, f, c, "jobs").Namespaces(), "y")
 		expect(t, "namespaces of its own", own.Namespaces(), "x")
 		if err := f.AddNamespace(""); err == nil {
 			t.Error("all namespaces were added to one")

@@ -4,8 +4,9 @@
 //	defer server.Close()
 //	live, err := client.New(server.Config(), client.Options{Scheme: scheme})
 //
-// Tests start one by package testenv/inmemory, which installs CRDs and ends it. Only tests link this package, and the program below it
-// that `kctrl env up --in-memory` compiles: that one serves over TLS ([Server.Serve]), and keeps its objects in a file ([Open]).
+// Package testserver/inmemory starts a server for a test, installs CRDs and ends it. Only tests link this package, and the
+// program that `kctrl env up --in-memory` compiles, which serves over TLS ([Server.Serve]) and keeps its objects in a file
+// ([Open]).
 //
 // It serves CustomResourceDefinitions and their objects as the real server does: pruning, defaults, validation, rules with
 // transitions and ratcheting, versions with conversion webhooks, status and scale, selectable fields, server-side apply and
