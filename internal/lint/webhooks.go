@@ -73,19 +73,19 @@ func (c *checker) webhookAddress(at markers.Marker, config webhook.Config) {
 		c.refusedArgument(at, "name", config.Name, errs[0].ErrorBody(), "write "+longName(config.Name))
 	}
 	if config.Path != "" {
-		for _, err := range apiserverwebhook.ValidateWebhookService(field.NewPath("service"), "system", "webhook-service", &config.Path, 443) {
+		service := field.NewPath("service")
+		errs := apiserverwebhook.ValidateWebhookService(service, "system", "webhook-service", &config.Path, 443)
+		if len(errs) > 0 {
 			hint := ""
 			if !strings.HasPrefix(config.Path, "/") {
 				hint = "write /" + config.Path
 			}
-			c.refusedArgument(at, "path", config.Path, err.ErrorBody(), hint)
-			break // Others follow from it.
+			c.refusedArgument(at, "path", config.Path, errs[0].ErrorBody(), hint) // the other errors follow from it
 		}
 	}
 	if config.URL != "" {
-		for _, err := range apiserverwebhook.ValidateWebhookURL(field.NewPath("url"), config.URL, true) {
-			c.refusedArgument(at, "url", config.URL, err.ErrorBody(), "write https://"+hostOf(config.URL))
-			break
+		if errs := apiserverwebhook.ValidateWebhookURL(field.NewPath("url"), config.URL, true); len(errs) > 0 {
+			c.refusedArgument(at, "url", config.URL, errs[0].ErrorBody(), "write https://"+hostOf(config.URL))
 		}
 	}
 }

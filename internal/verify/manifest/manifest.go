@@ -216,13 +216,14 @@ func (d *Document) yamlError(err error) error {
 	if better := yaml.Unmarshal(d.placed(), &whole); better != nil {
 		err = better // The parser of API servers does not tell lines.
 	}
-	for _, e := range diagnostic.All(diagnostic.YAML(d.File, d.placed(), err, repair)) {
-		if at, ok := errors.AsType[*diagnostic.Error](e); ok {
-			at.Pos.Column, at.Code = max(at.Pos.Column, 1), CodeYAML
-		}
-		return e
+	all := diagnostic.All(diagnostic.YAML(d.File, d.placed(), err, repair))
+	if len(all) == 0 {
+		return err
 	}
-	return err
+	if at, ok := errors.AsType[*diagnostic.Error](all[0]); ok {
+		at.Pos.Column, at.Code = max(at.Pos.Column, 1), CodeYAML
+	}
+	return all[0]
 }
 
 // decodeError says which field cannot be what it is.
