@@ -54,11 +54,17 @@ func Apply(ctx context.Context, fsys afero.Fs, o Options, changes []Change) erro
 	if err := d.check(changes); err != nil {
 		return err
 	}
+	spare, err := holdSpare()
+	defer spare.release()
+	if err != nil {
+		return writeError(changes[0].Path, err)
+	}
 	t := newTransaction(d, o, changes)
 	if err := t.begin(); err != nil {
 		return err
 	}
 	if err := t.run(ctx, o, changes); err != nil {
+		spare.release()
 		return errors.Join(append([]error{err}, t.undo()...)...)
 	}
 	return errors.Join(t.finish()...)
