@@ -30,6 +30,6 @@
 // All types are safe for concurrent use except a [Stream], which one goroutine reads. Nothing here starts a goroutine,
 // throttles on the client's side, or keeps package-level state.
 //
-// A [REST] speaks JSON; a [ListWatcher], and with it [REST.Watch], speaks protobuf and CBOR too, see [Scope]. Nothing here
+// A [REST] speaks JSON; a [ListWatcher], and with it [REST.Watch], speaks protobuf too, see [Scope]. Nothing here
 // caches objects, or converts between API versions.
 package client

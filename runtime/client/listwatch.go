@@ -37,7 +37,7 @@ type Scope struct {
 	Mask []string
 	// Formats are the encodings that the server is asked for, in order of preference. JSON, which every server has, comes
 	// last if it is not named. None means Protobuf and JSON. Protobuf is only asked for if the Go type has that form, as
-	// those of built-in kinds do, and CBOR only if it is named, since few servers have it.
+	// those of built-in kinds do.
 	Formats []Format
 }
 
@@ -48,7 +48,6 @@ type Format string
 const (
 	JSON     = Format(wire.JSON)
 	Protobuf = Format(wire.Protobuf)
-	CBOR     = Format(wire.CBOR)
 )
 
 // ListWatcher lists and watches the objects of one kind within a [Scope]. It is safe for concurrent use and keeps no

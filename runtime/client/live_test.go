@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -74,7 +73,6 @@ func TestOnAServer(t *testing.T) {
 		{"the scope of a kind is known", testScopeOfKinds},
 		{"a streaming list ends with a bookmark", testStreamingList},
 		{"a list is read page by page", testPages},
-		{"a format that the server does not have is not needed", testFormatThatIsNotServed},
 		{"a kind whose CRD comes later is found, and forgotten with it", testCustomResource},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -477,7 +475,7 @@ func testEveryResource(t *testing.T, c live) {
 			prototypes = append(prototypes, typed.(object.Object))
 		}
 		for _, prototype := range prototypes {
-			for _, formats := range [][]client.Format{nil, {client.JSON}, {client.CBOR}} {
+			for _, formats := range [][]client.Format{nil, {client.JSON}} {
 				lw, err := client.NewListWatcher(c.REST, prototype, client.Scope{Formats: formats})
 				ok(t, err)
 				page, err := lw.List(t.Context(), metav1.ListOptions{})
@@ -884,52 +882,5 @@ func testScopeOfKinds(t *testing.T, c live) {
 	}
 	if _, err := c.GroupVersionKindFor(&unstructured.Unstructured{}); err == nil {
 		t.Error("no kind, and no error")
-	}
-}
-
-// negotiation notes what was accepted and what was answered last.
-type negotiation struct {
-	next             http.RoundTripper
-	accept, answered string
-}
-
-func (n *negotiation) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := n.next.RoundTrip(r)
-	if err == nil {
-		n.accept, n.answered = r.Header.Get("Accept"), resp.Header.Get("Content-Type")
-	}
-	return resp, err
-}
-
-// testFormatThatIsNotServed asks a server for CBOR that has none of it.
-func testFormatThatIsNotServed(t *testing.T, c live) {
-	c.create(t, "a", "b")
-	var last *negotiation
-	config := rest.CopyConfig(c.config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		last = &negotiation{next: next}
-		return last
-	})
-	asking, err := client.New(config, client.Options{Scheme: newScheme(t)})
-	ok(t, err)
-	lw, err := client.NewListWatcher(asking, configMap(""), client.Scope{Namespace: c.namespace, Formats: []client.Format{client.CBOR}})
-	ok(t, err)
-	inJSON := func(what string, err error) {
-		t.Helper()
-		if err != nil || !strings.HasPrefix(last.accept, string(client.CBOR)+",") || last.answered != string(client.JSON) {
-			t.Fatalf("%s: asked for %s, got %s, %v", what, last.accept, last.answered, err)
-		}
-	}
-	page, err := lw.List(t.Context(), metav1.ListOptions{})
-	inJSON("list", err)
-	if len(page.Items) != 2 {
-		t.Errorf("got %d objects", len(page.Items))
-	}
-	timeout := int64(time.Minute / time.Second)
-	stream, err := lw.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "0", TimeoutSeconds: &timeout})
-	inJSON("watch", err)
-	defer stream.Close()
-	if event, err := stream.Next(); err != nil || event.Object.Namespace != c.namespace {
-		t.Errorf("got %v, %v", event, err)
 	}
 }

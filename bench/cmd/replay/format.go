@@ -7,7 +7,6 @@ import (
 	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -19,8 +18,6 @@ type format struct {
 	accept string // what a client has to accept
 	list   string // the Content-Type of a list, and of a watch
 	watch  string
-	// sides are those that have the format for this kind.
-	sides  []string
 	kctrl  follow
 	peer   follow
 	encode func() encoder
@@ -30,15 +27,11 @@ type format struct {
 var formats = []format{
 	{
 		name: "JSON", accept: string(client.JSON), list: string(client.JSON), watch: string(client.JSON),
-		sides: []string{kctrlSide, peerSide}, kctrl: followByKctrl(&v1.Widget{}), peer: followByPeer(&v1.Widget{}), encode: newJSON,
-	},
-	{
-		name: "CBOR", accept: string(client.CBOR), list: string(client.CBOR), watch: runtime.ContentTypeCBORSequence,
-		sides: []string{kctrlSide}, kctrl: followByKctrl(&v1.Widget{}, client.CBOR), encode: newCBOR,
+		kctrl: followByKctrl(&v1.Widget{}), peer: followByPeer(&v1.Widget{}), encode: newJSON,
 	},
 	{
 		name: "protobuf", accept: string(client.Protobuf), list: string(client.Protobuf), watch: string(client.Protobuf) + ";stream=watch",
-		sides: []string{kctrlSide, peerSide}, kctrl: followByKctrl(&corev1.Pod{}), peer: followByPeer(&corev1.Pod{}), encode: newProtobuf,
+		kctrl: followByKctrl(&corev1.Pod{}), peer: followByPeer(&corev1.Pod{}), encode: newProtobuf,
 	},
 }
 

@@ -40,7 +40,7 @@ func (j job) String() string { return fmt.Sprintf("%s/%s/%s/%d", j.side, j.forma
 func jobs(f format, size int) []job {
 	var all []job
 	for _, way := range ways {
-		for _, side := range f.sides {
+		for _, side := range []string{kctrlSide, peerSide} {
 			all = append(all, job{side, f.name, way, size})
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -84,73 +83,38 @@ func fieldsOf(kind watch.EventType, i, version int) (map[string]any, error) {
 	return runtime.DefaultUnstructuredConverter.ToUnstructured(widget)
 }
 
-// textEncoder writes fields: in JSON, or in CBOR.
-type textEncoder struct {
-	marshal func(any) ([]byte, error)
-	// open, between and shut are what a list has around its items, and line is what follows an event.
-	open          func(count int) []byte
-	between, shut string
-	line          string
-}
+// jsonEncoder writes fields in JSON.
+type jsonEncoder struct{}
 
-func newJSON() encoder {
-	return textEncoder{
-		marshal: json.Marshal,
-		open: func(count int) []byte {
-			return fmt.Appendf(nil, `{"apiVersion":"bench.example.com/v1","items":[`)
-		},
-		between: ",", shut: `],"kind":"WidgetList","metadata":{"continue":"","resourceVersion":"%d"}}` + "\n", line: "\n",
-	}
-}
+func newJSON() encoder { return jsonEncoder{} }
 
-func (t textEncoder) list(w io.Writer, count int) error {
-	_, err := w.Write(t.open(count))
+func (jsonEncoder) list(w io.Writer, count int) error {
+	_, err := io.WriteString(w, `{"apiVersion":"bench.example.com/v1","items":[`)
 	for i := 0; i < count && err == nil; i++ {
 		if i > 0 {
-			_, err = io.WriteString(w, t.between)
+			_, err = io.WriteString(w, ",")
 		}
 		var fields map[string]any
 		var data []byte
 		if fields, err = fieldsOf(watch.Added, i, i+1); err == nil {
-			data, err = t.marshal(fields)
+			data, err = json.Marshal(fields)
 		}
 		if err == nil {
 			_, err = w.Write(data)
 		}
 	}
-	if err == nil && t.shut != "" {
-		_, err = fmt.Fprintf(w, t.shut, count+1)
+	if err == nil {
+		_, err = fmt.Fprintf(w, `],"kind":"WidgetList","metadata":{"continue":"","resourceVersion":"%d"}}`+"\n", count+1)
 	}
 	return err
 }
 
-func (t textEncoder) event(w io.Writer, kind watch.EventType, i, version int) error {
+func (jsonEncoder) event(w io.Writer, kind watch.EventType, i, version int) error {
 	fields, err := fieldsOf(kind, i, version)
 	if err != nil {
 		return err
 	}
-	data, err := t.marshal(map[string]any{"type": string(kind), "object": fields})
-	if err == nil {
-		_, err = w.Write(append(data, t.line...))
-	}
-	return err
-}
-
-// newCBOR begins a list with a map of four members, of which the items are the last.
-func newCBOR() encoder {
-	return textEncoder{marshal: direct.Marshal, open: func(count int) []byte {
-		head := []byte{0xd9, 0xd9, 0xf7, 0xa4} // the tag of CBOR, and the map
-		for _, member := range []any{
-			"apiVersion", "bench.example.com/v1", "kind", "WidgetList", "metadata", map[string]any{"resourceVersion": fmt.Sprint(count + 1)}, "items",
-		} {
-			data, err := direct.Marshal(member)
-			if err != nil {
-				panic(err) // it is the same at every run
-			}
-			head = append(head, data...)
-		}
-		return binary.BigEndian.AppendUint32(append(head, 0x9a), uint32(count))
-	}}
+	return json.NewEncoder(w).Encode(map[string]any{"type": string(kind), "object": fields})
 }
 
 // protoEncoder writes pods in protobuf.

@@ -37,11 +37,7 @@ func printTables(out io.Writer, sizes []int, medians map[job]table.Figures) {
 	}
 }
 
-// printPair prints the figures of both sides. The peer has none where it does not have the format.
+// printPair prints the figures of both sides.
 func printPair(out io.Writer, kctrl, peer float64) {
-	if peer == 0 {
-		fmt.Fprintf(out, " %.1f | | |", kctrl)
-		return
-	}
 	fmt.Fprintf(out, " %.1f | %.1f | %.3f |", kctrl, peer, kctrl/peer)
 }

@@ -11,10 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -101,7 +98,6 @@ type Format string
 const (
 	JSON     Format = "application/json"
 	Protobuf Format = "application/vnd.kubernetes.protobuf"
-	CBOR     Format = "application/cbor"
 )
 
 // FormatOf returns the format that a Content-Type names. It fails when that is none of those that were asked for. An
@@ -110,9 +106,7 @@ func FormatOf(contentType string, asked ...Format) (Format, error) {
 	format := JSON
 	if contentType != "" {
 		media, _, _ := mime.ParseMediaType(contentType)
-		if format = Format(media); media == runtime.ContentTypeCBORSequence {
-			format = CBOR
-		}
+		format = Format(media)
 	}
 	if !slices.Contains(asked, format) {
 		return "", &Error{fmt.Errorf("the server answered with %q, which it was not asked for", contentType)}
@@ -158,16 +152,13 @@ func (d *Decoder[T]) Accept(list bool) string {
 // refuses a request answers in a format that the request accepts.
 func Status(data []byte, contentType string) (*metav1.Status, bool) {
 	status := &metav1.Status{}
-	format, err := FormatOf(contentType, Protobuf, CBOR, JSON)
+	format, err := FormatOf(contentType, Protobuf, JSON)
 	if err != nil {
 		format = JSON // a proxy's word for it
 	}
-	switch format {
-	case Protobuf:
+	if format == Protobuf {
 		err = protoStatus(data, status)
-	case CBOR:
-		err = cborStatus(data, status)
-	default:
+	} else {
 		err = utiljson.Unmarshal(data, status)
 	}
 	if err != nil || status.Kind != "Status" || status.Status == metav1.StatusSuccess {
@@ -198,12 +189,4 @@ func protoStatus(data []byte, into *metav1.Status) error {
 	}
 	into.Kind = kind.Kind
 	return err
-}
-
-func cborStatus(data []byte, into *metav1.Status) error {
-	var content unstructured.Unstructured
-	if err := direct.Unmarshal(data, &content.Object); err != nil {
-		return err
-	}
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(content.Object, into)
 }

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/apimachinery/pkg/watch"
@@ -44,12 +43,10 @@ func testScheme(t testing.TB) *runtime.Scheme {
 
 func binaryServers(t testing.TB) map[Format]server {
 	scheme := testScheme(t)
-	concise := cbor.NewSerializerInfo(scheme, scheme)
 	proto := protobuf.NewSerializer(scheme, scheme)
 	return map[Format]server{
 		Protobuf: {string(Protobuf) + ";stream=watch", proto, &runtime.StreamSerializerInfo{
 			Serializer: protobuf.NewRawSerializer(scheme, scheme), Framer: protobuf.LengthDelimitedFramer}},
-		CBOR: {runtime.ContentTypeCBORSequence, concise.Serializer, concise.StreamSerializer},
 	}
 }
 
@@ -99,7 +96,7 @@ func (s server) pods(t testing.TB, n int) (data []byte, want *corev1.PodList) {
 func TestBinaryListsAreDecodedAsByTheirCodec(t *testing.T) {
 	for format, s := range binaryServers(t) {
 		data, want := s.pods(t, 10)
-		d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, KeepManagedFields: true, Formats: []Format{CBOR, Protobuf}})
+		d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, KeepManagedFields: true, Formats: []Format{Protobuf}})
 		for _, size := range []int{0, 1, 700} {
 			page, err := d.List(&chunks{data, size}, s.contentType, nil)
 			if err != nil || page.ResourceVersion != "42" || page.Continue != "more" || len(page.Items) != len(want.Items) {
@@ -122,23 +119,6 @@ func TestBinaryListsAreDecodedAsByTheirCodec(t *testing.T) {
 	}
 }
 
-func TestUntypedAndMetadataFromCBOR(t *testing.T) {
-	s := binaryServers(t)[CBOR]
-	data, want := s.pods(t, 3)
-	for _, prototype := range []object.Object{untypedPrototype(), &metav1.PartialObjectMetadata{}} {
-		page, err := decoderOf(t, prototype, Options{GVK: podKind, Formats: []Format{CBOR, Protobuf}}).List(bytes.NewReader(data), s.contentType, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, item := range page.Items {
-			labels := want.Items[i].Labels
-			if item.GetObjectKind().GroupVersionKind() != podKind || item.GetName() != "p" || !equality.Semantic.DeepEqual(item.GetLabels(), labels) || item.GetManagedFields() != nil {
-				t.Errorf("got %s", text(item))
-			}
-		}
-	}
-}
-
 func TestBinaryEventsAreDecodedAsByTheirCodec(t *testing.T) {
 	for format, s := range binaryServers(t) {
 		_, want := s.pods(t, 2)
@@ -152,7 +132,7 @@ func TestBinaryEventsAreDecodedAsByTheirCodec(t *testing.T) {
 		data := s.watch(t, watch.Event{Type: watch.Added, Object: &want.Items[0]}, watch.Event{Type: watch.Deleted, Object: &want.Items[1]},
 			watch.Event{Type: watch.Bookmark, Object: end}, watch.Event{Type: watch.Error, Object: &gone})
 		for _, size := range []int{0, 1} {
-			stream := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, KeepManagedFields: true, Formats: []Format{CBOR, Protobuf}}).Watch(&chunks{data, size}, s.contentType, nil)
+			stream := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, KeepManagedFields: true, Formats: []Format{Protobuf}}).Watch(&chunks{data, size}, s.contentType, nil)
 			for i, eventType := range []watch.EventType{watch.Added, watch.Deleted} {
 				event, err := stream.Next()
 				want := want.Items[i]
@@ -167,7 +147,7 @@ func TestBinaryEventsAreDecodedAsByTheirCodec(t *testing.T) {
 				t.Errorf("%s: got %v", format, err)
 			}
 		}
-		stream := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, Formats: []Format{CBOR, Protobuf}}).Watch(bytes.NewReader(data[:len(data)/4]), s.contentType, nil)
+		stream := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, Formats: []Format{Protobuf}}).Watch(bytes.NewReader(data[:len(data)/4]), s.contentType, nil)
 		_, err := stream.Next()
 		for err == nil {
 			_, err = stream.Next()
@@ -182,7 +162,7 @@ func TestWhatIsKnownIsNotBuiltAgainInAnyFormat(t *testing.T) {
 	for format, s := range binaryServers(t) {
 		data, _ := s.pods(t, 2)
 		have := object.Object(&corev1.Pod{})
-		d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, Formats: []Format{CBOR, Protobuf}})
+		d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, Formats: []Format{Protobuf}})
 		asked := 0
 		page, err := d.List(bytes.NewReader(data), s.contentType, func(id Identity) (object.Object, bool) {
 			asked++
@@ -197,10 +177,8 @@ func TestWhatIsKnownIsNotBuiltAgainInAnyFormat(t *testing.T) {
 func TestFormatsAreAskedForInOrder(t *testing.T) {
 	for want, d := range map[string]*Decoder[object.Object]{
 		"application/vnd.kubernetes.protobuf,application/json": decoderOf(t, &corev1.Pod{}, Options{}),
-		"application/json":                                                      decoderOf(t, &gadget{}, Options{}),
-		"application/cbor,application/json":                                     decoderOf(t, &gadget{}, Options{GVK: gadgetKind, Formats: []Format{CBOR, Protobuf}}),
-		"application/json,application/vnd.kubernetes.protobuf":                  decoderOf(t, &corev1.Pod{}, Options{Formats: []Format{JSON, Protobuf}}),
-		"application/cbor,application/vnd.kubernetes.protobuf,application/json": decoderOf(t, &appsv1.Deployment{}, Options{GVK: podKind, Formats: []Format{CBOR, Protobuf}}),
+		"application/json": decoderOf(t, &gadget{}, Options{}),
+		"application/json,application/vnd.kubernetes.protobuf": decoderOf(t, &corev1.Pod{}, Options{Formats: []Format{JSON, Protobuf}}),
 	} {
 		if got := d.Accept(true); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -224,10 +202,9 @@ func FuzzBinary(f *testing.F) {
 		f.Add(s.watch(f, watch.Event{Type: watch.Added, Object: pod}, watch.Event{Type: watch.Bookmark, Object: pod}), uint8(0))
 	}
 	f.Add([]byte("k8s\x00"), uint8(0))
-	f.Add([]byte{0x9f, 0x9f, 0x9f}, uint8(0))
 	f.Add(bytes.Repeat([]byte{0x81}, 20000), uint8(0))
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
-		for _, opts := range []Options{{GVK: podKind, KeepManagedFields: true, Formats: []Format{CBOR, Protobuf}}, {GVK: podKind, Mask: []string{"metadata", "spec.containers"}, Formats: []Format{CBOR, Protobuf}}} {
+		for _, opts := range []Options{{GVK: podKind, KeepManagedFields: true, Formats: []Format{Protobuf}}, {GVK: podKind, Mask: []string{"metadata", "spec.containers"}, Formats: []Format{Protobuf}}} {
 			d := decoderOf(t, &corev1.Pod{}, opts)
 			for _, s := range servers {
 				page, err := d.List(&chunks{data, int(size)}, s.contentType, nil)

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/internal/partial"
@@ -32,7 +30,7 @@ type Options struct {
 	Mask []string
 	// Formats are what servers are asked for, in order of preference. JSON, which every server has, comes last if it is
 	// not named. None means Protobuf and JSON. Protobuf is only asked for if the Go type has that form, as those of
-	// built-in kinds do, and CBOR only if it is named, since few servers have it.
+	// built-in kinds do.
 	Formats []Format
 }
 
@@ -49,10 +47,9 @@ type Decoder[T object.Object] struct {
 	formats  []Format
 	backlog  int // bytes of a list that several processors decode
 	proto    *protoMask
-	cbor     runtime.Decoder // nil if CBOR was not asked for
-	value    *valueDecoder   // nil for unstructured objects
-	list     *valueDecoder   // of a metav1.ListMeta
-	bookmark *valueDecoder   // of a metav1.PartialObjectMetadata
+	value    *valueDecoder // nil for unstructured objects
+	list     *valueDecoder // of a metav1.ListMeta
+	bookmark *valueDecoder // of a metav1.PartialObjectMetadata
 
 	cursors
 
@@ -89,11 +86,6 @@ func NewDecoder[T object.Object](prototype T, opts Options) (*Decoder[T], error)
 	}
 	if d.bookmark, err = newValueDecoder(reflect.TypeFor[metav1.PartialObjectMetadata](), nil); err != nil {
 		return nil, err
-	}
-	if slices.Contains(d.formats, CBOR) {
-		if d.cbor, err = newCBOR(prototype, opts.GVK); err != nil {
-			return nil, err
-		}
 	}
 	if d.form != reflect.TypeFor[unstructured.Unstructured]() {
 		d.value, err = newValueDecoder(d.form, m)
@@ -165,8 +157,6 @@ func (d *Decoder[T]) List(body io.Reader, contentType string, known Known[T]) (*
 		return nil, err
 	case format == Protobuf:
 		return d.listProto(body, known)
-	case format == CBOR:
-		return d.listCBOR(body, known)
 	}
 	return d.listJSON(body, known)
 }
@@ -182,8 +172,6 @@ func (d *Decoder[T]) Watch(body io.Reader, contentType string, known Known[T]) *
 		s.read = func(*Stream[T]) (Event[T], error) { return Event[T]{}, err }
 	case format == Protobuf:
 		s.read = (*Stream[T]).nextProto
-	case format == CBOR:
-		s.read = (*Stream[T]).nextCBOR
 	default:
 		s.read = (*Stream[T]).nextJSON
 	}

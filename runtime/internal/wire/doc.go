@@ -22,7 +22,7 @@
 //     one buffer as large as the largest of them.
 //   - With a [Known], an object that the caller has already, in the same state, is not built again.
 //   - What cannot be read is an [Error]; the reader is over after it. Nothing is skipped, and nothing that is longer than
-//     [MaxObject], nor JSON and CBOR that are nested deeper than ten thousand levels, is read.
+//     [MaxObject], nor JSON that is nested deeper than ten thousand levels, is read.
 //
 // # Concurrency
 //

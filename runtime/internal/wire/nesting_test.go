@@ -13,80 +13,59 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// deepBodies are values that are nested levels deep, in a format.
-func deepBodies(levels int) map[string][][]byte {
+// deepBodies returns JSON values that are nested levels deep.
+func deepBodies(levels int) [][]byte {
 	wrap := func(open, value, shut string) []byte {
 		b := bytes.Repeat([]byte(open), levels)
 		return append(append(b, value...), bytes.Repeat([]byte(shut), levels)...)
 	}
-	return map[string][][]byte{
-		jsonType: {wrap(`[`, `1`, `]`), wrap(`{"a":`, `1`, `}`), wrap(`[{"not":`, `{}`, `}]`), wrap(`{"properties":{"a":`, `{}`, `}}`)},
-		string(CBOR): {
-			wrap("\x81", "\x01", ""), wrap("\xa1\x41a", "\x01", ""), wrap("\x9f", "\x01", "\xff"), wrap("\xbf\x41a", "\x01", "\xff"), wrap("\xc1", "\x01", ""),
-			wrap("\xa1\x63not", "\xa0", ""), wrap("\x81\xa1\x4aproperties\xa1\x41a", "\xa0", ""), wrap("\x5f", "\x41a", "\xff"),
-		},
+	return [][]byte{
+		wrap(`[`, `1`, `]`), wrap(`{"a":`, `1`, `}`), wrap(`[{"not":`, `{}`, `}]`), wrap(`{"properties":{"a":`, `{}`, `}}`),
 	}
 }
 
-// TestNestingIsBoundedInEachFormat puts values that are nested deeply where somebody looks at them and where nobody does.
+// TestNestingIsBoundedInEachPlace puts values that are nested deeply where somebody looks at them and where nobody does.
 // Too deep a recursion ends the program with an overflow of the stack, which is made small for that.
-func TestNestingIsBoundedInEachFormat(t *testing.T) { testNesting(t, false) }
+func TestNestingIsBoundedInEachPlace(t *testing.T) { testNesting(t, false) }
 
 func TestNestingIsBoundedInEveryPlace(t *testing.T) { testNesting(t, true) }
 
 func testNesting(t *testing.T, everywhere bool) {
-	places := map[string][]string{ // with the value at the %s
-		jsonType: {
-			`{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"},%s}]}`,
-			`{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{},"items":[{"metadata":{"name":"a"},"spec":{%s}}]}`,
-			`{"kind":"GadgetList","apiVersion":"example.com/v1","items":[],%s}`,
-			`{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{%s}}`,
-			`{"type":"ADDED","object":{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a"},%s}}`,
-			`{"object":{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a"},%s},"type":"ADDED"}`,
-			`{"type":"BOOKMARK","object":{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"resourceVersion":"a"},%s}}`,
-			`{"type":"ERROR","object":{"kind":"Status",%s}}`,
-		},
-		string(CBOR): {
-			"\xbf\x44kind\x4aGadgetList\x4aapiVersion\x4eexample.com/v1\x45items\x81\xbf\x48metadata\xa1\x44name\x41a%s\xff\xff",
-			"\xbf\x44kind\x4aGadgetList\x4aapiVersion\x4eexample.com/v1\x45items\x81\xbf\x48metadata\xa1\x44name\x41a\x44spec\xbf%s\xff\xff\xff",
-			"\xbf\x44kind\x4aGadgetList\x4aapiVersion\x4eexample.com/v1%s\xff",
-			"\xbf\x48metadata\xbf%s\xff\xff",
-			"\xbf\x44type\x45ADDED\x46object\xbf\x44kind\x46Gadget\x4aapiVersion\x4eexample.com/v1\x48metadata\xa1\x44name\x41a%s\xff\xff",
-			"\xbf\x44type\x48BOOKMARK\x46object\xbf\x44kind\x46Gadget\x4aapiVersion\x4eexample.com/v1%s\xff\xff",
-			"\xbf\x44type\x45ERROR\x46object\xbf\x44kind\x46Status%s\xff\xff",
-		},
+	places := []string{ // with the value at the %s
+		`{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"},%s}]}`,
+		`{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{},"items":[{"metadata":{"name":"a"},"spec":{%s}}]}`,
+		`{"kind":"GadgetList","apiVersion":"example.com/v1","items":[],%s}`,
+		`{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{%s}}`,
+		`{"type":"ADDED","object":{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a"},%s}}`,
+		`{"object":{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a"},%s},"type":"ADDED"}`,
+		`{"type":"BOOKMARK","object":{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"resourceVersion":"a"},%s}}`,
+		`{"type":"ERROR","object":{"kind":"Status",%s}}`,
 	}
 	names := []string{"unknown", "spec", "extension", "code", "details", "managedFields", "annotations", "any"}
 	debug.SetMaxStack(64 << 20)
 	defer debug.SetMaxStack(1 << 30)
 	turn := 0 // of the places, for each value
 	for _, levels := range []int{9990, maxDepth + 10, 300_000} {
-		for contentType, values := range deepBodies(levels) {
-			for form, prototype := range prototypesOf(gadgetKind, &gadget{}) {
-				for _, opts := range []Options{{}, {KeepManagedFields: true}, {Mask: []string{"metadata.annotations"}}} {
-					if levels != maxDepth+10 && !everywhere && (form != "typed" || opts.KeepManagedFields || opts.Mask != nil) {
-						continue // they pass by in one way
-					}
-					opts.GVK, opts.Formats = gadgetKind, []Format{CBOR}
-					d := decoderOf(t, prototype, opts)
-					turn++
-					for n, value := range values {
-						for m, place := range places[contentType] {
-							if (n+m+turn)%16 > 0 && !everywhere {
-								continue
-							}
-							name := names[(n+m)%len(names)]
-							if contentType == jsonType {
-								name = fmt.Sprintf("%q:", name)
-							} else {
-								name = string(rune(0x60+len(name))) + name
-							}
-							body := []byte(fmt.Sprintf(place, name+string(value)))
-							_, err := d.List(bytes.NewReader(body), contentType, nil)
-							_, watchErr := d.Watch(bytes.NewReader(body), contentType, nil).Next()
-							if levels > maxDepth && (err == nil || watchErr == nil) {
-								t.Errorf("%s, %s: %d levels at %.80q are read: %v, %v", form, contentType, levels, body, err, watchErr)
-							}
+		values := deepBodies(levels)
+		for form, prototype := range prototypesOf(gadgetKind, &gadget{}) {
+			for _, opts := range []Options{{}, {KeepManagedFields: true}, {Mask: []string{"metadata.annotations"}}} {
+				if levels != maxDepth+10 && !everywhere && (form != "typed" || opts.KeepManagedFields || opts.Mask != nil) {
+					continue // they pass by in one way
+				}
+				opts.GVK = gadgetKind
+				d := decoderOf(t, prototype, opts)
+				turn++
+				for n, value := range values {
+					for m, place := range places {
+						if (n+m+turn)%16 > 0 && !everywhere {
+							continue
+						}
+						name := names[(n+m)%len(names)]
+						body := []byte(fmt.Sprintf(place, fmt.Sprintf("%q:%s", name, value)))
+						_, err := d.List(bytes.NewReader(body), jsonType, nil)
+						_, watchErr := d.Watch(bytes.NewReader(body), jsonType, nil).Next()
+						if levels > maxDepth && (err == nil || watchErr == nil) {
+							t.Errorf("%s: %d levels at %.80q are read: %v, %v", form, levels, body, err, watchErr)
 						}
 					}
 				}
@@ -178,7 +157,7 @@ func TestGroupsAndNumbersThatNobodyKnowsAreSkippedAsUpstreamDoes(t *testing.T) {
 // TestRecursiveTypesAreNotReadFromProtobuf is why a nested message cannot overflow the stack: their decoders do not bound
 // how deep they go, so that protobuf is not asked for, and what was not asked for is not read.
 func TestRecursiveTypesAreNotReadFromProtobuf(t *testing.T) {
-	d := decoderOf(t, &node{}, Options{GVK: podKind, Formats: []Format{Protobuf, CBOR}})
+	d := decoderOf(t, &node{}, Options{GVK: podKind, Formats: []Format{Protobuf}})
 	if _, err := d.List(bytes.NewReader(protoPrefix), string(Protobuf), nil); !isRefusedFormat(err) {
 		t.Errorf("list: got %v", err)
 	}

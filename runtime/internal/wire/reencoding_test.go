@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -23,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -157,103 +155,6 @@ func (e encoder) jsonNumber(text string) string {
 		return text
 	}
 	return text + []string{"e0", ".0", "E+0", "e-0", ".50", "0"}[e.IntN(6)]
-}
-
-// cbor appends a value in CBOR.
-func (e encoder) cbor(b []byte, value any) []byte {
-	if e.oddly() && e.IntN(8) == 0 {
-		b = append(b, [][]byte{{0xd9, 0xd9, 0xf7}, {0xc6}, {0xd8, 0x20}}[e.IntN(3)]...)
-	}
-	switch value := value.(type) {
-	case map[string]any:
-		all := e.members(value, e.IntN(8) == 0)
-		open := e.oddly()
-		b = e.cborHead(b, cborMap, uint64(len(all)), open)
-		for _, m := range all {
-			b = e.cbor(e.cborText(b, m.name), m.value)
-		}
-		return e.cborEnd(b, open)
-	case []any:
-		open := e.oddly()
-		b = e.cborHead(b, 4, uint64(len(value)), open)
-		for _, element := range value {
-			b = e.cbor(b, element)
-		}
-		return e.cborEnd(b, open)
-	case string:
-		return e.cborText(b, value)
-	case json.Number:
-		if n, err := value.Int64(); err == nil && n >= 0 {
-			return e.cborNumber(b, 0, uint64(n))
-		} else if err == nil {
-			return e.cborNumber(b, 1, uint64(^n))
-		}
-		f, _ := value.Float64()
-		return e.cborFloat(b, f)
-	case float64:
-		return e.cborFloat(b, value)
-	case bool:
-		if value {
-			return append(b, 0xf5)
-		}
-		return append(b, 0xf4)
-	}
-	return append(b, 0xf6)
-}
-
-func (e encoder) cborFloat(b []byte, f float64) []byte {
-	if float64(float32(f)) == f && e.oddly() {
-		return binary.BigEndian.AppendUint32(append(b, 0xfa), math.Float32bits(float32(f)))
-	}
-	return binary.BigEndian.AppendUint64(append(b, 0xfb), math.Float64bits(f))
-}
-
-func (e encoder) cborNumber(b []byte, kind byte, n uint64) []byte {
-	if e.oddly() && e.IntN(8) == 0 && n < 1<<50 {
-		f := float64(n)
-		if kind == 1 {
-			f = -1 - f
-		}
-		return e.cborFloat(b, f)
-	}
-	return e.cborHead(b, kind, n, false)
-}
-
-func (e encoder) cborText(b []byte, text string) []byte {
-	kind := byte(2 + e.IntN(2))
-	if !e.oddly() {
-		return append(e.cborHead(b, kind, uint64(len(text)), false), text...)
-	}
-	b = e.cborHead(b, kind, 0, true)
-	for len(text) > 0 && e.IntN(4) > 0 {
-		n := e.IntN(len(text) + 1)
-		b = append(e.cborHead(b, kind, uint64(n), false), text[:n]...) // which may cut a letter in two, and that is an error
-		text = text[n:]
-	}
-	b = append(e.cborHead(b, kind, uint64(len(text)), false), text...)
-	return append(b, 0xff)
-}
-
-func (e encoder) cborHead(b []byte, kind byte, n uint64, open bool) []byte {
-	size := 0
-	for size < 4 && (n >= []uint64{24, 1 << 8, 1 << 16, 1 << 32}[size] || e.oddly()) {
-		size++
-	}
-	switch {
-	case open:
-		return append(b, kind<<5|31)
-	case size == 0:
-		return append(b, kind<<5|byte(n))
-	}
-	b = append(b, kind<<5|byte(23+size))
-	return append(b, binary.BigEndian.AppendUint64(nil, n)[8-1<<(size-1):]...)
-}
-
-func (e encoder) cborEnd(b []byte, open bool) []byte {
-	if open {
-		return append(b, 0xff)
-	}
-	return b
 }
 
 // proto appends the message data of a Go type.
@@ -416,7 +317,7 @@ type trial struct {
 // newTrial returns one for a seed.
 func newTrial(t testing.TB, servers map[Format]server, e encoder) trial {
 	t.Helper()
-	tr := trial{format: []Format{JSON, Protobuf, CBOR}[e.IntN(3)], form: []string{"typed", "untyped", "metadata"}[e.IntN(3)], which: e.IntN(len(reencoded)), list: e.IntN(2) == 0}
+	tr := trial{format: []Format{JSON, Protobuf}[e.IntN(2)], form: []string{"typed", "untyped", "metadata"}[e.IntN(3)], which: e.IntN(len(reencoded)), list: e.IntN(2) == 0}
 	if tr.format == Protobuf && tr.form == "untyped" {
 		tr.form = "typed"
 	}
@@ -469,11 +370,7 @@ func newTrial(t testing.TB, servers map[Format]server, e encoder) trial {
 	if err := numbers.Decode(&value); err != nil {
 		t.Fatal(err)
 	}
-	if tr.format == JSON {
-		tr.contents = e.json(nil, value)
-	} else {
-		tr.contents = e.cbor([]byte{0xd9, 0xd9, 0xf7}, value)
-	}
+	tr.contents = e.json(nil, value)
 	return tr
 }
 
@@ -512,16 +409,6 @@ func (tr trial) want(s server) ([]object.Object, error) {
 		if err = unknown.Unmarshal(bytes.TrimPrefix(tr.contents, protoPrefix)); err == nil {
 			message = unknown.Raw
 			err = into.(interface{ Unmarshal([]byte) error }).Unmarshal(message)
-		}
-	case tr.form == "metadata":
-		scheme, name := runtime.NewScheme(), kind.kind
-		if tr.list {
-			name.Kind += "List"
-		}
-		scheme.AddKnownTypeWithName(name, into)
-		var out runtime.Object
-		if out, _, err = cbor.NewSerializer(scheme, scheme).Decode(tr.contents, nil, into); err == nil && out != into {
-			err = fmt.Errorf("it is a %T", out)
 		}
 	default:
 		var out runtime.Object
@@ -571,9 +458,6 @@ func (tr trial) event(s server) []byte {
 	if tr.format == JSON {
 		return append(append([]byte(`{"type":"ADDED","object":`), tr.contents...), '}')
 	}
-	if tr.format == CBOR {
-		return append([]byte("\xa2\x44type\x45ADDED\x46object"), tr.contents...)
-	}
 	var b bytes.Buffer
 	event := &metav1.WatchEvent{Type: string(watch.Added), Object: runtime.RawExtension{Raw: tr.contents}}
 	if err := s.stream.Serializer.Encode(event, s.stream.Framer.NewFrameWriter(&b)); err != nil {
@@ -613,7 +497,7 @@ func TestWhateverTheEncodingTheObjectsAreThoseOfTheCodec(t *testing.T) {
 			name := fmt.Sprint(tr.which, tr.form)
 			d := decoders[name]
 			if d == nil {
-				d = decoderOf(t, tr.prototype(), Options{GVK: reencoded[tr.which].kind, KeepManagedFields: true, Formats: []Format{CBOR, Protobuf}})
+				d = decoderOf(t, tr.prototype(), Options{GVK: reencoded[tr.which].kind, KeepManagedFields: true, Formats: []Format{Protobuf}})
 				decoders[name] = d
 			}
 			if !tr.check(t, d, servers[tr.format], e, fmt.Sprintf("encoding %d", n), n%8 == 7) {
@@ -711,24 +595,16 @@ func TestPartsOfAListAreReadAsByTheCodec(t *testing.T) {
 		body   string
 		want   string
 	}{
-		"CBOR, items spelled in pieces":                      {CBOR, "typed", "\xa4" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x5f\x42it\x43ems\xff" + items, `1 at "42" before ""`},
-		"CBOR, metadata spelled in pieces":                   {CBOR, "untyped", "\xa4" + kinds + "\x7f\x64meta\x64data\xff\xa1\x4fresourceVersion\x4242\x45items" + items, `1 at "42" before ""`},
-		"CBOR, metadata twice":                               {CBOR, "typed", "\xa5" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x48metadata\xa0\x45items" + items, "twice"},
-		"CBOR, a key that is no text":                        {CBOR, "typed", "\xa4" + kinds + "\x01\x02\x45items" + items, "malformed"},
-		"CBOR, a key that is no UTF-8":                       {CBOR, "untyped", "\xa4" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x65\xe9tems" + items, "malformed"},
-		"CBOR, untyped, what nobody knows with a name twice": {CBOR, "untyped", "\xa5" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x41x\xa2\x41a\xf6\x61a\xf6\x45items" + items, "duplicate"},
-		"CBOR, what nobody knows with a name twice":          {CBOR, "typed", "\xa5" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x41x\xa2\x41a\xf6\x61a\xf6\x45items" + items, `1 at "42" before ""`},
-		"CBOR, metadata that nobody knows":                   {CBOR, "typed", "\xa4" + kinds + "\x48metadata\xa2\x4fresourceVersion\x4242\x41x\xa2\x41a\xf6\x61a\xf6\x45items" + items, `1 at "42" before ""`},
-		"protobuf, metadata in parts":                        {Protobuf, "typed", typeMeta + message(2, version, named, next), `1 at "42" before "more"`},
-		"protobuf, the kind in parts":                        {Protobuf, "typed", message(1, message(1, "v1")) + message(2, version, named) + message(1, message(2, "PodList")), `1 at "42" before ""`},
-		"protobuf, the other kind in parts":                  {Protobuf, "typed", message(1, message(1, "v1")) + message(2, version, named) + message(1, message(2, "SecretList")), "SecretList"},
-		"protobuf, numbers that nobody knows":                {Protobuf, "typed", "\x50\x81\x01" + typeMeta + message(2, version, "\x51\xff\xff\xff\xff\xff\xff\xff\xff", named, "\x55\xff\xff\xff\xff"), `1 at "42" before ""`},
-		"protobuf, a number for items":                       {Protobuf, "typed", typeMeta + message(2, version, "\x10\x01"), "malformed"},
-		"JSON, untyped metadata twice":                       {JSON, "untyped", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","continue":"x"},"metadata":{"resourceVersion":"42"},"items":[]}`, `0 at "42" before ""`},
-		"JSON, metadata twice":                               {JSON, "typed", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","continue":"x"},"metadata":{"resourceVersion":"42"},"items":[]}`, `0 at "42" before "x"`},
-		"JSON, an untyped version that is none":              {JSON, "untyped", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","resourceVersion":null},"items":[]}`, `0 at "" before ""`},
+		"protobuf, metadata in parts":           {Protobuf, "typed", typeMeta + message(2, version, named, next), `1 at "42" before "more"`},
+		"protobuf, the kind in parts":           {Protobuf, "typed", message(1, message(1, "v1")) + message(2, version, named) + message(1, message(2, "PodList")), `1 at "42" before ""`},
+		"protobuf, the other kind in parts":     {Protobuf, "typed", message(1, message(1, "v1")) + message(2, version, named) + message(1, message(2, "SecretList")), "SecretList"},
+		"protobuf, numbers that nobody knows":   {Protobuf, "typed", "\x50\x81\x01" + typeMeta + message(2, version, "\x51\xff\xff\xff\xff\xff\xff\xff\xff", named, "\x55\xff\xff\xff\xff"), `1 at "42" before ""`},
+		"protobuf, a number for items":          {Protobuf, "typed", typeMeta + message(2, version, "\x10\x01"), "malformed"},
+		"JSON, untyped metadata twice":          {JSON, "untyped", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","continue":"x"},"metadata":{"resourceVersion":"42"},"items":[]}`, `0 at "42" before ""`},
+		"JSON, metadata twice":                  {JSON, "typed", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","continue":"x"},"metadata":{"resourceVersion":"42"},"items":[]}`, `0 at "42" before "x"`},
+		"JSON, an untyped version that is none": {JSON, "untyped", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","resourceVersion":null},"items":[]}`, `0 at "" before ""`},
 	} {
-		d := decoderOf(t, prototypesOf(podKind, &corev1.Pod{})[test.form], Options{GVK: podKind, Formats: []Format{CBOR, Protobuf}})
+		d := decoderOf(t, prototypesOf(podKind, &corev1.Pod{})[test.form], Options{GVK: podKind, Formats: []Format{Protobuf}})
 		body := test.body
 		if test.format == Protobuf {
 			body = string(protoPrefix) + body
@@ -757,28 +633,6 @@ func TestNumbersInPlaceOfMessagesAreMalformed(t *testing.T) {
 	for _, event := range []string{"\x08\x01", "\x10\x01", "\x12\x02\x08\x01"} {
 		if _, err := d.protoEvent(&cursor{}, []byte(event), nil); !errors.Is(err, errProto) {
 			t.Errorf("an event of %q: got %v", event, err)
-		}
-	}
-}
-
-// TestIdentityIsThatOfTheObject has objects in CBOR whose parts are in pieces, tagged, or there twice.
-func TestIdentityIsThatOfTheObject(t *testing.T) {
-	for object, want := range map[string]string{
-		"\xa4\x44name\x41a\x49namespace\x41n\x43uid\x41u\x4fresourceVersion\x411":                  "n/a u 1",
-		"\xa4\x44name\x5f\x41a\x41b\xff\x49namespace\xc6\x41n\x43uid\x41u\x4fresourceVersion\x411": "n/ab u 1",
-		"\xa4\x44name\x41a\x5f\x44name\x45space\xff\x41n\x43uid\x41u\x4fresourceVersion\x411":      "n/a u 1",
-		"\xa4\x44name\x41a\x49namespace\x01\x43uid\x41u\x4fresourceVersion\x411":                   "",
-		"\xa4\x44name\x41a\x43uid\x41u\x4fresourceVersion\x411\x4fresourceVersion\x412":            "",
-	} {
-		id, ok := cborIdentity([]byte("\xa1\x48metadata" + object))
-		if got := fmt.Sprintf("%s/%s %s %s", id.Namespace, id.Name, id.UID, id.ResourceVersion); ok != (want != "") || ok && got != want {
-			t.Errorf("%q: got %s, %v, want %s", object, got, ok, want)
-		}
-	}
-	for _, kind := range []string{"\x43Pod", "\xc6\x43Pod", "\x5f\x41P\x42od\xff"} {
-		c := &cursor{}
-		if got := cborKind(c, []byte("\xa2\x4aapiVersion\x42v1\x44kind"+kind)); got != podKind {
-			t.Errorf("%q: got %v", kind, got)
 		}
 	}
 }

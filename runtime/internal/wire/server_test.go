@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
@@ -26,9 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-const mediaCBOR = "application/cbor"
-
-// formatServer is a real API server that serves CBOR.
+// formatServer is a server whose answers in JSON and in protobuf are compared.
 type formatServer struct {
 	*client.REST
 	env       *testenv.Env
@@ -38,17 +33,11 @@ type formatServer struct {
 
 // TestFormatsOfARealServer compares what one server says in each format.
 func TestFormatsOfARealServer(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "crd.yaml")
-	if err := os.WriteFile(path, []byte(valveCRD), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	env := testenv.Start(t, testenv.WithCRDs(path), testenv.WithFeatureGates("CBORServingAndStorage=true"), testenv.WithFaults())
+	env := testenv.Start(t, testenv.WithFaults())
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	scheme.AddKnownTypeWithName(valveKind, &valve{})
-	metav1.AddToGroupVersion(scheme, valveKind.GroupVersion())
 	answers := &answers{}
 	config := rest.CopyConfig(env.Config)
 	config.Wrap(answers.wrap)
@@ -60,8 +49,7 @@ func TestFormatsOfARealServer(t *testing.T) {
 		rule string
 		run  func(*testing.T, formatServer)
 	}{
-		{"a custom resource is the same in CBOR as in JSON", testCustomResourceInCBOR},
-		{"a built-in kind is the same in protobuf and CBOR as in JSON", testBuiltInKindInEachFormat},
+		{"a built-in kind is the same in protobuf as in JSON", testBuiltInKindInEachFormat},
 		{"a refusal is understood in each format", testRefusalInEachFormat},
 		{"a version that is too old is an error event in each format", testExpiredWatchInEachFormat},
 	} {
@@ -192,22 +180,6 @@ func compareWatches[T object.Object](t *testing.T, s formatServer, prototype T, 
 	}
 }
 
-func testCustomResourceInCBOR(t *testing.T, s formatServer) {
-	for i := range 20 {
-		create(t, s, newValve(s.namespace, i))
-	}
-	untyped, metadata := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
-	untyped.SetGroupVersionKind(valveKind)
-	metadata.SetGroupVersionKind(valveKind)
-	compareLists(t, s, &valve{}, client.CBOR, mediaCBOR, "metadata.labels", "spec.parts.name")
-	compareLists(t, s, untyped, client.CBOR, mediaCBOR, "metadata.labels", "spec.parts.name")
-	compareLists(t, s, metadata, client.CBOR, mediaCBOR)
-	media := map[client.Format]string{client.JSON: string(client.JSON), client.CBOR: runtime.ContentTypeCBORSequence}
-	compareWatches(t, s, &valve{}, media, func() { change(t, s, newValve(s.namespace, 100), &valve{}) })
-	compareWatches(t, s, untyped, media, func() { change(t, s, newValve(s.namespace, 101), &valve{}) })
-	compareWatches(t, s, metadata, media, func() { change(t, s, newValve(s.namespace, 102), &valve{}) })
-}
-
 func testBuiltInKindInEachFormat(t *testing.T, s formatServer) {
 	secret := func(i int) *corev1.Secret {
 		return &corev1.Secret{
@@ -220,9 +192,8 @@ func testBuiltInKindInEachFormat(t *testing.T, s formatServer) {
 		create(t, s, secret(i))
 	}
 	compareLists(t, s, &corev1.Secret{}, client.Protobuf, string(client.Protobuf), "metadata.labels", "data")
-	compareLists(t, s, &corev1.Secret{}, client.CBOR, mediaCBOR, "metadata.labels", "data")
 	media := map[client.Format]string{
-		client.JSON: string(client.JSON), client.CBOR: runtime.ContentTypeCBORSequence, client.Protobuf: string(client.Protobuf),
+		client.JSON: string(client.JSON), client.Protobuf: string(client.Protobuf),
 	}
 	compareWatches(t, s, &corev1.Secret{}, media, func() { change(t, s, secret(101), &corev1.Secret{}) })
 }
@@ -242,7 +213,7 @@ func testExpiredWatchInEachFormat(t *testing.T, s formatServer) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	for format, media := range map[client.Format]string{
-		client.JSON: string(client.JSON), client.CBOR: runtime.ContentTypeCBORSequence, client.Protobuf: string(client.Protobuf),
+		client.JSON: string(client.JSON), client.Protobuf: string(client.Protobuf),
 	} {
 		lw := listWatcher(t, s, &corev1.Secret{}, client.Scope{Namespace: s.namespace, Formats: []client.Format{format}})
 		stream, err := lw.Watch(ctx, metav1.ListOptions{ResourceVersion: "1"})
@@ -256,7 +227,7 @@ func testExpiredWatchInEachFormat(t *testing.T, s formatServer) {
 }
 
 func testRefusalInEachFormat(t *testing.T, s formatServer) {
-	for _, format := range []client.Format{client.JSON, client.CBOR, client.Protobuf} {
+	for _, format := range []client.Format{client.JSON, client.Protobuf} {
 		lw := listWatcher(t, s, &corev1.Secret{}, client.Scope{Namespace: s.namespace, Formats: []client.Format{format}})
 		if _, err := lw.List(t.Context(), metav1.ListOptions{Continue: "none"}); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "continue") {
 			t.Errorf("%s: got %v of %s", format, err, s.answers.format())
