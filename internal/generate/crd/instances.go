@@ -28,6 +28,8 @@ type instances struct {
 	named map[crd.TypeIdent]*types.Named
 	// nesting is how many instantiations are being made, each for the one before.
 	nesting int
+	// user is the package of the declaration that is being expanded, which uses all the instantiations in it.
+	user *types.Package
 }
 
 func newInstances(parser *crd.Parser, reachable map[*loader.Package]bool) *instances {
@@ -69,6 +71,8 @@ func (n *instances) expand(pkg *loader.Package) {
 
 // expandType replaces the instantiations in a declaration without parameters.
 func (n *instances) expandType(pkg *loader.Package, info *ctmarkers.TypeInfo) {
+	defer func(outer *types.Package) { n.user = outer }(n.user)
+	n.user = pkg.Types
 	if _, isStruct := info.RawSpec.Type.(*ast.StructType); !isStruct {
 		if of := pkg.TypesInfo.TypeOf(info.RawSpec.Type); isGeneric(of) {
 			spec := *info.RawSpec
@@ -199,12 +203,20 @@ func (n *instances) expr(in *loader.Package, t types.Type, at token.Pos) ast.Exp
 	var expr ast.Expr
 	switch of := t.(type) {
 	case *types.Alias:
-		// As in controller-gen, an alias of another package keeps its own description, and an alias of this package has the
-		// description of the type or alias that its declaration names.
-		if of.TypeArgs().Len() > 0 || isGeneric(of) && of.Obj().Pkg() == in.Types && !namesAlias(of) {
+		// As in controller-gen, an alias of another package than the user's keeps its own description, and an alias of the
+		// user's package has the description of the type or alias that its declaration names.
+		users, elsewhere := of.Obj().Pkg() == n.user, in.Types != n.user
+		if of.TypeArgs().Len() > 0 || users && !namesAlias(of) && (isGeneric(of) || elsewhere) {
 			return n.expr(in, of.Rhs(), at)
 		}
+		if users && elsewhere {
+			of = of.Rhs().(*types.Alias)
+			t = of
+		}
 		expr = n.name(in, of.Obj(), at)
+		if !users && of.Obj().Pkg() == in.Types {
+			expr = n.imported(in, of.Obj(), at)
+		}
 	case *types.Named:
 		if isInvalid(of) {
 			expr, t = &ast.Ident{NamePos: at, Name: of.Obj().Name()}, types.Typ[types.Invalid]
@@ -249,6 +261,12 @@ func (n *instances) name(in *loader.Package, of *types.TypeName, at token.Pos) a
 	if of.Pkg() == nil || of.Pkg() == in.Types {
 		return ident
 	}
+	return n.imported(in, of, at)
+}
+
+// imported returns how a package writes the name of a type of a package that it imports, even if that is itself.
+func (n *instances) imported(in *loader.Package, of *types.TypeName, at token.Pos) ast.Expr {
+	ident := &ast.Ident{NamePos: at, Name: of.Name()}
 	path := loader.NonVendorPath(of.Pkg().Path())
 	if imports := in.Imports(); imports[path] == nil {
 		if pkg := n.packageOf(of.Pkg()); pkg != nil {
