@@ -28,8 +28,8 @@ var (
 // testEnvironment starts test servers.
 var testEnvironment = []string{"runtime/testenv"}
 
-// manySeeds makes properties try more fresh seeds.
-const manySeeds = "KCTRL_TEST_SEEDS=20"
+// manySeeds makes properties try more fresh seeds each night.
+const manySeeds = "KCTRL_TEST_SEEDS=5"
 
 // steps run in this order.
 var steps = []step{
