@@ -19,12 +19,15 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kubernetes/pkg/apis/rbac"
+	rbacregistry "k8s.io/kubernetes/pkg/registry/rbac"
+	"k8s.io/kubernetes/pkg/registry/rbac/validation"
+	rbacauthorizer "k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
@@ -45,171 +48,80 @@ func rbacKinds() []kind {
 	}
 }
 
-// roleAuthorizer allows what the roles in the server allow, and everything to system:masters.
+// roleAuthorizer allows what the roles in the server allow, by upstream's authorizer, and everything to system:masters.
 type roleAuthorizer struct {
-	roles, bindings, clusterRoles, clusterBindings *store.Table
+	*rbacauthorizer.RBACAuthorizer
+	rules                         *validation.DefaultRuleResolver
+	clusterRoles, clusterBindings *store.Table
 }
 
 func (s *Server) newAuthorizer() *roleAuthorizer {
-	return &roleAuthorizer{s.tableOf(builtin.RoleKind), s.tableOf(builtin.RoleBindingKind), s.tableOf(builtin.ClusterRoleKind), s.tableOf(builtin.ClusterRoleBindingKind)}
+	cluster, bindings := s.tableOf(builtin.ClusterRoleKind), s.tableOf(builtin.ClusterRoleBindingKind)
+	stored := storedRoles{s.tableOf(builtin.RoleKind), s.tableOf(builtin.RoleBindingKind), cluster, bindings}
+	return &roleAuthorizer{
+		RBACAuthorizer: rbacauthorizer.New(stored, stored, stored, stored),
+		rules:          validation.NewDefaultRuleResolver(stored, stored, stored, stored),
+		clusterRoles:   cluster, clusterBindings: bindings,
+	}
 }
 
-func (a *roleAuthorizer) Authorize(_ context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+func (a *roleAuthorizer) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	if isMaster(attributes.GetUser()) {
 		return authorizer.DecisionAllow, "", nil
 	}
-	var reason string
-	var problems []error
-	a.visit(attributes.GetUser(), attributes.GetNamespace(), func(source string, rule *rbacv1.PolicyRule, err error) bool {
-		if err != nil {
-			problems = append(problems, err)
-		} else if allows(rule, attributes) {
-			reason = "RBAC: allowed by " + source
-		}
-		return reason == ""
-	})
-	if reason != "" {
-		return authorizer.DecisionAllow, reason, nil
+	decision, reason, err := a.RBACAuthorizer.Authorize(ctx, attributes)
+	if decision == authorizer.DecisionNoOpinion && reason != "" {
+		reason = "rbac: " + reason // as a chain of authorizers names the one that speaks
 	}
-	if len(problems) > 0 {
-		reason = fmt.Sprintf("rbac: RBAC: %v", utilerrors.NewAggregate(problems))
-	}
-	return authorizer.DecisionNoOpinion, reason, nil
+	return decision, reason, err
 }
 
 // ConditionsAwareAuthorize decides the same: there are no conditions.
-func (a *roleAuthorizer) ConditionsAwareAuthorize(ctx context.Context, attributes authorizer.Attributes) authorizer.ConditionsAwareDecision {
+func (a *roleAuthorizer) ConditionsAwareAuthorize(
+	ctx context.Context, attributes authorizer.Attributes,
+) authorizer.ConditionsAwareDecision {
 	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, attributes))
-}
-
-// EvaluateConditions is never asked.
-func (*roleAuthorizer) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
-	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
 }
 
 func isMaster(who user.Info) bool {
 	return slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup)
 }
 
-// visit calls visitor with each rule that a user has in a namespace, and who gives it, until that returns false.
-func (a *roleAuthorizer) visit(who user.Info, namespace string, visitor func(source string, rule *rbacv1.PolicyRule, err error) bool) {
-	visitRules := func(describe func(s *rbacv1.Subject) string, role rbacv1.RoleRef, subjects []rbacv1.Subject, in string) bool {
-		at := slices.IndexFunc(subjects, func(s rbacv1.Subject) bool { return applies(s, who, in) })
-		if at < 0 {
-			return true
-		}
-		rules, err := a.rules(role, in)
-		if err != nil {
-			return visitor("", nil, err)
-		}
-		for i := range rules {
-			if !visitor(describe(&subjects[at]), &rules[i], nil) {
-				return false
-			}
-		}
-		return true
-	}
-	for _, record := range a.clusterBindings.All("/registry/" + rbacv1.GroupName + "/clusterrolebindings/") {
-		b := record.Object.(*rbacv1.ClusterRoleBinding)
-		describe := func(s *rbacv1.Subject) string {
-			return fmt.Sprintf("ClusterRoleBinding %q of %s %q to %s", b.Name, b.RoleRef.Kind, b.RoleRef.Name, describeSubject(s, ""))
-		}
-		if !visitRules(describe, b.RoleRef, b.Subjects, "") {
-			return
-		}
-	}
-	if namespace == "" {
-		return
-	}
-	for _, record := range a.bindings.All("/registry/" + rbacv1.GroupName + "/rolebindings/" + namespace + "/") {
-		b := record.Object.(*rbacv1.RoleBinding)
-		describe := func(s *rbacv1.Subject) string {
-			return fmt.Sprintf("RoleBinding %q of %s %q to %s", b.Name+"/"+b.Namespace, b.RoleRef.Kind, b.RoleRef.Name, describeSubject(s, b.Namespace))
-		}
-		if !visitRules(describe, b.RoleRef, b.Subjects, namespace) {
-			return
-		}
-	}
+// storedRoles reads roles and bindings from the store, for upstream's resolver.
+type storedRoles struct {
+	roles, bindings, clusterRoles, clusterBindings *store.Table
 }
 
-func describeSubject(s *rbacv1.Subject, namespace string) string {
-	if s.Kind != rbacv1.ServiceAccountKind {
-		return fmt.Sprintf("%s %q", s.Kind, s.Name)
+func (t storedRoles) GetRole(_ context.Context, namespace, name string) (*rbacv1.Role, error) {
+	if record := t.roles.Get(rolePrefix + "roles/" + namespace + "/" + name); record != nil {
+		return record.Object.(*rbacv1.Role), nil
 	}
-	if s.Namespace != "" {
-		namespace = s.Namespace
-	}
-	return fmt.Sprintf("%s %q", s.Kind, s.Name+"/"+namespace)
+	return nil, apierrors.NewNotFound(rbacv1.Resource("role"), name)
 }
 
-func applies(s rbacv1.Subject, who user.Info, namespace string) bool {
-	switch s.Kind {
-	case rbacv1.UserKind:
-		return who.GetName() == s.Name
-	case rbacv1.GroupKind:
-		return slices.Contains(who.GetGroups(), s.Name)
-	case rbacv1.ServiceAccountKind:
-		if s.Namespace != "" {
-			namespace = s.Namespace
-		}
-		return namespace != "" && serviceaccount.MatchesUsername(namespace, s.Name, who.GetName())
+func (t storedRoles) GetClusterRole(_ context.Context, name string) (*rbacv1.ClusterRole, error) {
+	if record := t.clusterRoles.Get(rolePrefix + "clusterroles/" + name); record != nil {
+		return record.Object.(*rbacv1.ClusterRole), nil
 	}
-	return false
+	return nil, apierrors.NewNotFound(rbacv1.Resource("clusterrole"), name)
 }
 
-// rules are those of a role to which a binding in a namespace refers.
-func (a *roleAuthorizer) rules(role rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
-	switch role.Kind {
-	case "Role":
-		if record := a.roles.Get("/registry/" + rbacv1.GroupName + "/roles/" + namespace + "/" + role.Name); record != nil {
-			return record.Object.(*rbacv1.Role).Rules, nil
-		}
-	case "ClusterRole":
-		if record := a.clusterRoles.Get("/registry/" + rbacv1.GroupName + "/clusterroles/" + role.Name); record != nil {
-			return record.Object.(*rbacv1.ClusterRole).Rules, nil
-		}
-	default:
-		return nil, fmt.Errorf("unsupported role reference kind: %q", role.Kind)
+func (t storedRoles) ListRoleBindings(_ context.Context, namespace string) (all []*rbacv1.RoleBinding, _ error) {
+	for _, record := range t.bindings.All(rolePrefix + "rolebindings/" + namespace + "/") {
+		all = append(all, record.Object.(*rbacv1.RoleBinding))
 	}
-	return nil, apierrors.NewNotFound(schema.GroupResource{Group: rbacv1.GroupName, Resource: strings.ToLower(role.Kind)}, role.Name)
+	return all, nil
 }
 
-// allRules are those that a user has in a namespace, and what is wrong with them.
-func (a *roleAuthorizer) allRules(who user.Info, namespace string) (rules []rbacv1.PolicyRule, problems []error) {
-	a.visit(who, namespace, func(_ string, rule *rbacv1.PolicyRule, err error) bool {
-		if err != nil {
-			problems = append(problems, err)
-		} else {
-			rules = append(rules, *rule)
-		}
-		return true
-	})
-	return rules, problems
+func (t storedRoles) ListClusterRoleBindings(context.Context) (all []*rbacv1.ClusterRoleBinding, _ error) {
+	for _, record := range t.clusterBindings.All(rolePrefix + "clusterrolebindings/") {
+		all = append(all, record.Object.(*rbacv1.ClusterRoleBinding))
+	}
+	return all, nil
 }
 
-// allows reports whether a rule allows a request.
-func allows(rule *rbacv1.PolicyRule, a authorizer.Attributes) bool {
-	if !hasOrAll(rule.Verbs, a.GetVerb()) {
-		return false
-	}
-	if !a.IsResourceRequest() {
-		return slices.ContainsFunc(rule.NonResourceURLs, func(owned string) bool { return coversURL(owned, a.GetPath()) })
-	}
-	resource := a.GetResource()
-	if a.GetSubresource() != "" {
-		resource += "/" + a.GetSubresource()
-	}
-	allowed := hasOrAll(rule.Resources, resource) || a.GetSubresource() != "" && slices.Contains(rule.Resources, "*/"+a.GetSubresource())
-	return allowed && hasOrAll(rule.APIGroups, a.GetAPIGroup()) && (len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, a.GetName()))
-}
-
-func hasOrAll(values []string, value string) bool {
-	return slices.Contains(values, "*") || slices.Contains(values, value)
-}
-
-func coversURL(owned, asked string) bool {
-	return owned == asked || strings.HasSuffix(owned, "*") && strings.HasPrefix(asked, strings.TrimRight(owned, "*"))
-}
+// rolePrefix begins the keys of roles and bindings in the store.
+const rolePrefix = "/registry/" + rbacv1.GroupName + "/"
 
 // attributesOf are those of a request.
 func attributesOf(ctx context.Context, info *request.RequestInfo) authorizer.AttributesRecord {
@@ -252,25 +164,12 @@ func (h *heldRights) Update(ctx context.Context, name string, info rest.UpdatedO
 	validateUpdate rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
 	info = rest.WrapUpdatedObjectInfo(info, func(ctx context.Context, object, old runtime.Object) (runtime.Object, error) {
-		if onlyCollected(object, old) {
+		if rbacregistry.IsOnlyMutatingGCFields(object, old, equality.Semantic) {
 			return object, nil
 		}
 		return object, h.check(ctx, object, old)
 	})
 	return h.registry.Update(ctx, name, info, validateCreation, validateUpdate, mayCreate, options)
-}
-
-// onlyCollected reports whether an update changes only what a garbage collector changes.
-func onlyCollected(object, old runtime.Object) bool {
-	if must.Access(old).GetResourceVersion() == "" {
-		return false
-	}
-	copied := object.DeepCopyObject()
-	now, was := must.Access(copied), must.Access(old)
-	now.SetOwnerReferences(was.GetOwnerReferences())
-	now.SetFinalizers(was.GetFinalizers())
-	now.SetManagedFields(was.GetManagedFields())
-	return equality.Semantic.DeepEqual(copied, old)
 }
 
 func completeRole(rulesOf func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule)) func(s *Server, r *registry, e *endpoint) {
@@ -281,7 +180,7 @@ func completeRole(rulesOf func(object runtime.Object) ([]rbacv1.PolicyRule, *rba
 			}
 			rules, aggregation := rulesOf(object)
 			name, resource := must.Access(object).GetName(), schema.GroupResource{Group: rbacv1.GroupName, Resource: r.resource.Resource}
-			if err := s.holds(ctx, rules); err != nil {
+			if err := validation.ConfirmNoEscalation(ctx, s.roles.rules, rules); err != nil {
 				return apierrors.NewForbidden(resource, name, err)
 			}
 			aggregates := aggregation != nil && len(aggregation.ClusterRoleSelectors) > 0
@@ -289,7 +188,7 @@ func completeRole(rulesOf func(object runtime.Object) ([]rbacv1.PolicyRule, *rba
 				_, before := rulesOf(old)
 				aggregates = aggregates || before != nil && len(before.ClusterRoleSelectors) > 0
 			}
-			if aggregates && s.holds(ctx, everyRight) != nil {
+			if aggregates && validation.ConfirmNoEscalation(ctx, s.roles.rules, everyRight) != nil {
 				return apierrors.NewForbidden(resource, name, errors.New("must have cluster-admin privileges to use the aggregationRule"))
 			}
 			return nil
@@ -304,14 +203,14 @@ func completeBinding(of func(object runtime.Object) builtin.Binding) func(s *Ser
 			if who, ok := request.UserFrom(ctx); !ok || isMaster(who) || s.mayBind(ctx, role, namespace) {
 				return nil
 			}
-			rules, err := s.roles.rules(role, namespace)
+			rules, err := s.roles.rules.GetRoleReferenceRules(ctx, role, namespace)
 			if apierrors.IsNotFound(err) {
 				return apierrors.NewNotFound(r.qualified(ctx), role.Name)
 			}
 			if err != nil {
 				return err
 			}
-			if err := s.holds(ctx, rules); err != nil {
+			if err := validation.ConfirmNoEscalation(ctx, s.roles.rules, rules); err != nil {
 				return apierrors.NewForbidden(schema.GroupResource{Group: rbacv1.GroupName, Resource: r.resource.Resource}, must.Access(object).GetName(), err)
 			}
 			return nil
@@ -324,130 +223,15 @@ var everyRight = []rbacv1.PolicyRule{
 	{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}},
 }
 
+// mayEscalate reports whether a request may write rules that its user does not have. The server itself has no user.
 func (s *Server) mayEscalate(ctx context.Context) bool {
-	who, ok := request.UserFrom(ctx)
-	info, known := request.RequestInfoFrom(ctx)
-	if !ok || !known {
-		return true // the server itself
-	}
-	decision, _, _ := s.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: who, Verb: "escalate", APIGroup: info.APIGroup, APIVersion: "*", Resource: info.Resource, Name: info.Name, Namespace: info.Namespace, ResourceRequest: true,
-	})
-	return decision == authorizer.DecisionAllow
+	_, named := request.UserFrom(ctx)
+	return !named || rbacregistry.EscalationAllowed(ctx) || rbacregistry.RoleEscalationAuthorized(ctx, s.authorizer)
 }
 
 func (s *Server) mayBind(ctx context.Context, role rbacv1.RoleRef, namespace string) bool {
-	who, _ := request.UserFrom(ctx)
-	resource := map[string]string{"Role": "roles", "ClusterRole": "clusterroles"}[role.Kind]
-	if resource == "" {
-		return false
-	}
-	decision, _, _ := s.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: who, Verb: "bind", APIGroup: role.APIGroup, APIVersion: "*", Resource: resource, Name: role.Name, Namespace: namespace, ResourceRequest: true,
-	})
-	return decision == authorizer.DecisionAllow
-}
-
-// holds returns an error unless the user of a request has all the rights himself.
-func (s *Server) holds(ctx context.Context, rules []rbacv1.PolicyRule) error {
-	who, ok := request.UserFrom(ctx)
-	if !ok {
-		return errors.New("no user on context")
-	}
-	held, problems := s.roles.allRules(who, request.NamespaceValue(ctx))
-	var missing []rbacv1.PolicyRule
-	for _, rule := range rules {
-		for _, single := range singleRules(rule) {
-			if !slices.ContainsFunc(held, func(owned rbacv1.PolicyRule) bool { return covers(&owned, &single) }) {
-				missing = append(missing, single)
-			}
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	message := fmt.Sprintf("user %q (groups=%q) is attempting to grant RBAC permissions not currently held:\n%s", who.GetName(), who.GetGroups(), strings.Join(described(missing), "\n"))
-	if len(problems) > 0 {
-		message += fmt.Sprintf("; resolution errors: %v", []error{utilerrors.NewAggregate(problems)})
-	}
-	return errors.New(message)
-}
-
-// singleRules are a rule in parts that have one verb, and one resource and name, or one URL.
-func singleRules(rule rbacv1.PolicyRule) (single []rbacv1.PolicyRule) {
-	for _, group := range rule.APIGroups {
-		for _, resource := range rule.Resources {
-			for _, verb := range rule.Verbs {
-				one := rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}}
-				if len(rule.ResourceNames) == 0 {
-					single = append(single, one)
-				}
-				for _, name := range rule.ResourceNames {
-					named := one
-					named.ResourceNames = []string{name}
-					single = append(single, named)
-				}
-			}
-		}
-	}
-	for _, path := range rule.NonResourceURLs {
-		for _, verb := range rule.Verbs {
-			single = append(single, rbacv1.PolicyRule{NonResourceURLs: []string{path}, Verbs: []string{verb}})
-		}
-	}
-	return single
-}
-
-// covers reports whether a rule gives all that another one, with at most one of each, gives.
-func covers(owned, single *rbacv1.PolicyRule) bool {
-	all := func(owned, wanted []string, covered func(owned, wanted string) bool) bool {
-		return !slices.ContainsFunc(wanted, func(want string) bool {
-			return !slices.ContainsFunc(owned, func(own string) bool { return covered(own, want) })
-		})
-	}
-	equalOrAll := func(own, want string) bool { return own == "*" || own == want }
-	resource := func(own, want string) bool {
-		_, part, sub := strings.Cut(want, "/")
-		return equalOrAll(own, want) || sub && own == "*/"+part
-	}
-	names := len(owned.ResourceNames) == 0 || len(single.ResourceNames) > 0 && all(owned.ResourceNames, single.ResourceNames, func(own, want string) bool { return own == want })
-	return names && all(owned.Verbs, single.Verbs, equalOrAll) && all(owned.APIGroups, single.APIGroups, equalOrAll) &&
-		all(owned.Resources, single.Resources, resource) && all(owned.NonResourceURLs, single.NonResourceURLs, coversURL)
-}
-
-// described are rules as text, with the verbs of a resource together.
-func described(rules []rbacv1.PolicyRule) []string {
-	together, texts := map[string]*rbacv1.PolicyRule{}, map[string]bool{}
-	for i := range rules {
-		rule := &rules[i]
-		if len(rule.NonResourceURLs) > 0 {
-			texts[describeRule(rule)] = true
-			continue
-		}
-		key := fmt.Sprintf("%q %q %q", rule.APIGroups, rule.Resources, rule.ResourceNames)
-		if known := together[key]; known != nil {
-			known.Verbs = append(known.Verbs, rule.Verbs...)
-		} else {
-			together[key] = rule.DeepCopy()
-		}
-	}
-	for _, rule := range together {
-		texts[describeRule(rule)] = true
-	}
-	return slices.Sorted(maps.Keys(texts))
-}
-
-func describeRule(rule *rbacv1.PolicyRule) string {
-	var parts []string
-	for _, part := range []struct {
-		name   string
-		values []string
-	}{{"APIGroups", rule.APIGroups}, {"Resources", rule.Resources}, {"NonResourceURLs", rule.NonResourceURLs}, {"ResourceNames", rule.ResourceNames}, {"Verbs", rule.Verbs}} {
-		if len(part.values) > 0 {
-			parts = append(parts, fmt.Sprintf("%s:%q", part.name, part.values))
-		}
-	}
-	return "{" + strings.Join(parts, ", ") + "}"
+	ref := rbac.RoleRef{APIGroup: role.APIGroup, Kind: role.Kind, Name: role.Name}
+	return rbacregistry.BindingAuthorized(ctx, ref, namespace, s.authorizer)
 }
 
 // firstRoles are those that a server has from the start, of those of the real one: what everybody may, and who may everything.
@@ -489,7 +273,7 @@ func (s *Server) addFirstRoles() error {
 		if s.store.Persistent() {
 			s.makeBuiltin(schema.GroupResource{Group: rbacv1.GroupName, Resource: resource})
 		}
-		if _, err := t.Put("/registry/"+rbacv1.GroupName+"/"+resource+"/"+accessor.GetName(), nil, &store.Record{Object: object}); err != nil {
+		if _, err := t.Put(rolePrefix+resource+"/"+accessor.GetName(), nil, &store.Record{Object: object}); err != nil {
 			return err
 		}
 	}

@@ -16,21 +16,21 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kubernetes/pkg/registry/authentication/selfsubjectreview"
+	"k8s.io/kubernetes/pkg/registry/authorization/localsubjectaccessreview"
+	"k8s.io/kubernetes/pkg/registry/authorization/selfsubjectaccessreview"
+	"k8s.io/kubernetes/pkg/registry/authorization/selfsubjectrulesreview"
+	"k8s.io/kubernetes/pkg/registry/authorization/subjectaccessreview"
 
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
@@ -45,43 +45,69 @@ var (
 
 func authenticationKinds() []kind {
 	return []kind{
-		reviewKind(authenticationV1.WithKind("SelfSubjectReview"), "selfsubjectreviews", false, (*Server).reviewSelf),
-		reviewKind(authenticationV1.WithKind("TokenReview"), "tokenreviews", false, (*Server).reviewToken),
+		reviewKind(authenticationV1.WithKind("SelfSubjectReview"), "selfsubjectreviews", false, func(*Server) rest.Creater {
+			return selfsubjectreview.NewREST()
+		}),
+		tokenReviews(),
 	}
 }
 
 func authorizationKinds() []kind {
 	return []kind{
-		reviewKind(authorizationV1.WithKind("LocalSubjectAccessReview"), "localsubjectaccessreviews", true, (*Server).reviewLocal),
-		reviewKind(authorizationV1.WithKind("SelfSubjectAccessReview"), "selfsubjectaccessreviews", false, (*Server).reviewOwnAccess),
-		reviewKind(authorizationV1.WithKind("SelfSubjectRulesReview"), "selfsubjectrulesreviews", false, (*Server).reviewRules),
-		reviewKind(authorizationV1.WithKind("SubjectAccessReview"), "subjectaccessreviews", false, (*Server).reviewAccess),
+		reviewKind(authorizationV1.WithKind("LocalSubjectAccessReview"), "localsubjectaccessreviews", true, func(s *Server) rest.Creater {
+			return localsubjectaccessreview.NewREST(s.authorizer, builtin.Scheme())
+		}),
+		reviewKind(authorizationV1.WithKind("SelfSubjectAccessReview"), "selfsubjectaccessreviews", false, func(s *Server) rest.Creater {
+			return selfsubjectaccessreview.NewREST(s.authorizer, builtin.Scheme())
+		}),
+		reviewKind(authorizationV1.WithKind("SelfSubjectRulesReview"), "selfsubjectrulesreviews", false, func(s *Server) rest.Creater {
+			return selfsubjectrulesreview.NewREST(s.roles)
+		}),
+		reviewKind(authorizationV1.WithKind("SubjectAccessReview"), "subjectaccessreviews", false, func(s *Server) rest.Creater {
+			return subjectaccessreview.NewREST(s.authorizer, builtin.Scheme())
+		}),
 	}
 }
 
-// reviewKind is a kind that can only be created, which answers it.
-func reviewKind[T runtime.Object](gvk schema.GroupVersionKind, resource string, namespaced bool, answer func(s *Server, ctx context.Context, question T) (runtime.Object, error)) kind {
+// reviewKind is a kind that can only be created, and that upstream's storage answers.
+func reviewKind(
+	gvk schema.GroupVersionKind, resource string, namespaced bool, storage func(s *Server) rest.Creater,
+) kind {
+	k := answeredKind(gvk, resource, func(s *Server, r *registry) rest.Creater { return &reviewer{r, storage(s)} })
+	k.Namespaced = namespaced
+	return k
+}
+
+// answeredKind is a kind whose objects are answered when they are created, and not stored.
+func answeredKind(
+	gvk schema.GroupVersionKind, resource string, review func(s *Server, r *registry) rest.Creater,
+) kind {
 	return kind{
-		Kind: builtin.Kind{GVK: gvk, Resource: resource, Namespaced: namespaced, Verbs: []string{"create"}},
+		Kind: builtin.Kind{GVK: gvk, Resource: resource, Verbs: []string{"create"}},
 		complete: func(s *Server, r *registry, e *endpoint) {
 			e.scope.TableConvertor = nil // an answer is no table
-			e.review = &reviewer[T]{r, func(ctx context.Context, question T) (runtime.Object, error) { return answer(s, ctx, question) }}
+			e.review = review(s, r)
 		},
 	}
 }
 
-// reviewer answers questions of a kind.
-type reviewer[T runtime.Object] struct {
+// reviewer converts reviews for a storage of the internal version, and its answers back.
+type reviewer struct {
 	*registry
-	answer func(ctx context.Context, question T) (runtime.Object, error)
+	storage rest.Creater
 }
 
-func (r *reviewer[T]) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
-	answer, err := r.answer(ctx, object.(T))
-	if err == nil && validate != nil {
-		err = validate(ctx, object.DeepCopyObject())
-	}
-	return answer, err
+func (r *reviewer) Create(
+	ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions,
+) (runtime.Object, error) {
+	return builtin.ByInternal(object, func(internal runtime.Object) (runtime.Object, error) {
+		return r.storage.Create(ctx, internal, func(ctx context.Context, _ runtime.Object) error {
+			if validate == nil {
+				return nil
+			}
+			return validate(ctx, object.DeepCopyObject())
+		}, options)
+	})
 }
 
 func infoOf(who user.Info) authenticationv1.UserInfo {
@@ -92,14 +118,29 @@ func infoOf(who user.Info) authenticationv1.UserInfo {
 	return info
 }
 
-func (s *Server) reviewSelf(ctx context.Context, _ *authenticationv1.SelfSubjectReview) (runtime.Object, error) {
-	who, _ := request.UserFrom(ctx)
-	return &authenticationv1.SelfSubjectReview{
-		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Now()}, Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: infoOf(who)},
-	}, nil
+func tokenReviews() kind {
+	return answeredKind(authenticationV1.WithKind("TokenReview"), "tokenreviews", func(s *Server, r *registry) rest.Creater {
+		return &tokenReviewer{r, s}
+	})
 }
 
-func (s *Server) reviewToken(_ context.Context, review *authenticationv1.TokenReview) (runtime.Object, error) {
+// tokenReviewer answers reviews of tokens.
+type tokenReviewer struct {
+	*registry
+	server *Server
+}
+
+func (r *tokenReviewer) Create(
+	ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions,
+) (runtime.Object, error) {
+	answer, err := r.server.reviewToken(object.(*authenticationv1.TokenReview))
+	if err == nil && validate != nil {
+		err = validate(ctx, object.DeepCopyObject())
+	}
+	return answer, err
+}
+
+func (s *Server) reviewToken(review *authenticationv1.TokenReview) (runtime.Object, error) {
 	if review.Spec.Token == "" {
 		return nil, apierrors.NewBadRequest("token is required for TokenReview in authentication")
 	}
@@ -130,192 +171,6 @@ func bearer(token string) string {
 		return ""
 	}
 	return words[1]
-}
-
-func (s *Server) reviewRules(ctx context.Context, review *authorizationv1.SelfSubjectRulesReview) (runtime.Object, error) {
-	if review.Spec.Namespace == "" {
-		return nil, apierrors.NewBadRequest("no namespace on request")
-	}
-	who, _ := request.UserFrom(ctx)
-	rules, problems := s.roles.allRules(who, review.Spec.Namespace)
-	status := authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{}, NonResourceRules: []authorizationv1.NonResourceRule{}}
-	for _, rule := range rules {
-		if len(rule.Resources) > 0 {
-			status.ResourceRules = append(status.ResourceRules, authorizationv1.ResourceRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames})
-		}
-		if len(rule.NonResourceURLs) > 0 {
-			status.NonResourceRules = append(status.NonResourceRules, authorizationv1.NonResourceRule{Verbs: rule.Verbs, NonResourceURLs: rule.NonResourceURLs})
-		}
-	}
-	if len(problems) > 0 {
-		status.EvaluationError = utilerrors.NewAggregate(problems).Error()
-	}
-	return &authorizationv1.SelfSubjectRulesReview{Status: status}, nil
-}
-
-func (s *Server) reviewOwnAccess(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) (runtime.Object, error) {
-	problems := append(validateAccess(review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes), validateAccessSelectors(review.Spec.ResourceAttributes)...)
-	problems = append(problems, validateNoMetadata(review.ObjectMeta, review.ObjectMeta, "must be empty")...)
-	if len(problems) > 0 {
-		return nil, apierrors.NewInvalid(authorizationV1.WithKind("").GroupKind(), "", problems)
-	}
-	who, _ := request.UserFrom(ctx)
-	review.Status = s.decide(ctx, who, review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
-	return review, nil
-}
-
-func (s *Server) reviewAccess(ctx context.Context, review *authorizationv1.SubjectAccessReview) (runtime.Object, error) {
-	problems := append(validateSubjectAccess(&review.Spec), validateNoMetadata(review.ObjectMeta, review.ObjectMeta, "must be empty")...)
-	if len(problems) > 0 {
-		return nil, apierrors.NewInvalid(authorizationV1.WithKind("").GroupKind(), "", problems)
-	}
-	review.Status = s.decide(ctx, subjectOf(&review.Spec), review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
-	return review, nil
-}
-
-func (s *Server) reviewLocal(ctx context.Context, review *authorizationv1.LocalSubjectAccessReview) (runtime.Object, error) {
-	meta, spec := review.ObjectMeta, &review.Spec
-	meta.Namespace = ""
-	problems := append(validateSubjectAccess(spec), validateNoMetadata(meta, review.ObjectMeta, "must be empty except for namespace")...)
-	if spec.ResourceAttributes != nil && spec.ResourceAttributes.Namespace != review.Namespace {
-		problems = append(problems, field.Invalid(field.NewPath("spec.resourceAttributes.namespace"), spec.ResourceAttributes.Namespace, "must match metadata.namespace"))
-	}
-	if spec.NonResourceAttributes != nil {
-		problems = append(problems, field.Invalid(field.NewPath("spec.nonResourceAttributes"), (*shownPath)(spec.NonResourceAttributes), "disallowed on this kind of request"))
-	}
-	if len(problems) > 0 {
-		return nil, apierrors.NewInvalid(authorizationV1.WithKind("").GroupKind(), "", problems)
-	}
-	if namespace := request.NamespaceValue(ctx); namespace != review.Namespace {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("spec.resourceAttributes.namespace must match namespace: %v", namespace))
-	}
-	review.Status = s.decide(ctx, subjectOf(spec), spec.ResourceAttributes, spec.NonResourceAttributes)
-	return review, nil
-}
-
-func subjectOf(spec *authorizationv1.SubjectAccessReviewSpec) user.Info {
-	who := &user.DefaultInfo{Name: spec.User, Groups: spec.Groups, UID: spec.UID, Extra: map[string][]string{}}
-	for key, value := range spec.Extra {
-		who.Extra[key] = value
-	}
-	return who
-}
-
-func validateSubjectAccess(spec *authorizationv1.SubjectAccessReviewSpec) field.ErrorList {
-	problems := validateAccess(spec.ResourceAttributes, spec.NonResourceAttributes)
-	if spec.User == "" && len(spec.Groups) == 0 {
-		problems = append(problems, field.Invalid(field.NewPath("spec", "user"), spec.User, "at least one of user or group must be specified"))
-	}
-	return append(problems, validateAccessSelectors(spec.ResourceAttributes)...)
-}
-
-// shownPath is a path as errors show it, which is as the real server has it in memory.
-type shownPath struct{ Path, Verb string }
-
-func validateAccess(resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) field.ErrorList {
-	var problems field.ErrorList
-	if (resource == nil) == (path == nil) {
-		problems = append(problems, field.Invalid(field.NewPath("spec"), (*shownPath)(path), "exactly one of nonResourceAttributes or resourceAttributes must be specified"))
-	}
-	return problems
-}
-
-// validateAccessSelectors checks the selectors of objects that a review may be limited to. Operators may be unknown.
-func validateAccessSelectors(resource *authorizationv1.ResourceAttributes) (problems field.ErrorList) {
-	if resource == nil {
-		return nil
-	}
-	at := field.NewPath("spec.resourceAttributes")
-	raw := func(at *field.Path, raw string, requirements int) {
-		if raw != "" && requirements > 0 {
-			problems = append(problems, field.Invalid(at.Child("rawSelector"), raw, "may not specified at the same time as requirements"))
-		}
-		if raw == "" && requirements == 0 {
-			problems = append(problems, field.Required(at.Child("requirements"), fmt.Sprintf("when %s is specified, requirements or rawSelector is required", at)))
-		}
-	}
-	if selector := resource.FieldSelector; selector != nil {
-		here := at.Child("fieldSelector")
-		raw(here, selector.RawSelector, len(selector.Requirements))
-		for i, requirement := range selector.Requirements {
-			problems = append(problems, metav1validation.ValidateFieldSelectorRequirement(requirement, metav1validation.FieldSelectorValidationOptions{AllowUnknownOperatorInRequirement: true}, here.Child("requirements").Index(i))...)
-		}
-	}
-	if selector := resource.LabelSelector; selector != nil {
-		here := at.Child("labelSelector")
-		raw(here, selector.RawSelector, len(selector.Requirements))
-		for i, requirement := range selector.Requirements {
-			problems = append(problems, metav1validation.ValidateLabelSelectorRequirement(requirement, metav1validation.LabelSelectorValidationOptions{AllowUnknownOperatorInRequirement: true}, here.Child("requirements").Index(i))...)
-		}
-	}
-	return problems
-}
-
-func validateNoMetadata(meta, given metav1.ObjectMeta, message string) field.ErrorList {
-	if meta.ManagedFields = nil; equality.Semantic.DeepEqual(metav1.ObjectMeta{}, meta) {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(field.NewPath("metadata"), given, message)}
-}
-
-// decide says whether a user may do something.
-func (s *Server) decide(ctx context.Context, who user.Info, resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
-	a := authorizer.AttributesRecord{User: who}
-	if path != nil {
-		a.Path, a.Verb = path.Path, path.Verb
-	} else {
-		a.ResourceRequest, a.Verb, a.Namespace, a.APIGroup, a.APIVersion = true, resource.Verb, resource.Namespace, resource.Group, resource.Version
-		a.Resource, a.Subresource, a.Name = resource.Resource, resource.Subresource, resource.Name
-	}
-	decision, reason, err := s.authorizer.Authorize(ctx, a)
-	status := authorizationv1.SubjectAccessReviewStatus{Allowed: decision == authorizer.DecisionAllow, Denied: decision == authorizer.DecisionDeny, Reason: reason}
-	var ignored []string
-	if err != nil {
-		ignored = append(ignored, err.Error())
-	}
-	if resource != nil {
-		ignored = append(ignored, ignoredSelectors(resource)...)
-	}
-	status.EvaluationError = strings.Join(ignored, "; ")
-	return status
-}
-
-// ignoredSelectors says what of the selectors of a review nobody can look at. Roles do not look at selectors.
-func ignoredSelectors(resource *authorizationv1.ResourceAttributes) (told []string) {
-	tell := func(name string, wrong, all int) {
-		switch {
-		case wrong == 0:
-		case wrong < all:
-			told = append(told, "spec.resourceAttributes."+name+" partially ignored due to parse error")
-		default:
-			told = append(told, "spec.resourceAttributes."+name+" ignored due to parse error")
-		}
-	}
-	if selector := resource.FieldSelector; selector != nil {
-		wrong := 0
-		if _, err := fields.ParseSelector(selector.RawSelector); err != nil {
-			wrong++
-		}
-		for _, requirement := range selector.Requirements {
-			if len(requirement.Values) != 1 || requirement.Operator != metav1.FieldSelectorOpIn && requirement.Operator != metav1.FieldSelectorOpNotIn {
-				wrong++
-			}
-		}
-		tell("fieldSelector", wrong, len(selector.Requirements))
-	}
-	if selector := resource.LabelSelector; selector != nil {
-		wrong := 0
-		if _, err := labels.Parse(selector.RawSelector); err != nil {
-			wrong++
-		}
-		for _, requirement := range selector.Requirements {
-			if _, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{requirement}}); err != nil {
-				wrong++
-			}
-		}
-		tell("labelSelector", wrong, len(selector.Requirements))
-	}
-	return told
 }
 
 // issuer of tokens, and their audience unless another one is asked for.

@@ -113,6 +113,22 @@ func change(object runtime.Object, f func(internal runtime.Object)) {
 	object.GetObjectKind().SetGroupVersionKind(kind)
 }
 
+// Scheme returns the scheme of Kubernetes, which upstream's storages of reviews refer to.
+func Scheme() *runtime.Scheme { return upstream() }
+
+// ByInternal calls f with an object in the internal version, and returns the result in the version of the object.
+func ByInternal(object runtime.Object, f func(internal runtime.Object) (runtime.Object, error)) (runtime.Object, error) {
+	kinds, _, err := upstream().ObjectKinds(object)
+	must.Do(err)
+	answer, err := f(internalOf(object.DeepCopyObject()))
+	if err != nil {
+		return nil, err
+	}
+	versioned, err := upstream().UnsafeConvertToVersion(answer, kinds[0].GroupVersion())
+	must.Do(err)
+	return versioned, nil
+}
+
 // AddConversions has a scheme convert kinds that are in two versions or groups, by way of the internal one.
 func AddConversions(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypeWithName(eventHub.WithKind("Event"), &apicorev1.Event{})
