@@ -39,9 +39,27 @@ func (u *upgrade) setups() error {
 		if bytes.Equal(changed, text) {
 			continue
 		}
-		entry, _ := u.now.lock.Entry(s.name)
-		if err := u.plan.WriteFile(plan.File{Path: s.name, Content: changed, Template: entry.Template, Policy: plan.Edit}); err != nil {
+		if err := u.writeSetup(s.name, text, changed); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// writeSetup changes a file. PROJECT.lock keeps the templates of it that the project did not take.
+func (u *upgrade) writeSetup(name string, text, changed []byte) error {
+	lock, _, err := u.plan.Lock()
+	if err != nil {
+		return err
+	}
+	known := lock.Entries(name)
+	entry, _ := u.now.lock.Entry(name)
+	if err := u.plan.WriteFile(plan.File{Path: name, Content: changed, Template: entry.Template, Policy: plan.Edit}); err != nil {
+		return err
+	}
+	for _, e := range known {
+		if !e.IsOf(text) {
+			lock.Add(e)
 		}
 	}
 	return nil
