@@ -29,9 +29,8 @@ const (
 func main() {
 	os.Exit(newRegistry().Main(manager.Options{
 		Scheme:                  newScheme(),
-		LeaderElection:          true,
-		LeaderElectionID:        "controller-manager.kctrl.dev",
-		MaxConcurrentReconciles: 5,
+		LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "controller-manager.kctrl.dev"},
+		Controller: manager.ControllerOptions{MaxConcurrentReconciles: 5},
 		EnvPrefix:               "CONTROLLER_MANAGER",
 	}))
 }

@@ -210,7 +210,7 @@ func (s *side) run(t *testing.T, controllers ...interface {
 	SetupWithManager(controller.Manager) error
 }) {
 	m, err := manager.New(s.env.Config, manager.Options{
-		MaxConcurrentReconciles: 5,
+		Controller: manager.ControllerOptions{MaxConcurrentReconciles: 5},
 		Logger:                  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	if err == nil {

@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"cmp"
 	"go/ast"
 	"go/scanner"
 	"go/token"
@@ -12,9 +11,12 @@ import (
 // valued says what becomes of fields whose value changes too, by the package that declares them: what is written for a field with a
 // value, in a literal. An assignment to the field is made of it.
 var valued = map[string]func(f *file, value ast.Expr) string{
-	"manager#LeaseDuration":                 pointed("LeaseDuration"),
-	"manager#RenewDeadline":                 pointed("RenewDeadline"),
-	"manager#RetryPeriod":                   pointed("RetryPeriod"),
+	"manager#LeaderElection":                elected,
+	"manager#LeaderElectionID":              elected,
+	"manager#LeaderElectionNamespace":       elected,
+	"manager#LeaseDuration":                 elected,
+	"manager#RenewDeadline":                 elected,
+	"manager#RetryPeriod":                   elected,
 	"manager#GracefulShutdownTimeout":       pointed("GracefulShutdownTimeout"),
 	"manager#SyncPeriod":                    pointed("MinResyncPeriod"),
 	"manager#Namespace":                     wrapped("Namespaces: []string{", "}"),
@@ -23,9 +25,8 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"manager#Port":                          oldWebhook("Port"),
 	"manager#Host":                          oldWebhook("Host"),
 	"manager#CertDir":                       oldWebhook("CertDir"),
-	"manager#MetricsBindAddress":            plainMetrics,
+	"manager#MetricsBindAddress":            oldMetrics,
 	"metrics/server#BindAddress":            plainMetrics,
-	"manager#Metrics":                       metricsOf,
 	"manager#NewClient":                     dropped("the manager makes its client itself; m.Client() can be wrapped"),
 	"manager#NewCache":                      newCache,
 	"manager#ClientDisableCacheFor":         uncachedBefore,
@@ -143,7 +144,7 @@ func secureMetrics(f *file, value ast.Expr) string {
 	if v, known := f.boolean(value); (!known || v) && !f.filtersMetrics {
 		f.note(f.around(0), "metrics over TLS are only for those whose bearer token the API server knows and whom it allows to get /metrics: nothing asked for one before")
 	}
-	return negated("MetricsInsecure")(f, value)
+	return negated("Insecure")(f, value)
 }
 
 // ofEach takes a field of the options of all controllers away, which is one of the options of each.
@@ -208,7 +209,7 @@ func host(f *file, value ast.Expr) string {
 	if f.sibling("Port") != nil {
 		return removed
 	}
-	return "Address: " + f.text(value) + ` + ":9443"`
+	return "BindAddress: " + f.text(value) + ` + ":9443"`
 }
 
 // sibling returns the value of another field of the literal that the field is of which is looked at.
@@ -228,38 +229,47 @@ func (f *file) sibling(name string) ast.Expr {
 	return nil
 }
 
-// metricsOf spreads the options of a server of metrics into those of the manager.
-func metricsOf(f *file, value ast.Expr) string {
-	if literal, ok := value.(*ast.CompositeLit); ok {
-		text := f.inside(literal)
-		if _, after, found := strings.Cut(text, "{"); found {
-			return spread(strings.TrimSpace(strings.TrimSuffix(after, "}")))
+// elections are fields of the options of a manager that those of its leader election have, in their order.
+var elections = []struct {
+	name string
+	text func(*file, ast.Expr) string
+}{
+	{"LeaderElection", wrapped("Enabled: ", "")},
+	{"LeaderElectionID", wrapped("ID: ", "")},
+	{"LeaderElectionNamespace", wrapped("Namespace: ", "")},
+	{"LeaseDuration", pointed("LeaseDuration")},
+	{"RenewDeadline", pointed("RenewDeadline")},
+	{"RetryPeriod", pointed("RetryPeriod")},
+}
+
+// elected writes the options of leader election: those of a literal in place of the first one.
+func elected(f *file, value ast.Expr) string {
+	var fields []string
+	place := value
+	for _, e := range elections {
+		v := f.sibling(e.name)
+		if assign, alone := f.around(0).(*ast.AssignStmt); alone {
+			if assign.Lhs[0].(*ast.SelectorExpr).Sel.Name == e.name {
+				return "LeaderElection." + e.text(f, value)
+			}
+			continue
+		}
+		if v == nil {
+			continue
+		}
+		fields = append(fields, e.text(f, v))
+		if v.Pos() < place.Pos() {
+			place = v
 		}
 	}
-	if star, ok := value.(*ast.StarExpr); ok {
-		value = star.X // of whose fields a selector is enough
+	if place != value {
+		return removed
 	}
-	if selector, ok := value.(*ast.SelectorExpr); ok && f.member(selector.Sel) == "manager#Metrics" {
-		return metricsFields(f.text(selector.X))
+	begin, separator, end := "", ", ", ""
+	if len(fields) > 2 {
+		begin, separator, end = "\n", ",\n", ",\n"
 	}
-	return metricsFields(cmp.Or(f.named[value], f.text(value)))
-}
-
-// metricsFields returns the fields of a literal that has the options of metrics of other options.
-func metricsFields(options string) string {
-	var fields []string
-	for _, name := range []string{"MetricsAddress", "MetricsInsecure", "MetricsCertDir", "MetricsCertName", "MetricsKeyName", "MetricsTLSOpts", "MetricsHandlers"} {
-		fields = append(fields, name+": "+options+"."+name)
-	}
-	return strings.Join(fields, ",\n")
-}
-
-// spread returns fields of a literal as some of those of the literal around it, whose comma comes behind them.
-func spread(fields string) string {
-	if !strings.Contains(fields, "//") {
-		return strings.TrimRight(fields, ",")
-	}
-	return strings.Join(fieldsOf(fields), ",\n")
+	return "LeaderElection: " + fill("{manager}.LeaderElectionOptions{") + begin + strings.Join(fields, separator) + end + "}"
 }
 
 // fieldsOf splits the fields of a literal. A comment behind a field goes to the line above it.
@@ -370,32 +380,13 @@ func rateLimit(f *file, value ast.Expr) string {
 	return f.leave(value, "a rate limiter is given to the builder", "WithRateLimiter("+f.raw(value)+")")
 }
 
-// ofControllers makes of the options of all controllers those that a manager has.
+// ofControllers takes the options of all controllers away that have none of those of a manager.
 func ofControllers(f *file, value ast.Expr) string {
-	if isName(value) && typeKey(f.info.TypeOf(value)) == "config.Controller" {
-		text := f.text(value)
-		return "MaxConcurrentReconciles: " + text + ".MaxConcurrentReconciles,\nGroupKindConcurrency: " + text + ".GroupKindConcurrency"
-	}
-	literal, ok := value.(*ast.CompositeLit)
-	var fields []string
-	rest := !ok
-	for _, element := range literalOrNone(literal, ok).Elts {
-		field, isField := element.(*ast.KeyValueExpr)
-		switch {
-		case isField && (isIdent(field.Key, "MaxConcurrentReconciles") || isIdent(field.Key, "GroupKindConcurrency")):
-			fields = append(fields, f.text(field))
-		case isField && (isIdent(field.Key, "SkipNameValidation") || isIdent(field.Key, "UsePriorityQueue")):
-		default:
-			rest = true
-		}
-	}
-	if rest {
-		f.note(value, "left out: of the options of all controllers manager.Options has MaxConcurrentReconciles and GroupKindConcurrency, the rest is WithOptions of each")
-	}
-	if len(fields) == 0 {
+	text := f.text(value)
+	if text == fill("{manager}.ControllerOptions{}") {
 		return removed
 	}
-	return strings.Join(fields, ",\n")
+	return "Controller: " + text
 }
 
 // splitComments returns the comments that a text begins with, and the rest.
@@ -420,15 +411,13 @@ var valuedFields = Rule{
 		if target == nil || text == removed {
 			return text
 		}
-		if path, ok := target.(*ast.SelectorExpr); ok && f.member(path.Sel) == "manager#Metrics" {
-			target = path.X // whose options they are
-		}
 		// x.Old = v becomes x.New = w for each field of the text.
 		if kinds, ok := strings.CutPrefix(text, uncachedPrefix()); ok {
 			text = "Cache.DisableFor: " + strings.TrimSuffix(kinds, "}") // beside what the cache has already
 		}
 		parts := []string{text}
-		if key == "manager#Metrics" || key == "metrics/server#BindAddress" || key == "manager#MetricsBindAddress" || key == "manager#Controller" || key == "controller#RateLimiter" || key == "envtest#CRDInstallOptions" {
+		if key == "metrics/server#BindAddress" || key == "manager#MetricsBindAddress" ||
+			key == "controller#RateLimiter" || key == "envtest#CRDInstallOptions" {
 			parts = fieldsOf(text)
 		}
 		var out []string

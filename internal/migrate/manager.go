@@ -4,8 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -95,70 +93,12 @@ var managerRules = []Rule{
 		Reason: "the runtime does it always, or in one way",
 	},
 	{
-		Name: "options of metrics that a call gives",
-		Matches: func(f *file, n ast.Node) bool {
-			_, inBlock := f.around(0).(*ast.BlockStmt)
-			return inBlock && f.metricsCall(n) != nil
-		},
-		Rewrite: func(f *file, n ast.Node) string {
-			call := f.metricsCall(n)
-			name := "metricsOptions"
-			for taken := f.declaredNames(); taken[name] || slices.Contains(slices.Collect(maps.Values(f.named)), name); {
-				name = "kctrl" + strings.ToUpper(name[:1]) + name[1:]
-			}
-			text := f.text(call)
-			if f.named == nil {
-				f.named = map[ast.Expr]string{}
-			}
-			f.named[call] = name
-			return name + " := " + text + "\n" + f.text(n)
-		},
-		Reason: "each of them is an option of the manager, and the call is made once",
-	},
-	{
-		Name: "the options of metrics, which are the manager's",
-		Matches: func(f *file, n ast.Node) bool {
-			selector, ok := n.(*ast.SelectorExpr)
-			if !ok || f.member(selector.Sel) != "manager#Metrics" {
-				return false
-			}
-			_, inPath := f.around(0).(*ast.SelectorExpr)
-			return inPath
-		},
-		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.SelectorExpr).X) },
-		Reason:  "the manager has the options of its metrics itself",
-	},
-	{
-		Name: "the options of metrics by themselves",
-		Matches: func(f *file, n ast.Node) bool {
-			selector, ok := n.(*ast.SelectorExpr)
-			return ok && f.member(selector.Sel) == "manager#Metrics" && isPath(selector.X) && !f.isAssigned(selector)
-		},
-		Rewrite: func(f *file, n ast.Node) string {
-			return fill("{manager}.Options{") + metricsFields(f.text(n.(*ast.SelectorExpr).X)) + "}"
-		},
-		Reason: "they are options of a manager that has no others",
-	},
-	{
-		Name: "the options of all controllers, which are the manager's",
-		Matches: func(f *file, n ast.Node) bool {
-			selector, ok := n.(*ast.SelectorExpr)
-			if !ok || f.member(selector.Sel) != "manager#Controller" {
-				return false
-			}
-			path, inPath := f.around(0).(*ast.SelectorExpr)
-			return inPath && (path.Sel.Name == "MaxConcurrentReconciles" || path.Sel.Name == "GroupKindConcurrency")
-		},
-		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.SelectorExpr).X) },
-		Reason:  "the manager has them itself",
-	},
-	{
 		Name: "whether metrics are served over TLS",
 		Matches: func(f *file, n ast.Node) bool {
 			selector, ok := n.(*ast.SelectorExpr)
 			return ok && f.member(selector.Sel) == "metrics/server#SecureServing"
 		},
-		Rewrite: func(f *file, n ast.Node) string { return "!" + f.text(n.(*ast.SelectorExpr).X) + ".MetricsInsecure" },
+		Rewrite: func(f *file, n ast.Node) string { return "!" + f.text(n.(*ast.SelectorExpr).X) + ".Insecure" },
 		Reason:  "they are unless the options say otherwise",
 	},
 	{
@@ -376,28 +316,6 @@ func (f *file) probe(call *ast.CallExpr) string {
 		name = "AddHealthz"
 	}
 	return f.text(selector.X) + "." + name + "(" + f.arguments(call, f.texts(call.Args)) + ")"
-}
-
-// metricsCall returns the call in a statement that gives a literal of the options of a manager those of metrics, unless a variable has them; or nil.
-func (f *file) metricsCall(n ast.Node) (call *ast.CallExpr) {
-	switch n.(type) {
-	case *ast.AssignStmt, *ast.DeclStmt, *ast.ExprStmt, *ast.ReturnStmt, *ast.IfStmt:
-	default:
-		return nil
-	}
-	ast.Inspect(n, func(inner ast.Node) bool {
-		switch inner := inner.(type) {
-		case *ast.BlockStmt:
-			return false
-		case *ast.KeyValueExpr:
-			key, value, _ := f.fieldSet(inner)
-			if given, ok := value.(*ast.CallExpr); ok && key == "manager#Metrics" && f.named[given] == "" {
-				call = given
-			}
-		}
-		return call == nil
-	})
-	return call
 }
 
 // admissionHandler returns an http.Handler for what is registered at a path.

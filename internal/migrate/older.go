@@ -46,12 +46,21 @@ func oldWebhook(name string) func(f *file, value ast.Expr) string {
 
 // plainMetrics says where metrics are served, and that it is without TLS, as it was where nothing asks for it.
 func plainMetrics(f *file, value ast.Expr) string {
-	text := "MetricsAddress: " + f.text(value)
+	text := "BindAddress: " + f.text(value)
 	assign, assigned := f.around(0).(*ast.AssignStmt)
 	if v := f.info.Types[value].Value; v != nil && v.ExactString() == `"0"` || assigned && f.choosesTLS(assign) || !assigned && f.sibling("SecureServing") != nil {
 		return text
 	}
-	return text + ",\nMetricsInsecure: true"
+	return text + ",\nInsecure: true"
+}
+
+// oldMetrics says where metrics are served, which was an option of the manager itself.
+func oldMetrics(f *file, value ast.Expr) string {
+	text := plainMetrics(f, value)
+	if _, assigned := f.around(0).(*ast.AssignStmt); assigned {
+		return "Metrics." + strings.Replace(text, "Insecure: ", "Metrics.Insecure: ", 1)
+	}
+	return "Metrics: " + fill("{manager}.MetricsOptions{") + strings.Replace(text, "\n", " ", 1) + "}"
 }
 
 // choosesTLS reports whether something says if metrics are served over TLS, other than after the assignment of their address and on a condition:

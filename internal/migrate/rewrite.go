@@ -49,8 +49,6 @@ type file struct {
 	stack []ast.Node
 	// wrapped are the nodes that are written inside of something else: for these the rule that did it is done.
 	wrapped map[ast.Node]bool
-	// named are the calls that a statement before theirs has made, and the variables that have what they gave.
-	named map[ast.Expr]string
 	// owner is the handler for owners of the kind of the controller that is being built, whether they control or not.
 	owner string
 	// managed is the manager of the controller that is being built, or of the path of the server of webhooks that is registered.

@@ -352,12 +352,12 @@ func (f *file) deref(e ast.Expr) string {
 // address is a port as an address.
 func address(f *file, value ast.Expr) string {
 	if literal := f.sibling("Host"); literal != nil {
-		return "Address: " + fill("{net}.JoinHostPort(") + f.text(literal) + fill(", {strconv}.Itoa(") + f.text(value) + "))"
+		return "BindAddress: " + fill("{net}.JoinHostPort(") + f.text(literal) + fill(", {strconv}.Itoa(") + f.text(value) + "))"
 	}
 	if v := f.info.Types[value].Value; v != nil {
-		return `Address: ":` + v.ExactString() + `"`
+		return `BindAddress: ":` + v.ExactString() + `"`
 	}
-	return "Address: " + fill("{fmt}.Sprintf(") + `":%d", ` + f.text(value) + ")"
+	return "BindAddress: " + fill("{fmt}.Sprintf(") + `":%d", ` + f.text(value) + ")"
 }
 
 func isIdent(e ast.Expr, name string) bool {

@@ -46,7 +46,7 @@ func TestMetricsAreForThoseWhomTheAPIServerAllows(t *testing.T) {
 	s := newAPIServer()
 	s.users = map[string]string{"good": "prometheus", "poor": "somebody"}
 	s.allowed = []string{"prometheus get /metrics"}
-	m, log := newManager(t, s, manager.Options{MetricsAddress: loopback})
+	m, log := newManager(t, s, manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback}})
 	start(t, m)
 	url := log.url(t, "metrics")
 	for authorization, want := range map[string]int{

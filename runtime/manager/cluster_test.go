@@ -25,7 +25,7 @@ import (
 )
 
 func TestClusterHasItsOwnConnectionAndTheManagersRest(t *testing.T) {
-	m, log := newManager(t, newAPIServer(), manager.Options{MaxConcurrentReconciles: 3})
+	m, log := newManager(t, newAPIServer(), manager.Options{Controller: manager.ControllerOptions{MaxConcurrentReconciles: 3}})
 	if m.Cluster("remote") != nil {
 		t.Error("there is a cluster already")
 	}
@@ -76,7 +76,7 @@ func testClusters(t *testing.T, c live) {
 	remote := &corev1.Namespace{}
 	remote.GenerateName = "remote-"
 	ok(t, c.Create(t.Context(), remote))
-	m, log := c.newManager(t, c.config, manager.Options{ProbeAddress: loopback, LeaderElection: true, LeaderElectionID: "copier", LeaderElectionNamespace: c.namespace})
+	m, log := c.newManager(t, c.config, manager.Options{HealthProbeBindAddress: loopback, LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "copier", Namespace: c.namespace}})
 	cluster, err := m.AddCluster("remote", c.config, manager.ClusterOptions{Cache: cache.Options{Namespaces: []string{remote.Name}}})
 	ok(t, err)
 	here := reconciles[*corev1.ConfigMap](t, m)
@@ -111,7 +111,7 @@ func testClusters(t *testing.T, c live) {
 
 // testUnreachableCluster has a cluster that is not there.
 func testUnreachableCluster(t *testing.T, c live) {
-	m, log := c.newManager(t, c.config, manager.Options{ProbeAddress: loopback})
+	m, log := c.newManager(t, c.config, manager.Options{HealthProbeBindAddress: loopback})
 	cluster, err := m.AddCluster("gone", &rest.Config{Host: "https://" + taken(t), Timeout: 2 * time.Second}, manager.ClusterOptions{Namespaces: []string{""}})
 	ok(t, err)
 	here := reconciles[*corev1.ConfigMap](t, m)
@@ -175,7 +175,7 @@ func TestClusterRunsAtOnceAndStopsWithoutTheManager(t *testing.T) {
 
 func TestClusterThatIsStoppedBeforeRunDoesNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: true, LeaderElectionID: "x", LeaderElectionNamespace: "ns"})
+		m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "x", Namespace: "ns"}})
 		begun, ended := make(chan struct{}, 10), make(chan struct{}, 10)
 		early, kept := addCluster(t, m, "early"), addCluster(t, m, "kept")
 		ok(t, errors.Join(early.Add(worker{begins(begun, ended), "early"}), kept.Add(worker{begins(begun, ended), "kept"})))
@@ -195,7 +195,7 @@ func TestClusterThatIsStoppedBeforeRunDoesNotRun(t *testing.T) {
 func TestClusterOfAFollowerRunsWhenItLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
-		opts := manager.Options{LeaderElection: true, LeaderElectionID: "x", LeaderElectionNamespace: "ns"}
+		opts := manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "x", Namespace: "ns"}}
 		first, _ := newManager(t, s, opts)
 		leader := start(t, first)
 		time.Sleep(time.Second)
@@ -321,7 +321,7 @@ func testClustersComeAndGo(t *testing.T, c live) {
 	remote := &corev1.Namespace{}
 	remote.GenerateName = "remote-"
 	ok(t, c.Create(t.Context(), remote))
-	m, log := c.newManager(t, c.config, manager.Options{ProbeAddress: loopback, LeaderElection: true, LeaderElectionID: "dynamic", LeaderElectionNamespace: c.namespace})
+	m, log := c.newManager(t, c.config, manager.Options{HealthProbeBindAddress: loopback, LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "dynamic", Namespace: c.namespace}})
 	here := reconciles[*corev1.ConfigMap](t, m)
 	start(t, m)
 	ok(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: c.meta("a")}))

@@ -14,7 +14,7 @@ import (
 )
 
 func TestCollectTakesWhatASetupAddsAndLeavesOutWhatIsNotEnabled(t *testing.T) {
-	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: manager.Off}})
+	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: manager.Off}})
 	whole := m
 	ok(t, corev1.AddToScheme(m.Scheme()))
 	var asked []string

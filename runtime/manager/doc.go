@@ -3,7 +3,8 @@
 // A scaffolded main is all of it:
 //
 //	func main() {
-//		os.Exit(manager.Main(manager.Options{LeaderElectionID: "guestbook.example.com"}, register))
+//		options := manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"}}
+//		os.Exit(manager.Main(options, register))
 //	}
 //
 // [Main] reads flags and the kubeconfig, handles signals, and runs a [Manager] that the function has set up; flags that

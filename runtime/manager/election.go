@@ -70,7 +70,7 @@ func checkElection(r Runnable) error {
 // electLocked makes the runnables of each group run only while this manager holds its lease, if that is wanted. lost is told as
 // soon as a lease is lost, even when something goes on that should stop then.
 func (m *Manager) electLocked(lost func(error)) error {
-	if !m.opts.LeaderElection {
+	if !m.opts.LeaderElection.Enabled {
 		return nil
 	}
 	namespace, err := m.Namespace()
@@ -163,9 +163,10 @@ type election struct {
 // more it has, and does not look for all of them at once, so that processes that start together share them.
 func (e *election) prepare(g *electedGroup) error {
 	m := e.manager
+	o := m.opts.LeaderElection
 	opts := leaderelection.Options{
-		Namespace: e.namespace, Name: m.opts.LeaderElectionID, ReleaseOnExit: true, Logger: m.logger, Metrics: m.metrics, Fence: m.fence,
-		LeaseDuration: m.opts.LeaseDuration, RenewDeadline: m.opts.RenewDeadline, RetryPeriod: m.opts.RetryPeriod,
+		Namespace: e.namespace, Name: o.ID, ReleaseOnExit: true, Logger: m.logger, Metrics: m.metrics, Fence: m.fence,
+		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod,
 	}
 	switch {
 	case g.lease != "":
@@ -182,7 +183,7 @@ func (e *election) prepare(g *electedGroup) error {
 	}
 	if place := len(e.electors); g.from == "" { // what migrates can only go where the other group is led
 		opts.Yield = func() time.Duration {
-			return time.Duration(place+int(e.led.Load())) * cmp.Or(m.opts.RetryPeriod, defaultRetryPeriod)
+			return time.Duration(place+int(e.led.Load())) * cmp.Or(o.RetryPeriod, defaultRetryPeriod)
 		}
 	}
 	var err error
@@ -313,19 +314,19 @@ func (l leases) Update(ctx context.Context, lease *coordinationv1.Lease) error {
 // LeaderElectionID returns the name of the lease of the main group, which is that of the program among those that share an API
 // server. It is empty when the manager runs without leader election.
 func (m *Manager) LeaderElectionID() string {
-	if !m.opts.LeaderElection {
+	if !m.opts.LeaderElection.Enabled {
 		return ""
 	}
-	return m.opts.LeaderElectionID
+	return m.opts.LeaderElection.ID
 }
 
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// Namespace returns the namespace of the operator itself, where its leases are: LeaderElectionNamespace of the options, or
+// Namespace returns the namespace of the operator itself, where its leases are: LeaderElection.Namespace of the options, or
 // that of the pod. Outside of a pod it is an error that the options have none.
 func (m *Manager) Namespace() (string, error) {
-	if m.opts.LeaderElectionNamespace != "" {
-		return m.opts.LeaderElectionNamespace, nil
+	if m.opts.LeaderElection.Namespace != "" {
+		return m.opts.LeaderElection.Namespace, nil
 	}
 	namespace, err := podNamespace(namespaceFile)
 	if errors.Is(err, errNoPod) {

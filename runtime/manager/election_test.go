@@ -28,7 +28,7 @@ type candidate struct {
 func elect(t *testing.T, s *apiServer, more ...manager.Runnable) *candidate {
 	t.Helper()
 	m, log := newManager(t, s, manager.Options{
-		LeaderElection: true, LeaderElectionID: "guestbook", LeaderElectionNamespace: "guestbook-system",
+		LeaderElection:          manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: "guestbook-system"},
 		GracefulShutdownTimeout: time.Minute,
 	})
 	c := &candidate{log: log, manager: m, controller: make(chan struct{}), other: make(chan struct{})}
@@ -180,7 +180,7 @@ func TestLeaseThatIsNotGivenBackIsAStraggler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
 		m, _ := newManager(t, s, manager.Options{
-			LeaderElection: true, LeaderElectionID: "guestbook", LeaderElectionNamespace: "guestbook-system",
+			LeaderElection:          manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: "guestbook-system"},
 			GracefulShutdownTimeout: time.Second,
 		})
 		begun := make(chan struct{})
@@ -196,15 +196,15 @@ func TestLeaseThatIsNotGivenBackIsAStraggler(t *testing.T) {
 }
 
 func TestLeaderElectionNeedsALease(t *testing.T) {
-	_, err := manager.New(newAPIServer().config(), manager.Options{LeaderElection: true})
+	_, err := manager.New(newAPIServer().config(), manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true}})
 	if err == nil {
 		t.Fatal("got no error")
 	}
-	contains(t, err.Error(), "LeaderElectionID is empty")
+	contains(t, err.Error(), "LeaderElection.ID is empty")
 }
 
 func TestNothingRunsWithoutTheNamespaceOfTheLease(t *testing.T) {
-	m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: true, LeaderElectionID: "guestbook"})
+	m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook"}})
 	add(t, m, always{worker{name: "other", runFunc: func(context.Context) error { t.Error("it ran"); return nil }}})
 	err := m.Run(t.Context())
 	if err == nil {

@@ -26,7 +26,7 @@ import (
 // Flags are the flags of an operator, on a flag set that the caller owns and may have others on. [BindFlags] makes some, for
 // a program with a main of its own:
 //
-//	flags := manager.BindFlags(flag.CommandLine, manager.Options{LeaderElectionID: "guestbook.example.com"})
+//	flags := manager.BindFlags(flag.CommandLine, manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"}})
 //	flag.Parse()
 //	opts, err := flags.Options()
 //	config, err := flags.Config()
@@ -213,18 +213,19 @@ func (f *Flags) bind() {
 		}
 	})
 	f.unbounded = o.GracefulShutdownTimeout < 0
-	o.ProbeAddress = cmp.Or(o.ProbeAddress, ":8081")
-	o.MetricsAddress = cmp.Or(o.MetricsAddress, Off)
-	o.PprofAddress = cmp.Or(o.PprofAddress, Off)
+	m, e := &o.Metrics, &o.LeaderElection
+	o.HealthProbeBindAddress = cmp.Or(o.HealthProbeBindAddress, ":8081")
+	m.BindAddress = cmp.Or(m.BindAddress, Off)
+	o.PprofBindAddress = cmp.Or(o.PprofBindAddress, Off)
 	flags.StringVar(&f.file, configFlag, "", "`file` with settings in YAML, named as the flags")
 	flags.StringVar(&f.kubeconfig, kubeconfigFlag, "", kubeconfigUsage)
-	flags.StringVar(&o.ProbeAddress, "health-probe-bind-address", o.ProbeAddress, "`address` of /healthz and /readyz; 0 is off")
-	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "`address` of /metrics, such as :8443; 0 is off")
-	flags.Var(insecure{&o.MetricsInsecure}, "metrics-secure", "serve metrics over TLS, to clients that the API server authenticates and authorizes")
-	flags.StringVar(&o.MetricsCertDir, "metrics-cert-path", o.MetricsCertDir, "`folder` with tls.crt and tls.key; without it a certificate made at start")
-	flags.StringVar(&o.PprofAddress, "pprof-bind-address", o.PprofAddress, "`address` of /debug/pprof, on loopback if only a port is given; 0 is off")
+	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", o.HealthProbeBindAddress, "`address` of /healthz and /readyz; 0 is off")
+	flags.StringVar(&m.BindAddress, "metrics-bind-address", m.BindAddress, "`address` of /metrics, such as :8443; 0 is off")
+	flags.Var(insecure{&m.Insecure}, "metrics-secure", "serve metrics over TLS, to clients that the API server authenticates and authorizes")
+	flags.StringVar(&m.CertDir, "metrics-cert-path", m.CertDir, "`folder` with tls.crt and tls.key; without it a certificate made at start")
+	flags.StringVar(&o.PprofBindAddress, "pprof-bind-address", o.PprofBindAddress, "`address` of /debug/pprof, on loopback if only a port is given; 0 is off")
 	w := &o.Webhook
-	flags.StringVar(&w.Address, "webhook-bind-address", w.Address, "`address` of the webhooks; without it :9443, or loopback with --webhook-manifests; 0 is off")
+	flags.StringVar(&w.BindAddress, "webhook-bind-address", w.BindAddress, "`address` of the webhooks; without it :9443, or loopback with --webhook-manifests; 0 is off")
 	flags.BoolVar(&w.HTTP2, "enable-http2", w.HTTP2, "let clients of the webhooks speak HTTP/2")
 	flags.StringVar(&w.CertDir, "webhook-cert-path", w.CertDir, "`folder` with the tls.crt and tls.key of the webhooks")
 	flags.Var(&list{values: &w.Targets}, "webhook-targets", "comma-separated `objects` that are made to trust a certificate of the manager's own: mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME")
@@ -233,15 +234,15 @@ func (f *Flags) bind() {
 	flags.DurationVar(&w.CertLifetime, "webhook-cert-lifetime", w.CertLifetime, "`time` for which this certificate is valid, of which it is used up to two thirds; 0 is a year")
 	flags.Var(&list{values: &w.Manifests}, "webhook-manifests", "comma-separated `files` and folders with webhook configurations to install while the manager runs, with its URL, for development")
 	flags.StringVar(&w.URL, "webhook-url", w.URL, "`URL` at which the API server reaches the manager then; without it https://127.0.0.1 and the port")
-	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "run controllers only while this process holds the lease")
-	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", o.LeaderElectionNamespace, "`namespace` of the lease; without it that of the pod")
-	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "`time` after which others take the lease of a leader that does not renew it; 0 is 15s")
-	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "`time` after which a leader stops that cannot renew its lease; 0 is 10s")
-	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "`time` between two attempts to get or renew the lease; 0 is 2s")
+	flags.BoolVar(&e.Enabled, "leader-elect", e.Enabled, "run controllers only while this process holds the lease")
+	flags.StringVar(&e.Namespace, "leader-election-namespace", e.Namespace, "`namespace` of the lease; without it that of the pod")
+	flags.DurationVar(&e.LeaseDuration, "leader-elect-lease-duration", e.LeaseDuration, "`time` after which others take the lease of a leader that does not renew it; 0 is 15s")
+	flags.DurationVar(&e.RenewDeadline, "leader-elect-renew-deadline", e.RenewDeadline, "`time` after which a leader stops that cannot renew its lease; 0 is 10s")
+	flags.DurationVar(&e.RetryPeriod, "leader-elect-retry-period", e.RetryPeriod, "`time` between two attempts to get or renew the lease; 0 is 2s")
 	flags.Var(&list{values: &o.Namespaces}, "namespaces", "comma-separated `namespaces` to watch; without it all")
-	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", max(1, o.MaxConcurrentReconciles), "`number` of objects that each controller reconciles at once")
+	flags.IntVar(&o.Controller.MaxConcurrentReconciles, "max-concurrent-reconciles", max(1, o.Controller.MaxConcurrentReconciles), "`number` of objects that each controller reconciles at once")
 	flags.DurationVar(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", o.GracefulShutdownTimeout, "longest `time` from a signal to the end; 0 is 30s")
-	flags.DurationVar(&o.ControllerShutdownTimeout, "controller-shutdown-timeout", o.ControllerShutdownTimeout, "longest `time` of it that the controllers may take; 0 is no bound of its own")
+	flags.DurationVar(&o.Controller.ShutdownTimeout, "controller-shutdown-timeout", o.Controller.ShutdownTimeout, "longest `time` of it that the controllers may take; 0 is no bound of its own")
 	flags.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod, "`time` after which every object is reconciled again, with up to as much added at random; 0 is never")
 	flags.Float64Var(&o.QPS, "kube-api-qps", o.QPS, "`number` of requests a second that the process sends to the API server; 0 is no limit")
 	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "`number` of requests that it sends at once, if there is a limit")
@@ -256,12 +257,12 @@ func (f *Flags) check() error {
 	switch o := &f.options; {
 	case f.log.Format != log.Text && f.log.Format != log.JSON:
 		return fmt.Errorf("-log-format: want text or json, got %q", f.log.Format)
-	case o.MaxConcurrentReconciles < 1:
-		return fmt.Errorf("-max-concurrent-reconciles: want at least 1, got %d", o.MaxConcurrentReconciles)
+	case o.Controller.MaxConcurrentReconciles < 1:
+		return fmt.Errorf("-max-concurrent-reconciles: want at least 1, got %d", o.Controller.MaxConcurrentReconciles)
 	case o.GracefulShutdownTimeout < 0 && !f.unbounded:
 		return fmt.Errorf("-graceful-shutdown-timeout: want 0 or more, got %s", o.GracefulShutdownTimeout)
-	case o.ControllerShutdownTimeout < 0:
-		return fmt.Errorf("-controller-shutdown-timeout: want 0 or more, got %s", o.ControllerShutdownTimeout)
+	case o.Controller.ShutdownTimeout < 0:
+		return fmt.Errorf("-controller-shutdown-timeout: want 0 or more, got %s", o.Controller.ShutdownTimeout)
 	case o.MinResyncPeriod < 0:
 		return fmt.Errorf("-min-resync-period: want 0 or more, got %s", o.MinResyncPeriod)
 	case !o.Webhook.validLifetime():

@@ -60,14 +60,14 @@ func TestEveryFlagSetsItsOption(t *testing.T) {
 		args string
 		set  func(o manager.Options) bool
 	}{
-		{"", func(o manager.Options) bool { return o.ProbeAddress == ":8081" }},
-		{"--health-probe-bind-address=127.0.0.1:9", func(o manager.Options) bool { return o.ProbeAddress == "127.0.0.1:9" }},
-		{"--health-probe-bind-address=0", func(o manager.Options) bool { return o.ProbeAddress == manager.Off }},
-		{"", func(o manager.Options) bool { return o.MetricsAddress == manager.Off && !o.MetricsInsecure }},
-		{"--metrics-bind-address=:8443", func(o manager.Options) bool { return o.MetricsAddress == ":8443" }},
-		{"--metrics-secure=false", func(o manager.Options) bool { return o.MetricsInsecure }},
-		{"--metrics-cert-path=" + certificates, func(o manager.Options) bool { return o.MetricsCertDir == certificates }},
-		{"--webhook-bind-address=:1", func(o manager.Options) bool { return o.Webhook.Address == ":1" }},
+		{"", func(o manager.Options) bool { return o.HealthProbeBindAddress == ":8081" }},
+		{"--health-probe-bind-address=127.0.0.1:9", func(o manager.Options) bool { return o.HealthProbeBindAddress == "127.0.0.1:9" }},
+		{"--health-probe-bind-address=0", func(o manager.Options) bool { return o.HealthProbeBindAddress == manager.Off }},
+		{"", func(o manager.Options) bool { return o.Metrics.BindAddress == manager.Off && !o.Metrics.Insecure }},
+		{"--metrics-bind-address=:8443", func(o manager.Options) bool { return o.Metrics.BindAddress == ":8443" }},
+		{"--metrics-secure=false", func(o manager.Options) bool { return o.Metrics.Insecure }},
+		{"--metrics-cert-path=" + certificates, func(o manager.Options) bool { return o.Metrics.CertDir == certificates }},
+		{"--webhook-bind-address=:1", func(o manager.Options) bool { return o.Webhook.BindAddress == ":1" }},
 		{"--enable-http2", func(o manager.Options) bool { return o.Webhook.HTTP2 }},
 		{"--webhook-cert-path=a", func(o manager.Options) bool { return o.Webhook.CertDir == "a" }},
 		{"--webhook-targets=mutating/a,crd/b", func(o manager.Options) bool { return slices.Equal(o.Webhook.Targets, []string{"mutating/a", "crd/b"}) }},
@@ -76,24 +76,24 @@ func TestEveryFlagSetsItsOption(t *testing.T) {
 		{"--webhook-secret-namespace=a", func(o manager.Options) bool { return o.Webhook.SecretNamespace == "a" }},
 		{"--webhook-manifests=a,b", func(o manager.Options) bool { return slices.Equal(o.Webhook.Manifests, []string{"a", "b"}) }},
 		{"--webhook-url=https://a", func(o manager.Options) bool { return o.Webhook.URL == "https://a" }},
-		{"--leader-elect", func(o manager.Options) bool { return o.LeaderElection }},
-		{"--leader-election-namespace=ns", func(o manager.Options) bool { return o.LeaderElectionNamespace == "ns" }},
+		{"--leader-elect", func(o manager.Options) bool { return o.LeaderElection.Enabled }},
+		{"--leader-election-namespace=ns", func(o manager.Options) bool { return o.LeaderElection.Namespace == "ns" }},
 		{"", func(o manager.Options) bool {
-			return o.LeaseDuration == 0 && o.RenewDeadline == 0 && o.RetryPeriod == 0
+			return o.LeaderElection.LeaseDuration == 0 && o.LeaderElection.RenewDeadline == 0 && o.LeaderElection.RetryPeriod == 0
 		}},
-		{"--leader-elect-lease-duration=3s", func(o manager.Options) bool { return o.LeaseDuration == 3*time.Second }},
-		{"--leader-elect-renew-deadline=2s", func(o manager.Options) bool { return o.RenewDeadline == 2*time.Second }},
-		{"--leader-elect-retry-period=1s", func(o manager.Options) bool { return o.RetryPeriod == time.Second }},
-		{"", func(o manager.Options) bool { return o.PprofAddress == manager.Off }},
-		{"--pprof-bind-address=:6060", func(o manager.Options) bool { return o.PprofAddress == ":6060" }},
+		{"--leader-elect-lease-duration=3s", func(o manager.Options) bool { return o.LeaderElection.LeaseDuration == 3*time.Second }},
+		{"--leader-elect-renew-deadline=2s", func(o manager.Options) bool { return o.LeaderElection.RenewDeadline == 2*time.Second }},
+		{"--leader-elect-retry-period=1s", func(o manager.Options) bool { return o.LeaderElection.RetryPeriod == time.Second }},
+		{"", func(o manager.Options) bool { return o.PprofBindAddress == manager.Off }},
+		{"--pprof-bind-address=:6060", func(o manager.Options) bool { return o.PprofBindAddress == ":6060" }},
 		{"", func(o manager.Options) bool { return o.Namespaces == nil }},
 		{"--namespaces=a,b", func(o manager.Options) bool { return slices.Equal(o.Namespaces, []string{"a", "b"}) }},
 		{"--namespaces=a --namespaces=b,c", func(o manager.Options) bool { return slices.Equal(o.Namespaces, []string{"a", "b", "c"}) }},
-		{"", func(o manager.Options) bool { return o.MaxConcurrentReconciles == 1 }},
-		{"--max-concurrent-reconciles=7", func(o manager.Options) bool { return o.MaxConcurrentReconciles == 7 }},
+		{"", func(o manager.Options) bool { return o.Controller.MaxConcurrentReconciles == 1 }},
+		{"--max-concurrent-reconciles=7", func(o manager.Options) bool { return o.Controller.MaxConcurrentReconciles == 7 }},
 		{"", func(o manager.Options) bool { return o.GracefulShutdownTimeout == 30*time.Second }},
 		{"--graceful-shutdown-timeout=5s", func(o manager.Options) bool { return o.GracefulShutdownTimeout == 5*time.Second }},
-		{"--controller-shutdown-timeout=4s", func(o manager.Options) bool { return o.ControllerShutdownTimeout == 4*time.Second }},
+		{"--controller-shutdown-timeout=4s", func(o manager.Options) bool { return o.Controller.ShutdownTimeout == 4*time.Second }},
 		{"--min-resync-period=1h", func(o manager.Options) bool { return o.MinResyncPeriod == time.Hour }},
 		{"", func(o manager.Options) bool { return o.QPS == 0 && o.Burst == 0 }},
 		{"--kube-api-qps=0.5 --kube-api-burst=3", func(o manager.Options) bool { return o.QPS == 0.5 && o.Burst == 3 }},
@@ -105,7 +105,7 @@ func TestEveryFlagSetsItsOption(t *testing.T) {
 		{"", func(o manager.Options) bool { _, is := inner(o.Logger).(*slog.TextHandler); return is }},
 		{"--log-format=json", func(o manager.Options) bool { _, is := inner(o.Logger).(*slog.JSONHandler); return is }},
 	} {
-		m := look(t, manager.Options{LeaderElectionID: "guestbook"}, strings.Fields(test.args)...)
+		m := look(t, manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "guestbook"}}, strings.Fields(test.args)...)
 		if !test.set(manager.OptionsOf(m)) {
 			t.Errorf("%q: got %+v", test.args, manager.OptionsOf(m))
 		}
@@ -114,16 +114,15 @@ func TestEveryFlagSetsItsOption(t *testing.T) {
 
 func TestFlagsStandOverTheDefaultsOfTheProgram(t *testing.T) {
 	defaults := manager.Options{
-		ProbeAddress: ":1", MetricsAddress: ":2", MetricsInsecure: true, LeaderElection: true, LeaderElectionID: "id",
-		LeaderElectionNamespace: "ns", Namespaces: []string{"a"}, MaxConcurrentReconciles: 3, GracefulShutdownTimeout: time.Minute,
+		HealthProbeBindAddress: ":1", Metrics: manager.MetricsOptions{BindAddress: ":2", Insecure: true}, LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "id", Namespace: "ns"}, Namespaces: []string{"a"}, Controller: manager.ControllerOptions{MaxConcurrentReconciles: 3}, GracefulShutdownTimeout: time.Minute,
 	}
 	o := manager.OptionsOf(look(t, defaults))
-	if o.ProbeAddress != ":1" || o.MetricsAddress != ":2" || !o.MetricsInsecure || !o.LeaderElection || o.LeaderElectionNamespace != "ns" ||
-		!slices.Equal(o.Namespaces, []string{"a"}) || o.MaxConcurrentReconciles != 3 || o.GracefulShutdownTimeout != time.Minute {
+	if o.HealthProbeBindAddress != ":1" || o.Metrics.BindAddress != ":2" || !o.Metrics.Insecure || !o.LeaderElection.Enabled || o.LeaderElection.Namespace != "ns" ||
+		!slices.Equal(o.Namespaces, []string{"a"}) || o.Controller.MaxConcurrentReconciles != 3 || o.GracefulShutdownTimeout != time.Minute {
 		t.Errorf("without flags: got %+v", o)
 	}
 	o = manager.OptionsOf(look(t, defaults, "--leader-elect=false", "--metrics-secure", "--namespaces=b, c"))
-	if o.LeaderElection || o.MetricsInsecure || !slices.Equal(o.Namespaces, []string{"b", "c"}) {
+	if o.LeaderElection.Enabled || o.Metrics.Insecure || !slices.Equal(o.Namespaces, []string{"b", "c"}) {
 		t.Errorf("with flags: got %+v", o)
 	}
 	if !slices.Equal(defaults.Namespaces, []string{"a"}) {
@@ -226,7 +225,7 @@ func TestProgramFails(t *testing.T) {
 		setup    func(m *manager.Manager) error
 		want     string
 	}{
-		"options": {manager.Options{LeaderElection: true}, nil, "LeaderElectionID is empty"},
+		"options": {manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true}}, nil, "LeaderElection.ID is empty"},
 		"setup":   {manager.Options{}, func(*manager.Manager) error { return errBroken }, "err=broken"},
 		"run": {manager.Options{}, func(m *manager.Manager) error {
 			return m.Add(runFunc(func(context.Context) error { return errBroken }))
@@ -253,7 +252,7 @@ func configFile(t *testing.T, content string) string {
 
 func TestFlagStandsOverEnvironmentOverFileOverOptions(t *testing.T) {
 	defaults := manager.Options{
-		MaxConcurrentReconciles: 1, GracefulShutdownTimeout: time.Second, LeaderElectionNamespace: "option", MetricsCertDir: "option",
+		Controller: manager.ControllerOptions{MaxConcurrentReconciles: 1}, GracefulShutdownTimeout: time.Second, LeaderElection: manager.LeaderElectionOptions{Namespace: "option"}, Metrics: manager.MetricsOptions{CertDir: "option"},
 	}
 	t.Setenv("GUESTBOOK_CONFIG", configFile(t, `# what this deployment wants
 max-concurrent-reconciles: 2
@@ -269,20 +268,20 @@ log-level: debug
 	t.Setenv("GUESTBOOK_NAMESPACES", "")
 	m := look(t, defaults, "--max-concurrent-reconciles=4")
 	o := manager.OptionsOf(m)
-	if o.MaxConcurrentReconciles != 4 || o.GracefulShutdownTimeout != 3*time.Second || o.LeaderElectionNamespace != "file" || o.MetricsCertDir != "option" {
+	if o.Controller.MaxConcurrentReconciles != 4 || o.GracefulShutdownTimeout != 3*time.Second || o.LeaderElection.Namespace != "file" || o.Metrics.CertDir != "option" {
 		t.Errorf("got %+v", o)
 	}
-	if !slices.Equal(o.Namespaces, []string{"a", "b"}) || !o.MetricsInsecure || o.ProbeAddress != manager.Off || !m.Logger().Enabled(t.Context(), -4) {
+	if !slices.Equal(o.Namespaces, []string{"a", "b"}) || !o.Metrics.Insecure || o.HealthProbeBindAddress != manager.Off || !m.Logger().Enabled(t.Context(), -4) {
 		t.Errorf("got %+v", o)
 	}
 	other := configFile(t, "max-concurrent-reconciles: 5\ngraceful-shutdown-timeout: 5s\n")
 	o = manager.OptionsOf(look(t, manager.Options{EnvPrefix: manager.Off}, "--config", other))
-	if o.MaxConcurrentReconciles != 5 || o.GracefulShutdownTimeout != 5*time.Second {
+	if o.Controller.MaxConcurrentReconciles != 5 || o.GracefulShutdownTimeout != 5*time.Second {
 		t.Errorf("without the environment: got %+v", o)
 	}
 	t.Setenv("OTHER_NAME_MAX_CONCURRENT_RECONCILES", "6")
 	o = manager.OptionsOf(look(t, manager.Options{EnvPrefix: "OTHER_NAME"}))
-	if o.MaxConcurrentReconciles != 6 || o.GracefulShutdownTimeout != 30*time.Second {
+	if o.Controller.MaxConcurrentReconciles != 6 || o.GracefulShutdownTimeout != 30*time.Second {
 		t.Errorf("with another prefix: got %+v", o)
 	}
 }
@@ -446,13 +445,13 @@ func TestProgramWithAMainOfItsOwnHasTheSameFlags(t *testing.T) {
 	t.Setenv("OPERATOR_MAX_CONCURRENT_RECONCILES", "7")
 	set := flag.NewFlagSet("/bin/operator", flag.ContinueOnError)
 	own := set.Int("size", 1, "")
-	flags := manager.BindFlags(set, manager.Options{LeaderElectionID: "x", MetricsAddress: ":1"})
+	flags := manager.BindFlags(set, manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "x"}, Metrics: manager.MetricsOptions{BindAddress: ":1"}})
 	kubeconfig := writeKubeconfig(t, "http://127.0.0.1:9")
 	if err := set.Parse([]string{"--size=2", "--leader-elect", "--kubeconfig", kubeconfig, "--log-level=debug"}); err != nil {
 		t.Fatal(err)
 	}
 	opts, err := flags.Options()
-	if err != nil || *own != 2 || !opts.LeaderElection || opts.LeaderElectionID != "x" || opts.MetricsAddress != ":1" || opts.MaxConcurrentReconciles != 7 {
+	if err != nil || *own != 2 || !opts.LeaderElection.Enabled || opts.LeaderElection.ID != "x" || opts.Metrics.BindAddress != ":1" || opts.Controller.MaxConcurrentReconciles != 7 {
 		t.Errorf("got %+v, %v", opts, err)
 	}
 	if opts.Logger == nil || !opts.Logger.Enabled(t.Context(), slog.LevelDebug) {

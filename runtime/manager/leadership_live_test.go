@@ -250,7 +250,7 @@ func wantLost(t *testing.T, p *program) {
 
 // testGroupsOnTwoManagers splits two controllers over two managers.
 func testGroupsOnTwoManagers(t *testing.T, c live) {
-	opts := manager.Options{LeaderElection: true, LeaderElectionID: "guestbook", LeaderElectionNamespace: c.namespace}
+	opts := manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: c.namespace}}
 	running := make(chan string, 10)
 	replica := func(name string) {
 		m, _ := c.newManager(t, c.config, opts)

@@ -42,7 +42,7 @@ func testForbidden(t *testing.T, c live) {
 	c.grant(t, "limited", "configmaps")
 	config := rest.CopyConfig(c.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "limited"}
-	m, log := c.newManager(t, config, manager.Options{ProbeAddress: loopback})
+	m, log := c.newManager(t, config, manager.Options{HealthProbeBindAddress: loopback})
 	configMaps, secrets := reconciles[*corev1.ConfigMap](t, m), reconciles[*corev1.Secret](t, m)
 	start(t, m)
 	await(t, configMaps, "a")
@@ -113,7 +113,7 @@ func gadgetCRD() *unstructured.Unstructured {
 
 func testMissingCRD(t *testing.T, c live) {
 	ok(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: c.meta("a")}))
-	m, log := c.newManager(t, c.config, manager.Options{ProbeAddress: loopback})
+	m, log := c.newManager(t, c.config, manager.Options{HealthProbeBindAddress: loopback})
 	addGadgets(m)
 	configMaps, gadgets := reconciles[*corev1.ConfigMap](t, m), reconciles[*gadget](t, m)
 	start(t, m)
@@ -194,7 +194,7 @@ func testSecureMetrics(t *testing.T, c live) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: c.namespace, Name: "prometheus"}},
 	}))
-	m, log := c.newManager(t, c.config, manager.Options{MetricsAddress: loopback})
+	m, log := c.newManager(t, c.config, manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback}})
 	start(t, m)
 	for token, want := range map[string]int{
 		c.token(t, "prometheus"): http.StatusOK,

@@ -152,7 +152,7 @@ func comes(names <-chan string, want string) bool {
 }
 
 func testLife(t *testing.T, c live) {
-	m, log := c.newManager(t, c.config, manager.Options{ProbeAddress: loopback, MetricsAddress: loopback, MetricsInsecure: true})
+	m, log := c.newManager(t, c.config, manager.Options{HealthProbeBindAddress: loopback, Metrics: manager.MetricsOptions{BindAddress: loopback, Insecure: true}})
 	labelled := make(chan string, 100)
 	reconciler := reconcile.Func[reconcile.Request](func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 		cm := &corev1.ConfigMap{}
@@ -242,7 +242,7 @@ func testCacheOutlivesOthers(t *testing.T, c live) {
 }
 
 func testTakeOver(t *testing.T, c live) {
-	opts := manager.Options{LeaderElection: true, LeaderElectionID: "guestbook", LeaderElectionNamespace: c.namespace, ProbeAddress: loopback}
+	opts := manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: c.namespace}, HealthProbeBindAddress: loopback}
 	first, _ := c.newManager(t, c.config, opts)
 	second, log := c.newManager(t, c.config, opts)
 	byFirst, bySecond := reconciles[*corev1.ConfigMap](t, first), reconciles[*corev1.ConfigMap](t, second)

@@ -25,10 +25,10 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case writerRole, unfencedRole:
-		opts := manager.Options{ProbeAddress: manager.Off, LeaderElection: true, LeaderElectionID: "writers"}
+		opts := manager.Options{HealthProbeBindAddress: manager.Off, LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "writers"}}
 		os.Exit(manager.Main(opts, writer(role == writerRole)))
 	default:
-		os.Exit(manager.Main(manager.Options{ProbeAddress: manager.Off}, operator(role)))
+		os.Exit(manager.Main(manager.Options{HealthProbeBindAddress: manager.Off}, operator(role)))
 	}
 }
 

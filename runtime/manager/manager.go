@@ -6,22 +6,18 @@ import (
 
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
@@ -29,7 +25,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
-	"github.com/kctrl-dev/kctrl/runtime/log"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
@@ -52,79 +47,6 @@ type RunnableFunc func(ctx context.Context) error
 
 // Run calls f.
 func (f RunnableFunc) Run(ctx context.Context) error { return f(ctx) }
-
-// Options say what a manager runs beside what is added to it. The zero value runs a cache, and no servers. In a program that
-// uses [Main] they are defaults: flags, environment variables and the file of --config stand over them.
-type Options struct {
-	// Scheme knows the Go types of the kinds that are read and written. Nil is a new one with the group that the manager
-	// itself uses, coordination.k8s.io/v1, to which the others are added, before the controllers, by [Manager.Scheme] and
-	// the AddToScheme of their packages: those of built-in kinds too, since a package that is not named is not in the
-	// program. A controller of a kind that was not added cannot be built, and the error says this.
-	Scheme *runtime.Scheme
-	// Logger is where everything logs; nil is slog.Default(). Objects among the arguments are logged by kind, namespace and
-	// name, see log.NewHandler.
-	Logger *slog.Logger
-	// Namespaces restrict what is cached and watched; none means all.
-	Namespaces []string
-	// Cache tunes the cache further. Its Namespaces, Logger and Metrics are those of the manager unless it has its own.
-	Cache cache.Options
-	// MaxConcurrentReconciles is the number of workers of controllers that say none. Zero means 1.
-	MaxConcurrentReconciles int
-	// GroupKindConcurrency is the number of workers of the controllers For a kind that say none, by kind and group as
-	// schema.GroupKind writes them, such as "ReplicaSet.apps" and "Pod". Other kinds have MaxConcurrentReconciles.
-	GroupKindConcurrency map[string]int
-	// ProbeAddress is where /healthz and /readyz are served, such as ":8081". Empty is [Off].
-	ProbeAddress string
-	// LivenessEndpointName and ReadinessEndpointName are the paths of the two probes, below which a check alone is asked by its name, such as
-	// /readyz/webhooks, and ?exclude=webhooks asks all others. Empty is /healthz and /readyz. What is no path, and one for both, is an error of [New].
-	LivenessEndpointName, ReadinessEndpointName string
-	// MetricsAddress is where /metrics is served, such as ":8443". Empty is [Off].
-	MetricsAddress string
-	// MetricsInsecure serves metrics over plain HTTP to everybody. Otherwise they are served over TLS to those whose
-	// bearer token the API server knows, and whom it allows to get /metrics.
-	MetricsInsecure bool
-	// MetricsCertDir has tls.crt and tls.key, which are read again when they change. Empty is a certificate made at
-	// start, which clients cannot verify.
-	MetricsCertDir string
-	// MetricsCertName and MetricsKeyName are the names of the two files there. Empty is tls.crt and tls.key.
-	MetricsCertName, MetricsKeyName string
-	// MetricsTLSOpts change how /metrics is served over TLS, in their order: cipher suites, curves, client certificates. By
-	// default that is TLS 1.2 at least, and HTTP/1.1.
-	MetricsTLSOpts []func(*tls.Config)
-	// MetricsHandlers are further pages beside /metrics, by their paths, as [Manager.Handle] adds them. With MetricsInsecure these are served to
-	// everybody too.
-	MetricsHandlers map[string]http.Handler
-	// PprofAddress is where /debug/pprof is served, to everybody, such as ":6060": without a host that is the loopback
-	// address. Empty is [Off].
-	PprofAddress string
-	// Webhook says how webhooks are served, if there are any.
-	Webhook WebhookOptions
-	// LeaderElection runs controllers only while this manager holds the lease LeaderElectionID.
-	LeaderElection bool
-	// LeaderElectionID is the name of the lease.
-	LeaderElectionID string
-	// LeaderElectionNamespace is the namespace of the lease. Empty is that of the pod.
-	LeaderElectionNamespace string
-	// LeaseDuration, RenewDeadline and RetryPeriod are those of leaderelection.Options. Zero means 15 s, 10 s and 2 s.
-	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
-	// GracefulShutdownTimeout bounds the time from the end of the context to the return of Run. Zero means 30 s; a negative time is
-	// no bound.
-	GracefulShutdownTimeout time.Duration
-	// ControllerShutdownTimeout bounds the part of it that the controllers may take. Those that still run then are named, and
-	// are not waited for any more: the rest ends in good order. Zero is no bound of its own.
-	ControllerShutdownTimeout time.Duration
-	// MinResyncPeriod is how often every object is delivered to the controllers again at the most: the manager adds a random
-	// part that is up to as long, so that replicas do not do so together. Zero is never. A Resync of Cache stands over it.
-	MinResyncPeriod time.Duration
-	// QPS and Burst limit the requests that the process sends to its API server, of all clients together: so many each
-	// second, and so many at once. Leases are not limited. Zero is no limit, since the API server has its own; a Burst of
-	// zero is 1.
-	QPS   float64
-	Burst int
-	// EnvPrefix is what the environment variables begin with that [Main] reads, such as "GUESTBOOK" for
-	// GUESTBOOK_LOG_LEVEL. Empty is the name of the program; [Off] reads none.
-	EnvPrefix string
-}
 
 // Manager runs an operator. [New] makes one. All methods are safe for concurrent use.
 type Manager struct {
@@ -162,22 +84,9 @@ var ErrStopped = errors.New("has been stopped")
 
 // New returns a manager for the API server of config. It makes no request and starts nothing: [Manager.Run] does.
 func New(config *rest.Config, opts Options) (*Manager, error) {
-	if opts.LeaderElection && opts.LeaderElectionID == "" {
-		return nil, errors.New("leader election needs the name of a lease: LeaderElectionID is empty")
-	}
-	if err := errors.Join(opts.checkNames(), opts.setProbePaths()); err != nil {
+	if err := opts.complete(); err != nil {
 		return nil, err
 	}
-	if opts.Scheme == nil {
-		opts.Scheme = runtime.NewScheme()
-		metav1.AddToGroupVersion(opts.Scheme, metav1.Unversioned)
-		if err := coordinationv1.AddToScheme(opts.Scheme); err != nil {
-			return nil, err
-		}
-	}
-	opts.Logger = log.Brief(cmp.Or(opts.Logger, slog.Default()))
-	opts.MaxConcurrentReconciles = max(1, opts.MaxConcurrentReconciles)
-	opts.GracefulShutdownTimeout = cmp.Or(opts.GracefulShutdownTimeout, 30*time.Second)
 	m := &Manager{
 		opts: opts, logger: opts.Logger, metrics: metrics.NewRegistry(), recording: newEventWriter("events"), coreRecording: newEventWriter("core events"),
 		healthz: &serve.Checks{}, readyz: &serve.Checks{}, pages: &serve.Pages{}, created: time.Now(),
@@ -192,32 +101,12 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 	}
 	m.groups[caches] = []Runnable{m.cache}
 	m.groups[recorders] = []Runnable{m.recording, m.coreRecording}
-	for path, page := range opts.MetricsHandlers {
+	for path, page := range opts.Metrics.ExtraHandlers {
 		if err := m.Handle(path, page); err != nil {
 			return nil, err
 		}
 	}
 	return m, m.addServers()
-}
-
-// checkNames returns which names in the options can be none. Later nothing would tell: an API server has an empty list of a namespace
-// that cannot be, and no lease.
-func (o *Options) checkNames() error {
-	errs := []error{checkNamespaces(o.Namespaces), checkNamespaces(o.Cache.Namespaces)}
-	if wrong := validation.IsDNS1123Subdomain(o.LeaderElectionID); o.LeaderElection && len(wrong) > 0 {
-		errs = append(errs, fmt.Errorf("LeaderElectionID %q cannot be the name of a lease: %s", o.LeaderElectionID, strings.Join(wrong, "; ")))
-	}
-	return errors.Join(errs...)
-}
-
-// checkNamespaces returns an error for the first of these that cannot be a namespace. The empty one is all.
-func checkNamespaces(all []string) error {
-	for _, namespace := range all {
-		if wrong := validation.IsDNS1123Label(namespace); namespace != "" && len(wrong) > 0 {
-			return fmt.Errorf("%q cannot be a namespace: %s", namespace, strings.Join(wrong, "; "))
-		}
-	}
-	return nil
 }
 
 func (m *Manager) cacheOptions() cache.Options {
@@ -242,7 +131,7 @@ func (m *Manager) ResyncPeriod() time.Duration {
 
 // connect makes the clients and the cache.
 func (m *Manager) connect(config *rest.Config) error {
-	if m.opts.LeaderElection {
+	if m.opts.LeaderElection.Enabled {
 		m.fence = leaderelection.NewFence()
 	}
 	var err error
@@ -314,12 +203,12 @@ func (m *Manager) Namespaces() []string { return slices.Clone(m.opts.Namespaces)
 
 // MaxConcurrentReconciles returns the number of workers of controllers that say none.
 func (m *Manager) MaxConcurrentReconciles() int {
-	return max(1, m.opts.MaxConcurrentReconciles)
+	return m.opts.Controller.MaxConcurrentReconciles
 }
 
 // Concurrency returns the number of workers of controllers for a kind that say none; zero where that is MaxConcurrentReconciles.
 func (m *Manager) Concurrency(kind schema.GroupKind) int {
-	return m.opts.GroupKindConcurrency[kind.String()]
+	return m.opts.Controller.GroupKindConcurrency[kind.String()]
 }
 
 // Run runs everything until ctx ends, and then stops it in good order, within the graceful shutdown timeout. It returns
@@ -466,8 +355,8 @@ func (m *Manager) stop(started []*group) error {
 
 // stopControllers stops the controllers within their share of the time.
 func (m *Manager) stopControllers(whole context.Context, g *group) error {
-	if m.opts.ControllerShutdownTimeout > 0 {
-		share, cancel := context.WithTimeout(whole, m.opts.ControllerShutdownTimeout)
+	if m.opts.Controller.ShutdownTimeout > 0 {
+		share, cancel := context.WithTimeout(whole, m.opts.Controller.ShutdownTimeout)
 		defer cancel()
 		whole = share
 	}

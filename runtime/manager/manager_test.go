@@ -43,7 +43,7 @@ func TestRunReturnsNilWhenItsContextEnds(t *testing.T) {
 }
 
 func TestServersAnswerBeforeAnythingElseRuns(t *testing.T) {
-	m, log := newManager(t, newAPIServer(), manager.Options{ProbeAddress: loopback})
+	m, log := newManager(t, newAPIServer(), manager.Options{HealthProbeBindAddress: loopback})
 	answered := make(chan int, 1)
 	add(t, m, runFunc(func(context.Context) error {
 		code, _ := get(t, log.url(t, "probes")+"/healthz")
@@ -63,7 +63,7 @@ func TestNothingRunsWhenAnAddressIsTaken(t *testing.T) {
 	}
 	free.Close()
 	m, _ := newManager(t, newAPIServer(), manager.Options{
-		ProbeAddress: free.Addr().String(), MetricsAddress: taken(t), MetricsInsecure: true,
+		HealthProbeBindAddress: free.Addr().String(), Metrics: manager.MetricsOptions{BindAddress: taken(t), Insecure: true},
 	})
 	add(t, m, runFunc(func(context.Context) error { t.Error("it ran"); return nil }))
 	err = m.Run(t.Context())
@@ -158,7 +158,7 @@ func TestWhatAManagerRunsNeverReadsTooEarly(t *testing.T) {
 
 // TestReadsEndWithAManagerThatCannotBegin has a reader that waits for the caches of a manager that finds an address taken.
 func TestReadsEndWithAManagerThatCannotBegin(t *testing.T) {
-	m, _ := newManager(t, newAPIServer(), manager.Options{ProbeAddress: taken(t)})
+	m, _ := newManager(t, newAPIServer(), manager.Options{HealthProbeBindAddress: taken(t)})
 	ok(t, corev1.AddToScheme(m.Scheme()))
 	cluster := addCluster(t, m, "remote")
 	caches := []*cache.Cache{m.Cache(), cluster.Cache()}
@@ -182,7 +182,7 @@ func TestReadsEndWithAManagerThatCannotBegin(t *testing.T) {
 // TestStopGoesFromControllersToServers stops a manager whose controller looks around when it is told to stop, and only
 // then ends.
 func TestStopGoesFromControllersToServers(t *testing.T) {
-	m, log := newManager(t, newAPIServer(), manager.Options{ProbeAddress: loopback})
+	m, log := newManager(t, newAPIServer(), manager.Options{HealthProbeBindAddress: loopback})
 	begun, otherBegun := make(chan struct{}), make(chan struct{})
 	otherStopped, controllerEnded := make(chan struct{}), make(chan struct{})
 	add(t, m,
@@ -271,7 +271,7 @@ func TestAddIsSafeAtAnyTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for n := range 20 {
 			m, _ := newManager(t, newAPIServer(), manager.Options{
-				LeaderElection: n%2 == 0, LeaderElectionID: "guestbook", LeaderElectionNamespace: "guestbook-system",
+				LeaderElection: manager.LeaderElectionOptions{Enabled: n%2 == 0, ID: "guestbook", Namespace: "guestbook-system"},
 			})
 			var ran, added sync.WaitGroup
 			for range 10 {
@@ -455,7 +455,7 @@ func TestNegativeTimeoutIsNoBound(t *testing.T) {
 func TestStopBeforeTheStartIsNoError(t *testing.T) {
 	for _, address := range []string{loopback, "localhost:0"} {
 		m, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Options{
-			ProbeAddress: address, MetricsAddress: address, MetricsInsecure: true, Logger: slog.New(slog.DiscardHandler),
+			HealthProbeBindAddress: address, Metrics: manager.MetricsOptions{BindAddress: address, Insecure: true}, Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -522,15 +522,15 @@ func TestErrorComesWithTheStragglers(t *testing.T) {
 
 func TestNamesThatCannotBeAreErrors(t *testing.T) {
 	for want, opts := range map[string]manager.Options{
-		`"a b" cannot be a namespace: `:                         {Namespaces: []string{"a", "", "a b"}},
-		`"B" cannot be a namespace: `:                           {Cache: cache.Options{Namespaces: []string{"B"}}},
-		`LeaderElectionID "Me" cannot be the name of a lease: `: {LeaderElection: true, LeaderElectionID: "Me"},
+		`"a b" cannot be a namespace: `:                          {Namespaces: []string{"a", "", "a b"}},
+		`"B" cannot be a namespace: `:                            {Cache: cache.Options{Namespaces: []string{"B"}}},
+		`LeaderElection.ID "Me" cannot be the name of a lease: `: {LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "Me"}},
 	} {
 		if _, err := manager.New(newAPIServer().config(), opts); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElectionID: "Me", Namespaces: []string{""}}) // of which none is used
+	m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "Me"}, Namespaces: []string{""}}) // of which none is used
 	_, err := m.AddCluster("remote", newAPIServer().config(), manager.ClusterOptions{Namespaces: []string{" b"}})
 	if want := `cluster remote: " b" cannot be a namespace: `; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
@@ -596,7 +596,7 @@ func (s *stage) who(what string) string {
 func join(t *testing.T, s *apiServer, members ...member) *running {
 	t.Helper()
 	m, _ := newManager(t, s, manager.Options{
-		LeaderElection: true, LeaderElectionID: "guestbook", LeaderElectionNamespace: "guestbook-system", GracefulShutdownTimeout: time.Minute,
+		LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: "guestbook-system"}, GracefulShutdownTimeout: time.Minute,
 	})
 	for _, one := range members {
 		add(t, m, one)
@@ -741,7 +741,7 @@ func TestGroupsThatCannotBe(t *testing.T) {
 		"leader election groups main and red have one lease, guestbook":           {on.member("a", "", "", ""), on.member("b", "", "red", "").at("guestbook")},
 		"leader election group red migrates from blue, and that from it":          {on.member("a", "", "red", "blue"), on.member("b", "", "blue", "red")},
 	} {
-		m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: true, LeaderElectionID: "guestbook", LeaderElectionNamespace: "ns"})
+		m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: "ns"}})
 		var err error
 		for _, one := range members {
 			err = errors.Join(err, m.Add(one))
@@ -758,7 +758,7 @@ func TestGroupsThatCannotBe(t *testing.T) {
 func TestControllersSayTheirGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
-		m, log := newManager(t, s, manager.Options{LeaderElection: true, LeaderElectionID: "guestbook", LeaderElectionNamespace: "ns"})
+		m, log := newManager(t, s, manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: "ns"}})
 		for name, election := range map[string]controller.Election{
 			"main": {}, "blue": {Group: "blue"}, "moves": {Group: "green", MigratesFrom: "blue"}, "named": {Group: "red", Lease: "red.example.com"}, "free": {Off: true},
 		} {
@@ -783,7 +783,7 @@ func TestHealthzTellsOfALeaderThatDoesNotStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
 		m, _ := newManager(t, s, manager.Options{
-			LeaderElection: true, LeaderElectionID: "guestbook", LeaderElectionNamespace: "ns", GracefulShutdownTimeout: time.Hour,
+			LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: "ns"}, GracefulShutdownTimeout: time.Hour,
 		})
 		release := make(chan struct{})
 		add(t, m, runFunc(func(context.Context) error { <-release; return nil }))
@@ -840,7 +840,7 @@ func TestManagerWithoutASchemeSaysWhatToAdd(t *testing.T) {
 
 func TestControllersHaveATimeoutOfTheirOwnAndAreNamedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, log := newManager(t, newAPIServer(), manager.Options{ControllerShutdownTimeout: 6 * time.Second})
+		m, log := newManager(t, newAPIServer(), manager.Options{Controller: manager.ControllerOptions{ShutdownTimeout: 6 * time.Second}})
 		release, begun := make(chan struct{}), make(chan struct{})
 		defer close(release)
 		add(t, m, worker{name: "stuck", runFunc: func(context.Context) error {
@@ -863,7 +863,7 @@ func TestControllersHaveATimeoutOfTheirOwnAndAreNamedMeanwhile(t *testing.T) {
 
 func TestControllersThatAreLateDoNotCutTheOthersOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, _ := newManager(t, newAPIServer(), manager.Options{ControllerShutdownTimeout: 6 * time.Second})
+		m, _ := newManager(t, newAPIServer(), manager.Options{Controller: manager.ControllerOptions{ShutdownTimeout: 6 * time.Second}})
 		release, finished := make(chan struct{}), false
 		defer close(release)
 		add(t, m, worker{name: "stuck", runFunc: func(context.Context) error { <-release; return nil }})

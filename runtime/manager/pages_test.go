@@ -25,7 +25,7 @@ func TestPagesAreForThoseWhomTheAPIServerAllows(t *testing.T) {
 	s := newAPIServer()
 	s.users = map[string]string{"good": "prometheus"}
 	s.allowed = []string{"prometheus get /debug/a", "prometheus get /debug/controllers/x/y", "prometheus get /debug", "prometheus post /debug/a"}
-	m, log := newManager(t, s, manager.Options{MetricsAddress: loopback})
+	m, log := newManager(t, s, manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback}})
 	for path, text := range map[string]string{"/debug/a": "a", "/debug/controllers/": "below", "/secret": "secret"} {
 		ok(t, m.Handle(path, say(text)))
 	}
@@ -54,7 +54,7 @@ func TestPagesAreForThoseWhomTheAPIServerAllows(t *testing.T) {
 }
 
 func TestPagesAreNotServedToEverybody(t *testing.T) {
-	m, log := newManager(t, newAPIServer(), manager.Options{MetricsAddress: loopback, MetricsInsecure: true})
+	m, log := newManager(t, newAPIServer(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback, Insecure: true}})
 	ok(t, m.Handle("/debug/a", say("a")))
 	start(t, m)
 	for _, path := range []string{"/debug/a", "/statusz", "/configz"} {
@@ -65,7 +65,7 @@ func TestPagesAreNotServedToEverybody(t *testing.T) {
 }
 
 func TestPathHasOneHandler(t *testing.T) {
-	m, _ := newManager(t, newAPIServer(), manager.Options{MetricsAddress: loopback})
+	m, _ := newManager(t, newAPIServer(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback}})
 	ok(t, m.Handle("/a", say("a")))
 	for path, want := range map[string]string{
 		"/a": "handle /a: it has another handler", "/metrics": "handle /metrics: it has another handler",
@@ -80,7 +80,7 @@ func TestPathHasOneHandler(t *testing.T) {
 func TestStatuszTellsWhoLeadsAndWhatIsReady(t *testing.T) {
 	s := newAPIServer()
 	m, _ := newManager(t, s, manager.Options{
-		MetricsAddress: loopback, LeaderElection: true, LeaderElectionID: "guestbook", LeaderElectionNamespace: "ns",
+		Metrics: manager.MetricsOptions{BindAddress: loopback}, LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: "ns"},
 	})
 	m.AddReadyz("late", func(*http.Request) error { return errBroken })
 	m.AddStatus("own", func() any { return []int{1, 2} })
@@ -146,11 +146,11 @@ func TestConfigzNeverShowsASecret(t *testing.T) {
 	}
 }
 
-// TestPagesOfTheOptionsAreServedPlainly: who sets MetricsInsecure says so of the pages beside it, but of no other.
+// TestPagesOfTheOptionsAreServedPlainly: Metrics.Insecure also holds for ExtraHandlers, and for no other page.
 func TestPagesOfTheOptionsAreServedPlainly(t *testing.T) {
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	m, log := newManager(t, newAPIServer(), manager.Options{
-		MetricsAddress: loopback, MetricsInsecure: true, MetricsHandlers: map[string]http.Handler{"/debug/pprof": page, "/folder/": page},
+		Metrics: manager.MetricsOptions{BindAddress: loopback, Insecure: true, ExtraHandlers: map[string]http.Handler{"/debug/pprof": page, "/folder/": page}},
 	})
 	if err := m.Handle("/other", page); err != nil {
 		t.Fatal(err)

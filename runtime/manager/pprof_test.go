@@ -19,7 +19,7 @@ func TestPprofIsOnLoopbackUnlessAHostIsNamed(t *testing.T) {
 			t.Errorf("%s: got %s, %v; want %s", given, got, err, want)
 		}
 	}
-	_, err := manager.New(newAPIServer().config(), manager.Options{PprofAddress: "::1:6060"})
+	_, err := manager.New(newAPIServer().config(), manager.Options{PprofBindAddress: "::1:6060"})
 	if err == nil {
 		t.Fatal("got no error")
 	}
@@ -27,7 +27,7 @@ func TestPprofIsOnLoopbackUnlessAHostIsNamed(t *testing.T) {
 }
 
 func TestProfilesAreServed(t *testing.T) {
-	m, log := newManager(t, newAPIServer(), manager.Options{PprofAddress: ":0"})
+	m, log := newManager(t, newAPIServer(), manager.Options{PprofBindAddress: ":0"})
 	r := start(t, m)
 	url := log.url(t, "pprof")
 	if host, _, err := net.SplitHostPort(strings.TrimPrefix(url, "http://")); err != nil || host != "127.0.0.1" {

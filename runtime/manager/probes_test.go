@@ -36,7 +36,7 @@ func (g namedGauge) Name() string { return g.name }
 
 func probes(t *testing.T, setup func(*manager.Manager)) (url string) {
 	t.Helper()
-	m, log := newManager(t, newAPIServer(), manager.Options{ProbeAddress: loopback})
+	m, log := newManager(t, newAPIServer(), manager.Options{HealthProbeBindAddress: loopback})
 	setup(m)
 	start(t, m)
 	return log.url(t, "probes")
@@ -130,7 +130,7 @@ func TestChecksAreAskedAlone(t *testing.T) {
 
 func TestPathsOfProbesAreChosen(t *testing.T) {
 	m, log := newManager(t, newAPIServer(), manager.Options{
-		ProbeAddress: loopback, LivenessEndpointName: "/probes", ReadinessEndpointName: "/probes/ready",
+		HealthProbeBindAddress: loopback, LivenessEndpointName: "/probes", ReadinessEndpointName: "/probes/ready",
 	})
 	m.AddHealthz("live", func(*http.Request) error { return nil })
 	m.AddReadyz("peers", func(*http.Request) error { return errBroken })

@@ -1,14 +1,12 @@
 package manager
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"time"
 
 	"github.com/kctrl-dev/kctrl/runtime/certificate"
@@ -18,23 +16,20 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Off is the address of a server that is not wanted.
-const Off = "0"
-
 // addServers adds the servers that the options ask for.
 func (m *Manager) addServers() error {
-	if wanted(m.opts.ProbeAddress) {
+	if wanted(m.opts.HealthProbeBindAddress) {
 		m.addServer(probeServer(m.opts, m.healthz, m.readyz))
 	}
-	if wanted(m.opts.MetricsAddress) {
+	if wanted(m.opts.Metrics.BindAddress) {
 		opts, err := metricsServer(m)
 		if err != nil {
 			return err
 		}
 		m.addServer(opts)
 	}
-	if wanted(m.opts.PprofAddress) {
-		opts, err := serve.Profiles(m.opts.PprofAddress)
+	if wanted(m.opts.PprofBindAddress) {
+		opts, err := serve.Profiles(m.opts.PprofBindAddress)
 		if err != nil {
 			return err
 		}
@@ -83,11 +78,11 @@ func (m *Manager) listen(ctx context.Context) error {
 
 // metricsServer returns the server of /metrics: over TLS and for authorized clients, unless the options say otherwise.
 func metricsServer(m *Manager) (httpserver.Options, error) {
-	o := httpserver.Options{Name: "metrics", Address: m.opts.MetricsAddress}
-	if m.opts.MetricsInsecure {
+	o := httpserver.Options{Name: "metrics", Address: m.opts.Metrics.BindAddress}
+	if m.opts.Metrics.Insecure {
 		plain := &serve.Pages{}
 		err := plain.Add(server.Owner{}, "/metrics", m.metrics)
-		for path, page := range m.opts.MetricsHandlers {
+		for path, page := range m.opts.Metrics.ExtraHandlers {
 			err = errors.Join(err, plain.Add(server.Owner{}, path, page))
 		}
 		o.Handler = plain
@@ -98,19 +93,19 @@ func metricsServer(m *Manager) (httpserver.Options, error) {
 	}
 	o.Handler = serve.NewAuthorizer(m.pages, m.system, m.logger)
 	var err error
-	if o.TLS, err = serverTLS(&m.opts, m.metrics, m.logger); err != nil {
+	if o.TLS, err = serverTLS(&m.opts.Metrics, m.metrics, m.logger); err != nil {
 		return o, fmt.Errorf("metrics server: %w", err)
 	}
-	for _, change := range m.opts.MetricsTLSOpts {
+	for _, change := range m.opts.Metrics.TLSOpts {
 		change(o.TLS)
 	}
 	return o, nil
 }
 
 // serverTLS returns a configuration with the certificate that the options name, or a self-signed one when they name no folder.
-func serverTLS(o *Options, measures *metrics.Registry, logger *slog.Logger) (*tls.Config, error) {
+func serverTLS(o *MetricsOptions, measures *metrics.Registry, logger *slog.Logger) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
-	if o.MetricsCertDir == "" {
+	if o.CertDir == "" {
 		self, err := certificate.SelfSigned("manager", "localhost")
 		if err != nil {
 			return nil, err
@@ -118,7 +113,7 @@ func serverTLS(o *Options, measures *metrics.Registry, logger *slog.Logger) (*tl
 		config.Certificates = []tls.Certificate{self}
 		return config, nil
 	}
-	files, err := certificate.NewFiles(filepath.Join(o.MetricsCertDir, cmp.Or(o.MetricsCertName, certFile)), filepath.Join(o.MetricsCertDir, cmp.Or(o.MetricsKeyName, keyFile)), logger)
+	files, err := certificateFiles(o.CertDir, o.CertName, o.KeyName, logger)
 	if err != nil {
 		return nil, err
 	}

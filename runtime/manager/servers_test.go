@@ -25,7 +25,7 @@ import (
 )
 
 func TestMetricsInPlain(t *testing.T) {
-	m, log := newManager(t, newAPIServer(), manager.Options{MetricsAddress: loopback, MetricsInsecure: true})
+	m, log := newManager(t, newAPIServer(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback, Insecure: true}})
 	m.Metrics().Counter("guestbook_visits_total", "Visits.").Inc()
 	start(t, m)
 	code, body := get(t, log.url(t, "metrics")+"/metrics")
@@ -39,7 +39,7 @@ func TestCertificateFilesAreReadAgain(t *testing.T) {
 	folder := t.TempDir()
 	hour := time.Now().Truncate(time.Hour)
 	writeCertificate(t, folder, "first", hour)
-	m, log := newManager(t, newAPIServer(), manager.Options{MetricsAddress: loopback, MetricsCertDir: folder})
+	m, log := newManager(t, newAPIServer(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback, CertDir: folder}})
 	start(t, m)
 	url := log.url(t, "metrics")
 	want := func(name, when string) {
@@ -65,7 +65,7 @@ func TestCertificateFilesAreReadAgain(t *testing.T) {
 func TestMetricsNeedTheCertificateThatWasGiven(t *testing.T) {
 	folder := t.TempDir()
 	newWith := func() error {
-		_, err := manager.New(newAPIServer().config(), manager.Options{MetricsAddress: loopback, MetricsCertDir: folder})
+		_, err := manager.New(newAPIServer().config(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback, CertDir: folder}})
 		return err
 	}
 	if err := newWith(); err == nil {
@@ -82,7 +82,7 @@ func TestMetricsNeedTheCertificateThatWasGiven(t *testing.T) {
 func TestIncludedMetricsAreBehindTheSameGate(t *testing.T) {
 	s := newAPIServer()
 	s.users, s.allowed = map[string]string{"good": "prometheus"}, []string{"prometheus get /metrics"}
-	m, log := newManager(t, s, manager.Options{MetricsAddress: loopback})
+	m, log := newManager(t, s, manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback}})
 	asked := make(chan struct{}, 10)
 	m.Metrics().Include(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked <- struct{}{}
@@ -100,10 +100,10 @@ func TestIncludedMetricsAreBehindTheSameGate(t *testing.T) {
 }
 
 func TestTLSOptionsOfMetricsAreThoseThatWereGiven(t *testing.T) {
-	m, log := newManager(t, newAPIServer(), manager.Options{MetricsAddress: loopback, MetricsTLSOpts: []func(*tls.Config){
+	m, log := newManager(t, newAPIServer(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback, TLSOpts: []func(*tls.Config){
 		func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 },
 		func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 },
-	}})
+	}}})
 	start(t, m)
 	address := strings.TrimPrefix(log.url(t, "metrics"), "http://")
 	for version, want := range map[uint16]bool{tls.VersionTLS12: false, tls.VersionTLS13: true} {
@@ -126,7 +126,7 @@ func TestSlowClientsDoNotFailTheShutdown(t *testing.T) {
 		"a slow chunk":  "POST /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nx",
 	} {
 		m, log := newManager(t, newAPIServer(), manager.Options{
-			ProbeAddress: loopback, MetricsAddress: loopback, MetricsInsecure: true, GracefulShutdownTimeout: 2 * time.Second,
+			HealthProbeBindAddress: loopback, Metrics: manager.MetricsOptions{BindAddress: loopback, Insecure: true}, GracefulShutdownTimeout: 2 * time.Second,
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -153,7 +153,7 @@ func TestSlowClientsDoNotFailTheShutdown(t *testing.T) {
 }
 
 func TestSlowClientsAreNamedAtTheShutdown(t *testing.T) {
-	m, log := newManager(t, newAPIServer(), manager.Options{ProbeAddress: loopback, GracefulShutdownTimeout: 2 * time.Second})
+	m, log := newManager(t, newAPIServer(), manager.Options{HealthProbeBindAddress: loopback, GracefulShutdownTimeout: 2 * time.Second})
 	reading := make(chan struct{})
 	m.AddReadyz("reads", func(r *http.Request) error {
 		close(reading)

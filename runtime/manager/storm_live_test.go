@@ -334,8 +334,7 @@ func (r *replicas) run(ctx context.Context, t *testing.T, count int) (wait func(
 func (r *replicas) manager() (*manager.Manager, error) {
 	m, err := manager.New(r.c.config, manager.Options{
 		Scheme: r.c.Scheme(), Logger: slog.New(slog.DiscardHandler), Namespaces: []string{r.c.namespace},
-		LeaderElection: true, LeaderElectionID: "slow", LeaderElectionNamespace: r.c.namespace,
-		LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: 500 * time.Millisecond,
+		LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "slow", Namespace: r.c.namespace, LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: 500 * time.Millisecond},
 	})
 	if err != nil {
 		return nil, err

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,54 +23,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/local"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
-
-// defaultWebhookSecret is the name of the Secret with the certificates of webhooks.
-const defaultWebhookSecret = "webhook-certificates"
-
-// WebhookOptions say where the webhooks of [Manager.Webhooks] are served, and how the API server comes to trust them. In a program
-// without webhooks they say nothing.
-type WebhookOptions struct {
-	// Address is where they are served. Empty is ":9443", or a free port of loopback for Manifests; [Off] serves none, so that an
-	// operator with webhooks runs where nobody calls them.
-	Address string
-	// HTTP2 lets clients speak HTTP/2 too, which the API server has no need for.
-	HTTP2 bool
-	// TLSOpts change how they are served over TLS, in their order, see [server.Options]. One that brings a certificate is enough: it is
-	// served unless CertDir or Targets are set too.
-	TLSOpts []func(*tls.Config)
-	// CertDir has tls.crt and tls.key, which are read again when they change, such as those of cert-manager. Who writes them
-	// also makes the API server trust them. Empty, with no Targets either, is k8s-webhook-server/serving-certs in the folder of temporary files,
-	// if they are there, as deployments of kubebuilder have them.
-	CertDir string
-	// CertName and KeyName are the names of the two files there. Empty is tls.crt and tls.key.
-	CertName, KeyName string
-	// Targets are the objects that call the webhooks and that the manager makes trust a certificate of its own: mutating/NAME and
-	// validating/NAME are webhook configurations, crd/NAME is a CustomResourceDefinition.
-	Targets []string
-	// Secret is the name of the Secret that has this certificate. Empty is webhook-certificates.
-	Secret string
-	// SecretNamespace is its namespace. Empty is that of the pod.
-	SecretNamespace string
-	// CertLifetime is that of this certificate. Zero means a year; less than a minute is an error.
-	CertLifetime time.Duration
-	// Manifests are files and folders with webhook configurations, which are installed at the API server while the manager runs, with
-	// the URL of this process in place of a Service: for development and tests. Webhooks whose path nothing serves here are left out.
-	// Conversions are installed too.
-	Manifests []string
-	// URL is where the API server reaches this process then. Empty is https://127.0.0.1, and without a port it has that of Address.
-	// Set it alone to install conversions only.
-	URL string
-}
-
-// The names of the files of a certificate, unless the options have others: those of the Secrets of Kubernetes.
-const certFile, keyFile = "tls.crt", "tls.key"
-
-// minCertLifetime leaves replicas and API servers the time to agree on the next certificate.
-const minCertLifetime = time.Minute
-
-func (o *WebhookOptions) validLifetime() bool {
-	return o.CertLifetime == 0 || o.CertLifetime >= minCertLifetime
-}
 
 // Webhooks returns the server of webhooks, which webhook.For registers them with. The first call makes it: a program that has no
 // webhooks serves none. Made before Run it listens before the caches start, so that kinds can be read that it converts; made while the
@@ -94,7 +45,7 @@ func (m *Manager) Webhooks() (*server.Server, error) {
 		return m.webhooks, nil
 	}
 	s, run, err := m.newWebhooks()
-	if err == nil && m.opts.Webhook.Address != Off {
+	if err == nil && m.opts.Webhook.BindAddress != Off {
 		err = m.serveLocked(run)
 	}
 	if err != nil {
@@ -133,16 +84,16 @@ type webhookServer interface {
 // newWebhooks returns the server, and what runs it.
 func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 	opts := server.Options{
-		Address: m.opts.Webhook.Address, HTTP2: m.opts.Webhook.HTTP2, TLSOpts: m.opts.Webhook.TLSOpts, Patience: m.patience(), Logger: m.logger, Metrics: m.metrics,
+		Address: m.opts.Webhook.BindAddress, HTTP2: m.opts.Webhook.HTTP2, TLSOpts: m.opts.Webhook.TLSOpts, Patience: m.patience(), Logger: m.logger, Metrics: m.metrics,
 	}
 	switch o := &m.opts.Webhook; {
-	case o.Address == Off:
+	case o.BindAddress == Off:
 		s := server.New(opts)
 		return s, s, nil
 	case len(o.Manifests) > 0 || o.URL != "":
 		return m.newLocalWebhooks(opts)
 	case o.CertDir != "":
-		files, err := o.files(o.CertDir, m.logger)
+		files, err := certificateFiles(o.CertDir, o.CertName, o.KeyName, m.logger)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -156,7 +107,7 @@ func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 		opts.Certificates = authority
 	case o.given():
 	default:
-		if files, err := o.files(mountedCertDir(), m.logger); err == nil {
+		if files, err := certificateFiles(mountedCertDir(), o.CertName, o.KeyName, m.logger); err == nil {
 			files.Measure(m.metrics)
 			opts.Certificates = files
 			break
@@ -172,9 +123,9 @@ func mountedCertDir() string {
 	return filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs")
 }
 
-// files returns the certificate in a folder.
-func (o *WebhookOptions) files(dir string, logger *slog.Logger) (*certificate.Files, error) {
-	return certificate.NewFiles(filepath.Join(dir, cmp.Or(o.CertName, certFile)), filepath.Join(dir, cmp.Or(o.KeyName, keyFile)), logger)
+// certificateFiles returns the certificate in a directory. Empty names are tls.crt and tls.key.
+func certificateFiles(dir, cert, key string, logger *slog.Logger) (*certificate.Files, error) {
+	return certificate.NewFiles(filepath.Join(dir, cmp.Or(cert, "tls.crt")), filepath.Join(dir, cmp.Or(key, "tls.key")), logger)
 }
 
 // given reports whether TLSOpts bring a certificate.

@@ -74,7 +74,7 @@ func TestWebhooksAreServedWithWhatDeploymentsOfKubebuilderHave(t *testing.T) {
 
 func testWebhooks(t *testing.T, opts manager.WebhookOptions) {
 	t.Helper()
-	opts.Address = loopback
+	opts.BindAddress = loopback
 	m, log := newManager(t, newAPIServer(), manager.Options{Webhook: opts})
 	s, err := m.Webhooks()
 	if err != nil {
@@ -102,7 +102,7 @@ func testWebhooks(t *testing.T, opts manager.WebhookOptions) {
 
 func ended(t *testing.T, certificates string) *manager.Manager {
 	t.Helper()
-	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: loopback, CertDir: certificates}})
+	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: loopback, CertDir: certificates}})
 	if err := start(t, m).stop(); err != nil {
 		t.Error(err)
 	}
@@ -112,7 +112,7 @@ func ended(t *testing.T, certificates string) *manager.Manager {
 // TestWebhooksAreServedOnceTheCertificateIsThere: an operator that makes its certificate itself sets up its webhooks while its manager runs.
 func TestWebhooksAreServedOnceTheCertificateIsThere(t *testing.T) {
 	certificates := t.TempDir()
-	m, log := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: loopback, CertDir: certificates}})
+	m, log := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: loopback, CertDir: certificates}})
 	r := start(t, m)
 	if _, err := m.Webhooks(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without a certificate: %v", err)
@@ -184,7 +184,7 @@ webhooks:
 }
 
 func TestWebhooksThatAreOffAreRegistered(t *testing.T) {
-	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: manager.Off}})
+	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: manager.Off}})
 	s, err := m.Webhooks()
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestWebhooksThatAreOffAreRegistered(t *testing.T) {
 func TestAddressOfWebhooksThatIsTakenIsAnError(t *testing.T) {
 	certificates := t.TempDir()
 	writeCertificate(t, certificates, "given", time.Now())
-	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: taken(t), CertDir: certificates}})
+	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: taken(t), CertDir: certificates}})
 	if _, err := m.Webhooks(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@
 //				return controller.For[*webappv1.Guestbook](c).Build(&guestbook.Reconciler{Client: c.Client()})
 //			},
 //		})
-//		os.Exit(r.Main(manager.Options{LeaderElectionID: "guestbook.example.com"}))
+//		os.Exit(r.Main(manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"}}))
 //	}
 //
 // The life is that of a [manager.Manager], of which the registry makes each controller a runnable: servers, caches, leader

@@ -99,7 +99,7 @@ func TestFailingControllerIsRestartedAndOthersGoOn(t *testing.T) {
 // and are those of the next one then.
 func TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: manager.Off}})
+		m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: manager.Off}})
 		ok(t, errors.Join(autoscalingv1.AddToScheme(m.Scheme()), autoscalingv2.AddToScheme(m.Scheme())))
 		built := 0
 		says := func() http.Handler {
@@ -188,7 +188,7 @@ func scaledTo(replicas int) conversion.Spoke[*autoscalingv2.HorizontalPodAutosca
 // TestChecksOfARestartedControllerAreThoseOfTheNext asks the probes as a kubelet does: the checks that a controller has set up go on
 // while it is stopped; what it says itself is asked only while it runs.
 func TestChecksOfARestartedControllerAreThoseOfTheNext(t *testing.T) {
-	m, log := newManager(t, newAPIServer(), manager.Options{ProbeAddress: "127.0.0.1:0"})
+	m, log := newManager(t, newAPIServer(), manager.Options{HealthProbeBindAddress: "127.0.0.1:0"})
 	var built atomic.Int32
 	fail, again := make(chan struct{}), make(chan struct{})
 	launched(t, m, Options{}, Descriptor{Name: "own", New: func(_ context.Context, c *Context) (Controller, error) {
@@ -372,7 +372,7 @@ func TestSpecialControllerIsBuiltAndStartedFirst(t *testing.T) {
 
 func TestStragglerOfTheRegistryIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, _ := newManager(t, newAPIServer(), manager.Options{ControllerShutdownTimeout: 3 * time.Second})
+		m, _ := newManager(t, newAPIServer(), manager.Options{Controller: manager.ControllerOptions{ShutdownTimeout: 3 * time.Second}})
 		release := make(chan struct{})
 		launched(t, m, Options{}, Descriptor{Name: "stuck", New: building(&fake{run: func(context.Context) error {
 			<-release
@@ -484,7 +484,7 @@ func TestFailureOfWhatRunsBesideAControllerIsOneOfIt(t *testing.T) {
 
 func TestInformersAreStartedBeforeControllers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: true, LeaderElectionID: "x", LeaderElectionNamespace: "ns"})
+		m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "x", Namespace: "ns"}})
 		var own *Context
 		launched(t, m, Options{}, Descriptor{Name: "a", Election: controller.Election{Off: true}, New: func(_ context.Context, c *Context) (Controller, error) {
 			own = c
@@ -510,7 +510,7 @@ func TestInformersAreStartedBeforeControllers(t *testing.T) {
 // TestSpecialControllerOfAnotherProcessStallsNobody has a lease that somebody else holds.
 func TestSpecialControllerOfAnotherProcessStallsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		opts := manager.Options{LeaderElection: true, LeaderElectionID: "x", LeaderElectionNamespace: "ns"}
+		opts := manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "x", Namespace: "ns"}}
 		m, _ := newManager(t, newAPIServer(), opts) // which has no leases, so that nobody leads
 		l := launched(t, m, Options{},
 			Descriptor{Name: "special", SpecialHandling: true, New: building(&fake{})},

@@ -36,7 +36,7 @@ func register(m controller.Manager) error {
 }
 
 func TestMain(m *testing.M) {
-	options := manager.Options{ProbeAddress: manager.Off}
+	options := manager.Options{HealthProbeBindAddress: manager.Off}
 	switch os.Getenv(roleVariable) {
 	case "":
 		os.Exit(m.Run())

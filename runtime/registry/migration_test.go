@@ -63,7 +63,7 @@ func TestLeaderMigrationSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestLeaderMigrationThatCannotBeIsAUsageError(t *testing.T) {
-	elected := manager.Options{LeaderElection: true, LeaderElectionID: "here", LeaderElectionNamespace: "ns"}
+	elected := manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "here", Namespace: "ns"}}
 	for want, c := range map[string]struct {
 		opts manager.Options
 		file string
@@ -85,7 +85,7 @@ func TestLeaderMigrationThatCannotBeIsAUsageError(t *testing.T) {
 }
 
 func TestControllersThatMoveRunWhereTheMigrationSays(t *testing.T) {
-	m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: true, LeaderElectionID: "here", LeaderElectionNamespace: "ns"})
+	m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "here", Namespace: "ns"}})
 	r := New(Options{})
 	for _, name := range []string{"stays", "here", "there", "any"} {
 		r.Register(Descriptor{Name: name, New: building(&fake{})})

@@ -130,7 +130,7 @@ func (r *Registry) known() []known {
 // Main is the main function of a program whose controllers are those that setup adds to a manager, and the descriptors. It is
 // [manager.Main] with a registry, so that a scaffolded main comes to have one by
 //
-//	os.Exit(registry.Main(manager.Options{LeaderElectionID: "guestbook.example.com"}, register))
+//	os.Exit(registry.Main(manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"}}, register))
 func Main[S manager.Setup](defaults manager.Options, setup S, descriptors ...Descriptor) int {
 	r := New(Options{})
 	switch setup := any(setup).(type) {

@@ -375,7 +375,7 @@ func TestMetadataInformerIsThatOfTheKindIfItIsWatchedWhole(t *testing.T) {
 
 func TestWorkersOfAControllerAreAFlag(t *testing.T) {
 	for args, want := range map[string]int{"": 3, "--concurrent-a-syncs=5": 5, "--concurrent-a-syncs=0": 2} {
-		m, _ := newManager(t, newAPIServer(), manager.Options{MaxConcurrentReconciles: 2})
+		m, _ := newManager(t, newAPIServer(), manager.Options{Controller: manager.ControllerOptions{MaxConcurrentReconciles: 2}})
 		r := New(Options{})
 		var got, set int
 		r.Register(Descriptor{Name: "a", Concurrency: 3, New: func(_ context.Context, c *Context) (Controller, error) {

@@ -56,7 +56,7 @@ func (s server) newManager(t *testing.T, opts manager.Options) (*manager.Manager
 	t.Helper()
 	log := &journal{}
 	opts.Logger = slog.New(slog.NewTextHandler(log, nil))
-	opts.Namespaces, opts.LeaderElectionNamespace = []string{s.namespace}, s.namespace
+	opts.Namespaces, opts.LeaderElection.Namespace = []string{s.namespace}, s.namespace
 	m, err := manager.New(s.config, opts)
 	ok(t, err)
 	ok(t, corev1.AddToScheme(m.Scheme()))
@@ -95,7 +95,7 @@ func (s server) grant(t *testing.T, account string) {
 }
 
 func testServiceAccount(t *testing.T, s server) {
-	m, log := s.newManager(t, manager.Options{LeaderElection: true, LeaderElectionID: "accounts"})
+	m, log := s.newManager(t, manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "accounts"}})
 	r := New(Options{UseServiceAccountCredentials: true})
 	results := make(chan error)
 	r.Register(Descriptor{
@@ -148,7 +148,7 @@ func (s server) deploy(t *testing.T, running *atomic.Int32, election controller.
 func (s server) deployProgram(t *testing.T, running *atomic.Int32, program, file string, election controller.Election) *release {
 	t.Helper()
 	m, _ := s.newManager(t, manager.Options{
-		LeaderElection: true, LeaderElectionID: program, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 100 * time.Millisecond,
+		LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: program, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 100 * time.Millisecond},
 	})
 	r := New(Options{})
 	if file != "" {

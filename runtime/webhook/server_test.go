@@ -62,7 +62,7 @@ func testLifetime(t *testing.T, env *testenv.Env) {
 	m, err := manager.New(env.Config, manager.Options{
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Webhook: manager.WebhookOptions{
-			Address: "127.0.0.1:0", Targets: []string{"validating/lifetime"}, Secret: "lifetime", SecretNamespace: "default", CertLifetime: lifetime,
+			BindAddress: "127.0.0.1:0", Targets: []string{"validating/lifetime"}, Secret: "lifetime", SecretNamespace: "default", CertLifetime: lifetime,
 		},
 	})
 	if err != nil {

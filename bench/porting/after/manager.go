@@ -26,7 +26,7 @@ func Config(flags *manager.Flags) (*rest.Config, error) {
 
 func NewManager(config *rest.Config, scheme *runtime.Scheme) (*manager.Manager, error) {
 	return manager.New(config, manager.Options{
-		Scheme: scheme, ProbeAddress: ":8081", LeaderElection: true, LeaderElectionID: "guestbook.example.com",
+		Scheme: scheme, HealthProbeBindAddress: ":8081", LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook.example.com"},
 	})
 }
 
@@ -44,7 +44,7 @@ func Flags() {
 }
 
 func SecureMetrics(change func(*tls.Config)) manager.Options {
-	return manager.Options{MetricsAddress: ":8443", MetricsCertDir: "/certs", MetricsTLSOpts: []func(*tls.Config){change}}
+	return manager.Options{Metrics: manager.MetricsOptions{BindAddress: ":8443", CertDir: "/certs", TLSOpts: []func(*tls.Config){change}}}
 }
 
 func WebhookServer(change func(*tls.Config)) manager.Options {

@@ -30,7 +30,8 @@ import (
 )
 
 func main() {
-	os.Exit(manager.Main(manager.Options{LeaderElectionID: "cronjob.example.com"}, setup))
+	options := manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "cronjob.example.com"}}
+	os.Exit(manager.Main(options, setup))
 }
 
 // setup adds what kctrl has found, which is the kinds and the controllers, and the rest.

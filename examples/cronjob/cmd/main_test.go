@@ -227,9 +227,9 @@ func testRights(o *operator) {
 	account := "system:serviceaccount:cronjob-system:cronjob-controller-manager"
 	config.Impersonate = rest.ImpersonationConfig{UserName: account, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
 	o.start(config, manager.Options{
-		LeaderElection: true, LeaderElectionID: "cronjob.example.com", LeaderElectionNamespace: "cronjob-system",
+		LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "cronjob.example.com", Namespace: "cronjob-system"},
 		Webhook: manager.WebhookOptions{
-			Address: "127.0.0.1:0", SecretNamespace: "cronjob-system",
+			BindAddress: "127.0.0.1:0", SecretNamespace: "cronjob-system",
 			Targets: []string{
 				"mutating/cronjob-mutating-webhook-configuration", "validating/cronjob-validating-webhook-configuration",
 				"crd/cronjobs.batch.example.com",

@@ -13,5 +13,6 @@ import (
 )
 
 func main() {
-	os.Exit(manager.Main(manager.Options{LeaderElectionID: "website.example.com"}, register))
+	options := manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "website.example.com"}}
+	os.Exit(manager.Main(options, register))
 }

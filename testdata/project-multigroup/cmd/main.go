@@ -13,5 +13,6 @@ import (
 )
 
 func main() {
-	os.Exit(manager.Main(manager.Options{LeaderElectionID: "fleet-operator.example.org"}, register))
+	options := manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "fleet-operator.example.org"}}
+	os.Exit(manager.Main(options, register))
 }

@@ -25,5 +25,6 @@ import (
 )
 
 func main() {
-	os.Exit(manager.Main(manager.Options{LeaderElectionID: "guestbook.example.com"}, register))
+	options := manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"}}
+	os.Exit(manager.Main(options, register))
 }

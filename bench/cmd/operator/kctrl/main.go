@@ -21,7 +21,8 @@ import (
 )
 
 func main() {
-	os.Exit(manager.Main(manager.Options{LeaderElectionID: "kctrl.bench.example.com"}, setUp))
+	options := manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "kctrl.bench.example.com"}}
+	os.Exit(manager.Main(options, setUp))
 }
 
 func setUp(m controller.Manager) error {

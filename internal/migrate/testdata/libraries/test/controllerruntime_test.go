@@ -556,8 +556,8 @@ func TestMetricsOptions(t *testing.T) {
 	}{
 		{nil, ":8080", true}, {&server.Options{}, ":8080", true}, {&server.Options{BindAddress: "0"}, "", true}, {&server.Options{BindAddress: ":1", SecureServing: true}, ":1", false},
 	} {
-		if got := FromMetricsOptions(test.from); got.MetricsAddress != test.address || got.MetricsInsecure != test.insecure {
-			t.Errorf("%v: got %q, insecure %v", test.from, got.MetricsAddress, got.MetricsInsecure)
+		if got := FromMetricsOptions(test.from); got.BindAddress != test.address || got.Insecure != test.insecure {
+			t.Errorf("%v: got %q, insecure %v", test.from, got.BindAddress, got.Insecure)
 		}
 	}
 }
