@@ -205,7 +205,7 @@ func TestImportsFollowTheRules(t *testing.T) {
 var runtimeLayers = []string{
 	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/writes", "internal/blocked", "internal/life", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "internal/testhost", "internal/testclient", "controllerutil", "finalizer", "internal/compact", "internal/collect", "reflector", "informer", "cache", "events", "leaderelection",
 	"predicate", "handler", "source", "webhook/server", "controller", "certificate", "webhook/local", "internal/serve", "manager",
-	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter", "compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/managers", "compat/restconfig", "compat/rotator", "compat/servers", "compat/starter", "compat/untyped", "compat/verbosity", "compat/zapflags", "registry", "garbagecollector", "testenv", "compat/envtest", "compat/fake",
+	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter", "compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/managers", "compat/restconfig", "compat/rotator", "compat/servers", "compat/starter", "compat/untyped", "compat/verbosity", "compat/watchchannel", "compat/zapflags", "registry", "garbagecollector", "testenv", "compat/envtest", "compat/fake",
 }
 
 // testserverLayers are the same for testserver/.

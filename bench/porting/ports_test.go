@@ -26,6 +26,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
@@ -70,7 +71,7 @@ func newFixture(t *testing.T, config *rest.Config, namespace string) *fixture {
 	return f
 }
 
-func (f *fixture) create(objects ...client.Object) {
+func (f *fixture) create(objects ...object.Object) {
 	f.Helper()
 	for _, o := range objects {
 		if err := f.live.Create(f.ctx, o); err != nil {
@@ -104,13 +105,13 @@ func (f *fixture) run(setup func(context.Context, controller.Manager) error) {
 	})
 }
 
-func await[T client.Object](f *fixture, o T, done func(T) bool) T {
+func await[T object.Object](f *fixture, o T, done func(T) bool) T {
 	f.Helper()
 	return testenv.Await(f.ctx, f.T, f.live, o, done)
 }
 
 // update changes an object as a user does.
-func update[T client.Object](f *fixture, o T, change func(T)) {
+func update[T object.Object](f *fixture, o T, change func(T)) {
 	f.Helper()
 	base := o.DeepCopyObject().(T)
 	change(o)
@@ -196,7 +197,7 @@ func cronJobRuns(f *fixture) {
 	}
 	testenv.AwaitGone(f.ctx, f.T, f.live, &batchv1.Job{ObjectMeta: f.named(job(1))})
 	testenv.AwaitGone(f.ctx, f.T, f.live, &batchv1.Job{ObjectMeta: f.named(job(2))})
-	if err := f.live.Get(f.ctx, client.ObjectKey{Namespace: f.namespace, Name: job(3)}, &batchv1.Job{}); err != nil {
+	if err := f.live.Get(f.ctx, object.Key{Namespace: f.namespace, Name: job(3)}, &batchv1.Job{}); err != nil {
 		f.Error(err)
 	}
 	update(f, o, func(o *cronjob.CronJob) { o.Spec.Suspend = true })

@@ -87,7 +87,7 @@ var clientRules = []Rule{
 			function, ok := f.around(2).(*ast.FuncType)
 			return ok && (f.appliedField(function, f.around(3)) == field || f.appliedField(function, f.applyMethod()) == field)
 		},
-		Rewrite: func(*file, ast.Node) string { return fill("{client}.Object") },
+		Rewrite: func(*file, ast.Node) string { return fill("{object}.Object") },
 		Reason:  "Apply of a client takes objects; configurations have a function",
 	},
 	{
@@ -110,7 +110,7 @@ var clientRules = []Rule{
 			function, ok := f.around(2).(*ast.FuncType)
 			return ok && function.Results != nil && slices.Contains(function.Results.List, field) && f.watches(function)
 		},
-		Rewrite: func(*file, ast.Node) string { return fill("{client}.Stream[{client}.Object]") },
+		Rewrite: func(*file, ast.Node) string { return fill("{client}.Stream[{object}.Object]") },
 		Reason:  "a watch is a stream of events",
 	},
 	{
@@ -123,9 +123,9 @@ var clientRules = []Rule{
 			call, selector, _ := f.method(n)
 			args := f.texts(call.Args)
 			args[0] += ", " + f.text(selector.X)
-			return fill("{client}.WatchChannel(") + f.arguments(call, args) + ")"
+			return fill("{compat/watchchannel}.Open(") + f.arguments(call, args) + ")"
 		},
-		Reason: "a watch of a client is a stream; WatchChannel has its events come by a channel",
+		Reason: "a watch of a client is a stream; watchchannel.Open has its events come by a channel",
 	},
 	{
 		Name: "a client that reads from a cache of the program's own",

@@ -150,7 +150,7 @@ func (f *file) buildController(c *chain) string {
 	var out strings.Builder
 	forLink, named := c.find("For"), c.find("Named")
 	if forLink != nil && len(forLink.Args) > 0 {
-		f.owner = fill("{handler}.ForOwnerOf[{client}.Object](") + f.text(forLink.Args[0]) + ", " + m + ".Scheme(), " + m + ".RESTMapper(), false)"
+		f.owner = fill("{handler}.ForOwnerOf[{object}.Object](") + f.text(forLink.Args[0]) + ", " + m + ".Scheme(), " + m + ".RESTMapper(), false)"
 		defer func() { f.owner = "" }()
 	}
 	requests := fill("{reconcile}.Request")
@@ -163,7 +163,7 @@ func (f *file) buildController(c *chain) string {
 	case named != nil:
 		out.WriteString(fill("{controller}.ForRequests[") + requests + "](" + m + ", " + f.text(named.Args[0]) + ")")
 	default:
-		out.WriteString(fill("{controller}.ManagedBy(") + m + ")")
+		out.WriteString(fill("{controller}.ForRequests[") + requests + "](" + m + `, "")`)
 	}
 	for _, link := range c.links {
 		switch {
@@ -180,15 +180,15 @@ func (f *file) buildController(c *chain) string {
 // controllerFor returns the head of a builder for a prototype.
 func (f *file) controllerFor(c *chain, m string, prototype ast.Expr) string {
 	if f.namesBuilder && !c.ends() {
-		return fill("{controller}.ManagedBy(") + m + ").For(" + f.text(prototype) + ")"
+		return fill("{controller}.ForRequests[{reconcile}.Request](") + m + `, "").For(` + f.text(prototype) + ")"
 	}
 	t := f.info.TypeOf(prototype)
 	switch namedOf(t) {
 	case "", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured.Unstructured", "k8s.io/apimachinery/pkg/apis/meta/v1.PartialObjectMetadata", peerModule + "/pkg/client.Object":
-		return fill("{controller}.ManagedBy(") + m + ").For(" + f.text(prototype) + ")"
+		return fill("{controller}.ForRequests[{reconcile}.Request](") + m + `, "").For(` + f.text(prototype) + ")"
 	}
 	if _, isInterface := t.Underlying().(*types.Interface); isInterface {
-		return fill("{controller}.ManagedBy(") + m + ").For(" + f.text(prototype) + ")"
+		return fill("{controller}.ForRequests[{reconcile}.Request](") + m + `, "").For(` + f.text(prototype) + ")"
 	}
 	return fill("{controller}.For[") + f.typeText(prototype) + "](" + m + ")"
 }
@@ -349,7 +349,7 @@ func (f *file) watch(name string, link *ast.CallExpr) string {
 			name = "Watches"
 			edits[0].text += ", " + f.owner
 		case f.symbol(arg) == "builder.MatchEveryOwner":
-			note += f.leave(arg, "owners that do not control are watched by handler.ForOwner", "Watches(prototype, handler.ForOwner[client.Object](ownerKind, m.RESTMapper(), false))")
+			note += f.leave(arg, "owners that do not control are watched by handler.ForOwner", "Watches(prototype, handler.ForOwner[object.Object](ownerKind, m.RESTMapper(), false))")
 		default:
 			text = f.leave(arg, "this option of a watch has no counterpart", "Watches(prototype, h, predicates...)") + f.text(arg)
 		}

@@ -50,8 +50,8 @@ var helpers = map[string]struct{ function, method string }{
 	"cluster#GetAPIReader":         {"APIReader", "Live"},
 	"cluster#GetHTTPClient":        {"HTTPClient", "HTTPClient"},
 	"cluster#GetFieldIndexer":      {"FieldIndexer", "Cache"},
-	"cluster#GetEventRecorderFor":  {"EventRecorderFor", "EventRecorderFor"},
-	"recorder#GetEventRecorderFor": {"EventRecorderFor", "EventRecorderFor"},
+	"cluster#GetEventRecorderFor":  {"EventRecorderFor", ""},
+	"recorder#GetEventRecorderFor": {"EventRecorderFor", ""},
 	"manager#Elected":              {"Elected", "Elected"},
 	"manager#Start":                {"Run", "Run"},
 }
@@ -321,8 +321,11 @@ func (f *file) embedsNone(spec *ast.TypeSpec) bool {
 // controller-runtime becomes: a manager that the program makes is a *manager.Manager, and the cache of every manager is
 // a field indexer unless a double has one of its own.
 func (f *file) hasMethodOfRuntime(e ast.Expr, key string) bool {
-	if key == "cluster#GetFieldIndexer" {
+	switch {
+	case key == "cluster#GetFieldIndexer":
 		return !f.answered["GetFieldIndexer"]
+	case helpers[key].method == "":
+		return false
 	}
 	ident, ok := ast.Unparen(e).(*ast.Ident)
 	return ok && f.info.ObjectOf(ident) != nil && f.made[f.placeOf(f.info.ObjectOf(ident))]
@@ -363,7 +366,7 @@ type laterMethod struct{ name, doc, signature, body string }
 var writerMethods = []laterMethod{{
 	name:      "Apply",
 	doc:       "says that it is not supported: what this stands for had none.",
-	signature: "(ctx {context}.Context, o {client}.Object, opts ...{client}.ApplyOption) error",
+	signature: "(ctx {context}.Context, o {object}.Object, opts ...{client}.ApplyOption) error",
 	body:      "return {errors}.ErrUnsupported",
 }}
 

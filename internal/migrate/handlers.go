@@ -35,7 +35,7 @@ var handlerRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			spec := n.(*ast.ValueSpec)
-			of := cmp.Or(f.argumentsOf(spec.Type), fill("[{client}.Object, {reconcile}.Request]"))
+			of := cmp.Or(f.argumentsOf(spec.Type), fill("[{object}.Object, {reconcile}.Request]"))
 			f.wrapped[spec.Values[0]] = true
 			return "_ " + fill("{compat/eventhandler}.Events") + of + " = " + f.text(spec.Values[0])
 		},
@@ -167,7 +167,7 @@ var handlerRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call, _ := f.called(n)
-			return fill("{handler}.Map(func(_ {context}.Context, o {client}.Object) []{reconcile}.Request { return ") + f.operand(call.Args[0]) + "(o) })"
+			return fill("{handler}.Map(func(_ {context}.Context, o {object}.Object) []{reconcile}.Request { return ") + f.operand(call.Args[0]) + "(o) })"
 		},
 		Reason: "a map function has a context",
 	},
@@ -298,7 +298,7 @@ var genericTypes = map[string]func(args []string) string{
 	"handler.TypedMapFunc":       func(args []string) string { return fill("func({context}.Context, ") + args[0] + ") []" + args[1] },
 	"controller.TypedOptions":    func([]string) string { return fill("{controller}.Options") },
 	"controller.TypedController": func(args []string) string { return fill("*{controller}.Controller[") + args[0] + "]" },
-	"builder.TypedBuilder":       func(args []string) string { return fill("{controller}.Builder[{client}.Object, ") + args[0] + "]" },
+	"builder.TypedBuilder":       func(args []string) string { return fill("{controller}.Builder[{object}.Object, ") + args[0] + "]" },
 	"source.TypedSource":         func(args []string) string { return fill("{source}.Source[") + args[0] + "]" },
 	"source.TypedSyncingSource":  func(args []string) string { return fill("{source}.Source[") + args[0] + "]" },
 }

@@ -30,7 +30,7 @@ func (f *file) kindText(kind, options ast.Expr) string {
 	if literal, ok := options.(*ast.CompositeLit); ok {
 		return f.commentsOf(literal) + "{Object: " + f.text(kind) + f.kindOptions(literal) + "}"
 	}
-	return fill("func(o {cache}.KindOptions, kind {client}.Object) {cache}.KindOptions {\no.Object = kind\nreturn o\n}(") + f.text(options) + ", " + f.text(kind) + ")"
+	return fill("func(o {cache}.KindOptions, kind {object}.Object) {cache}.KindOptions {\no.Object = kind\nreturn o\n}(") + f.text(options) + ", " + f.text(kind) + ")"
 }
 
 // commentsOf returns the comments between the fields of a literal, each on a line of its own.
@@ -217,9 +217,9 @@ func (f *file) stripsManagedFields(transform ast.Expr) bool {
 
 // transform makes a function of objects of one of anything.
 func (f *file) transform(value ast.Expr) string {
-	return fill("func(cached {client}.Object) ({client}.Object, error) {\n") +
+	return fill("func(cached {object}.Object) ({object}.Object, error) {\n") +
 		"transformed, err := " + f.operand(value) + "(cached)\n" +
-		fill("out, _ := transformed.({client}.Object)\n") +
+		fill("out, _ := transformed.({object}.Object)\n") +
 		"return out, err\n}"
 }
 

@@ -38,10 +38,10 @@ var oldWatchRules = []Rule{
 				only = f.text(is)
 			}
 			if fields["OwnerType"] == nil {
-				return f.leave(n, "a handler for owners says of which kind", "handler.ForOwner[client.Object](ownerKind, m.RESTMapper(), true)") + f.raw(n)
+				return f.leave(n, "a handler for owners says of which kind", "handler.ForOwner[object.Object](ownerKind, m.RESTMapper(), true)") + f.raw(n)
 			}
 			m := f.manager()
-			return fill("{handler}.ForOwnerOf[{client}.Object](") + f.text(fields["OwnerType"]) + ", " + m + ".Scheme(), " + m + ".RESTMapper(), " + only + ")"
+			return fill("{handler}.ForOwnerOf[{object}.Object](") + f.text(fields["OwnerType"]) + ", " + m + ".Scheme(), " + m + ".RESTMapper(), " + only + ")"
 		},
 		Reason: "a handler is a function",
 	},
@@ -60,7 +60,7 @@ var oldWatchRules = []Rule{
 			if literal, ok := field.Value.(*ast.FuncLit); ok {
 				return f.raw(field.Key) + ": " + f.withContext(literal, literal.Type)
 			}
-			return f.raw(field.Key) + fill(": func(_ {context}.Context, e {informer}.Event[{client}.Object], q {handler}.Queue[{reconcile}.Request]) { ") + f.operand(field.Value) + "(e, q) }"
+			return f.raw(field.Key) + fill(": func(_ {context}.Context, e {informer}.Event[{object}.Object], q {handler}.Queue[{reconcile}.Request]) { ") + f.operand(field.Value) + "(e, q) }"
 		},
 		Reason: "handlers have a context",
 	},
@@ -150,11 +150,11 @@ func (f *file) isOldSource(e ast.Expr) bool {
 func (f *file) oldSource(e, handler ast.Expr, predicates []string) string {
 	args := strings.Join(append([]string{f.handlerOf(handler)}, predicates...), ", ")
 	if call, _ := f.called(e); call != nil {
-		return fill("{source}.Kind[{client}.Object](") + strings.Join(f.texts(call.Args), ", ") + ", " + args + ")"
+		return fill("{source}.Kind[{object}.Object](") + strings.Join(f.texts(call.Args), ", ") + ", " + args + ")"
 	}
 	fields := keyed(literalOf(e))
 	if f.isLiteral(e, "source.Kind") {
-		return fill("{source}.Kind[{client}.Object](") + f.manager() + ".Cache(), " + f.text(fields["Type"]) + ", " + args + ")"
+		return fill("{source}.Kind[{object}.Object](") + f.manager() + ".Cache(), " + f.text(fields["Type"]) + ", " + args + ")"
 	}
 	return fill("{source}.Channel(") + f.text(fields["Source"]) + ", " + args + ")"
 }

@@ -170,7 +170,7 @@ func (f *file) predicatesOf(gap string, options []ast.Expr) string {
 			}
 			text += ")"
 		default:
-			text += f.leave(option, "this option of For has no counterpart", "controller.ManagedBy(m).For("+metadataPrototype+")")
+			text += f.leave(option, "this option of For has no counterpart", `controller.ForRequests[reconcile.Request](m, "").For(`+metadataPrototype+")")
 		}
 	}
 	return text

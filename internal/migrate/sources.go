@@ -133,9 +133,9 @@ func (f *file) rawSource(gap string, link *ast.CallExpr) (string, bool) {
 	args := []string{f.text(prototype), f.handlerOf(h)}
 	if handled, of := f.called(h); of == "handler.TypedEnqueueRequestsFromMapFunc" {
 		t := f.typeText(prototype)
-		args[1] = fill("{handler}.Map(func(ctx {context}.Context, o {client}.Object) []{reconcile}.Request { return ") + f.operand(handled.Args[0]) + "(ctx, o.(" + t + ")) })"
+		args[1] = fill("{handler}.Map(func(ctx {context}.Context, o {object}.Object) []{reconcile}.Request { return ") + f.operand(handled.Args[0]) + "(ctx, o.(" + t + ")) })"
 	} else if f.isLiteral(h, "handler.EnqueueRequestForObject") {
-		args[1] = fill("{handler}.ForObject[{client}.Object]()")
+		args[1] = fill("{handler}.ForObject[{object}.Object]()")
 	} else if f.typeOf(h) == "handler.EventHandler" {
 		args[1] = f.handlerOf(h)
 	} else {

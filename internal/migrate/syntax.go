@@ -79,7 +79,7 @@ func (f *file) argumentOf(generic ast.Expr) string {
 	case *ast.IndexListExpr:
 		return f.text(generic.Indices[0])
 	}
-	return fill("{client}.Object")
+	return fill("{object}.Object")
 }
 
 // argumentsOf returns the type arguments of what is written with some, between brackets.

@@ -201,9 +201,9 @@ func (f *file) webhooksFor(c *chain, prototype ast.Expr) (kind, head string) {
 	if t != nil && types.IsInterface(t) {
 		of := f.text(prototype)
 		if isRuntimeObject(t) {
-			of += fill(".({client}.Object)")
+			of += fill(".({object}.Object)")
 		}
-		return fill("{client}.Object"), fill("{webhook}.ForPrototype[{client}.Object](") + m + ", " + of + ")"
+		return fill("{object}.Object"), fill("{webhook}.ForPrototype[{object}.Object](") + m + ", " + of + ")"
 	}
 	kind = f.typeText(prototype)
 	switch namedOf(t) {

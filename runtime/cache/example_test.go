@@ -13,6 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 // exampleCache runs a cache in front of an API server in memory with two ConfigMaps until stop is called.
@@ -100,10 +101,10 @@ func ExampleCache_Begin() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	var blue corev1.ConfigMap
-	fmt.Println("before:", errors.Is(c.Get(ctx, client.ObjectKeyFromObject(configMap("default", "blue")), &blue), cache.ErrNotRunning))
+	fmt.Println("before:", errors.Is(c.Get(ctx, object.KeyOf(configMap("default", "blue")), &blue), cache.ErrNotRunning))
 	c.Begin()
 	go func() { ended <- c.Run(ctx) }()
-	fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(configMap("default", "blue")), &blue), blue.Name)
+	fmt.Println(c.Get(ctx, object.KeyOf(configMap("default", "blue")), &blue), blue.Name)
 	cancel()
 	<-ended
 	// Output:

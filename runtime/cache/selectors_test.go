@@ -180,7 +180,7 @@ func TestObjectThatASelectorHidesIsNamedWhenItCannotBeCreated(t *testing.T) {
 	const hint = `already exists; the cache does not have it, because it caches only objects of kind ConfigMap ` +
 		`with labels "app=web": change the object to match, or widen the selector in cache.Options`
 	exists := client.Interceptor{
-		Create: func(_ context.Context, _ client.Client, o client.Object, _ ...client.CreateOption) error {
+		Create: func(_ context.Context, _ client.Client, o object.Object, _ ...client.CreateOption) error {
 			return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "configmaps"}, o.GetName())
 		},
 	}

@@ -406,7 +406,7 @@ func testRefuses(t *testing.T, config *rest.Config) {
 		}
 		return nil
 	})
-	if err := live.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
+	if err := live.Get(t.Context(), object.KeyOf(u), u); err != nil {
 		t.Fatal(err)
 	}
 	if data, _, _ := unstructured.NestedMap(u.Object, "data"); len(data) != 1 {

@@ -19,19 +19,9 @@ type Applier interface {
 
 // ApplyConfiguration applies what a typed apply configuration says, such as one of the applyconfiguration packages that
 // kctrl and client-go's generators write: any pointer to a type whose JSON is an object with apiVersion, kind and a name.
-// What is not in its JSON is not applied. configuration is set to the answer of the server, and is untouched on an error.
+// What is not in its JSON is not applied. typed is set to the answer of the server, and is untouched on an error.
 // With c.Status() in place of a client it is that for the status.
-func ApplyConfiguration(ctx context.Context, c Applier, configuration any, opts ...ApplyOption) error {
-	return applyTyped(configuration, func(u *unstructured.Unstructured) error { return c.Apply(ctx, u, opts...) })
-}
-
-// ApplyStatusConfiguration is [ApplyConfiguration] for the status, of which the configuration must have nothing but the
-// name besides.
-func ApplyStatusConfiguration(ctx context.Context, c Client, configuration any, opts ...ApplyOption) error {
-	return applyTyped(configuration, func(u *unstructured.Unstructured) error { return c.Status().Apply(ctx, u, opts...) })
-}
-
-func applyTyped(typed any, apply func(*unstructured.Unstructured) error) error {
+func ApplyConfiguration(ctx context.Context, c Applier, typed any, opts ...ApplyOption) error {
 	v := reflect.ValueOf(typed)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
 		return fmt.Errorf("apply %T: the configuration must be a pointer, and not nil", typed)
@@ -44,7 +34,7 @@ func applyTyped(typed any, apply func(*unstructured.Unstructured) error) error {
 	if u.GetAPIVersion() == "" || u.GetKind() == "" || u.GetName() == "" {
 		return fmt.Errorf("apply %T: apiVersion, kind or name is missing", typed)
 	}
-	if err := apply(u); err != nil {
+	if err := c.Apply(ctx, u, opts...); err != nil {
 		return err
 	}
 	data, err := json.Marshal(u)

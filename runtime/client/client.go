@@ -6,22 +6,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
-)
-
-// The names that objects, lists and keys have in other clients.
-type (
-	// Object is [object.Object].
-	Object = object.Object
-	// ObjectList is [object.List].
-	ObjectList = object.List
-	// ObjectKey is [object.Key].
-	ObjectKey = object.Key
 )
 
 // Reader reads objects. Implementations are safe for concurrent use.
@@ -76,9 +65,6 @@ type SubResourceWriter interface {
 	// nothing else; for another subresource it sends obj as [Writer].Apply would.
 	Apply(ctx context.Context, obj object.Object, opts ...ApplyOption) error
 }
-
-// StatusWriter is the name that [SubResourceWriter] has for authors who know it as the type of Status.
-type StatusWriter = SubResourceWriter
 
 // SubResourceReader reads a subresource of objects.
 type SubResourceReader interface {
@@ -193,6 +179,3 @@ func (s *split) List(ctx context.Context, list object.List, opts ...ListOption) 
 	}
 	return s.reader.List(ctx, list, opts...)
 }
-
-// ObjectKeyFromObject returns the key of obj. It is [object.KeyOf] under the name that most code knows.
-func ObjectKeyFromObject(obj metav1.Object) object.Key { return object.KeyOf(obj) }

@@ -233,7 +233,7 @@ func TestIgnoredErrorsAreOnlyThoseNamed(t *testing.T) {
 	if other := errors.New("x"); client.IgnoreNotFound(other) != other || client.IgnoreNotFound(nil) != nil {
 		t.Error("another error is ignored")
 	}
-	if client.ObjectKeyFromObject(configMap("x")) != (object.Key{Namespace: "default", Name: "x"}) {
+	if object.KeyOf(configMap("x")) != (object.Key{Namespace: "default", Name: "x"}) {
 		t.Error("the key is wrong")
 	}
 }
@@ -251,5 +251,25 @@ func TestOptionsAreAddedToOptions(t *testing.T) {
 	}
 	if del := new(client.DeleteOptions).ApplyOptions([]client.DeleteOption{client.PropagationPolicy("Orphan")}); del.PropagationPolicy != "Orphan" {
 		t.Errorf("delete: got %+v", del)
+	}
+}
+
+func TestListOptionsOfAPIMachinery(t *testing.T) {
+	o := client.ListOptions{Namespace: "n", LabelSelector: labels.SelectorFromSet(labels.Set{"a": "b"}), FieldSelector: fields.OneTermEqualSelector("c", "d"), Limit: 3, NotOlderThan: "5"}
+	want := metav1.ListOptions{LabelSelector: "a=b", FieldSelector: "c=d", Limit: 3, ResourceVersion: "5", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
+	if got := *o.AsListOptions(); got.String() != want.String() {
+		t.Errorf("got %v", got)
+	}
+	o.Continue = "x"
+	want.Continue, want.ResourceVersion, want.ResourceVersionMatch = "x", "", ""
+	if got := *o.AsListOptions(); got.String() != want.String() {
+		t.Errorf("of a page that goes on: got %v", got)
+	}
+}
+
+func TestOptionsOfAPatchAreThoseOfAnApply(t *testing.T) {
+	o, err := client.ApplyOptionsOf(client.AsApplyOptions(client.FieldOwner("me"), client.ForceOwnership, client.DryRunAll)...)
+	if err != nil || o.FieldOwner != "me" || !o.Force || !o.DryRun {
+		t.Errorf("got %+v, %v", o, err)
 	}
 }

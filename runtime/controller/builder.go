@@ -37,8 +37,8 @@ type Builder[T object.Object, R comparable] struct {
 }
 
 // For begins a controller that reconciles the objects of the kind T, a pointer to a type in the manager's scheme, such
-// as *webappv1.Guestbook. There may be several of one kind, with names of their own. [ManagedBy] is for types that are of any
-// kind, such as *unstructured.Unstructured.
+// as *webappv1.Guestbook. There may be several of one kind, with names of their own. Types of any kind, such as
+// *unstructured.Unstructured, need [Builder.For].
 func For[T object.Object](m Manager) *Builder[T, reconcile.Request] {
 	if form := reflect.TypeFor[T](); form.Kind() != reflect.Pointer {
 		b := &Builder[T, reconcile.Request]{manager: m, forKind: true}
@@ -47,21 +47,13 @@ func For[T object.Object](m Manager) *Builder[T, reconcile.Request] {
 	return (&Builder[T, reconcile.Request]{manager: m}).For(object.New[T]())
 }
 
-// ManagedBy begins a controller of which [Builder.For] says what it reconciles, by an object: of a kind that only the program's
-// input names, or later, in a function that is given the builder.
-//
-// It is generic for the compiler alone, which makes the code of this type of builder where ManagedBy is called, and not for each operator.
-func ManagedBy[M Manager](m M) *Builder[object.Object, reconcile.Request] {
-	return &Builder[object.Object, reconcile.Request]{manager: m}
-}
-
 // For reconciles the objects of the kind of prototype, which an *unstructured.Unstructured or *metav1.PartialObjectMetadata has set
 // as its apiVersion and kind. The prototype is kept and must not be changed. For is for a controller that began with
-// [ManagedBy], once. The predicates are those of [Builder.WithPredicates].
+// [ForRequests] of a reconcile.Request, once. The predicates are those of [Builder.WithPredicates].
 func (b *Builder[T, R]) For(prototype T, predicates ...predicate.Predicate) *Builder[T, R] {
 	forObject, namesObjects := any(handler.ForObject[object.Object]()).(handler.Handler[object.Object, R])
 	if !namesObjects || b.forKind {
-		return b.fail(errors.New("For is for a controller that began with ManagedBy, and that has no kind yet"))
+		return b.fail(errors.New("For is for a controller of a reconcile.Request that has no kind yet"))
 	}
 	b.forKind, b.prototype, b.predicates = true, prototype, predicates
 	var err error
@@ -69,7 +61,7 @@ func (b *Builder[T, R]) For(prototype T, predicates ...predicate.Predicate) *Bui
 	switch any(prototype).(type) {
 	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
 		if err != nil {
-			err = fmt.Errorf("%w; ManagedBy(m).For takes an object that has them", err)
+			err = fmt.Errorf("%w; ForRequests[reconcile.Request](m, name).For takes an object that has them", err)
 		}
 	}
 	b.name = cmp.Or(b.name, strings.ToLower(b.kind.Kind))
@@ -79,14 +71,10 @@ func (b *Builder[T, R]) For(prototype T, predicates ...predicate.Predicate) *Bui
 	}, false)
 }
 
-// ForRequests begins a controller whose requests are no names of objects of one kind, but an R: any comparable type, such as a
-// struct of a cluster and a key.
+// ForRequests begins a controller whose requests are an R: any comparable type, such as a struct of a cluster and a key. With
+// a reconcile.Request, [Builder.For] can set its kind, and its name if that is empty.
 func ForRequests[R comparable](m Manager, name string) *Builder[object.Object, R] {
-	b := &Builder[object.Object, R]{manager: m, name: name}
-	if name == "" {
-		b.fail(errors.New("the name is empty"))
-	}
-	return b
+	return &Builder[object.Object, R]{manager: m, name: name}
 }
 
 // fail notes a mistake, if err is one.
@@ -277,7 +265,7 @@ func (b *Builder[T, R]) declare() ([]source.Source[R], error) {
 		b.fail(fmt.Errorf("Options.RateLimiter is for a reconcile.Request, not for %s: call WithRateLimiter", reflect.TypeFor[R]()))
 	}
 	if b.name == "" && len(b.errs) == 0 {
-		b.fail(errors.New("nothing to reconcile: call For, or begin with ForRequests"))
+		b.fail(errors.New("nothing to reconcile: call For, or name the controller"))
 	}
 	if err := errors.Join(b.errs...); err != nil {
 		return nil, err

@@ -145,21 +145,21 @@ func TestCompleteTellsEveryMistake(t *testing.T) {
 		{"For of one that has a kind, or other requests", func(m *stub) error {
 			controller.ForRequests[string](m, "x").For(&corev1.Secret{}).Complete(nil)
 			return controller.For[*corev1.ConfigMap](m).For(&corev1.ConfigMap{}).Complete(nothing)
-		}, []string{"controller configmap: For is for a controller that began with ManagedBy"}},
+		}, []string{"controller configmap: For is for a controller of a reconcile.Request that has no kind yet"}},
 		{"a rate limiter of names for other requests", func(m *stub) error {
 			return controller.ForRequests[string](m, "x").WithOptions(controller.Options{RateLimiter: hourly{}}).Complete(reconcile.Func[string](nil))
 		}, []string{"controller x: Options.RateLimiter is for a reconcile.Request, not for string"}},
-		{"nothing says what it reconciles", func(m *stub) error { return controller.ManagedBy(m).Complete(nothing) }, []string{"nothing to reconcile"}},
+		{"nothing says what it reconciles", func(m *stub) error { return controller.ForRequests[reconcile.Request](m, "").Complete(nothing) }, []string{"nothing to reconcile"}},
 		{"Owns of what has only a name", func(m *stub) error {
-			return controller.ManagedBy(m).Named("x").Owns(&corev1.Secret{}).Complete(nothing)
+			return controller.ForRequests[reconcile.Request](m, "x").Owns(&corev1.Secret{}).Complete(nothing)
 		}, []string{"controller x: Owns needs a kind of owners"}},
 		{"nothing is watched", func(m *stub) error {
 			return controller.ForRequests[string](m, "x").Complete(reconcile.Func[string](nil))
 		}, []string{"controller x: nothing is watched, so it would never reconcile: call Watches or WatchesSource"}},
 		{"nothing is watched by what has only a name", func(m *stub) error {
-			return controller.ManagedBy(m).Named("x").Complete(nothing)
+			return controller.ForRequests[reconcile.Request](m, "x").Complete(nothing)
 		}, []string{"controller x: nothing is watched"}},
-		{"Of without a name and a reconciler", func(m *stub) error { return controller.ForRequests[string](m, "").Complete(nil) }, []string{"the name is empty", "reconciler is nil"}},
+		{"Of without a name and a reconciler", func(m *stub) error { return controller.ForRequests[string](m, "").Complete(nil) }, []string{"reconciler is nil"}},
 	} {
 		m := newStub(t)
 		err := r.complete(m)
@@ -201,17 +201,17 @@ func TestBuilderOfAnyRequests(t *testing.T) {
 // The order of the calls does not count: what is owned may be said before its owner is.
 func TestKindOfAControllerIsSaidLater(t *testing.T) {
 	m := newStub(t)
-	b := controller.ManagedBy(m)
+	b := controller.ForRequests[reconcile.Request](m, "")
 	b.Owns(&corev1.Secret{}).WithEventFilter(predicate.SpecChanged())
 	b.For(&corev1.ConfigMap{}, predicate.LabelsChanged())
 	c, err := b.Build(nothing)
 	if err != nil || c.Name() != "configmap" || len(m.added) != 1 {
 		t.Fatalf("got %v, %d added", err, len(m.added))
 	}
-	if c, err := controller.ManagedBy(m).Named("mine").For(&corev1.ConfigMap{}).Build(nothing); err != nil || c.Name() != "mine" {
+	if c, err := controller.ForRequests[reconcile.Request](m, "mine").For(&corev1.ConfigMap{}).Build(nothing); err != nil || c.Name() != "mine" {
 		t.Errorf("a name that is said first does not stay: %v", err)
 	}
-	if _, err := controller.ManagedBy(m).Named("maps").Watches(&corev1.Secret{}, handler.ForObject[object.Object]()).Build(nothing); err != nil {
+	if _, err := controller.ForRequests[reconcile.Request](m, "maps").Watches(&corev1.Secret{}, handler.ForObject[object.Object]()).Build(nothing); err != nil {
 		t.Errorf("one that has only a name: %v", err)
 	}
 }

@@ -211,8 +211,8 @@ type Options struct {
 	BaseDelay time.Duration
 	// MaxDelay is the longest time that a request waits after a failure. Zero means 1000 s.
 	MaxDelay time.Duration
-	// RateLimiter says in their place how long a request waits that has failed, see [Builder.WithRateLimiter], which is for requests of
-	// other types and counts before this.
+	// RateLimiter replaces BaseDelay and MaxDelay: it decides how long a failed request waits. [Builder.WithRateLimiter]
+	// takes one for requests of other types, and overrides this.
 	RateLimiter RateLimiter[reconcile.Request]
 	// Debounce is how long events of one request are collected, from the first of them, before it is reconciled. What
 	// exists at the start is reconciled at once. Zero collects no longer than the request waits for a worker anyway.
@@ -237,7 +237,7 @@ type Options struct {
 	Metrics *metrics.Registry
 }
 
-// RateLimiter says how long a request waits that has failed, see [Builder.WithRateLimiter]. Those of client-go are such.
+// RateLimiter decides how long a failed request waits, see [Builder.WithRateLimiter]. Those of client-go implement it.
 // Implementations are safe for concurrent use.
 type RateLimiter[R comparable] interface {
 	// When returns how long the request waits. It is called for each reconcile that has failed.

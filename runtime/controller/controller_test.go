@@ -220,7 +220,7 @@ func TestSecondRunAndLateWatchAreErrors(t *testing.T) {
 // A builder is given a prototype for a type that is of any kind.
 func TestKindOfAnUnstructuredControllerIsThatOfItsPrototype(t *testing.T) {
 	m := newStub(t)
-	if err := controller.ManagedBy(m).For(gadget("", "")).Complete(nothing); err != nil {
+	if err := controller.ForRequests[reconcile.Request](m, "").For(gadget("", "")).Complete(nothing); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, "names", []string{m.added[0].Name()}, "gadget")

@@ -195,17 +195,17 @@ func eventFilterIsForEveryKind(f *fixture) {
 	const finalizer = "controller.kctrl.test/cleanup"
 	sent := make(chan informer.Event[*corev1.ConfigMap])
 	name := func(prefix string) handler.MapFunc {
-		return func(_ context.Context, o client.Object) []reconcile.Request {
-			return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: prefix + o.GetName()}}}
+		return func(_ context.Context, o object.Object) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: object.Key{Name: prefix + o.GetName()}}}
 		}
 	}
 	f.run(f.config, func(m *keeper) error {
 		b := controller.For[*corev1.ConfigMap](m).Named("filtered").
 			Watches(&corev1.Secret{}, handler.Map(name("secret "))).
 			WithEventFilter(
-				predicate.Object(func(o client.Object) bool { return o.GetName() != "ignored" }),
+				predicate.Object(func(o object.Object) bool { return o.GetName() != "ignored" }),
 				predicate.SpecChanged(),
-				func(e informer.Event[client.Object]) bool { return e.Type == informer.Added },
+				func(e informer.Event[object.Object]) bool { return e.Type == informer.Added },
 			).
 			Owns(&corev1.ServiceAccount{}).
 			WatchesMetadata(&corev1.ServiceAccount{}, handler.Map(name("account "))).

@@ -20,7 +20,7 @@ type present struct {
 	name string
 }
 
-func (p present) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+func (p present) Get(_ context.Context, key object.Key, o object.Object, _ ...client.GetOption) error {
 	if key.Name != p.name {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, key.Name)
 	}
@@ -42,7 +42,7 @@ func reconcileAll[T object.Object](t *testing.T, r controllerutil.ObjectReconcil
 	t.Helper()
 	reconciler := controllerutil.AsReconciler(present{name: "a"}, r)
 	for _, name := range keys {
-		if _, err := reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}); err != nil {
+		if _, err := reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: object.Key{Name: name}}); err != nil {
 			t.Fatal(err)
 		}
 	}

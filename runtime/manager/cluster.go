@@ -35,8 +35,7 @@ type Cluster struct {
 	manager *Manager
 	// metrics are those of the controllers, and cached those of the cache. Stop closes them.
 	metrics, cached *metrics.Registry
-	// recording and coreRecording write events, as events.k8s.io/v1 and as core/v1.
-	recording, coreRecording *eventWriter
+	recording       *eventWriter
 
 	// What runs for the cluster ends in this order: what was added to it, its events, its cache.
 	runnables, writers, informers phase
@@ -78,7 +77,7 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 	if err := checkNamespaces(opts.Cache.Namespaces); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
-	c := &Cluster{name: name, manager: m, cached: opts.Cache.Metrics.Sub(), recording: newEventWriter("events of cluster " + name), coreRecording: newEventWriter("core events of cluster " + name)}
+	c := &Cluster{name: name, manager: m, cached: opts.Cache.Metrics.Sub(), recording: newEventWriter("events of cluster " + name)}
 	opts.Cache.Metrics, opts.Cache.Logger = c.cached, cmp.Or(opts.Cache.Logger, c.Logger())
 	var err error
 	if c.connection, err = connect(config, opts.Scheme, m.fence, nil, m.metrics, c.Logger()); err != nil {
@@ -93,7 +92,6 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 	if err := errors.Join(
 		m.enlistLocked(caches, owned{clusterCache{c}, &c.informers, c}),
 		m.enlistLocked(recorders, owned{c.recording, &c.writers, c}),
-		m.enlistLocked(recorders, owned{c.coreRecording, &c.writers, c}),
 	); err != nil {
 		return nil, fmt.Errorf("add cluster %s: %w", name, err)
 	}

@@ -22,18 +22,6 @@ func (m *Manager) EventRecorder(controller string) *events.Recorder {
 	})
 }
 
-// EventRecorderFor is [Manager.EventRecorder] for events in the older form, core/v1, of which those with different notes are different
-// events, see [events.ByCount]. It is for operators that have always told of events so: their roles have the right for it.
-//
-//	// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
-func (m *Manager) EventRecorderFor(controller string) *events.Recorder {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.coreRecording.recorderLocked(controller, func() events.Options {
-		return events.Options{Scheme: m.opts.Scheme, Sink: events.NewCoreSink(m.system), Correlation: events.ByCount, Logger: m.logger}
-	})
-}
-
 // EventRecorder returns a recorder for the events about objects of the cluster, which are written there; see
 // [Manager.EventRecorder]. What is recorded after [Cluster.Stop] is not written.
 func (c *Cluster) EventRecorder(controller string) *events.Recorder {
@@ -44,16 +32,7 @@ func (c *Cluster) EventRecorder(controller string) *events.Recorder {
 	})
 }
 
-// EventRecorderFor is [Cluster.EventRecorder] for events in the older form, see [Manager.EventRecorderFor].
-func (c *Cluster) EventRecorderFor(controller string) *events.Recorder {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.coreRecording.recorderLocked(controller, func() events.Options {
-		return events.Options{Scheme: c.Scheme(), Sink: events.NewCoreSink(c.live), Correlation: events.ByCount, Logger: c.Logger()}
-	})
-}
-
-// eventWriter writes events in one form, once there is a recorder of that form.
+// eventWriter writes events once there is a recorder.
 type eventWriter struct {
 	*onDemand
 	broadcaster *events.Broadcaster // nil until a recorder is asked for; under the mutex of what has the writer

@@ -3,7 +3,6 @@ package manager_test
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,7 +22,6 @@ import (
 type eventServer struct {
 	mu      sync.Mutex
 	reasons []string // of the events that were created
-	forms   []string // their apiVersions
 	hangs   bool     // whether events are answered when their requests end only
 }
 
@@ -47,7 +45,7 @@ func (s *eventServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reasons, s.forms = append(s.reasons, event.Reason), append(s.forms, event.APIVersion)
+	s.reasons = append(s.reasons, event.Reason)
 	return answer(http.StatusCreated, event), nil
 }
 
@@ -112,29 +110,6 @@ func TestRecorderCanBeAskedForWhileTheManagerRuns(t *testing.T) {
 		synctest.Wait()
 		if got := s.created(); !slices.Equal(got, []string{"One", "Two"}) {
 			t.Errorf("created %q", got)
-		}
-	})
-}
-
-func TestRecordersForOldRolesWriteTheOldForm(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &eventServer{}
-		m := s.newManager(t, manager.Options{})
-		record(m.EventRecorder("guestbook"), "New")
-		record(m.EventRecorderFor("guestbook"), "Old")
-		remote, err := m.AddCluster("remote", &rest.Config{Host: "http://apiserver", Transport: s}, manager.ClusterOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		record(remote.EventRecorderFor("guestbook"), "Remote")
-		start(t, m)
-		synctest.Wait()
-		got := map[string]string{}
-		for i, reason := range s.created() {
-			got[reason] = s.forms[i]
-		}
-		if want := (map[string]string{"New": "events.k8s.io/v1", "Old": "v1", "Remote": "v1"}); !maps.Equal(got, want) {
-			t.Errorf("got %v, want %v", got, want)
 		}
 	})
 }

@@ -51,14 +51,13 @@ func (f RunnableFunc) Run(ctx context.Context) error { return f(ctx) }
 // Manager runs an operator. [New] makes one. All methods are safe for concurrent use.
 type Manager struct {
 	*connection
-	opts          Options
-	logger        *slog.Logger
-	fence         *leaderelection.Fence // nil without leader election
-	system        *client.REST          // for the manager's own kinds, whatever the user's scheme has
-	metrics       *metrics.Registry
-	servers       []listener
-	recording     *eventWriter // as events.k8s.io/v1
-	coreRecording *eventWriter // as core/v1
+	opts      Options
+	logger    *slog.Logger
+	fence     *leaderelection.Fence // nil without leader election
+	system    *client.REST          // for the manager's own kinds, whatever the user's scheme has
+	metrics   *metrics.Registry
+	servers   []listener
+	recording *eventWriter
 
 	leads chan struct{} // what Elected returns
 	lead  func()        // closes it, once
@@ -88,7 +87,7 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 		return nil, err
 	}
 	m := &Manager{
-		opts: opts, logger: opts.Logger, metrics: metrics.NewRegistry(), recording: newEventWriter("events"), coreRecording: newEventWriter("core events"),
+		opts: opts, logger: opts.Logger, metrics: metrics.NewRegistry(), recording: newEventWriter("events"),
 		healthz: &serve.Checks{}, readyz: &serve.Checks{}, pages: &serve.Pages{}, created: time.Now(),
 		groups: map[groupName][]Runnable{}, running: map[groupName]*group{}, names: map[string]struct{}{}, clusters: map[string]*Cluster{},
 	}
@@ -100,7 +99,7 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 		return nil, err
 	}
 	m.groups[caches] = []Runnable{m.cache}
-	m.groups[recorders] = []Runnable{m.recording, m.coreRecording}
+	m.groups[recorders] = []Runnable{m.recording}
 	for path, page := range opts.Metrics.ExtraHandlers {
 		if err := m.Handle(path, page); err != nil {
 			return nil, err

@@ -6,8 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 )
 
@@ -39,12 +39,12 @@ func TestEndOfAnObjectCannotBeLeftOut(t *testing.T) {
 		{"the deletion of an object that does not count", predicate.And(onlyGeneration, notA), finalized, ending, false},
 		{"nothing", onlyGeneration, same, same, false},
 	} {
-		e := informer.Event[client.Object]{Type: informer.Updated, Old: r.before, Object: r.after}
+		e := informer.Event[object.Object]{Type: informer.Updated, Old: r.before, Object: r.after}
 		if got := predicate.OrEnding(r.p)(e); got != r.want {
 			t.Errorf("%s: got %t", r.what, got)
 		}
 	}
-	if predicate.OrEnding(notA)(informer.Event[client.Object]{Type: informer.Deleted, Object: ending}) {
+	if predicate.OrEnding(notA)(informer.Event[object.Object]{Type: informer.Deleted, Object: ending}) {
 		t.Error("the deletion of what does not count has counted")
 	}
 }

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 )
 
@@ -17,12 +17,12 @@ import (
 type obj = *metav1.PartialObjectMetadata
 
 type (
-	event  = informer.Event[client.Object]
+	event  = informer.Event[object.Object]
 	accept = predicate.Predicate
 )
 
-// object returns an object at generation 1 and version 1, changed by changes.
-func object(changes ...func(obj)) obj {
+// newObject returns an object at generation 1 and version 1, changed by changes.
+func newObject(changes ...func(obj)) obj {
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: "a", Generation: 1, ResourceVersion: "1",
 		Labels: map[string]string{"app": "a"}, Annotations: map[string]string{"note": "a"}, Finalizers: []string{"x", "y"},
@@ -45,7 +45,7 @@ func noFinalizers(o obj)  { o.Finalizers = nil }
 
 // updated is the update of an object, at a new version, that changes made of it.
 func updated(changes ...func(obj)) event {
-	return event{Type: informer.Updated, Old: object(), Object: object(append(changes, newVersion)...)}
+	return event{Type: informer.Updated, Old: newObject(), Object: newObject(append(changes, newVersion)...)}
 }
 
 // update is the update from before to after.
@@ -131,25 +131,25 @@ func TestPredicatesNest(t *testing.T) {
 func TestObjectLooksAtTheNewState(t *testing.T) {
 	p := predicate.Object(func(o obj) bool { return o.Labels["app"] == "a" })
 	check(t, p,
-		row{"added", event{Type: informer.Added, Object: object()}, true},
-		row{"added another", event{Type: informer.Added, Object: object(newLabels)}, false},
-		row{"updated to it", update(object(newLabels), object()), true},
-		row{"updated from it", update(object(), object(newLabels)), false},
-		row{"deleted", event{Type: informer.Deleted, Object: object()}, true},
+		row{"added", event{Type: informer.Added, Object: newObject()}, true},
+		row{"added another", event{Type: informer.Added, Object: newObject(newLabels)}, false},
+		row{"updated to it", update(newObject(newLabels), newObject()), true},
+		row{"updated from it", update(newObject(), newObject(newLabels)), false},
+		row{"deleted", event{Type: informer.Deleted, Object: newObject()}, true},
 	)
 }
 
 func TestMatchingSeesAnObjectThatStopsToMatchOnceMore(t *testing.T) {
 	p := predicate.Matching(labels.SelectorFromSet(labels.Set{"app": "a"}))
 	check(t, p,
-		row{"added", event{Type: informer.Added, Object: object()}, true},
-		row{"added another", event{Type: informer.Added, Object: object(newLabels)}, false},
-		row{"added without labels", event{Type: informer.Added, Object: object(noLabels)}, false},
-		row{"begins to match", update(object(newLabels), object()), true},
-		row{"stops to match", update(object(), object(newLabels)), true},
-		row{"goes on not to match", update(object(newLabels), object(noLabels)), false},
-		row{"deleted", event{Type: informer.Deleted, Object: object()}, true},
-		row{"deleted another", event{Type: informer.Deleted, Object: object(newLabels)}, false},
+		row{"added", event{Type: informer.Added, Object: newObject()}, true},
+		row{"added another", event{Type: informer.Added, Object: newObject(newLabels)}, false},
+		row{"added without labels", event{Type: informer.Added, Object: newObject(noLabels)}, false},
+		row{"begins to match", update(newObject(newLabels), newObject()), true},
+		row{"stops to match", update(newObject(), newObject(newLabels)), true},
+		row{"goes on not to match", update(newObject(newLabels), newObject(noLabels)), false},
+		row{"deleted", event{Type: informer.Deleted, Object: newObject()}, true},
+		row{"deleted another", event{Type: informer.Deleted, Object: newObject(newLabels)}, false},
 	)
 }
 
@@ -157,10 +157,10 @@ func TestSpecChangedPassesGenerationDeletionAndFinalizers(t *testing.T) {
 	check(t, predicate.SpecChanged(),
 		row{"new generation", updated(newGeneration), true},
 		row{"deletion timestamp", updated(deleted), true},
-		row{"one finalizer of a deleted object", update(object(deleted), object(deleted, oneFinalizer)), true},
-		row{"last finalizer", update(object(oneFinalizer), object(noFinalizers)), true},
-		row{"first finalizer", update(object(noFinalizers), object(oneFinalizer)), true},
-		row{"no longer deleted", update(object(deleted), object()), true},
+		row{"one finalizer of a deleted object", update(newObject(deleted), newObject(deleted, oneFinalizer)), true},
+		row{"last finalizer", update(newObject(oneFinalizer), newObject(noFinalizers)), true},
+		row{"first finalizer", update(newObject(noFinalizers), newObject(oneFinalizer)), true},
+		row{"no longer deleted", update(newObject(deleted), newObject()), true},
 	)
 }
 
@@ -169,20 +169,20 @@ func TestSpecChangedLeavesOutStatusLabelsAnnotationsAndResyncs(t *testing.T) {
 		row{"status", updated(), false},
 		row{"labels", updated(newLabels), false},
 		row{"annotations", updated(newAnnotation), false},
-		row{"status while it is deleted", update(object(deleted), object(deleted, newVersion)), false},
-		row{"resync", update(object(), object()), false},
+		row{"status while it is deleted", update(newObject(deleted), newObject(deleted, newVersion)), false},
+		row{"resync", update(newObject(), newObject()), false},
 	)
 }
 
 func TestSpecChangedPassesEveryChangeOfAKindWithoutGeneration(t *testing.T) {
 	check(t, predicate.SpecChanged(),
-		row{"change", update(object(noGeneration), object(noGeneration, newVersion)), true},
-		row{"resync", update(object(noGeneration), object(noGeneration)), false},
+		row{"change", update(newObject(noGeneration), newObject(noGeneration, newVersion)), true},
+		row{"resync", update(newObject(noGeneration), newObject(noGeneration)), false},
 	)
 }
 
 func TestResourceVersionChangedLeavesOutResyncs(t *testing.T) {
-	check(t, predicate.ResourceVersionChanged(), row{"change", updated(), true}, row{"resync", update(object(), object()), false})
+	check(t, predicate.ResourceVersionChanged(), row{"change", updated(), true}, row{"resync", update(newObject(), newObject()), false})
 }
 
 func TestLabelsChangedPassesChangesOfLabelsOnly(t *testing.T) {
@@ -191,7 +191,7 @@ func TestLabelsChangedPassesChangesOfLabelsOnly(t *testing.T) {
 		row{"all gone", updated(noLabels), true},
 		row{"annotations", updated(newAnnotation), false},
 		row{"generation", updated(newGeneration), false},
-		row{"none before and after", update(object(noLabels), object(noLabels, newVersion)), false},
+		row{"none before and after", update(newObject(noLabels), newObject(noLabels, newVersion)), false},
 	)
 }
 
@@ -211,10 +211,10 @@ func TestPredicatesOnChangesPassWhatIsNoUpdate(t *testing.T) {
 		"AnnotationsChanged":     predicate.AnnotationsChanged(),
 	} {
 		check(t, p,
-			row{name + " added", event{Type: informer.Added, Object: object()}, true},
-			row{name + " initial", event{Type: informer.Added, Object: object(), Initial: true}, true},
-			row{name + " deleted", event{Type: informer.Deleted, Object: object()}, true},
-			row{name + " sent by a channel", event{Object: object()}, true},
+			row{name + " added", event{Type: informer.Added, Object: newObject()}, true},
+			row{name + " initial", event{Type: informer.Added, Object: newObject(), Initial: true}, true},
+			row{name + " deleted", event{Type: informer.Deleted, Object: newObject()}, true},
+			row{name + " sent by a channel", event{Object: newObject()}, true},
 		)
 	}
 }
@@ -226,9 +226,9 @@ func TestPredicateOfAGoTypeLeavesOutNoEventOfAnother(t *testing.T) {
 		"Event":  predicate.Event(func(informer.Event[obj]) bool { return false }),
 	} {
 		check(t, p,
-			row{name + " of it", event{Type: informer.Added, Object: object()}, false},
+			row{name + " of it", event{Type: informer.Added, Object: newObject()}, false},
 			row{name + " update of it", updated(), false},
-			row{name + " deletion of it", event{Type: informer.Deleted, Object: object()}, false},
+			row{name + " deletion of it", event{Type: informer.Deleted, Object: newObject()}, false},
 			row{name + " of another", event{Type: informer.Added, Object: secret}, true},
 			row{name + " update of another", event{Type: informer.Updated, Old: secret, Object: secret}, true},
 		)
@@ -238,7 +238,7 @@ func TestPredicateOfAGoTypeLeavesOutNoEventOfAnother(t *testing.T) {
 func TestEventSeesAllOfTheEventInItsGoType(t *testing.T) {
 	var seen informer.Event[obj]
 	p := predicate.Event(func(e informer.Event[obj]) bool { seen = e; return true })
-	before, after := object(), object(newVersion)
+	before, after := newObject(), newObject(newVersion)
 	p(event{Type: informer.Updated, Old: before, Object: after, Initial: true, FinalStateUnknown: true, Merged: true})
 	want := informer.Event[obj]{Type: informer.Updated, Old: before, Object: after, Initial: true, FinalStateUnknown: true, Merged: true}
 	if seen != want {
@@ -251,7 +251,7 @@ func TestEventSeesAllOfTheEventInItsGoType(t *testing.T) {
 
 // Tests of operators ask predicates about updates of which an object is missing.
 func TestUpdatesWithoutAnObject(t *testing.T) {
-	for _, e := range []event{{Type: informer.Updated}, {Type: informer.Updated, Old: object()}, {Type: informer.Updated, Object: object()}} {
+	for _, e := range []event{{Type: informer.Updated}, {Type: informer.Updated, Old: newObject()}, {Type: informer.Updated, Object: newObject()}} {
 		for name, p := range map[string]accept{
 			"spec": predicate.SpecChanged(), "version": predicate.ResourceVersionChanged(),
 			"labels": predicate.LabelsChanged(), "annotations": predicate.AnnotationsChanged(),
@@ -278,10 +278,10 @@ func TestPredicatesSurviveUpdatesWithoutAnObject(t *testing.T) {
 		"OrEnding":               predicate.OrEnding(predicate.Matching(labels.SelectorFromSet(selector.MatchLabels))),
 	} {
 		check(t, p,
-			row{name + ": no old object", event{Type: informer.Updated, Object: object()}, true},
-			row{name + ": a nil pointer as old object", update(missing, object()), true},
-			row{name + ": other labels", event{Type: informer.Updated, Object: object(newLabels)}, false},
-			row{name + ": no new object, other labels", event{Type: informer.Updated, Old: object(newLabels)}, false},
+			row{name + ": no old object", event{Type: informer.Updated, Object: newObject()}, true},
+			row{name + ": a nil pointer as old object", update(missing, newObject()), true},
+			row{name + ": other labels", event{Type: informer.Updated, Object: newObject(newLabels)}, false},
+			row{name + ": no new object, other labels", event{Type: informer.Updated, Old: newObject(newLabels)}, false},
 			row{name + ": no object at all", event{Type: informer.Updated}, false},
 			row{name + ": nil pointers", update(missing, missing), false},
 			row{name + ": added without an object", event{Type: informer.Added}, false},
@@ -297,8 +297,8 @@ func TestLabelSelectorPredicateLooksAtTheNewState(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, p,
-		row{"starts to match", update(object(newLabels), object()), true},
-		row{"stops to match", update(object(), object(newLabels)), false},
-		row{"deleted", event{Type: informer.Deleted, Object: object()}, true},
+		row{"starts to match", update(newObject(newLabels), newObject()), true},
+		row{"stops to match", update(newObject(), newObject(newLabels)), false},
+		row{"deleted", event{Type: informer.Deleted, Object: newObject()}, true},
 	)
 }

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
@@ -27,7 +27,7 @@ func BenchmarkFurtherClient(b *testing.B) {
 	builder := testenv.NewClientBuilder().WithScheme(coreScheme(b)).WithObjects(given)
 	builder.Build()
 	for b.Loop() {
-		if err := builder.Build().Get(b.Context(), client.ObjectKeyFromObject(given), &corev1.ConfigMap{}); err != nil {
+		if err := builder.Build().Get(b.Context(), object.KeyOf(given), &corev1.ConfigMap{}); err != nil {
 			b.Fatal(err)
 		}
 	}

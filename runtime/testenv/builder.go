@@ -12,6 +12,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/internal/testclient"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 // ClientBuilder builds clients for tests of one function. [NewClientBuilder] makes one. Each client has an API server in
@@ -47,7 +48,7 @@ func (b *ClientBuilder) WithRESTMapper(mapper meta.RESTMapper) *ClientBuilder {
 
 // WithObjects adds objects that the server has when the client is built, as they are given: with status, UID, finalizers
 // and times, that of a deletion included. They are not changed.
-func (b *ClientBuilder) WithObjects(objects ...client.Object) *ClientBuilder {
+func (b *ClientBuilder) WithObjects(objects ...object.Object) *ClientBuilder {
 	for _, obj := range objects {
 		b.objects = append(b.objects, obj)
 	}
@@ -55,7 +56,7 @@ func (b *ClientBuilder) WithObjects(objects ...client.Object) *ClientBuilder {
 }
 
 // WithLists adds the items of lists, as WithObjects does.
-func (b *ClientBuilder) WithLists(lists ...client.ObjectList) *ClientBuilder {
+func (b *ClientBuilder) WithLists(lists ...object.List) *ClientBuilder {
 	for _, list := range lists {
 		b.objects = append(b.objects, list)
 	}
@@ -64,13 +65,13 @@ func (b *ClientBuilder) WithLists(lists ...client.ObjectList) *ClientBuilder {
 
 // WithStatusSubresource names the kinds without a definition whose status only Status() writes. Built-in kinds that have a
 // status are always so, other kinds never.
-func (b *ClientBuilder) WithStatusSubresource(objects ...client.Object) *ClientBuilder {
+func (b *ClientBuilder) WithStatusSubresource(objects ...object.Object) *ClientBuilder {
 	b.opts.Statuses = append(b.opts.Statuses, objects...)
 	return b
 }
 
 // WithIndex lets lists of the kind of prototype select by a field with [client.MatchingFields], as an index of a cache does.
-func (b *ClientBuilder) WithIndex(prototype client.Object, field string, values func(client.Object) []string) *ClientBuilder {
+func (b *ClientBuilder) WithIndex(prototype object.Object, field string, values func(object.Object) []string) *ClientBuilder {
 	b.opts.Indexes = append(b.opts.Indexes, testclient.Index{Prototype: prototype, Field: field, Values: values})
 	return b
 }
@@ -169,35 +170,35 @@ func (c *builtClient) ensureNamespace(ctx context.Context, name string) error {
 }
 
 // ensureNamespaceOf creates the namespace of an object. The call that follows reports an unknown kind.
-func (c *builtClient) ensureNamespaceOf(ctx context.Context, obj client.Object) error {
+func (c *builtClient) ensureNamespaceOf(ctx context.Context, obj object.Object) error {
 	if namespaced, err := c.IsObjectNamespaced(obj); err != nil || !namespaced {
 		return nil
 	}
 	return c.ensureNamespace(ctx, obj.GetNamespace())
 }
 
-func (c *builtClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+func (c *builtClient) Create(ctx context.Context, obj object.Object, opts ...client.CreateOption) error {
 	if err := c.ensureNamespaceOf(ctx, obj); err != nil {
 		return err
 	}
 	return c.Client.Create(ctx, obj, opts...)
 }
 
-func (c *builtClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+func (c *builtClient) Update(ctx context.Context, obj object.Object, opts ...client.UpdateOption) error {
 	if err := c.ensureNamespaceOf(ctx, obj); err != nil {
 		return err
 	}
 	return c.Client.Update(ctx, obj, opts...)
 }
 
-func (c *builtClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+func (c *builtClient) Patch(ctx context.Context, obj object.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if err := c.ensureNamespaceOf(ctx, obj); err != nil {
 		return err
 	}
 	return c.Client.Patch(ctx, obj, patch, opts...)
 }
 
-func (c *builtClient) Apply(ctx context.Context, obj client.Object, opts ...client.ApplyOption) error {
+func (c *builtClient) Apply(ctx context.Context, obj object.Object, opts ...client.ApplyOption) error {
 	if err := c.ensureNamespaceOf(ctx, obj); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
@@ -66,7 +67,7 @@ func TestBuiltClientCreatesNamespaces(t *testing.T) {
 		t.Error(err)
 	}
 	for _, namespace := range []string{"created", "applied"} {
-		if err := c.Get(t.Context(), client.ObjectKey{Name: namespace}, &corev1.Namespace{}); err != nil {
+		if err := c.Get(t.Context(), object.Key{Name: namespace}, &corev1.Namespace{}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -91,17 +92,17 @@ func TestBuiltClientBeginsWithGivenObjects(t *testing.T) {
 		t.Errorf("the object was changed: %v", given)
 	}
 	got := &corev1.ConfigMap{}
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(given), got); err != nil || got.UID != "mine" || got.DeletionTimestamp == nil {
+	if err := c.Get(t.Context(), object.KeyOf(given), got); err != nil || got.UID != "mine" || got.DeletionTimestamp == nil {
 		t.Fatalf("got %v, %v", got, err)
 	}
-	if err := c.Get(t.Context(), client.ObjectKey{Name: "node"}, &node); err != nil || node.Status.Phase != corev1.NodeRunning {
+	if err := c.Get(t.Context(), object.Key{Name: "node"}, &node); err != nil || node.Status.Phase != corev1.NodeRunning {
 		t.Errorf("got %v, %v", node.Status, err)
 	}
 	controllerutil.RemoveFinalizer(got, "example.com/keep")
 	if err := c.Update(t.Context(), got); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(given), got); !apierrors.IsNotFound(err) {
+	if err := c.Get(t.Context(), object.KeyOf(given), got); !apierrors.IsNotFound(err) {
 		t.Errorf("the last finalizer is gone, and the object is not: %v", err)
 	}
 }
@@ -137,8 +138,8 @@ func TestListsOfABuiltClientSelectByIndexes(t *testing.T) {
 	boom := errors.New("boom")
 	c := testenv.NewClientBuilder().WithScheme(coreScheme(t)).
 		WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}, Type: "x"}, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "b"}, Type: "y"}).
-		WithIndex(&corev1.Secret{}, "kind", func(o client.Object) []string { return []string{string(o.(*corev1.Secret).Type)} }).
-		WithInterceptorFuncs(client.Interceptor{Update: func(context.Context, client.Client, client.Object, ...client.UpdateOption) error { return boom }}).
+		WithIndex(&corev1.Secret{}, "kind", func(o object.Object) []string { return []string{string(o.(*corev1.Secret).Type)} }).
+		WithInterceptorFuncs(client.Interceptor{Update: func(context.Context, client.Client, object.Object, ...client.UpdateOption) error { return boom }}).
 		Build()
 	secrets := &corev1.SecretList{}
 	if err := c.List(t.Context(), secrets, client.MatchingFields{"kind": "y"}); err != nil || len(secrets.Items) != 1 || secrets.Items[0].Name != "b" {
@@ -205,7 +206,7 @@ func TestBuiltClientsHaveServersOfTheirOwn(t *testing.T) {
 	t.Setenv(testenv.KubeconfigVariable, filepath.Join(t.TempDir(), "missing"))
 	builder := testenv.NewClientBuilder().WithScheme(coreScheme(t)).WithObjects(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}})
 	one, other := builder.Build(), builder.Build()
-	key, got := client.ObjectKey{Namespace: "n", Name: "a"}, &corev1.ConfigMap{}
+	key, got := object.Key{Namespace: "n", Name: "a"}, &corev1.ConfigMap{}
 	if err := one.Get(t.Context(), key, got); err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +250,7 @@ func TestFakeControllersLeaveOneOut(t *testing.T) {
 		ready, _, _ := unstructured.NestedInt64(set.Object, "status", "readyReplicas")
 		return ready == 1
 	})
-	if err := live.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil || pod.Spec.NodeName != "" {
+	if err := live.Get(t.Context(), object.KeyOf(pod), pod); err != nil || pod.Spec.NodeName != "" {
 		t.Errorf("a kubelet has the pod: %q, %v", pod.Spec.NodeName, err)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
@@ -369,7 +370,7 @@ func writeOne(ctx context.Context, live *client.REST, i int) (string, error) {
 		return m.Name + " gone\n", live.Delete(ctx, m)
 	case apierrors.IsAlreadyExists(err):
 		current := &corev1.ConfigMap{}
-		if err := live.Get(ctx, client.ObjectKey{Namespace: "default", Name: m.Name}, current); err != nil {
+		if err := live.Get(ctx, types.NamespacedName{Namespace: "default", Name: m.Name}, current); err != nil {
 			return "", err
 		}
 		current.Data = m.Data

@@ -21,6 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
@@ -129,7 +130,7 @@ func TestInitialObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := widget.DeepCopy()
-	if err := live.Get(t.Context(), client.ObjectKeyFromObject(got), got); err != nil {
+	if err := live.Get(t.Context(), object.KeyOf(got), got); err != nil {
 		t.Fatal(err)
 	}
 	seen, _, _ := unstructured.NestedInt64(got.Object, "status", "seen")

@@ -47,7 +47,7 @@ var figures = []figure{
 		return s.watch(ctx, s.before, many)
 	}},
 	{"get by controller-runtime's client", false, "get by controller-runtime's client", 1, func(ctx context.Context, s *side) error {
-		return s.client.Get(ctx, client.ObjectKey{Namespace: listed, Name: "widget-000007"}, &v1.Widget{})
+		return s.client.Get(ctx, object.Key{Namespace: listed, Name: "widget-000007"}, &v1.Widget{})
 	}},
 	{"create by it", false, "create by it", 1, func(ctx context.Context, s *side) error {
 		return s.client.Create(ctx, widget(made, s.count))
@@ -55,7 +55,7 @@ var figures = []figure{
 	{"update by it", false, "update by it", 1, func(ctx context.Context, s *side) error {
 		if s.mine == nil || s.updates != "peer" {
 			s.mine, s.updates = &v1.Widget{}, "peer"
-			if err := s.client.Get(ctx, client.ObjectKey{Namespace: listed, Name: "widget-000009"}, s.mine); err != nil {
+			if err := s.client.Get(ctx, object.Key{Namespace: listed, Name: "widget-000009"}, s.mine); err != nil {
 				return err
 			}
 		}

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 
-	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/source"
@@ -58,7 +58,7 @@ func EventFilter(b *builder, p predicate.Predicate) *builder {
 }
 
 func MapFunc() handler.MapFunc {
-	return func(ctx context.Context, o client.Object) []reconcile.Request {
+	return func(ctx context.Context, o object.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: o.GetLabels()["for"]}}}
 	}
 }
@@ -69,7 +69,7 @@ func Watches(b *builder, requests handler.MapFunc) *builder {
 
 func EveryOwner(b *builder, m controller.Manager) *builder {
 	owner := schema.GroupKind{Group: "apps", Kind: "Deployment"}
-	return b.Watches(&corev1.Secret{}, handler.ForOwner[client.Object](owner, m.RESTMapper(), false))
+	return b.Watches(&corev1.Secret{}, handler.ForOwner[object.Object](owner, m.RESTMapper(), false))
 }
 
 func WatchesMetadata(b *builder, requests handler.MapFunc) *builder {
@@ -80,8 +80,8 @@ func OwnsMetadata(b *builder) *builder {
 	return b.Owns(&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}})
 }
 
-func Channel(b *builder, events chan informer.Event[client.Object]) *builder {
-	return b.WatchesSource(source.Channel(events, handler.ForObject[client.Object]()))
+func Channel(b *builder, events chan informer.Event[object.Object]) *builder {
+	return b.WatchesSource(source.Channel(events, handler.ForObject[object.Object]()))
 }
 
 func New(m controller.Manager, r reconcile.Reconciler[reconcile.Request]) (*controller.Controller[reconcile.Request], error) {
@@ -105,15 +105,15 @@ func RemoveInformer(m controller.Manager) error {
 	return m.Cache().RemoveInformer(&corev1.Secret{})
 }
 
-func Handler() handler.Handler[client.Object, reconcile.Request] {
-	return func(ctx context.Context, e informer.Event[client.Object], queue handler.Queue[reconcile.Request]) {
+func Handler() handler.Handler[object.Object, reconcile.Request] {
+	return func(ctx context.Context, e informer.Event[object.Object], queue handler.Queue[reconcile.Request]) {
 		if e.Type == informer.Deleted {
-			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
+			queue.Add(reconcile.Request{NamespacedName: object.KeyOf(e.Object)})
 		}
 	}
 }
 
-func TypedRequests(m controller.Manager, r reconcile.Reconciler[string], h handler.Handler[client.Object, string]) error {
+func TypedRequests(m controller.Manager, r reconcile.Reconciler[string], h handler.Handler[object.Object, string]) error {
 	return controller.ForRequests[string](m, "strings").Watches(&corev1.Secret{}, h).Complete(r)
 }
 
@@ -130,15 +130,15 @@ func ResourceVersionChanged() predicate.Predicate {
 }
 
 func OfTheObject() predicate.Predicate {
-	return predicate.Object(func(o client.Object) bool { return o.GetNamespace() != "kube-system" })
+	return predicate.Object(func(o object.Object) bool { return o.GetNamespace() != "kube-system" })
 }
 
 func OfTheEvent() predicate.Predicate {
-	return func(e informer.Event[client.Object]) bool {
+	return func(e informer.Event[object.Object]) bool {
 		return e.Type != informer.Updated || e.Old.GetGeneration() != e.Object.GetGeneration()
 	}
 }
 
 func OnlyCreated() predicate.Predicate {
-	return func(e informer.Event[client.Object]) bool { return e.Type == informer.Added }
+	return func(e informer.Event[object.Object]) bool { return e.Type == informer.Added }
 }

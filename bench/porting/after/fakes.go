@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
@@ -26,13 +27,13 @@ func FakeStatus(t *testing.T, scheme *runtime.Scheme, pod *corev1.Pod) client.Cl
 	return testenv.NewClientBuilder().WithScheme(scheme).WithObjects(pod).WithStatusSubresource(pod).Build()
 }
 
-func FakeIndex(ctx context.Context, scheme *runtime.Scheme, owners func(client.Object) []string) client.Client {
+func FakeIndex(ctx context.Context, scheme *runtime.Scheme, owners func(object.Object) []string) client.Client {
 	return testenv.NewClientBuilder().WithScheme(scheme).WithIndex(&corev1.Pod{}, "spec.owner", owners).Build()
 }
 
 func FakeInterceptor(scheme *runtime.Scheme) client.Client {
 	return testenv.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(client.Interceptor{
-		Update: func(ctx context.Context, next client.Client, o client.Object, opts ...client.UpdateOption) error {
+		Update: func(ctx context.Context, next client.Client, o object.Object, opts ...client.UpdateOption) error {
 			return errors.New("no")
 		},
 	}).Build()
@@ -63,6 +64,6 @@ func FakeMapper(live *client.REST) meta.RESTMapper {
 	return live.RESTMapper()
 }
 
-func FakeWatch(ctx context.Context, live *client.REST) (client.Stream[client.Object], error) {
+func FakeWatch(ctx context.Context, live *client.REST) (client.Stream[object.Object], error) {
 	return live.Watch(ctx, &corev1.PodList{}, client.InNamespace("default"))
 }

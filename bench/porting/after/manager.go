@@ -18,6 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 func Config(flags *manager.Flags) (*rest.Config, error) {
@@ -68,7 +69,7 @@ func StripManagedFields() cache.Options {
 }
 
 func DisableFor() cache.Options {
-	return cache.Options{DisableFor: []client.Object{&corev1.Secret{}}}
+	return cache.Options{DisableFor: []object.Object{&corev1.Secret{}}}
 }
 
 func Shutdown(timeout time.Duration) manager.Options {
@@ -88,7 +89,7 @@ func Parts(m controller.Manager) {
 	_, _, _, _ = scheme, mapper, c, config
 }
 
-func IndexField(ctx context.Context, m controller.Manager, owners func(client.Object) []string) error {
+func IndexField(ctx context.Context, m controller.Manager, owners func(object.Object) []string) error {
 	return m.Cache().IndexField(ctx, &corev1.Pod{}, "spec.owner", owners)
 }
 

@@ -94,7 +94,7 @@ func NewClient(config *rest.Config, scheme *runtime.Scheme) (client.Client, erro
 
 func Interceptor(c client.Client, calls *int) client.Client {
 	return client.Intercept(c, client.Interceptor{
-		Create: func(ctx context.Context, next client.Client, o client.Object, opts ...client.CreateOption) error {
+		Create: func(ctx context.Context, next client.Client, o object.Object, opts ...client.CreateOption) error {
 			*calls++
 			return next.Create(ctx, o, opts...)
 		},

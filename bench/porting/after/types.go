@@ -10,6 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
@@ -23,12 +24,12 @@ type (
 	Result            = reconcile.Result
 	Reconciler        = reconcile.Reconciler[reconcile.Request]
 	ReconcilerFunc    = reconcile.Func[reconcile.Request]
-	Object            = client.Object
-	ObjectList        = client.ObjectList
-	ObjectKey         = client.ObjectKey
+	Object            = object.Object
+	ObjectList        = object.List
+	ObjectKey         = object.Key
 	Predicate         = predicate.Predicate
-	UpdateEvent       = informer.Event[client.Object]
-	EventHandler      = handler.Handler[client.Object, reconcile.Request]
+	UpdateEvent       = informer.Event[object.Object]
+	EventHandler      = handler.Handler[object.Object, reconcile.Request]
 	WithWatch         = client.WithWatch
 	InterceptorFuncs  = client.Interceptor
 	ListOptions       = client.ListOptions

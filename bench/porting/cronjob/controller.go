@@ -15,6 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
 	"github.com/kctrl-dev/kctrl/runtime/log"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
@@ -33,7 +34,7 @@ type Reconciler struct {
 
 // SetupWithManager adds the controller to m.
 func (r *Reconciler) SetupWithManager(ctx context.Context, m controller.Manager) error {
-	err := m.Cache().IndexField(ctx, &batchv1.Job{}, ownerField, func(o client.Object) []string {
+	err := m.Cache().IndexField(ctx, &batchv1.Job{}, ownerField, func(o object.Object) []string {
 		owner := metav1.GetControllerOf(o)
 		if owner == nil || owner.APIVersion != GroupVersion.String() || owner.Kind != "CronJob" {
 			return nil

@@ -24,6 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/log"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
@@ -44,7 +45,7 @@ type Reconciler struct {
 
 // SetupWithManager adds the controller to m.
 func (r *Reconciler) SetupWithManager(ctx context.Context, m controller.Manager) error {
-	err := m.Cache().IndexField(ctx, &Dashboard{}, configMapField, func(o client.Object) []string {
+	err := m.Cache().IndexField(ctx, &Dashboard{}, configMapField, func(o object.Object) []string {
 		if ref := o.(*Dashboard).Spec.ConfigMapRef; ref != nil {
 			return []string{ref.Name}
 		}
@@ -64,19 +65,19 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, m controller.Manager)
 
 // ignoreStatusUpdates is one predicate for all kinds, of which ConfigMaps have no generation.
 func ignoreStatusUpdates() predicate.Predicate {
-	return func(e informer.Event[client.Object]) bool {
+	return func(e informer.Event[object.Object]) bool {
 		return e.Type != informer.Updated || e.Object.GetGeneration() == 0 || e.Old.GetGeneration() != e.Object.GetGeneration()
 	}
 }
 
 func (r *Reconciler) allDashboards() handler.MapFunc {
-	return func(ctx context.Context, o client.Object) []reconcile.Request {
+	return func(ctx context.Context, o object.Object) []reconcile.Request {
 		return r.requests(ctx, client.InNamespace(o.GetNamespace()))
 	}
 }
 
 func (r *Reconciler) dashboardsOf() handler.MapFunc {
-	return func(ctx context.Context, o client.Object) []reconcile.Request {
+	return func(ctx context.Context, o object.Object) []reconcile.Request {
 		return r.requests(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{configMapField: o.GetName()})
 	}
 }
@@ -88,7 +89,7 @@ func (r *Reconciler) requests(ctx context.Context, opts ...client.ListOption) (r
 		return nil
 	}
 	for _, d := range dashboards.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&d)})
+		requests = append(requests, reconcile.Request{NamespacedName: object.KeyOf(&d)})
 	}
 	return requests
 }
@@ -173,7 +174,7 @@ func (r *Reconciler) content(ctx context.Context, dashboard *Dashboard) (model m
 	text := dashboard.Spec.JSON
 	if ref := dashboard.Spec.ConfigMapRef; ref != nil {
 		var cm corev1.ConfigMap
-		if err := r.Get(ctx, client.ObjectKey{Namespace: dashboard.Namespace, Name: ref.Name}, &cm); err != nil {
+		if err := r.Get(ctx, object.Key{Namespace: dashboard.Namespace, Name: ref.Name}, &cm); err != nil {
 			return nil, "", err
 		}
 		text = cm.Data[ref.Key]
@@ -195,7 +196,7 @@ func (r *Reconciler) finalize(ctx context.Context, dashboard *Dashboard) error {
 	}
 	for _, name := range dashboard.Status.Instances {
 		var instance Grafana
-		err := r.Get(ctx, client.ObjectKey{Namespace: dashboard.Namespace, Name: name}, &instance)
+		err := r.Get(ctx, object.Key{Namespace: dashboard.Namespace, Name: name}, &instance)
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 // CRDInstallOptions are the CustomResourceDefinitions that [InstallCRDs] installs.
@@ -116,7 +117,7 @@ func createOrUpdate(ctx context.Context, live *client.REST, crd *apiextensionsv1
 			return err
 		}
 		var stored apiextensionsv1.CustomResourceDefinition
-		if err := live.Get(ctx, client.ObjectKeyFromObject(crd), &stored); err != nil {
+		if err := live.Get(ctx, object.KeyOf(crd), &stored); err != nil {
 			return err
 		}
 		changed := crd.DeepCopy()

@@ -18,6 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/compat/envtest"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
@@ -80,7 +81,7 @@ func TestEnvironmentCallsWebhooks(t *testing.T) {
 	}
 	o := env.WebhookInstallOptions
 	m, err := manager.New(config, manager.Options{Scheme: scheme, Webhook: manager.WebhookOptions{
-		Address: o.Address(), CertDir: o.LocalServingCertDir, CertName: "tls.crt", KeyName: "tls.key",
+		BindAddress: o.Address(), CertDir: o.LocalServingCertDir, CertName: "tls.crt", KeyName: "tls.key",
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -165,13 +166,13 @@ func TestEnvironmentInstallsObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	if err := live.Get(t.Context(), client.ObjectKey{Name: hook.Name}, got); err != nil || got.Webhooks[0].ClientConfig.URL == nil {
+	if err := live.Get(t.Context(), object.Key{Name: hook.Name}, got); err != nil || got.Webhooks[0].ClientConfig.URL == nil {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if err := live.Get(t.Context(), client.ObjectKey{Name: "validating"}, &admissionregistrationv1.ValidatingWebhookConfiguration{}); err != nil {
+	if err := live.Get(t.Context(), object.Key{Name: "validating"}, &admissionregistrationv1.ValidatingWebhookConfiguration{}); err != nil {
 		t.Error(err)
 	}
-	if err := live.Get(t.Context(), client.ObjectKeyFromObject(crd), &apiextensionsv1.CustomResourceDefinition{}); err != nil {
+	if err := live.Get(t.Context(), object.KeyOf(crd), &apiextensionsv1.CustomResourceDefinition{}); err != nil {
 		t.Error(err)
 	}
 }

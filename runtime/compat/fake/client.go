@@ -69,7 +69,7 @@ func (c *fakeClient) put(ctx context.Context, obj runtime.Object) error {
 }
 
 // with makes a call with an object, which has a namespace meanwhile if its kind is namespaced.
-func (c *fakeClient) with(ctx context.Context, obj client.Object, call func(context.Context) error) error {
+func (c *fakeClient) with(ctx context.Context, obj object.Object, call func(context.Context) error) error {
 	// The call itself reports an unknown kind.
 	if namespaced, err := c.IsObjectNamespaced(obj); err == nil && namespaced && obj.GetNamespace() == "" {
 		obj.SetNamespace(nowhere)
@@ -84,7 +84,7 @@ func (c *fakeClient) with(ctx context.Context, obj client.Object, call func(cont
 }
 
 // show removes from an object what the client does not return.
-func (c *fakeClient) show(obj client.Object) {
+func (c *fakeClient) show(obj object.Object) {
 	if obj.GetNamespace() == nowhere {
 		obj.SetNamespace("")
 	}
@@ -133,7 +133,7 @@ func (c *fakeClient) named(obj runtime.Object, name string) error {
 	return apierrors.NewNotFound(mapping.Resource.GroupResource(), "")
 }
 
-func (c *fakeClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (c *fakeClient) Get(ctx context.Context, key object.Key, obj object.Object, opts ...client.GetOption) error {
 	if err := c.named(obj, key.Name); err != nil {
 		return err
 	}
@@ -148,12 +148,12 @@ func (c *fakeClient) Get(ctx context.Context, key client.ObjectKey, obj client.O
 	return bare(err)
 }
 
-func (c *fakeClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+func (c *fakeClient) List(ctx context.Context, list object.List, opts ...client.ListOption) error {
 	if err := c.Client.List(orBackground(ctx), list, opts...); err != nil {
 		return bare(err)
 	}
 	err := meta.EachListItem(list, func(item runtime.Object) error {
-		c.show(item.(client.Object))
+		c.show(item.(object.Object))
 		return nil
 	})
 	list.SetResourceVersion("")
@@ -163,26 +163,26 @@ func (c *fakeClient) List(ctx context.Context, list client.ObjectList, opts ...c
 	return err
 }
 
-func (c *fakeClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+func (c *fakeClient) Create(ctx context.Context, obj object.Object, opts ...client.CreateOption) error {
 	return c.with(ctx, obj, func(ctx context.Context) error { return c.Client.Create(ctx, obj, opts...) })
 }
 
-func (c *fakeClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+func (c *fakeClient) Update(ctx context.Context, obj object.Object, opts ...client.UpdateOption) error {
 	if err := c.named(obj, obj.GetName()); err != nil {
 		return err
 	}
 	return c.with(ctx, obj, func(ctx context.Context) error { return c.Client.Update(ctx, obj, opts...) })
 }
 
-func (c *fakeClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+func (c *fakeClient) Patch(ctx context.Context, obj object.Object, patch client.Patch, opts ...client.PatchOption) error {
 	return c.with(ctx, obj, func(ctx context.Context) error { return c.Client.Patch(ctx, obj, patch, opts...) })
 }
 
-func (c *fakeClient) Apply(ctx context.Context, obj client.Object, opts ...client.ApplyOption) error {
+func (c *fakeClient) Apply(ctx context.Context, obj object.Object, opts ...client.ApplyOption) error {
 	return c.with(ctx, obj, func(ctx context.Context) error { return c.Client.Apply(ctx, obj, opts...) })
 }
 
-func (c *fakeClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+func (c *fakeClient) Delete(ctx context.Context, obj object.Object, opts ...client.DeleteOption) error {
 	if err := c.named(obj, obj.GetName()); err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (c *fakeClient) Delete(ctx context.Context, obj client.Object, opts ...clie
 }
 
 // DeleteAllOf deletes in all namespaces unless the options name one.
-func (c *fakeClient) DeleteAllOf(ctx context.Context, obj client.Object, opts ...client.DeleteAllOfOption) error {
+func (c *fakeClient) DeleteAllOf(ctx context.Context, obj object.Object, opts ...client.DeleteAllOfOption) error {
 	ctx = orBackground(ctx)
 	var o client.DeleteAllOfOptions
 	for _, opt := range opts {
@@ -223,7 +223,7 @@ func (c *fakeClient) DeleteAllOf(ctx context.Context, obj client.Object, opts ..
 	return nil
 }
 
-func (c *fakeClient) Watch(ctx context.Context, list client.ObjectList, opts ...client.ListOption) (client.Stream[client.Object], error) {
+func (c *fakeClient) Watch(ctx context.Context, list object.List, opts ...client.ListOption) (client.Stream[object.Object], error) {
 	events, err := c.Client.Watch(orBackground(ctx), list, opts...)
 	if err != nil {
 		return nil, err
@@ -233,11 +233,11 @@ func (c *fakeClient) Watch(ctx context.Context, list client.ObjectList, opts ...
 
 // fakeStream shows the objects of a watch as the client does.
 type fakeStream struct {
-	client.Stream[client.Object]
+	client.Stream[object.Object]
 	of *fakeClient
 }
 
-func (s *fakeStream) Next() (client.WatchEvent[client.Object], error) {
+func (s *fakeStream) Next() (client.WatchEvent[object.Object], error) {
 	event, err := s.Stream.Next()
 	if err == nil && event.Object != nil {
 		s.of.show(event.Object)
@@ -259,7 +259,7 @@ type fakeSubResource struct {
 }
 
 // writer returns a client for sub, such as a TokenRequest, whose type need not be in the scheme of the client.
-func (s *fakeSubResource) writer(sub client.Object) client.SubResourceClient {
+func (s *fakeSubResource) writer(sub object.Object) client.SubResourceClient {
 	if _, err := object.GVK(sub, s.of.Scheme()); err == nil {
 		return s.SubResourceClient
 	}
@@ -270,22 +270,22 @@ func (s *fakeSubResource) writer(sub client.Object) client.SubResourceClient {
 	return builtin.SubResource(s.name)
 }
 
-func (s *fakeSubResource) Get(ctx context.Context, obj, sub client.Object, opts ...client.GetOption) error {
+func (s *fakeSubResource) Get(ctx context.Context, obj, sub object.Object, opts ...client.GetOption) error {
 	return s.of.with(ctx, obj, func(ctx context.Context) error { return s.SubResourceClient.Get(ctx, obj, sub, opts...) })
 }
 
-func (s *fakeSubResource) Create(ctx context.Context, obj, sub client.Object, opts ...client.CreateOption) error {
+func (s *fakeSubResource) Create(ctx context.Context, obj, sub object.Object, opts ...client.CreateOption) error {
 	return s.of.with(ctx, obj, func(ctx context.Context) error { return s.writer(sub).Create(ctx, obj, sub, opts...) })
 }
 
-func (s *fakeSubResource) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+func (s *fakeSubResource) Update(ctx context.Context, obj object.Object, opts ...client.UpdateOption) error {
 	return s.of.with(ctx, obj, func(ctx context.Context) error { return s.SubResourceClient.Update(ctx, obj, opts...) })
 }
 
-func (s *fakeSubResource) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+func (s *fakeSubResource) Patch(ctx context.Context, obj object.Object, patch client.Patch, opts ...client.PatchOption) error {
 	return s.of.with(ctx, obj, func(ctx context.Context) error { return s.SubResourceClient.Patch(ctx, obj, patch, opts...) })
 }
 
-func (s *fakeSubResource) Apply(ctx context.Context, obj client.Object, opts ...client.ApplyOption) error {
+func (s *fakeSubResource) Apply(ctx context.Context, obj object.Object, opts ...client.ApplyOption) error {
 	return s.of.with(ctx, obj, func(ctx context.Context) error { return s.SubResourceClient.Apply(ctx, obj, opts...) })
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/internal/testclient"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 // ClientBuilder builds clients. [NewClientBuilder] makes one. A server stops after its client has become unreachable, at
@@ -61,7 +62,7 @@ func (b *ClientBuilder) WithRESTMapper(mapper meta.RESTMapper) *ClientBuilder {
 }
 
 // WithObjects adds objects that the server has when the client is built. Build sets their resource version.
-func (b *ClientBuilder) WithObjects(objects ...client.Object) *ClientBuilder {
+func (b *ClientBuilder) WithObjects(objects ...object.Object) *ClientBuilder {
 	for _, obj := range objects {
 		b.objects = append(b.objects, obj)
 	}
@@ -69,7 +70,7 @@ func (b *ClientBuilder) WithObjects(objects ...client.Object) *ClientBuilder {
 }
 
 // WithLists adds the items of lists, as WithObjects does.
-func (b *ClientBuilder) WithLists(lists ...client.ObjectList) *ClientBuilder {
+func (b *ClientBuilder) WithLists(lists ...object.List) *ClientBuilder {
 	for _, list := range lists {
 		b.objects = append(b.objects, list)
 	}
@@ -84,13 +85,13 @@ func (b *ClientBuilder) WithRuntimeObjects(objects ...runtime.Object) *ClientBui
 
 // WithStatusSubresource names the kinds without a definition whose status only Status() writes. Built-in kinds that have a
 // status are always so, other kinds never.
-func (b *ClientBuilder) WithStatusSubresource(objects ...client.Object) *ClientBuilder {
+func (b *ClientBuilder) WithStatusSubresource(objects ...object.Object) *ClientBuilder {
 	b.opts.Statuses = append(b.opts.Statuses, objects...)
 	return b
 }
 
 // WithIndex lets lists of the kind of prototype select by a field with [client.MatchingFields].
-func (b *ClientBuilder) WithIndex(prototype client.Object, field string, values func(client.Object) []string) *ClientBuilder {
+func (b *ClientBuilder) WithIndex(prototype object.Object, field string, values func(object.Object) []string) *ClientBuilder {
 	b.opts.Indexes = append(b.opts.Indexes, testclient.Index{Prototype: prototype, Field: field, Values: values})
 	return b
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/compat/fake"
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 var shelfVersion = schema.GroupVersion{Group: "example.com", Version: "v1"}
@@ -83,7 +84,7 @@ func testScheme(t *testing.T) *runtime.Scheme {
 
 func TestObjectsAreAsGiven(t *testing.T) {
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
-	given := []client.Object{
+	given := []object.Object{
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bare"}},
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "bare"}, Status: corev1.PodStatus{Phase: corev1.PodFailed}},
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}},
@@ -99,23 +100,23 @@ func TestObjectsAreAsGiven(t *testing.T) {
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", CreationTimestamp: now}},
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Status: corev1.NodeStatus{Phase: corev1.NodeRunning}},
 		&shelf{ObjectMeta: metav1.ObjectMeta{Name: "nowhere"}},
-		func() client.Object {
+		func() object.Object {
 			s := &shelf{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", UID: "u"}}
 			s.Spec.Books, s.Spec.Wide, s.Status.Full = 3, "0.5", true
 			return s
 		}(),
 	}
 	scheme := testScheme(t)
-	var begun []client.Object // which is told its versions
+	var begun []object.Object // which is told its versions
 	for _, obj := range given {
-		begun = append(begun, obj.DeepCopyObject().(client.Object))
+		begun = append(begun, obj.DeepCopyObject().(object.Object))
 	}
 	initial := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&shelf{}).WithObjects(begun...).Build()
 	empty := fake.NewClientBuilder().WithScheme(scheme).Build()
 	for _, obj := range given {
-		want := obj.DeepCopyObject().(client.Object)
-		got := obj.DeepCopyObject().(client.Object)
-		if err := initial.Get(t.Context(), client.ObjectKeyFromObject(obj), got); err != nil {
+		want := obj.DeepCopyObject().(object.Object)
+		got := obj.DeepCopyObject().(object.Object)
+		if err := initial.Get(t.Context(), object.KeyOf(obj), got); err != nil {
 			t.Fatal(err)
 		}
 		if got.GetResourceVersion() == "" {
@@ -125,7 +126,7 @@ func TestObjectsAreAsGiven(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%T %s:\n%s", obj, obj.GetName(), diff)
 		}
-		created := obj.DeepCopyObject().(client.Object)
+		created := obj.DeepCopyObject().(object.Object)
 		if err := empty.Create(t.Context(), created); err != nil {
 			t.Errorf("create %T %s: %v", obj, obj.GetName(), err)
 		}
@@ -160,10 +161,10 @@ func TestManagedFieldsAreReturnedOnRequest(t *testing.T) {
 	shown := fake.NewClientBuilder().WithReturnManagedFields().WithObjects(given()).Build()
 	hidden := fake.NewClientBuilder().WithObjects(given()).Build()
 	got := &corev1.ConfigMap{}
-	if err := shown.Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "a"}, got); err != nil || len(got.ManagedFields) != 1 || got.ManagedFields[0].String() != entry.String() {
+	if err := shown.Get(t.Context(), object.Key{Namespace: "n", Name: "a"}, got); err != nil || len(got.ManagedFields) != 1 || got.ManagedFields[0].String() != entry.String() {
 		t.Errorf("got %v, %v", got.ManagedFields, err)
 	}
-	if err := hidden.Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "a"}, got); err != nil || len(got.ManagedFields) != 0 {
+	if err := hidden.Get(t.Context(), object.Key{Namespace: "n", Name: "a"}, got); err != nil || len(got.ManagedFields) != 0 {
 		t.Errorf("got %v, %v", got.ManagedFields, err)
 	}
 	// Who applies without a field of its own takes it away.
@@ -171,7 +172,7 @@ func TestManagedFieldsAreReturnedOnRequest(t *testing.T) {
 	if err := shown.Apply(t.Context(), apply, client.FieldOwner("one")); err != nil {
 		t.Fatal(err)
 	}
-	if err := shown.Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "a"}, got); err != nil || len(got.Data) != 1 || got.Data["c"] != "d" || len(got.ManagedFields) != 1 {
+	if err := shown.Get(t.Context(), object.Key{Namespace: "n", Name: "a"}, got); err != nil || len(got.Data) != 1 || got.Data["c"] != "d" || len(got.ManagedFields) != 1 {
 		t.Errorf("got %v, %v, %v", got.Data, got.ManagedFields, err)
 	}
 }
@@ -180,7 +181,7 @@ func TestTheLastFinalizerLetsAnObjectGo(t *testing.T) {
 	now := metav1.Now()
 	going := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "going", Finalizers: []string{"example.com/keep"}, DeletionTimestamp: &now}}
 	c := fake.NewClientBuilder().WithObjects(going).Build()
-	key := client.ObjectKeyFromObject(going)
+	key := object.KeyOf(going)
 	if err := c.Get(t.Context(), key, going); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +205,7 @@ func TestStatusIsWrittenByItsSubresource(t *testing.T) {
 			c := builder.Build()
 			get := func() *shelf {
 				got := &shelf{}
-				if err := c.Get(t.Context(), client.ObjectKeyFromObject(one), got); err != nil {
+				if err := c.Get(t.Context(), object.KeyOf(one), got); err != nil {
 					t.Fatal(err)
 				}
 				return got
@@ -235,13 +236,13 @@ func TestStatusIsWrittenByItsSubresource(t *testing.T) {
 }
 
 func TestListsSelectByIndexes(t *testing.T) {
-	objects := []client.Object{}
+	objects := []object.Object{}
 	for name, books := range map[string]int{"a": 1, "b": 2, "c": 2} {
 		s := &shelf{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, Labels: map[string]string{"name": name}}}
 		s.Spec.Books = books
 		objects = append(objects, s)
 	}
-	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).WithIndex(&shelf{}, "books", func(o client.Object) []string {
+	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).WithIndex(&shelf{}, "books", func(o object.Object) []string {
 		return []string{string(rune('0' + o.(*shelf).Spec.Books))}
 	}).Build()
 	for want, opts := range map[string][]client.ListOption{
@@ -268,10 +269,10 @@ func TestClientsOfABuilderShareNothing(t *testing.T) {
 	boom := errors.New("boom")
 	builder := fake.NewClientBuilder().WithLists(&corev1.ConfigMapList{Items: []corev1.ConfigMap{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}).
 		WithRuntimeObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).
-		WithInterceptorFuncs(client.Interceptor{Update: func(context.Context, client.Client, client.Object, ...client.UpdateOption) error { return boom }})
+		WithInterceptorFuncs(client.Interceptor{Update: func(context.Context, client.Client, object.Object, ...client.UpdateOption) error { return boom }})
 	one, other := builder.Build(), builder.Build()
 	got := &corev1.ConfigMap{}
-	if err := one.Get(t.Context(), client.ObjectKey{Name: "a"}, got); err != nil {
+	if err := one.Get(t.Context(), object.Key{Name: "a"}, got); err != nil {
 		t.Fatal(err)
 	}
 	if err := one.Update(t.Context(), got); !errors.Is(err, boom) {
@@ -280,10 +281,10 @@ func TestClientsOfABuilderShareNothing(t *testing.T) {
 	if err := one.Delete(t.Context(), got); err != nil {
 		t.Error(err)
 	}
-	if err := one.Get(t.Context(), client.ObjectKey{Name: "a"}, got); !apierrors.IsNotFound(err) {
+	if err := one.Get(t.Context(), object.Key{Name: "a"}, got); !apierrors.IsNotFound(err) {
 		t.Error(err)
 	}
-	if err := other.Get(t.Context(), client.ObjectKey{Name: "a"}, got); err != nil {
+	if err := other.Get(t.Context(), object.Key{Name: "a"}, got); err != nil {
 		t.Error(err)
 	}
 }
@@ -309,7 +310,7 @@ func TestWhatAClientBeginsWithCanBeUpdatedAndDeleted(t *testing.T) {
 	if err := c.Delete(t.Context(), given); err != nil {
 		t.Error(err)
 	}
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(given), given); !apierrors.IsNotFound(err) {
+	if err := c.Get(t.Context(), object.KeyOf(given), given); !apierrors.IsNotFound(err) {
 		t.Errorf("it is still there: %v", err)
 	}
 }
@@ -331,7 +332,7 @@ func TestWhatIsGivenWaitsForNoGarbageCollector(t *testing.T) {
 			if err := remove(job); err != nil {
 				t.Error(err)
 			}
-			if err := c.Get(t.Context(), client.ObjectKeyFromObject(job), job); !apierrors.IsNotFound(err) {
+			if err := c.Get(t.Context(), object.KeyOf(job), job); !apierrors.IsNotFound(err) {
 				t.Fatalf("%s, %q: it waits for what it owns: %v", how, policy, err)
 			}
 		}
@@ -343,13 +344,13 @@ func TestVersionsOfWhatIsGivenCountItsWrites(t *testing.T) {
 	begun, own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "begun"}}, &shelf{ObjectMeta: metav1.ObjectMeta{Name: "own", ResourceVersion: "41"}}
 	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(begun, own).WithStatusSubresource(&shelf{}).Build()
 	made, kept := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "made"}}, &shelf{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}
-	for _, obj := range []client.Object{made, kept} {
+	for _, obj := range []object.Object{made, kept} {
 		if err := c.Create(ctx, obj); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var was []string
-	for _, obj := range []client.Object{begun, own, made, kept} {
+	for _, obj := range []object.Object{begun, own, made, kept} {
 		was = append(was, obj.GetResourceVersion())
 	}
 	if want := []string{"999", "41", "1", "1"}; !slices.Equal(was, want) {
@@ -358,7 +359,7 @@ func TestVersionsOfWhatIsGivenCountItsWrites(t *testing.T) {
 	stale := made.DeepCopy()
 	made.Data = map[string][]byte{"a": nil}
 	kept.Spec.Books++
-	for _, obj := range []client.Object{made, kept} {
+	for _, obj := range []object.Object{made, kept} {
 		if err := c.Update(ctx, obj); err != nil || obj.GetResourceVersion() != "2" {
 			t.Errorf("%T has version %s after an update: %v", obj, obj.GetResourceVersion(), err)
 		}
@@ -375,7 +376,7 @@ func TestVersionsOfWhatIsGivenCountItsWrites(t *testing.T) {
 	if err := errors.Join(c.Delete(ctx, made), c.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "made"}})); err != nil {
 		t.Error(err)
 	}
-	if err := c.Get(ctx, client.ObjectKeyFromObject(made), made); err != nil || made.ResourceVersion != "1" {
+	if err := c.Get(ctx, object.KeyOf(made), made); err != nil || made.ResourceVersion != "1" {
 		t.Errorf("version %s of what was made again: %v", made.ResourceVersion, err)
 	}
 }
@@ -424,7 +425,7 @@ func TestCallsOfWhatIsGivenAreForgiving(t *testing.T) {
 	ctx, bare := t.Context(), &corev1.Secret{}
 	c := fake.NewClientBuilder().Build()
 	for name, err := range map[string]error{
-		"get": c.Get(ctx, client.ObjectKey{Namespace: "n"}, bare), "update": c.Update(ctx, bare), "delete": c.Delete(ctx, bare),
+		"get": c.Get(ctx, object.Key{Namespace: "n"}, bare), "update": c.Update(ctx, bare), "delete": c.Delete(ctx, bare),
 	} {
 		if !apierrors.IsNotFound(err) {
 			t.Errorf("%s of what has no name: %v", name, err)
@@ -433,12 +434,12 @@ func TestCallsOfWhatIsGivenAreForgiving(t *testing.T) {
 	if err := c.Create(context.Context(nil), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}); err != nil {
 		t.Errorf("without a context: %v", err)
 	}
-	if err := c.Get(ctx, client.ObjectKey{Name: "a"}, bare, nil); err != nil {
+	if err := c.Get(ctx, object.Key{Name: "a"}, bare, nil); err != nil {
 		t.Errorf("with an option that is nil: %v", err)
 	}
 	none := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build()
 	for name, err := range map[string]error{
-		"get": none.Get(ctx, client.ObjectKey{Name: "a"}, bare), "list": none.List(ctx, &corev1.SecretList{}), "create": none.Create(ctx, bare),
+		"get": none.Get(ctx, object.Key{Name: "a"}, bare), "list": none.List(ctx, &corev1.SecretList{}), "create": none.Create(ctx, bare),
 		"delete": none.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}), "delete all": none.DeleteAllOf(ctx, bare),
 	} {
 		if !runtime.IsNotRegisteredError(err) {

@@ -8,6 +8,7 @@ package managers
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
@@ -59,12 +60,33 @@ func FieldIndexer(c controller.Cluster) cache.FieldIndexer {
 	return c.Cache()
 }
 
-// EventRecorderFor returns a recorder of events in the form core/v1; for a double that has none, of events.k8s.io/v1.
+// EventRecorderFor returns a recorder of events in the form core/v1, whose permissions operators built with
+// controller-runtime have. c runs what writes them. For a double that runs nothing it is [controller.Cluster]'s.
 func EventRecorderFor(c controller.Cluster, name string) *events.Recorder {
-	if r, ok := c.(interface {
+	switch c := c.(type) {
+	case interface {
 		EventRecorderFor(name string) *events.Recorder
-	}); ok {
-		return r.EventRecorderFor(name)
+	}:
+		return c.EventRecorderFor(name)
+	case interface {
+		controller.Cluster
+		Add(r controller.Runnable) error
+		Live() *client.REST
+		Logger() *slog.Logger
+	}:
+		b := events.New(events.Options{
+			Scheme: c.Scheme(), Sink: events.NewCoreSink(c.Live()), Correlation: events.ByCount, Logger: c.Logger(),
+		})
+		if err := c.Add(writer{b}); err != nil {
+			c.Logger().Error("events are not written", "controller", name, "err", err)
+		}
+		return b.Recorder(name)
 	}
 	return c.EventRecorder(name)
 }
+
+// writer writes events in every replica.
+type writer struct{ *events.Broadcaster }
+
+// NeedLeaderElection returns false.
+func (writer) NeedLeaderElection() bool { return false }

@@ -33,16 +33,16 @@ type Options struct {
 	// be nil: kinds are in namespaces then.
 	Mapper meta.RESTMapper
 	// Statuses are of kinds without a definition that have the status subresource.
-	Statuses []client.Object
+	Statuses []object.Object
 	// Indexes are the fields, besides those of the server, that lists select by.
 	Indexes []Index
 }
 
 // Index is a field that lists of a kind select by.
 type Index struct {
-	Prototype client.Object
+	Prototype object.Object
 	Field     string
-	Values    func(client.Object) []string
+	Values    func(object.Object) []string
 }
 
 // Client is a client with a server. Kinds that the server does not know are served with a schema that accepts any fields.
@@ -56,7 +56,7 @@ type Client struct {
 	Mapper  meta.RESTMapper
 	server  *testhost.Server
 	shown   meta.RESTMapper // to users
-	indexes map[schema.GroupKind]map[string]func(client.Object) []string
+	indexes map[schema.GroupKind]map[string]func(object.Object) []string
 }
 
 // New returns a client whose server is empty.
@@ -80,7 +80,7 @@ func New(opts Options) (*Client, error) {
 	}
 	c := &Client{
 		WithWatch: live, Config: config, HTTP: http, Mapper: mapper, server: server, shown: opts.Mapper,
-		indexes: map[schema.GroupKind]map[string]func(client.Object) []string{},
+		indexes: map[schema.GroupKind]map[string]func(object.Object) []string{},
 	}
 	if c.shown == nil {
 		c.shown = mapper.Mapper
@@ -98,7 +98,7 @@ func New(opts Options) (*Client, error) {
 			return nil, err
 		}
 		if c.indexes[kind.GroupKind()] == nil {
-			c.indexes[kind.GroupKind()] = map[string]func(client.Object) []string{}
+			c.indexes[kind.GroupKind()] = map[string]func(object.Object) []string{}
 		}
 		c.indexes[kind.GroupKind()][index.Field] = index.Values
 	}
@@ -150,7 +150,7 @@ func (c *Client) List(ctx context.Context, list object.List, opts ...client.List
 	}
 	var kept []runtime.Object
 	err = meta.EachListItem(list, func(item runtime.Object) error {
-		if selects(wanted, item.(client.Object)) {
+		if selects(wanted, item.(object.Object)) {
 			kept = append(kept, item)
 		}
 		return nil
@@ -163,12 +163,12 @@ func (c *Client) List(ctx context.Context, list object.List, opts ...client.List
 
 // condition requires that an index has a value, or that it has not.
 type condition struct {
-	values func(client.Object) []string
+	values func(object.Object) []string
 	value  string
 	not    bool
 }
 
-func selects(wanted []condition, obj client.Object) bool {
+func selects(wanted []condition, obj object.Object) bool {
 	return !slices.ContainsFunc(wanted, func(w condition) bool { return slices.Contains(w.values(obj), w.value) == w.not })
 }
 

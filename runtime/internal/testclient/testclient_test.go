@@ -10,10 +10,11 @@ import (
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 // watched returns a watch of a client that nobody else holds, and the address of the server.
-func watched(t *testing.T) (client.Stream[client.Object], string) {
+func watched(t *testing.T) (client.Stream[object.Object], string) {
 	t.Helper()
 	c, err := New(Options{Scheme: kruntime.NewScheme()})
 	if err != nil {

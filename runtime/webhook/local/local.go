@@ -26,6 +26,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/internal/clientconfig"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 // Installation is what an API server has to know of local webhooks. Install tells it, and Remove takes it back: configurations
@@ -160,7 +161,7 @@ func (i *Installation) apply(ctx context.Context, u *unstructured.Unstructured) 
 	}
 	before := &unstructured.Unstructured{}
 	before.SetGroupVersionKind(u.GroupVersionKind())
-	err = i.Client.Get(ctx, client.ObjectKeyFromObject(u), before)
+	err = i.Client.Get(ctx, object.KeyOf(u), before)
 	switch {
 	case err == nil:
 		err = i.setWebhooks(ctx, u, u.Object["webhooks"])
@@ -210,7 +211,7 @@ func (i *Installation) convert(ctx context.Context, kind schema.GroupKind) error
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 	u.SetName(mapping.Resource.Resource + "." + kind.Group)
-	if err := i.Client.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
+	if err := i.Client.Get(ctx, object.KeyOf(u), u); err != nil {
 		return fmt.Errorf("install the conversion of %s: %w", kind, err)
 	}
 	before := map[string]any{"strategy": "None"}

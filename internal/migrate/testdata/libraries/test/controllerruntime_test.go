@@ -31,6 +31,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 	kctrlworkqueue "github.com/kctrl-dev/kctrl/runtime/workqueue"
@@ -71,7 +72,7 @@ func refuses(t *testing.T, err error, text string) {
 	}
 }
 
-func owners(o client.Object) (names []string) {
+func owners(o object.Object) (names []string) {
 	for _, entry := range o.GetManagedFields() {
 		names = append(names, entry.Manager+" "+string(entry.Operation))
 	}
@@ -196,7 +197,7 @@ func TestSubresources(t *testing.T) {
 	succeeds(t, c.SubResource("scale").Get(ctx, deployment, scale))
 	succeeds(t, unstructured.SetNestedField(scale.Object, int64(3), "spec", "replicas"))
 	succeeds(t, c.SubResource("scale").Update(ctx, deployment, crclient.WithSubResourceBody(scale)))
-	succeeds(t, back.Get(ctx, client.ObjectKeyFromObject(deployment), deployment))
+	succeeds(t, back.Get(ctx, object.KeyOf(deployment), deployment))
 	if *deployment.Spec.Replicas != 3 || deployment.Status.ReadyReplicas != 1 {
 		t.Errorf("got %d replicas, %d ready", *deployment.Spec.Replicas, deployment.Status.ReadyReplicas)
 	}
@@ -207,7 +208,7 @@ func TestSubresources(t *testing.T) {
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"},
 		Spec: deployment.Spec, Status: appsv1.DeploymentStatus{Replicas: 2},
 	}, client.FieldOwner("applier"), client.ForceOwnership))
-	succeeds(t, back.Get(ctx, client.ObjectKeyFromObject(deployment), deployment))
+	succeeds(t, back.Get(ctx, object.KeyOf(deployment), deployment))
 	if *deployment.Spec.Replicas != 4 || deployment.Status.Replicas != 2 {
 		t.Errorf("got %d replicas, %d of them there", *deployment.Spec.Replicas, deployment.Status.Replicas)
 	}
@@ -229,7 +230,7 @@ func TestClientOfTheRuntime(t *testing.T) {
 	refuses(t, c.List(ctx, &list, client.Live), "Live")
 	refuses(t, c.List(ctx, &list, client.InNamespace("a"), client.InNamespace("b")), "InNamespace")
 	var a corev1.ConfigMap
-	succeeds(t, c.Get(ctx, client.ObjectKey{Namespace: "default", Name: "a"}, &a, client.NotOlderThan("0"), client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency))
+	succeeds(t, c.Get(ctx, object.Key{Namespace: "default", Name: "a"}, &a, client.NotOlderThan("0"), client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency))
 	before := a.DeepCopy()
 	a.Data = map[string]string{"x": "1"}
 	succeeds(t, c.Patch(ctx, &a, client.MergeFromWithOptimisticLock(before), client.FieldOwner("patcher")))
@@ -245,7 +246,7 @@ func TestClientOfTheRuntime(t *testing.T) {
 	}
 	succeeds(t, c.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace("default"), client.MatchingLabels{"name": "b"}, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	succeeds(t, c.Delete(ctx, applied, client.GracePeriodSeconds(0)))
-	if err := c.Get(ctx, client.ObjectKeyFromObject(applied), &a); !apierrors.IsNotFound(err) {
+	if err := c.Get(ctx, object.KeyOf(applied), &a); !apierrors.IsNotFound(err) {
 		t.Errorf("a deleted object gives %v", err)
 	}
 	gvk, err := c.GroupVersionKindFor(applied)
@@ -327,8 +328,8 @@ func TestThereAndBack(t *testing.T) {
 }
 
 func TestPredicates(t *testing.T) {
-	var told []informer.Event[client.Object]
-	p := ToPredicate(func(e informer.Event[client.Object]) bool {
+	var told []informer.Event[object.Object]
+	p := ToPredicate(func(e informer.Event[object.Object]) bool {
 		told = append(told, e)
 		return e.Type == informer.Updated
 	})
@@ -336,11 +337,11 @@ func TestPredicates(t *testing.T) {
 	if p.Create(event.CreateEvent{Object: o}) || !p.Update(event.UpdateEvent{ObjectOld: o, ObjectNew: o}) || p.Delete(event.DeleteEvent{Object: o, DeleteStateUnknown: true}) || p.Generic(event.GenericEvent{Object: o}) {
 		t.Error("a predicate is asked about another event")
 	}
-	if len(told) != 4 || told[1].Old != client.Object(o) || !told[2].FinalStateUnknown {
+	if len(told) != 4 || told[1].Old != object.Object(o) || !told[2].FinalStateUnknown {
 		t.Errorf("told %v", told)
 	}
 	back := FromPredicate(p)
-	for _, e := range []informer.Event[client.Object]{{Type: informer.Added, Object: o}, {Type: informer.Updated, Object: o, Old: o}, {Type: informer.Deleted, Object: o, FinalStateUnknown: true}, {Object: o}} {
+	for _, e := range []informer.Event[object.Object]{{Type: informer.Added, Object: o}, {Type: informer.Updated, Object: o, Old: o}, {Type: informer.Deleted, Object: o, FinalStateUnknown: true}, {Object: o}} {
 		if back(e) != (e.Type == informer.Updated) || told[len(told)-1] != e {
 			t.Errorf("%v is told as %v", e, told[len(told)-1])
 		}
@@ -382,7 +383,7 @@ func TestHandlersOfLibrariesRequestByTheQueueOfTheRuntime(t *testing.T) {
 	})
 	queue := kctrlworkqueue.New[reconcile.Request](kctrlworkqueue.Options{})
 	o := configMap("a", nil)
-	for _, e := range []informer.Event[client.Object]{{Type: informer.Updated, Object: o, Old: o}, {Type: informer.Added, Object: o}, {Type: informer.Deleted, Object: o, FinalStateUnknown: true}, {Object: o}} {
+	for _, e := range []informer.Event[object.Object]{{Type: informer.Updated, Object: o, Old: o}, {Type: informer.Added, Object: o}, {Type: informer.Deleted, Object: o, FinalStateUnknown: true}, {Object: o}} {
 		h(t.Context(), e, queue)
 	}
 	if want := "update create delete generic"; strings.Join(told, " ") != want {

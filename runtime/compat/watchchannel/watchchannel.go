@@ -1,4 +1,6 @@
-package client
+// Package watchchannel has the events of a watch come by a channel, for code that was migrated from controller-runtime.
+// New code reads the stream that the Watch of a client returns.
+package watchchannel
 
 import (
 	"context"
@@ -8,32 +10,33 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// WatchChannel opens a watch of c, see [WithWatch], as apimachinery has it: its events come by a channel, which is closed when the watch
-// ends. An error that the server sends is the last event, of type Error and with a Status; of a connection that broke nothing
-// is told. Stop must be called, or ctx end, for a watch that is not read to its end.
-func WatchChannel(ctx context.Context, c WithWatch, list object.List, opts ...ListOption) (watch.Interface, error) {
+// Open opens a watch of c as a watch of apimachinery. Its channel is closed when the watch ends. An error of the server
+// is the last event, with the type Error and a Status; a broken connection ends the watch without one. Call Stop, or end
+// ctx, if the watch is not read to its end.
+func Open(ctx context.Context, c client.WithWatch, list object.List, opts ...client.ListOption) (watch.Interface, error) {
 	stream, err := c.Watch(ctx, list, opts...)
 	if err != nil {
 		return nil, err
 	}
-	w := &watchChannel{stream: stream, events: make(chan watch.Event), stopped: make(chan struct{})}
+	w := &watcher{stream: stream, events: make(chan watch.Event), stopped: make(chan struct{})}
 	go w.run(ctx)
 	return w, nil
 }
 
-// watchChannel is a watch.Interface.
-type watchChannel struct {
-	stream  Stream[object.Object]
+// watcher is a watch.Interface.
+type watcher struct {
+	stream  client.Stream[object.Object]
 	events  chan watch.Event
 	stopped chan struct{}
 	stop    sync.Once
 }
 
 // Stop implements watch.Interface.
-func (w *watchChannel) Stop() {
+func (w *watcher) Stop() {
 	w.stop.Do(func() {
 		close(w.stopped)
 		_ = w.stream.Close()
@@ -41,10 +44,10 @@ func (w *watchChannel) Stop() {
 }
 
 // ResultChan implements watch.Interface.
-func (w *watchChannel) ResultChan() <-chan watch.Event { return w.events }
+func (w *watcher) ResultChan() <-chan watch.Event { return w.events }
 
 // run sends events until the stream is over. It is the only reader of the stream.
-func (w *watchChannel) run(ctx context.Context) {
+func (w *watcher) run(ctx context.Context) {
 	defer close(w.events)
 	defer w.Stop()
 	for {
