@@ -13,7 +13,7 @@ import (
 )
 
 const apiIntro = `# The stable API of the runtime: every exported identifier, one per line. Review each change of this file as a change of what
-# operators compile against. The packages compat, reflector, registry and garbagecollector are not stable, and
+# operators compile against. The packages compat, registry and garbagecollector are not stable, and
 # not listed.
 # Written by: go test . -run TestPublicFace -update
 
@@ -22,7 +22,6 @@ const apiIntro = `# The stable API of the runtime: every exported identifier, on
 // unstable are packages of the runtime, and those below them, whose API may still change.
 var unstable = map[string]string{
 	"compat":           "names of other libraries, for migrated code",
-	"reflector":        "few programs follow a resource without an informer",
 	"registry":         "few programs run many controllers with flags for each",
 	"garbagecollector": "clusters without kube-controller-manager run it",
 }

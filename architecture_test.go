@@ -204,7 +204,7 @@ func TestImportsFollowTheRules(t *testing.T) {
 // runtimeLayers orders the packages of runtime/, leaves first: a package imports only packages in front of it.
 var runtimeLayers = []string{
 	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/writes", "internal/blocked", "internal/life", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "internal/testhost", "internal/testclient", "controllerutil", "finalizer", "internal/compact", "internal/collect", "reflector", "informer", "cache", "events", "leaderelection",
-	"predicate", "handler", "source", "webhook/server", "controller", "certificate", "webhook/local", "internal/serve", "manager",
+	"predicate", "handler", "source", "webhook/server", "controller", "internal/authority", "certificate", "webhook/local", "internal/serve", "manager",
 	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter", "compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/managers", "compat/restconfig", "compat/rotator", "compat/servers", "compat/starter", "compat/untyped", "compat/verbosity", "compat/watchchannel", "compat/zapflags", "registry", "garbagecollector", "testenv", "compat/envtest", "compat/fake",
 }
 

@@ -120,6 +120,7 @@ var renamed = map[string]string{
 	"client.ObjectList":                        "{object}.List",
 	"client.ObjectKey":                         "{object}.Key",
 	"client.ObjectKeyFromObject":               "{object}.KeyOf",
+	"client.SubResourceClientConstructor":      "interface{ SubResource(name string) {client}.SubResourceClient }",
 	"client.StatusWriter":                      "{client}.SubResourceWriter",
 	"client.IndexerFunc":                       "{cache}.IndexerFunc",
 	"client.FieldIndexer":                      "{cache}.FieldIndexer",

@@ -1,38 +1,3 @@
 package certificate
 
-import (
-	"crypto/x509"
-	"errors"
-	"time"
-)
-
-// Entries returns the entries of a Secret as an operator would have made it at that time.
-func Entries(now time.Time, lifetime time.Duration, names ...string) (map[string][]byte, error) {
-	g, err := newProfile(lifetime).newGeneration(now, names)
-	if err != nil {
-		return nil, err
-	}
-	return g.entries()
-}
-
-// Accepts returns an error unless who trusts bundle accepts leaf.
-func Accepts(bundle []byte, leaf *x509.Certificate, now time.Time) error {
-	return accepts(bundle, leaf, now)
-}
-
-// NormalName returns the form in which a certificate has a name.
-func NormalName(text string) (string, error) { return normalName(text) }
-
-// Covered returns an error if a certificate that is made for name would be made again.
-func Covered(name string) error {
-	p := pace{newProfile(time.Hour)}
-	g, err := p.newGeneration(time.Now(), []string{name})
-	if err != nil {
-		return err
-	}
-	again, err := p.advance(g, time.Now(), []string{name}, false)
-	if err == nil && again != g {
-		err = errors.New("it is signed again")
-	}
-	return err
-}
+var Measure = measure

@@ -1,21 +1,16 @@
+// Package certificate has the certificates of servers in files, which others write, such as cert-manager.
 package certificate
 
 import (
 	"cmp"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"fmt"
 	"log/slog"
-	"math/big"
 	"os"
 	"sync"
 	"time"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/authority"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
@@ -36,27 +31,29 @@ type Files struct {
 // NewFiles returns the certificate in the two PEM files, or the error of reading them. Nil for the logger is slog.Default().
 func NewFiles(certificate, key string, logger *slog.Logger) (*Files, error) {
 	f := &Files{certificate: certificate, key: key, logger: cmp.Or(logger, slog.Default())}
-	f.reads, f.failed = Measure(nil)
+	f.reads, f.failed = measure(nil)
 	_, err := f.GetCertificate(nil)
 	return f, err
 }
 
-// Measure returns the counters of the reads of certificates from files, and of failed reads: the metrics
+// measure returns the counters of the reads of certificates from files, and of failed reads: the metrics
 // certwatcher_read_certificate_total and certwatcher_read_certificate_errors_total. [Files.Measure] adds to them. A nil
 // registry shows them nowhere.
-func Measure(r *metrics.Registry) (reads, failed *metrics.Counter) {
+func measure(r *metrics.Registry) (reads, failed *metrics.Counter) {
 	return r.Counter("certwatcher_read_certificate_total", "Reads of certificates from files, failed ones included."),
 		r.Counter("certwatcher_read_certificate_errors_total", "Reads of certificates from files that failed.")
 }
 
 // Measure counts the reads of the files in r, also those before, together with the reads of all other Files that are
-// measured in r.
+// measured in r. With the zero value of Files the metrics are there, and zero.
 func (f *Files) Measure(r *metrics.Registry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	reads, failed := Measure(r)
-	reads.Add(f.reads.Value())
-	failed.Add(f.failed.Value())
+	reads, failed := measure(r)
+	if f.reads != nil {
+		reads.Add(f.reads.Value())
+		failed.Add(f.failed.Value())
+	}
 	f.reads, f.failed = reads, failed
 }
 
@@ -128,40 +125,5 @@ func (f *Files) Ready() error {
 	if err != nil {
 		return err
 	}
-	return validNow(c, f.certificate)
-}
-
-// validNow returns an error unless the certificate is valid now.
-func validNow(c *tls.Certificate, where string) error {
-	switch now := time.Now(); {
-	case now.Before(c.Leaf.NotBefore):
-		return fmt.Errorf("%s: the certificate is valid from %s on", where, c.Leaf.NotBefore.Format(time.RFC3339))
-	case now.After(c.Leaf.NotAfter):
-		return fmt.Errorf("%s: the certificate expired at %s", where, c.Leaf.NotAfter.Format(time.RFC3339))
-	}
-	return nil
-}
-
-// SelfSigned makes a certificate that lasts as long as any process does, for clients that do not verify it.
-func SelfSigned(name string, dnsNames ...string) (tls.Certificate, error) {
-	now := time.Now()
-	template, err := newTemplate(name, now.Add(-time.Hour), now.AddDate(10, 0, 0))
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	template.DNSNames = dnsNames
-	template.KeyUsage = x509.KeyUsageDigitalSignature
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
-}
-
-// newTemplate returns what certificates of all kinds have.
-func newTemplate(name string, from, until time.Time) (*x509.Certificate, error) {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: until}, err
+	return authority.ValidNow(c, f.certificate)
 }

@@ -2,11 +2,16 @@ package certificate_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io"
 	"log/slog"
+	"math/big"
 	"net/http"
 	"net/http/httptrace"
 	"os"
@@ -25,7 +30,7 @@ import (
 // writePair writes a certificate and its key as two files, at a time of their own, and returns who is to be trusted.
 func writePair(t *testing.T, folder string, made time.Time, lifetime time.Duration, changed time.Time) (ca []byte) {
 	t.Helper()
-	entries, err := certificate.Entries(made, lifetime, "localhost")
+	entries, err := entriesOf(made, lifetime, "localhost")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +75,7 @@ func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
 		t.Errorf("ready: %v", err)
 	}
 	// One of the two comes after the other.
-	other, err := certificate.Entries(now, time.Hour, "localhost")
+	other, err := entriesOf(now, time.Hour, "localhost")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +149,7 @@ func TestFilesAreReadAgainAlthoughTheirTimeIsTheSame(t *testing.T) {
 // the rest.
 func TestChainThatIsWrittenInPartsIsShownWhole(t *testing.T) {
 	folder, now := t.TempDir(), time.Now()
-	entries, err := certificate.Entries(now, time.Hour, "localhost")
+	entries, err := entriesOf(now, time.Hour, "localhost")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,4 +282,29 @@ func TestReadsOfFilesAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("gone", 4, 2)
+}
+
+// entriesOf returns the entries of a Secret with a certificate that signs itself, as it was made at that time.
+func entriesOf(made time.Time, lifetime time.Duration, name string) (map[string][]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial, DNSNames: []string{name}, NotBefore: made.Add(-time.Hour), NotAfter: made.Add(lifetime),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return map[string][]byte{
+		"ca.crt": text, "tls.crt": text, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+	}, err
 }

@@ -86,11 +86,6 @@ type StatusClient interface {
 	Status() SubResourceWriter
 }
 
-// SubResourceClientConstructor gives clients of subresources.
-type SubResourceClientConstructor interface {
-	SubResource(name string) SubResourceClient
-}
-
 // Client reads and writes objects.
 type Client interface {
 	Reader

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"k8s.io/client-go/rest"
 )
 
 // Fence keeps what a process wanted to write as leader from reaching the API server after its term. [NewFence] makes one;
@@ -42,16 +44,28 @@ func TermErr(ctx context.Context) error {
 	return nil
 }
 
-// RoundTripper returns next without the requests of terms that have ended.
-func (f *Fence) RoundTripper(next http.RoundTripper) http.RoundTripper { return fencedTripper{next} }
+// Guard returns a copy of config whose clients send nothing for a term that has ended.
+func (f *Fence) Guard(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	if config.Transport == nil {
+		dial := config.Dial
+		if dial == nil {
+			dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+		}
+		config.Dial = f.dialer(dial)
+	}
+	config.Wrap(f.roundTripper)
+	return config
+}
 
-// Dial is a function that opens connections, such as that of a rest.Config.
-type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
+func (f *Fence) roundTripper(next http.RoundTripper) http.RoundTripper { return fencedTripper{next} }
 
-// Dialer returns dial with connections that are reset when a term is lost that is held on to by this fence.
-func (f *Fence) Dialer(dial Dial) Dial {
+type dial = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dialer returns open with connections that are reset when a term of this fence is lost.
+func (f *Fence) dialer(open dial) dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
+		conn, err := open(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}

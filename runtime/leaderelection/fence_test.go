@@ -33,7 +33,7 @@ func write(ctx context.Context, through http.RoundTripper) error {
 func TestNothingIsSentInTheNameOfALostTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fence, sent := NewFence(), &counter{}
-		through := fence.RoundTripper(sent)
+		through := fence.roundTripper(sent)
 		a := newCandidate(t, newServer(), "a", func(o *Options) { o.Fence = fence }).run(t)
 		<-a.leading
 		detached := context.WithoutCancel(a.leadCtx)
@@ -72,7 +72,7 @@ func TestTermOfAFrozenProcessIsOverBeforeItsTimersAre(t *testing.T) {
 
 func TestTermIsOverWhenTheLeaderHasReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		through := NewFence().RoundTripper(&counter{})
+		through := NewFence().roundTripper(&counter{})
 		a := start(t, newServer(), "a")
 		<-a.leading
 		detached := context.WithoutCancel(a.leadCtx)
@@ -111,7 +111,7 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 func TestConnectionsAreResetWhenATermIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fence, p := NewFence(), &pipes{}
-		dial := fence.Dialer(p.dial)
+		dial := fence.dialer(p.dial)
 		open := func() net.Conn {
 			conn, err := dial(t.Context(), "tcp", "apiserver")
 			if err != nil {
@@ -144,7 +144,7 @@ func TestConnectionsAreResetWhenATermIsLost(t *testing.T) {
 
 func TestConnectionOfAFrozenProcessIsResetInsteadOfWritten(t *testing.T) {
 	fence, p := NewFence(), &pipes{}
-	conn, err := fence.Dialer(p.dial)(t.Context(), "tcp", "apiserver")
+	conn, err := fence.dialer(p.dial)(t.Context(), "tcp", "apiserver")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestConnectionOfAFrozenProcessIsResetInsteadOfWritten(t *testing.T) {
 }
 
 func TestDialErrorIsPassedOn(t *testing.T) {
-	dial := NewFence().Dialer(func(context.Context, string, string) (net.Conn, error) { return nil, errDown })
+	dial := NewFence().dialer(func(context.Context, string, string) (net.Conn, error) { return nil, errDown })
 	if _, err := dial(t.Context(), "tcp", "apiserver"); err != errDown {
 		t.Errorf("got %v", err)
 	}

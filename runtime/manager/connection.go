@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -79,7 +78,7 @@ func connect(
 	dials := fence != nil && config.Transport == nil
 	config = counted(config, measures) // first, so that it is next to the connections
 	if fence != nil {
-		config = fenced(config, fence)
+		config = fence.Guard(config)
 	}
 	if limit != nil {
 		config = rest.CopyConfig(config)
@@ -92,20 +91,6 @@ func connect(
 	c := &connection{config: config, dials: dials, http: httpClient}
 	c.live, err = c.newClient(scheme, nil, logger)
 	return c, err
-}
-
-// fenced returns config with a fence between it and the API server.
-func fenced(config *rest.Config, fence *leaderelection.Fence) *rest.Config {
-	config = rest.CopyConfig(config)
-	if config.Transport == nil {
-		dial := leaderelection.Dial(config.Dial)
-		if dial == nil {
-			dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-		}
-		config.Dial = fence.Dialer(dial)
-	}
-	config.Wrap(fence.RoundTripper)
-	return config
 }
 
 func (c *connection) newClient(scheme *runtime.Scheme, mapper meta.RESTMapper, logger *slog.Logger) (*client.REST, error) {

@@ -94,7 +94,7 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 	m.leads = make(chan struct{})
 	m.lead = sync.OnceFunc(func() { close(m.leads) })
 	metrics.RegisterProcess(m.metrics)
-	certificate.Measure(m.metrics) // zero for a manager that reads none, since alerts miss a metric that is not there
+	(&certificate.Files{}).Measure(m.metrics) // zero for a manager that reads none, since alerts miss a metric that is not there
 	if err := m.connect(config); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/kctrl-dev/kctrl/runtime/certificate"
+	"github.com/kctrl-dev/kctrl/runtime/internal/authority"
 	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
 	"github.com/kctrl-dev/kctrl/runtime/internal/serve"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
@@ -106,7 +106,7 @@ func metricsServer(m *Manager) (httpserver.Options, error) {
 func serverTLS(o *MetricsOptions, measures *metrics.Registry, logger *slog.Logger) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	if o.CertDir == "" {
-		self, err := certificate.SelfSigned("manager", "localhost")
+		self, err := authority.SelfSigned("manager", "localhost")
 		if err != nil {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/certificate"
+	"github.com/kctrl-dev/kctrl/runtime/internal/authority"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/local"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
@@ -138,13 +139,13 @@ func (o *WebhookOptions) given() bool {
 }
 
 // newAuthority returns the authority whose certificates are in a Secret.
-func (m *Manager) newAuthority() (*certificate.Authority, error) {
+func (m *Manager) newAuthority() (*authority.Authority, error) {
 	if lifetime := m.opts.Webhook.CertLifetime; !m.opts.Webhook.validLifetime() {
 		return nil, fmt.Errorf("Webhook.CertLifetime (--webhook-cert-lifetime) is %s; want at least %s", lifetime, minCertLifetime)
 	}
-	opts := certificate.Options{Client: m.system, Logger: m.logger, Lifetime: m.opts.Webhook.CertLifetime}
+	opts := authority.Options{Client: m.system, Logger: m.logger, Lifetime: m.opts.Webhook.CertLifetime}
 	for _, text := range m.opts.Webhook.Targets {
-		target, err := certificate.ParseTarget(text)
+		target, err := authority.ParseTarget(text)
 		if err != nil {
 			return nil, err
 		}
@@ -162,13 +163,13 @@ func (m *Manager) newAuthority() (*certificate.Authority, error) {
 		}
 	}
 	opts.Secret = object.Key{Namespace: namespace, Name: cmp.Or(m.opts.Webhook.Secret, defaultWebhookSecret)}
-	return certificate.NewAuthority(opts)
+	return authority.New(opts)
 }
 
 // localWebhooks is a server that the API server reaches by URL. It is told so while it runs.
 type localWebhooks struct {
 	*server.Server
-	authority *certificate.Authority
+	authority *authority.Authority
 	manager   *Manager
 	url       string // without a port it has that of the server
 	installed chan struct{}
@@ -192,7 +193,7 @@ func (m *Manager) newLocalWebhooks(opts server.Options) (*server.Server, webhook
 		return s, &hostedWebhooks{&localWebhooks{Server: s, manager: m, installed: make(chan struct{}), manifests: manifests}, here}, nil
 	}
 	opts.Address = cmp.Or(opts.Address, "127.0.0.1:0")
-	authority, err := certificate.NewAuthority(certificate.Options{Names: []string{parsed.Hostname()}, Logger: m.logger})
+	authority, err := authority.New(authority.Options{Names: []string{parsed.Hostname()}, Logger: m.logger})
 	if err != nil {
 		return nil, nil, fmt.Errorf("Webhook.URL (--webhook-url) %q: %w", base, err)
 	}

@@ -22,8 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
-	"github.com/kctrl-dev/kctrl/runtime/certificate"
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/authority"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/local"
@@ -192,7 +192,7 @@ func freePort(host string) (int, error) {
 
 // writeCertificate writes tls.crt and tls.key for a host, and returns the authority.
 func writeCertificate(folder, host string) (bundle []byte, err error) {
-	self, err := certificate.SelfSigned(host, host)
+	self, err := authority.SelfSigned(host, host)
 	if err != nil {
 		return nil, err
 	}

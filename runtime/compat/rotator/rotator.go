@@ -1,4 +1,4 @@
-// Package rotator is a [certificate.Authority] with the names of open-policy-agent's cert-controller, for operators
+// Package rotator is a [authority.Authority] with the names of open-policy-agent's cert-controller, for operators
 // that were migrated from it.
 package rotator
 
@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
-	"github.com/kctrl-dev/kctrl/runtime/certificate"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/internal/authority"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -36,7 +36,7 @@ const (
 	ExternalDataProvider                    // a Provider of Gatekeeper
 )
 
-// targetKinds are the kinds of [certificate.ParseTarget], by WebhookType.
+// targetKinds are the kinds of [authority.ParseTarget], by WebhookType.
 var targetKinds = []string{
 	Validating: "validating", Mutating: "mutating", CRDConversion: "crd", APIService: "apiservice",
 	ExternalDataProvider: "provider",
@@ -49,7 +49,7 @@ type WebhookInfo struct {
 	Type WebhookType
 }
 
-// CertRotator is a [certificate.Authority] for an operator whose pods mount its Secret: it has the fields of the one
+// CertRotator is a [authority.Authority] for an operator whose pods mount its Secret: it has the fields of the one
 // of open-policy-agent's cert-controller, whose Secrets it takes over, and needs no right that this one has not: get,
 // list, watch and update of the Secret and of each webhook. What was signed before it took over stays trusted. It
 // belongs to a manager from [AddRotator] on.
@@ -60,7 +60,7 @@ type CertRotator struct {
 	// CertDir is where the pod has mounted the Secret. IsReady waits for the files; empty waits for none.
 	CertDir string
 	// CAName and CAOrganization are the subject of the authority. Without a name it is that of any
-	// [certificate.Authority].
+	// [authority.Authority].
 	CAName, CAOrganization string
 	// DNSName and ExtraDNSNames are those of the server, beside those by which the webhooks call it.
 	DNSName       string
@@ -91,7 +91,7 @@ type CertRotator struct {
 	CaCertDuration, RotationCheckFrequency, LookaheadInterval time.Duration
 	EnableReadinessCheck                                      bool
 
-	authority *certificate.Authority
+	authority *authority.Authority
 	refreshed chan struct{} // has room for one
 	logger    *slog.Logger
 }
@@ -121,15 +121,15 @@ func AddRotator(m RotatorManager, r *CertRotator) error {
 		return err
 	}
 	r.refreshed, r.logger = make(chan struct{}, 1), m.Logger()
-	if r.authority, err = certificate.NewAuthority(opts); err != nil {
+	if r.authority, err = authority.New(opts); err != nil {
 		return err
 	}
 	return m.Add(r)
 }
 
 // options returns those of the authority.
-func (r *CertRotator) options(live *client.REST, logger *slog.Logger) (certificate.Options, error) {
-	opts := certificate.Options{
+func (r *CertRotator) options(live *client.REST, logger *slog.Logger) (authority.Options, error) {
+	opts := authority.Options{
 		Client: live, Secret: r.SecretKey, Logger: logger,
 		Lifetime: r.ServerCertDuration, Subject: pkix.Name{CommonName: r.CAName},
 		CertificateEntry: r.CertName, KeyEntry: r.KeyName, FieldOwner: r.FieldOwner, SecretWritten: r.saved,
@@ -150,7 +150,7 @@ func (r *CertRotator) options(live *client.REST, logger *slog.Logger) (certifica
 		if info.Type < 0 || int(info.Type) >= len(targetKinds) {
 			return opts, fmt.Errorf("webhook %q: there is no type %d", info.Name, info.Type)
 		}
-		target, err := certificate.ParseTarget(targetKinds[info.Type] + "/" + info.Name)
+		target, err := authority.ParseTarget(targetKinds[info.Type] + "/" + info.Name)
 		if err != nil {
 			return opts, fmt.Errorf("webhook %q: %w", info.Name, err)
 		}

@@ -18,7 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kctrl-dev/kctrl/runtime/certificate"
+	"github.com/kctrl-dev/kctrl/runtime/internal/authority"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
@@ -31,7 +31,7 @@ type always struct {
 
 func newAlways(t *testing.T) *always {
 	t.Helper()
-	c, err := certificate.SelfSigned("webhooks", "localhost")
+	c, err := authority.SelfSigned("webhooks", "localhost")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package certificate_test
+package authority_test
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/kctrl-dev/kctrl/runtime/certificate"
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/authority"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
@@ -49,7 +49,7 @@ func connect(t *testing.T, config *rest.Config) *client.REST {
 
 // replica is one process of an operator with a webhook for ConfigMaps.
 type replica struct {
-	authority *certificate.Authority
+	authority *authority.Authority
 	server    *server.Server
 	stop      func()
 }
@@ -57,13 +57,13 @@ type replica struct {
 // start starts a replica. Its Secret and its configuration are called name.
 func start(t *testing.T, live *client.REST, name string, lifetime time.Duration) *replica {
 	t.Helper()
-	target, err := certificate.ParseTarget("validating/" + name)
+	target, err := authority.ParseTarget("validating/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
-	authority, err := certificate.NewAuthority(certificate.Options{
-		Client: live, Secret: object.Key{Namespace: "default", Name: name}, Targets: []certificate.Target{target},
+	authority, err := authority.New(authority.Options{
+		Client: live, Secret: object.Key{Namespace: "default", Name: name}, Targets: []authority.Target{target},
 		Lifetime: lifetime, Logger: logger,
 	})
 	if err != nil {
@@ -285,7 +285,7 @@ func testReplicas(t *testing.T, config *rest.Config) {
 		t.Errorf("the API server trusts %d authorities", n)
 	}
 	for _, r := range replicas {
-		if err := certificate.Accepts(bundle, shown(t, r).Leaf, time.Now()); err != nil {
+		if err := authority.Accepts(bundle, shown(t, r).Leaf, time.Now()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -359,7 +359,7 @@ func testClockOff(t *testing.T, config *rest.Config) {
 	live := connect(t, config)
 	for name, off := range map[string]time.Duration{"ahead": 10 * time.Minute, "behind": -10 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
-			entries, err := certificate.Entries(time.Now().Add(off), 365*24*time.Hour, "127.0.0.1")
+			entries, err := authority.Entries(time.Now().Add(off), 365*24*time.Hour, "127.0.0.1")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package certificate_test
+package authority_test
 
 import (
 	"bytes"
@@ -26,8 +26,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
-	"github.com/kctrl-dev/kctrl/runtime/certificate"
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/authority"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -36,7 +36,7 @@ const (
 	configurationPath = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 )
 
-// memory is an API server, as the transport of a client, with no more than an [certificate.Authority] asks for. It keeps time with the bubble
+// memory is an API server, as the transport of a client, with no more than an [authority.Authority] asks for. It keeps time with the bubble
 // that it is in.
 type memory struct {
 	mu      sync.Mutex
@@ -202,9 +202,9 @@ func (s *stream) Read([]byte) (int, error) {
 }
 
 // newAuthority returns one that keeps its certificates on the server.
-func newAuthority(t *testing.T, m *memory, lifetime time.Duration) *certificate.Authority {
+func newAuthority(t *testing.T, m *memory, lifetime time.Duration) *authority.Authority {
 	t.Helper()
-	a, err := certificate.NewAuthority(authorityOptions(t, m, lifetime, "validating/hooks"))
+	a, err := authority.New(authorityOptions(t, m, lifetime, "validating/hooks"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func newAuthority(t *testing.T, m *memory, lifetime time.Duration) *certificate.
 }
 
 // authorityOptions are those of one that keeps its certificates on the server.
-func authorityOptions(t *testing.T, m *memory, lifetime time.Duration, targets ...string) certificate.Options {
+func authorityOptions(t *testing.T, m *memory, lifetime time.Duration, targets ...string) authority.Options {
 	t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, meta.RESTScopeNamespace)
@@ -221,11 +221,11 @@ func authorityOptions(t *testing.T, m *memory, lifetime time.Duration, targets .
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := certificate.Options{
+	opts := authority.Options{
 		Client: live, Secret: object.Key{Namespace: "default", Name: "certificates"}, Lifetime: lifetime, Logger: slog.New(slog.DiscardHandler),
 	}
 	for _, text := range targets {
-		target, err := certificate.ParseTarget(text)
+		target, err := authority.ParseTarget(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +235,7 @@ func authorityOptions(t *testing.T, m *memory, lifetime time.Duration, targets .
 }
 
 // running runs authorities until the test ends.
-func running(t *testing.T, all ...*certificate.Authority) {
+func running(t *testing.T, all ...*authority.Authority) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var ended sync.WaitGroup
 	for _, a := range all {
@@ -251,7 +251,7 @@ func running(t *testing.T, all ...*certificate.Authority) {
 	})
 }
 
-func leafOf(t *testing.T, a *certificate.Authority) *tls.Certificate {
+func leafOf(t *testing.T, a *authority.Authority) *tls.Certificate {
 	t.Helper()
 	c, err := a.GetCertificate(&tls.ClientHelloInfo{})
 	if err != nil {
@@ -268,7 +268,7 @@ func TestNobodyIsEverRefused(t *testing.T) {
 			const lifetime = 2 * 24 * time.Hour
 			r := rand.New(rand.NewPCG(seed, 0))
 			m := newMemory()
-			var all []*certificate.Authority
+			var all []*authority.Authority
 			for range 3 {
 				all = append(all, newAuthority(t, m, lifetime))
 			}
@@ -281,7 +281,7 @@ func TestNobodyIsEverRefused(t *testing.T) {
 				for i, a := range all {
 					leaf := leafOf(t, a).Leaf
 					for _, late := range []time.Duration{0, 5 * time.Minute, 9 * time.Minute} {
-						if err := certificate.Accepts(m.bundle(t, late), leaf, time.Now()); err != nil {
+						if err := authority.Accepts(m.bundle(t, late), leaf, time.Now()); err != nil {
 							t.Fatalf("replica %d is refused after %s by a server that is %s late: %v", i, time.Since(start), late, err)
 						}
 					}
@@ -312,7 +312,7 @@ func TestNobodyIsEverRefused(t *testing.T) {
 // putCertificates makes a Secret as an operator would have that keeps certificates for that lifetime.
 func (m *memory) putCertificates(t *testing.T, lifetime time.Duration) {
 	t.Helper()
-	entries, err := certificate.Entries(time.Now(), lifetime, "webhook-service.system.svc")
+	entries, err := authority.Entries(time.Now(), lifetime, "webhook-service.system.svc")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestCertificateOfAShorterLifetimeIsRotatedInItsTime(t *testing.T) {
 		for start := time.Now(); time.Since(start) < 48*time.Hour; time.Sleep(7 * time.Minute) {
 			leaf := leafOf(t, a).Leaf
 			for _, late := range []time.Duration{0, 5 * time.Minute, 9 * time.Minute} {
-				if err := certificate.Accepts(m.bundle(t, late), leaf, time.Now()); err != nil {
+				if err := authority.Accepts(m.bundle(t, late), leaf, time.Now()); err != nil {
 					t.Fatalf("refused after %s by a server that is %s late: %v", time.Since(start), late, err)
 				}
 			}
@@ -362,7 +362,7 @@ func TestExpiredCertificateIsReplacedAtTheStart(t *testing.T) {
 		if err := a.Ready(); err != nil {
 			t.Error(err)
 		}
-		if err := certificate.Accepts(m.bundle(t, 0), leafOf(t, a).Leaf, time.Now()); err != nil {
+		if err := authority.Accepts(m.bundle(t, 0), leafOf(t, a).Leaf, time.Now()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -414,12 +414,12 @@ func TestReadyWhileTheServerIsDown(t *testing.T) {
 
 func TestParseTarget(t *testing.T) {
 	for _, text := range []string{"mutating/a", "validating/a-b.c", "crd/guestbooks.webapp.example.com", "apiservice/v1.a", "provider/a"} {
-		if target, err := certificate.ParseTarget(text); err != nil || target.String() != text {
+		if target, err := authority.ParseTarget(text); err != nil || target.String() != text {
 			t.Errorf("%s: %v %v", text, target, err)
 		}
 	}
 	for _, text := range []string{"", "a", "mutating/", "mutating/a/b", "service/a", "/a"} {
-		if _, err := certificate.ParseTarget(text); err == nil || err.Error() != fmt.Sprintf("%q: want mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME", text) {
+		if _, err := authority.ParseTarget(text); err == nil || err.Error() != fmt.Sprintf("%q: want mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME", text) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package certificate_test
+package authority_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
-	"github.com/kctrl-dev/kctrl/runtime/certificate"
+	"github.com/kctrl-dev/kctrl/runtime/internal/authority"
 )
 
 // names are texts, and the names that they are. What is none is empty.
@@ -31,7 +31,7 @@ var names = map[string]string{
 
 func TestNamesHaveOneForm(t *testing.T) {
 	for text, want := range names {
-		got, err := certificate.NormalName(text)
+		got, err := authority.NormalName(text)
 		if want == "" && text == strings.Repeat("a.", 127) {
 			want = strings.Repeat("a.", 126) + "a"
 		}
@@ -56,17 +56,17 @@ func TestEveryNameIsCovered(t *testing.T) {
 			for range 1 + r.IntN(8) {
 				text.WriteString(parts[r.IntN(len(parts))])
 			}
-			name, err := certificate.NormalName(text.String())
+			name, err := authority.NormalName(text.String())
 			if err != nil {
 				continue
 			}
-			if again, err := certificate.NormalName(name); again != name || err != nil {
+			if again, err := authority.NormalName(name); again != name || err != nil {
 				t.Errorf("%q is %q, and that is %q, %v", text.String(), name, again, err)
 			}
 			if valid++; valid > 75 {
 				continue // to sign costs
 			}
-			if err := certificate.Covered(name); err != nil {
+			if err := authority.Covered(name); err != nil {
 				t.Errorf("%q: %v", text.String(), err)
 			}
 		}
@@ -79,7 +79,7 @@ func TestEveryNameIsCovered(t *testing.T) {
 // TestWhatIsNoNameIsNoAuthority is about Options.Names.
 func TestWhatIsNoNameIsNoAuthority(t *testing.T) {
 	for _, name := range []string{"", "*", "https://hooks.example.com", "01.2.3.4"} {
-		_, err := certificate.NewAuthority(certificate.Options{Names: []string{"hooks", name}})
+		_, err := authority.New(authority.Options{Names: []string{"hooks", name}})
 		if want := fmt.Sprintf("a name for the certificate: %q: want a DNS name or an IP address", name); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -89,7 +89,7 @@ func TestWhatIsNoNameIsNoAuthority(t *testing.T) {
 // TestLifetimeThatIsTooShortIsAnError: the certificate would be made again and again.
 func TestLifetimeThatIsTooShortIsAnError(t *testing.T) {
 	for _, lifetime := range []time.Duration{time.Second, -time.Hour} {
-		_, err := certificate.NewAuthority(certificate.Options{Names: []string{"hooks"}, Lifetime: lifetime})
+		_, err := authority.New(authority.Options{Names: []string{"hooks"}, Lifetime: lifetime})
 		if want := fmt.Sprintf("the lifetime of the certificate is %s; want at least 12s", lifetime); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -104,7 +104,7 @@ func TestNamesInAnyFormAreSignedOnce(t *testing.T) {
 		opts.Names = []string{
 			"[::1]", "::1", "0::1", "Hooks.Example.com.", "hooks.example.com", "::ffff:1.2.3.4", "1.2.3.4", "Bücher.example", "xn--bcher-kva.example", "*.Hooks",
 		}
-		a, err := certificate.NewAuthority(opts)
+		a, err := authority.New(opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestNamesByWhichItIsCalledAreThereHoweverManyThereAre(t *testing.T) {
 		for n := range 60 {
 			opts.Names = append(opts.Names, fmt.Sprintf("name-%d", n))
 		}
-		a, err := certificate.NewAuthority(opts)
+		a, err := authority.New(opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestOneBadTargetDoesNotStopTheRest(t *testing.T) {
 				const lifetime = 2 * time.Hour
 				m := newMemory()
 				spoil(m)
-				a, err := certificate.NewAuthority(authorityOptions(t, m, lifetime, "validating/bad", "validating/hooks"))
+				a, err := authority.New(authorityOptions(t, m, lifetime, "validating/bad", "validating/hooks"))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -201,7 +201,7 @@ func TestOneBadTargetDoesNotStopTheRest(t *testing.T) {
 					time.Sleep(10 * time.Minute)
 					leaf := leafOf(t, a).Leaf
 					for at, name := range []string{"added.example", "::1"} {
-						if err := certificate.Accepts(m.bundleOf(t, "hooks", at), leaf, time.Now()); err != nil {
+						if err := authority.Accepts(m.bundleOf(t, "hooks", at), leaf, time.Now()); err != nil {
 							t.Fatal(err)
 						}
 						if err := leaf.VerifyHostname(name); err != nil {

@@ -1,10 +1,9 @@
-// Package certificate keeps the certificate of a server valid, and those who have to trust it informed.
+// Package authority issues and rotates the certificate of a server, and makes its clients trust it: [Authority] is one that
+// an operator makes for itself.
 //
-// [Files] is a certificate that somebody else writes, such as cert-manager. [Authority] is one that an operator makes for itself:
-//
-//	target, err := certificate.ParseTarget("validating/guestbook-validating-webhook-configuration")
-//	authority, err := certificate.NewAuthority(certificate.Options{
-//		Client: live, Secret: object.Key{Namespace: "guestbook-system", Name: "webhook-certificates"}, Targets: []certificate.Target{target},
+//	target, err := authority.ParseTarget("validating/guestbook-validating-webhook-configuration")
+//	authority, err := authority.New(authority.Options{
+//		Client: live, Secret: object.Key{Namespace: "guestbook-system", Name: "webhook-certificates"}, Targets: []authority.Target{target},
 //	})
 //
 // # Guarantees
@@ -31,4 +30,4 @@
 //
 // [Authority.Run] is the only one that makes requests, besides a watch for each object, for which it waits. All methods are safe for concurrent
 // use.
-package certificate
+package authority

@@ -1,4 +1,4 @@
-package certificate
+package authority
 
 import (
 	"cmp"
@@ -63,7 +63,7 @@ type Options struct {
 }
 
 // Authority is a certificate authority that an operator has for itself: it signs the certificate of the operator's webhooks, and
-// makes API servers trust it. [NewAuthority] makes one, and Run keeps it. Its methods are safe for concurrent use.
+// makes API servers trust it. [New] makes one, and Run keeps it. Its methods are safe for concurrent use.
 type Authority struct {
 	opts   Options
 	names  []string // Options.Names in their normal forms
@@ -91,9 +91,9 @@ const (
 
 var errNotYet = errors.New("the certificate has not been made yet")
 
-// NewAuthority returns an authority. It makes no request and starts nothing. It fails if one of the names can be none, and for a lifetime that
+// New returns an authority. It makes no request and starts nothing. It fails if one of the names can be none, and for a lifetime that
 // is too short.
-func NewAuthority(opts Options) (*Authority, error) {
+func New(opts Options) (*Authority, error) {
 	names, err := normalNames(opts.Names)
 	if err != nil {
 		return nil, fmt.Errorf("a name for the certificate: %w", err)
@@ -152,7 +152,7 @@ func (a *Authority) Ready() error {
 	if a.err != nil {
 		return a.err
 	}
-	return validNow(a.serving, "webhooks")
+	return ValidNow(a.serving, "webhooks")
 }
 
 // Bundle returns who is to be trusted, in PEM, once there is a certificate.
@@ -508,7 +508,7 @@ func (a *Authority) save(ctx context.Context, secret *unstructured.Unstructured,
 func (a *Authority) distribute(ctx context.Context, g *generation, trusts []*trust) error {
 	a.mu.Lock()
 	a.current = g
-	if a.serving == nil || validNow(a.serving, "") != nil || a.serving.Leaf.CheckSignatureFrom(g.signer.certificate) == nil {
+	if a.serving == nil || ValidNow(a.serving, "") != nil || a.serving.Leaf.CheckSignatureFrom(g.signer.certificate) == nil {
 		// Nothing better is there, or who accepts what is accepts this, which has more names.
 		a.serveLocked(g)
 	}
