@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -25,60 +26,16 @@ import (
 //
 // A builder is used by one goroutine. Its methods return the builder itself, which builds any number of clients.
 type ClientBuilder struct {
-	opts    testclient.Options
-	objects []runtime.Object
-	calls   *client.Interceptor
-	crds    []string
+	builder
+	crds []string
 }
+
+type builder = testclient.Builder[*ClientBuilder]
 
 // NewClientBuilder returns a builder of clients for unstructured objects. [ClientBuilder.WithScheme] adds Go types.
-func NewClientBuilder() *ClientBuilder { return &ClientBuilder{} }
-
-// WithScheme sets the Go types that the client reads and writes.
-func (b *ClientBuilder) WithScheme(scheme *runtime.Scheme) *ClientBuilder {
-	b.opts.Scheme = scheme
-	return b
-}
-
-// WithRESTMapper sets the resources and scopes of kinds without a definition. The client returns mapper as its RESTMapper.
-func (b *ClientBuilder) WithRESTMapper(mapper meta.RESTMapper) *ClientBuilder {
-	b.opts.Mapper = mapper
-	return b
-}
-
-// WithObjects adds objects that the server has when the client is built, as they are given: with status, UID, finalizers
-// and times, that of a deletion included. They are not changed.
-func (b *ClientBuilder) WithObjects(objects ...object.Object) *ClientBuilder {
-	for _, obj := range objects {
-		b.objects = append(b.objects, obj)
-	}
-	return b
-}
-
-// WithLists adds the items of lists, as WithObjects does.
-func (b *ClientBuilder) WithLists(lists ...object.List) *ClientBuilder {
-	for _, list := range lists {
-		b.objects = append(b.objects, list)
-	}
-	return b
-}
-
-// WithStatusSubresource names the kinds without a definition whose status only Status() writes. Built-in kinds that have a
-// status are always so, other kinds never.
-func (b *ClientBuilder) WithStatusSubresource(objects ...object.Object) *ClientBuilder {
-	b.opts.Statuses = append(b.opts.Statuses, objects...)
-	return b
-}
-
-// WithIndex lets lists of the kind of prototype select by a field with [client.MatchingFields], as an index of a cache does.
-func (b *ClientBuilder) WithIndex(prototype object.Object, field string, values func(object.Object) []string) *ClientBuilder {
-	b.opts.Indexes = append(b.opts.Indexes, testclient.Index{Prototype: prototype, Field: field, Values: values})
-	return b
-}
-
-// WithInterceptorFuncs puts functions before the calls of the client, see [client.Intercept].
-func (b *ClientBuilder) WithInterceptorFuncs(calls client.Interceptor) *ClientBuilder {
-	b.calls = &calls
+func NewClientBuilder() *ClientBuilder {
+	b := &ClientBuilder{}
+	b.builder = testclient.NewBuilder(b, testclient.Options{}, b.connect)
 	return b
 }
 
@@ -88,27 +45,13 @@ func (b *ClientBuilder) WithCRDs(paths ...string) *ClientBuilder {
 	return b
 }
 
-// Build returns a client. It panics if kctrl is not installed, a CRD is invalid, or the server refuses an object.
-func (b *ClientBuilder) Build() client.WithWatch {
-	c, err := b.build(context.Background())
-	if err != nil {
-		panic(fmt.Errorf("build a client: %w", err))
-	}
-	if b.calls != nil {
-		return client.Intercept(c, *b.calls).(client.WithWatch)
-	}
-	return c
-}
-
-func (b *ClientBuilder) build(ctx context.Context) (*builtClient, error) {
-	opts := b.opts
-	if opts.Scheme == nil {
-		opts.Scheme = runtime.NewScheme()
-	}
+func (b *ClientBuilder) connect(opts testclient.Options, objects []runtime.Object) (client.WithWatch, error) {
+	opts.Scheme = cmp.Or(opts.Scheme, runtime.NewScheme())
 	built, err := testclient.New(opts)
 	if err != nil {
 		return nil, err
 	}
+	ctx := context.Background()
 	if len(b.crds) > 0 {
 		if err := createAll(ctx, built.Config, b.crds); err != nil {
 			return nil, fmt.Errorf("install CRDs: %w", err)
@@ -119,7 +62,7 @@ func (b *ClientBuilder) build(ctx context.Context) (*builtClient, error) {
 		return nil, err
 	}
 	c := &builtClient{Client: built, live: live}
-	for _, obj := range b.objects {
+	for _, obj := range objects {
 		if err := c.put(ctx, obj); err != nil {
 			return nil, err
 		}

@@ -9,10 +9,10 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -28,15 +28,18 @@ import (
 // [ClientBuilder.WithRESTMapper] differs. A builder is used by one goroutine. Its methods return the builder itself, which
 // builds any number of clients.
 type ClientBuilder struct {
-	opts          testclient.Options
-	objects       []runtime.Object
-	calls         *client.Interceptor
+	builder
 	managedFields bool
 }
 
-// NewClientBuilder returns a builder of clients with the scheme of client-go.
+type builder = testclient.Builder[*ClientBuilder]
+
+// NewClientBuilder returns a builder of clients with the scheme of client-go, which is also that of a nil scheme. Build
+// sets the resource versions of the objects.
 func NewClientBuilder() *ClientBuilder {
-	return &ClientBuilder{opts: testclient.Options{Unchecked: true}}
+	b := &ClientBuilder{}
+	b.builder = testclient.NewBuilder(b, testclient.Options{Unchecked: true}, b.connect)
+	return b
 }
 
 // NewFakeClient returns a client with the scheme of client-go and objects.
@@ -49,56 +52,17 @@ func NewFakeClientWithScheme(scheme *runtime.Scheme, objects ...runtime.Object) 
 	return NewClientBuilder().WithScheme(scheme).WithRuntimeObjects(objects...).Build()
 }
 
-// WithScheme sets the Go types that the client reads and writes. nil means those of client-go.
-func (b *ClientBuilder) WithScheme(scheme *runtime.Scheme) *ClientBuilder {
-	b.opts.Scheme = scheme
-	return b
-}
-
-// WithRESTMapper sets the resources and scopes of kinds without a definition. The client returns mapper as its RESTMapper.
-func (b *ClientBuilder) WithRESTMapper(mapper meta.RESTMapper) *ClientBuilder {
-	b.opts.Mapper = mapper
-	return b
-}
-
-// WithObjects adds objects that the server has when the client is built. Build sets their resource version.
-func (b *ClientBuilder) WithObjects(objects ...object.Object) *ClientBuilder {
-	for _, obj := range objects {
-		b.objects = append(b.objects, obj)
-	}
-	return b
-}
-
-// WithLists adds the items of lists, as WithObjects does.
-func (b *ClientBuilder) WithLists(lists ...object.List) *ClientBuilder {
-	for _, list := range lists {
-		b.objects = append(b.objects, list)
-	}
-	return b
-}
-
 // WithRuntimeObjects adds objects, and the items of lists, as WithObjects does.
 func (b *ClientBuilder) WithRuntimeObjects(objects ...runtime.Object) *ClientBuilder {
-	b.objects = append(b.objects, objects...)
-	return b
-}
-
-// WithStatusSubresource names the kinds without a definition whose status only Status() writes. Built-in kinds that have a
-// status are always so, other kinds never.
-func (b *ClientBuilder) WithStatusSubresource(objects ...object.Object) *ClientBuilder {
-	b.opts.Statuses = append(b.opts.Statuses, objects...)
-	return b
-}
-
-// WithIndex lets lists of the kind of prototype select by a field with [client.MatchingFields].
-func (b *ClientBuilder) WithIndex(prototype object.Object, field string, values func(object.Object) []string) *ClientBuilder {
-	b.opts.Indexes = append(b.opts.Indexes, testclient.Index{Prototype: prototype, Field: field, Values: values})
-	return b
-}
-
-// WithInterceptorFuncs puts functions before the calls of the client, see [client.Intercept].
-func (b *ClientBuilder) WithInterceptorFuncs(calls client.Interceptor) *ClientBuilder {
-	b.calls = &calls
+	for _, obj := range objects {
+		if list, ok := obj.(object.List); ok {
+			b.WithLists(list)
+		} else if obj, ok := obj.(object.Object); ok {
+			b.WithObjects(obj)
+		} else {
+			panic(fmt.Errorf("build a client: %T is neither an object nor a list", obj))
+		}
+	}
 	return b
 }
 
@@ -108,30 +72,15 @@ func (b *ClientBuilder) WithReturnManagedFields() *ClientBuilder {
 	return b
 }
 
-// Build returns a client. It panics if kctrl is not installed, or an object cannot be stored.
-func (b *ClientBuilder) Build() client.WithWatch {
-	c, err := b.build(context.Background())
-	if err != nil {
-		panic(fmt.Errorf("build a fake client: %w", err))
-	}
-	if b.calls != nil {
-		return client.Intercept(c, *b.calls).(client.WithWatch)
-	}
-	return c
-}
-
-func (b *ClientBuilder) build(ctx context.Context) (*fakeClient, error) {
-	opts := b.opts
-	if opts.Scheme == nil {
-		opts.Scheme = scheme.Scheme
-	}
+func (b *ClientBuilder) connect(opts testclient.Options, objects []runtime.Object) (client.WithWatch, error) {
+	opts.Scheme = cmp.Or(opts.Scheme, scheme.Scheme)
 	built, err := testclient.New(opts)
 	if err != nil {
 		return nil, err
 	}
 	c := &fakeClient{Client: built, managedFields: b.managedFields}
-	for _, obj := range b.objects {
-		if err := c.put(ctx, obj); err != nil {
+	for _, obj := range objects {
+		if err := c.put(context.Background(), obj); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,88 @@
+package testclient
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Builder is what builders of clients share. B is the builder that embeds it, which the methods return. It is used by one
+// goroutine.
+type Builder[B any] struct {
+	self    B
+	opts    Options
+	objects []runtime.Object
+	calls   *client.Interceptor
+	connect func(opts Options, objects []runtime.Object) (client.WithWatch, error)
+}
+
+// NewBuilder returns a builder whose clients connect makes, of options that have a scheme, and of objects to store.
+func NewBuilder[B any](
+	self B, opts Options, connect func(opts Options, objects []runtime.Object) (client.WithWatch, error),
+) Builder[B] {
+	return Builder[B]{self: self, opts: opts, connect: connect}
+}
+
+// WithScheme sets the Go types that the client reads and writes. nil means the default of the builder.
+func (b *Builder[B]) WithScheme(scheme *runtime.Scheme) B {
+	b.opts.Scheme = scheme
+	return b.self
+}
+
+// WithRESTMapper sets the resources and scopes of kinds without a definition. The client returns mapper as its RESTMapper.
+func (b *Builder[B]) WithRESTMapper(mapper meta.RESTMapper) B {
+	b.opts.Mapper = mapper
+	return b.self
+}
+
+// WithObjects adds objects that the server has when the client is built, as they are given: with status, UID, finalizers
+// and times, that of a deletion included.
+func (b *Builder[B]) WithObjects(objects ...object.Object) B {
+	for _, obj := range objects {
+		b.objects = append(b.objects, obj)
+	}
+	return b.self
+}
+
+// WithLists adds the items of lists, as WithObjects does.
+func (b *Builder[B]) WithLists(lists ...object.List) B {
+	for _, list := range lists {
+		b.objects = append(b.objects, list)
+	}
+	return b.self
+}
+
+// WithStatusSubresource names the kinds without a definition whose status only Status() writes. Built-in kinds that have a
+// status are always so, other kinds never.
+func (b *Builder[B]) WithStatusSubresource(objects ...object.Object) B {
+	b.opts.Statuses = append(b.opts.Statuses, objects...)
+	return b.self
+}
+
+// WithIndex lets lists of the kind of prototype select by a field with [client.MatchingFields], as an index of a cache does.
+func (b *Builder[B]) WithIndex(prototype object.Object, field string, values func(object.Object) []string) B {
+	b.opts.Indexes = append(b.opts.Indexes, Index{Prototype: prototype, Field: field, Values: values})
+	return b.self
+}
+
+// WithInterceptorFuncs puts functions before the calls of the client, see [client.Intercept].
+func (b *Builder[B]) WithInterceptorFuncs(calls client.Interceptor) B {
+	b.calls = &calls
+	return b.self
+}
+
+// Build returns a client. It panics if kctrl is not installed, a CRD is invalid, or an object cannot be stored.
+func (b *Builder[B]) Build() client.WithWatch {
+	c, err := b.connect(b.opts, b.objects)
+	if err != nil {
+		panic(fmt.Errorf("build a client: %w", err))
+	}
+	if b.calls != nil {
+		return client.Intercept(c, *b.calls).(client.WithWatch)
+	}
+	return c
+}
