@@ -175,7 +175,7 @@ func serverMayImport(imported string) bool {
 		"k8s.io/apiextensions-apiserver/pkg",
 		"k8s.io/apiserver/pkg",
 		"k8s.io/client-go/util/jsonpath",
-		"k8s.io/kubernetes/pkg", // what a write of a built-in kind does; TestTheTestServerLinksNoClientOfEtcd bounds what comes with it
+		"k8s.io/kubernetes/pkg",                             // what a write of a built-in kind does; TestTheTestServerLinksNoClientOfEtcd bounds what comes with it
 		"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac", // upstream decides what roles allow
 		"k8s.io/kube-openapi/pkg",
 		"github.com/google/gnostic-models", "google.golang.org/protobuf/proto", // the documents of OpenAPI in protobuf, which kube-openapi has too

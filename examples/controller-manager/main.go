@@ -28,10 +28,10 @@ const (
 
 func main() {
 	os.Exit(newRegistry().Main(manager.Options{
-		Scheme:                  newScheme(),
+		Scheme:         newScheme(),
 		LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "controller-manager.kctrl.dev"},
-		Controller: manager.ControllerOptions{MaxConcurrentReconciles: 5},
-		EnvPrefix:               "CONTROLLER_MANAGER",
+		Controller:     manager.ControllerOptions{MaxConcurrentReconciles: 5},
+		EnvPrefix:      "CONTROLLER_MANAGER",
 	}))
 }
 

@@ -211,7 +211,7 @@ func (s *side) run(t *testing.T, controllers ...interface {
 }) {
 	m, err := manager.New(s.env.Config, manager.Options{
 		Controller: manager.ControllerOptions{MaxConcurrentReconciles: 5},
-		Logger:                  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
+		Logger:     slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	if err == nil {
 		err = errors.Join(appsv1.AddToScheme(m.Scheme()), corev1.AddToScheme(m.Scheme()))
