@@ -14,8 +14,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// Files is a certificate in two files, such as cert-manager and the kubelet write them, which is read again when they have changed.
-// It is safe for concurrent use.
+// Files is a certificate in two files, such as cert-manager and the kubelet write them, which is read again when they
+// have changed. It is safe for concurrent use.
 type Files struct {
 	certificate, key string
 	logger           *slog.Logger
@@ -28,7 +28,8 @@ type Files struct {
 	read   time.Time      // when that was
 }
 
-// NewFiles returns the certificate in the two PEM files, or the error of reading them. Nil for the logger is slog.Default().
+// NewFiles returns the certificate in the two PEM files, or the error of reading them. Nil for the logger is
+// slog.Default().
 func NewFiles(certificate, key string, logger *slog.Logger) (*Files, error) {
 	f := &Files{certificate: certificate, key: key, logger: cmp.Or(logger, slog.Default())}
 	f.reads, f.failed = measure(nil)
@@ -57,8 +58,8 @@ func (f *Files) Measure(r *metrics.Registry) {
 	f.reads, f.failed = reads, failed
 }
 
-// trustStat is how long files are taken for unchanged because they look so: a time of change may be as coarse as a tick of the
-// kernel, and a copy may keep that of what it is a copy of.
+// trustStat is how long files are taken for unchanged because they look so: a time of change may be as coarse as a
+// tick of the kernel, and a copy may keep that of what it is a copy of.
 const trustStat = 10 * time.Second
 
 // GetCertificate is that of a tls.Config. Files that cannot be read after all do not replace what was read.
@@ -118,8 +119,8 @@ func (f *Files) Run(ctx context.Context) error {
 	return nil
 }
 
-// Ready returns an error unless there is a certificate that is valid now. Who writes the files also tells the API server whom
-// to trust.
+// Ready returns an error unless there is a certificate that is valid now. Who writes the files also tells the API
+// server whom to trust.
 func (f *Files) Ready() error {
 	c, err := f.GetCertificate(nil)
 	if err != nil {

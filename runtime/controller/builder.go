@@ -19,8 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/source"
 )
 
-// Builder collects what a controller watches: one whose requests are of type R, and for [For] name objects of the kind T.
-// Mistakes come out at [Builder.Complete].
+// Builder collects what a controller watches: one whose requests are of type R, and for [For] name objects of the
+// kind T. Mistakes come out at [Builder.Complete].
 type Builder[T object.Object, R comparable] struct {
 	manager    Manager
 	name       string
@@ -47,9 +47,10 @@ func For[T object.Object](m Manager) *Builder[T, reconcile.Request] {
 	return (&Builder[T, reconcile.Request]{manager: m}).For(object.New[T]())
 }
 
-// For reconciles the objects of the kind of prototype, which an *unstructured.Unstructured or *metav1.PartialObjectMetadata has set
-// as its apiVersion and kind. The prototype is kept and must not be changed. For is for a controller that began with
-// [ForRequests] of a reconcile.Request, once. The predicates are those of [Builder.WithPredicates].
+// For reconciles the objects of the kind of prototype, which an *unstructured.Unstructured or
+// *metav1.PartialObjectMetadata has set as its apiVersion and kind. The prototype is kept and must not be changed.
+// For is for a controller that began with [ForRequests] of a reconcile.Request, once. The predicates are those of
+// [Builder.WithPredicates].
 func (b *Builder[T, R]) For(prototype T, predicates ...predicate.Predicate) *Builder[T, R] {
 	forObject, namesObjects := any(handler.ForObject[object.Object]()).(handler.Handler[object.Object, R])
 	if !namesObjects || b.forKind {
@@ -71,8 +72,8 @@ func (b *Builder[T, R]) For(prototype T, predicates ...predicate.Predicate) *Bui
 	}, false)
 }
 
-// ForRequests begins a controller whose requests are an R: any comparable type, such as a struct of a cluster and a key. With
-// a reconcile.Request, [Builder.For] can set its kind, and its name if that is empty.
+// ForRequests begins a controller whose requests are an R: any comparable type, such as a struct of a cluster and a
+// key. With a reconcile.Request, [Builder.For] can set its kind, and its name if that is empty.
 func ForRequests[R comparable](m Manager, name string) *Builder[object.Object, R] {
 	return &Builder[object.Object, R]{manager: m, name: name}
 }
@@ -98,8 +99,9 @@ func (b *Builder[T, R]) WithOptions(opts Options) *Builder[T, R] {
 	return b
 }
 
-// WithRateLimiter lets l say how long a request waits that has failed, in place of BaseDelay and MaxDelay of the options. What
-// is said of the end of a backoff holds for that wait too: this process does not end it by what it writes.
+// WithRateLimiter lets l say how long a request waits that has failed, in place of BaseDelay and MaxDelay of the
+// options. What is said of the end of a backoff holds for that wait too: this process does not end it by what it
+// writes.
 func (b *Builder[T, R]) WithRateLimiter(l RateLimiter[R]) *Builder[T, R] {
 	b.limiter = l
 	return b
@@ -116,9 +118,9 @@ func (b *Builder[T, R]) WithPredicates(predicates ...predicate.Predicate) *Build
 	return b
 }
 
-// WithEventFilter leaves out events that do not count for all predicates, of every kind that the controller watches, those
-// that it is told later included. A source of [Builder.WatchesSource] is not affected. The end of an object of the kind of
-// [For] cannot be left out, see [Builder.WithPredicates].
+// WithEventFilter leaves out events that do not count for all predicates, of every kind that the controller watches,
+// those that it is told later included. A source of [Builder.WatchesSource] is not affected. The end of an object of
+// the kind of [For] cannot be left out, see [Builder.WithPredicates].
 func (b *Builder[T, R]) WithEventFilter(predicates ...predicate.Predicate) *Builder[T, R] {
 	b.filters = append(b.filters, predicates...)
 	return b
@@ -140,27 +142,34 @@ func (b *Builder[T, R]) owns(prototype object.Object, optional bool, predicates 
 	b.owning = true
 	return b.watch(func() source.Source[R] {
 		// Which kind it is may be said after this: only now it has been, see declare.
-		requestOwner, _ := any(handler.ForOwner[object.Object](b.kind.GroupKind(), b.manager.RESTMapper(), true)).(handler.Handler[object.Object, R])
+		owner := handler.ForOwner[object.Object](b.kind.GroupKind(), b.manager.RESTMapper(), true)
+		requestOwner, _ := any(owner).(handler.Handler[object.Object, R])
 		return source.Kind(b.manager.Cache(), prototype, requestOwner, slices.Concat(b.filters, predicates)...)
 	}, optional)
 }
 
-// Watches lets h decide what to reconcile when an object of the kind of prototype changes. [handler.For] returns both arguments
-// for a function of the Go type of the kind:
+// Watches lets h decide what to reconcile when an object of the kind of prototype changes. [handler.For] returns both
+// arguments for a function of the Go type of the kind:
 //
 //	Watches(handler.For(func(ctx context.Context, s *corev1.Secret) []reconcile.Request { ... }))
-func (b *Builder[T, R]) Watches(prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate) *Builder[T, R] {
+func (b *Builder[T, R]) Watches(
+	prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate,
+) *Builder[T, R] {
 	return b.watchesKind(prototype, h, false, predicates)
 }
 
 // WatchesOptional is [Builder.Watches] for a kind that need not be there, see [source.Optional].
-func (b *Builder[T, R]) WatchesOptional(prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate) *Builder[T, R] {
+func (b *Builder[T, R]) WatchesOptional(
+	prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate,
+) *Builder[T, R] {
 	return b.watchesKind(prototype, h, true, predicates)
 }
 
-// WatchesMetadata is [Builder.Watches] for the metadata alone of a kind: prototype may be of any Go type, and the objects
-// of the events are *metav1.PartialObjectMetadata.
-func (b *Builder[T, R]) WatchesMetadata(prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate) *Builder[T, R] {
+// WatchesMetadata is [Builder.Watches] for the metadata alone of a kind: prototype may be of any Go type, and the
+// objects of the events are *metav1.PartialObjectMetadata.
+func (b *Builder[T, R]) WatchesMetadata(
+	prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate,
+) *Builder[T, R] {
 	gvk, err := object.GVK(prototype, b.manager.Scheme())
 	if err != nil {
 		return b.fail(fmt.Errorf("watch metadata: %w", explainKind(err)))
@@ -170,7 +179,9 @@ func (b *Builder[T, R]) WatchesMetadata(prototype object.Object, h handler.Handl
 	return b.Watches(metadata, h, predicates...)
 }
 
-func (b *Builder[T, R]) watchesKind(prototype object.Object, h handler.Handler[object.Object, R], optional bool, predicates []predicate.Predicate) *Builder[T, R] {
+func (b *Builder[T, R]) watchesKind(
+	prototype object.Object, h handler.Handler[object.Object, R], optional bool, predicates []predicate.Predicate,
+) *Builder[T, R] {
 	return b.watch(func() source.Source[R] {
 		return source.Kind(b.manager.Cache(), prototype, h, slices.Concat(b.filters, predicates)...)
 	}, optional)
@@ -198,8 +209,8 @@ func (b *Builder[T, R]) WatchesSource(s source.Source[R]) *Builder[T, R] {
 	return b
 }
 
-// Complete makes the controller and adds it to the manager, or returns every mistake that was made on the way. A controller
-// of which it returns an error never reconciles. It is an error to watch nothing.
+// Complete makes the controller and adds it to the manager, or returns every mistake that was made on the way. A
+// controller of which it returns an error never reconciles. It is an error to watch nothing.
 func (b *Builder[T, R]) Complete(r reconcile.Reconciler[R]) error {
 	_, err := b.build(r, false)
 	return err
@@ -287,7 +298,8 @@ func (b *Builder[T, R]) options() Options {
 	return opts
 }
 
-// workersOfKind returns the number of workers that the manager has for the kind of the controller; zero where it says none.
+// workersOfKind returns the number of workers that the manager has for the kind of the controller; zero where it says
+// none.
 func (b *Builder[T, R]) workersOfKind() int {
 	m, says := b.manager.(interface {
 		Concurrency(kind schema.GroupKind) int

@@ -14,13 +14,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Fence keeps what a process wanted to write as leader from reaching the API server after its term. [NewFence] makes one;
-// an [Elector] is told of it by its Options. It works by the clock and not by timers, so a process that has been frozen
-// finds it closed. All methods are safe for concurrent use.
+// Fence keeps what a process wanted to write as leader from reaching the API server after its term. [NewFence] makes
+// one; an [Elector] is told of it by its Options. It works by the clock and not by timers, so a process that has been
+// frozen finds it closed. All methods are safe for concurrent use.
 //
-// Requests are refused before they are sent when their context is that of a term that has ended, or comes from it, even
-// by context.WithoutCancel. Connections are reset when a term is lost, so that what lies in a buffer of this machine
-// never leaves it.
+// Requests are refused before they are sent when their context is that of a term that has ended, or comes from it,
+// even by context.WithoutCancel. Connections are reset when a term is lost, so that what lies in a buffer of this
+// machine never leaves it.
 type Fence struct {
 	mu    sync.Mutex
 	terms map[*tenure]struct{}     // those that go on
@@ -32,8 +32,8 @@ func NewFence() *Fence {
 	return &Fence{terms: map[*tenure]struct{}{}, conns: map[*fencedConn]struct{}{}}
 }
 
-// TermErr returns nil while the term goes on that ctx comes from, and when it comes from none; afterwards it returns why
-// not. An error that is ErrLost says that another process may be the leader by now.
+// TermErr returns nil while the term goes on that ctx comes from, and when it comes from none; afterwards it returns
+// why not. An error that is ErrLost says that another process may be the leader by now.
 func TermErr(ctx context.Context) error {
 	own, _ := ctx.Value(tenureKey{}).(*tenure)
 	for t := own; t != nil; t = t.outer {
@@ -201,8 +201,8 @@ func (t *tenure) renew(begun time.Time, patience time.Duration) {
 	t.deadline.Store(&deadline)
 }
 
-// since returns how long t has been over by now: by the monotonic clock, which stands still while the machine sleeps, or by
-// the wall clock, which may be set, whichever says more.
+// since returns how long t has been over by now: by the monotonic clock, which stands still while the machine sleeps,
+// or by the wall clock, which may be set, whichever says more.
 func since(t, now time.Time) time.Duration {
 	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
 }

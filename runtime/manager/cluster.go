@@ -22,13 +22,13 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Cluster is an API server besides the one that the manager itself works with, see [Manager.AddCluster]. It has clients,
-// a cache and a mapper of its own. Controllers watch it when they are built with it in place of the manager:
+// Cluster is an API server besides the one that the manager itself works with, see [Manager.AddCluster]. It has
+// clients, a cache and a mapper of its own. Controllers watch it when they are built with it in place of the manager:
 //
 //	controller.For[*corev1.Secret](remote).Named("remote-secret").Complete(r)
 //
-// They are the manager's controllers, with names that are unique there, and elected by its lease. Clusters come and go
-// while the manager runs, and their controllers with them. All methods are safe for concurrent use.
+// They are the manager's controllers, with names that are unique there, and elected by its lease. Clusters come and
+// go while the manager runs, and their controllers with them. All methods are safe for concurrent use.
 type Cluster struct {
 	*connection
 	name    string
@@ -59,10 +59,10 @@ type ClusterOptions struct {
 
 var _ controller.Manager = (*Cluster)(nil)
 
-// AddCluster connects the manager to another API server. It makes no request. The cache starts and stops together with
-// that of the manager, or starts at once when that runs already, and so do the controllers that are built with the cluster;
-// while the API server cannot be reached, only the controllers that watch it wait. It fails after Run has ended, with
-// [ErrStopped], and when there is a cluster of the same name.
+// AddCluster connects the manager to another API server. It makes no request. The cache starts and stops together
+// with that of the manager, or starts at once when that runs already, and so do the controllers that are built with
+// the cluster; while the API server cannot be reached, only the controllers that watch it wait. It fails after Run
+// has ended, with [ErrStopped], and when there is a cluster of the same name.
 func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptions) (*Cluster, error) {
 	if name == "" {
 		return nil, errors.New("a cluster needs a name")
@@ -103,10 +103,11 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 	return c, nil
 }
 
-// Stop ends the controllers of the cluster and all else that was added to it, then what writes its events, and then its
-// cache, and returns when nothing of it runs any more. Its name, and those of its controllers, are free then. When ctx ends
-// first, the error names what still runs, and Stop can be called again. It must not be called by what it would wait for,
-// such as a reconciler of the cluster. The manager goes on, and stops what is left of the cluster when it ends.
+// Stop ends the controllers of the cluster and all else that was added to it, then what writes its events, and then
+// its cache, and returns when nothing of it runs any more. Its name, and those of its controllers, are free then.
+// When ctx ends first, the error names what still runs, and Stop can be called again. It must not be called by what
+// it would wait for, such as a reconciler of the cluster. The manager goes on, and stops what is left of the cluster
+// when it ends.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	c.stopped = true
@@ -169,9 +170,9 @@ func (m *Manager) Cluster(name string) *Cluster {
 // Name returns the name.
 func (c *Cluster) Name() string { return c.name }
 
-// Add makes the manager run r, see [Manager.Add], until the cluster is stopped. When the manager runs already, r starts at
-// once, or when this manager leads. Then its leader election group, if it names one, must be one that the manager had when
-// it started.
+// Add makes the manager run r, see [Manager.Add], until the cluster is stopped. When the manager runs already, r
+// starts at once, or when this manager leads. Then its leader election group, if it names one, must be one that the
+// manager had when it started.
 func (c *Cluster) Add(r Runnable) error {
 	c.manager.mu.Lock()
 	defer c.manager.mu.Unlock()

@@ -15,22 +15,24 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Collection is what a function that sets up a manager sees of it when what it adds is collected, see [Manager.Collect].
+// Collection is what a function that sets up a manager sees of it when what it adds is collected, see
+// [Manager.Collect].
 type Collection struct {
-	// Enabled says by their names which controllers the builders of the package controller make; they leave out the others, and
-	// declare nothing for them. Nil is all.
+	// Enabled says by their names which controllers the builders of the package controller make; they leave out the
+	// others, and declare nothing for them. Nil is all.
 	Enabled func(name string) bool
 	// Live is the client that the manager has then. Nil is that of the manager.
 	Live *client.REST
 	// Workers is the number of workers of controllers that say none. Zero is that of the manager.
 	Workers int
-	// Owner is who sets up. What it sets up beside runnables (webhooks, conversions, pages, checks) takes the place of what an
-	// earlier build of it has set up, and checks that it does not set up any more are gone. For nobody what is taken is taken.
+	// Owner is who sets up. What it sets up beside runnables (webhooks, conversions, pages, checks) takes the place
+	// of what an earlier build of it has set up, and checks that it does not set up any more are gone. For nobody
+	// what is taken is taken.
 	Owner server.Owner
 }
 
-// Collect calls setup with a manager that returns from Collect what setup adds, and does not run it: the caller does. All
-// other methods are those of m. What setup adds to a [Cluster] is not collected.
+// Collect calls setup with a manager that returns from Collect what setup adds, and does not run it: the caller does.
+// All other methods are those of m. What setup adds to a [Cluster] is not collected.
 func (m *Manager) Collect(as Collection, setup func(controller.Manager) error) ([]Runnable, error) {
 	c := &collector{Manager: m, as: as}
 	err := setup(c)

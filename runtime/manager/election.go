@@ -67,8 +67,8 @@ func checkElection(r Runnable) error {
 	return nil
 }
 
-// electLocked makes the runnables of each group run only while this manager holds its lease, if that is wanted. lost is told as
-// soon as a lease is lost, even when something goes on that should stop then.
+// electLocked makes the runnables of each group run only while this manager holds its lease, if that is wanted. lost
+// is told as soon as a lease is lost, even when something goes on that should stop then.
 func (m *Manager) electLocked(lost func(error)) error {
 	if !m.opts.LeaderElection.Enabled {
 		return nil
@@ -159,8 +159,8 @@ type election struct {
 	led       atomic.Int32      // how many groups this manager leads
 }
 
-// prepare makes the elector of g. The process has one identity in all leases. It hesitates to take a lease the longer the
-// more it has, and does not look for all of them at once, so that processes that start together share them.
+// prepare makes the elector of g. The process has one identity in all leases. It hesitates to take a lease the longer
+// the more it has, and does not look for all of them at once, so that processes that start together share them.
 func (e *election) prepare(g *electedGroup) error {
 	m := e.manager
 	o := m.opts.LeaderElection
@@ -311,8 +311,8 @@ func (l leases) Update(ctx context.Context, lease *coordinationv1.Lease) error {
 	return l.live.Update(ctx, lease)
 }
 
-// LeaderElectionID returns the name of the lease of the main group, which is that of the program among those that share an API
-// server. It is empty when the manager runs without leader election.
+// LeaderElectionID returns the name of the lease of the main group, which is that of the program among those that
+// share an API server. It is empty when the manager runs without leader election.
 func (m *Manager) LeaderElectionID() string {
 	if !m.opts.LeaderElection.Enabled {
 		return ""
@@ -322,8 +322,8 @@ func (m *Manager) LeaderElectionID() string {
 
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// Namespace returns the namespace of the operator itself, where its leases are: LeaderElection.Namespace of the options, or
-// that of the pod. Outside of a pod it is an error that the options have none.
+// Namespace returns the namespace of the operator itself, where its leases are: LeaderElection.Namespace of the
+// options, or that of the pod. Outside of a pod it is an error that the options have none.
 func (m *Manager) Namespace() (string, error) {
 	if m.opts.LeaderElection.Namespace != "" {
 		return m.opts.LeaderElection.Namespace, nil

@@ -1,9 +1,7 @@
 package manager
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,20 +9,16 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kctrl-dev/kctrl/runtime/log"
 )
 
-// Flags are the flags of an operator, on a flag set that the caller owns and may have others on. [BindFlags] makes some, for
-// a program with a main of its own:
+// Flags are the flags of an operator, on a flag set that the caller owns and may have others on. [BindFlags] makes
+// some, for a program with a main of its own:
 //
 //	flags := manager.BindFlags(flag.CommandLine, manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"}})
 //	flag.Parse()
@@ -50,18 +44,18 @@ type Flags struct {
 // lookup finds an environment variable, as os.LookupEnv does.
 type lookup func(name string) (value string, found bool)
 
-// BindFlags declares the flags of [Main] on set, whose defaults are defaults. It panics, as the package flag does, when set
-// has a flag of such a name. Once the command line is parsed [Flags.Options] returns what it says.
+// BindFlags declares the flags of [Main] on set, whose defaults are defaults. It panics, as the package flag does,
+// when set has a flag of such a name. Once the command line is parsed [Flags.Options] returns what it says.
 func BindFlags(set *flag.FlagSet, defaults Options) *Flags {
 	f := &Flags{options: defaults, set: set, env: os.LookupEnv, output: os.Stderr}
 	f.bind()
 	return f
 }
 
-// Options returns the options after the command line was parsed. Each flag of the set that was not given, those of the
-// caller included, takes the value of its environment variable, or of the field of the file of --config, if there is one.
-// Without a Logger in the defaults there is one that writes to standard error what --log-level and --log-format say. An
-// error names the flag, the variable, or the place in the file.
+// Options returns the options after the command line was parsed. Each flag of the set that was not given, those of
+// the caller included, takes the value of its environment variable, or of the field of the file of --config, if there
+// is one. Without a Logger in the defaults there is one that writes to standard error what --log-level and
+// --log-format say. An error names the flag, the variable, or the place in the file.
 func (f *Flags) Options() (Options, error) {
 	if !f.completed {
 		if err := f.complete(); err != nil {
@@ -118,8 +112,8 @@ const (
 	hiddenGiven   = "(set)"
 )
 
-// shown returns the values of all flags, with no text in it that may be a secret: flags that are not of this package are
-// shown if they are booleans, numbers, times or [Shown].
+// shown returns the values of all flags, with no text in it that may be a secret: flags that are not of this package
+// are shown if they are booleans, numbers, times or [Shown].
 func (f *Flags) shown() map[string]string {
 	settings := map[string]string{}
 	f.set.VisitAll(func(one *flag.Flag) {
@@ -151,12 +145,12 @@ func harmless(value flag.Value) bool {
 	return false
 }
 
-// ServeHTTP writes what all flags are set to, wherever that came from, as a JSON object. It is /configz of [Main]. The texts
-// that the operator's own flags have are not shown, since they may be secrets; those of a [Shown] are.
+// ServeHTTP writes what all flags are set to, wherever that came from, as a JSON object. It is /configz of [Main].
+// The texts that the operator's own flags have are not shown, since they may be secrets; those of a [Shown] are.
 func (f *Flags) ServeHTTP(w http.ResponseWriter, _ *http.Request) { writeJSON(w, f.settings) }
 
-// parse reads the command line of a program. own are flags of the operator, or nil. With --help it prints all of them and
-// returns flag.ErrHelp.
+// parse reads the command line of a program. own are flags of the operator, or nil. With --help it prints all of them
+// and returns flag.ErrHelp.
 func parse(program string, args []string, env lookup, defaults Options, stderr io.Writer, own *flag.FlagSet) (*Flags, error) {
 	set := flag.NewFlagSet(program, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
@@ -219,32 +213,52 @@ func (f *Flags) bind() {
 	o.PprofBindAddress = cmp.Or(o.PprofBindAddress, Off)
 	flags.StringVar(&f.file, configFlag, "", "`file` with settings in YAML, named as the flags")
 	flags.StringVar(&f.kubeconfig, kubeconfigFlag, "", kubeconfigUsage)
-	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", o.HealthProbeBindAddress, "`address` of /healthz and /readyz; 0 is off")
-	flags.StringVar(&m.BindAddress, "metrics-bind-address", m.BindAddress, "`address` of /metrics, such as :8443; 0 is off")
-	flags.Var(insecure{&m.Insecure}, "metrics-secure", "serve metrics over TLS, to clients that the API server authenticates and authorizes")
-	flags.StringVar(&m.CertDir, "metrics-cert-path", m.CertDir, "`folder` with tls.crt and tls.key; without it a certificate made at start")
-	flags.StringVar(&o.PprofBindAddress, "pprof-bind-address", o.PprofBindAddress, "`address` of /debug/pprof, on loopback if only a port is given; 0 is off")
+	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", o.HealthProbeBindAddress,
+		"`address` of /healthz and /readyz; 0 is off")
+	flags.StringVar(&m.BindAddress, "metrics-bind-address", m.BindAddress,
+		"`address` of /metrics, such as :8443; 0 is off")
+	flags.Var(insecure{&m.Insecure}, "metrics-secure",
+		"serve metrics over TLS, to clients that the API server authenticates and authorizes")
+	flags.StringVar(&m.CertDir, "metrics-cert-path", m.CertDir,
+		"`folder` with tls.crt and tls.key; without it a certificate made at start")
+	flags.StringVar(&o.PprofBindAddress, "pprof-bind-address", o.PprofBindAddress,
+		"`address` of /debug/pprof, on loopback if only a port is given; 0 is off")
 	w := &o.Webhook
-	flags.StringVar(&w.BindAddress, "webhook-bind-address", w.BindAddress, "`address` of the webhooks; without it :9443, or loopback with --webhook-manifests; 0 is off")
+	flags.StringVar(&w.BindAddress, "webhook-bind-address", w.BindAddress,
+		"`address` of the webhooks; without it :9443, or loopback with --webhook-manifests; 0 is off")
 	flags.BoolVar(&w.HTTP2, "enable-http2", w.HTTP2, "let clients of the webhooks speak HTTP/2")
 	flags.StringVar(&w.CertDir, "webhook-cert-path", w.CertDir, "`folder` with the tls.crt and tls.key of the webhooks")
-	flags.Var(&list{values: &w.Targets}, "webhook-targets", "comma-separated `objects` that are made to trust a certificate of the manager's own: mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME")
+	flags.Var(&list{values: &w.Targets}, "webhook-targets",
+		"comma-separated `objects` that are made to trust a certificate of the manager's own: mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME")
 	flags.StringVar(&w.Secret, "webhook-secret", w.Secret, "`name` of the Secret that has this certificate; without it "+defaultWebhookSecret)
-	flags.StringVar(&w.SecretNamespace, "webhook-secret-namespace", w.SecretNamespace, "`namespace` of this Secret; without it that of the pod")
-	flags.DurationVar(&w.CertLifetime, "webhook-cert-lifetime", w.CertLifetime, "`time` for which this certificate is valid, of which it is used up to two thirds; 0 is a year")
-	flags.Var(&list{values: &w.Manifests}, "webhook-manifests", "comma-separated `files` and folders with webhook configurations to install while the manager runs, with its URL, for development")
-	flags.StringVar(&w.URL, "webhook-url", w.URL, "`URL` at which the API server reaches the manager then; without it https://127.0.0.1 and the port")
+	flags.StringVar(&w.SecretNamespace, "webhook-secret-namespace", w.SecretNamespace,
+		"`namespace` of this Secret; without it that of the pod")
+	flags.DurationVar(&w.CertLifetime, "webhook-cert-lifetime", w.CertLifetime,
+		"`time` for which this certificate is valid, of which it is used up to two thirds; 0 is a year")
+	flags.Var(&list{values: &w.Manifests}, "webhook-manifests",
+		"comma-separated `files` and folders with webhook configurations to install while the manager runs, with its URL, for development")
+	flags.StringVar(&w.URL, "webhook-url", w.URL,
+		"`URL` at which the API server reaches the manager then; without it https://127.0.0.1 and the port")
 	flags.BoolVar(&e.Enabled, "leader-elect", e.Enabled, "run controllers only while this process holds the lease")
-	flags.StringVar(&e.Namespace, "leader-election-namespace", e.Namespace, "`namespace` of the lease; without it that of the pod")
-	flags.DurationVar(&e.LeaseDuration, "leader-elect-lease-duration", e.LeaseDuration, "`time` after which others take the lease of a leader that does not renew it; 0 is 15s")
-	flags.DurationVar(&e.RenewDeadline, "leader-elect-renew-deadline", e.RenewDeadline, "`time` after which a leader stops that cannot renew its lease; 0 is 10s")
-	flags.DurationVar(&e.RetryPeriod, "leader-elect-retry-period", e.RetryPeriod, "`time` between two attempts to get or renew the lease; 0 is 2s")
+	flags.StringVar(&e.Namespace, "leader-election-namespace", e.Namespace,
+		"`namespace` of the lease; without it that of the pod")
+	flags.DurationVar(&e.LeaseDuration, "leader-elect-lease-duration", e.LeaseDuration,
+		"`time` after which others take the lease of a leader that does not renew it; 0 is 15s")
+	flags.DurationVar(&e.RenewDeadline, "leader-elect-renew-deadline", e.RenewDeadline,
+		"`time` after which a leader stops that cannot renew its lease; 0 is 10s")
+	flags.DurationVar(&e.RetryPeriod, "leader-elect-retry-period", e.RetryPeriod,
+		"`time` between two attempts to get or renew the lease; 0 is 2s")
 	flags.Var(&list{values: &o.Namespaces}, "namespaces", "comma-separated `namespaces` to watch; without it all")
-	flags.IntVar(&o.Controller.MaxConcurrentReconciles, "max-concurrent-reconciles", max(1, o.Controller.MaxConcurrentReconciles), "`number` of objects that each controller reconciles at once")
-	flags.DurationVar(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", o.GracefulShutdownTimeout, "longest `time` from a signal to the end; 0 is 30s")
-	flags.DurationVar(&o.Controller.ShutdownTimeout, "controller-shutdown-timeout", o.Controller.ShutdownTimeout, "longest `time` of it that the controllers may take; 0 is no bound of its own")
-	flags.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod, "`time` after which every object is reconciled again, with up to as much added at random; 0 is never")
-	flags.Float64Var(&o.QPS, "kube-api-qps", o.QPS, "`number` of requests a second that the process sends to the API server; 0 is no limit")
+	flags.IntVar(&o.Controller.MaxConcurrentReconciles, "max-concurrent-reconciles", max(1, o.Controller.MaxConcurrentReconciles),
+		"`number` of objects that each controller reconciles at once")
+	flags.DurationVar(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", o.GracefulShutdownTimeout,
+		"longest `time` from a signal to the end; 0 is 30s")
+	flags.DurationVar(&o.Controller.ShutdownTimeout, "controller-shutdown-timeout", o.Controller.ShutdownTimeout,
+		"longest `time` of it that the controllers may take; 0 is no bound of its own")
+	flags.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod,
+		"`time` after which every object is reconciled again, with up to as much added at random; 0 is never")
+	flags.Float64Var(&o.QPS, "kube-api-qps", o.QPS,
+		"`number` of requests a second that the process sends to the API server; 0 is no limit")
 	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "`number` of requests that it sends at once, if there is a limit")
 	f.log.BindFlags(flags)
 }
@@ -286,60 +300,6 @@ func printHelp(w io.Writer, flags *flag.FlagSet, program, prefix string) {
 	fmt.Fprintln(w, ".")
 }
 
-// insecure is the value of --metrics-secure, which says the opposite of the option.
-type insecure struct{ insecure *bool }
-
-// String returns the value as it is written on the command line, and of the zero value, which is none, nothing.
-func (i insecure) String() string {
-	if i.insecure == nil {
-		return ""
-	}
-	return strconv.FormatBool(!*i.insecure)
-}
-
-// Set reads a boolean.
-func (i insecure) Set(value string) error {
-	secure, err := strconv.ParseBool(value)
-	if err != nil {
-		return errors.New("parse error")
-	}
-	*i.insecure = !secure
-	return nil
-}
-
-// IsBoolFlag lets the flag go without a value.
-func (insecure) IsBoolFlag() bool { return true }
-
-// list is the value of a flag with several values. What is given first takes the place of the defaults, what is given later is added.
-type list struct {
-	values *[]string
-	given  bool
-}
-
-// String returns the values as they are written on the command line.
-func (l *list) String() string {
-	if l.values == nil {
-		return "" // of a zero list, which the package flag makes
-	}
-	return strings.Join(*l.values, ",")
-}
-
-// Set reads a list that is separated by commas, and blanks around them.
-func (l *list) Set(value string) error {
-	values := strings.Split(value, ",")
-	for i := range values {
-		values[i] = strings.TrimSpace(values[i])
-	}
-	if slices.Contains(values, "") {
-		return errors.New("want values separated by commas")
-	}
-	if l.given {
-		values = append(slices.Clip(*l.values), values...)
-	}
-	*l.values, l.given = values, true
-	return nil
-}
-
 // kubeconfigFlag says where the API server is.
 const (
 	kubeconfigFlag  = "kubeconfig"
@@ -348,160 +308,3 @@ const (
 
 // configFlag is the only flag that a configuration file cannot set.
 const configFlag = "config"
-
-// envPrefix returns what the environment variables of a program begin with, Off if it reads none.
-func envPrefix(given, program string) string {
-	if given != "" {
-		return given
-	}
-	return strings.ToUpper(strings.Map(func(r rune) rune {
-		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
-			return r
-		}
-		return '_'
-	}, program))
-}
-
-// envName returns the variable that stands for a flag.
-func envName(prefix, flag string) string {
-	return prefix + "_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
-// setFromEnv sets the flags whose variables are not empty, save those that were given, and adds them to these.
-func setFromEnv(flags *flag.FlagSet, env lookup, prefix string, given map[string]bool) error {
-	if prefix == Off {
-		return nil
-	}
-	var wrong error
-	flags.VisitAll(func(f *flag.Flag) {
-		name := envName(prefix, f.Name)
-		value, _ := env(name)
-		if value == "" || wrong != nil || given[f.Name] {
-			return
-		}
-		given[f.Name] = true
-		if err := flags.Set(f.Name, value); err != nil {
-			wrong = fmt.Errorf("invalid value %q for $%s: %w", value, name, err)
-		}
-	})
-	return wrong
-}
-
-// setFromFile sets the flags that the YAML file names, save those that were given. What is no flag, and what a flag does not take, are errors with
-// their positions.
-func setFromFile(flags *flag.FlagSet, path string, given map[string]bool) error {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	fields, err := parseFields(content)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	var wrong []*fieldError
-	for name, value := range fields {
-		if err := setField(flags, name, value, given); err != nil {
-			line, column := position(content, name)
-			wrong = append(wrong, &fieldError{path, line, column, err})
-		}
-	}
-	slices.SortFunc(wrong, func(a, b *fieldError) int {
-		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
-	})
-	var errs []error
-	for _, err := range wrong {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// fieldError is what is wrong at a place of the file.
-type fieldError struct {
-	path         string
-	line, column int
-	err          error
-}
-
-func (e *fieldError) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %v", e.path, e.line, e.column, e.err)
-}
-
-func (e *fieldError) Unwrap() error { return e.err }
-
-func setField(flags *flag.FlagSet, name string, value any, given map[string]bool) error {
-	if name == configFlag || flags.Lookup(name) == nil {
-		return fmt.Errorf("unknown field %q", name)
-	}
-	text, err := scalar(value)
-	if err == nil && !given[name] {
-		err = flags.Set(name, text)
-	}
-	if err != nil {
-		return fmt.Errorf("invalid value %s for %s: %w", quoted(value), name, err)
-	}
-	return nil
-}
-
-// scalar returns a value of the file as it would be written on the command line.
-func scalar(value any) (string, error) {
-	switch value := value.(type) {
-	case string:
-		return value, nil
-	case bool, json.Number:
-		return fmt.Sprint(value), nil
-	case []any:
-		var all []string
-		for _, item := range value {
-			text, ok := item.(string)
-			if !ok {
-				return "", errors.New("want a list of strings")
-			}
-			all = append(all, text)
-		}
-		return strings.Join(all, ","), nil
-	}
-	return "", errors.New("want a string, a number, a boolean or a list")
-}
-
-// quoted returns a value as it is in JSON.
-func quoted(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprintf("%q", fmt.Sprint(value))
-	}
-	return string(text)
-}
-
-// position returns where a field of the mapping is named: in the first line with which the beginning of the file has it.
-func position(content []byte, name string) (line, column int) {
-	var begun []byte
-	for text := range bytes.Lines(content) {
-		line++
-		begun = append(begun, text...)
-		if fields, err := parseFields(begun); err != nil {
-			continue
-		} else if _, has := fields[name]; has {
-			return line, max(0, bytes.Index(text, []byte(name))) + 1
-		}
-	}
-	return 1, 1
-}
-
-// parseFields returns the fields of a YAML mapping; numbers are as they were written.
-func parseFields(content []byte) (map[string]any, error) {
-	text, err := yaml.YAMLToJSONStrict(content)
-	if err != nil {
-		return nil, err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var document any
-	if err := decoder.Decode(&document); err != nil {
-		return nil, err
-	}
-	fields, ok := document.(map[string]any)
-	if !ok && document != nil {
-		return nil, fmt.Errorf("want fields such as log-level: debug, got %s", text)
-	}
-	return fields, nil
-}

@@ -101,8 +101,8 @@ func (g *group) run(ctx context.Context, place int, r Runnable) {
 // tellStragglers is how often it is logged what still runs if there is no end of the time for it.
 const tellStragglers = 10 * time.Second
 
-// stop ends all and waits for them, and names those that still run: in the log each third of the time that ctx gives them,
-// and in the error when ctx ends first.
+// stop ends all and waits for them, and names those that still run: in the log each third of the time that ctx gives
+// them, and in the error when ctx ends first.
 func (g *group) stop(ctx context.Context) error {
 	g.cancel()
 	period := tellStragglers

@@ -28,15 +28,16 @@ type Setup interface {
 	func(controller.Manager) error | func(context.Context, controller.Manager) error
 }
 
-// Main is the main function of an operator: it reads the flags (--help lists them, defaults are their defaults), finds
-// the API server, lets setup add controllers, and runs the manager until SIGINT or SIGTERM, which lets it end in good
-// order. A second signal ends the process at once. The log goes to standard error. Main returns the exit code.
+// Main is the main function of an operator: it reads the flags (--help lists them, defaults are their defaults),
+// finds the API server, lets setup add controllers, and runs the manager until SIGINT or SIGTERM, which lets it end
+// in good order. A second signal ends the process at once. The log goes to standard error. Main returns the exit
+// code.
 //
-// The flags that the operator has declared on flag.CommandLine are flags like those of Main, and have their values when
-// setup is called. A name that Main uses is an error.
+// The flags that the operator has declared on flag.CommandLine are flags like those of Main, and have their values
+// when setup is called. A name that Main uses is an error.
 //
-// Each flag is also an environment variable, with the name of the program before it (see Options.EnvPrefix), and a field
-// of the file of --config. A flag stands over the variable, that over the field, and all over defaults.
+// Each flag is also an environment variable, with the name of the program before it (see Options.EnvPrefix), and a
+// field of the file of --config. A flag stands over the variable, that over the field, and all over defaults.
 //
 // The manager that setup gets is a *Manager. A setup that adds clusters or pages asserts that type.
 //
@@ -60,8 +61,8 @@ func withContext[S Setup](setup S) func(context.Context, controller.Manager) err
 	panic("manager: a type that is no Setup")
 }
 
-// SignalContext returns a context that ends with parent and with the first SIGINT or SIGTERM. From then on signals do what
-// they do to any process, so that a second one ends it. cancel gives back what it takes.
+// SignalContext returns a context that ends with parent and with the first SIGINT or SIGTERM. From then on signals do
+// what they do to any process, so that a second one ends it. cancel gives back what it takes.
 func SignalContext(parent context.Context) (ctx context.Context, cancel context.CancelFunc) {
 	ctx, cancel = context.WithCancel(parent)
 	signals := make(chan os.Signal, 1)
@@ -78,7 +79,10 @@ func SignalContext(parent context.Context) (ctx context.Context, cancel context.
 }
 
 // run is Main without a process.
-func run(ctx context.Context, program string, args []string, stderr io.Writer, defaults Options, own *flag.FlagSet, setup func(context.Context, controller.Manager) error) int {
+func run(
+	ctx context.Context, program string, args []string, stderr io.Writer, defaults Options, own *flag.FlagSet,
+	setup func(context.Context, controller.Manager) error,
+) int {
 	flags, err := parse(program, args, os.LookupEnv, defaults, stderr, own)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
@@ -116,8 +120,8 @@ func run(ctx context.Context, program string, args []string, stderr io.Writer, d
 	return exitOK
 }
 
-// UsageError is what a setup function returns to [Main] when the command line, or what stands for it, asks for what cannot
-// be: Main then prints each line of the error and the hint, and returns 2.
+// UsageError is what a setup function returns to [Main] when the command line, or what stands for it, asks for what
+// cannot be: Main then prints each line of the error and the hint, and returns 2.
 type UsageError struct {
 	Err  error
 	Hint string // empty is the one that says how to list the flags

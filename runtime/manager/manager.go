@@ -29,11 +29,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Runnable is what a manager runs. One that has a method NeedLeaderElection() bool which returns false runs whether or
-// not this manager leads; every other one runs only while it does, or while it leads the group that a method
-// LeaderElectionGroup() string names; LeaderElectionMigratesFrom() string is another one that it has to lead as well, and
-// LeaderElectionLease() string the name of the group's lease, see controller.Election. One with a method Name() string must have a name of its own, and one with Ready() error is part of
-// /readyz.
+// Runnable is what a manager runs. One that has a method NeedLeaderElection() bool which returns false runs whether
+// or not this manager leads; every other one runs only while it does, or while it leads the group that a method
+// LeaderElectionGroup() string names; LeaderElectionMigratesFrom() string is another one that it has to lead as well,
+// and LeaderElectionLease() string the name of the group's lease, see controller.Election. One with a method Name()
+// string must have a name of its own, and one with Ready() error is part of /readyz.
 type Runnable = controller.Runnable
 
 // LeaderElectionRunnable is the method by which a [Runnable] says whether it runs only while this manager leads.
@@ -41,8 +41,8 @@ type LeaderElectionRunnable interface {
 	NeedLeaderElection() bool
 }
 
-// RunnableFunc is a function that a manager runs, while it leads. It returns after the last goroutine that it started has
-// ended, and its error ends the manager.
+// RunnableFunc is a function that a manager runs, while it leads. It returns after the last goroutine that it started
+// has ended, and its error ends the manager.
 type RunnableFunc func(ctx context.Context) error
 
 // Run calls f.
@@ -89,12 +89,13 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 	m := &Manager{
 		opts: opts, logger: opts.Logger, metrics: metrics.NewRegistry(), recording: newEventWriter("events"),
 		healthz: &serve.Checks{}, readyz: &serve.Checks{}, pages: &serve.Pages{}, created: time.Now(),
-		groups: map[groupName][]Runnable{}, running: map[groupName]*group{}, names: map[string]struct{}{}, clusters: map[string]*Cluster{},
+		groups: map[groupName][]Runnable{}, running: map[groupName]*group{},
+		names: map[string]struct{}{}, clusters: map[string]*Cluster{},
 	}
 	m.leads = make(chan struct{})
 	m.lead = sync.OnceFunc(func() { close(m.leads) })
 	metrics.RegisterProcess(m.metrics)
-	(&certificate.Files{}).Measure(m.metrics) // zero for a manager that reads none, since alerts miss a metric that is not there
+	(&certificate.Files{}).Measure(m.metrics) // alerts need the metrics also where no file is read
 	if err := m.connect(config); err != nil {
 		return nil, err
 	}
@@ -119,7 +120,8 @@ func (m *Manager) cacheOptions() cache.Options {
 	return opts
 }
 
-// ResyncPeriod returns a time between the MinResyncPeriod of the options and twice that, another one each time. Zero is never.
+// ResyncPeriod returns a time between the MinResyncPeriod of the options and twice that, another one each time. Zero
+// is never.
 func (m *Manager) ResyncPeriod() time.Duration {
 	least := m.opts.MinResyncPeriod
 	if least <= 0 {
@@ -148,9 +150,9 @@ func (m *Manager) connect(config *rest.Config) error {
 	return err
 }
 
-// Add makes the manager run r. When the manager runs already, r starts at once, or when this manager leads: then its leader
-// election group, if it names one, must be one that the manager had when it started. It fails after the end of Run, with
-// [ErrStopped], and when r has the name of another one.
+// Add makes the manager run r. When the manager runs already, r starts at once, or when this manager leads: then its
+// leader election group, if it names one, must be one that the manager had when it started. It fails after the end of
+// Run, with [ErrStopped], and when r has the name of another one.
 func (m *Manager) Add(r Runnable) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -205,7 +207,8 @@ func (m *Manager) MaxConcurrentReconciles() int {
 	return m.opts.Controller.MaxConcurrentReconciles
 }
 
-// Concurrency returns the number of workers of controllers for a kind that say none; zero where that is MaxConcurrentReconciles.
+// Concurrency returns the number of workers of controllers for a kind that say none; zero where that is
+// MaxConcurrentReconciles.
 func (m *Manager) Concurrency(kind schema.GroupKind) int {
 	return m.opts.Controller.GroupKindConcurrency[kind.String()]
 }
@@ -274,9 +277,9 @@ func (m *Manager) start(ctx context.Context, name groupName, fail func(error)) *
 	return g
 }
 
-// Elected returns a channel that is closed when this manager leads for the first time: the group controller.MainGroup, or any
-// if nothing is in that; or, without leader election, when the controllers start. It stays closed. A manager that does not
-// lead any more ends.
+// Elected returns a channel that is closed when this manager leads for the first time: the group
+// controller.MainGroup, or any if nothing is in that; or, without leader election, when the controllers start. It
+// stays closed. A manager that does not lead any more ends.
 func (m *Manager) Elected() <-chan struct{} {
 	return m.leads
 }
@@ -325,8 +328,8 @@ func (m *Manager) begin() error {
 	return nil
 }
 
-// stop stops the groups, last started first. After the timeout the rest end with the context that Run gave them. Controllers that
-// have used up their own share of it do not keep the others from ending in good order.
+// stop stops the groups, last started first. After the timeout the rest end with the context that Run gave them.
+// Controllers that have used up their own share of it do not keep the others from ending in good order.
 func (m *Manager) stop(started []*group) error {
 	m.logger.Info("stopping")
 	whole := context.Background()

@@ -17,14 +17,14 @@ import (
 // noLimit is what control groups of version 1 say when there is none; it is the largest number of whole pages.
 const noLimit = math.MaxInt64 &^ (1<<16 - 1)
 
-// LimitMemory tells the garbage collector to keep to nine tenths of the memory that the control group of the process may
-// have, unless $GOMEMLIMIT says otherwise, and logs what it has set.
+// LimitMemory tells the garbage collector to keep to nine tenths of the memory that the control group of the process
+// may have, unless $GOMEMLIMIT says otherwise, and logs what it has set.
 func LimitMemory(logger *slog.Logger) {
 	limitMemory(os.DirFS("/"), os.LookupEnv, debug.SetMemoryLimit, logger)
 }
 
-// limitMemory tells the garbage collector, by set, to keep to nine tenths of what the control group of the process allows,
-// so that it works harder instead of letting the kernel kill the process. $GOMEMLIMIT stands over that.
+// limitMemory tells the garbage collector, by set, to keep to nine tenths of what the control group of the process
+// allows, so that it works harder instead of letting the kernel kill the process. $GOMEMLIMIT stands over that.
 func limitMemory(root fs.FS, env lookup, set func(int64) int64, logger *slog.Logger) {
 	if value, _ := env("GOMEMLIMIT"); value != "" {
 		return
@@ -38,7 +38,8 @@ func limitMemory(root fs.FS, env lookup, set func(int64) int64, logger *slog.Log
 	logger.Info("memory limit set", "bytes", limit, "cgroup", allowed)
 }
 
-// memoryLimit returns the smallest limit of the control group of this process and of those around it, of version 2 or 1.
+// memoryLimit returns the smallest limit of the control group of this process and of those around it, of version 2 or
+// 1.
 func memoryLimit(root fs.FS) (limit int64, found bool) {
 	content, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -91,8 +92,8 @@ type heapState struct {
 	allocated uint64 // since the process began
 }
 
-// trimmer gives memory back to the system once the process is quiet. Go keeps what a busy time took for the next one, up
-// to about twice the live heap, and an operator is busy for seconds at its start and quiet for days.
+// trimmer gives memory back to the system once the process is quiet. Go keeps what a busy time took for the next one,
+// up to about twice the live heap, and an operator is busy for seconds at its start and quiet for days.
 type trimmer struct {
 	read func() heapState
 	trim func()

@@ -114,8 +114,8 @@ type LeaderElectionOptions struct {
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
-// WebhookOptions configure the server of [Manager.Webhooks], and how the API server comes to trust it. A program without
-// webhooks ignores them.
+// WebhookOptions configure the server of [Manager.Webhooks], and how the API server comes to trust it. A program
+// without webhooks ignores them.
 type WebhookOptions struct {
 	// BindAddress is where webhooks are served. Empty is ":9443", or a free port of loopback with Manifests. [Off]
 	// serves none, so that an operator with webhooks runs without them.
@@ -178,8 +178,8 @@ func (o *Options) complete() error {
 	return coordinationv1.AddToScheme(o.Scheme)
 }
 
-// checkNames returns the invalid names of the options. An API server would not report them: the list of a namespace that
-// cannot exist is empty.
+// checkNames returns the invalid names of the options. An API server would not report them: the list of a namespace
+// that cannot exist is empty.
 func (o *Options) checkNames() error {
 	errs := []error{checkNamespaces(o.Namespaces), checkNamespaces(o.Cache.Namespaces)}
 	id := o.LeaderElection.ID

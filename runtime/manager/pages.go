@@ -21,21 +21,21 @@ type sections struct {
 	byName map[string]func() any
 }
 
-// Handle makes the metrics server answer GET of path by h, and of all below path when that ends in a slash. Who asks must
-// have a bearer token that the API server knows, and be allowed to get the path:
+// Handle makes the metrics server answer GET of path by h, and of all below path when that ends in a slash. Who asks
+// must have a bearer token that the API server knows, and be allowed to get the path:
 //
 //	// in a ClusterRole
 //	- nonResourceURLs: ["/debug/controllers/*"]
 //	  verbs: ["get"]
 //
-// It is not served when there is no metrics server, nor when that is insecure. It may be called at any time, and fails when
-// the path has another handler.
+// It is not served when there is no metrics server, nor when that is insecure. It may be called at any time, and
+// fails when the path has another handler.
 func (m *Manager) Handle(path string, h http.Handler) error {
 	return m.pages.Add(server.Owner{}, path, h)
 }
 
-// AddStatus adds a section to /statusz, which is what of returns, as JSON. of is called for each request, also by several
-// goroutines. A later section of the same name stands in its place.
+// AddStatus adds a section to /statusz, which is what of returns, as JSON. of is called for each request, also by
+// several goroutines. A later section of the same name stands in its place.
 func (m *Manager) AddStatus(name string, of func() any) {
 	m.sections.mu.Lock()
 	defer m.sections.mu.Unlock()

@@ -102,7 +102,8 @@ func metricsServer(m *Manager) (httpserver.Options, error) {
 	return o, nil
 }
 
-// serverTLS returns a configuration with the certificate that the options name, or a self-signed one when they name no folder.
+// serverTLS returns a configuration with the certificate that the options name, or a self-signed one when they name
+// no folder.
 func serverTLS(o *MetricsOptions, measures *metrics.Registry, logger *slog.Logger) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	if o.CertDir == "" {

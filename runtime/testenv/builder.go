@@ -16,13 +16,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// ClientBuilder builds clients for tests of one function. [NewClientBuilder] makes one. Each client has an API server in
-// memory of its own, in the process of [Start], whatever [ServerVariable] and [KubeconfigVariable] are. A server stops
-// after its client has become unreachable, at the latest with the test binary. Neither the builder nor a client works in a
-// synctest bubble.
+// ClientBuilder builds clients for tests of one function. [NewClientBuilder] makes one. Each client has an API server
+// in memory of its own, in the process of [Start], whatever [ServerVariable] and [KubeconfigVariable] are. A server
+// stops after its client has become unreachable, at the latest with the test binary. Neither the builder nor a client
+// works in a synctest bubble.
 //
-// The server checks objects as a real one does. A namespace is created when an object is written into it. A kind without a
-// definition is served with a schema that accepts any fields, in namespaces unless [ClientBuilder.WithRESTMapper] differs.
+// The server checks objects as a real one does. A namespace is created when an object is written into it. A kind
+// without a definition is served with a schema that accepts any fields, in namespaces unless
+// [ClientBuilder.WithRESTMapper] differs.
 //
 // A builder is used by one goroutine. Its methods return the builder itself, which builds any number of clients.
 type ClientBuilder struct {

@@ -1,11 +1,11 @@
 // Package fake builds clients that store objects as controller-runtime's fake client does, for tests that were
 // written for that client.
 //
-// Each client has an API server in memory of its own, in the process of [testenv.Start]. The server checks nothing, gives
-// no default, UID or time of creation, and accepts objects that lack a namespace. What is read into a Go type has no
-// apiVersion, kind and managedFields. Each object counts its own resource versions: one that is created has 1, one that
-// the client begins with 999 or its own, and each change adds one. New tests use [testenv.NewClientBuilder], whose server
-// is as strict as a real one.
+// Each client has an API server in memory of its own, in the process of [testenv.Start]. The server checks nothing,
+// gives no default, UID or time of creation, and accepts objects that lack a namespace. What is read into a Go type
+// has no apiVersion, kind and managedFields. Each object counts its own resource versions: one that is created has 1,
+// one that the client begins with 999 or its own, and each change adds one. New tests use [testenv.NewClientBuilder],
+// whose server is as strict as a real one.
 package fake
 
 import (
@@ -21,12 +21,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// ClientBuilder builds clients. [NewClientBuilder] makes one. A server stops after its client has become unreachable, at
-// the latest with the test binary.
+// ClientBuilder builds clients. [NewClientBuilder] makes one. A server stops after its client has become unreachable,
+// at the latest with the test binary.
 //
 // A kind without a definition is served with a schema that accepts any fields, in namespaces unless
-// [ClientBuilder.WithRESTMapper] differs. A builder is used by one goroutine. Its methods return the builder itself, which
-// builds any number of clients.
+// [ClientBuilder.WithRESTMapper] differs. A builder is used by one goroutine. Its methods return the builder itself,
+// which builds any number of clients.
 type ClientBuilder struct {
 	builder
 	managedFields bool

@@ -1,0 +1,38 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// errNoServer is the error of LoadConfig when the places where it looked say nothing.
+var errNoServer = errors.New("no API server is named")
+
+// LoadConfig finds the API server: by the given kubeconfig, unless it is empty, by $KUBECONFIG, by the pod's service
+// account, or by ~/.kube/config. The configuration is the caller's.
+func LoadConfig(kubeconfig string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	rules.WarnIfAllMissing = false // the error below says it
+	fromEnv := os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
+	if kubeconfig == "" && fromEnv == "" {
+		config, err := rest.InClusterConfig()
+		if !errors.Is(err, rest.ErrNotInCluster) {
+			return config, err
+		}
+	}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	switch {
+	case !clientcmd.IsEmptyConfig(err):
+		return config, err
+	case kubeconfig != "":
+		return nil, fmt.Errorf("%w in %s", errNoServer, kubeconfig)
+	case fromEnv != "":
+		return nil, fmt.Errorf("%w in %s, which $KUBECONFIG names", errNoServer, fromEnv)
+	}
+	return nil, fmt.Errorf("%w in ~/.kube/config, and this is not a pod", errNoServer)
+}

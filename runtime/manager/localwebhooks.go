@@ -1,0 +1,184 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/internal/authority"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/local"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
+)
+
+// localWebhooks is a server that the API server reaches by URL. It is told so while it runs.
+type localWebhooks struct {
+	*server.Server
+	authority *authority.Authority
+	manager   *Manager
+	url       string // without a port it has that of the server
+	installed chan struct{}
+	manifests []*unstructured.Unstructured
+}
+
+func (m *Manager) newLocalWebhooks(opts server.Options) (*server.Server, webhookServer, error) {
+	base := cmp.Or(m.opts.Webhook.URL, "https://127.0.0.1")
+	parsed, err := url.Parse(base)
+	if err != nil || parsed.Scheme != "https" || parsed.Hostname() == "" || parsed.Path != "" {
+		return nil, nil, fmt.Errorf("Webhook.URL (--webhook-url) %q: want one such as https://127.0.0.1:9443", base)
+	}
+	var manifests []*unstructured.Unstructured
+	if len(m.opts.Webhook.Manifests) > 0 {
+		if manifests, err = local.Load(m.opts.Webhook.Manifests...); err != nil {
+			return nil, nil, err
+		}
+	}
+	if here, ok := m.config.Transport.(inProcess); ok && m.opts.Webhook.URL == "" && opts.Address == "" {
+		s := server.New(opts)
+		return s, &hostedWebhooks{&localWebhooks{Server: s, manager: m, installed: make(chan struct{}), manifests: manifests}, here}, nil
+	}
+	opts.Address = cmp.Or(opts.Address, "127.0.0.1:0")
+	authority, err := authority.New(authority.Options{Names: []string{parsed.Hostname()}, Logger: m.logger})
+	if err != nil {
+		return nil, nil, fmt.Errorf("Webhook.URL (--webhook-url) %q: %w", base, err)
+	}
+	opts.Certificates = authority
+	s := server.New(opts)
+	return s, &localWebhooks{s, authority, m, base, make(chan struct{}), manifests}, nil
+}
+
+// Run serves until ctx ends, and meanwhile has the API server call.
+func (l *localWebhooks) Run(ctx context.Context) error {
+	// The server outlives what the API server knows of it.
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancel(ctx)
+	var served error
+	var all sync.WaitGroup
+	all.Go(func() {
+		served = l.Server.Run(serving)
+		cancel()
+	})
+	err := l.install(ctx)
+	cancel()
+	stop()
+	all.Wait()
+	return errors.Join(served, err)
+}
+
+func (l *localWebhooks) install(ctx context.Context) error {
+	bundle, err := l.authority.Bundle(ctx)
+	if err != nil {
+		return err
+	}
+	parsed, err := url.Parse(l.url)
+	if err != nil {
+		return err
+	}
+	if parsed.Port() == "" {
+		_, port, err := net.SplitHostPort(l.Server.Addr().String())
+		if err != nil {
+			return err
+		}
+		parsed.Host = net.JoinHostPort(parsed.Hostname(), port)
+	}
+	return l.installAt(ctx, parsed.String(), bundle)
+}
+
+// installAt has the API server call the webhooks at a URL until ctx ends.
+func (l *localWebhooks) installAt(ctx context.Context, url string, bundle []byte) error {
+	var kinds []schema.GroupKind
+	if converter, ok := l.Server.At("/convert").(interface{ Kinds() []schema.GroupKind }); ok {
+		kinds = converter.Kinds()
+	}
+	manifests, err := l.served()
+	if err != nil {
+		return err
+	}
+	i := &local.Installation{
+		Client: l.manager.system, URL: url, Bundle: bundle, Configurations: manifests, Kinds: kinds, Logger: l.manager.logger,
+	}
+	return i.Run(ctx, func() { close(l.installed) })
+}
+
+// inProcess is the transport of an API server in this process, which calls webhooks without a network.
+type inProcess interface {
+	HandleWebhooks(handler http.Handler) (url string, release func())
+}
+
+// hostedWebhooks are called by an API server in this process: they listen nowhere and have no certificate.
+type hostedWebhooks struct {
+	*localWebhooks
+	here inProcess
+}
+
+// Listen does nothing.
+func (*hostedWebhooks) Listen(context.Context) error { return nil }
+
+// Close does nothing.
+func (*hostedWebhooks) Close() {}
+
+// Run has the API server call until ctx ends.
+func (h *hostedWebhooks) Run(ctx context.Context) error {
+	url, release := h.here.HandleWebhooks(h.Server)
+	defer release()
+	return h.installAt(ctx, url, nil)
+}
+
+// Ready returns an error until the API server calls the webhooks.
+func (h *hostedWebhooks) Ready() error {
+	select {
+	case <-h.installed:
+		return nil
+	default:
+		return errNotInstalled
+	}
+}
+
+var errNotInstalled = errors.New("the API server has not been told of the webhooks yet")
+
+// served returns the manifests without the webhooks whose path nothing serves here: a test sets up one of several,
+// and the API server would refuse all that the others are to be asked about.
+func (l *localWebhooks) served() ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	for _, manifest := range l.manifests {
+		webhooks, _, err := unstructured.NestedSlice(manifest.Object, "webhooks")
+		if err != nil {
+			return nil, fmt.Errorf("%s %q: %w", manifest.GetKind(), manifest.GetName(), err)
+		}
+		served := slices.DeleteFunc(slices.Clone(webhooks), func(webhook any) bool {
+			fields, _ := webhook.(map[string]any)
+			path, found, err := unstructured.NestedString(fields, "clientConfig", "service", "path")
+			if err != nil || !found || l.Server.At(path) != nil {
+				return false // one that is by URL is somebody else's
+			}
+			l.manager.logger.Warn("a webhook is not installed, since nothing serves its path here", "webhook", fields["name"], "path", path)
+			return true
+		})
+		if len(served) == len(webhooks) {
+			all = append(all, manifest)
+		} else if len(served) > 0 {
+			manifest = manifest.DeepCopy()
+			manifest.Object["webhooks"] = served
+			all = append(all, manifest)
+		}
+	}
+	return all, nil
+}
+
+// Ready returns an error until the API server calls the webhooks.
+func (l *localWebhooks) Ready() error {
+	select {
+	case <-l.installed:
+		return l.Server.Ready()
+	default:
+		return errNotInstalled
+	}
+}

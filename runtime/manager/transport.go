@@ -1,0 +1,118 @@
+package manager
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
+)
+
+// counted returns config with a counter of the requests that are sent, under the name and the labels of client-go.
+func counted(config *rest.Config, measures *metrics.Registry) *rest.Config {
+	sent := measures.Counter("rest_client_requests_total", "Requests to API servers by status code, method and host.",
+		"code", "method", "host")
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{sent, next} })
+	return config
+}
+
+// counting counts requests.
+type counting struct {
+	sent *metrics.Counter
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c counting) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := c.next.RoundTrip(req)
+	code := "<error>"
+	if err == nil {
+		code = strconv.Itoa(resp.StatusCode)
+	}
+	c.sent.Inc(code, req.Method, req.URL.Host)
+	return resp, err
+}
+
+// WrappedRoundTripper returns what sends the requests, for those who look for a transport's connections.
+func (c counting) WrappedRoundTripper() http.RoundTripper { return c.next }
+
+// throttle lets requests through in the order in which they came, so many each second and so many at once.
+type throttle struct {
+	every time.Duration // between two requests
+	saved time.Duration // how much of it can be saved up
+
+	mu   sync.Mutex
+	next time.Time // when the next request has its turn
+}
+
+// newThrottle returns nil when there is no limit.
+func newThrottle(qps float64, burst int) *throttle {
+	if qps <= 0 {
+		return nil
+	}
+	const most = float64(1 << 60) // 36 years, which no sum of two makes overflow
+	every := min(most, float64(time.Second)/qps)
+	return &throttle{every: time.Duration(every), saved: time.Duration(min(most, every*float64(max(1, burst)-1)))}
+}
+
+// turn takes a turn, and returns how long it is until then.
+func (l *throttle) turn() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if earliest := now.Add(-l.saved); l.next.Before(earliest) {
+		l.next = earliest
+	}
+	wait := l.next.Sub(now)
+	l.next = l.next.Add(l.every)
+	return wait
+}
+
+func (l *throttle) wait(ctx context.Context) error {
+	wait := l.turn()
+	if wait <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l *throttle) roundTripper(next http.RoundTripper) http.RoundTripper {
+	return throttled{l, next}
+}
+
+// throttled sends requests in their turn.
+type throttled struct {
+	limit *throttle
+	next  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t throttled) RoundTrip(req *http.Request) (*http.Response, error) {
+	// A lease that had to wait for others would be lost.
+	if !strings.Contains(req.URL.Path, "/apis/"+coordinationv1.GroupName+"/") {
+		if err := t.limit.wait(req.Context()); err != nil {
+			if req.Body != nil {
+				req.Body.Close()
+			}
+			return nil, err
+		}
+	}
+	return t.next.RoundTrip(req)
+}
+
+// WrappedRoundTripper returns what sends the requests, for those who look for a transport's connections.
+func (t throttled) WrappedRoundTripper() http.RoundTripper { return t.next }
