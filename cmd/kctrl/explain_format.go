@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 
@@ -45,7 +46,7 @@ func textMarker(help markers.Help) string {
 		fmt.Fprintf(&out, "  %s\n", help.Details)
 	}
 	if help.Instead != "" {
-		fmt.Fprintf(&out, "  Better use +%s.\n", help.Instead)
+		fmt.Fprintf(&out, "  Use +%s instead.\n", help.Instead)
 	}
 	fmt.Fprintf(&out, "\nDescribes  %s\n", targetWords(help.Targets))
 	if len(help.Arguments) == 1 && help.Arguments[0].Name == "" {
@@ -73,23 +74,36 @@ func valueWords(argument markers.ArgumentHelp) string {
 	return argument.Type + ", optional"
 }
 
+// itemsPrefix begins the names of markers that repeat another marker for the items of a list.
+const itemsPrefix = "kubebuilder:validation:items:"
+
 // markdownReference is docs/markers.md.
 func markdownReference(all []markers.Help) string {
 	var out strings.Builder
 	out.WriteString("# Markers\n\n" +
-		"Markers are comments in Go code that say what to generate: `// +name`, `// +name=value` or `// +name:argument=value,argument=value`.\n" +
-		"Lists are written `a;b` or `{a,b}`, and strings with blanks or punctuation go in quotes or backticks.\n\n" +
-		"A marker describes the type or field below it: it stands in its comment, or in the comment above that. A marker that stands\n" +
-		"free at the top level of a file describes the package. Markers behind code, inside of functions and behind the last field of\n" +
-		"a struct describe nothing, and kctrl says so; only those of RBAC and webhooks may stand anywhere.\n\n" +
-		"This page is what `kctrl explain --all --format markdown` prints. `kctrl explain <marker>` explains one.\n")
+		"Markers are comments in Go code that control generators: `// +name`, `// +name=value` or `// +name:argument=value,argument=value`.\n" +
+		"Write lists as `a;b` or `{a,b}`, and strings with blanks or punctuation in quotes or backticks.\n\n" +
+		"A marker describes the package, type or field below it.\n" +
+		"It is part of the comment of a type or field, or of the comment above that one.\n" +
+		"A marker in a separate comment at the top level of a file describes the package.\n" +
+		"Only markers of RBAC and webhooks may be anywhere else; kctrl rejects others.\n\n" +
+		"`kctrl explain --all --format markdown` prints this page, and `kctrl explain <marker>` explains one marker.\n")
 	for i, help := range all {
 		if i == 0 || help.Group != all[i-1].Group {
 			fmt.Fprintf(&out, "\n## %s\n", help.Group)
 		}
-		out.WriteString("\n" + markdownMarker(help, "###"))
+		out.WriteString("\n" + referenceEntry(help))
 	}
 	return out.String()
+}
+
+// referenceEntry returns the section of a marker in docs/markers.md. Markers for the items of lists refer to the marker that they
+// repeat.
+func referenceEntry(help markers.Help) string {
+	if name, ok := strings.CutPrefix(help.Name, itemsPrefix); ok {
+		return fmt.Sprintf("### `+%s`\n\n`%s`, for each item.\n", help.Name, name)
+	}
+	return markdownMarker(help, "###")
 }
 
 // markdownList lists markers as a table.
@@ -110,26 +124,38 @@ func markdownList(all []markers.Help) string {
 // markdownMarker explains a marker under a heading.
 func markdownMarker(help markers.Help, heading string) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s `+%s`\n\n%s", heading, help.Name, prose(help.Summary))
+	text := prose(help.Summary)
 	if help.Details != "" {
-		fmt.Fprintf(&out, " %s", prose(help.Details))
+		text += " " + prose(help.Details)
 	}
 	if help.Instead != "" {
-		fmt.Fprintf(&out, " Better use `+%s`.", help.Instead)
+		text += " Use `+" + help.Instead + "` instead."
 	}
-	fmt.Fprintf(&out, "\n\nDescribes %s.", targetWords(help.Targets))
+	fmt.Fprintf(&out, "%s `+%s`\n\n%s\n\n", heading, help.Name, sentences(text))
+	fmt.Fprintf(&out, "On: %s", strings.Join(help.Targets, ", "))
 	if len(help.Arguments) == 1 && help.Arguments[0].Name == "" {
-		fmt.Fprintf(&out, " Value: %s.", valueWords(help.Arguments[0]))
+		fmt.Fprintf(&out, "; value: %s", valueWords(help.Arguments[0]))
 	}
-	fmt.Fprintf(&out, "\n\n```go\n// %s\n```\n", help.Example)
+	fmt.Fprintf(&out, "; example: %s\n", codeSpan(help.Example))
 	if len(help.Arguments) > 0 && help.Arguments[0].Name != "" {
-		out.WriteString("\n| Argument | Type | |\n|---|---|---|\n")
+		out.WriteString("\n")
 		for _, argument := range help.Arguments {
-			fmt.Fprintf(&out, "| `%s` | %s | %s |\n", argument.Name, cell(valueWords(argument)), cell(argument.Summary))
+			fmt.Fprintf(&out, "- `%s` (%s): %s\n", argument.Name, prose(valueWords(argument)), prose(argument.Summary))
 		}
 	}
 	return out.String()
 }
+
+// codeSpan returns text as code in Markdown.
+func codeSpan(text string) string {
+	if strings.Contains(text, "`") {
+		return "`` " + text + " ``"
+	}
+	return "`" + text + "`"
+}
+
+// sentences writes each sentence of text on a line.
+func sentences(text string) string { return regexp.MustCompile(`([.:]) ([A-Z])`).ReplaceAllString(text, "$1\n$2") }
 
 // cell spells text so that it does not end the cell of a table.
 func cell(text string) string { return strings.ReplaceAll(prose(text), "|", `\|`) }
