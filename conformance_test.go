@@ -14,85 +14,207 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/conformance.md and docs/api.txt")
 
-// rules are what the runtime promises, and what client-go and controller-runtime promise in its place. A test that
-// protects one says its id in the first line of its comment: "// C01", "// D01, F01" or "// C08: why it is special". If
-// kctrl does more than the rule, or the same in a better way, a paragraph of that comment begins with "Stronger:".
-var rules = []struct{ id, text string }{
-	{"C01", "The states told of one object are an ordered subsequence of those it had, and the last one is told. No order between objects."},
-	{"C02", "An object deleted and created again under one name may look like one update; the UID tells."},
-	{"C03", "Every query is answered from one state. The store has changed before a handler is told."},
-	{"C04", "A handler is called for one event at a time, in order per object. One that is added late is told what exists, as initial."},
-	{"C05", "A registration is synced when its handler has seen the initial state; never earlier."},
-	{"C06", "A handler can be removed at any time, also twice, by itself, and before the start."},
-	{"C07", "An informer runs once. What is added after its end is never called."},
-	{"C08", "A panic in a handler ends the program."},
-	{"C09", "A resync is local: it tells what the store has, at most once a second."},
-	{"C10", "A transform sees each object once, before anybody else. An error concerns that object alone."},
-	{"C11", "A handler can always tell the key and the last known state of a deleted object, and whether that state is final."},
-	{"C12", "Waiting for a sync does not poll, and says what has not synced."},
-	{"R01", "The first list takes any version, later ones nothing older than what is known, and after a refusal the latest."},
-	{"R02", "A version that is too new for the server, or too old, is recognised in all its spellings."},
-	{"R03", "Lists are paged where that does not bypass the server's cache."},
-	{"R04", "Failures are followed by growing pauses up to half a minute, and by a short one again after two healthy minutes."},
-	{"R05", "A watch that is refused, or meets no server, is tried again without a list."},
-	{"R06", "A watch that ends in order goes on from its last version; expiry and unknown errors lead to a list."},
-	{"R07", "Watches are asked to end after a random time between five and ten minutes."},
-	{"R08", "A watch that ends at once is a failure. Events that make no sense are skipped and move no version."},
-	{"R09", "Every event moves the version, bookmarks too, but not the objects that a watch from no version begins with."},
-	{"R10", "A reflector ends with its context wherever it is, and leaves no stream open."},
-	{"R11", "Resyncs come in a fixed period."},
-	{"R12", "An object that was removed without an event is found by the next list."},
-	{"R13", "An object in the store does not hold the list that it came in."},
-	{"W01", "A streaming list is complete at its end bookmark only, is taken over in one step, and goes on as the watch; without server support an ordinary list takes its place."},
-	{"W02", "A streaming list whose end does not come is told. Streaming lists can be turned off."},
-	{"W03", "A streaming list has the objects of a list of the same version."},
-	{"W04", "Streaming lists ask for bookmarks whatever the options say."},
-	{"D01", "The deltas of an object wait together, in order."},
-	{"D02", "Of two deletions the one that says more is kept."},
-	{"D03", "A list tells of the objects that it does not have any more."},
-	{"D04", "The deletion of an object that nobody has seen can be dropped."},
-	{"D05", "A resync tells nothing older than what waits."},
-	{"D06", "The queue is synced when its first list has been processed."},
-	{"D07", "Closing the queue ends Pop."},
-	{"D08", "The key of a deletion is known without its object."},
-	{"F01", "Every delta is delivered, in the order of arrival."},
-	{"F02", "A list makes deletions and new states."},
-	{"F03", "A list, and a resync, is one delta."},
-	{"F04", "At most a thousand deltas are handed out at once."},
-	{"F05", "Synced is closed after processing, not before."},
-	{"F06", "A long backlog does not grow without bound."},
-	{"F07", "The deletion of an unknown object is told."},
-	{"F08", "A bookmark carries its version to the store."},
-	{"P01", "A list is applied in one step: first the deletions are told, then the new states in the order of the list."},
-	{"P02", "A batch changes the store in one step, and only what changed it is told."},
-	{"S01", "Indexes change with the objects and keep nothing of those that are gone."},
-	{"S02", "An index can be added at any time, and then has what exists."},
-	{"S03", "A store knows up to which version it has everything."},
-	{"S05", "Own writes can be read before the watch has brought them."},
-	{"S06", "In tests, whoever modifies an object of the store is found out."},
-	{"S07", "Listers select by namespace and labels. Kinds have names of their own."},
-	{"S08", "A factory has one informer for each kind, starts those that are added later, and ends after the last."},
-	{"Q01", "An item that is added several times is got once."},
-	{"Q02", "No two workers have one item. Added while it is processed, it comes again after that."},
-	{"Q03", "An item that is added again while it waits keeps its place."},
-	{"Q04", "After a shutdown nothing is added; draining waits for everything that was."},
-	{"Q05", "Items that are done can be collected."},
-	{"Q06", "Delayed items come when they are due, the earliest of several times counts."},
-	{"Q07", "Failures of an item delay it more each time, within a limit, until it is forgotten. The process's own writes, with any context, neither end nor grow the backoff, if the server has checked the version that they change: creates, deletes, updates and patches with a resource version. Any other change, another controller's reconcile included, makes one attempt at once, at most one a second for each key, and the exponent stays."},
-	{"Q08", "The seven standard metrics."},
-	{"Q09", "Items of higher priority come first, and none waits for ever."},
-	{"L01", "One candidate leads at a time, judged by what each observes; losing the lease always ends the term."},
-	{"E01", "Core events: the same one counts up, the tenth similar one within ten minutes is combined with all further ones, one object causes 25 writes and then one in five minutes; a write is tried twelve times, what does not fit is dropped and nothing waits, and an event that is gone is created again."},
-	{"E02", "Events of events.k8s.io: the first is written at once, the second makes it a series, its count is written every half hour and when it has been quiet for six minutes."},
-	{"M01", "An unknown kind is looked up again, and one group that cannot be asked hides no other."},
+// rules are the guarantees of the runtime, which correspond to those of client-go and controller-runtime. A test that
+// protects one has its id in the first line of its comment: "// C01", "// D01, F01" or "// C08: reason". A rule is
+// stronger if kctrl guarantees more; then a paragraph of a test's comment begins with "Stronger:".
+var rules = []rule{
+	{
+		"C01", "A handler receives an ordered subset of the states of an object, and always the last state. Objects " +
+			"have no order among each other.",
+		"",
+	},
+	{
+		"C02", "A deletion and a recreation under the same name may look like one update; the UID differs.",
+		"A handler receives Deleted and then Added, so it need not compare UIDs.",
+	},
+	{
+		"C03", "A query returns one state of the store. The store changes before handlers receive the event.",
+		"A relist reports no object that has not changed.",
+	},
+	{
+		"C04", "A handler receives one event at a time. A late handler first receives the existing objects, marked " +
+			"as initial.",
+		"AddHandler passes the whole store in one step and does not wait for the handler.",
+	},
+	{"C05", "A registration is synced once its handler has received the initial state.", ""},
+	{
+		"C06", "A handler can be removed at any time: twice, by itself, and before the start.",
+		"After Remove returns, the handler receives no further event. Remove never waits; Done reports the " +
+			"end of the last call.",
+	},
+	{
+		"C07", "An informer runs once. A handler added after its end receives nothing.",
+		"Options hold all settings, so none comes too late. A second Run returns an error.",
+	},
+	{"C08", "A panic in a handler ends the program.", "No option changes this, so no event is skipped."},
+	{
+		"C09", "A resync is local: it delivers the content of the store, at most once per second.",
+		"An informer has one period without rounding. A resync cannot fail, and only a resync delivers " +
+			"unchanged objects.",
+	},
+	{
+		"C10", "A transform runs once per object, before any other code sees it. An error affects only that object.",
+		"The store keeps the last good state of an object that the transform rejects, and a relist does not " +
+			"delete it.",
+	},
+	{
+		"C11", "A deletion event has the key and the last known state of the object, and states whether that is the " +
+			"final one.",
+		"No tombstone type exists. Object always has the known key, name and UID.",
+	},
+	{
+		"C12", "Waiting for a sync does not poll, and reports the kinds that have not synced.",
+		"The error has the cause of each informer, such as a missing permission. Waiting ends with Run, the " +
+			"handler, the namespace or the context.",
+	},
+	{
+		"R01", "The first list accepts any version, later lists nothing older than the known one, and after a " +
+			"rejection the latest.",
+		"",
+	},
+	{"R02", "The reflector recognizes each form of the errors for a version that is too new or too old.", ""},
+	{"R03", "Lists use pages unless that bypasses the server's cache.", ""},
+	{
+		"R04", "Pauses after failures grow to half a minute, and start short again after two healthy minutes.",
+		"A pause is at least as long as the server requests.",
+	},
+	{"R05", "The reflector repeats a rejected watch, or one that reaches no server, without a list.", ""},
+	{"R06", "A watch that ends normally continues at its last version; expiry and unknown errors lead to a list.", ""},
+	{"R07", "Watches request a random timeout between five and ten minutes.", ""},
+	{
+		"R08", "A watch that ends at once is a failure. The reflector skips unknown events, and they do not change " +
+			"the version.",
+		"Err reports it and pauses grow, so a proxy that cuts watches is visible and gets few requests.",
+	},
+	{
+		"R09", "Every event changes the version, bookmarks included, except the initial objects of a watch without a " +
+			"version.",
+		"",
+	},
+	{
+		"R10", "A reflector stops with its context in any state, and closes its streams.",
+		"Run returns after its last goroutine.",
+	},
+	{"R11", "Resyncs have a fixed period.", "See C09."},
+	{"R12", "The next list finds an object that was deleted without an event.", ""},
+	{"R13", "An object in the store does not keep its list in memory.", ""},
+	{
+		"W01", "A streaming list is complete at its end bookmark, replaces the store in one step, and continues as " +
+			"the watch. Without server support, an ordinary list replaces it.",
+		"The reflector and the client both request bookmarks, so options cannot prevent the end.",
+	},
+	{
+		"W02", "The reflector reports a streaming list that does not end. An option disables streaming lists.",
+		"After half a minute without data the reflector lists.",
+	},
+	{"W03", "A streaming list has the objects of a list of the same version.", ""},
+	{"W04", "Streaming lists request bookmarks regardless of options.", "See W01."},
+	{
+		"D01", "The deltas of an object wait together, in order.",
+		"Compaction starts only when hundreds of deltas wait.",
+	},
+	{"D02", "Of two deletions, the queue keeps the one with more information.", "See D01."},
+	{
+		"D03", "A list reports the objects that it lacks.",
+		"A list is always one delta, so the store changes from one complete state to the next.",
+	},
+	{"D04", "The queue may drop the deletion of an object that no consumer has seen.", "It does so only under load."},
+	{
+		"D05", "A resync delivers nothing older than the waiting deltas.",
+		"A resync waits as one entry, and reads the store at its turn.",
+	},
+	{"D06", "The queue is synced once its first list is processed.", ""},
+	{"D07", "Closing the queue ends Pop.", ""},
+	{"D08", "A deletion has its key without the object.", "The delta has the key, so no tombstone type is needed."},
+	{"F01", "The queue delivers every delta in the order of arrival.", ""},
+	{"F02", "A list leads to deletions and new states.", "See D03."},
+	{"F03", "A list is one delta, and a resync is one delta.", "See D03 and D05."},
+	{
+		"F04", "A batch has at most a thousand deltas.",
+		"An object may occur more than once, so a busy object does not shorten batches.",
+	},
+	{"F05", "Synced closes after processing.", ""},
+	{
+		"F06", "A long backlog has a bound.",
+		"A slow consumer does not block the watch; the queue compacts waiting deltas per object.",
+	},
+	{"F07", "The queue delivers the deletion of an unknown object.", "See D04."},
+	{"F08", "A bookmark updates the version of the store.", ""},
+	{
+		"P01", "The store applies a list in one step. Handlers receive the deletions first, then the new states in " +
+			"the order of the list.",
+		"See C03.",
+	},
+	{
+		"P02", "A batch changes the store in one step, and handlers receive only effective changes.",
+		"Events start from the content of the store, so none repeats.",
+	},
+	{"S01", "Indexes change with the objects and keep no deleted ones.", ""},
+	{
+		"S02", "An index can be added at any time, and then contains the existing objects.",
+		"An index is a typed value, so names cannot conflict.",
+	},
+	{"S03", "A store has a version up to which it is complete.", ""},
+	{
+		"S05", "A process can read its own writes before the watch delivers them.",
+		"Each read waits for earlier writes; callers need not name the objects.",
+	},
+	{
+		"S06", "Tests detect code that modifies objects of the store.",
+		"This includes objects that have left the store. A finding has the object and the difference, and the " +
+			"program continues.",
+	},
+	{"S07", "Listers select by namespace and labels. Kinds have their own names.", ""},
+	{
+		"S08", "A factory has one informer per kind, starts later ones, and ends after the last.",
+		"Run starts and stops everything. Namespaces can change at run time.",
+	},
+	{"Q01", "An item that is added several times is returned once.", ""},
+	{"Q02", "Two workers never have the same item. An item added during processing runs again afterwards.", ""},
+	{"Q03", "Adding a waiting item again keeps its position.", ""},
+	{"Q04", "After shutdown nothing is added; draining waits for all earlier items.", ""},
+	{"Q05", "Finished items can be garbage collected.", ""},
+	{"Q06", "Delayed items become ready when due; the earliest of several times counts.", ""},
+	{
+		"Q07", "Failures increase the delay of an item up to a limit, until Forget. Writes of this process with a " +
+			"checked version (creates, deletes, updates and patches with a resource version) neither end nor " +
+			"extend the backoff. Any other change, such as one by another controller, causes one attempt, at most " +
+			"once per second and key, and keeps the exponent.",
+		"",
+	},
+	{"Q08", "The queue has the seven standard metrics.", ""},
+	{"Q09", "Items of higher priority come first, and no item waits forever.", ""},
+	{
+		"L01", "One candidate leads at a time, judged by its own observation. Losing the lease always ends the term.",
+		"",
+	},
+	{
+		"E01", "Core events: equal events are counted; from the tenth similar event within ten minutes all are " +
+			"combined; an object causes 25 writes and then one per five minutes. A write has twelve attempts, " +
+			"events beyond the buffer are dropped without blocking, and a deleted event is created again.",
+		"Only distinct events are dropped; repetitions of waiting ones need no room. A failing write does not " +
+			"block others, except that a hanging write blocks for half a minute at most; pauses grow from one to " +
+			"fifteen seconds.",
+	},
+	{
+		"E02", "Events of events.k8s.io: the first is written at once, the second starts a series, and the count is " +
+			"written every half hour and after six quiet minutes.",
+		"The last count is written six minutes after the last event. The version of the object does not " +
+			"distinguish events. A thousand reasons about one object cause 25 writes, and later series have their " +
+			"full count.",
+	},
+	{"M01", "An unknown kind is looked up again, and one failing group does not hide others.", ""},
 }
+
+// rule is a guarantee of the runtime. Its stronger text is empty if client-go guarantees as much.
+type rule struct{ id, text, stronger string }
 
 // conforming is a test that protects rules.
 type conforming struct {
 	ids      []string
 	pkg      string // such as "runtime/informer"
 	name     string
-	stronger string
+	stronger bool // the comment has a paragraph that begins with "Stronger:"
 }
 
 var (
@@ -113,7 +235,11 @@ func TestEveryRuleHasATest(t *testing.T) {
 		if len(byID[rule.id]) == 0 {
 			t.Errorf("%s has no test: %s", rule.id, rule.text)
 		}
-		writeRule(&page, rule.id, rule.text, byID[rule.id])
+		stronger := slices.ContainsFunc(byID[rule.id], func(c conforming) bool { return c.stronger })
+		if stronger != (rule.stronger != "") {
+			t.Errorf("%s: a test has a paragraph \"Stronger:\" is %t, and the rule must agree", rule.id, stronger)
+		}
+		writeRule(&page, rule, byID[rule.id])
 		delete(byID, rule.id)
 	}
 	for id := range byID {
@@ -132,27 +258,28 @@ func TestEveryRuleHasATest(t *testing.T) {
 
 const conformanceIntro = `# Conformance
 
-What the runtime promises, rule by rule, and the tests that fail when it no longer holds. The ids stand for the rules that client-go
-and controller-runtime follow today. Where kctrl deliberately does something else, the row says what, and why that is stronger.
+This page lists the guarantees of the runtime and the tests that protect them.
+The ids are those of the rules that client-go and controller-runtime follow.
+"Stronger" names what kctrl guarantees beyond the rule.
 
-This page is generated from the comments of the tests: ` + "`go test . -run TestEveryRuleHasATest -update`" + `.
+` + "`go test . -run TestEveryRuleHasATest -update`" + ` generates the page from comments of the tests.
 
-| id | rule | package | tests |
-|---|---|---|---|
+| id | rule | tests in runtime/ |
+|---|---|---|
 `
 
-func writeRule(page *strings.Builder, id, text string, tests []conforming) {
-	var packages, names []string
+func writeRule(page *strings.Builder, r rule, tests []conforming) {
+	var names []string
 	for _, test := range tests {
-		packages = append(packages, "`"+test.pkg+"`")
-		names = append(names, "`"+test.name+"`")
-		if test.stronger != "" {
-			text += " **Stronger:** " + test.stronger
-		}
+		names = append(names, test.name)
 	}
-	slices.Sort(packages)
-	fmt.Fprintf(page, "| %s | %s | %s | %s |\n", id, strings.ReplaceAll(text, "|", "\\|"),
-		strings.Join(slices.Compact(packages), ", "), strings.Join(names, ", "))
+	text := r.text
+	if r.stronger != "" {
+		text += " **Stronger:** " + r.stronger
+	}
+	slices.Sort(names)
+	fmt.Fprintf(page, "| %s | %s | `%s` |\n", r.id, strings.ReplaceAll(text, "|", "\\|"),
+		strings.Join(slices.Compact(names), "` `"))
 }
 
 // conformingTests returns the tests of the runtime that name a rule, in the order of package, file and line.
@@ -170,7 +297,8 @@ func conformingTests(t *testing.T) []conforming {
 			}
 			match := idLine.FindStringSubmatch(first)
 			if match == nil {
-				t.Errorf("%s: the comment of %s begins with %q, want ids such as \"C01, D02\", alone or before a colon", src.path, fn.Name.Name, first)
+				t.Errorf("%s: the comment of %s begins with %q, want ids such as \"C01, D02\", alone or before a colon",
+					src.path, fn.Name.Name, first)
 				continue
 			}
 			all = append(all, conforming{strings.Split(match[1], ", "), src.folder, fn.Name.Name, strongerIn(rest)})
@@ -179,15 +307,14 @@ func conformingTests(t *testing.T) []conforming {
 	return all
 }
 
-// strongerIn returns the paragraph of comment that begins with "Stronger:", in one line and without that.
-func strongerIn(comment string) string {
+// strongerIn reports whether a paragraph of comment begins with "Stronger:".
+func strongerIn(comment string) bool {
 	for paragraph := range strings.SplitSeq(comment, "\n\n") {
-		if note, ok := strings.CutPrefix(strings.TrimSpace(paragraph), "Stronger: "); ok {
-			note = strings.Join(strings.Fields(note), " ")
-			return strings.ToUpper(note[:1]) + note[1:]
+		if strings.HasPrefix(strings.TrimSpace(paragraph), "Stronger: ") {
+			return true
 		}
 	}
-	return ""
+	return false
 }
 
 func functions(file *ast.File) []*ast.FuncDecl {
@@ -244,8 +371,8 @@ func quoted(cell string) []string {
 	return all
 }
 
-// declarations returns the names that each package of kctrl and of its examples declares, tests included: functions, types, constants
-// and variables, and "Type.Name" for methods.
+// declarations returns the names that each package of kctrl and of its examples declares, tests included: functions,
+// types, constants and variables, and "Type.Name" for methods.
 func declarations(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	all := map[string]map[string]bool{}
