@@ -146,7 +146,10 @@ func parseTable(text string) map[string]row {
 	return rows
 }
 
-// formatTable writes the rows of at least one second, the most expensive ones first.
+// leastCost is the least CPU seconds of a row in the table.
+const leastCost = 10
+
+// formatTable writes the rows of at least leastCost, the most expensive ones first.
 func formatTable(rows map[string]row) string {
 	var text strings.Builder
 	text.WriteString("\n| | | `make test` | `make test-all` adds |\n|---|---|---:|---:|\n")
@@ -156,7 +159,7 @@ func formatTable(rows map[string]row) string {
 	})
 	for _, key := range keys {
 		kind, name, _ := strings.Cut(key, "|")
-		if r := rows[key]; r.test+r.added >= 1 {
+		if r := rows[key]; name == "" || r.test+r.added >= leastCost {
 			if name != "" {
 				name = "`" + name + "`"
 			}

@@ -106,7 +106,8 @@ func TestTableKeepsTheOtherColumn(t *testing.T) {
 	if err := os.WriteFile(page, []byte("head\n"+tableBegin+tableEnd+"tail\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	costs := []cost{{Package: "cmd/kctrl", CPU: 10}, {Package: "cmd/kctrl", Test: "TestScript/init", CPU: 4}}
+	costs := []cost{{Package: "cmd/kctrl", CPU: 10}, {Package: "cmd/kctrl", Test: "TestScript/init", CPU: 4},
+		{Package: "cmd/kctrl", Test: "TestScript/edit", CPU: 10}}
 	if err := writeTable(page, costs, 12, false); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestTableKeepsTheOtherColumn(t *testing.T) {
 | total |  | 12 | 8 |
 | compiling and linking |  | 2 | 3 |
 | package | ` + "`cmd/kctrl`" + ` | 10 | 5 |
-| script | ` + "`init`" + ` | 4 | 0 |
+| script | ` + "`edit`" + ` | 10 | 0 |
 
 ` + tableEnd + "tail\n"
 	if !bytes.Equal(got, []byte(want)) {
