@@ -15,8 +15,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// scriptConsole is `console FILE`: it types the commands of the console blocks of a Markdown file of the repository, in
-// one shell, and checks that their output is what the file says. There, a line "..." stands for any lines.
+// scriptConsole is `console FILE`: it types the commands of a Markdown file of the repository in one shell. A sh block has
+// commands that succeed. A console block has commands and their output, which is compared; a line "..." in it matches any lines.
 func scriptConsole(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) != 1 {
 		ts.Fatalf("usage: console file")
@@ -30,7 +30,8 @@ func scriptConsole(ts *testscript.TestScript, negated bool, args []string) {
 	dir := ts.MkAbs(".")
 	shell := exec.Command("sh", "-c", script.String(), dir) // the guard of the script finds it by its folder
 	shell.Dir = dir
-	shell.Env = append(os.Environ(), "KCTRL=kctrl", "MAKEFLAGS=", "MAKELEVEL=0")
+	shell.Env = append(os.Environ(), "KCTRL=kctrl", "MAKEFLAGS=", "MAKELEVEL=0", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com",
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
 	// The go command would look for its cache below XDG_CACHE_HOME if it were not given one.
 	for _, name := range []string{
 		"PATH", "XDG_CACHE_HOME", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "CGO_ENABLED", "GOTOOLCHAIN",
@@ -44,25 +45,29 @@ func scriptConsole(ts *testscript.TestScript, negated bool, args []string) {
 	ts.Logf("%s", output)
 	ts.Check(err)
 	for i, got := range strings.Split(strings.TrimSuffix(string(output), marker), marker) {
-		if step := steps[i]; !step.output.MatchString(steady(got)) {
+		if step := steps[i]; step.output != nil && !step.output.MatchString(steady(got)) {
 			ts.Fatalf("%s says that %q prints\n%s\nbut it prints\n%s", args[0], step.command, step.says, got)
 		}
 	}
 }
 
-// consoleStep is a command of a console block with the output below it.
+// consoleStep is a command of a console block with the output below it, or a sh block.
 type consoleStep struct {
 	command string
 	says    string
-	output  *regexp.Regexp // of steady output
+	output  *regexp.Regexp // of steady output; nil matches any
 }
 
 func consoleSteps(ts *testscript.TestScript, file string) []consoleStep {
 	text, err := os.ReadFile(file)
 	ts.Check(err)
 	var steps []consoleStep
-	for _, block := range regexp.MustCompile("(?ms)^```console\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
-		for _, part := range strings.Split("\n"+block[1], "\n$ ")[1:] {
+	for _, block := range regexp.MustCompile("(?ms)^```(sh|console)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		if block[1] == "sh" {
+			steps = append(steps, consoleStep{command: "set -e\n" + block[2] + "set +e"})
+			continue
+		}
+		for _, part := range strings.Split("\n"+block[2], "\n$ ")[1:] {
 			command, says, _ := strings.Cut(part, "\n")
 			pattern := regexp.QuoteMeta(strings.TrimSpace(steady(says)))
 			pattern = regexp.MustCompile(`(?m)^\\\.\\\.\\\.$`).ReplaceAllString(pattern, `(?s:.*)`)
