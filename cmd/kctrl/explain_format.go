@@ -155,7 +155,9 @@ func codeSpan(text string) string {
 }
 
 // sentences writes each sentence of text on a line.
-func sentences(text string) string { return regexp.MustCompile(`([.:]) ([A-Z])`).ReplaceAllString(text, "$1\n$2") }
+func sentences(text string) string {
+	return regexp.MustCompile(`([.:]) ([A-Z])`).ReplaceAllString(text, "$1\n$2")
+}
 
 // cell spells text so that it does not end the cell of a table.
 func cell(text string) string { return strings.ReplaceAll(prose(text), "|", `\|`) }
