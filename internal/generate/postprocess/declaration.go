@@ -29,16 +29,16 @@ type key[T any] struct {
 
 // declarationKeys are the keys of the file. What new keys of objects come after is read before the patches that add them.
 var declarationKeys = []key[Declaration]{
-	{"newKeys", "`sorted` or `last`: where in a mapping what a patch adds is written. Default: `sorted`",
+	{"newKeys", "`sorted` or `last`: the position of keys that a patch adds. Default: `sorted`",
 		func(d *Declaration, v value) error {
 			order := ""
 			err := readChoice(v, &order, "sorted", "last")
 			d.insert.Sorted = order == "sorted"
 			return err
 		}},
-	{"patches", "what becomes of the objects, in this order",
+	{"patches", "changes of the objects, in order",
 		func(d *Declaration, v value) error { return readList(v, &d.patches, d.readPatch) }},
-	{"outputs", "other files that the objects are written to",
+	{"outputs", "other files for the objects",
 		func(d *Declaration, v value) error { return readList(v, &d.outputs, d.readOutput) }},
 }
 
@@ -124,9 +124,9 @@ func readSelectors(to *[]selector, v value) error {
 // selectionKeys are the keys of whatever selects objects.
 func selectionKeys[T any](of func(*T) *selection) []key[T] {
 	return []key[T]{
-		{"kinds", "the kinds that are meant: `Kind`, `Kind.group`, `*.group` or `\"*\"`. A kind of a CRD, or `ClusterRole`, `Role`, `MutatingWebhookConfiguration`, `ValidatingWebhookConfiguration`; `*` stands for kinds of CRDs",
+		{"kinds", "`Kind`, `Kind.group`, `*.group` or `\"*\"`. Kinds of CRDs, and `ClusterRole`, `Role`, `MutatingWebhookConfiguration`, `ValidatingWebhookConfiguration`; `*` matches kinds of CRDs",
 			func(to *T, v value) error { return readSelectors(&of(to).kinds, v) }},
-		{"except", "kinds that are not meant although `kinds` names them",
+		{"except", "exceptions from `kinds`",
 			func(to *T, v value) error { return readSelectors(&of(to).except, v) }},
 	}
 }
@@ -148,11 +148,11 @@ type located struct {
 }
 
 var patchKeys = append(selectionKeys(func(p *patch) *selection { return &p.selection }), []key[patch]{
-	{"versions", "the versions of CRDs that are meant. Default: all",
+	{"versions", "versions of CRDs. Default: all",
 		func(p *patch, v value) error {
 			return v.eachText(func(v value, _ string) error { p.versions = append(p.versions, v); return nil })
 		}},
-	{"at", "the places in the schema that are meant, such as `spec.containers[].image`. Default: the schema of the kind itself",
+	{"at", "paths in the schema, such as `spec.containers[].image`. Default: the schema of the kind",
 		func(p *patch, v value) error {
 			return v.eachText(func(v value, text string) error {
 				parsed, err := parsePath(text)

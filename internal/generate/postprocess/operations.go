@@ -39,23 +39,23 @@ var operations []operation
 // The operations refer to themselves by the keys of the patches of an output.
 func init() {
 	operations = []operation{
-		{"delete", "keywords that the schema loses, such as `required`", readDelete},
-		{"set", "keywords of the schema, and their values", readSet},
-		{"append", "keywords of the schema and what is added to their lists or texts, such as `enum` and `x-kubernetes-validations`", readAppend},
-		{"replace", "the schema that stands there instead", readReplace},
-		{"fields", "fields and their schemas, which are added or replaced; `at: metadata` and `fields: {name: {type: string, pattern: ^default$}}` restrict names", readFields},
-		{"remove", "`true`: the field is removed, or what is said of the items of a list or the values of a map", readRemove},
-		{"partial", "`true`: a part of an object is valid, as server-side apply takes it. Below, nothing is required of objects that are merged, save the keys of lists", readPartial},
-		{"cutText", "`from` and `to`: what the description has from the one text to the other is cut out, with the space before it", readCutText},
+		{"delete", "keywords to delete, such as `required`", readDelete},
+		{"set", "keywords and their values", readSet},
+		{"append", "additions to lists or texts of keywords, such as `enum` and `x-kubernetes-validations`", readAppend},
+		{"replace", "the new schema", readReplace},
+		{"fields", "schemas of fields to add or replace; `at: metadata` and `fields: {name: {type: string, pattern: ^default$}}` restrict names", readFields},
+		{"remove", "`true` removes the field, or the schema of the items of a list or the values of a map", readRemove},
+		{"partial", "`true` accepts parts of an object, as in server-side apply: merged objects below require only the keys of lists", readPartial},
+		{"cutText", "`from` and `to`: deletes the description between the texts, and the space before", readCutText},
 		{"annotations", "annotations of the object; `null` removes one", readMetadata("annotations")},
 		{"labels", "labels of the object; `null` removes one", readMetadata("labels")},
 		{"name", "the name of the object, such as that of a webhook configuration", readName},
 		{"merge", "a JSON merge patch (RFC 7386) of the whole object, such as the conversion of a CRD", readMerge},
-		{"emptyVersion", "`name` and `description` of a version without fields, which is not served: one that is gone and that objects may once have been stored in", readEmptyVersion},
-		{"dropRules", "API groups: rules of a role that name one of them are removed", readRules(false)},
-		{"keepRules", "API groups: rules of a role that name none of them are removed", readRules(true)},
-		{"lists", "`compact`, as controller-gen writes lists, or `indented`, as yq does", readLists},
-		{"maxBytes", "the size as JSON beyond which the object is an error; 262144 is too much for kubectl apply on the client side", readMaxBytes},
+		{"emptyVersion", "`name` and `description` of a version without fields that is not served, for a removed version in which objects may be stored", readEmptyVersion},
+		{"dropRules", "API groups; deletes rules of roles that name one of them", readRules(false)},
+		{"keepRules", "API groups; deletes rules of roles that name none of them", readRules(true)},
+		{"lists", "`compact` as controller-gen, or `indented` as yq", readLists},
+		{"maxBytes", "largest size as JSON; kubectl apply without --server-side accepts less than 262144", readMaxBytes},
 	}
 }
 

@@ -293,27 +293,27 @@ const (
 
 func (d *Declaration) outputKeys() []key[output] {
 	return append(selectionKeys(func(o *output) *selection { return &o.selection }), []key[output]{
-		{"dir", "the folder that gets a file for each object, by the name that it has where it is generated",
+		{"dir", "directory with a file per object, named as generated",
 			func(o *output, v value) error { return v.readText(&o.dir) }},
-		{"file", "the file that gets all of the objects; one of `dir` and `file` is needed",
+		{"file", "one file for all objects; set `dir` or `file`",
 			func(o *output, v value) error { return v.readText(&o.file) }},
-		{"move", "`true`: the objects are not written where they are generated",
+		{"move", "`true` omits the generated location",
 			func(o *output, v value) error { o.move = true; return v.isTrue() }},
-		{"sort", "the order in a `file`: by `name` of the objects, or by that of the `file` that they are generated in. Default: `name`",
+		{"sort", "order in `file`: by `name` of the objects, or of the generated `file`. Default: `name`",
 			func(o *output, v value) error { return readChoice(v, &o.order, byName, byFile) }},
-		{"separator", "`before` each object stands the line `---`, or only `between` two. Default: `before`",
+		{"separator", "the line `---` `before` each object, or only `between` two. Default: `before`",
 			func(o *output, v value) error { return readChoice(v, &o.separate, beforeEach, betweenObjects) }},
-		{"header", "a text before everything else, such as a license",
+		{"header", "text at the beginning, such as a license",
 			func(o *output, v value) error { return v.readText(&o.header) }},
-		{"headerFile", "a file whose text is the header",
+		{"headerFile", "file with the header",
 			func(o *output, v value) error { o.headerFile = &v; _, err := v.text(); return err }},
-		{"footer", "a text after everything else",
+		{"footer", "text at the end",
 			func(o *output, v value) error { return v.readText(&o.footer) }},
-		{"include", "files whose objects are written too, such as CRDs of others",
+		{"include", "files with further objects, such as foreign CRDs",
 			func(o *output, v value) error {
 				return v.eachText(func(v value, _ string) error { o.include = append(o.include, v); return nil })
 			}},
-		{"patches", "what becomes of the objects in this place alone, as above",
+		{"patches", "patches of this output only",
 			func(o *output, v value) error { return readList(v, &o.patches, d.readPatch) }},
 	}...)
 }
