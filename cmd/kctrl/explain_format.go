@@ -132,11 +132,11 @@ func markdownMarker(help markers.Help, heading string) string {
 		text += " Use `+" + help.Instead + "` instead."
 	}
 	fmt.Fprintf(&out, "%s `+%s`\n\n%s\n\n", heading, help.Name, sentences(text))
-	fmt.Fprintf(&out, "On: %s", strings.Join(help.Targets, ", "))
+	fmt.Fprintf(&out, "%s on %s", codeSpan(help.Example), strings.Join(help.Targets, ", "))
 	if len(help.Arguments) == 1 && help.Arguments[0].Name == "" {
-		fmt.Fprintf(&out, "; value: %s", valueWords(help.Arguments[0]))
+		fmt.Fprintf(&out, " (%s)", valueWords(help.Arguments[0]))
 	}
-	fmt.Fprintf(&out, "; example: %s\n", codeSpan(help.Example))
+	out.WriteString("\n")
 	if len(help.Arguments) > 0 && help.Arguments[0].Name != "" {
 		out.WriteString("\n")
 		for _, argument := range help.Arguments {
