@@ -334,6 +334,7 @@ var internalLayers = []internalLayer{
 	{"demo", "kubectl", "a program like any other, which uses the runtime as its users do"},
 	{"testsuite", "", "a program that runs tests, in any package"},
 	{"mutants", "", "a program that changes code and runs tests, in any package"},
+	{"recording", "", "a program that records a terminal session for the README"},
 
 	{"source/resolve", "", "it answers as the go command would, to whoever has files"},
 	{"source", "diagnostic regular source/resolve", "files, folders and modules, and nothing of what is in a Go file"},

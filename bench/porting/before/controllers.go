@@ -1,4 +1,4 @@
-// Controllers: what is watched, and how it is worked off.
+// Controllers.
 
 package before
 
@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// A controller of a kind and of what it owns
+// A controller of a kind and its owned objects
 func For(m ctrl.Manager, r reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(m).For(&appsv1.Deployment{}).Owns(&appsv1.ReplicaSet{}).Complete(r)
 }
@@ -40,12 +40,12 @@ func Leaderless(b *ctrl.Builder) *ctrl.Builder {
 	return b.WithOptions(controller.Options{NeedLeaderElection: &no, EnableWarmup: &yes, RecoverPanic: &no})
 }
 
-// A rate limiter of one's own
+// A custom rate limiter
 func RateLimiter(b *ctrl.Builder, limiter workqueue.TypedRateLimiter[reconcile.Request]) *ctrl.Builder {
 	return b.WithOptions(controller.Options{RateLimiter: limiter})
 }
 
-// The usual one with other delays
+// Other delays
 func Backoff(b *ctrl.Builder) *ctrl.Builder {
 	return b.WithOptions(controller.Options{
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Minute),
@@ -57,7 +57,7 @@ func ForPredicates(m ctrl.Manager, p predicate.Predicate) *ctrl.Builder {
 	return ctrl.NewControllerManagedBy(m).For(&appsv1.Deployment{}, builder.WithPredicates(p))
 }
 
-// Predicates of what it owns
+// Predicates of owned objects
 func OwnsPredicates(b *ctrl.Builder, p predicate.Predicate) *ctrl.Builder {
 	return b.Owns(&appsv1.ReplicaSet{}, builder.WithPredicates(p))
 }
@@ -79,7 +79,7 @@ func Watches(b *ctrl.Builder, requests handler.MapFunc) *ctrl.Builder {
 	return b.Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(requests))
 }
 
-// A watch of owned objects, of owners that do not control them too
+// A watch for owners that are not controllers
 func EveryOwner(b *ctrl.Builder) *ctrl.Builder {
 	return b.Owns(&corev1.Secret{}, builder.MatchEveryOwner)
 }
@@ -104,7 +104,7 @@ func New(m ctrl.Manager, r reconcile.Reconciler) (controller.Controller, error) 
 	return controller.New("pods", m, controller.Options{Reconciler: r})
 }
 
-// A kind that is watched later
+// A later watch
 func WatchLater(c controller.Controller, m ctrl.Manager) error {
 	return c.Watch(source.Kind(m.GetCache(), &corev1.Pod{}, &handler.TypedEnqueueRequestForObject[*corev1.Pod]{}))
 }
@@ -119,12 +119,12 @@ func Informer(ctx context.Context, m ctrl.Manager, h toolscache.ResourceEventHan
 	return err
 }
 
-// A kind that nobody asks for any more
+// An informer that is no longer needed
 func RemoveInformer(ctx context.Context, m ctrl.Manager) error {
 	return m.GetCache().RemoveInformer(ctx, &corev1.Secret{})
 }
 
-// A handler of one's own
+// A custom handler
 func Handler() handler.EventHandler {
 	return handler.Funcs{DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
@@ -146,24 +146,24 @@ func MetadataChanged() predicate.Predicate {
 	return predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }
 
-// It is no resync
+// The version has changed
 func ResourceVersionChanged() predicate.Predicate {
 	return predicate.ResourceVersionChangedPredicate{}
 }
 
-// Of the object alone
+// A condition on the object
 func OfTheObject() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() != "kube-system" })
 }
 
-// Of what has happened
+// A condition on the event
 func OfTheEvent() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
 	}}
 }
 
-// All that is new
+// Only new objects
 func OnlyCreated() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return true },

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// `WithScheme`, `WithObjects`: a client, and objects that are there
+// `WithScheme`, `WithObjects`: a client with existing objects
 func FakeClient(scheme *runtime.Scheme, pod *corev1.Pod) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(pod).Build()
 }
@@ -27,12 +27,12 @@ func FakeLists(scheme *runtime.Scheme, pods *corev1.PodList) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithLists(pods).Build()
 }
 
-// `WithStatusSubresource`: which writes leave out the status. Here the kind says so, or its CRD
+// `WithStatusSubresource`: writes that ignore the status. Here the kind or its CRD decides
 func FakeStatus(scheme *runtime.Scheme, pod *corev1.Pod) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(pod).WithStatusSubresource(pod).Build()
 }
 
-// `WithIndex`: lists by an index. The API server selects by the fields that the kind has, a cache by any
+// `WithIndex`: lists by an index. The API server supports selectable fields, a cache any field
 func FakeIndex(scheme *runtime.Scheme, owners client.IndexerFunc) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithIndex(&corev1.Pod{}, "spec.owner", owners).Build()
 }
@@ -52,22 +52,22 @@ func FakeApply(ctx context.Context, c client.Client) error {
 	return c.Apply(ctx, pod, client.FieldOwner("me"), client.ForceOwnership)
 }
 
-// `WithTypeConverters`: how lists are merged by apply. Here the schema says so, and managedFields are there
+// `WithTypeConverters`: how apply merges lists. Here the schema decides, and objects have managedFields
 func FakeTypes(scheme *runtime.Scheme) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().Build()
 }
 
-// A deletion that a finalizer holds up: an object with a deletion timestamp. Here it is deleted, as in life
+// An object with a deletion timestamp. Here a finalizer delays its deletion
 func FakeDeletion(scheme *runtime.Scheme, pod *corev1.Pod) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(pod).Build()
 }
 
-// `WithObjectTracker`: what is there, behind the back of the client. Here another client sees and writes it
+// `WithObjectTracker`: reads and writes that bypass the client. Here another client
 func FakeTracker(tracker clienttesting.ObjectTracker, pod *corev1.Pod) error {
 	return tracker.Update(corev1.SchemeGroupVersion.WithResource("pods"), pod, pod.Namespace)
 }
 
-// `WithRESTMapper`: kinds and resources. Here they are what the server serves
+// `WithRESTMapper`: kinds and resources. Here the server lists them
 func FakeMapper(scheme *runtime.Scheme, mapper meta.RESTMapper) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).Build()
 }

@@ -1,4 +1,4 @@
-// Managers: how they are made, what they have, and what they run.
+// Managers.
 
 package before
 
@@ -52,7 +52,7 @@ func Flags() {
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&opts)))
 }
 
-// Metrics over TLS, for those who may read them
+// Metrics over TLS with authorization
 func SecureMetrics(change func(*tls.Config)) ctrl.Options {
 	return ctrl.Options{Metrics: metricsserver.Options{
 		BindAddress: ":8443", SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,
@@ -65,12 +65,12 @@ func WebhookServer(change func(*tls.Config)) ctrl.Options {
 	return ctrl.Options{WebhookServer: webhook.NewServer(webhook.Options{CertDir: "/certs", TLSOpts: []func(*tls.Config){change}})}
 }
 
-// Namespaces that are cached
+// Cached namespaces
 func Namespaces() cache.Options {
 	return cache.Options{DefaultNamespaces: map[string]cache.Config{"one": {}, "two": {}}}
 }
 
-// Labels of all that is cached, and of a namespace
+// Label selectors of the cache and of a namespace
 func Selectors(mine, other labels.Selector) cache.Options {
 	return cache.Options{
 		DefaultLabelSelector: mine,
@@ -78,7 +78,7 @@ func Selectors(mine, other labels.Selector) cache.Options {
 	}
 }
 
-// What is cached of one kind
+// Cached objects of a kind
 func ByObject(mine labels.Selector) cache.Options {
 	return cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.Secret{}: {Label: mine, Namespaces: map[string]cache.Config{"one": {}}},
@@ -90,12 +90,12 @@ func StripManagedFields() cache.Options {
 	return cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
 }
 
-// Kinds that are read live
+// Live reads of a kind
 func DisableFor() client.Options {
 	return client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}}
 }
 
-// Bounds of the shutdown
+// Shutdown timeout
 func Shutdown(timeout time.Duration) ctrl.Options {
 	return ctrl.Options{GracefulShutdownTimeout: &timeout}
 }
@@ -105,7 +105,7 @@ func Client(m ctrl.Manager) client.Client {
 	return m.GetClient()
 }
 
-// Reads that miss the cache
+// Live reads
 func APIReader(m ctrl.Manager) client.Reader {
 	return m.GetAPIReader()
 }
@@ -121,12 +121,12 @@ func IndexField(ctx context.Context, m ctrl.Manager, owners func(client.Object) 
 	return m.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, "spec.owner", owners)
 }
 
-// Something else that runs while this manager leads
+// A runnable of the leader
 func Runnable(m ctrl.Manager, run func(context.Context) error) error {
 	return m.Add(manager.RunnableFunc(run))
 }
 
-// To wait until this manager leads
+// Wait for leadership
 func Elected(m ctrl.Manager) {
 	<-m.Elected()
 }

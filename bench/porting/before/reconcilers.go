@@ -1,4 +1,4 @@
-// Reconcilers: what they read, write and tell.
+// Reconcilers.
 
 package before
 
@@ -30,7 +30,7 @@ func Reconcile(ctx context.Context, c client.Client, request ctrl.Request) (ctrl
 	return ctrl.Result{RequeueAfter: time.Minute}, nil
 }
 
-// Another look, with backoff
+// Another reconcile, with backoff
 func Requeue() ctrl.Result {
 	return ctrl.Result{Requeue: true}
 }
@@ -64,7 +64,7 @@ func CreateOrUpdate(ctx context.Context, c client.Client, s *corev1.Secret, chan
 	return controllerutil.CreateOrUpdate(ctx, c, s, change)
 }
 
-// A patch that fails when somebody else was first
+// A patch with optimistic locking
 func OptimisticLock(base *corev1.Pod) client.Patch {
 	return client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
 }
@@ -84,7 +84,7 @@ func Status(ctx context.Context, c client.Client, pod, base *corev1.Pod) error {
 	return c.Status().Patch(ctx, pod, client.MergeFrom(base))
 }
 
-// Delete with what depends on it, if it is that object
+// Delete with dependents and a UID precondition
 func Delete(ctx context.Context, c client.Client, pod *corev1.Pod) error {
 	return c.Delete(ctx, pod, client.PropagationPolicy("Background"), client.Preconditions{UID: &pod.UID})
 }
@@ -94,7 +94,7 @@ func List(ctx context.Context, c client.Client, pods *corev1.PodList) error {
 	return c.List(ctx, pods, client.InNamespace("one"), client.MatchingFields{"spec.owner": "web"}, client.HasLabels{"app"})
 }
 
-// Objects that must not be modified
+// Lists without copies
 func Shared(ctx context.Context, c client.Client, pods *corev1.PodList) error {
 	return c.List(ctx, pods, client.UnsafeDisableDeepCopy)
 }
@@ -104,7 +104,7 @@ func NewClient(config *rest.Config, scheme *runtime.Scheme) (client.Client, erro
 	return client.New(config, client.Options{Scheme: scheme})
 }
 
-// A client that notices calls
+// A client with interceptors
 func Interceptor(c client.WithWatch, calls *int) client.Client {
 	return interceptor.NewClient(c, interceptor.Funcs{
 		Create: func(ctx context.Context, next client.WithWatch, o client.Object, opts ...client.CreateOption) error {
