@@ -17,11 +17,11 @@ import (
 func newBuildCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build",
-		Short: "Make of config/ what others install the operator from",
+		Short: "Package config/ for distribution",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return &diagnostic.Error{
-				Message: "build needs to know what",
+				Message: "build needs a subcommand",
 				Hint:    "kctrl build installer --image example.com/guestbook:v1, or kctrl build chart",
 				Class:   diagnostic.ErrUsage,
 			}

@@ -15,11 +15,10 @@ func newBuildChartCommand(s *streams) *cobra.Command {
 	chart := release.Chart{Dir: "dist/chart"}
 	cmd := &cobra.Command{
 		Use:   "chart",
-		Short: "Write a Helm chart with everything that the operator needs in a cluster",
-		Long: `Write a Helm chart with a template for each object that config/default builds to. With its own values it installs these
-objects; values set the image, replicas, resources, where the manager runs, its service account, the CRDs, metrics,
-certificates, network policies and monitoring. Written again, it keeps your values and the templates that you have edited or
-added, and adds the values that are new.`,
+		Short: "Write a Helm chart of config/default",
+		Long: `Write a Helm chart with a template for each object of config/default. The default values install the same objects. Values
+set the image, replicas, resources, scheduling, service account, CRDs, metrics, certificates, network policies and
+monitoring. A later run keeps your values and your edited or added templates, and adds new values.`,
 		Example: `  kctrl build chart --image example.com/guestbook:v1.0.0 --version 1.0.0
   helm install guestbook dist/chart --namespace guestbook-system --create-namespace`,
 		Args: noArgs,
@@ -32,8 +31,8 @@ added, and adds the values that are new.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&chart.Dir, "dir", chart.Dir, "`folder` of the chart")
-	flags.StringVar(&chart.Version, "version", "", "`version` of the chart, and of the operator in it (default: what Chart.yaml says, or 0.1.0)")
+	flags.StringVar(&chart.Dir, "dir", chart.Dir, "`directory` of the chart")
+	flags.StringVar(&chart.Version, "version", "", "`version` of the chart and of the operator (default: from Chart.yaml, or 0.1.0)")
 	opts.addFlags(flags)
 	return cmd
 }

@@ -16,10 +16,9 @@ func newBuildInstallerCommand(s *streams) *cobra.Command {
 	file := "dist/install.yaml"
 	cmd := &cobra.Command{
 		Use:   "installer",
-		Short: "Write one file with everything that the operator needs in a cluster",
-		Long: `Build config/default, as kustomize does, into one file that users apply by kubectl apply --server-side -f. Nothing in
-config/ is changed, with --image neither: it is put into the containers that have the image controller, or into that of the
-manager.`,
+		Short: "Write config/default to one file",
+		Long: `Build config/default like kustomize into one file for kubectl apply --server-side -f. The command does not change config/.
+--image replaces the image of containers with the image controller, or of the manager.`,
 		Example: `  kctrl build installer --image example.com/guestbook:v1.0.0
   kctrl build installer --image example.com/guestbook:v1.0.0 --file - | kubectl apply --server-side -f -`,
 		Args: noArgs,

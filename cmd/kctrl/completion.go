@@ -35,7 +35,7 @@ func newCompletionCommand(s *streams) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(names, args[0]) {
 				return &diagnostic.Error{
-					Message: "completion wants the name of one shell",
+					Message: "completion needs the name of one shell",
 					Hint:    "kctrl completion bash, fish, powershell or zsh",
 					Class:   diagnostic.ErrUsage,
 				}

@@ -10,11 +10,11 @@ import (
 func newCreateCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Add something to the project",
+		Short: "Add a kind, controller or webhook",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return &diagnostic.Error{
-				Message: "create needs to know what",
+				Message: "create needs a subcommand",
 				Hint:    "kctrl create api --group webapp --version v1 --kind Guestbook",
 				Class:   diagnostic.ErrUsage,
 			}

@@ -20,27 +20,27 @@ func newCreateAPICommand(s *streams) *cobra.Command {
 	write := writeOptions{command: "kctrl create api"}
 	cmd := &cobra.Command{
 		Use:   "api --group webapp --version v1 --kind Guestbook",
-		Short: "Add a kind, with its CRD, its controller and their tests",
-		Long: `Add a kind: its Go type and CRD, a controller with a test, a sample, and roles for its users. What follows from
-markers is generated at once, so that the project builds, tests and deploys as it is.
+		Short: "Add a kind with its CRD, controller and tests",
+		Long: `Add a kind: its Go type and CRD, a controller with a test, a sample, and roles for its users. The command also
+generates code and manifests, so that the project builds, passes its tests and deploys.
 
-Its fields are given by --field, and those of its status by --status-field: a path, a type and constraints.
+--field and --status-field add fields, with a path, a type and constraints.
 
   --field size:int32,min=1,default=3           int64, bool, string, quantity, duration, time, int-or-string
   --field mode:string,enum=Fast|Safe           minLength, maxLength, pattern, format
-  --field template.image:string,optional       what is in an object; of the items of a list, template[].image
+  --field template.image:string,optional       a nested field; in the items of a list, template[].image
   --field 'tags:[]string,maxItems=5,unique'    a list; of objects with a key, ports:[]object,key=name
   --field 'labels:map[string]string'           a map
   --field configRef:ref=ConfigMap              a reference to an object; to a key in one, ref=Secret/key
   --field 'size:int32,rule="self >= oldSelf",message="may only grow"'
 
-A field is required unless it has a default or is optional; immutable ones cannot be changed, doc="..." documents one.
+A field is required unless it has a default or is optional. immutable rejects changes, and doc="..." documents the field.
 
 With --from deployment the controller runs an image for each object: in a Deployment, with a Service if there is a --port.
 
-A further version of a kind that is there begins as a copy of the first one: of its Go types as they are now, and of its
-sample. With it come the functions that convert the versions into each other, field by field, a test that nothing is lost
-on the way, and what has API servers call them. One version is stored: the first, until --storage-version says otherwise.`,
+A new version of an existing kind starts as a copy of the first version's Go types and sample. kctrl also writes the
+conversion functions, a round-trip test, and the conversion webhook. API servers store the first version, unless
+--storage-version selects this one.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl, opts.NoConversion = kctrlBuild(), !conversion
@@ -50,7 +50,7 @@ on the way, and what has API servers call them. One version is stored: the first
 			}
 			if named := foreign.Name + foreign.Path; opts.Resource && named != "" {
 				return &diagnostic.Error{
-					Message: "a controller of its own name, or for a kind of somebody else, comes without a resource",
+					Message: "--controller-name and --external-api-path need --resource=false",
 					Hint:    "kctrl create controller takes these flags",
 					Class:   diagnostic.ErrUsage,
 				}
@@ -69,10 +69,10 @@ on the way, and what has API servers call them. One version is stored: the first
 	addShapeFlags(flags, &opts.Shape)
 	operand.addFlags(flags)
 	addExternalFlags(flags, &foreign.Path, &foreign.Domain, &foreign.Module)
-	flags.BoolVar(&opts.Namespaced, "namespaced", true, "objects of the kind live in namespaces; false makes it cluster scoped")
-	flags.BoolVar(&conversion, "conversion", true, "convert the versions of a kind that has several; false leaves it to the API server, which changes the apiVersion alone")
-	flags.BoolVar(&opts.StorageVersion, "storage-version", false, "store the objects of the kind in this version from now on")
-	flags.BoolVar(&opts.Force, "force", false, "write the files of a kind that exists anew, whatever was changed in them")
+	flags.BoolVar(&opts.Namespaced, "namespaced", true, "namespaced objects; false for a cluster-scoped kind")
+	flags.BoolVar(&conversion, "conversion", true, "write conversion functions for a further version; with false the API server only changes apiVersion")
+	flags.BoolVar(&opts.StorageVersion, "storage-version", false, "use this version as the storage version")
+	flags.BoolVar(&opts.Force, "force", false, "overwrite the files of an existing kind")
 	write.addFlags(flags)
 	return cmd
 }

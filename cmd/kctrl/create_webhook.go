@@ -17,19 +17,18 @@ func newCreateWebhookCommand(s *streams) *cobra.Command {
 	write := writeOptions{command: "kctrl create webhook"}
 	cmd := &cobra.Command{
 		Use:   "webhook --group webapp --version v1 --kind Guestbook --defaulting --validation",
-		Short: "Add webhooks or a policy to a kind, with their tests and what deploys them",
-		Long: `Add webhooks to a kind, one at a time or several at once, in any order: each has files of its own. --defaulting fills in what
-users leave out, --validation refuses what should not be stored, --conversion turns the versions of a kind into each other.
---policy is for rules that CEL can say: a ValidatingAdmissionPolicy, by which API servers decide without asking the manager.
-Its rules are in config/policy; --rule writes them there, once they compile as they would on an API server, with the fields of the
-kind where that is the project's. One with oldObject is about updates, as the rules of CRDs are.
+		Short: "Add webhooks or a policy to a kind",
+		Long: `Add webhooks to a kind, with their tests and manifests. --defaulting sets fields, --validation rejects objects, and
+--conversion converts between versions. --policy writes a ValidatingAdmissionPolicy, which API servers evaluate without
+calling the manager. Its rules are in config/policy; --rule adds one after checking it like an API server. A rule with
+oldObject applies to updates.
 
-But for conversion the kind may be the project's, one that every API server has, such as core v1 Pod, or one of somebody else,
-whose Go types --external-api-path names. Webhooks of these are not asked about the namespaces of the control plane and of the
-operator, unless --namespace-selector says otherwise.
+The kind may belong to the project, be built in, such as core v1 Pod, or be foreign, with Go types in --external-api-path.
+Conversion needs a kind of the project. Webhooks of other kinds exclude the namespaces of the control plane and of the
+operator, unless --namespace-selector is set.
 
-The manager makes the certificates of its webhooks itself, rotates them, and has API servers trust them, unless
---certificates=cert-manager. make run and the tests have the API server call the webhooks here, by URL.`,
+The manager creates and rotates the certificates of its webhooks, unless --certificates=cert-manager. In make run and in
+tests, the API server calls the webhooks by URL.`,
 		Example: `  kctrl create webhook --group webapp --version v1 --kind Guestbook --defaulting --validation
   kctrl create webhook --group core --version v1 --kind Pod --defaulting --object-selector guestbook=yes --failure-policy ignore
   kctrl create webhook --group webapp --version v1 --kind Guestbook --policy --rule 'the message stays=object.spec.message == oldObject.spec.message'`,
@@ -43,21 +42,21 @@ The manager makes the certificates of its webhooks itself, rotates them, and has
 	flags.StringVar(&opts.Group, "group", "", "API group of the kind, without the domain of the project if it is the project's own")
 	flags.StringVar(&opts.Version, "version", "", "API version, such as v1; with --conversion that of the hub (required)")
 	flags.StringVar(&opts.Kind, "kind", "", "name of the kind, such as Guestbook (required)")
-	flags.StringVar(&opts.Plural, "plural", "", "name of the resource of a kind that is new to the project (default: the English plural of the kind)")
+	flags.StringVar(&opts.Plural, "plural", "", "name of the resource (default: the English plural of the kind)")
 	addExternalFlags(flags, &opts.Path, &opts.Domain, &opts.Module)
-	flags.BoolVar(&opts.Namespaced, "namespaced", true, "objects of a kind of somebody else live in namespaces; false for a cluster scoped one")
-	flags.BoolVar(&opts.Defaulting, "defaulting", false, "write what fills in objects before they are stored")
-	flags.BoolVar(&opts.Validation, "validation", false, "write what refuses objects, or warns of them")
+	flags.BoolVar(&opts.Namespaced, "namespaced", true, "namespaced objects of a foreign kind; false for a cluster-scoped kind")
+	flags.BoolVar(&opts.Defaulting, "defaulting", false, "write a defaulter")
+	flags.BoolVar(&opts.Validation, "validation", false, "write a validator")
 	flags.BoolVar(&opts.Validation, "programmatic-validation", false, "the same as --validation")
-	flags.BoolVar(&opts.Conversion, "conversion", false, "write what converts the other versions of the kind to and from this one")
+	flags.BoolVar(&opts.Conversion, "conversion", false, "write conversions between this version and the others")
 	flags.StringSliceVar(&opts.Spokes, "spoke", nil, "comma-separated `versions` to convert (default: all others)")
-	flags.BoolVar(&opts.Policy, "policy", false, "write a ValidatingAdmissionPolicy, by which API servers refuse objects themselves")
-	flags.StringArrayVar(&opts.Rules, "rule", nil, "`message=expression` of the policy: in CEL, and true for objects that may be stored; may be given again")
+	flags.BoolVar(&opts.Policy, "policy", false, "write a ValidatingAdmissionPolicy, which API servers evaluate")
+	flags.StringArrayVar(&opts.Rules, "rule", nil, "rule of the policy as `message=expression` in CEL, true for valid objects; repeatable")
 	flags.StringVar(&opts.DefaultingPath, "defaulting-path", "", "`path` of the defaulter (default: /mutate- and the kind)")
 	flags.StringVar(&opts.ValidationPath, "validation-path", "", "`path` of the validator (default: /validate- and the kind)")
 	addRequestFlags(flags, &opts.Requests)
-	flags.StringVar(&opts.Certificates, "certificates", "", "who makes the certificates of the webhooks: `self-signed|cert-manager` (default: self-signed)")
-	flags.BoolVar(&opts.Force, "force", false, "write the files of webhooks that exist anew, whatever was changed in them")
+	flags.StringVar(&opts.Certificates, "certificates", "", "issuer of the webhook certificates: `self-signed|cert-manager` (default: self-signed)")
+	flags.BoolVar(&opts.Force, "force", false, "overwrite the files of existing webhooks")
 	write.addFlags(flags)
 	return cmd
 }

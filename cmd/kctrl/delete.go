@@ -16,11 +16,11 @@ import (
 func newDeleteCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete",
-		Short: "Take something out of the project that kctrl create has added",
+		Short: "Remove a kind, version, controller or webhook",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return &diagnostic.Error{
-				Message: "delete needs to know what",
+				Message: "delete needs a subcommand",
 				Hint:    "kctrl delete api --group webapp --kind Guestbook; or version, controller, webhook",
 				Class:   diagnostic.ErrUsage,
 			}
@@ -42,42 +42,41 @@ type deletion struct {
 // kept is what all delete commands say of what users have edited.
 const kept = `
 
-Files that were edited since kctrl wrote them stay, with what they need, and are named: --force deletes them too. What else the project
-needs is not deleted. Generated files follow.`
+Edited files stay, with the files that they need, and kctrl lists them; --force deletes them too. The command updates generated
+files.`
 
 var deletions = []deletion{
 	{
-		use: "api --group webapp --kind Guestbook", short: "Take a kind out of the project, with its controller",
-		long: `Take a kind out of the project: its Go type and CRD, its controller, their tests, its sample and roles, as kctrl create api
-wrote them; in one version with --version, else in all. Its webhooks and further controllers go first, by commands of their own.`,
+		use: "api --group webapp --kind Guestbook", short: "Remove a kind and its controller",
+		long: `Remove the files of kctrl create api: Go type, CRD, controller, tests, sample and roles. --version limits this to one version.
+Remove webhooks and further controllers of the kind first.`,
 		plan: scaffold.PlanDeleteAPI,
 	},
 	{
-		use: "version --group webapp --version v2 --kind Guestbook", short: "Take one of several versions of a kind out of the project",
-		long: `Take one of several versions of a kind out of the project, with its conversion. The version that API servers store, and one
-that others are converted to, cannot go before another has taken its place.`,
+		use: "version --group webapp --version v2 --kind Guestbook", short: "Remove a version of a kind",
+		long: `Remove one of several versions of a kind, with its conversion. Select another storage version or hub before you remove that
+version.`,
 		plan: scaffold.PlanDeleteVersion,
 	},
 	{
-		use: "controller --group apps --version v1 --kind Deployment", short: "Take a controller out of the project",
-		long: `Take a controller and its test out of the project. Its rights go with its markers; a kind of somebody else that nothing in the
-project is about any more goes out of PROJECT.`,
+		use: "controller --group apps --version v1 --kind Deployment", short: "Remove a controller",
+		long: `Remove a controller with its test and its permissions. PROJECT forgets a foreign kind without controllers and webhooks.`,
 		plan: scaffold.PlanDeleteController,
 		flags: func(flags *pflag.FlagSet, opts *scaffold.DeleteOptions) {
 			flags.StringVar(&opts.Name, "controller-name", "", "name of the controller (default: the kind's)")
 		},
 	},
 	{
-		use: "webhook --group webapp --version v1 --kind Guestbook --defaulting", short: "Take webhooks of a kind out of the project",
-		long: `Take webhooks of a kind out of the project, one at a time or several at once. With the last of all goes what deploys them.`,
+		use: "webhook --group webapp --version v1 --kind Guestbook --defaulting", short: "Remove webhooks of a kind",
+		long: `Remove webhooks of a kind. The last one takes the webhook manifests along.`,
 		plan: scaffold.PlanDeleteWebhook,
 		flags: func(flags *pflag.FlagSet, opts *scaffold.DeleteOptions) {
-			flags.BoolVar(&opts.Defaulting, "defaulting", false, "delete what fills in objects before they are stored")
-			flags.BoolVar(&opts.Validation, "validation", false, "delete what refuses objects")
+			flags.BoolVar(&opts.Defaulting, "defaulting", false, "delete the defaulter")
+			flags.BoolVar(&opts.Validation, "validation", false, "delete the validator")
 			flags.BoolVar(&opts.Validation, "programmatic-validation", false, "the same as --validation")
 			flags.BoolVar(&opts.Policy, "policy", false, "delete the ValidatingAdmissionPolicy")
-			flags.BoolVar(&opts.Conversion, "conversion", false, "delete what converts the other versions of the kind to and from this one")
-			flags.StringSliceVar(&opts.Spokes, "spoke", nil, "comma-separated `versions` to convert no more (default: all others)")
+			flags.BoolVar(&opts.Conversion, "conversion", false, "delete the conversions between this version and the others")
+			flags.StringSliceVar(&opts.Spokes, "spoke", nil, "comma-separated `versions` whose conversion to delete (default: all others)")
 		},
 	},
 }

@@ -59,13 +59,13 @@ func newManualCommand(s *streams, m manual) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     m.name + " DIR",
 		Short:   m.short,
-		Long:    m.short + ", into the folder DIR. Files there that have other names stay.",
+		Long:    m.short + ", into the directory DIR. Other files there stay.",
 		Example: "  kctrl docs " + m.name + " docs/cli",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 && filepath.IsLocal(args[0]) {
 				return nil
 			}
-			return &diagnostic.Error{Message: "docs " + m.name + " wants one folder below this one", Hint: "kctrl docs " + m.name + " docs/cli", Class: diagnostic.ErrUsage}
+			return &diagnostic.Error{Message: "docs " + m.name + " needs one directory below the current one", Hint: "kctrl docs " + m.name + " docs/cli", Class: diagnostic.ErrUsage}
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs

@@ -30,19 +30,19 @@ func newDoctorCommand(s *streams) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what is wrong with the project, and mend what is safe to",
-		Long: `Look for what is wrong with the project, and say where it is and what to do. Warnings are of what works as it is.
-Exit code 1 means that something is wrong, 3 that generated files are out of date and nothing else is wrong.
+		Short: "Check the project and suggest repairs",
+		Long: `Check the project, and report problems with their position and repair. Warnings do not break the project. The exit code is
+1 for a problem, and 3 if only generated files are out of date.
 
-It looks for:
+The checks find:
 ` + list.String() + `
 
---fix mends what is safe to mend, and looks again.`,
+--fix applies safe repairs, and checks again.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), s, o) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&o.fix, "fix", false, "mend what is safe to mend")
+	flags.BoolVar(&o.fix, "fix", false, "apply safe repairs")
 	flags.StringSliceVar(&o.checks, "check", nil, "comma-separated `names` of the checks to run (default: all)")
 	o.write.addFlags(flags)
 	return cmd

@@ -18,12 +18,11 @@ func newEditCommand(s *streams) *cobra.Command {
 	write := writeOptions{command: "kctrl edit"}
 	cmd := &cobra.Command{
 		Use:   "edit",
-		Short: "Change what kctrl init was told: layout, scope, names, license, features",
-		Long: `Change what kctrl init was told. Files move, imports and all else that names them follow by syntax, and what you have written
-stays: the project then is as one that was made so, with your edits. Where kctrl and you have changed the same lines, nothing is
-written and the line is named, unless --force, which writes both between the conflict markers of git.
+		Short: "Change the settings chosen at init",
+		Long: `Change the settings chosen at init. Files move, references to them follow by syntax, and your edits stay. If kctrl and you
+changed the same lines, the command lists them and writes nothing; --force writes both versions with git's conflict markers.
 
-Each flag may be given alone; --multigroup=false and so on go back.`,
+A flag changes one setting; --multigroup=false and similar flags revert it.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl, opts.Year = kctrlBuild(), time.Now().Year()
@@ -36,27 +35,27 @@ Each flag may be given alone; --multigroup=false and so on go back.`,
 		to    any
 		usage string
 	}{
-		{"multigroup", &opts.MultiGroup, "give every API group its own folders; false: one group, without"},
-		{"namespaced", &opts.Namespaced, "limit the operator to the namespace it runs in; false: do not"},
+		{"multigroup", &opts.MultiGroup, "one directory per API group; false for a single group"},
+		{"namespaced", &opts.Namespaced, "limit the operator to its own namespace; false for the cluster"},
 		{
 			"api-module", &opts.APIModule,
-			"make api a Go module of its own, for those who import the types without what the operator requires; false: one module",
+			"separate Go module for the API types; false for one module",
 		},
-		{"domain", &opts.Domain, "what the API groups end in"},
+		{"domain", &opts.Domain, "domain suffix of API groups"},
 		{"repo", &opts.Repo, "`path` of the Go module"},
-		{"project-name", &opts.ProjectName, "what the names of everything deployed begin with"},
-		{"owner", &opts.Owner, "who holds the copyright"},
+		{"project-name", &opts.ProjectName, "prefix of deployed objects"},
+		{"owner", &opts.Owner, "copyright holder"},
 		{"license", &opts.License, "header of Go files: `apache2|none`"},
-		{"certificates", &opts.Certificates, "who makes the certificates of the webhooks: `self-signed|cert-manager`"},
+		{"certificates", &opts.Certificates, "issuer of the webhook certificates: `self-signed|cert-manager`"},
 		{
 			"enable", &enable,
-			"comma-separated `features` to deploy: what config/components has, such as network-policy,prometheus",
+			"comma-separated `components` to add to config/default, such as network-policy,prometheus",
 		},
-		{"disable", &disable, "comma-separated `features` to deploy no more"},
+		{"disable", &disable, "comma-separated `components` to remove from config/default"},
 	} {
 		addOption(flags, option.name, option.to, option.usage)
 	}
-	flags.BoolVar(&opts.Force, "force", false, "write conflicts between the markers of git instead of refusing")
+	flags.BoolVar(&opts.Force, "force", false, "write conflicts with git's markers")
 	write.addFlags(flags)
 	return cmd
 }

@@ -7,11 +7,11 @@ import (
 func newEnvCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "env",
-		Short: "Run an API server on this machine, to try and to test with",
-		Long: `Run a real etcd and kube-apiserver on this machine. They are compiled from their Go modules on first use, which takes
-minutes; later they start in seconds. With --in-memory it is an API server of kctrl's own: it is compiled in less than a
-minute, starts at once, and answers as the real one does, but for what docs/fidelity.md lists. Either listens on loopback
-only. This works on Linux and macOS; elsewhere apply, get and delete work with --kubeconfig.
+		Short: "Run an API server on this machine",
+		Long: `Run etcd and kube-apiserver on this machine. The first use compiles them from their Go modules, which takes minutes; later
+they start in seconds. --in-memory runs kctrl's own API server, which compiles in less than a minute and starts at once;
+docs/fidelity.md lists the differences. Servers listen on loopback only, and run on Linux and macOS. On other systems, apply,
+get and delete need --kubeconfig.
 
   kctrl env up --in-memory
   kctrl env apply -k config/crd

@@ -116,9 +116,9 @@ func newEnvApplyCommand(s *streams) *cobra.Command {
 	var manifests manifestOptions
 	cmd := &cobra.Command{
 		Use:   "apply",
-		Short: "Apply objects on the server (server-side apply)",
-		Long: `Apply objects on the server, as kubectl apply --server-side --force-conflicts does, and in its name: what one has applied
-the other may change. Namespaces and CRDs go first, and what needs a CRD waits until it is served.`,
+		Short: "Apply objects with server-side apply",
+		Long: `Apply objects like kubectl apply --server-side --force-conflicts, with the same field manager. Namespaces and CRDs come
+first, and objects wait until their CRD is served.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := server.validate(); err != nil {

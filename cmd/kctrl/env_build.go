@@ -16,10 +16,9 @@ func newEnvBuildCommand(s *streams) *cobra.Command {
 	var o controlplane.Options
 	cmd := &cobra.Command{
 		Use:   "build",
-		Short: "Compile the control plane into the user's cache, if it is not there",
-		Long: `Compile etcd and kube-apiserver into the user's cache, if they are not there. It takes minutes, and goes on where it was
-when it is interrupted; kctrl env up does so by itself. Their source is that of Go modules with hashes that are part of
-kctrl.`,
+		Short: "Compile the API server into the user's cache",
+		Long: `Compile etcd and kube-apiserver into the user's cache, unless the cache has them. This takes minutes, and continues after an
+interruption. kctrl env up does it automatically. kctrl contains the hashes of the Go modules that it compiles.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runEnvBuild(cmd.Context(), s, o) },
 	}

@@ -21,10 +21,9 @@ type envDeleteOptions struct {
 func newEnvDeleteCommand(s *streams) *cobra.Command {
 	var o envDeleteOptions
 	cmd := &cobra.Command{
-		Use:   "delete (RESOURCE [NAME...] | RESOURCE/NAME | -f FILE | -k FOLDER)",
-		Short: "Delete objects from the server, and wait until they are gone",
-		Long: `Delete objects from the server, and wait until they are gone: finalizers may hold them. What holds an object is said as
-it changes.
+		Use:   "delete (RESOURCE [NAME...] | RESOURCE/NAME | -f FILE | -k DIRECTORY)",
+		Short: "Delete objects, and wait for the deletion",
+		Long: `Delete objects from the server, and wait until they are gone. While finalizers delay the deletion, the command prints them.
 
   kctrl env delete -k config/samples
   kctrl env delete guestbooks guestbook-sample
@@ -38,7 +37,7 @@ it changes.
 	o.objects.addFlags(flags)
 	flags.BoolVar(&o.all, "all", false, "delete all objects of the resource in the namespace")
 	flags.BoolVar(&o.wait, "wait", true, "wait until the objects are gone")
-	flags.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "a named object that does not exist is no error")
+	flags.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "ignore named objects that do not exist")
 	return cmd
 }
 

@@ -16,7 +16,7 @@ func newEnvDownCommand(s *streams) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "Stop a control plane and remove what it kept, except a --data-dir",
+		Short: "Stop an API server and remove its data",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if all && cmd.Flags().Changed("name") {

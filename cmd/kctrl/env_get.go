@@ -24,8 +24,8 @@ func newEnvGetCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get (RESOURCE[,RESOURCE...] [NAME...] | RESOURCE/NAME)",
 		Short: "Show objects, such as guestbooks",
-		Long: `Show objects with the columns that the server has for them. Resources have the names that kubectl knows: plural, singular,
-short name, kind or category, with a group where several have it.
+		Long: `Show objects with the columns of the server. Name a resource as in kubectl: by plural, singular, short name, kind or
+category, and with its group if the name is ambiguous.
 
   kctrl env get guestbooks
   kctrl env get deploy,svc -A
@@ -38,8 +38,8 @@ short name, kind or category, with a group where several have it.
 	o.server.addFlags(flags)
 	o.objects.addFlags(flags)
 	flags.StringVarP(&o.show.Output, "output", "o", "table", "output format: `"+strings.Join(kubectl.Outputs, "|")+"`")
-	flags.BoolVarP(&o.show.Watch, "watch", "w", false, "go on with every change, until interrupted")
-	flags.StringVar(&o.waitFor, "wait-for", "", "wait until this `condition` of the named objects is True, such as Ready; or has another status, such as Ready=False")
+	flags.BoolVarP(&o.show.Watch, "watch", "w", false, "print every change until interrupted")
+	flags.StringVar(&o.waitFor, "wait-for", "", "wait for this `condition` of the named objects, such as Ready or Ready=False")
 	flags.BoolVar(&o.show.ManagedFields, "show-managed-fields", false, "keep metadata.managedFields in yaml and json")
 	return cmd
 }

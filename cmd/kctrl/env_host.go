@@ -11,7 +11,7 @@ func newEnvHostCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "host",
 		Short: "Serve isolated API servers to a test binary",
-		Long: `Serve isolated API servers in memory to a test binary, which asks for them on standard input, until that closes.
+		Long: `Serve isolated API servers in memory to a test binary, which requests them on standard input, until that closes.
 Package testenv of the runtime runs this command once for each test binary.`,
 		Args:   noArgs,
 		Hidden: true,

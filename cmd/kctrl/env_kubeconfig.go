@@ -14,7 +14,7 @@ func newEnvKubeconfigCommand(s *streams) *cobra.Command {
 	var path bool
 	cmd := &cobra.Command{
 		Use:   "kubeconfig",
-		Short: "Print the kubeconfig of a control plane, or its path",
+		Short: "Print the kubeconfig of an API server",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runEnvKubeconfig(cmd.Context(), s, name, path) },
 	}

@@ -18,7 +18,7 @@ func newEnvStatusCommand(s *streams) *cobra.Command {
 	output := outputText
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "List the control planes of this user, and why one crashed",
+		Short: "List the API servers of this user",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runEnvStatus(cmd.Context(), s, output) },
 	}

@@ -30,22 +30,22 @@ func newEnvUpCommand(s *streams) *cobra.Command {
 	o := envUpOptions{output: outputText}
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Start a control plane and leave it running",
+		Short: "Start an API server in the background",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runEnvUp(cmd.Context(), s, o) },
 	}
 	flags := cmd.Flags()
 	addNameFlag(flags, &o.name)
 	addKubernetesFlag(flags, &o.start.Kubernetes)
-	flags.BoolVar(&o.start.InMemory, "in-memory", false, "run an API server in memory instead, which is compiled in less than a minute and starts at once")
-	flags.StringVar(&o.start.DataDir, "data-dir", "", "keep the objects in this `folder`; without, they are thrown away")
+	flags.BoolVar(&o.start.InMemory, "in-memory", false, "run kctrl's API server, which keeps objects in memory and starts at once")
+	flags.StringVar(&o.start.DataDir, "data-dir", "", "`directory` for the objects (default: a temporary one)")
 	flags.IntVar(&o.start.Port, "port", 0, "`port` of the API server on 127.0.0.1; 0 is a free one")
 	flags.BoolVar(&o.start.ControllerManager, "controller-manager", false, "run kube-controller-manager too, for garbage collection and the built-in kinds")
-	flags.StringVar(&o.start.Controllers, "controllers", "", "with --controller-manager, run only this `list` of controllers, such as garbage-collector-controller; '*,-foo' is all but foo")
-	flags.BoolVar(&o.start.GarbageCollector, "garbage-collector", false, "collect garbage without kube-controller-manager: what is owned goes with its owner")
-	flags.BoolVar(&o.start.FakeControllers, "fake-controllers", false, "with --in-memory, run fakes of controllers and nodes: pods become ready, Jobs complete, claims are bound, namespaces go")
+	flags.StringVar(&o.start.Controllers, "controllers", "", "with --controller-manager, `list` of controllers to run, such as garbage-collector-controller; '*,-foo' excludes foo")
+	flags.BoolVar(&o.start.GarbageCollector, "garbage-collector", false, "collect garbage without kube-controller-manager")
+	flags.BoolVar(&o.start.FakeControllers, "fake-controllers", false, "with --in-memory, run fake controllers and nodes, so that pods become ready, Jobs complete, and namespaces terminate")
 	flags.StringVar(&o.start.FeatureGates, "feature-gates", "", "`gates` of the API server, such as CBORServingAndStorage=true")
-	flags.BoolVar(&o.foreground, "foreground", false, "run until interrupted, or until standard input closes if it is a pipe; nothing is left behind")
+	flags.BoolVar(&o.foreground, "foreground", false, "run until interrupted, or until a pipe on standard input closes")
 	flags.BoolVar(&o.control, "control", false, "with --foreground and -o json, take commands on standard input: kill, start, slow or compact, for tests of failures")
 	flags.BoolVar(&o.repair, "repair", false, "with --in-memory, drop damaged parts of the stored objects first, and keep a copy of the damaged file")
 	flags.VarP(&o.output, "output", "o", "output format: `text|json`")

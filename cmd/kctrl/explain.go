@@ -45,9 +45,9 @@ func newExplainCommand(s *streams) *cobra.Command {
 	opts := explainOptions{format: explainText}
 	cmd := &cobra.Command{
 		Use:   "explain [marker]",
-		Short: "Explain markers: what they describe, their arguments, an example",
-		Long: `List all markers that kctrl knows, or explain one: what it describes, the arguments with their types and defaults, and how
-it is written. A marker may be named by its last part, such as MinLength or printcolumn.`,
+		Short: "Explain markers, their arguments and targets",
+		Long: `List all markers, or explain one: its targets, its arguments with types and defaults, and an example. The last part of a
+name is enough, such as MinLength or printcolumn.`,
 		Example: `  kctrl explain
   kctrl explain printcolumn
   kctrl explain --all --format markdown`,

@@ -33,10 +33,10 @@ func newGenCommand(s *streams) *cobra.Command {
 	var opts genOptions
 	cmd := &cobra.Command{
 		Use:   "gen generator[:option=value,...]... [paths=folder;...] [output:[generator:]rule]...",
-		Short: "Generate as controller-gen " + peerVersion + " does, from its own arguments",
-		Long: `Take the arguments of controller-gen ` + peerVersion + ` and write the same files, in any Go module. In a Makefile, write "kctrl gen"
-where "controller-gen" stands, or call kctrl by the name controller-gen. Files whose content would not change are not touched, and nothing is written if anything
-is wrong. What kctrl would refuse and controller-gen does not, such as an unknown marker, is a warning.`,
+		Short: "Generate with the arguments of controller-gen " + peerVersion,
+		Long: `Take the arguments of controller-gen ` + peerVersion + ` and write the same files, in any Go module. In a Makefile,
+replace "controller-gen" by "kctrl gen", or call a copy of kctrl with the name controller-gen. The command touches only files
+that change, and writes nothing after an error. Unknown and misplaced markers are warnings.`,
 		Example: `  kctrl gen object paths=./...
   kctrl gen rbac:roleName=manager-role crd:maxDescLen=0 webhook paths=./... output:crd:dir=config/crd/bases
   kctrl gen crd paths=./... output:crd:dir=config/crd/bases --check
@@ -44,11 +44,11 @@ is wrong. What kctrl would refuse and controller-gen does not, such as an unknow
 		RunE: func(cmd *cobra.Command, args []string) error { return runGen(cmd.Context(), s, cmd, opts, args) },
 	}
 	flags := cmd.Flags()
-	flags.CountVarP(&opts.markers, "which-markers", "w", "print the markers of the named generators; -ww and -www say more, -wwww prints JSON")
-	flags.CountVarP(&opts.help, "detailed-help", "h", "print the options; -hh and -hhh say more, -hhhh prints JSON")
+	flags.CountVarP(&opts.markers, "which-markers", "w", "print the markers of the named generators; -ww and -www add details, -wwww prints JSON")
+	flags.CountVarP(&opts.help, "detailed-help", "h", "print the options; -hh and -hhh add details, -hhhh prints JSON")
 	flags.BoolVar(&opts.version, "version", false, "print the version of controller-gen whose output this is")
-	flags.StringSliceVar(&opts.buildTags, "load-build-tags", []string{compat.DefaultBuildTag}, "build `tags` by which files are chosen")
-	flags.StringSliceVar(&opts.allowUnknown, "allow-unknown", nil, "do not warn of unknown markers that begin with `prefix`")
+	flags.StringSliceVar(&opts.buildTags, "load-build-tags", []string{compat.DefaultBuildTag}, "build `tags` of the files to read")
+	flags.StringSliceVar(&opts.allowUnknown, "allow-unknown", nil, "accept unknown markers with this `prefix`")
 	flags.StringVar(&opts.postprocess, "postprocess", "", postprocessUsage)
 	opts.write.addCheckFlag(flags)
 	flags.BoolVar(&opts.watch, "watch", false, watchUsage)

@@ -37,7 +37,7 @@ const (
 func (o *generateOptions) addFlags(flags *pflag.FlagSet) {
 	o.write.addCheckFlag(flags)
 	flags.StringSliceVar(&o.Paths, "paths", nil, "`folders` to look at, such as ./api/... (default: all of the project)")
-	flags.StringSliceVar(&o.AllowUnknown, "allow-unknown", nil, "pass over unknown markers that begin with `prefix`")
+	flags.StringSliceVar(&o.AllowUnknown, "allow-unknown", nil, "accept unknown markers with this `prefix`")
 	flags.BoolVar(&o.fix, "fix", false, "correct misspelt markers in the source where there is only one way to")
 	flags.BoolVar(&o.watch, "watch", false, watchUsage)
 	for _, f := range o.Flags() {
@@ -51,17 +51,16 @@ func newGenerateCommand(s *streams) *cobra.Command {
 	opts := generateOptions{command: "kctrl generate", Options: generate.Options{Generators: generate.Named(makesCode)}}
 	cmd := &cobra.Command{
 		Use:   "generate",
-		Short: "Write the Go code that follows from the project: deep copies, apply configurations and registration",
-		Long: `Write zz_generated.deepcopy.go in every package with +kubebuilder:object markers, apply configurations beside every
-package with +kubebuilder:ac:generate=true, and zz_generated.register.go, by which the manager knows the kinds of the
-project, those written by hand too, and the controllers that PROJECT lists. What apply configurations import is added to
-go.mod and go.sum. Files whose content would not change are not touched.`,
+		Short: "Generate Go code: deep copies, apply configurations, registration",
+		Long: `Write zz_generated.deepcopy.go in packages with +kubebuilder:object markers, apply configurations for packages with
++kubebuilder:ac:generate=true, and zz_generated.register.go, which registers the kinds of the project and the controllers
+in PROJECT. The command adds the imports of apply configurations to go.mod and go.sum, and touches only files that change.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGenerate(cmd.Context(), s, opts) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.HeaderFile, "header-file", "", "`file` with the text that generated code begins with (default "+generate.DefaultHeaderFile+", if there is one)")
-	flags.StringVar(&opts.Year, "year", "", "what replaces YEAR in the header (default that of the code there is, or else this year)")
+	flags.StringVar(&opts.HeaderFile, "header-file", "", "`file` with the header of generated code (default "+generate.DefaultHeaderFile+", if it exists)")
+	flags.StringVar(&opts.Year, "year", "", "value of YEAR in the header (default: as in existing files, or this year)")
 	opts.addFlags(flags)
 	return cmd
 }

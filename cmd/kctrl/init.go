@@ -18,12 +18,12 @@ func newInitCommand(s *streams) *cobra.Command {
 	var runtimeMode string
 	cmd := &cobra.Command{
 		Use:   "init --domain example.com --repo example.com/guestbook",
-		Short: "Start a project in this folder",
-		Long: `Start a project in this folder: a manager without controllers, and all that is needed to build, test and deploy it.
+		Short: "Start a project in this directory",
+		Long: `Start a project in this directory: a manager without controllers, and the files to build, test and deploy it.
 
-The folder may hold .git, LICENSE, README.md, a new go.mod and dot files; these are kept. If it is a Go module with code, the project
-is added to it: go.mod keeps what it says and gets what is missing, files that are there stay, and what kctrl would have written
-otherwise is named. --dry-run --diff shows all of it first.`,
+The directory may contain .git, LICENSE, README.md, a new go.mod and dot files. In a Go module with code, kctrl adds the
+missing files and requirements, keeps all existing files, and lists those that it would have written differently.
+--dry-run --diff previews the changes.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Runtime = project.RuntimeMode(runtimeMode)
@@ -33,15 +33,15 @@ otherwise is named. --dry-run --diff shows all of it first.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Domain, "domain", "", "what the API groups end in, such as example.com (required)")
-	flags.StringVar(&opts.Repo, "repo", "", "`path` of the Go module (default: that of the go.mod in the folder)")
-	flags.StringVar(&opts.ProjectName, "project-name", "", "what the names of everything deployed begin with (default: the last element of --repo)")
-	flags.StringVar(&opts.Owner, "owner", "", "who holds the copyright")
+	flags.StringVar(&opts.Domain, "domain", "", "domain suffix of API groups, such as example.com (required)")
+	flags.StringVar(&opts.Repo, "repo", "", "`path` of the Go module (default: from the existing go.mod)")
+	flags.StringVar(&opts.ProjectName, "project-name", "", "prefix of deployed objects (default: the last element of --repo)")
+	flags.StringVar(&opts.Owner, "owner", "", "copyright holder")
 	flags.StringVar(&opts.License, "license", "apache2", "header of Go files: `apache2|none`")
-	flags.BoolVar(&opts.MultiGroup, "multigroup", false, "give every API group its own folders")
-	flags.BoolVar(&opts.Namespaced, "namespaced", false, "limit the operator to the namespace it runs in")
-	flags.BoolVar(&opts.APIModule, "api-module", false, "make api a Go module of its own, for those who import the types without what the operator requires")
-	flags.StringVar(&runtimeMode, "runtime", "", "where the runtime comes from: `bundled|module` (default: module for a released kctrl)")
+	flags.BoolVar(&opts.MultiGroup, "multigroup", false, "one directory per API group")
+	flags.BoolVar(&opts.Namespaced, "namespaced", false, "limit the operator to its own namespace")
+	flags.BoolVar(&opts.APIModule, "api-module", false, "separate Go module for the API types, with few dependencies")
+	flags.StringVar(&runtimeMode, "runtime", "", "source of the runtime: `bundled|module` (default: module for a released kctrl)")
 	write.addFlags(flags)
 	return cmd
 }

@@ -18,13 +18,13 @@ func newMigrateCommand(s *streams) *cobra.Command {
 	write := writeOptions{command: "kctrl migrate"}
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Make a kctrl project of one of kubebuilder or operator-sdk",
-		Long: `Make a kctrl project of the one of kubebuilder or operator-sdk in this folder: its Go code is rewritten from controller-runtime to the
-bundled runtime, and PROJECT, go.mod, the Makefile, the Dockerfile and the workflows are edited. The project is to compile before.
-CRDs, roles and webhook configurations do not change.
+		Short: "Migrate a kubebuilder or operator-sdk project",
+		Long: `Migrate the kubebuilder or operator-sdk project in this directory. The command rewrites Go code from controller-runtime to the
+bundled runtime, and edits PROJECT, go.mod, the Makefile, the Dockerfile and the workflows. CRDs, roles and webhook
+configurations do not change. The project must compile before.
 
-What cannot be rewritten stays as it is, below a comment that begins with "// kctrl:migrate:", and is listed at the end with what to write. The result is
-compiled in a copy of the project before anything is written. Commit before: git diff shows what was done, and git restore undoes it.`,
+Code without a rule stays, below a comment that begins with "// kctrl:migrate:", and the report lists it with a suggestion.
+kctrl compiles the result in a copy before it writes. Commit first: git diff shows the changes, and git restore undoes them.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl = kctrlBuild()
@@ -32,7 +32,7 @@ compiled in a copy of the project before anything is written. Commit before: git
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&opts.KeepRuntime, "keep-runtime", false, "leave the Go code and controller-runtime, and migrate what generates and builds")
+	flags.BoolVar(&opts.KeepRuntime, "keep-runtime", false, "keep Go code and controller-runtime; migrate only generation and build files")
 	write.addFlags(flags)
 	return cmd
 }

@@ -16,11 +16,11 @@ import (
 func newRenameCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rename",
-		Short: "Give a kind, a version or a group another name",
+		Short: "Rename a kind, version or group",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return &diagnostic.Error{
-				Message: "rename needs to know what", Hint: "kctrl rename kind --group webapp --kind Guestbook --to Visitor; or version, group", Class: diagnostic.ErrUsage,
+				Message: "rename needs a subcommand", Hint: "kctrl rename kind --group webapp --kind Guestbook --to Visitor; or version, group", Class: diagnostic.ErrUsage,
 			}
 		},
 	}
@@ -39,7 +39,7 @@ type renaming struct {
 
 var renamings = []renaming{
 	{
-		use: "kind --group webapp --kind Guestbook --to Visitor", short: "Give a kind another name, in all its versions",
+		use: "kind --group webapp --kind Guestbook --to Visitor", short: "Rename a kind in all versions",
 		plan: scaffold.PlanRenameKind,
 		flags: func(flags *pflag.FlagSet, o *scaffold.RenameOptions) {
 			flags.StringVar(&o.Kind, "kind", "", "name of the kind, such as Guestbook (required)")
@@ -47,13 +47,13 @@ var renamings = []renaming{
 		},
 	},
 	{
-		use: "version --group webapp --version v1alpha1 --to v1beta1", short: "Give a version of a group another name, with all kinds of it",
+		use: "version --group webapp --version v1alpha1 --to v1beta1", short: "Rename a version of a group",
 		plan: scaffold.PlanRenameVersion,
 		flags: func(flags *pflag.FlagSet, o *scaffold.RenameOptions) {
 			flags.StringVar(&o.Version, "version", "", "version, such as v1alpha1 (required)")
 		},
 	},
-	{use: "group --group webapp --to web", short: "Give a group another name, with all kinds of it", plan: scaffold.PlanRenameGroup},
+	{use: "group --group webapp --to web", short: "Rename a group", plan: scaffold.PlanRenameGroup},
 }
 
 func newRenamingCommand(s *streams, r renaming) *cobra.Command {
@@ -63,9 +63,9 @@ func newRenamingCommand(s *streams, r renaming) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   r.use,
 		Short: r.short,
-		Long: r.short + `: files, Go names, imports, markers, manifests and samples follow by syntax, and what you have written stays.
+		Long: r.short + `. Files, Go names, imports, markers, manifests and samples follow by syntax, and your edits stay.
 
-For API servers the new name is another API: stored objects are not moved.`,
+API servers treat the new name as a new API: stored objects stay under the old name.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl = kctrlBuild()
@@ -84,7 +84,7 @@ For API servers the new name is another API: stored objects are not moved.`,
 	if r.flags != nil {
 		r.flags(flags, &opts)
 	}
-	flags.BoolVar(&opts.Force, "force", false, "write conflicts between the markers of git instead of refusing")
+	flags.BoolVar(&opts.Force, "force", false, "write conflicts with git's markers")
 	write.addFlags(flags)
 	return cmd
 }

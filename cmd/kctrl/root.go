@@ -45,7 +45,7 @@ func newRootCommand(s *streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kctrl",
 		Short: "Scaffold, generate, run and test Kubernetes operators in Go",
-		Long: `kctrl takes you from an empty folder to a running Kubernetes operator.
+		Long: `kctrl takes you from an empty directory to a running Kubernetes operator.
 
   kctrl init --domain example.com --repo example.com/guestbook
   kctrl create api --group webapp --version v1 --kind Guestbook --resource --controller
@@ -60,7 +60,7 @@ func newRootCommand(s *streams) *cobra.Command {
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
-	root.PersistentFlags().StringVarP(&s.dir, "directory", "C", ".", "run as if started in this `folder`")
+	root.PersistentFlags().StringVarP(&s.dir, "directory", "C", ".", "working `directory`")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelpCommand())
 	for _, newCommand := range commands {

@@ -20,16 +20,14 @@ func newUpgradeCommand(s *streams) *cobra.Command {
 	write := writeOptions{command: "kctrl upgrade"}
 	cmd := &cobra.Command{
 		Use:   "upgrade",
-		Short: "Bring the project to the templates, the runtime and the modules of this kctrl",
-		Long: `Bring the project to what this kctrl writes. Files that were not edited become those of today. Edited ones are merged, from the
-version in git that is what kctrl wrote, as PROJECT.lock knows it by its hash; where you and kctrl have changed the same lines both
-stand between the conflict markers of git, and are named. Controllers, webhooks, their tests and the main function are brought on in
-the same way, each with its test, but never to conflicts, nor to what would not compile: they stay as they are then, and are named,
-once. Types, samples and conversions are yours from their first minute: an upgrade changes no API, and names the types and samples
-that kctrl writes otherwise by now, once. The bundled runtime and the modules that kctrl pins become those of this kctrl, unless
-they are newer.
+		Short: "Update templates, runtime and modules",
+		Long: `Update the project to the templates, the runtime and the modules of this kctrl. Newer modules stay.
 
-git diff shows what was done, and git checkout takes it back.`,
+kctrl replaces unedited files and merges edited ones, with the version in git whose hash PROJECT.lock has as the base. It
+writes conflicts with git's markers and lists them. Controllers, webhooks, their tests and the main function change only if
+the merge has no conflicts and compiles. Types, samples and conversions never change; kctrl lists those with newer templates.
+
+Review the result with git diff, and revert it with git checkout.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runUpgrade(cmd.Context(), s, write) },
 	}

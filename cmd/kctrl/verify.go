@@ -48,19 +48,18 @@ func newVerifyCommand(s *streams) *cobra.Command {
 	o := verifyOptions{output: outputText}
 	cmd := &cobra.Command{
 		Use:   "verify [DIR | FILE...]",
-		Short: "Check CRDs and samples as API servers would",
+		Short: "Check CRDs and samples without a cluster",
 		Long: `Check CRDs without a cluster, with the libraries of the API server of Kubernetes ` + verifiedKubernetes() + `: names, versions, structural
 schemas, defaults, list types, validation rules in CEL and their cost, printer columns, selectable fields, subresources,
-conversion and size. Objects in config/samples, and those in files that are named, are checked against the CRDs.
+conversion and size. The command also checks objects in config/samples, and in the named files, against the CRDs.
 
-Without an argument kctrl checks the current directory: the CRDs that its Go packages ask for, and all CRDs in YAML. This
-works for any Go module, of kctrl, kubebuilder or neither, and for directories without Go. Each problem is reported where
-it comes from: at the Go field or marker, or at the line of the YAML.
+Without an argument it checks the Go packages and the YAML files of the current directory, in any Go module or without Go.
+A finding has the position of the Go field or marker, or the line of the YAML.
 
-Exit code 1 means that an API server would refuse something. Warnings are of what it accepts and what has no effect.
---disable leaves out findings by their codes, which -o json shows.
+The exit code is 1 if an API server would reject an object. Warnings are accepted but have no effect. --disable skips findings
+by their codes, which -o json shows.
 
-With --conventions it also warns of Go types that the API conventions of Kubernetes advise against:
+--conventions adds warnings about Go types that the API conventions of Kubernetes advise against:
 
 ` + conventionList(),
 		Example: `  kctrl verify
@@ -73,10 +72,10 @@ With --conventions it also warns of Go types that the API conventions of Kuberne
 	}
 	flags := cmd.Flags()
 	flags.VarP(verifyFormat{&o.output}, "output", "o", "output format: `text|json|sarif|github`")
-	flags.BoolVar(&o.conventions, "conventions", false, "check Go types against the API conventions of Kubernetes, too")
-	flags.BoolVar(&o.fix, "fix", false, "correct misspelt markers in the source where there is only one way to, and check again")
-	flags.StringSliceVar(&o.disabled, "disable", nil, "`codes` of findings to leave out")
-	flags.StringSliceVar(&o.allowUnknown, "allow-unknown", nil, "pass over unknown markers that begin with `prefix`")
+	flags.BoolVar(&o.conventions, "conventions", false, "also check Go types against the API conventions of Kubernetes")
+	flags.BoolVar(&o.fix, "fix", false, "correct misspelled markers with an unambiguous correction, and check again")
+	flags.StringSliceVar(&o.disabled, "disable", nil, "`codes` of findings to skip")
+	flags.StringSliceVar(&o.allowUnknown, "allow-unknown", nil, "accept unknown markers with this `prefix`")
 	return cmd
 }
 

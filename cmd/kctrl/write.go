@@ -29,8 +29,8 @@ type writeOptions struct {
 
 func (o *writeOptions) addFlags(flags *pflag.FlagSet) {
 	o.output = outputText
-	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would be written, and write nothing")
-	flags.BoolVar(&o.diff, "diff", false, "print what changes as a unified diff, which git apply takes; with --dry-run, what would")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "list the changes without writing them")
+	flags.BoolVar(&o.diff, "diff", false, "print the changes as a unified diff")
 	flags.VarP(&o.output, "output", "o", "output format: `text|json`")
 }
 
