@@ -44,8 +44,7 @@ func validateGiven(cmd *cobra.Command) error {
 	return validateImage(cmd)
 }
 
-// validateImage checks the image that a command is given. One that is empty, as --image "$IMG" is where IMG is not set, is no wish for
-// the default.
+// validateImage checks --image. An empty value, such as --image "$IMG" with IMG unset, is an error and not the default.
 func validateImage(cmd *cobra.Command) error {
 	if flag := cmd.Flags().Lookup("image"); flag.Changed {
 		return project.ValidateImage(flag.Value.String())
@@ -62,7 +61,7 @@ type buildOptions struct {
 
 func (o *buildOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.source.Image, "image", "", "`image` that the manager runs (default: the one that config/ names)")
-	flags.StringVarP(&o.source.Kustomization, "kustomize", "k", "config/default", "`folder` with the kustomization of what is installed")
+	flags.StringVarP(&o.source.Kustomization, "kustomize", "k", "config/default", "`directory` of the kustomization to package")
 	flags.BoolVar(&o.force, "force", false, "replace what was edited, or is not kctrl's")
 	o.write.addCheckFlag(flags)
 	o.write.addFlags(flags)
@@ -70,7 +69,7 @@ func (o *buildOptions) addFlags(flags *pflag.FlagSet) {
 
 func (o *buildOptions) validate() error {
 	if !filepath.IsLocal(o.source.Kustomization) {
-		return usageError("--kustomize wants a folder of the project, such as config/default")
+		return usageError("--kustomize needs a directory of the project, such as config/default")
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func runBuildInstaller(ctx context.Context, s *streams, o buildOptions, file str
 		})
 	}
 	if o.write.check || o.write.diff || o.write.dryRun || o.write.output != outputText {
-		return usageError("--file - only prints: leave out --check, --dry-run, --diff and --output")
+		return usageError("--file - only prints: remove --check, --dry-run, --diff and --output")
 	}
 	if err := o.validate(); err != nil {
 		return err

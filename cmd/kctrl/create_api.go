@@ -147,7 +147,7 @@ func (o *operandFlags) read(cmd *cobra.Command) (*scaffold.Operand, error) {
 	return nil, nil
 }
 
-// addShapeFlags adds the flags that say what objects of the kind look like.
+// addShapeFlags adds the flags about the fields of a kind.
 func addShapeFlags(flags *pflag.FlagSet, shape *scaffold.Shape) {
 	flags.StringArrayVar(&shape.Fields, "field", nil, "`field` of the spec, such as size:int32,min=1,default=3 or template.image:string; may be given again")
 	flags.StringArrayVar(&shape.StatusFields, "status-field", nil, "`field` of the status, such as readyReplicas:int32; may be given again")

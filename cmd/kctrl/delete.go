@@ -39,7 +39,7 @@ type deletion struct {
 	flags            func(*pflag.FlagSet, *scaffold.DeleteOptions)
 }
 
-// kept is what all delete commands say of what users have edited.
+// kept is the paragraph about edited files in the help of delete commands.
 const kept = `
 
 Edited files stay, with the files that they need, and kctrl lists them; --force deletes them too. The command updates generated

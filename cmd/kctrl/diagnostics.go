@@ -65,7 +65,7 @@ func newFinding(err error, severity string) finding {
 	}
 }
 
-// runGenerate generates as the flags say, and tells what is wrong with the project in the format that they ask for.
+// runGenerate generates with the options, and reports findings in their format.
 func runGenerate(ctx context.Context, s *streams, o generateOptions) error {
 	if o.fix && o.write.check {
 		return usageError("--fix writes, and --check does not")

@@ -55,7 +55,7 @@ func (o doctorOptions) validate() error {
 			continue
 		}
 		e := &diagnostic.Error{
-			Message: "there is no check " + diagnostic.Quote(name), Hint: "the checks are " + strings.Join(names, ", "), Class: diagnostic.ErrUsage,
+			Message: "unknown check " + diagnostic.Quote(name), Hint: "the checks are " + strings.Join(names, ", "), Class: diagnostic.ErrUsage,
 		}
 		if near, ok := diagnostic.Near(name, names); ok {
 			e.Hint = "did you mean " + near + "?"
@@ -78,7 +78,7 @@ func runDoctor(ctx context.Context, s *streams, o doctorOptions) error {
 			return err
 		}
 		if o.fix && slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Fixable }) {
-			if found, err = mend(ctx, s, o, p, found); err != nil {
+			if found, err = repair(ctx, s, o, p, found); err != nil {
 				return err
 			}
 		}
@@ -100,8 +100,8 @@ func examine(ctx context.Context, p *openedProject, checks []string) ([]doctor.F
 	return doctor.Examine(ctx, project, checks...)
 }
 
-// mend fixes the fixable findings, and returns the findings afterwards.
-func mend(
+// repair fixes the fixable findings, and returns the remaining findings.
+func repair(
 	ctx context.Context, s *streams, o doctorOptions, p *openedProject, found []doctor.Finding,
 ) ([]doctor.Finding, error) {
 	project, err := doctorProject(p)

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
 )
 
-// serverOptions say which API server a command talks to, in which namespace, and how long it waits.
+// serverOptions select the API server, the namespace and the timeout of a command.
 type serverOptions struct {
 	name       string
 	kubeconfig string
@@ -30,7 +30,7 @@ func (o *serverOptions) addFlags(flags *pflag.FlagSet) {
 
 func (o *serverOptions) validate() error {
 	if o.timeout < 0 {
-		return usageError("--timeout wants a time such as 90s, or 0 for no limit")
+		return usageError("--timeout needs a duration such as 90s, or 0 for no limit")
 	}
 	if err := kubectl.CheckNamespace(o.namespace); err != nil {
 		return usageError("--namespace: " + err.Error())
@@ -64,15 +64,15 @@ func (o *serverOptions) server(ctx context.Context, s *streams) (string, error) 
 	return kubeconfigOfCurrent(ctx, s)
 }
 
-// manifestOptions say which objects a command is about.
+// manifestOptions select the objects of a command by manifests.
 type manifestOptions struct {
 	files         []string
 	kustomization string
 }
 
 func (o *manifestOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "`file` or folder with objects, or - for standard input; may be repeated")
-	flags.StringVarP(&o.kustomization, "kustomize", "k", "", "`folder` with a kustomization")
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "`file` or directory with objects, or - for standard input; repeatable")
+	flags.StringVarP(&o.kustomization, "kustomize", "k", "", "`directory` with a kustomization")
 }
 
 func (o *manifestOptions) given() bool { return len(o.files) > 0 || o.kustomization != "" }
@@ -103,7 +103,7 @@ func (o *manifestOptions) read(s *streams) ([]kubectl.Manifest, error) {
 	return all, nil
 }
 
-// path returns a path that the user gave, seen from the folder of -C.
+// path returns a path of the command line, relative to the directory of -C.
 func (s *streams) path(given string) string {
 	if filepath.IsAbs(given) {
 		return given
@@ -129,7 +129,7 @@ first, and objects wait until their CRD is served.`,
 				return err
 			}
 			if len(list) == 0 {
-				return &diagnostic.Error{Message: "there are no objects to apply", Hint: "-f wants files with objects, -k a kustomization that has some"}
+				return &diagnostic.Error{Message: "no objects to apply", Hint: "use -f with files of objects, or -k with a kustomization"}
 			}
 			client, err := server.connect(cmd.Context(), s)
 			if err != nil {
@@ -143,7 +143,7 @@ first, and objects wait until their CRD is served.`,
 	return cmd
 }
 
-// selectionOptions say which objects of a resource a command is about.
+// selectionOptions select objects of a resource.
 type selectionOptions struct {
 	labels, fields string
 	allNamespaces  bool

@@ -27,7 +27,7 @@ With --in-memory, kube-apiserver is the API server of kctrl, which keeps its obj
 answers health checks then. A flag that the API server in memory does not support is an error.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError("kctrl env assets takes one folder, such as bin/envtest")
+				return usageError("kctrl env assets needs one directory, such as bin/envtest")
 			}
 			return nil
 		},

@@ -20,7 +20,7 @@ type controlAnswer struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// takeCommands does to instance what the lines of in say, one after the other, until in ends.
+// takeCommands executes the lines of in on instance, in order, until in ends.
 func takeCommands(ctx context.Context, instance *controlplane.Instance, in io.Reader, out io.Writer) {
 	answers := json.NewEncoder(out)
 	for lines := bufio.NewScanner(in); lines.Scan(); {

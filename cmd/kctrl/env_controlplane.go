@@ -22,7 +22,7 @@ var controlPlaneCommands = []func(*streams) *cobra.Command{
 	newEnvAssetsCommand, newEnvGarbageCollectorCommand, newEnvHostCommand,
 }
 
-// errNoControlPlane says why etcd and kube-apiserver do not run on this system; nil: they do.
+// errNoControlPlane is the reason why etcd and kube-apiserver do not run on this system; nil if they do.
 var errNoControlPlane error
 
 // controlPlaneCompiled reports whether kctrl env up has nothing to compile.
@@ -33,8 +33,8 @@ func addNameFlag(flags *pflag.FlagSet, name *string) {
 	flags.StringVar(name, "name", controlplane.DefaultName, "`name` of the environment; several run side by side")
 }
 
-// openEnvironments returns the environments of this user, after it has removed what is left of starts that were cut
-// short.
+// openEnvironments returns the environments of this user, and removes the remains of interrupted
+// starts.
 func openEnvironments(ctx context.Context, s *streams) (*controlplane.Environments, error) {
 	environments, err := controlplane.OpenEnvironments()
 	if err != nil {

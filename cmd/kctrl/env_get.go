@@ -60,7 +60,7 @@ func runEnvGet(ctx context.Context, s *streams, o envGetOptions, args []string) 
 		return err
 	}
 	if o.waitFor != "" && len(selection.Names) == 0 {
-		return usageError("--wait-for wants the name of an object")
+		return usageError("--wait-for needs the name of an object")
 	}
 	client, err := o.server.connect(ctx, s)
 	if err != nil {

@@ -31,7 +31,7 @@ func unsupported(name string) func(*streams) *cobra.Command {
 	}
 }
 
-// errNoControlPlane says why etcd and kube-apiserver do not run on this system.
+// errNoControlPlane is the reason why etcd and kube-apiserver do not run on this system.
 var errNoControlPlane error = errUnsupported
 
 var errUnsupported = &diagnostic.Error{
@@ -48,7 +48,7 @@ func kubeconfigOf(context.Context, *streams, string) (string, error) { return ""
 
 func kubeconfigOfCurrent(context.Context, *streams) (string, error) { return "", errUnsupported }
 
-// environmentNames offers nothing: there are no environments here.
+// environmentNames returns no names: this system has no environments.
 func environmentNames(*streams) []string { return nil }
 
 // kubernetesVersions offers nothing: none can be run here.

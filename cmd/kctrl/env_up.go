@@ -57,13 +57,13 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 		return err
 	}
 	if o.start.Port < 0 || o.start.Port > 65535 {
-		return usageError("--port wants a number from 0 to 65535")
+		return usageError("--port needs a number from 0 to 65535")
 	}
 	if o.start.Controllers != "" && !o.start.ControllerManager {
 		return usageError("--controllers goes with --controller-manager")
 	}
 	if o.start.GarbageCollector && o.start.ControllerManager && o.start.Controllers == "" {
-		return usageError("two garbage collectors are one too many: leave out --garbage-collector, or say --controllers='*,-garbage-collector-controller'")
+		return usageError("two garbage collectors: remove --garbage-collector, or use --controllers='*,-garbage-collector-controller'")
 	}
 	if o.start.FakeControllers && !o.start.InMemory {
 		return usageError("--fake-controllers goes with --in-memory; a real API server has --controller-manager")
@@ -133,7 +133,7 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 	return nil
 }
 
-// outcomes say what became of an environment.
+// outcomes are the texts for the outcomes of a start.
 var outcomes = map[controlplane.Outcome]string{
 	controlplane.Running: "runs already",
 	controlplane.Started: "started",
@@ -151,13 +151,13 @@ func shellQuoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// warnKept says that options are of no use to an environment that runs already.
+// warnKept warns that a running environment ignores options.
 func (s *streams) warnKept(env *controlplane.Environment, start controlplane.Options) {
 	if (!start.InMemory || env.InMemory) && start.Kubernetes == "" && start.DataDir == "" && start.Port == 0 && !start.ControllerManager && !start.GarbageCollector && !start.FakeControllers && start.FeatureGates == "" {
 		return
 	}
 	s.problem("warning: ", &diagnostic.Error{
-		Message: "the environment goes on as it was started",
+		Message: "the running environment ignores these options",
 		Hint:    "kctrl env down stops it, so that kctrl env up starts it with these options",
 	})
 }
@@ -169,14 +169,14 @@ func nameArgument(name string) string {
 	return " --name " + name
 }
 
-// foregroundReady is the line that says that a control plane in the foreground is ready.
+// foregroundReady is the line that a control plane in the foreground prints when it is ready.
 type foregroundReady struct {
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
 }
 
-// runEnvForeground runs a nameless control plane, in a temporary folder, until ctx ends or the reader of this
-// program's life goes away.
+// runEnvForeground runs a control plane without a name, in a temporary directory, until ctx ends or standard input
+// closes.
 func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Assets, o envUpOptions) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -217,7 +217,7 @@ func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Asset
 	return instance.Wait(ctx)
 }
 
-// pipe reports whether somebody holds the other end of r.
+// pipe reports whether r is a pipe.
 func pipe(r io.Reader) bool {
 	file, ok := r.(*os.File)
 	if !ok {

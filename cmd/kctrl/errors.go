@@ -18,19 +18,19 @@ const (
 	exitUsage = 2 // the command line was wrong
 	exitDrift = 3 // --check found files out of date
 
-	exitSignal = 128 // and the number of the signal that ended the command, as shells say it
+	exitSignal = 128 // plus the number of the signal that ended the command, as in shells
 )
 
-// errInterrupted is all there is to say when the user has stopped a command.
+// errInterrupted is the error of a command that the user stopped.
 var errInterrupted = errors.New("interrupted")
 
-// stopped reports whether err is what became of a command because ctx ended, and not something that is wrong.
+// stopped reports whether err is only the end of ctx.
 func stopped(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
 
-// report prints err, one line for each single error with its hint below, and returns the exit code. A program that asked
-// for a result in a format of its own gets the errors in it, if there is no other result.
+// report prints err, one line for each single error with its hint below, and returns the exit code. If the
+// command line selects a format, and there is no other result, the errors have this format.
 func report(s *streams, command *cobra.Command, err error, format outputFormat) int {
 	if err == nil {
 		return exitOK
@@ -72,8 +72,8 @@ func withHint(err error, hint string) error {
 	return &e
 }
 
-// printFindings prints errors as the result, in the format that the command line asks for. It says nothing in other
-// formats, and in those that the command does not have.
+// printFindings prints errors as the result, in the format of the command line. It prints nothing in other
+// formats, and in formats that the command lacks.
 func printFindings(s *streams, command *cobra.Command, format outputFormat, errs []error) {
 	found := make([]finding, len(errs))
 	for i, err := range errs {

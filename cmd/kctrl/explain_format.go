@@ -9,7 +9,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// targetWords say what a marker describes.
+// targetWords returns the targets of a marker.
 func targetWords(targets []string) string {
 	var words []string
 	for _, target := range targets {
@@ -63,7 +63,7 @@ func textMarker(help markers.Help) string {
 	return out.String()
 }
 
-// valueWords say what an argument takes.
+// valueWords returns the type and the default of an argument.
 func valueWords(argument markers.ArgumentHelp) string {
 	switch {
 	case argument.Required:

@@ -32,7 +32,7 @@ type genOptions struct {
 func newGenCommand(s *streams) *cobra.Command {
 	var opts genOptions
 	cmd := &cobra.Command{
-		Use:   "gen generator[:option=value,...]... [paths=folder;...] [output:[generator:]rule]...",
+		Use:   "gen generator[:option=value,...]... [paths=directory;...] [output:[generator:]rule]...",
 		Short: "Generate with the arguments of controller-gen " + peerVersion,
 		Long: `Take the arguments of controller-gen ` + peerVersion + ` and write the same files, in any Go module. In a Makefile,
 replace "controller-gen" by "kctrl gen", or call a copy of kctrl with the name controller-gen. The command touches only files
@@ -112,7 +112,7 @@ func runGen(ctx context.Context, s *streams, cmd *cobra.Command, o genOptions, a
 	})
 }
 
-// gen is a command line of controller-gen, in a folder.
+// gen is a command line of controller-gen, in a directory.
 type gen struct {
 	command *compat.Command
 	dir     string // absolute, as root
@@ -148,7 +148,7 @@ func (g gen) otherOutput() string {
 	return "-o json"
 }
 
-// finish writes what was generated, or compares with it. controller-gen says nothing of what it writes.
+// finish writes the generated files, or compares them. It prints no list of files, like controller-gen.
 func (g gen) finish(ctx context.Context, s *streams, result *compat.Result) error {
 	asked := g.write.check || g.watch || g.write.dryRun || g.write.diff || g.write.output != outputText
 	var found generated
@@ -216,8 +216,7 @@ func shellWords(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// moduleRoot returns the folder that is locked for a command in dir: that of the project or the Go module which dir is in,
-// or dir itself.
+// moduleRoot returns the directory to lock for a command in dir: that of its project or Go module, or dir itself.
 func moduleRoot(dir string) string {
 	for folder := dir; ; folder = filepath.Dir(folder) {
 		for _, name := range []string{project.File, "go.mod"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
 )
 
-// jsonHelp is how often -w or -h is given for JSON, and fullHelp for all there is to say.
+// jsonHelp is how often -w or -h is given for JSON, and fullHelp for all details.
 const (
 	detailedHelp = 2
 	fullHelp     = 3
@@ -76,7 +76,7 @@ func printDetails(s *streams, level int, sign string, marker help.MarkerDoc) {
 	s.printf("\n")
 }
 
-// summary says what a marker is for, or what to write instead.
+// summary returns the summary of a marker, or its replacement.
 func summary(marker help.MarkerDoc) string {
 	if marker.DeprecatedInFavorOf == nil {
 		return marker.Summary

@@ -27,16 +27,16 @@ type generateOptions struct {
 	generate.Options
 }
 
-// What the flags of generate, manifests and gen do.
+// Descriptions of flags of generate, manifests and gen.
 const (
 	checkUsage       = "write nothing: print what is out of date as a diff, and exit 3 if anything is"
-	postprocessUsage = "`file` that declares what becomes of the manifests (default " + postprocess.DefaultFile + ", if there is one)"
-	watchUsage       = "go on, and do it again whenever a file changes, until Ctrl-C"
+	postprocessUsage = "`file` that declares changes of manifests (default " + postprocess.DefaultFile + ", if it exists)"
+	watchUsage       = "generate again after each change of a file, until Ctrl-C"
 )
 
 func (o *generateOptions) addFlags(flags *pflag.FlagSet) {
 	o.write.addCheckFlag(flags)
-	flags.StringSliceVar(&o.Paths, "paths", nil, "`folders` to look at, such as ./api/... (default: all of the project)")
+	flags.StringSliceVar(&o.Paths, "paths", nil, "`directories` to read, such as ./api/... (default: the whole project)")
 	flags.StringSliceVar(&o.AllowUnknown, "allow-unknown", nil, "accept unknown markers with this `prefix`")
 	flags.BoolVar(&o.fix, "fix", false, "correct misspelt markers in the source where there is only one way to")
 	flags.BoolVar(&o.watch, "watch", false, watchUsage)
@@ -122,7 +122,7 @@ func checkDrift(s *streams, o writeOptions, found changes) error {
 	}
 }
 
-// printDrift prints changes but those of the runtime, which is missing: a note has said so.
+// printDrift prints changes except those of a missing runtime, which a note reports.
 func printDrift(s *streams, found changes) {
 	for change := range found.Changes() {
 		if !isBundled(change) {

@@ -2,7 +2,7 @@ package main
 
 import "github.com/spf13/cobra"
 
-// newHelpCommand returns the command "help", which tells of a command that does not exist instead of showing another.
+// newHelpCommand returns the command "help", which reports an unknown command.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",

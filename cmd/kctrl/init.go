@@ -59,7 +59,7 @@ func runInit(ctx context.Context, s *streams, opts scaffold.InitOptions, write w
 	})
 }
 
-// kctrlBuild tells the scaffold which kctrl this is, so that a project can require the same.
+// kctrlBuild returns the version of this kctrl, so that a project can require it.
 func kctrlBuild() scaffold.Build {
 	build := scaffold.Build{Version: "(devel)"}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {

@@ -283,7 +283,7 @@ func TestKilledCommandsAreRolledBackByTheNext(t *testing.T) {
 func (w *workbench) checkAgain(t *testing.T, dir string, c *writer, done outcome, when string) {
 	t.Helper()
 	code, said := w.run(t, dir, c.line)
-	if rolledBack := strings.Contains(said, "was interrupted here"); code != 0 && (rolledBack || !saysDone(said)) {
+	if rolledBack := strings.Contains(said, "kctrl: rolled back"); code != 0 && (rolledBack || !saysDone(said)) {
 		t.Errorf("%s: the next command ends with %d\n%s", when, code, said)
 	}
 	if diff := difference(done.tree, contents(t, dir)); diff != "" {

@@ -1,5 +1,5 @@
-// Command kctrl takes the author of a Kubernetes operator from an empty folder to a running operator: it scaffolds
-// projects, generates what Go markers mean, and runs a real control plane to try them on.
+// Command kctrl takes the author of a Kubernetes operator from an empty directory to a running operator: it scaffolds
+// projects, generates code and manifests from Go markers, and runs API servers.
 //
 // This package is the only place that knows command lines, terminals and exit codes. Each command is one file: it
 // parses flags into plain options and hands them to a package under internal.
@@ -25,14 +25,13 @@ func runMain() int {
 	return code
 }
 
-// untilSignal returns a context that ends with the first signal that asks the process to end. A second one ends the process
-// at once: what it has written by half is taken back by the next command. signaled ends that, and returns the number of
-// the signal, or 0.
+// untilSignal returns a context that ends with the first signal that terminates. A second one ends the process
+// at once, and the next command rolls back its changes. signaled stops this, and returns the number of the signal, or 0.
 func untilSignal(ctx context.Context) (_ context.Context, signaled func() int) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 1)
 	for _, s := range []os.Signal{syscall.SIGHUP, os.Interrupt, syscall.SIGTERM} {
-		// What nohup has switched off stays off.
+		// Signals that nohup ignores stay ignored.
 		if !signal.Ignored(s) {
 			signal.Notify(signals, s)
 		}

@@ -18,16 +18,15 @@ const (
 	smallPercent = 50
 )
 
-// boundMemory makes the garbage collector, which has little to do in short runs, work harder for very large packages: up to
-// memoryTarget there is no limit, and from there on half of what is needed may be in use besides. Limits of the user's are
-// left as they are.
+// boundMemory limits the memory of very large packages: below memoryTarget the collector has no limit, and above it may keep
+// half of the live heap as garbage. GOGC and GOMEMLIMIT take precedence.
 func boundMemory() {
 	m := memory{percent: os.Getenv("GOGC") == "", limit: os.Getenv("GOMEMLIMIT") == ""}
 	m.bound(0)
 	m.afterCollection()
 }
 
-// memory says what of the collector kctrl decides.
+// memory has the settings of the collector that kctrl may change.
 type memory struct{ percent, limit bool }
 
 // bound sets what the collector goes by when so many bytes are needed. A limit that is less would keep it busy all the time.
@@ -44,7 +43,7 @@ func (m memory) bound(needed int64) {
 	}
 }
 
-// afterCollection sets it anew after every garbage collection.
+// afterCollection sets the limit again after every garbage collection.
 func (m memory) afterCollection() {
 	runtime.AddCleanup(new([32]byte), func(m memory) {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

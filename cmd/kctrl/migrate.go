@@ -58,8 +58,8 @@ func runMigrate(ctx context.Context, s *streams, opts migrate.Options, write wri
 	})
 }
 
-// withoutUndo returns a warning if git could not bring back what a plan changes: there is no repository, or it does not have the files as
-// they are.
+// withoutUndo returns a warning if git cannot restore the files that a plan changes: there is no repository, or the files have
+// uncommitted changes.
 func withoutUndo(ctx context.Context, dir string, p *plan.Plan) error {
 	git := func(args ...string) (string, error) {
 		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...).Output()
@@ -67,7 +67,7 @@ func withoutUndo(ctx context.Context, dir string, p *plan.Plan) error {
 	}
 	prefix, err := git("rev-parse", "--show-prefix")
 	if err != nil {
-		return &diagnostic.Error{Message: "there is no git repository here, so that nothing undoes this", Hint: "a copy of the folder, or git init and a commit, is a way back the next time"}
+		return &diagnostic.Error{Message: "there is no git repository here, so that nothing undoes this", Hint: "copy the directory, or run git init and commit, before you migrate"}
 	}
 	status, err := git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", ".")
 	if err != nil {

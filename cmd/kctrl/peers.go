@@ -30,14 +30,14 @@ var peerFlags = map[string]string{
 	"make":                  "leave --make out: what follows from markers is generated at once",
 	"plugins":               "leave --plugins out: kctrl has no plugins",
 	"project-version":       "leave --project-version out: there is one version of PROJECT",
-	"skip-go-version-check": "leave --skip-go-version-check out: there is no such check",
+	"skip-go-version-check": "remove --skip-go-version-check: kctrl has no such check",
 
 	"create api plugins": "leave --plugins out; what deploy-image makes is kctrl create api --from deployment --image IMAGE",
 	"manifests":          "leave --manifests out: what follows from markers is generated at once",
 
 	"create api status": "leave --status out; what is not to have a status loses its marker +kubebuilder:subresource:status, and the fields of its status, by hand",
 
-	"upgrade from-version":     "leave --from-version out: PROJECT.lock says what was written, and git has it",
+	"upgrade from-version":     "remove --from-version: PROJECT.lock and git have the base",
 	"upgrade to-version":       "leave --to-version out: it is the version of the binary that is run",
 	"upgrade from-branch":      noBranches,
 	"upgrade output-branch":    noBranches,
@@ -57,7 +57,7 @@ var peerFlags = map[string]string{
 	"ssa":                     "leave --ssa out, and write +kubebuilder:ac:generate=true into the package: kctrl generate then writes apply configurations",
 }
 
-// peerFlag says what to do instead of a flag of kubebuilder: on one command, or on any.
+// peerFlag has hints for flags of kubebuilder: of one command, or of any.
 func peerFlag(cmd *cobra.Command, name string) (hint string, known bool) {
 	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
 	if hint, known = peerFlags[path+" "+name]; known {
@@ -67,7 +67,7 @@ func peerFlag(cmd *cobra.Command, name string) (hint string, known bool) {
 	return hint, known
 }
 
-// peerCommand says what to do instead of a command of another tool.
+// peerCommand has hints for commands of other tools.
 func peerCommand(cmd *cobra.Command, name string) (hint string, known bool) {
 	first, _, _ := strings.Cut(name, ":")
 	first, _, _ = strings.Cut(first, "=")

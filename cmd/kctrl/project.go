@@ -73,7 +73,7 @@ func (s *streams) absolute() (string, error) {
 	dir, err := filepath.Abs(s.dir)
 	if err != nil {
 		return "", &diagnostic.Error{
-			Message: "the folder that kctrl was started in cannot be found",
+			Message: "cannot find the working directory",
 			Hint:    "it may have been removed: go to another, or name one with -C by its whole path",
 			Cause:   err,
 		}

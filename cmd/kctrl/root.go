@@ -70,7 +70,7 @@ func newRootCommand(s *streams) *cobra.Command {
 	return root
 }
 
-// noArgs refuses arguments that are no flags, naming the first.
+// noArgs rejects positional arguments, and names the first.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -81,7 +81,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return usageError("unexpected argument " + diagnostic.Quote(args[0]))
 }
 
-// usageError says that the command line can never be right.
+// usageError returns an error about the command line.
 func usageError(message string) error {
 	return &diagnostic.Error{Message: message, Class: diagnostic.ErrUsage}
 }

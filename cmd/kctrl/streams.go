@@ -15,7 +15,7 @@ import (
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
-	dir      string // the project folder, from -C; "." when not given
+	dir      string // the project directory, from -C; "." by default
 }
 
 // newStreams returns streams that remember whether a result could be written.
@@ -23,7 +23,7 @@ func newStreams(in io.Reader, out, err io.Writer) *streams {
 	return &streams{in: in, out: &resultWriter{to: out}, err: err, dir: "."}
 }
 
-// resultWriter passes a result on, and remembers what became of it: what prints it need not look.
+// resultWriter passes a result on, and remembers the first error, so that callers need not check.
 type resultWriter struct {
 	to    io.Writer
 	wrote bool  // whether there was anything to write
@@ -64,7 +64,7 @@ func (s *streams) checkResult(err error) error {
 	return errors.Join(err, s.lostResult(cause))
 }
 
-// lostResult says why a result could not be written.
+// lostResult returns the error of a result that could not be written.
 func (s *streams) lostResult(err error) error {
 	return &diagnostic.Error{
 		Message: "cannot write to standard output: " + diagnostic.PlainCause(err),

@@ -47,7 +47,7 @@ func runUpgrade(ctx context.Context, s *streams, write writeOptions) error {
 	})
 }
 
-// history has what the files of a folder were once, as git knows it.
+// history returns earlier versions of the files of a directory, from git.
 func history(ctx context.Context, dir string) scaffold.History {
 	return func(name, sum string) ([]byte, bool) { return fromGit(ctx, dir, name, sum) }
 }

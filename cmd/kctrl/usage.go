@@ -19,7 +19,7 @@ var makeTargets = []string{
 	"build", "deploy", "docker-build", "docker-push", "fmt", "install", "lint", "run", "test", "undeploy", "uninstall", "vet",
 }
 
-// unknownCommand says that cmd has no such subcommand, and which may have been meant.
+// unknownCommand returns the error of an unknown subcommand of cmd, with the nearest name.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	e := &diagnostic.Error{
 		Message: "unknown command " + diagnostic.Quote(name) + ` for "` + cmd.CommandPath() + `"`,
@@ -60,12 +60,12 @@ func flagError(cmd *cobra.Command, err error) error {
 		e.Message = "--" + missing.GetFlag().Name + " needs a value"
 		e.Hint = "write --" + missing.GetFlag().Name + "=" + exampleValue(missing.GetFlag())
 	} else if syntax, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
-		e.Message = diagnostic.Quote(syntax.GetSpecifiedFlag()) + " is no flag"
+		e.Message = diagnostic.Quote(syntax.GetSpecifiedFlag()) + " is not a flag"
 	}
 	return e
 }
 
-// explainUnknownFlag says which flag may have been meant.
+// explainUnknownFlag adds the nearest flag.
 func explainUnknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError, e *diagnostic.Error) {
 	name := unknown.GetSpecifiedName()
 	e.Message = "unknown flag: --" + diagnostic.OneLine(name)
@@ -86,7 +86,7 @@ func explainUnknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError, e *dia
 	}
 }
 
-// explainValue says what a flag wants instead of the value it was given.
+// explainValue adds the type of a flag to the error of its value.
 func explainValue(invalid *pflag.InvalidValueError, e *diagnostic.Error) {
 	flag := invalid.GetFlag()
 	wanted := "another value"
@@ -108,7 +108,7 @@ func explainValue(invalid *pflag.InvalidValueError, e *diagnostic.Error) {
 	e.Hint = "write --" + flag.Name + "=" + exampleValue(flag)
 }
 
-// wantedValues says in words what the types of flags are.
+// wantedValues describes the types of flags.
 var wantedValues = map[string]string{
 	"bool": "true or false", "int": "a number", "count": "a number", "duration": "a time such as 90s or 5m",
 	"stringToString": "pairs name=value with commas between them",

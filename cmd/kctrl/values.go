@@ -15,8 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// offer is what a shell completes the value of a flag or an argument from. It reads what is there, and offers nothing if
-// that cannot be read.
+// offer returns the completions of a flag or an argument. It returns none if the project cannot be read.
 type offer func(s *streams) []string
 
 // flagValues are the values of flags, by name. The usage of a flag whose values are listed there, `apache2|none`, needs no
@@ -29,7 +28,7 @@ var flagValues = map[string]offer{
 	"kind":       fromProject(func(r project.Resource) string { return r.Kind }),
 }
 
-// folderFlags are the flags whose values are folders; those whose values are files need no row.
+// folderFlags are the flags whose values are directories; flags with files need no row.
 var folderFlags = []string{"directory", "kustomize", "output-crd-dir", "output-rbac-dir", "output-webhook-dir", "paths", "data-dir"}
 
 // offerValues lets shells complete the values of all flags of a command and of those below it.

@@ -189,7 +189,7 @@ func tellVerified(s *streams, o verifyOptions, result *verify.Result) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// counted says how much was checked.
+// counted returns the numbers of checked objects.
 func counted(result *verify.Result) string {
 	text := plural(result.CRDs, "CRD")
 	if result.Objects > 0 {

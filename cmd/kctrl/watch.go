@@ -15,11 +15,11 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/watch"
 )
 
-// watchProject generates now and whenever the project changes, until ctx ends. What is wrong with the project is told,
-// and watching goes on: only a command line that can never be right, and a folder without a project, end it.
+// watchProject generates now and whenever the project changes, until ctx ends. It reports findings and continues; only a
+// wrong command line and a directory without a project end it.
 func watchProject(ctx context.Context, s *streams, o generateOptions) error {
 	if o.write.output == outputSARIF {
-		return usageError("-o sarif is one report, and --watch goes on")
+		return usageError("-o sarif and --watch cannot be combined")
 	}
 	if err := checkWatch(o.write.check); err != nil {
 		return err
@@ -37,15 +37,15 @@ func watchProject(ctx context.Context, s *streams, o generateOptions) error {
 	})
 }
 
-// checkWatch refuses a command line that wants both --watch and --check.
+// checkWatch rejects --watch with --check.
 func checkWatch(check bool) error {
 	if check {
-		return usageError("--check looks once, and --watch goes on")
+		return usageError("--check and --watch cannot be combined")
 	}
 	return nil
 }
 
-// generation generates once. It tells inputs what it has read.
+// generation generates once. It records the files that it reads in inputs.
 type generation func(ctx context.Context, s *streams, inputs func(source.Inputs)) error
 
 // watchFolder generates now, and whenever something in dir changes, which is absolute, or what was read outside of it.
@@ -54,7 +54,7 @@ func watchFolder(ctx context.Context, s *streams, dir string, generate generatio
 	return watch.Run(ctx, watch.Options{Folders: []string{dir}, Run: w.run})
 }
 
-// watcher is a command that goes on with --watch.
+// watcher is a command with --watch.
 type watcher struct {
 	streams  *streams
 	generate generation
@@ -63,7 +63,7 @@ type watcher struct {
 	problems string // what was wrong in the last run
 }
 
-// run generates once. It tells what is wrong if that is news, or if something was written.
+// run generates once. It reports findings if they are new, or if it wrote files.
 func (w *watcher) run(ctx context.Context) (watch.More, error) {
 	var out, problems bytes.Buffer
 	inner := &streams{in: w.streams.in, out: &out, err: &problems, dir: w.streams.dir}
@@ -99,7 +99,7 @@ func (w *watcher) tell(out, problems string) {
 	}
 }
 
-// outside returns the inputs that are not in dir: folders, such as those of modules that replace others, and files, such
+// outside returns the inputs that are not in dir: directories, such as those of modules that replace others, and files, such
 // as a go.work that could be anywhere up to the root.
 func outside(dir string, inputs source.Inputs) watch.More {
 	var more watch.More

@@ -24,7 +24,7 @@ type writeOptions struct {
 	diff    bool
 	output  outputFormat
 	check   bool // write nothing, and fail if something would change
-	quiet   bool // say nothing if nothing changes
+	quiet   bool // print nothing without changes
 }
 
 func (o *writeOptions) addFlags(flags *pflag.FlagSet) {
@@ -47,7 +47,7 @@ type resultChange struct {
 	Template string `json:"template,omitempty"`
 }
 
-// access says what a command is going to do with a folder.
+// access is the use of a directory by a command.
 type access bool
 
 const (
@@ -102,16 +102,15 @@ func (s *streams) locked(ctx context.Context, a access, load opener, work func(*
 	return work(project)
 }
 
-// begin takes the lock of the folder that a command works on, for as long as it works: before it reads, so that of two
-// commands the second builds on what the first has written. What a killed command has left there by half is taken back;
-// a command that only reads refuses to work on it.
+// begin locks the directory of a command before the command reads, so that the second of two commands builds on the result of
+// the first. It rolls back the changes of a killed command; a command that only reads returns an error instead.
 func begin(ctx context.Context, s *streams, dir string, a access) (release func(), err error) {
 	if _, err := s.absolute(); err != nil {
 		return nil, err
 	}
 	lock, err := transaction.Acquire(ctx, dir, transaction.LockOptions{
 		Shared:  a == reads,
-		Waiting: func() { fmt.Fprintln(s.err, "kctrl: waiting for another kctrl command in this folder to end") },
+		Waiting: func() { fmt.Fprintln(s.err, "kctrl: waiting for another kctrl command in this directory") },
 	})
 	if err != nil {
 		return nil, err
@@ -132,7 +131,7 @@ func recoverFolder(s *streams, dir string, a access) error {
 	if a == writes {
 		interrupted, found, err := transaction.Recover(folder)
 		if found {
-			fmt.Fprintf(s.err, "kctrl: %s was interrupted here; what it had written of %s is taken back\n", interrupted.Command, files(interrupted.Files))
+			fmt.Fprintf(s.err, "kctrl: rolled back %[2]s of an interrupted %[1]s\n", interrupted.Command, files(interrupted.Files))
 		}
 		return err
 	}
@@ -160,7 +159,7 @@ type changes interface {
 	Diff() string
 }
 
-// finishPlan ends a writing command: it applies plan to the project folder, unless this is a dry run, and prints what
+// finishPlan ends a writing command: it applies plan to the project directory, unless this is a dry run, and prints what
 // was done. next are the commands to type now.
 func finishPlan(ctx context.Context, s *streams, o writeOptions, plan *plan.Plan, next ...string) error {
 	if !o.dryRun {
@@ -190,7 +189,7 @@ func printDone(s *streams, o writeOptions, done changes, next ...string) error {
 	return nil
 }
 
-// printNotes prints what the user should know of a plan that can be applied.
+// printNotes prints the notes of a plan.
 func printNotes(s *streams, plan *plan.Plan) {
 	for _, note := range plan.Notes() {
 		s.problem("warning: ", note)
@@ -224,7 +223,7 @@ func printJSON(s *streams, value any) error {
 	return encoder.Encode(value)
 }
 
-// bundleFolder is printed as one line: its files are nobody's to read after every command.
+// bundleFolder is printed as one line, without its files.
 const bundleFolder = "third_party/kctrl"
 
 func isBundled(c plan.Change) bool { return strings.HasPrefix(c.Path, bundleFolder+"/") }
@@ -235,7 +234,7 @@ func printChanges(s *streams, dryRun bool, done changes) {
 		verb = "would "
 	}
 	bundled, packages := false, map[string]bool{} // of the runtime
-	vendored := map[string]int{}                  // files by vendor folder
+	vendored := map[string]int{}                  // files by vendor directory
 	for change := range done.Changes() {
 		if folder, _, found := strings.Cut("/"+change.Path, "/vendor/"); found {
 			vendored[strings.TrimPrefix(folder+"/vendor", "/")]++

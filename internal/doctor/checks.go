@@ -20,20 +20,20 @@ import (
 
 // Checks are all that there are, in the order in which they run. Another one is a value here.
 var Checks = []Check{
-	{Name: "project", Help: "a PROJECT file that cannot be read, or says what nobody reads", Run: checkProject},
+	{Name: "project", Help: "a PROJECT file that cannot be read, or has unknown fields", Run: checkProject},
 	{Name: "lock", Help: "a PROJECT.lock that is missing or broken", Run: checkLock, Fix: fixLock},
-	{Name: "api-module", Help: "a module of API packages that the project does not build with as it is", Run: checkAPIModules, Fix: fixAPIModules},
+	{Name: "api-module", Help: "a separate API module that the project cannot build with", Run: checkAPIModules, Fix: fixAPIModules},
 	{Name: "markers", Help: "markers that are unknown, misplaced, wrong or contradictory", Run: checkMarkers},
 	{Name: "generated", Help: "generated files that are out of date, missing, or edited by hand", Run: checkGenerated, Fix: fixGenerated},
-	{Name: "roles", Help: "roles that do not have the rights that the markers ask for", Run: checkRoles, Fix: fixGenerated},
-	{Name: "samples", Help: "samples that API servers would refuse", Run: checkSamples},
-	{Name: "deployment", Help: "what config/default does not build or deploy", Run: checkDeployment},
-	{Name: "program", Help: "a Makefile or Dockerfile that builds what is not the program that starts the manager", Run: checkProgram},
-	{Name: "runtime", Help: "a bundled runtime that is not whole, or not that of this kctrl", Run: checkRuntime, Fix: fixRuntime},
+	{Name: "roles", Help: "roles without the permissions of the markers", Run: checkRoles, Fix: fixGenerated},
+	{Name: "samples", Help: "samples that API servers would reject", Run: checkSamples},
+	{Name: "deployment", Help: "manifests that config/default cannot build or does not deploy", Run: checkDeployment},
+	{Name: "program", Help: "a Makefile or Dockerfile that builds another program than the manager", Run: checkProgram},
+	{Name: "runtime", Help: "a bundled runtime that is incomplete, or of another kctrl", Run: checkRuntime, Fix: fixRuntime},
 	{Name: "go", Help: "a go command that is missing, or older than go.mod asks for", Run: checkGo},
 	{Name: "kctrl", Help: "another version of kctrl that wrote the project", Run: checkKctrl},
 	{Name: "control-plane", Help: "a control plane that is not compiled yet", Run: checkControlPlane},
-	{Name: "kubebuilder", Help: "what kubebuilder has left and nothing uses", Run: checkLeftovers, Fix: fixLeftovers},
+	{Name: "kubebuilder", Help: "unused files of kubebuilder", Run: checkLeftovers, Fix: fixLeftovers},
 }
 
 func checkProject(_ context.Context, p *Project) []Finding {

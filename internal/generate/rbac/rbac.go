@@ -51,7 +51,7 @@ var Generator = generator.Generator{
 			{Name: "role-file", To: &o.FileName, Default: fileName, Usage: "`name` of the file of the role, which leaves the file that it was in"},
 		}
 	},
-	Folder: generator.Flag{Name: "output-rbac-dir", Default: "config/rbac", Usage: "`folder` of the role; what config/rbac holds and binds stays as it is beside another"},
+	Folder: generator.Flag{Name: "output-rbac-dir", Default: "config/rbac", Usage: "`directory` of the role"},
 	Check: func(options genall.Generator) error {
 		role := options.(rbac.Generator).RoleName
 		if problems := content.IsPathSegmentName(role); len(problems) > 0 {

@@ -37,7 +37,7 @@ var Generator = generator.Generator{
 		o := options.(*webhook.Generator)
 		o.HeaderFile, o.Year = file, year
 	},
-	Folder:        generator.Flag{Name: "output-webhook-dir", Default: "config/webhook", Usage: "`folder` of the webhook configurations"},
+	Folder:        generator.Flag{Name: "output-webhook-dir", Default: "config/webhook", Usage: "`directory` of webhook configurations"},
 	Kustomization: "config/webhook",
 }
 
