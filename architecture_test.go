@@ -80,7 +80,9 @@ var importRules = []importRule{
 	{
 		in: []string{"runtime/compat/envtest", "runtime/compat/fake"},
 		forbid: func(imported string) bool {
-			return !runtimeMayImport(imported) && !under("k8s.io/api/admissionregistration/v1", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1")(imported) &&
+			return !runtimeMayImport(imported) &&
+				!under("k8s.io/api/admissionregistration/v1",
+					"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1")(imported) &&
 				imported != "k8s.io/client-go/kubernetes/scheme"
 		},
 		reason: "migrated tests pass definitions and webhook configurations, and use the scheme of client-go by default",
@@ -93,7 +95,9 @@ var importRules = []importRule{
 	{
 		in: []string{"testserver/fakecontrollers"},
 		forbid: func(imported string) bool {
-			return !runtimeMayImport(imported) && !under("k8s.io/api/core/v1", "k8s.io/api/apps/v1", "k8s.io/api/batch/v1", "k8s.io/api/discovery/v1", "k8s.io/api/storage/v1", "k8s.io/utils/dump")(imported)
+			return !runtimeMayImport(imported) &&
+				!under("k8s.io/api/core/v1", "k8s.io/api/apps/v1", "k8s.io/api/batch/v1", "k8s.io/api/discovery/v1",
+					"k8s.io/api/storage/v1", "k8s.io/utils/dump")(imported)
 		},
 		reason: "fake controllers know the kinds that a cluster's controllers know, and hash templates as these do",
 	},
@@ -106,7 +110,8 @@ var importRules = []importRule{
 	{
 		in:     []string{"internal", "cmd"},
 		forbid: under(module + "/runtime"),
-		except: []string{"internal/demo", "internal/kubectl", "internal/testing/listwatch", "cmd/kctrl/env_garbagecollector.go"},
+		except: []string{"internal/demo", "internal/kubectl", "internal/testing/listwatch",
+			"cmd/kctrl/env_garbagecollector.go"},
 		reason: "what writes projects knows the runtime only as text; what talks to an API server, and the demo, are programs like any other",
 	},
 	{
@@ -126,13 +131,15 @@ var importRules = []importRule{
 	{
 		in:     []string{"."},
 		forbid: under("golang.org/x/tools/go/packages", "sigs.k8s.io/controller-tools/pkg/loader"),
-		except: []string{"internal/load", "internal/lint", "internal/verify/convention", "internal/markers/reader_test.go", "internal/generate", "internal/migrate", "internal/mutants"},
+		except: []string{"internal/load", "internal/lint", "internal/verify/convention", "internal/markers/reader_test.go",
+			"internal/generate", "internal/migrate", "internal/mutants"},
 		reason: "one load serves all generators; a migration needs the types of all code, tests included, and of what was made of it; mutants need types too",
 	},
 	{
 		in: []string{"."},
 		forbid: func(imported string) bool {
-			return under("sigs.k8s.io/controller-runtime", "k8s.io/client-go/tools/cache", "k8s.io/client-go/util/workqueue", "k8s.io/client-go/kubernetes", "k8s.io/client-go/discovery", "k8s.io/client-go/dynamic")(imported)
+			return under("sigs.k8s.io/controller-runtime", "k8s.io/client-go/tools/cache", "k8s.io/client-go/util/workqueue",
+				"k8s.io/client-go/kubernetes", "k8s.io/client-go/discovery", "k8s.io/client-go/dynamic")(imported)
 		},
 		except: []string{"runtime/compat/fake"}, // its rule above allows the scheme of client-go, and nothing else of these
 		tests:  true,
@@ -142,7 +149,8 @@ var importRules = []importRule{
 
 func under(prefixes ...string) func(string) bool {
 	return func(imported string) bool {
-		return slices.ContainsFunc(prefixes, func(p string) bool { return imported == p || strings.HasPrefix(imported, p+"/") })
+		return slices.ContainsFunc(prefixes,
+			func(p string) bool { return imported == p || strings.HasPrefix(imported, p+"/") })
 	}
 }
 
@@ -175,10 +183,11 @@ func serverMayImport(imported string) bool {
 		"k8s.io/apiextensions-apiserver/pkg",
 		"k8s.io/apiserver/pkg",
 		"k8s.io/client-go/util/jsonpath",
-		"k8s.io/kubernetes/pkg",                             // what a write of a built-in kind does; TestTheTestServerLinksNoClientOfEtcd bounds what comes with it
-		"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac", // upstream decides what roles allow
+		// what a write of a built-in kind does; TestTheTestServerLinksNoClientOfEtcd bounds what comes with it
+		"k8s.io/kubernetes/pkg",
 		"k8s.io/kube-openapi/pkg",
-		"github.com/google/gnostic-models", "google.golang.org/protobuf/proto", // the documents of OpenAPI in protobuf, which kube-openapi has too
+		// the documents of OpenAPI in protobuf, which kube-openapi has too
+		"github.com/google/gnostic-models", "google.golang.org/protobuf/proto",
 		"sigs.k8s.io/structured-merge-diff/v6",
 	)(imported)
 }
@@ -204,15 +213,23 @@ func TestImportsFollowTheRules(t *testing.T) {
 
 // runtimeLayers orders the packages of runtime/, leaves first: a package imports only packages in front of it.
 var runtimeLayers = []string{
-	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/writes", "internal/blocked", "internal/life", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "internal/testhost", "internal/testclient", "controllerutil", "finalizer", "internal/compact", "internal/collect", "reflector", "informer", "cache", "events", "leaderelection",
-	"predicate", "handler", "source", "webhook/server", "controller", "internal/authority", "certificate", "webhook/local", "internal/serve", "manager",
-	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter", "compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/managers", "compat/restconfig", "compat/rotator", "compat/servers", "compat/starter", "compat/untyped", "compat/verbosity", "compat/watchchannel", "compat/zapflags", "registry", "garbagecollector", "testenv", "compat/envtest", "compat/fake",
+	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig",
+	"internal/writes", "internal/blocked", "internal/life", "metrics", "log", "workqueue", "reconcile", "internal/wire",
+	"internal/pack", "internal/httpserver", "client", "internal/testhost", "internal/testclient", "controllerutil",
+	"finalizer", "internal/compact", "internal/collect", "reflector", "informer", "cache", "events", "leaderelection",
+	"predicate", "handler", "source", "webhook/server", "controller", "certificate", "webhook/local", "internal/serve",
+	"manager",
+	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter",
+	"compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/managers", "compat/restconfig",
+	"compat/rotator", "compat/servers", "compat/starter", "compat/untyped", "compat/verbosity", "compat/zapflags",
+	"registry", "garbagecollector", "testenv", "compat/envtest", "compat/fake",
 }
 
 // testserverLayers are the same for testserver/.
 var testserverLayers = []string{
 	"apiserver/internal/must", "apiserver/internal/store", "apiserver/internal/validity",
-	"apiserver/internal/builtin", "apiserver", "inmemory", "fakecontrollers", "internal/standalone", "program", "program/fakecontrollers",
+	"apiserver/internal/builtin", "apiserver", "inmemory", "fakecontrollers", "internal/standalone", "program",
+	"program/fakecontrollers",
 }
 
 func TestRuntimeAndTestServerImportOnlyLowerLayers(t *testing.T) {
@@ -250,10 +267,10 @@ func TestFirstWebhookAddsAtMost30Packages(t *testing.T) {
 	}
 }
 
-// TestUsersOfTheCacheDoNotCompileInformers looks for the code of informers in packages that only use a cache, or a graph of
-// owners. The compiler generates the code of a generic type again in each package that imports, directly or not, a type with a
-// field of it. That would be most of the code compiled for a controller and for each package of its tests: see
-// runtime/cache/stored.go.
+// TestUsersOfTheCacheDoNotCompileInformers looks for the code of informers in packages that only use a cache, or a
+// graph of owners. The compiler generates the code of a generic type again in each package that imports, directly or
+// not, a type with a field of it. That would be most of the code compiled for a controller and for each package of its
+// tests: see runtime/cache/stored.go.
 func TestUsersOfTheCacheDoNotCompileInformers(t *testing.T) {
 	list := []string{"list", "-export", "-f", "{{.Export}} {{.ImportPath}}"}
 	for _, pkg := range []string{"source", "controller", "manager", "testenv", "compat/fake"} {
@@ -264,14 +281,16 @@ func TestUsersOfTheCacheDoNotCompileInformers(t *testing.T) {
 		archive, pkg, _ := strings.Cut(strings.TrimSpace(line), " ")
 		packages[archive], nm = pkg, append(nm, archive)
 	}
-	generics := []string{"runtime/informer.(*Informer[", "runtime/reflector.(*Reflector[", "runtime/internal/wire.(*Decoder[", "runtime/workqueue.(*Queue["}
+	generics := []string{"runtime/informer.(*Informer[", "runtime/reflector.(*Reflector[",
+		"runtime/internal/wire.(*Decoder[", "runtime/workqueue.(*Queue["}
 	found, compiled := map[string]bool{}, map[string]bool{}
 	for line := range strings.Lines(goCommand(t, nm...)) {
 		archive, symbol, _ := strings.Cut(line, ":\t")
 		found[packages[archive]] = true
 		for _, generic := range generics {
 			if pkg := packages[archive]; strings.Contains(symbol, generic) && !compiled[pkg+generic] {
-				t.Errorf("%s has its own code of %s: a type that it imports has a field of that type", pkg, strings.Trim(generic, "[("))
+				t.Errorf("%s has its own code of %s: a type that it imports has a field of that type", pkg,
+					strings.Trim(generic, "[("))
 				compiled[pkg+generic] = true
 			}
 		}
@@ -303,7 +322,8 @@ func goCommand(t *testing.T, args ...string) string {
 // TestTheTestServerLinksNoClientOfEtcd looks for what the dearest packages of k8s.io/kubernetes would bring.
 func TestTheTestServerLinksNoClientOfEtcd(t *testing.T) {
 	linked := compiledInto(t, module+"/testserver/program")
-	for _, dear := range []string{"go.etcd.io/etcd/client/v3", "k8s.io/client-go/kubernetes", "k8s.io/apiserver/pkg/registry/generic"} {
+	for _, dear := range []string{"go.etcd.io/etcd/client/v3", "k8s.io/client-go/kubernetes",
+		"k8s.io/apiserver/pkg/registry/generic"} {
 		if slices.Contains(linked, dear) {
 			t.Errorf("the test server links %s: a package of k8s.io/kubernetes imports it", dear)
 		}
@@ -320,8 +340,8 @@ type internalLayer struct {
 	reason string
 }
 
-// internalLayers orders the packages of internal/, leaves first: a package knows only packages in front of it, and of these
-// only those that are named here.
+// internalLayers orders the packages of internal/, leaves first: a package knows only packages in front of it, and of
+// these only those that are named here.
 var internalLayers = []internalLayer{
 	{"regular", "", "it opens files, whoever reads them"},
 	{"diagnostic", "regular", "what all others say to users is said with it"},
@@ -339,41 +359,58 @@ var internalLayers = []internalLayer{
 	{"source/resolve", "", "it answers as the go command would, to whoever has files"},
 	{"source", "diagnostic regular source/resolve", "files, folders and modules, and nothing of what is in a Go file"},
 	{"markers", "diagnostic", "what is known of markers, whatever package they stand in"},
-	{"load", "diagnostic source source/resolve markers", "packages for generators, right or wrong: it does not check markers"},
+	{"load", "diagnostic source source/resolve markers",
+		"packages for generators, right or wrong: it does not check markers"},
 	{"lint", "diagnostic markers load", "a rule sees markers and packages; nobody but who runs generators knows it"},
 
 	{"templates", "", "files as text, for who knows where they belong"},
 	{"scaffold/edit", "diagnostic yamlnode", "files of users, as bytes, whatever they are for"},
-	{"scaffold/project", "diagnostic regular yamlnode scaffold/edit", "what a project is and what was written into it, as data: it writes nothing"},
-	{"scaffold/plan", "diagnostic transaction scaffold/project", "changes of files, whatever is in them, and the note of them in the lock"},
-	{"scaffold/versions", "diagnostic", "one version of a kind from another, as text: what kinds a project has is nothing to it"},
+	{"scaffold/project", "diagnostic regular yamlnode scaffold/edit",
+		"what a project is and what was written into it, as data: it writes nothing"},
+	{"scaffold/plan", "diagnostic transaction scaffold/project",
+		"changes of files, whatever is in them, and the note of them in the lock"},
+	{"scaffold/versions", "diagnostic",
+		"one version of a kind from another, as text: what kinds a project has is nothing to it"},
 	{"expression", "diagnostic", "CEL as API servers compile it, whoever wrote it"},
-	{"scaffold/fields", "diagnostic", "fields of a kind from what flags say of them, as text: where types go is nothing to it"},
+	{"scaffold/fields", "diagnostic",
+		"fields of a kind from what flags say of them, as text: where types go is nothing to it"},
 	{"scaffold", "diagnostic yamlnode templates scaffold/edit scaffold/project scaffold/plan scaffold/versions scaffold/fields expression", "what commands do to a project; generators come later"},
-	{"migrate", "diagnostic yamlnode kustomize scaffold scaffold/edit scaffold/project scaffold/plan", "it rewrites projects of others; what it makes is a project like any other, and deploys what it did"},
-	{"release", "diagnostic regular kustomize yamlnode templates scaffold/edit scaffold/plan", "what config/ builds to, for others; it knows neither PROJECT nor generators"},
+	{"migrate", "diagnostic yamlnode kustomize scaffold scaffold/edit scaffold/project scaffold/plan",
+		"it rewrites projects of others; what it makes is a project like any other, and deploys what it did"},
+	{"release", "diagnostic regular kustomize yamlnode templates scaffold/edit scaffold/plan",
+		"what config/ builds to, for others; it knows neither PROJECT nor generators"},
 
 	{"generate/artifact", "diagnostic regular", "what all generators make"},
-	{"verify/definition", "diagnostic expression", "it checks one CRD, whoever made it, and names places in it as API servers do"},
+	{"verify/definition", "diagnostic expression",
+		"it checks one CRD, whoever made it, and names places in it as API servers do"},
 	{"verify/sample", "diagnostic yamlnode", "it checks objects of kinds, whoever wrote them"},
-	{"verify/manifest", "diagnostic yamlnode verify/definition verify/sample", "it reads YAML and places what others find in it"},
+	{"verify/manifest", "diagnostic yamlnode verify/definition verify/sample",
+		"it reads YAML and places what others find in it"},
 	{"verify/convention", "diagnostic markers load", "it reads syntax and markers, and knows neither CRDs nor generators"},
-	{"generate/generator", "diagnostic markers load generate/artifact verify/definition", "what a generator is, to all who have one or run some"},
-	{"generate/verdict", "diagnostic generate/artifact generate/generator verify/definition", "it checks the CRDs of a run, and knows neither packages nor projects"},
-	{"generate/crd", oneGenerator + " expression verify/definition", "a generator says where in the source the parts of its CRDs come from"},
+	{"generate/generator", "diagnostic markers load generate/artifact verify/definition",
+		"what a generator is, to all who have one or run some"},
+	{"generate/verdict", "diagnostic generate/artifact generate/generator verify/definition",
+		"it checks the CRDs of a run, and knows neither packages nor projects"},
+	{"generate/crd", oneGenerator + " expression verify/definition",
+		"a generator says where in the source the parts of its CRDs come from"},
 	{"generate/rbac", oneGenerator, "a generator"},
 	{"generate/webhook", oneGenerator, "a generator"},
 	{"generate/object", oneGenerator, "a generator"},
 	{"generate/applyconfig", oneGenerator + " generate/crd", "a generator; it writes the schemas of CRDs into Go"},
-	{"generate/postprocess", "diagnostic generate/artifact yamlnode", "it works on files, whatever generator made them, and has its own read"},
-	{"generate/schemapatch", oneGenerator + " generate/crd yamlnode", "a generator; it writes the schemas of CRDs into files that are there"},
+	{"generate/postprocess", "diagnostic generate/artifact yamlnode",
+		"it works on files, whatever generator made them, and has its own read"},
+	{"generate/schemapatch", oneGenerator + " generate/crd yamlnode",
+		"a generator; it writes the schemas of CRDs into files that are there"},
 	{
-		"generate/generators", "generate/generator generate/crd generate/rbac generate/webhook generate/object generate/applyconfig generate/schemapatch",
+		"generate/generators",
+		"generate/generator generate/crd generate/rbac generate/webhook generate/object generate/applyconfig generate/schemapatch",
 		"the one list of them",
 	},
-	{"generate/incremental", "diagnostic source source/resolve lint", "it keeps what was made, and what was asked and found for it"},
+	{"generate/incremental", "diagnostic source source/resolve lint",
+		"it keeps what was made, and what was asked and found for it"},
 	{
-		"generate", "diagnostic source source/resolve load lint scaffold scaffold/edit scaffold/project scaffold/plan " + anyGenerator + " generate/crd generate/rbac generate/object generate/incremental generate/postprocess generate/verdict",
+		"generate", "diagnostic source source/resolve load lint scaffold scaffold/edit scaffold/project scaffold/plan " +
+			anyGenerator + " generate/crd generate/rbac generate/object generate/incremental generate/postprocess generate/verdict",
 		"it loads, checks and runs generators for a project",
 	},
 	{
@@ -385,7 +422,8 @@ var internalLayers = []internalLayer{
 		"it finds the CRDs and objects of a directory and has others check them: nobody but a command knows it",
 	},
 	{
-		"generate/compat", "diagnostic regular transaction source source/resolve markers load lint " + anyGenerator + " generate/incremental generate/postprocess generate/verdict",
+		"generate/compat", "diagnostic regular transaction source source/resolve markers load lint " + anyGenerator +
+			" generate/incremental generate/postprocess generate/verdict",
 		"it loads, checks and runs generators for any Go module: it knows no project",
 	},
 	{"testing/seeds", "", "for tests: the seeds of properties, of any package"},
@@ -467,7 +505,8 @@ func TestOnlyMainTouchesTheProcess(t *testing.T) {
 			if !ok {
 				return true
 			}
-			if pkg, ok := selector.X.(*ast.Ident); ok && std[pkg.Name] && slices.Contains(forbidden[pkg.Name], selector.Sel.Name) {
+			if pkg, ok := selector.X.(*ast.Ident); ok && std[pkg.Name] &&
+				slices.Contains(forbidden[pkg.Name], selector.Sel.Name) {
 				t.Errorf("%s calls %s.%s: only main.go and streams.go touch the process", src.path, pkg.Name, selector.Sel.Name)
 			}
 			return true
@@ -486,7 +525,8 @@ func TestCommentsOfTheCoreStandAlone(t *testing.T) {
 		if src.test || !in(src, []string{"runtime"}) {
 			continue
 		}
-		if slices.ContainsFunc(namesOtherLibraries, func(part struct{ in, reason string }) bool { return in(src, []string{part.in}) }) {
+		if slices.ContainsFunc(namesOtherLibraries,
+			func(part struct{ in, reason string }) bool { return in(src, []string{part.in}) }) {
 			continue
 		}
 		for _, group := range src.file.Comments {
@@ -503,7 +543,8 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 		if src.test {
 			continue
 		}
-		documented[src.folder] = documented[src.folder] || src.file.Doc != nil && len(src.file.Doc.Text()) > len("Package x is x.\n")
+		documented[src.folder] = documented[src.folder] || src.file.Doc != nil &&
+			len(src.file.Doc.Text()) > len("Package x is x.\n")
 	}
 	for folder, ok := range documented {
 		if !ok {
@@ -532,7 +573,8 @@ func sourcesBelow(t *testing.T, root string) []source {
 			return err
 		}
 		if entry.IsDir() {
-			if name != root && slices.Contains([]string{"testdata", "bench", "examples", "third_party", "bin", ".git"}, entry.Name()) {
+			if name != root && slices.Contains([]string{"testdata", "bench", "examples", "third_party", "bin", ".git"},
+				entry.Name()) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -546,7 +588,8 @@ func sourcesBelow(t *testing.T, root string) []source {
 			return err
 		}
 		slash := filepath.ToSlash(name)
-		all = append(all, source{path: slash, folder: path.Dir(slash), test: strings.HasSuffix(slash, "_test.go"), file: file, set: set})
+		all = append(all, source{path: slash, folder: path.Dir(slash), test: strings.HasSuffix(slash, "_test.go"), file: file,
+			set: set})
 		return nil
 	})
 	if err != nil {

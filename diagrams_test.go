@@ -125,7 +125,8 @@ func (d *diagram) svg() string {
 	for _, name := range d.names {
 		box := d.boxes[name]
 		x, y := box.center()
-		fmt.Fprintf(&b, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n", x-boxWidth/2, y-boxHeight/2, boxWidth, boxHeight)
+		fmt.Fprintf(&b, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n", x-boxWidth/2, y-boxHeight/2,
+			boxWidth, boxHeight)
 		first, second, two := strings.Cut(box.text, "|")
 		if !two {
 			fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\">%s</text>\n", x, y+4, html.EscapeString(first))

@@ -1,5 +1,5 @@
-// Package kctrl carries the parts of this module that the kctrl command copies or compiles: the source of the runtime and
-// of the test server, and the module versions that both were tested with.
+// Package kctrl carries the parts of this module that the kctrl command copies or compiles: the source of the runtime
+// and of the test server, and the module versions that both were tested with.
 package kctrl
 
 import "embed"

@@ -64,8 +64,8 @@ func blocks(page, text string) []block {
 	return all
 }
 
-// TestGuideCompiles compiles the Go blocks of each page of the guide as one package. A block has declarations without imports;
-// the name of an imported package is resolved by guideImports.
+// TestGuideCompiles compiles the Go blocks of each page of the guide as one package. A block has declarations without
+// imports; the name of an imported package is resolved by guideImports.
 func TestGuideCompiles(t *testing.T) {
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	dir, root := t.TempDir(), absolute(t, ".")
@@ -101,7 +101,8 @@ func TestGuideCompiles(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "overlay.json"), string(replace))
 	slices.Sort(packages)
-	build := exec.CommandContext(t.Context(), "go", append([]string{"build", "-overlay", filepath.Join(dir, "overlay.json")}, packages...)...)
+	build := exec.CommandContext(t.Context(), "go",
+		append([]string{"build", "-overlay", filepath.Join(dir, "overlay.json")}, packages...)...)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("the Go code of the guide does not compile: %v\n%s", err, out)
 	}
@@ -136,7 +137,8 @@ var guideImports = map[string]string{
 	"field": "k8s.io/apimachinery/pkg/util/validation/field", "labels": "k8s.io/apimachinery/pkg/labels",
 	"meta": "k8s.io/apimachinery/pkg/api/meta", "metav1": "k8s.io/apimachinery/pkg/apis/meta/v1",
 	"rest": "k8s.io/client-go/rest", "runtime": "k8s.io/apimachinery/pkg/runtime",
-	"context": "context", "errors": "errors", "http": "net/http", "strings": "strings", "testing": "testing", "time": "time",
+	"context": "context", "errors": "errors", "http": "net/http", "strings": "strings", "testing": "testing",
+	"time":     "time",
 	"webappv1": module + "/testdata/guide/api/v1", "webappv2": module + "/testdata/guide/api/v2",
 	"admission": module + "/runtime/webhook/admission", "conversion": module + "/runtime/webhook/conversion",
 	"conversiontest": module + "/runtime/webhook/conversiontest",
@@ -144,7 +146,8 @@ var guideImports = map[string]string{
 
 func init() {
 	for _, name := range []string{
-		"cache", "client", "controller", "controllerutil", "events", "handler", "log", "manager", "metrics", "object", "predicate",
+		"cache", "client", "controller", "controllerutil", "events", "handler", "log", "manager", "metrics", "object",
+		"predicate",
 		"reconcile", "registry", "source", "testenv", "webhook",
 	} {
 		guideImports[name] = module + "/runtime/" + name
@@ -218,12 +221,13 @@ type named struct {
 	least  int // how many names the guide has at least
 }
 
-// TestGuideNamesExist looks up every command, flag, marker, metric, alert, Make target, environment variable and Go name in the
-// guide.
+// TestGuideNamesExist looks up every command, flag, marker, metric, alert, Make target, environment variable and Go
+// name in the guide.
 func TestGuideNamesExist(t *testing.T) {
 	commands, flags := guideCommands(t), guideFlags(t)
 	markers := match(read(t, "docs/markers.md"), "(?m)^### `(.*)`")
-	metrics := sourceTexts(t, "runtime", `"((?:controller_runtime|workqueue|rest_client|informer|kctrl|leader_election|certwatcher)_[a-z_]+)"`)
+	metrics := sourceTexts(t, "runtime",
+		`"((?:controller_runtime|workqueue|rest_client|informer|kctrl|leader_election|certwatcher)_[a-z_]+)"`)
 	alerts := match(read(t, "testdata/project/config/components/prometheus/alerts.yaml"), `(?m)alert: (\w+)`)
 	targets := match(read(t, "testdata/project/Makefile"), `(?m)^([a-z-]+):`)
 	variables := sourceTexts(t, "runtime/testenv", `"(KCTRL[A-Z_]*)"`)
@@ -232,7 +236,8 @@ func TestGuideNamesExist(t *testing.T) {
 	}
 	names := guideGoNames(t)
 	kinds := []named{
-		{"command", regexp.MustCompile(`\bkctrl((?: [a-z]+)+)`), func(name string) bool { return commands[firstCommand(commands, name)] != nil }, 60},
+		{"command", regexp.MustCompile(`\bkctrl((?: [a-z]+)+)`),
+			func(name string) bool { return commands[firstCommand(commands, name)] != nil }, 60},
 		{"flag", regexp.MustCompile("(?m)[ `'](--[a-z][a-z0-9-]+)"), func(name string) bool { return flags[name] }, 60},
 		{"marker", regexp.MustCompile("`(\\+[a-zA-Z][a-zA-Z:-]*)"), func(name string) bool { return markers[marker(markers, name)] }, 20},
 		{"metric", regexp.MustCompile("`((?:controller_runtime|workqueue|rest_client|informer|kctrl|leader_election|certwatcher)_[a-z_]+)`"),
@@ -287,7 +292,8 @@ func TestGuideCommandsHaveTheirFlags(t *testing.T) {
 
 // elsewhere are names of other programs, and of the flags of a placeholder.
 var elsewhere = map[string]bool{
-	"--all": true, "--message": true, "--server-side": true, "--namespace": true, "--create-namespace": true, // git, kubectl, helm
+	// git, kubectl, helm
+	"--all": true, "--message": true, "--server-side": true, "--namespace": true, "--create-namespace": true,
 	"--help": true, "--concurrent-": true, "+operator-sdk:csv": true,
 }
 
@@ -325,8 +331,8 @@ func code(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// firstCommand returns the words of name that are a command: a word after a command with subcommands must be one of these, and
-// further words are arguments.
+// firstCommand returns the words of name that are a command: a word after a command with subcommands must be one of
+// these, and further words are arguments.
 func firstCommand(commands map[string]map[string]bool, name string) string {
 	words := strings.Fields(name)
 	for n := len(words); n > 0; n-- {
@@ -454,8 +460,8 @@ var (
 	notSlug = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// TestGuideLinksResolve follows the links of the guide and of the pages that it links to, anchors included. Lines have at most
-// guideWidth characters.
+// TestGuideLinksResolve follows the links of the guide and of the pages that it links to, anchors included. Lines have
+// at most guideWidth characters.
 func TestGuideLinksResolve(t *testing.T) {
 	pages := guidePages(t)
 	pages["docs/research-questions.md"] = read(t, "docs/research-questions.md")
@@ -492,8 +498,8 @@ func anchors(text string) map[string]bool {
 	return all
 }
 
-// TestQuestionsHaveShortAnswers checks how-do-i.md: each question has two sentences or three, a link into the guide, and a row of
-// docs/research-questions.md.
+// TestQuestionsHaveShortAnswers checks how-do-i.md: each question has two sentences or three, a link into the guide,
+// and a row of docs/research-questions.md.
 func TestQuestionsHaveShortAnswers(t *testing.T) {
 	_, text, _ := strings.Cut(read(t, guide+"/how-do-i.md"), "\n### ")
 	asked := match(read(t, "docs/research-questions.md"), `(?m)^- (… .*?\?) \[`)

@@ -56,7 +56,8 @@ func TestModuleHasNoReplaceLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(file.Replace)+len(file.Exclude) > 0 {
-		t.Errorf("go.mod has %d replace and %d exclude lines; go install of a version refuses them", len(file.Replace), len(file.Exclude))
+		t.Errorf("go.mod has %d replace and %d exclude lines; go install of a version refuses them", len(file.Replace),
+			len(file.Exclude))
 	}
 }
 
@@ -79,7 +80,8 @@ func TestGoInstall(t *testing.T) {
 	}
 	// The installed command carries the runtime, which a go.mod below it would keep out of the module.
 	project := t.TempDir()
-	init := exec.Command(filepath.Join(bin, "kctrl"), "init", "--runtime", "bundled", "--domain", "example.com", "--repo", "example.com/installed")
+	init := exec.Command(filepath.Join(bin, "kctrl"), "init", "--runtime", "bundled", "--domain", "example.com", "--repo",
+		"example.com/installed")
 	init.Dir = project
 	if out, err := init.CombinedOutput(); err != nil {
 		t.Fatalf("kctrl init: %v\n%s", err, out)

@@ -35,8 +35,8 @@ var metricGroups = []struct{ title, prefixes string }{
 	{"Process", ""},
 }
 
-// TestMetricsReference compares docs/metrics.md with the metrics that the runtime registers, the alerts of a new project and
-// the actions in chapter 9 of the guide. With -update it writes the page.
+// TestMetricsReference compares docs/metrics.md with the metrics that the runtime registers, the alerts of a new
+// project and the actions in chapter 9 of the guide. With -update it writes the page.
 func TestMetricsReference(t *testing.T) {
 	const page = "docs/metrics.md"
 	want := metricsPage(t)

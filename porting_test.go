@@ -52,7 +52,8 @@ func TestPortingNamesEveryImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for side, prefix := range map[string]string{"before": "sigs.k8s.io/controller-runtime", "after": "github.com/kctrl-dev/kctrl/runtime/"} {
+	for side, prefix := range map[string]string{"before": "sigs.k8s.io/controller-runtime",
+		"after": "github.com/kctrl-dev/kctrl/runtime/"} {
 		files, err := filepath.Glob("bench/porting/" + side + "/*.go")
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +92,8 @@ func portingTables(t *testing.T) string {
 	for _, name := range portingFiles {
 		title, before := readColumn(t, filepath.Join("bench/porting/before", name))
 		_, after := readColumn(t, filepath.Join("bench/porting/after", name))
-		if extra := slices.DeleteFunc(slices.Sorted(maps.Keys(after.code)), func(n string) bool { return before.code[n] != "" }); len(extra) > 0 {
+		if extra := slices.DeleteFunc(slices.Sorted(maps.Keys(after.code)),
+			func(n string) bool { return before.code[n] != "" }); len(extra) > 0 {
 			t.Errorf("bench/porting/after/%s has what is not in before: %q", name, extra)
 		}
 		fmt.Fprintf(&text, "\n### %s\n\n| | controller-runtime | kctrl |\n|---|---|---|\n", title)

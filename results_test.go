@@ -8,14 +8,16 @@ import (
 	"testing"
 )
 
-// recordedPages are the pages with a table that testdata/results/<name>.tsv has. The commands that measure take hours, so
-// their results are recorded there.
+// recordedPages are the pages with a table that testdata/results/<name>.tsv has. The commands that measure take hours,
+// so their results are recorded there.
 var recordedPages = []string{"migration", "corpus"}
 
-// TestRecordedTables compares the tables of recorded results in docs/ with testdata/results. With -update it writes them.
+// TestRecordedTables compares the tables of recorded results in docs/ with testdata/results. With -update it writes
+// them.
 func TestRecordedTables(t *testing.T) {
 	for _, name := range recordedPages {
-		page, begin := "docs/"+name+".md", "<!-- testdata/results/"+name+".tsv: go test . -run TestRecordedTables -update -->\n"
+		page, begin := "docs/"+name+".md",
+			"<!-- testdata/results/"+name+".tsv: go test . -run TestRecordedTables -update -->\n"
 		have := read(t, page)
 		head, rest, begins := strings.Cut(have, begin)
 		_, tail, ends := strings.Cut(rest, "<!-- end -->\n")
@@ -34,8 +36,8 @@ func TestRecordedTables(t *testing.T) {
 
 var number = regexp.MustCompile(`^\d+(\.\d+)?$`)
 
-// recordedTable formats tab-separated values, with a row of sums. The first line has the titles; a column whose title is in
-// parentheses is not shown.
+// recordedTable formats tab-separated values, with a row of sums. The first line has the titles; a column whose title
+// is in parentheses is not shown.
 func recordedTable(tsv string) string {
 	var out strings.Builder
 	lines := strings.Split(strings.TrimSuffix(tsv, "\n"), "\n")

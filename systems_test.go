@@ -17,11 +17,12 @@ import (
 )
 
 // systemPackages declare other names on other systems, or the types that these are used with.
-var systemPackages = []string{"syscall", "os", "os/signal", "io/fs", "golang.org/x/sys/unix", "golang.org/x/sys/windows"}
+var systemPackages = []string{"syscall", "os", "os/signal", "io/fs", "golang.org/x/sys/unix",
+	"golang.org/x/sys/windows"}
 
-// TestNamesExistOnOtherSystems checks the packages that use the system as Linux compiles them, and as another system does:
-// there, names of the package itself and of system packages may be missing. All other imports are unknown, which leaves
-// seconds of work, and the same mistakes on all systems. make vet-systems checks all types.
+// TestNamesExistOnOtherSystems checks the packages that use the system as Linux compiles them, and as another system
+// does: there, names of the package itself and of system packages may be missing. All other imports are unknown, which
+// leaves seconds of work, and the same mistakes on all systems. make vet-systems checks all types.
 func TestNamesExistOnOtherSystems(t *testing.T) {
 	here := newSystemChecker(t, "linux").checkModule(t)
 	for _, system := range []string{"windows", "darwin"} {
@@ -105,7 +106,8 @@ func (c *systemChecker) parse(t *testing.T, directory string) []*ast.File {
 	}
 	var files []*ast.File
 	for _, name := range slices.Concat(pkg.GoFiles, pkg.TestGoFiles, pkg.XTestGoFiles) {
-		file, err := parser.ParseFile(c.set, filepath.Join(directory, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(c.set, filepath.Join(directory, name), nil,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,8 +17,8 @@ const (
 	mostGoroutines = 4
 )
 
-// TestAnEventTakesFewSteps sends one event through the client, an informer and a controller. It counts the functions and
-// the goroutines of the runtime that run until the reconciler is called.
+// TestAnEventTakesFewSteps sends one event through the client, an informer and a controller. It counts the functions
+// and the goroutines of the runtime that run until the reconciler is called.
 func TestAnEventTakesFewSteps(t *testing.T) {
 	counters, program := t.TempDir(), filepath.Join(t.TempDir(), "walk")
 	command(t, "go", "build", "-cover", "-covermode=atomic", "-coverpkg=./runtime/...,./testdata/walk", "-o", program,

@@ -97,8 +97,8 @@ func (f findings) add(path, check, at, text string) {
 	f[key] = append(f[key], finding{at, text})
 }
 
-// TestWording checks the English of pages, and of comments and texts of Go code that is not a test, and the length of lines.
-// testdata/wording.txt lists the exceptions, each with a reason; their numbers may only become smaller.
+// TestWording checks the English of pages, and of comments and texts of Go code that is not a test, and the length of
+// lines. testdata/wording.txt lists the exceptions, each with a reason; their numbers may only become smaller.
 func TestWording(t *testing.T) {
 	found := findings{}
 	for _, page := range pageNames(t) {
@@ -145,8 +145,8 @@ func pageNames(t *testing.T) []string {
 	return names
 }
 
-// checkPage checks the prose of a page, without code, links' targets and the width of tables. The help in docs/cli is wrapped
-// for terminals.
+// checkPage checks the prose of a page, without code, links' targets and the width of tables. The help in docs/cli is
+// wrapped for terminals.
 func checkPage(t *testing.T, found findings, page string) {
 	inCode := false
 	for n, line := range strings.Split(read(t, page), "\n") {
@@ -163,7 +163,8 @@ func checkPage(t *testing.T, found findings, page string) {
 		}
 		prose := codeOrTarget.ReplaceAllString(line, "x")
 		checkText(found, page, at, prose)
-		if isProse := prose != "" && !table && !help && !strings.HasPrefix(prose, "- ") && !startsWithNumber.MatchString(prose); isProse &&
+		if isProse := prose != "" && !table && !help && !strings.HasPrefix(prose, "- ") &&
+			!startsWithNumber.MatchString(prose); isProse &&
 			severalSentences.MatchString(prose) {
 			found.add(page, checkSentences, at, line)
 		}

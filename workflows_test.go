@@ -47,12 +47,13 @@ var otherActions = []string{
 
 // permissions are those of the jobs that need more than to read the repository.
 var permissions = map[string]map[string]string{
-	"codeql.yml/analyze":  {"contents": "read", "security-events": "write"},                    // to report findings
-	"release.yml/release": {"contents": "write", "id-token": "write", "attestations": "write"}, // to draft a release and sign its provenance
+	"codeql.yml/analyze": {"contents": "read", "security-events": "write"}, // to report findings
+	// to draft a release and sign its provenance
+	"release.yml/release": {"contents": "write", "id-token": "write", "attestations": "write"},
 }
 
-// TestWorkflowsUsePinnedActionsAndFewPermissions allows the actions of scaffolded projects and a few more, all pinned by
-// commit, and jobs that read the repository.
+// TestWorkflowsUsePinnedActionsAndFewPermissions allows the actions of scaffolded projects and a few more, all pinned
+// by commit, and jobs that read the repository.
 func TestWorkflowsUsePinnedActionsAndFewPermissions(t *testing.T) {
 	template, err := os.ReadFile("internal/templates/files/project/.github/workflows/test.yml.tmpl")
 	if err != nil {

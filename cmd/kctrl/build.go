@@ -38,7 +38,8 @@ func newBuildCommand(s *streams) *cobra.Command {
 func validateGiven(cmd *cobra.Command) error {
 	for _, name := range []string{"dir", "file"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Value.String() == "" {
-			return &diagnostic.Error{Message: "--" + name + " is empty", Hint: "leave it out to write " + flag.DefValue, Class: diagnostic.ErrUsage}
+			return &diagnostic.Error{Message: "--" + name + " is empty", Hint: "leave it out to write " + flag.DefValue,
+				Class: diagnostic.ErrUsage}
 		}
 	}
 	return validateImage(cmd)
@@ -61,7 +62,8 @@ type buildOptions struct {
 
 func (o *buildOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.source.Image, "image", "", "`image` that the manager runs (default: the one that config/ names)")
-	flags.StringVarP(&o.source.Kustomization, "kustomize", "k", "config/default", "`directory` of the kustomization to package")
+	flags.StringVarP(&o.source.Kustomization, "kustomize", "k", "config/default",
+		"`directory` of the kustomization to package")
 	flags.BoolVar(&o.force, "force", false, "replace what was edited, or is not kctrl's")
 	o.write.addCheckFlag(flags)
 	o.write.addFlags(flags)

@@ -16,9 +16,10 @@ func newBuildChartCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chart",
 		Short: "Write a Helm chart of config/default",
-		Long: `Write a Helm chart with a template for each object of config/default. The default values install the same objects. Values
-set the image, replicas, resources, scheduling, service account, CRDs, metrics, certificates, network policies and
-monitoring. A later run keeps your values and your edited or added templates, and adds new values.`,
+		Long: `Write a Helm chart with a template for each object of config/default. The default values install the
+same objects. Values set the image, replicas, resources, scheduling, service account, CRDs, metrics,
+certificates, network policies and monitoring. A later run keeps your values and your edited or
+added templates, and adds new values.`,
 		Example: `  kctrl build chart --image example.com/guestbook:v1.0.0 --version 1.0.0
   helm install guestbook dist/chart --namespace guestbook-system --create-namespace`,
 		Args: noArgs,
@@ -32,7 +33,8 @@ monitoring. A later run keeps your values and your edited or added templates, an
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&chart.Dir, "dir", chart.Dir, "`directory` of the chart")
-	flags.StringVar(&chart.Version, "version", "", "`version` of the chart and of the operator (default: from Chart.yaml, or 0.1.0)")
+	flags.StringVar(&chart.Version, "version", "",
+		"`version` of the chart and of the operator (default: from Chart.yaml, or 0.1.0)")
 	opts.addFlags(flags)
 	return cmd
 }

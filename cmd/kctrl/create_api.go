@@ -21,8 +21,8 @@ func newCreateAPICommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "api --group webapp --version v1 --kind Guestbook",
 		Short: "Add a kind with its CRD, controller and tests",
-		Long: `Add a kind: its Go type and CRD, a controller with a test, a sample, and roles for its users. The command also
-generates code and manifests, so that the project builds, passes its tests and deploys.
+		Long: `Add a kind: its Go type and CRD, a controller with a test, a sample, and roles for its users. The
+command also generates code and manifests, so that the project builds, passes its tests and deploys.
 
 --field and --status-field add fields, with a path, a type and constraints.
 
@@ -34,13 +34,15 @@ generates code and manifests, so that the project builds, passes its tests and d
   --field configRef:ref=ConfigMap              a reference to an object; to a key in one, ref=Secret/key
   --field 'size:int32,rule="self >= oldSelf",message="may only grow"'
 
-A field is required unless it has a default or is optional. immutable rejects changes, and doc="..." documents the field.
+A field is required unless it has a default or is optional. immutable rejects changes, and doc="..."
+documents the field.
 
-With --from deployment the controller runs an image for each object: in a Deployment, with a Service if there is a --port.
+With --from deployment the controller runs an image for each object: in a Deployment, with a Service
+if there is a --port.
 
-A new version of an existing kind starts as a copy of the first version's Go types and sample. kctrl also writes the
-conversion functions, a round-trip test, and the conversion webhook. API servers store the first version, unless
---storage-version selects this one.`,
+A new version of an existing kind starts as a copy of the first version's Go types and sample. kctrl
+also writes the conversion functions, a round-trip test, and the conversion webhook. API servers
+store the first version, unless --storage-version selects this one.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl, opts.NoConversion = kctrlBuild(), !conversion
@@ -59,18 +61,21 @@ conversion functions, a round-trip test, and the conversion webhook. API servers
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Group, "group", "", "API group, without the domain of the project (default: the domain is the group)")
+	flags.StringVar(&opts.Group, "group", "",
+		"API group, without the domain of the project (default: the domain is the group)")
 	flags.StringVar(&opts.Version, "version", "", "API version, such as v1 or v1alpha1 (required)")
 	flags.StringVar(&opts.Kind, "kind", "", "name of the kind, such as Guestbook (required)")
 	flags.StringVar(&opts.Plural, "plural", "", "name of the resource (default: the English plural of the kind)")
 	flags.BoolVar(&opts.Resource, "resource", true, "write the Go type, the CRD and a sample")
 	flags.BoolVar(&opts.Controller, "controller", true, "write a controller and its test")
-	flags.StringVar(&foreign.Name, "controller-name", "", "with --resource=false, the name of the controller (default: the kind's)")
+	flags.StringVar(&foreign.Name, "controller-name", "",
+		"with --resource=false, the name of the controller (default: the kind's)")
 	addShapeFlags(flags, &opts.Shape)
 	operand.addFlags(flags)
 	addExternalFlags(flags, &foreign.Path, &foreign.Domain, &foreign.Module)
 	flags.BoolVar(&opts.Namespaced, "namespaced", true, "namespaced objects; false for a cluster-scoped kind")
-	flags.BoolVar(&conversion, "conversion", true, "write conversion functions for a further version; with false the API server only changes apiVersion")
+	flags.BoolVar(&conversion, "conversion", true,
+		"write conversion functions for a further version; with false the API server only changes apiVersion")
 	flags.BoolVar(&opts.StorageVersion, "storage-version", false, "use this version as the storage version")
 	flags.BoolVar(&opts.Force, "force", false, "overwrite the files of an existing kind")
 	write.addFlags(flags)
@@ -109,7 +114,8 @@ func (o *operandFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.from, "from", "", "what the controller begins as: `deployment` runs an image for each object")
 	flags.StringVar(&o.Image, "image", "", "with --from deployment, the `image` of objects that name none")
 	flags.IntVar(&o.Port, "port", 0, "with --from deployment, the `port` that the containers listen on, for a Service")
-	flags.BoolVar(&o.Finalizer, "finalizer", false, "with --from deployment, have the controller clean up before an object goes")
+	flags.BoolVar(&o.Finalizer, "finalizer", false,
+		"with --from deployment, have the controller clean up before an object goes")
 }
 
 // read returns what the controller runs, or nil if it is not asked to run anything.
@@ -120,7 +126,8 @@ func (o *operandFlags) read(cmd *cobra.Command) (*scaffold.Operand, error) {
 			return nil, err
 		}
 		if cmd.Flags().Changed("port") && o.Port == 0 {
-			return nil, &diagnostic.Error{Message: "--port: want a number from 1 to 65535, got 0", Hint: "write --port=8080", Class: diagnostic.ErrUsage}
+			return nil, &diagnostic.Error{Message: "--port: want a number from 1 to 65535, got 0", Hint: "write --port=8080",
+				Class: diagnostic.ErrUsage}
 		}
 		return &o.Operand, nil
 	case "":
@@ -149,12 +156,18 @@ func (o *operandFlags) read(cmd *cobra.Command) (*scaffold.Operand, error) {
 
 // addShapeFlags adds the flags about the fields of a kind.
 func addShapeFlags(flags *pflag.FlagSet, shape *scaffold.Shape) {
-	flags.StringArrayVar(&shape.Fields, "field", nil, "`field` of the spec, such as size:int32,min=1,default=3 or template.image:string; may be given again")
-	flags.StringArrayVar(&shape.StatusFields, "status-field", nil, "`field` of the status, such as readyReplicas:int32; may be given again")
-	flags.StringSliceVar(&shape.ShortNames, "short-name", nil, "short `name` of the resource for kubectl, such as gb; may be given again")
-	flags.StringSliceVar(&shape.Categories, "category", nil, "`name` of a category that kubectl get shows the kind in, such as all; may be given again")
-	flags.StringArrayVar(&shape.Columns, "print-column", nil, "`column` that kubectl get prints, such as Size:integer:.spec.size; may be given again")
-	flags.StringVar(&shape.Scale, "scale", "", "make the kind scalable: by fields that are added, or by the `paths` .spec.replicas,.status.replicas[,.status.selector]")
+	flags.StringArrayVar(&shape.Fields, "field", nil,
+		"`field` of the spec, such as size:int32,min=1,default=3 or template.image:string; repeatable")
+	flags.StringArrayVar(&shape.StatusFields, "status-field", nil,
+		"`field` of the status, such as readyReplicas:int32; repeatable")
+	flags.StringSliceVar(&shape.ShortNames, "short-name", nil,
+		"short `name` of the resource for kubectl, such as gb; repeatable")
+	flags.StringSliceVar(&shape.Categories, "category", nil,
+		"`name` of a category that kubectl get shows the kind in, such as all; repeatable")
+	flags.StringArrayVar(&shape.Columns, "print-column", nil,
+		"`column` that kubectl get prints, such as Size:integer:.spec.size; repeatable")
+	flags.StringVar(&shape.Scale, "scale", "",
+		"scale subresource: new fields, or `paths` .spec.replicas,.status.replicas[,.status.selector]")
 	flags.Lookup("scale").NoOptDefVal = "default"
 }
 

@@ -14,9 +14,10 @@ func newCreateControllerCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "controller --group apps --version v1 --kind Deployment",
 		Short: "Add a controller for any kind",
-		Long: `Add a controller with its test and permissions, for a kind of the project, for a built-in kind such as apps/v1 Deployment
-(the group of Pods is core), or for a foreign kind, whose Go types --external-api-path names. Several controllers of one
-kind need different values of --controller-name.`,
+		Long: `Add a controller with its test and permissions, for a kind of the project, for a built-in kind such
+as apps/v1 Deployment (the group of Pods is core), or for a foreign kind, whose Go types
+--external-api-path names. Several controllers of one kind need different values of
+--controller-name.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl = kctrlBuild()
@@ -31,13 +32,15 @@ kind need different values of --controller-name.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Group, "group", "", "API group of the kind, without the domain of the project if it is the project's own")
+	flags.StringVar(&opts.Group, "group", "",
+		"API group of the kind, without the domain of the project if it is the project's own")
 	flags.StringVar(&opts.Version, "version", "", "API version, such as v1 (required)")
 	flags.StringVar(&opts.Kind, "kind", "", "name of the kind, such as Deployment (required)")
 	flags.StringVar(&opts.Plural, "plural", "", "name of the resource (default: the English plural of the kind)")
 	flags.StringVar(&opts.Name, "controller-name", "", "name of the controller (default: the kind's)")
 	addExternalFlags(flags, &opts.Path, &opts.Domain, &opts.Module)
-	flags.BoolVar(&opts.Namespaced, "namespaced", true, "namespaced objects of a foreign kind; false for a cluster-scoped kind")
+	flags.BoolVar(&opts.Namespaced, "namespaced", true,
+		"namespaced objects of a foreign kind; false for a cluster-scoped kind")
 	flags.BoolVar(&opts.Force, "force", false, "overwrite the files of an existing controller")
 	write.addFlags(flags)
 	return cmd

@@ -18,17 +18,18 @@ func newCreateWebhookCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "webhook --group webapp --version v1 --kind Guestbook --defaulting --validation",
 		Short: "Add webhooks or a policy to a kind",
-		Long: `Add webhooks to a kind, with their tests and manifests. --defaulting sets fields, --validation rejects objects, and
---conversion converts between versions. --policy writes a ValidatingAdmissionPolicy, which API servers evaluate without
-calling the manager. Its rules are in config/policy; --rule adds one after checking it like an API server. A rule with
-oldObject applies to updates.
+		Long: `Add webhooks to a kind, with their tests and manifests. --defaulting sets fields, --validation
+rejects objects, and --conversion converts between versions. --policy writes a
+ValidatingAdmissionPolicy, which API servers evaluate without calling the manager. Its rules are in
+config/policy; --rule adds one after checking it like an API server. A rule with oldObject applies
+to updates.
 
-The kind may belong to the project, be built in, such as core v1 Pod, or be foreign, with Go types in --external-api-path.
-Conversion needs a kind of the project. Webhooks of other kinds exclude the namespaces of the control plane and of the
-operator, unless --namespace-selector is set.
+The kind may belong to the project, be built in, such as core v1 Pod, or be foreign, with Go types
+in --external-api-path. Conversion needs a kind of the project. Webhooks of other kinds exclude the
+namespaces of the control plane and of the operator, unless --namespace-selector is set.
 
-The manager creates and rotates the certificates of its webhooks, unless --certificates=cert-manager. In make run and in
-tests, the API server calls the webhooks by URL.`,
+The manager creates and rotates the certificates of its webhooks, unless
+--certificates=cert-manager. In make run and in tests, the API server calls the webhooks by URL.`,
 		Example: `  kctrl create webhook --group webapp --version v1 --kind Guestbook --defaulting --validation
   kctrl create webhook --group core --version v1 --kind Pod --defaulting --object-selector guestbook=yes --failure-policy ignore
   kctrl create webhook --group webapp --version v1 --kind Guestbook --policy --rule 'the message stays=object.spec.message == oldObject.spec.message'`,
@@ -39,23 +40,29 @@ tests, the API server calls the webhooks by URL.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Group, "group", "", "API group of the kind, without the domain of the project if it is the project's own")
+	flags.StringVar(&opts.Group, "group", "",
+		"API group of the kind, without the domain of the project if it is the project's own")
 	flags.StringVar(&opts.Version, "version", "", "API version, such as v1; with --conversion that of the hub (required)")
 	flags.StringVar(&opts.Kind, "kind", "", "name of the kind, such as Guestbook (required)")
 	flags.StringVar(&opts.Plural, "plural", "", "name of the resource (default: the English plural of the kind)")
 	addExternalFlags(flags, &opts.Path, &opts.Domain, &opts.Module)
-	flags.BoolVar(&opts.Namespaced, "namespaced", true, "namespaced objects of a foreign kind; false for a cluster-scoped kind")
+	flags.BoolVar(&opts.Namespaced, "namespaced", true,
+		"namespaced objects of a foreign kind; false for a cluster-scoped kind")
 	flags.BoolVar(&opts.Defaulting, "defaulting", false, "write a defaulter")
 	flags.BoolVar(&opts.Validation, "validation", false, "write a validator")
 	flags.BoolVar(&opts.Validation, "programmatic-validation", false, "the same as --validation")
 	flags.BoolVar(&opts.Conversion, "conversion", false, "write conversions between this version and the others")
 	flags.StringSliceVar(&opts.Spokes, "spoke", nil, "comma-separated `versions` to convert (default: all others)")
 	flags.BoolVar(&opts.Policy, "policy", false, "write a ValidatingAdmissionPolicy, which API servers evaluate")
-	flags.StringArrayVar(&opts.Rules, "rule", nil, "rule of the policy as `message=expression` in CEL, true for valid objects; repeatable")
-	flags.StringVar(&opts.DefaultingPath, "defaulting-path", "", "`path` of the defaulter (default: /mutate- and the kind)")
-	flags.StringVar(&opts.ValidationPath, "validation-path", "", "`path` of the validator (default: /validate- and the kind)")
+	flags.StringArrayVar(&opts.Rules, "rule", nil,
+		"rule of the policy as `message=expression` in CEL, true for valid objects; repeatable")
+	flags.StringVar(&opts.DefaultingPath, "defaulting-path", "",
+		"`path` of the defaulter (default: /mutate- and the kind)")
+	flags.StringVar(&opts.ValidationPath, "validation-path", "",
+		"`path` of the validator (default: /validate- and the kind)")
 	addRequestFlags(flags, &opts.Requests)
-	flags.StringVar(&opts.Certificates, "certificates", "", "issuer of the webhook certificates: `self-signed|cert-manager` (default: self-signed)")
+	flags.StringVar(&opts.Certificates, "certificates", "",
+		"issuer of the webhook certificates: `self-signed|cert-manager` (default: self-signed)")
 	flags.BoolVar(&opts.Force, "force", false, "overwrite the files of existing webhooks")
 	write.addFlags(flags)
 	return cmd
@@ -78,10 +85,14 @@ func runCreateWebhook(ctx context.Context, s *streams, write writeOptions, opts 
 
 // addRequestFlags adds the flags that select requests for webhooks and policies.
 func addRequestFlags(flags *pflag.FlagSet, r *scaffold.Requests) {
-	flags.StringSliceVar(&r.Verbs, "verbs", nil, "comma-separated `operations` to ask about: create, update, delete, connect (default: create,update)")
-	flags.StringVar(&r.FailurePolicy, "failure-policy", "", "result of requests while the webhook is unreachable: `fail|ignore` (default: fail)")
+	flags.StringSliceVar(&r.Verbs, "verbs", nil,
+		"comma-separated `operations` to ask about: create, update, delete, connect (default: create,update)")
+	flags.StringVar(&r.FailurePolicy, "failure-policy", "",
+		"result of requests while the webhook is unreachable: `fail|ignore` (default: fail)")
 	flags.DurationVar(&r.Timeout, "timeout", 0, "how `long` API servers wait for a webhook, at most 30s (default: 10s)")
-	flags.StringVar(&r.NamespaceSelector, "namespace-selector", "", "`labels` of the namespaces to ask about, such as environment=production")
+	flags.StringVar(&r.NamespaceSelector, "namespace-selector", "",
+		"`labels` of the namespaces to ask about, such as environment=production")
 	flags.StringVar(&r.ObjectSelector, "object-selector", "", "`labels` of the objects to ask about")
-	flags.StringArrayVar(&r.MatchConditions, "match-condition", nil, "`name=expression` in CEL that has to be true for a request to be asked about; may be given again")
+	flags.StringArrayVar(&r.MatchConditions, "match-condition", nil,
+		"`name=expression` in CEL that has to be true for a request to be asked about; repeatable")
 }

@@ -42,25 +42,26 @@ type deletion struct {
 // kept is the paragraph about edited files in the help of delete commands.
 const kept = `
 
-Edited files stay, with the files that they need, and kctrl lists them; --force deletes them too. The command updates generated
-files.`
+Edited files stay, with the files that they need, and kctrl lists them; --force deletes them too.
+The command updates generated files.`
 
 var deletions = []deletion{
 	{
 		use: "api --group webapp --kind Guestbook", short: "Remove a kind and its controller",
-		long: `Remove the files of kctrl create api: Go type, CRD, controller, tests, sample and roles. --version limits this to one version.
-Remove webhooks and further controllers of the kind first.`,
+		long: `Remove the files of kctrl create api: Go type, CRD, controller, tests, sample and roles. --version
+limits this to one version. Remove webhooks and further controllers of the kind first.`,
 		plan: scaffold.PlanDeleteAPI,
 	},
 	{
 		use: "version --group webapp --version v2 --kind Guestbook", short: "Remove a version of a kind",
-		long: `Remove one of several versions of a kind, with its conversion. Select another storage version or hub before you remove that
-version.`,
+		long: `Remove one of several versions of a kind, with its conversion. Select another storage version or hub
+before you remove that version.`,
 		plan: scaffold.PlanDeleteVersion,
 	},
 	{
 		use: "controller --group apps --version v1 --kind Deployment", short: "Remove a controller",
-		long: `Remove a controller with its test and its permissions. PROJECT forgets a foreign kind without controllers and webhooks.`,
+		long: `Remove a controller with its test and its permissions. PROJECT forgets a foreign kind without
+controllers and webhooks.`,
 		plan: scaffold.PlanDeleteController,
 		flags: func(flags *pflag.FlagSet, opts *scaffold.DeleteOptions) {
 			flags.StringVar(&opts.Name, "controller-name", "", "name of the controller (default: the kind's)")
@@ -76,7 +77,8 @@ version.`,
 			flags.BoolVar(&opts.Validation, "programmatic-validation", false, "the same as --validation")
 			flags.BoolVar(&opts.Policy, "policy", false, "delete the ValidatingAdmissionPolicy")
 			flags.BoolVar(&opts.Conversion, "conversion", false, "delete the conversions between this version and the others")
-			flags.StringSliceVar(&opts.Spokes, "spoke", nil, "comma-separated `versions` whose conversion to delete (default: all others)")
+			flags.StringSliceVar(&opts.Spokes, "spoke", nil,
+				"comma-separated `versions` whose conversion to delete (default: all others)")
 		},
 	},
 }
@@ -101,7 +103,8 @@ func newDeletionCommand(s *streams, d deletion) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Group, "group", "", "API group of the kind, without the domain of the project if it is the project's own")
+	flags.StringVar(&opts.Group, "group", "",
+		"API group of the kind, without the domain of the project if it is the project's own")
 	version := "API version, such as v1 (required)"
 	if name == "api" {
 		version = "API version to delete, such as v1 (default: all)"

@@ -45,7 +45,8 @@ func newDocsCommand(s *streams) *cobra.Command {
 		Short: "Write the help of all commands as files",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return &diagnostic.Error{Message: "docs needs to know in which form", Hint: "kctrl docs man DIR, or kctrl docs markdown DIR", Class: diagnostic.ErrUsage}
+			return &diagnostic.Error{Message: "docs needs to know in which form",
+				Hint: "kctrl docs man DIR, or kctrl docs markdown DIR", Class: diagnostic.ErrUsage}
 		},
 	}
 	for _, m := range manuals {
@@ -65,7 +66,8 @@ func newManualCommand(s *streams, m manual) *cobra.Command {
 			if len(args) == 1 && filepath.IsLocal(args[0]) {
 				return nil
 			}
-			return &diagnostic.Error{Message: "docs " + m.name + " needs one directory below the current one", Hint: "kctrl docs " + m.name + " docs/cli", Class: diagnostic.ErrUsage}
+			return &diagnostic.Error{Message: "docs " + m.name + " needs one directory below the current one",
+				Hint: "kctrl docs " + m.name + " docs/cli", Class: diagnostic.ErrUsage}
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
@@ -116,7 +118,8 @@ func documented(cmd *cobra.Command) []*cobra.Command {
 
 // subcommands returns what help lists below a command.
 func subcommands(cmd *cobra.Command) []*cobra.Command {
-	return slices.DeleteFunc(slices.Clone(cmd.Commands()), func(sub *cobra.Command) bool { return !sub.IsAvailableCommand() })
+	return slices.DeleteFunc(slices.Clone(cmd.Commands()),
+		func(sub *cobra.Command) bool { return !sub.IsAvailableCommand() })
 }
 
 // flagsOf returns the flags of a command that help shows, those that all commands have behind its own.
@@ -142,7 +145,8 @@ func flagUsage(flag *pflag.Flag) (written, usage string) {
 	if value != "" {
 		written += " " + value
 	}
-	if standard := flag.DefValue; !slices.Contains([]string{"", "false", "[]", "0", "0s"}, standard) && !strings.Contains(usage, "(default") {
+	if standard := flag.DefValue; !slices.Contains([]string{"", "false", "[]", "0", "0s"}, standard) &&
+		!strings.Contains(usage, "(default") {
 		usage += " (default: " + standard + ")"
 	}
 	return written, usage
@@ -151,7 +155,8 @@ func flagUsage(flag *pflag.Flag) (written, usage string) {
 func markdownFile(words []string) string { return strings.Join(words, "_") + ".md" }
 
 func writeMarkdown(w io.Writer, cmd *cobra.Command) {
-	fmt.Fprintf(w, "<!-- Written by kctrl docs markdown. -->\n\n# %s\n\n%s\n\n```\n%s\n```\n", cmd.CommandPath(), cmp.Or(cmd.Long, cmd.Short), cmd.UseLine())
+	fmt.Fprintf(w, "<!-- Written by kctrl docs markdown. -->\n\n# %s\n\n%s\n\n```\n%s\n```\n", cmd.CommandPath(),
+		cmp.Or(cmd.Long, cmd.Short), cmd.UseLine())
 	if cmd.Example != "" {
 		fmt.Fprintf(w, "\n## Examples\n\n```sh\n%s\n```\n", unindented(cmd.Example))
 	}

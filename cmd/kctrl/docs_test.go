@@ -54,14 +54,16 @@ func TestCommandReference(t *testing.T) {
 	}
 }
 
-// TestManualPagesHaveNoStrayRequests looks for lines that troff would take for requests, and escapes that it does not know.
+// TestManualPagesHaveNoStrayRequests looks for lines that troff would take for requests, and escapes that it does not
+// know.
 func TestManualPagesHaveNoStrayRequests(t *testing.T) {
 	requests := regexp.MustCompile(`^\.(TH|SH|B|PP|TP|EX|EE)\b`)
 	escapes := regexp.MustCompile(`\\[^e&(fB-]`)
 	for name, page := range manuals[1].pages(newRootCommand(newStreams(strings.NewReader(""), io.Discard, io.Discard))) {
 		for line := range strings.Lines(string(page)) {
 			line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), `\fR`, "")
-			if (strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'")) && !requests.MatchString(line) || escapes.MatchString(line) {
+			if (strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'")) && !requests.MatchString(line) ||
+				escapes.MatchString(line) {
 				t.Errorf("%s: troff would not print %q", name, line)
 			}
 		}
@@ -71,7 +73,8 @@ func TestManualPagesHaveNoStrayRequests(t *testing.T) {
 	}
 }
 
-// TestExamplesRun runs the examples of all help texts in one project, in the order of the help. Those of servers are only parsed.
+// TestExamplesRun runs the examples of all help texts in one project, in the order of the help. Those of servers are
+// only parsed.
 func TestExamplesRun(t *testing.T) {
 	dir := t.TempDir()
 	kctrl := func(args ...string) (code int, said string) {
@@ -80,7 +83,8 @@ func TestExamplesRun(t *testing.T) {
 		return code, out.String()
 	}
 	for _, args := range []string{
-		"init --domain example.com --repo example.com/guestbook", "create api --group webapp --version v1 --kind Guestbook --resource --controller",
+		"init --domain example.com --repo example.com/guestbook",
+		"create api --group webapp --version v1 --kind Guestbook --resource --controller",
 	} {
 		if code, said := kctrl(strings.Fields(args)...); code != exitOK {
 			t.Fatalf("kctrl %s: exit code %d\n%s", args, code, said)
@@ -129,8 +133,8 @@ func checkExample(t *testing.T, root *cobra.Command, args []string) {
 	}
 }
 
-// TestFromKubebuilder compares the tables of docs/from-kubebuilder.md with all that kubebuilder has, and what they name instead with
-// what there is.
+// TestFromKubebuilder compares the tables of docs/from-kubebuilder.md with all that kubebuilder has, and what they name
+// instead with what there is.
 func TestFromKubebuilder(t *testing.T) {
 	repository := filepath.Join("..", "..")
 	surface, err := os.ReadFile(filepath.Join(repository, "testdata", "kubebuilder", "surface.txt"))
@@ -162,8 +166,8 @@ func TestFromKubebuilder(t *testing.T) {
 	}
 }
 
-// tableRows returns the second cells of all rows by the heading that they are under, in lower case and without the plural, and by each
-// code in the first.
+// tableRows returns the second cells of all rows by the heading that they are under, in lower case and without the
+// plural, and by each code in the first.
 func tableRows(page string) map[string]string {
 	rows := map[string]string{}
 	kind := ""

@@ -31,8 +31,8 @@ func newDoctorCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the project and suggest repairs",
-		Long: `Check the project, and report problems with their position and repair. Warnings do not break the project. The exit code is
-1 for a problem, and 3 if only generated files are out of date.
+		Long: `Check the project, and report problems with their position and repair. Warnings do not break the
+project. The exit code is 1 for a problem, and 3 if only generated files are out of date.
 
 The checks find:
 ` + list.String() + `
@@ -55,7 +55,8 @@ func (o doctorOptions) validate() error {
 			continue
 		}
 		e := &diagnostic.Error{
-			Message: "unknown check " + diagnostic.Quote(name), Hint: "the checks are " + strings.Join(names, ", "), Class: diagnostic.ErrUsage,
+			Message: "unknown check " + diagnostic.Quote(name), Hint: "the checks are " + strings.Join(names, ", "),
+			Class: diagnostic.ErrUsage,
 		}
 		if near, ok := diagnostic.Near(name, names); ok {
 			e.Hint = "did you mean " + near + "?"
@@ -89,7 +90,8 @@ func runDoctor(ctx context.Context, s *streams, o doctorOptions) error {
 // doctorProject returns the project as the doctor reads it.
 func doctorProject(p *openedProject) (*doctor.Project, error) {
 	dir, err := filepath.EvalSymlinks(p.dir) // where kustomize finds files, too
-	return &doctor.Project{Dir: dir, FS: p.fsys, Kctrl: kctrlBuild(), GoVersion: goVersion, Compiled: controlPlaneCompiled}, err
+	return &doctor.Project{Dir: dir, FS: p.fsys, Kctrl: kctrlBuild(), GoVersion: goVersion,
+		Compiled: controlPlaneCompiled}, err
 }
 
 func examine(ctx context.Context, p *openedProject, checks []string) ([]doctor.Finding, error) {

@@ -22,10 +22,13 @@ type serverOptions struct {
 }
 
 func (o *serverOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.name, "name", "", "`name` of the environment; without, the one whose kubeconfig is in KUBECONFIG, or default")
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "talk to the server of this kubeconfig `file` instead of an environment's")
+	flags.StringVar(&o.name, "name", "",
+		"`name` of the environment; without, the one whose kubeconfig is in KUBECONFIG, or default")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
+		"talk to the server of this kubeconfig `file` instead of an environment's")
 	flags.StringVarP(&o.namespace, "namespace", "n", "default", "`namespace` of objects that name none")
-	flags.DurationVar(&o.timeout, "timeout", kubectl.DefaultTimeout, "how `long` a wait may take, such as 90s or 5m; 0 is for ever")
+	flags.DurationVar(&o.timeout, "timeout", kubectl.DefaultTimeout,
+		"how `long` a wait may take, such as 90s or 5m; 0 is for ever")
 }
 
 func (o *serverOptions) validate() error {
@@ -71,7 +74,8 @@ type manifestOptions struct {
 }
 
 func (o *manifestOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "`file` or directory with objects, or - for standard input; repeatable")
+	flags.StringArrayVarP(&o.files, "filename", "f", nil,
+		"`file` or directory with objects, or - for standard input; repeatable")
 	flags.StringVarP(&o.kustomization, "kustomize", "k", "", "`directory` with a kustomization")
 }
 
@@ -117,8 +121,8 @@ func newEnvApplyCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply",
 		Short: "Apply objects with server-side apply",
-		Long: `Apply objects like kubectl apply --server-side --force-conflicts, with the same field manager. Namespaces and CRDs come
-first, and objects wait until their CRD is served.`,
+		Long: `Apply objects like kubectl apply --server-side --force-conflicts, with the same field manager.
+Namespaces and CRDs come first, and objects wait until their CRD is served.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := server.validate(); err != nil {
@@ -129,7 +133,8 @@ first, and objects wait until their CRD is served.`,
 				return err
 			}
 			if len(list) == 0 {
-				return &diagnostic.Error{Message: "no objects to apply", Hint: "use -f with files of objects, or -k with a kustomization"}
+				return &diagnostic.Error{Message: "no objects to apply",
+					Hint: "use -f with files of objects, or -k with a kustomization"}
 			}
 			client, err := server.connect(cmd.Context(), s)
 			if err != nil {
@@ -150,8 +155,10 @@ type selectionOptions struct {
 }
 
 func (o *selectionOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVarP(&o.labels, "selector", "l", "", "only objects whose labels match this `selector`, such as app=web,tier!=cache")
-	flags.StringVar(&o.fields, "field-selector", "", "only objects whose fields match this `selector`, such as metadata.name=a")
+	flags.StringVarP(&o.labels, "selector", "l", "",
+		"only objects whose labels match this `selector`, such as app=web,tier!=cache")
+	flags.StringVar(&o.fields, "field-selector", "",
+		"only objects whose fields match this `selector`, such as metadata.name=a")
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")
 }
 
@@ -162,6 +169,7 @@ func (o *selectionOptions) selection(args []string) (kubectl.Selection, error) {
 		return s, err
 	}
 	// API servers pass over commas between fields: those alone select everything.
-	s.Labels, s.Fields, s.AllNamespaces = strings.TrimSpace(o.labels), strings.Trim(strings.TrimSpace(o.fields), ", "), o.allNamespaces
+	s.Labels, s.Fields, s.AllNamespaces = strings.TrimSpace(o.labels), strings.Trim(strings.TrimSpace(o.fields), ", "),
+		o.allNamespaces
 	return s, s.Validate()
 }

@@ -17,14 +17,15 @@ func newEnvAssetsCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "assets DIR",
 		Short: "Write the executables that envtest starts",
-		Long: `Write etcd and kube-apiserver into DIR, for tests that start a control plane with envtest of controller-runtime, and a
-link to kubectl if there is one on PATH. The tests run unchanged:
+		Long: `Write etcd and kube-apiserver into DIR, for tests that start a control plane with envtest of
+controller-runtime, and a link to kubectl if there is one on PATH. The tests run unchanged:
 
   kctrl env assets --in-memory bin/envtest
   KUBEBUILDER_ASSETS=$PWD/bin/envtest go test ./...
 
-With --in-memory, kube-apiserver is the API server of kctrl, which keeps its objects in memory and starts at once. etcd only
-answers health checks then. A flag that the API server in memory does not support is an error.`,
+With --in-memory, kube-apiserver is the API server of kctrl, which keeps its objects in memory and
+starts at once. etcd only answers health checks then. A flag that the API server in memory does not
+support is an error.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError("kctrl env assets needs one directory, such as bin/envtest")

@@ -17,8 +17,9 @@ func newEnvBuildCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "Compile the API server into the user's cache",
-		Long: `Compile etcd and kube-apiserver into the user's cache, unless the cache has them. This takes minutes, and continues after an
-interruption. kctrl env up does it automatically. kctrl contains the hashes of the Go modules that it compiles.`,
+		Long: `Compile etcd and kube-apiserver into the user's cache, unless the cache has them. This takes
+minutes, and continues after an interruption. kctrl env up does it automatically. kctrl contains the
+hashes of the Go modules that it compiles.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runEnvBuild(cmd.Context(), s, o) },
 	}
@@ -52,5 +53,6 @@ func progress(s *streams) controlplane.Progress {
 
 // addKubernetesFlag lets the user choose a version of Kubernetes.
 func addKubernetesFlag(flags *pflag.FlagSet, version *string) {
-	flags.StringVar(version, "kubernetes", "", "`version` of Kubernetes: "+strings.Join(controlplane.Versions(), ", ")+"; without, the first of these")
+	flags.StringVar(version, "kubernetes", "",
+		"`version` of Kubernetes: "+strings.Join(controlplane.Versions(), ", ")+"; without, the first of these")
 }

@@ -64,8 +64,8 @@ func usableKubeconfig(environments *controlplane.Environments, name string) (str
 	return env.Kubeconfig, env.Usable()
 }
 
-// kubeconfigOfCurrent is kubeconfigOf for a user who has named no environment: it is that of KUBECONFIG, or the default one. No other
-// server that KUBECONFIG may lead to is taken for an environment.
+// kubeconfigOfCurrent is kubeconfigOf for a user who has named no environment: it is that of KUBECONFIG, or the default
+// one. No other server that KUBECONFIG may lead to is taken for an environment.
 func kubeconfigOfCurrent(ctx context.Context, s *streams) (string, error) {
 	environments, err := openEnvironments(ctx, s)
 	if err != nil {

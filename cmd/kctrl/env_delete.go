@@ -23,7 +23,8 @@ func newEnvDeleteCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete (RESOURCE [NAME...] | RESOURCE/NAME | -f FILE | -k DIRECTORY)",
 		Short: "Delete objects, and wait for the deletion",
-		Long: `Delete objects from the server, and wait until they are gone. While finalizers delay the deletion, the command prints them.
+		Long: `Delete objects from the server, and wait until they are gone. While finalizers delay the deletion,
+the command prints them.
 
   kctrl env delete -k config/samples
   kctrl env delete guestbooks guestbook-sample
@@ -67,7 +68,8 @@ func runEnvDelete(ctx context.Context, s *streams, o envDeleteOptions, args []st
 	return client.Delete(ctx, selection, how)
 }
 
-func deleteManifests(ctx context.Context, s *streams, o envDeleteOptions, args []string, how kubectl.DeleteOptions) error {
+func deleteManifests(ctx context.Context, s *streams, o envDeleteOptions, args []string,
+	how kubectl.DeleteOptions) error {
 	if len(args) > 0 || !o.manifests.given() || o.all || o.objects != (selectionOptions{}) {
 		return &diagnostic.Error{
 			Message: "want either a resource, -f or -k",

@@ -25,7 +25,8 @@ func (l lines) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// TestCollectorWaitsForItsServer: env up starts the collector, and stops it, whatever becomes of the API server meanwhile.
+// TestCollectorWaitsForItsServer: env up starts the collector, and stops it, whatever becomes of the API server
+// meanwhile.
 func TestCollectorWaitsForItsServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -37,7 +38,8 @@ func TestCollectorWaitsForItsServer(t *testing.T) {
 	for range 2 { // it goes on asking
 		select {
 		case line := <-said.to:
-			if !strings.Contains(line, `level=WARN msg="ask the API server for its kinds"`) || !strings.Contains(line, "127.0.0.1:1") {
+			if !strings.Contains(line, `level=WARN msg="ask the API server for its kinds"`) ||
+				!strings.Contains(line, "127.0.0.1:1") {
 				t.Errorf("it says %s", line)
 			}
 		case err := <-ended:

@@ -24,8 +24,8 @@ func newEnvGetCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get (RESOURCE[,RESOURCE...] [NAME...] | RESOURCE/NAME)",
 		Short: "Show objects, such as guestbooks",
-		Long: `Show objects with the columns of the server. Name a resource as in kubectl: by plural, singular, short name, kind or
-category, and with its group if the name is ambiguous.
+		Long: `Show objects with the columns of the server. Name a resource as in kubectl: by plural, singular,
+short name, kind or category, and with its group if the name is ambiguous.
 
   kctrl env get guestbooks
   kctrl env get deploy,svc -A
@@ -39,7 +39,8 @@ category, and with its group if the name is ambiguous.
 	o.objects.addFlags(flags)
 	flags.StringVarP(&o.show.Output, "output", "o", "table", "output format: `"+strings.Join(kubectl.Outputs, "|")+"`")
 	flags.BoolVarP(&o.show.Watch, "watch", "w", false, "print every change until interrupted")
-	flags.StringVar(&o.waitFor, "wait-for", "", "wait for this `condition` of the named objects, such as Ready or Ready=False")
+	flags.StringVar(&o.waitFor, "wait-for", "",
+		"wait for this `condition` of the named objects, such as Ready or Ready=False")
 	flags.BoolVar(&o.show.ManagedFields, "show-managed-fields", false, "keep metadata.managedFields in yaml and json")
 	return cmd
 }
@@ -48,8 +49,9 @@ func runEnvGet(ctx context.Context, s *streams, o envGetOptions, args []string) 
 	if !slices.Contains(kubectl.Outputs, o.show.Output) {
 		return &diagnostic.Error{
 			Message: fmt.Sprintf("unknown output format %q", o.show.Output),
-			Hint:    "-o " + strings.Join(kubectl.Outputs[:len(kubectl.Outputs)-1], ", ") + " or " + kubectl.Outputs[len(kubectl.Outputs)-1],
-			Class:   diagnostic.ErrUsage,
+			Hint: "-o " + strings.Join(kubectl.Outputs[:len(kubectl.Outputs)-1],
+				", ") + " or " + kubectl.Outputs[len(kubectl.Outputs)-1],
+			Class: diagnostic.ErrUsage,
 		}
 	}
 	if err := o.server.validate(); err != nil {

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// TestBrokenConnectionEndsNothing writes to a socket whose other end is closed, and only then sends a signal that counts.
+// TestBrokenConnectionEndsNothing writes to a socket whose other end is closed, and only then sends a signal that
+// counts.
 func TestBrokenConnectionEndsNothing(t *testing.T) {
 	ctx, stop := untilTerminated(t.Context())
 	defer stop()

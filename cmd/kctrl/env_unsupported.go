@@ -12,9 +12,11 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// controlPlaneCommands run the API server in memory. The others report that this system has no real one, whatever their flags are.
+// controlPlaneCommands run the API server in memory. The others report that this system has no real one, whatever their
+// flags are.
 var controlPlaneCommands = []func(*streams) *cobra.Command{
-	newEnvBuildCommand, newEnvHostCommand, unsupported("up"), unsupported("down"), unsupported("status"), unsupported("kubeconfig"), unsupported("assets"),
+	newEnvBuildCommand, newEnvHostCommand, unsupported("up"), unsupported("down"), unsupported("status"),
+	unsupported("kubeconfig"), unsupported("assets"),
 }
 
 // controlPlaneCompiled is nil: there is nothing to compile here.

@@ -37,17 +37,24 @@ func newEnvUpCommand(s *streams) *cobra.Command {
 	flags := cmd.Flags()
 	addNameFlag(flags, &o.name)
 	addKubernetesFlag(flags, &o.start.Kubernetes)
-	flags.BoolVar(&o.start.InMemory, "in-memory", false, "run kctrl's API server, which keeps objects in memory and starts at once")
+	flags.BoolVar(&o.start.InMemory, "in-memory", false,
+		"run kctrl's API server, which keeps objects in memory and starts at once")
 	flags.StringVar(&o.start.DataDir, "data-dir", "", "`directory` for the objects (default: a temporary one)")
 	flags.IntVar(&o.start.Port, "port", 0, "`port` of the API server on 127.0.0.1; 0 is a free one")
-	flags.BoolVar(&o.start.ControllerManager, "controller-manager", false, "run kube-controller-manager too, for garbage collection and the built-in kinds")
-	flags.StringVar(&o.start.Controllers, "controllers", "", "with --controller-manager, `list` of controllers to run, such as garbage-collector-controller; '*,-foo' excludes foo")
+	flags.BoolVar(&o.start.ControllerManager, "controller-manager", false,
+		"run kube-controller-manager too, for garbage collection and the built-in kinds")
+	flags.StringVar(&o.start.Controllers, "controllers", "",
+		"with --controller-manager, `list` of controllers to run, such as garbage-collector-controller; '*,-foo' excludes foo")
 	flags.BoolVar(&o.start.GarbageCollector, "garbage-collector", false, "collect garbage without kube-controller-manager")
-	flags.BoolVar(&o.start.FakeControllers, "fake-controllers", false, "with --in-memory, run fake controllers and nodes, so that pods become ready, Jobs complete, and namespaces terminate")
-	flags.StringVar(&o.start.FeatureGates, "feature-gates", "", "`gates` of the API server, such as CBORServingAndStorage=true")
+	flags.BoolVar(&o.start.FakeControllers, "fake-controllers", false,
+		"with --in-memory, run fake controllers and nodes, so that pods become ready, Jobs complete, and namespaces terminate")
+	flags.StringVar(&o.start.FeatureGates, "feature-gates", "",
+		"`gates` of the API server, such as CBORServingAndStorage=true")
 	flags.BoolVar(&o.foreground, "foreground", false, "run until interrupted, or until a pipe on standard input closes")
-	flags.BoolVar(&o.control, "control", false, "with --foreground and -o json, take commands on standard input: kill, start, slow or compact, for tests of failures")
-	flags.BoolVar(&o.repair, "repair", false, "with --in-memory, drop damaged parts of the stored objects first, and keep a copy of the damaged file")
+	flags.BoolVar(&o.control, "control", false,
+		"with --foreground and -o json, take commands on standard input: kill, start, slow or compact, for tests of failures")
+	flags.BoolVar(&o.repair, "repair", false,
+		"with --in-memory, drop damaged parts of the stored objects first, and keep a copy of the damaged file")
 	flags.VarP(&o.output, "output", "o", "output format: `text|json`")
 	return cmd
 }
@@ -68,7 +75,8 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 	if o.start.FakeControllers && !o.start.InMemory {
 		return usageError("--fake-controllers goes with --in-memory; a real API server has --controller-manager")
 	}
-	if o.start.InMemory && (o.start.Kubernetes != "" || o.start.ControllerManager || o.start.FeatureGates != "" || o.control) {
+	if o.start.InMemory &&
+		(o.start.Kubernetes != "" || o.start.ControllerManager || o.start.FeatureGates != "" || o.control) {
 		return &diagnostic.Error{
 			Message: "--in-memory is an API server of kctrl's own: --kubernetes, --controller-manager, --feature-gates and --control are for the real one",
 			Hint:    "--fake-controllers runs fakes of controllers and nodes, --garbage-collector collects garbage alone",
@@ -153,7 +161,8 @@ func shellQuoted(word string) string {
 
 // warnKept warns that a running environment ignores options.
 func (s *streams) warnKept(env *controlplane.Environment, start controlplane.Options) {
-	if (!start.InMemory || env.InMemory) && start.Kubernetes == "" && start.DataDir == "" && start.Port == 0 && !start.ControllerManager && !start.GarbageCollector && !start.FakeControllers && start.FeatureGates == "" {
+	if (!start.InMemory || env.InMemory) && start.Kubernetes == "" && start.DataDir == "" && start.Port == 0 &&
+		!start.ControllerManager && !start.GarbageCollector && !start.FakeControllers && start.FeatureGates == "" {
 		return
 	}
 	s.problem("warning: ", &diagnostic.Error{

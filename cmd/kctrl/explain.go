@@ -46,8 +46,8 @@ func newExplainCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [marker]",
 		Short: "Explain markers, their arguments and targets",
-		Long: `List all markers, or explain one: its targets, its arguments with types and defaults, and an example. The last part of a
-name is enough, such as MinLength or printcolumn.`,
+		Long: `List all markers, or explain one: its targets, its arguments with types and defaults, and an
+example. The last part of a name is enough, such as MinLength or printcolumn.`,
 		Example: `  kctrl explain
   kctrl explain printcolumn
   kctrl explain --all --format markdown`,
@@ -141,7 +141,8 @@ func findMarker(registry *markers.Registry, name string) (markers.Help, error) {
 		return help, nil
 	}
 	near := registry.Nearest(asked)
-	d := &diagnostic.Error{Message: "unknown marker " + diagnostic.Quote(name), Hint: "kctrl explain lists all markers", Class: diagnostic.ErrUsage}
+	d := &diagnostic.Error{Message: "unknown marker " + diagnostic.Quote(name), Hint: "kctrl explain lists all markers",
+		Class: diagnostic.ErrUsage}
 	switch {
 	case len(near) == 1:
 		d.Hint = "did you mean " + near[0] + "?"

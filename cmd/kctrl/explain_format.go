@@ -97,8 +97,8 @@ func markdownReference(all []markers.Help) string {
 	return out.String()
 }
 
-// referenceEntry returns the section of a marker in docs/markers.md. Markers for the items of lists refer to the marker that they
-// repeat.
+// referenceEntry returns the section of a marker in docs/markers.md. Markers for the items of lists refer to the marker
+// that they repeat.
 func referenceEntry(help markers.Help) string {
 	if name, ok := strings.CutPrefix(help.Name, itemsPrefix); ok {
 		return fmt.Sprintf("### `+%s`\n\n`%s`, for each item.\n", help.Name, name)

@@ -16,7 +16,8 @@ var update = flag.Bool("update", false, "rewrite docs/markers.md and the expecte
 // TestMarkersReference compares docs/markers.md with what kctrl explain prints. With -update it writes the file.
 func TestMarkersReference(t *testing.T) {
 	var out, errs bytes.Buffer
-	code := run(t.Context(), []string{"explain", "--all", "--format", "markdown"}, newStreams(strings.NewReader(""), &out, &errs))
+	code := run(t.Context(), []string{"explain", "--all", "--format", "markdown"},
+		newStreams(strings.NewReader(""), &out, &errs))
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, errs.String())
 	}

@@ -22,7 +22,8 @@ func addFlag(flags *pflag.FlagSet, f generator.Flag) {
 	}
 }
 
-// addOption adds a flag that sets an option without a default: a list, or a pointer that stays nil if the flag is unset.
+// addOption adds a flag that sets an option without a default: a list, or a pointer that stays nil if the flag is
+// unset.
 func addOption(flags *pflag.FlagSet, name string, to any, usage string) {
 	switch to := to.(type) {
 	case *[]string:

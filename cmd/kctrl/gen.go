@@ -35,8 +35,9 @@ func newGenCommand(s *streams) *cobra.Command {
 		Use:   "gen generator[:option=value,...]... [paths=directory;...] [output:[generator:]rule]...",
 		Short: "Generate with the arguments of controller-gen " + peerVersion,
 		Long: `Take the arguments of controller-gen ` + peerVersion + ` and write the same files, in any Go module. In a Makefile,
-replace "controller-gen" by "kctrl gen", or call a copy of kctrl with the name controller-gen. The command touches only files
-that change, and writes nothing after an error. Unknown and misplaced markers are warnings.`,
+replace "controller-gen" by "kctrl gen", or call a copy of kctrl with the name controller-gen. The
+command touches only files that change, and writes nothing after an error. Unknown and misplaced
+markers are warnings.`,
 		Example: `  kctrl gen object paths=./...
   kctrl gen rbac:roleName=manager-role crd:maxDescLen=0 webhook paths=./... output:crd:dir=config/crd/bases
   kctrl gen crd paths=./... output:crd:dir=config/crd/bases --check
@@ -44,10 +45,12 @@ that change, and writes nothing after an error. Unknown and misplaced markers ar
 		RunE: func(cmd *cobra.Command, args []string) error { return runGen(cmd.Context(), s, cmd, opts, args) },
 	}
 	flags := cmd.Flags()
-	flags.CountVarP(&opts.markers, "which-markers", "w", "print the markers of the named generators; -ww and -www add details, -wwww prints JSON")
+	flags.CountVarP(&opts.markers, "which-markers", "w",
+		"print the markers of the named generators; -ww and -www add details, -wwww prints JSON")
 	flags.CountVarP(&opts.help, "detailed-help", "h", "print the options; -hh and -hhh add details, -hhhh prints JSON")
 	flags.BoolVar(&opts.version, "version", false, "print the version of controller-gen whose output this is")
-	flags.StringSliceVar(&opts.buildTags, "load-build-tags", []string{compat.DefaultBuildTag}, "build `tags` of the files to read")
+	flags.StringSliceVar(&opts.buildTags, "load-build-tags", []string{compat.DefaultBuildTag},
+		"build `tags` of the files to read")
 	flags.StringSliceVar(&opts.allowUnknown, "allow-unknown", nil, "accept unknown markers with this `prefix`")
 	flags.StringVar(&opts.postprocess, "postprocess", "", postprocessUsage)
 	opts.write.addCheckFlag(flags)
@@ -57,8 +60,8 @@ that change, and writes nothing after an error. Unknown and misplaced markers ar
 	return cmd
 }
 
-// commandLine returns the arguments that a program was given. By the name of controller-gen, which tools call by its path
-// alone, kctrl is kctrl gen: a link or a copy, also one with a version in its name.
+// commandLine returns the arguments that a program was given. By the name of controller-gen, which tools call by its
+// path alone, kctrl is kctrl gen: a link or a copy, also one with a version in its name.
 func commandLine(args []string) []string {
 	if len(args) == 0 {
 		return nil
@@ -127,7 +130,8 @@ func (g gen) run(ctx context.Context, s *streams, store incremental.Store, input
 	}
 	defer release()
 	result, err := g.command.Run(ctx, compat.Options{
-		Dir: g.dir, BuildTags: g.buildTags, AllowUnknown: g.allowUnknown, Postprocess: g.postprocess, Cache: store, Inputs: inputs,
+		Dir: g.dir, BuildTags: g.buildTags, AllowUnknown: g.allowUnknown, Postprocess: g.postprocess, Cache: store,
+		Inputs: inputs,
 	})
 	if err != nil {
 		return err

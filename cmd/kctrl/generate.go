@@ -52,14 +52,16 @@ func newGenerateCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "Generate Go code: deep copies, apply configurations, registration",
-		Long: `Write zz_generated.deepcopy.go in packages with +kubebuilder:object markers, apply configurations for packages with
-+kubebuilder:ac:generate=true, and zz_generated.register.go, which registers the kinds of the project and the controllers
-in PROJECT. The command adds the imports of apply configurations to go.mod and go.sum, and touches only files that change.`,
+		Long: `Write zz_generated.deepcopy.go in packages with +kubebuilder:object markers, apply configurations
+for packages with +kubebuilder:ac:generate=true, and zz_generated.register.go, which registers the
+kinds of the project and the controllers in PROJECT. The command adds the imports of apply
+configurations to go.mod and go.sum, and touches only files that change.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGenerate(cmd.Context(), s, opts) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.HeaderFile, "header-file", "", "`file` with the header of generated code (default "+generate.DefaultHeaderFile+", if it exists)")
+	flags.StringVar(&opts.HeaderFile, "header-file", "",
+		"`file` with the header of generated code (default "+generate.DefaultHeaderFile+", if it exists)")
 	flags.StringVar(&opts.Year, "year", "", "value of YEAR in the header (default: as in existing files, or this year)")
 	opts.addFlags(flags)
 	return cmd

@@ -25,8 +25,8 @@ func runMain() int {
 	return code
 }
 
-// untilSignal returns a context that ends with the first signal that terminates. A second one ends the process
-// at once, and the next command rolls back its changes. signaled stops this, and returns the number of the signal, or 0.
+// untilSignal returns a context that ends with the first signal that terminates. A second one ends the process at once,
+// and the next command rolls back its changes. signaled stops this, and returns the number of the signal, or 0.
 func untilSignal(ctx context.Context) (_ context.Context, signaled func() int) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 1)

@@ -7,14 +7,15 @@ import (
 )
 
 func newManifestsCommand(s *streams) *cobra.Command {
-	opts := generateOptions{command: "kctrl manifests", Options: generate.Options{Generators: generate.Named(makesManifests)}}
+	opts := generateOptions{command: "kctrl manifests",
+		Options: generate.Options{Generators: generate.Named(makesManifests)}}
 	cmd := &cobra.Command{
 		Use:   "manifests",
 		Short: "Generate CRDs, roles and webhook configurations",
-		Long: `Write config/crd/bases/<group>_<plural>.yaml for every kind, config/rbac/role.yaml from +kubebuilder:rbac markers, and
-config/webhook/manifests.yaml from +kubebuilder:webhook markers. The command touches only files that
-change. It removes the CRDs of deleted kinds and the webhook configurations without markers. References to the role follow
-its name and file.`,
+		Long: `Write config/crd/bases/<group>_<plural>.yaml for every kind, config/rbac/role.yaml from
++kubebuilder:rbac markers, and config/webhook/manifests.yaml from +kubebuilder:webhook markers. The
+command touches only files that change. It removes the CRDs of deleted kinds and the webhook
+configurations without markers. References to the role follow its name and file.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGenerate(cmd.Context(), s, opts) },
 	}

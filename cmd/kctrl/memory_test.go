@@ -33,7 +33,8 @@ func TestManyTypesTakeBoundedMemory(t *testing.T) {
 	oracle.Module(t, dir, "example.com/large")
 	oracle.Write(t, dir, "api/v1/types.go", largePackage())
 	command := exec.CommandContext(t.Context(), kctrl, "gen", "object", "crd", "paths=./...")
-	command.Dir, command.Env = dir, append(os.Environ(), append(goEnvironment(t), "XDG_CACHE_HOME="+t.TempDir(), "GOWORK=off")...)
+	command.Dir, command.Env = dir,
+		append(os.Environ(), append(goEnvironment(t), "XDG_CACHE_HOME="+t.TempDir(), "GOWORK=off")...)
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -57,14 +58,16 @@ func largePackage() string {
 	var source strings.Builder
 	source.WriteString("// +groupName=large.example.com\n// +kubebuilder:object:generate=true\npackage v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n")
 	for kind := range manyTypes / 10 {
-		fmt.Fprintf(&source, "\n// +kubebuilder:object:root=true\ntype Kind%d struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\tmetav1.ObjectMeta `json:\"metadata,omitempty\"`\n\tSpec Kind%dSpec `json:\"spec\"`\n}\n", kind, kind)
+		fmt.Fprintf(&source,
+			"\n// +kubebuilder:object:root=true\ntype Kind%d struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\tmetav1.ObjectMeta `json:\"metadata,omitempty\"`\n\tSpec Kind%dSpec `json:\"spec\"`\n}\n", kind, kind)
 		fmt.Fprintf(&source, "\ntype Kind%dSpec struct {\n", kind)
 		for part := range 8 {
 			fmt.Fprintf(&source, "\tPart%d *Kind%dPart%d `json:\"part%d,omitempty\"`\n", part, kind, part, part)
 		}
 		source.WriteString("}\n")
 		for part := range 8 {
-			fmt.Fprintf(&source, "\n// Kind%dPart%d is a part.\ntype Kind%dPart%d struct {\n\t// +kubebuilder:validation:MinLength=1\n\tName string `json:\"name\"`\n\tLabels map[string]string `json:\"labels,omitempty\"`\n\tItems []metav1.Condition `json:\"items,omitempty\"`\n}\n", kind, part, kind, part)
+			fmt.Fprintf(&source,
+				"\n// Kind%dPart%d is a part.\ntype Kind%dPart%d struct {\n\t// +kubebuilder:validation:MinLength=1\n\tName string `json:\"name\"`\n\tLabels map[string]string `json:\"labels,omitempty\"`\n\tItems []metav1.Condition `json:\"items,omitempty\"`\n}\n", kind, part, kind, part)
 		}
 	}
 	return source.String()

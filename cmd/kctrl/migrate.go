@@ -19,12 +19,14 @@ func newMigrateCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Migrate a kubebuilder or operator-sdk project",
-		Long: `Migrate the kubebuilder or operator-sdk project in this directory. The command rewrites Go code from controller-runtime to the
-bundled runtime, and edits PROJECT, go.mod, the Makefile, the Dockerfile and the workflows. CRDs, roles and webhook
-configurations do not change. The project must compile before.
+		Long: `Migrate the kubebuilder or operator-sdk project in this directory. The command rewrites Go code from
+controller-runtime to the bundled runtime, and edits PROJECT, go.mod, the Makefile, the Dockerfile
+and the workflows. CRDs, roles and webhook configurations do not change. The project must compile
+before.
 
-Code without a rule stays, below a comment that begins with "// kctrl:migrate:", and the report lists it with a suggestion.
-kctrl compiles the result in a copy before it writes. Commit first: git diff shows the changes, and git restore undoes them.`,
+Code without a rule stays, below a comment that begins with "// kctrl:migrate:", and the report
+lists it with a suggestion. kctrl compiles the result in a copy before it writes. Commit first: git
+diff shows the changes, and git restore undoes them.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl = kctrlBuild()
@@ -32,7 +34,8 @@ kctrl compiles the result in a copy before it writes. Commit first: git diff sho
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&opts.KeepRuntime, "keep-runtime", false, "keep Go code and controller-runtime; migrate only generation and build files")
+	flags.BoolVar(&opts.KeepRuntime, "keep-runtime", false,
+		"keep Go code and controller-runtime; migrate only generation and build files")
 	write.addFlags(flags)
 	return cmd
 }
@@ -58,8 +61,8 @@ func runMigrate(ctx context.Context, s *streams, opts migrate.Options, write wri
 	})
 }
 
-// withoutUndo returns a warning if git cannot restore the files that a plan changes: there is no repository, or the files have
-// uncommitted changes.
+// withoutUndo returns a warning if git cannot restore the files that a plan changes: there is no repository, or the
+// files have uncommitted changes.
 func withoutUndo(ctx context.Context, dir string, p *plan.Plan) error {
 	git := func(args ...string) (string, error) {
 		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...).Output()
@@ -67,7 +70,8 @@ func withoutUndo(ctx context.Context, dir string, p *plan.Plan) error {
 	}
 	prefix, err := git("rev-parse", "--show-prefix")
 	if err != nil {
-		return &diagnostic.Error{Message: "there is no git repository here, so that nothing undoes this", Hint: "copy the directory, or run git init and commit, before you migrate"}
+		return &diagnostic.Error{Message: "there is no git repository here, so that nothing undoes this",
+			Hint: "copy the directory, or run git init and commit, before you migrate"}
 	}
 	status, err := git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", ".")
 	if err != nil {
@@ -89,8 +93,9 @@ func withoutUndo(ctx context.Context, dir string, p *plan.Plan) error {
 		return nil
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("%s had changes that are not committed, such as %s: git restore undoes these too", files(len(names)), names[0]),
-		Hint:    "a commit before keeps the two apart",
+		Message: fmt.Sprintf("%s had changes that are not committed, such as %s: git restore undoes these too",
+			files(len(names)), names[0]),
+		Hint: "a commit before keeps the two apart",
 	}
 }
 

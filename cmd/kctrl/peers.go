@@ -6,13 +6,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// peerCommands are commands of kubebuilder, controller-gen and setup-envtest that kctrl does not have by that name, each
-// with what to do instead. The first word may be followed by arguments of its own: "rbac:roleName=manager-role".
+// peerCommands are commands of kubebuilder, controller-gen and setup-envtest that kctrl does not have by that name,
+// each with what to do instead. The first word may be followed by arguments of its own: "rbac:roleName=manager-role".
 var peerCommands = map[string]string{
 	"alpha": "kctrl has no alpha commands: kctrl upgrade keeps up to date what kctrl has written",
 
-	"applyconfiguration": genHint, "crd": genHint, "object": genHint, "rbac": genHint, "schemapatch": genHint, "webhook": genHint,
-	"paths": genHint, "output": genHint,
+	"applyconfiguration": genHint, "crd": genHint, "object": genHint, "rbac": genHint, "schemapatch": genHint,
+	"webhook": genHint,
+	"paths":   genHint, "output": genHint,
 
 	"use": "kctrl env build compiles the API server, and kctrl env up starts it",
 }

@@ -31,7 +31,8 @@ func TestFlagsOfKubebuilder(t *testing.T) {
 			var stderr bytes.Buffer
 			s := newStreams(strings.NewReader(""), &bytes.Buffer{}, &stderr)
 			code := run(t.Context(), append(strings.Fields(path), "--"+name+"=x"), s)
-			if lines := strings.Split(strings.TrimSpace(stderr.String()), "\n"); code != exitUsage || len(lines) != 2 || !strings.HasPrefix(lines[1], "hint: ") {
+			if lines := strings.Split(strings.TrimSpace(stderr.String()), "\n"); code != exitUsage || len(lines) != 2 ||
+				!strings.HasPrefix(lines[1], "hint: ") {
 				t.Errorf("%s --%s ends with %d and says\n%s", path, name, code, &stderr)
 			}
 		}

@@ -38,8 +38,8 @@ type opener func(fs.FS) (*project.Project, error)
 // anyDirectory is the opener of commands that need no PROJECT file.
 func anyDirectory(fs.FS) (*project.Project, error) { return nil, nil }
 
-// foreign is the opener of commands that only generate: they also work in projects of other tools. named reports whether
-// the user has named the packages to read.
+// foreign is the opener of commands that only generate: they also work in projects of other tools. named reports
+// whether the user has named the packages to read.
 func foreign(named bool) opener {
 	return func(fsys fs.FS) (*project.Project, error) { return project.LoadForeign(fsys, named) }
 }
@@ -98,8 +98,8 @@ func (p *openedProject) generate(ctx context.Context, o generate.Options) error 
 // follows selects the generators that run after a kind or a controller is created.
 func follows(g generator.Generator) bool { return g.Follows }
 
-// regenerate runs all generators on the plan of a command that removes or renames something, and notes the packages that
-// no longer build.
+// regenerate runs all generators on the plan of a command that removes or renames something, and notes the packages
+// that no longer build.
 func (p *openedProject) regenerate(ctx context.Context) error {
 	if err := p.generate(ctx, generate.Options{Generators: generate.Named(ofProjects)}); err != nil {
 		return err

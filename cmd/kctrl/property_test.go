@@ -25,7 +25,8 @@ import (
 
 // wrongValues are values that no flag means.
 var wrongValues = []string{
-	"", " ", "garbage!", "-1", "99999999999999999999999", "Grüße 世界", "a\x00\x1b[31mb\nc\rd", "\xff\xfe", `a"b,"`, "../..", strings.Repeat("long", 50_000),
+	"", " ", "garbage!", "-1", "99999999999999999999999", "Grüße 世界", "a\x00\x1b[31mb\nc\rd", "\xff\xfe", `a"b,"`, "../..",
+	strings.Repeat("long", 50_000),
 }
 
 // internalWords are words of Go and of the libraries, which say nothing to a user.
@@ -51,7 +52,8 @@ func checkPlain(t *testing.T, what string, code int, stderr string) {
 		t.Errorf("%s: says %.2000q", what, stderr)
 	}
 	for line := range strings.Lines(stderr) {
-		if !slices.ContainsFunc([]string{"kctrl: ", "hint: ", "usage: "}, func(p string) bool { return strings.HasPrefix(line, p) }) {
+		if !slices.ContainsFunc([]string{"kctrl: ", "hint: ", "usage: "},
+			func(p string) bool { return strings.HasPrefix(line, p) }) {
 			t.Errorf("%s: a line that is no error and no hint: %.200q", what, line)
 		}
 	}
@@ -68,8 +70,8 @@ func eachFlag(cmd *cobra.Command, visit func(words []string, flag *pflag.Flag)) 
 	}
 }
 
-// TestWrongValuesOfFlagsGetPlainErrors gives each flag of each command a random value that it cannot mean, in a directory
-// that holds nothing, and without the tools that would be started.
+// TestWrongValuesOfFlagsGetPlainErrors gives each flag of each command a random value that it cannot mean, in a
+// directory that holds nothing, and without the tools that would be started.
 func TestWrongValuesOfFlagsGetPlainErrors(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -139,7 +141,8 @@ func TestBrokenProjectFilesGetPlainErrors(t *testing.T) {
 	})
 }
 
-// checkBroken checks that commands in a project with a broken file either do not mind, or fail plainly and write nothing.
+// checkBroken checks that commands in a project with a broken file either do not mind, or fail plainly and write
+// nothing.
 func checkBroken(t *testing.T, dir, what string) {
 	t.Helper()
 	before := snapshot(t, dir)
@@ -163,10 +166,13 @@ func checkBroken(t *testing.T, dir, what string) {
 func brokenContents(text []byte) map[string][]byte {
 	conflict := slices.Concat([]byte("<<<<<<< HEAD\n"), text, []byte("=======\n"), text, []byte(">>>>>>> other\n"))
 	return map[string][]byte{
-		"empty": {}, "zeroes": make([]byte, 100), "binary": []byte("\xff\xfe\x00\x01\x80"), "cut off": text[:len(text)*2/3], "a list": []byte("- a\n"),
-		"a word": []byte("word"), "twice": slices.Concat(text, text), "tabs": bytes.ReplaceAll(text, []byte("  "), []byte("\t")),
-		"other types": regexp.MustCompile(`(?m): .*$`).ReplaceAll(text, []byte(": [1, {a: b}]")), "a conflict": conflict, "an alias": []byte("a: *b\n"),
-		"a cycle": []byte("a: &a [*a]\n"), "large": slices.Concat(text, bytes.Repeat([]byte("# more\n"), 300_000)),
+		"empty": {}, "zeroes": make([]byte, 100), "binary": []byte("\xff\xfe\x00\x01\x80"), "cut off": text[:len(text)*2/3],
+		"a list": []byte("- a\n"),
+		"a word": []byte("word"), "twice": slices.Concat(text, text),
+		"tabs":        bytes.ReplaceAll(text, []byte("  "), []byte("\t")),
+		"other types": regexp.MustCompile(`(?m): .*$`).ReplaceAll(text, []byte(": [1, {a: b}]")), "a conflict": conflict,
+		"an alias": []byte("a: *b\n"),
+		"a cycle":  []byte("a: &a [*a]\n"), "large": slices.Concat(text, bytes.Repeat([]byte("# more\n"), 300_000)),
 	}
 }
 
@@ -241,7 +247,8 @@ func TestHintsNameWhatThereIs(t *testing.T) {
 
 // TestGenHintsAreArguments applies the hint for what is controller-gen's.
 func TestGenHintsAreArguments(t *testing.T) {
-	for _, arg := range []string{"crd", "object", "webhook", "rbac:roleName=manager-role", "applyconfiguration", "schemapatch:manifests=config"} {
+	for _, arg := range []string{"crd", "object", "webhook", "rbac:roleName=manager-role", "applyconfiguration",
+		"schemapatch:manifests=config"} {
 		code, _, stderr := kctrlIn(t, t.TempDir(), arg, "paths=./...")
 		if code != exitUsage || !strings.Contains(stderr, genHint) {
 			t.Errorf("kctrl %s: %d %s", arg, code, stderr)
@@ -254,8 +261,10 @@ func TestGenHintsAreArguments(t *testing.T) {
 
 func TestCommandLineByName(t *testing.T) {
 	for name, gen := range map[string]bool{
-		"kctrl": false, "/usr/bin/kctrl": false, "controller-gen": true, "/p/bin/controller-gen": true, `C:\bin\controller-gen.exe`: true,
-		"bin/controller-gen-v0.20.1": true, "controller-genius": false, "my-controller-gen": false, "Controller-Gen.EXE": true,
+		"kctrl": false, "/usr/bin/kctrl": false, "controller-gen": true, "/p/bin/controller-gen": true,
+		`C:\bin\controller-gen.exe`:  true,
+		"bin/controller-gen-v0.20.1": true, "controller-genius": false, "my-controller-gen": false,
+		"Controller-Gen.EXE": true,
 	} {
 		got := commandLine([]string{name, "crd", "-w"})
 		if want := slices.Contains(got, "gen"); want != gen || !slices.Equal(got[len(got)-2:], []string{"crd", "-w"}) {
@@ -275,8 +284,10 @@ func (fullWriter) Write([]byte) (int, error) { return 0, errors.New("no space le
 // TestLostResultsAreFailures runs every command that prints without a project, and the help of all.
 func TestLostResultsAreFailures(t *testing.T) {
 	lines := [][]string{
-		{"version"}, {"version", "-o", "json"}, {"explain"}, {"explain", "--all"}, {"explain", "MinLength", "-o", "json"}, {"completion", "fish"}, {"help"},
-		{"gen", "--version"}, {"gen", "-h"}, {"gen", "crd", "-wwww"}, {"init", "--dry-run", "-o", "json", "--domain", "example.com", "--repo", "example.com/x"},
+		{"version"}, {"version", "-o", "json"}, {"explain"}, {"explain", "--all"}, {"explain", "MinLength", "-o", "json"},
+		{"completion", "fish"}, {"help"},
+		{"gen", "--version"}, {"gen", "-h"}, {"gen", "crd", "-wwww"},
+		{"init", "--dry-run", "-o", "json", "--domain", "example.com", "--repo", "example.com/x"},
 	}
 	var addHelp func(cmd *cobra.Command)
 	addHelp = func(cmd *cobra.Command) {
@@ -288,8 +299,10 @@ func TestLostResultsAreFailures(t *testing.T) {
 	addHelp(newRootCommand(newStreams(nil, nil, nil)))
 	for _, args := range lines {
 		var problems bytes.Buffer
-		code := run(context.Background(), append([]string{"-C", t.TempDir()}, args...), newStreams(strings.NewReader(""), fullWriter{}, &problems))
-		if code != exitError || !strings.Contains(problems.String(), "cannot write to standard output: no space left on device") {
+		code := run(context.Background(), append([]string{"-C", t.TempDir()}, args...),
+			newStreams(strings.NewReader(""), fullWriter{}, &problems))
+		if code != exitError ||
+			!strings.Contains(problems.String(), "cannot write to standard output: no space left on device") {
 			t.Errorf("%v: %d %s", args, code, problems.String())
 		}
 	}
@@ -304,9 +317,11 @@ func TestCompletionOffersValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"init --license ": "apache2 none", "init --runtime b": "bundled", "init -o ": "json text", "generate -o ": "json sarif text",
+		"init --license ": "apache2 none", "init --runtime b": "bundled", "init -o ": "json text",
+		"generate -o ":     "json sarif text",
 		"env down --name ": "default", "env get ": "guestbooks", "env get g": "guestbooks", "env get guestbooks ": "",
-		"create api --group ": "webapp", "create api --version ": "v1", "create api --kind G": "Guestbook", "explain --format m": "markdown",
+		"create api --group ": "webapp", "create api --version ": "v1", "create api --kind G": "Guestbook",
+		"explain --format m": "markdown",
 		"init --multigroup=": "false true", "init --domain ": "",
 	} {
 		code, stdout, stderr := kctrlIn(t, dir, append([]string{"__complete"}, strings.Split(line, " ")...)...)

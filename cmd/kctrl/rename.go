@@ -20,7 +20,9 @@ func newRenameCommand(s *streams) *cobra.Command {
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return &diagnostic.Error{
-				Message: "rename needs a subcommand", Hint: "kctrl rename kind --group webapp --kind Guestbook --to Visitor; or version, group", Class: diagnostic.ErrUsage,
+				Message: "rename needs a subcommand",
+				Hint:    "kctrl rename kind --group webapp --kind Guestbook --to Visitor; or version, group",
+				Class:   diagnostic.ErrUsage,
 			}
 		},
 	}

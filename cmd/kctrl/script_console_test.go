@@ -15,8 +15,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// scriptConsole is `console FILE`: it types the commands of a Markdown file of the repository in one shell. A sh block has
-// commands that succeed. A console block has commands and their output, which is compared; a line "..." in it matches any lines.
+// scriptConsole is `console FILE`: it types the commands of a Markdown file of the repository in one shell. A sh block
+// has commands that succeed. A console block has commands and their output, which is compared; a line "..." in it
+// matches any lines.
 func scriptConsole(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) != 1 {
 		ts.Fatalf("usage: console file")
@@ -30,7 +31,8 @@ func scriptConsole(ts *testscript.TestScript, negated bool, args []string) {
 	dir := ts.MkAbs(".")
 	shell := exec.Command("sh", "-c", script.String(), dir) // the guard of the script finds it by its folder
 	shell.Dir = dir
-	shell.Env = append(os.Environ(), "KCTRL=kctrl", "MAKEFLAGS=", "MAKELEVEL=0", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com",
+	shell.Env = append(os.Environ(), "KCTRL=kctrl", "MAKEFLAGS=", "MAKELEVEL=0", "GIT_AUTHOR_NAME=a",
+		"GIT_AUTHOR_EMAIL=a@example.com",
 		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
 	// The go command would look for its cache below XDG_CACHE_HOME if it were not given one.
 	for _, name := range []string{

@@ -21,7 +21,8 @@ import (
 // TestMain makes kctrl a command that scripts can call.
 func TestMain(m *testing.M) {
 	program := func() { os.Exit(runFaulty()) }
-	testscript.Main(removing{m}, map[string]func(){"kctrl": program, "controller-gen": program, "controller-gen-v0.20.1": program})
+	testscript.Main(removing{m},
+		map[string]func(){"kctrl": program, "controller-gen": program, "controller-gen-v0.20.1": program})
 }
 
 // removing removes the shared projects after all tests.
@@ -88,7 +89,8 @@ func scriptExits(ts *testscript.TestScript, negated bool, args []string) {
 	}
 }
 
-// controlPlaneCache returns where this user's control plane is compiled. Scripts have a cache of their own but for that.
+// controlPlaneCache returns where this user's control plane is compiled. Scripts have a cache of their own but for
+// that.
 func controlPlaneCache(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -102,7 +104,8 @@ func controlPlaneCache(t *testing.T) string {
 	return folder
 }
 
-// handleHangup has scripts end programs by SIGHUP also where nohup has started the tests: who ignores a signal hands that on.
+// handleHangup has scripts end programs by SIGHUP also where nohup has started the tests: who ignores a signal hands
+// that on.
 func handleHangup(t *testing.T) {
 	if signal.Ignored(syscall.SIGHUP) {
 		signals := make(chan os.Signal, 1)

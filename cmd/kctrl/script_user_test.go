@@ -47,7 +47,8 @@ func scriptDenied(ts *testscript.TestScript, negated bool, args []string) {
 
 // letThrough lets everybody pass the folders above path that this test made.
 func letThrough(path string) error {
-	for dir := filepath.Dir(path); dir != filepath.Clean(os.TempDir()) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(path); dir != filepath.Clean(os.TempDir()) &&
+		dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o711); err != nil {
 			return err
 		}

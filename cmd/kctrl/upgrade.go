@@ -23,9 +23,10 @@ func newUpgradeCommand(s *streams) *cobra.Command {
 		Short: "Update templates, runtime and modules",
 		Long: `Update the project to the templates, the runtime and the modules of this kctrl. Newer modules stay.
 
-kctrl replaces unedited files and merges edited ones, with the version in git whose hash PROJECT.lock has as the base. It
-writes conflicts with git's markers and lists them. Controllers, webhooks, their tests and the main function change only if
-the merge has no conflicts and compiles. Types, samples and conversions never change; kctrl lists those with newer templates.
+kctrl replaces unedited files and merges edited ones, with the version in git whose hash
+PROJECT.lock has as the base. It writes conflicts with git's markers and lists them. Controllers,
+webhooks, their tests and the main function change only if the merge has no conflicts and compiles.
+Types, samples and conversions never change; kctrl lists those with newer templates.
 
 Review the result with git diff, and revert it with git checkout.`,
 		Args: noArgs,
@@ -39,7 +40,8 @@ Review the result with git diff, and revert it with git checkout.`,
 func runUpgrade(ctx context.Context, s *streams, write writeOptions) error {
 	return s.change(ctx, write, project.Load, func(p *openedProject) (err error) {
 		p.next = []string{"go mod tidy", "make test"}
-		p.plan, err = scaffold.PlanUpgrade(p.fsys, p.Project, scaffold.UpgradeOptions{Kctrl: kctrlBuild(), Base: history(ctx, p.dir)})
+		p.plan, err = scaffold.PlanUpgrade(p.fsys, p.Project,
+			scaffold.UpgradeOptions{Kctrl: kctrlBuild(), Base: history(ctx, p.dir)})
 		if err != nil {
 			return err
 		}
@@ -68,7 +70,8 @@ func fromGit(ctx context.Context, dir, name, sum string) ([]byte, bool) {
 			continue
 		}
 		content := git("cat-file", "blob", blob)
-		if hash := sha256.Sum256(bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))); hex.EncodeToString(hash[:]) == sum {
+		if hash := sha256.Sum256(bytes.ReplaceAll(content, []byte("\r\n"),
+			[]byte("\n"))); hex.EncodeToString(hash[:]) == sum {
 			return content, true
 		}
 	}

@@ -28,8 +28,8 @@ import (
 )
 
 // TestUpgradeKeepsRandomEdits upgrades a project of each kctrl in testdata/upgrade after random edits, by syntax, of
-// everything that a user may edit: every edit is kept, all of it compiles, and a second upgrade has nothing to do. Seed 1
-// edits everything. The test compiles the result of seed 1 and of every tenth one.
+// everything that a user may edit: every edit is kept, all of it compiles, and a second upgrade has nothing to do. Seed
+// 1 edits everything. The test compiles the result of seed 1 and of every tenth one.
 func TestUpgradeKeepsRandomEdits(t *testing.T) {
 	useOwnCache(t)
 	archives, err := filepath.Glob(filepath.Join("..", "..", "testdata", "upgrade", "*.txtar"))
@@ -91,7 +91,8 @@ func (p *oldProject) read(name string) []byte {
 
 func (p *oldProject) git(args ...string) {
 	p.Helper()
-	cmd := exec.CommandContext(p.Context(), "git", append([]string{"-c", "user.name=me", "-c", "user.email=me@example.com"}, args...)...)
+	cmd := exec.CommandContext(p.Context(), "git",
+		append([]string{"-c", "user.name=me", "-c", "user.email=me@example.com"}, args...)...)
 	cmd.Dir = p.dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		p.Fatalf("git %v: %v\n%s", args, err, out)
@@ -121,7 +122,8 @@ func (p *oldProject) upgrade(edits []userEdit) {
 	if code, _, again := kctrlIn(p.T, p.dir, "upgrade"); code != exitOK || strings.Contains(again, "warning") {
 		p.Errorf("a second upgrade ends with %d and says\n%s", code, again)
 	}
-	if code, out, said := kctrlIn(p.T, p.dir, "doctor", "--check", "markers,generated,roles,deployment"); code != exitOK && !conflicts {
+	if code, out, said := kctrlIn(p.T, p.dir, "doctor", "--check", "markers,generated,roles,deployment"); code != exitOK &&
+		!conflicts {
 		p.Errorf("kctrl doctor ends with %d\n%s\n%s", code, out, said)
 	}
 }
@@ -143,8 +145,10 @@ type userEdit struct{ what, name, has, lacks string }
 func mayEdit(name string) bool {
 	base := path.Base(name)
 	generated := strings.HasPrefix(base, "zz_generated.") || strings.HasPrefix(base, "PROJECT") || base == "go.sum" ||
-		slices.Contains([]string{"config/rbac/role.yaml", "config/webhook/manifests.yaml", "hack/boilerplate.go.txt"}, name) ||
-		slices.ContainsFunc([]string{".git/", "third_party/", "config/crd/bases/", "config/components/webhook/"}, func(folder string) bool { return strings.HasPrefix(name, folder) })
+		slices.Contains([]string{"config/rbac/role.yaml", "config/webhook/manifests.yaml", "hack/boilerplate.go.txt"},
+			name) ||
+		slices.ContainsFunc([]string{".git/", "third_party/", "config/crd/bases/", "config/components/webhook/"},
+			func(folder string) bool { return strings.HasPrefix(name, folder) })
 	return !generated && path.Ext(name) != ".json"
 }
 
@@ -199,7 +203,8 @@ func editFile(r *rand.Rand, name string, text []byte, mark string) ([]byte, user
 		if !bytes.Contains(text, []byte("commonAnnotations")) {
 			return appended("a key", "commonAnnotations:\n  mine: "+mark+"\n")
 		}
-	case (ext == ".yaml" || ext == ".yml") && bytes.Contains(text, []byte("\nmetadata:\n")) && !bytes.Contains(text, []byte("annotations:")):
+	case (ext == ".yaml" || ext == ".yml") && bytes.Contains(text, []byte("\nmetadata:\n")) &&
+		!bytes.Contains(text, []byte("annotations:")):
 		key := "  annotations:\n    mine: " + mark + "\n"
 		return bytes.Replace(text, []byte("\nmetadata:\n"), []byte("\nmetadata:\n"+key), 1), userEdit{what: "a key", has: key}
 	}
@@ -209,8 +214,8 @@ func editFile(r *rand.Rand, name string, text []byte, mark string) ([]byte, user
 	return appended("a comment", "# "+mark+"\n")
 }
 
-// goEdits are edits of a Go file by its syntax. Each returns the text to put in place of what stands between two offsets, and what is
-// found after it; none finds a place where it returns a negative offset.
+// goEdits are edits of a Go file by its syntax. Each returns the text to put in place of what stands between two
+// offsets, and what is found after it; none finds a place where it returns a negative offset.
 var goEdits = map[string]func(r *rand.Rand, f *parsedFile, mark string) (from, to int, with string, e userEdit){
 	"a function": func(_ *rand.Rand, f *parsedFile, mark string) (int, int, string, userEdit) {
 		with := fmt.Sprintf("\n// %s is mine.\nfunc %[1]s() string { return %[1]q }\n", mark)
@@ -235,7 +240,8 @@ var goEdits = map[string]func(r *rand.Rand, f *parsedFile, mark string) (from, t
 		}
 		at := f.offset(structs[r.IntN(len(structs))].Fields.Closing)
 		name := strings.ToUpper(mark[:1]) + mark[1:]
-		return at, at, fmt.Sprintf("\t// %s is mine.\n\t// +optional\n\t%[1]s string `json:\"%s,omitempty\"`\n", name, mark), userEdit{has: "// " + name + " is mine."}
+		return at, at, fmt.Sprintf("\t// %s is mine.\n\t// +optional\n\t%[1]s string `json:\"%s,omitempty\"`\n", name, mark),
+			userEdit{has: "// " + name + " is mine."}
 	},
 	"a statement": func(r *rand.Rand, f *parsedFile, mark string) (int, int, string, userEdit) {
 		bodies := nodesOf(f.file, func(b *ast.BlockStmt) bool { return len(b.List) > 0 && !isClause(b.List[0]) })
@@ -333,7 +339,8 @@ func renameLocal(r *rand.Rand, f *parsedFile, mark string) string {
 	pkg, _ := config.Check("p", f.set, []*ast.File{f.file}, info)
 	var locals []*ast.Ident
 	for ident, object := range info.Defs {
-		if v, ok := object.(*types.Var); ok && !v.IsField() && object.Parent() != nil && object.Parent() != pkg.Scope() && ident.Name != "_" && object.Name() != "" {
+		if v, ok := object.(*types.Var); ok && !v.IsField() && object.Parent() != nil && object.Parent() != pkg.Scope() &&
+			ident.Name != "_" && object.Name() != "" {
 			locals = append(locals, ident)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 
 // makeTargets are what the Makefile of a project does, and kctrl itself does not.
 var makeTargets = []string{
-	"build", "deploy", "docker-build", "docker-push", "fmt", "install", "lint", "run", "test", "undeploy", "uninstall", "vet",
+	"build", "deploy", "docker-build", "docker-push", "fmt", "install", "lint", "run", "test", "undeploy", "uninstall",
+	"vet",
 }
 
 // unknownCommand returns the error of an unknown subcommand of cmd, with the nearest name.
@@ -45,8 +46,8 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return e
 }
 
-// flagError explains an error of the flags of cmd. The first argument may be to blame: a command that does not exist has
-// flags that its parent does not know.
+// flagError explains an error of the flags of cmd. The first argument may be to blame: a command that does not exist
+// has flags that its parent does not know.
 func flagError(cmd *cobra.Command, err error) error {
 	if words := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(words) > 0 {
 		return unknownCommand(cmd, words[0])
@@ -133,8 +134,8 @@ func exampleValue(flag *pflag.Flag) string {
 	return first
 }
 
-// askedFormat returns the format of results that a command line asks for, wherever in it and whatever else is wrong with
-// it: a program that reads results in a format reads errors in it.
+// askedFormat returns the format of results that a command line asks for, wherever in it and whatever else is wrong
+// with it: a program that reads results in a format reads errors in it.
 func askedFormat(args []string) outputFormat {
 	format := outputText
 	for i, arg := range args {

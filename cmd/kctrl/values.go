@@ -18,8 +18,8 @@ import (
 // offer returns the completions of a flag or an argument. It returns none if the project cannot be read.
 type offer func(s *streams) []string
 
-// flagValues are the values of flags, by name. The usage of a flag whose values are listed there, `apache2|none`, needs no
-// row.
+// flagValues are the values of flags, by name. The usage of a flag whose values are listed there, `apache2|none`, needs
+// no row.
 var flagValues = map[string]offer{
 	"name":       environmentNames,
 	"kubernetes": kubernetesVersions,
@@ -29,7 +29,8 @@ var flagValues = map[string]offer{
 }
 
 // folderFlags are the flags whose values are directories; flags with files need no row.
-var folderFlags = []string{"directory", "kustomize", "output-crd-dir", "output-rbac-dir", "output-webhook-dir", "paths", "data-dir"}
+var folderFlags = []string{"directory", "kustomize", "output-crd-dir", "output-rbac-dir", "output-webhook-dir", "paths",
+	"data-dir"}
 
 // offerValues lets shells complete the values of all flags of a command and of those below it.
 func offerValues(s *streams, cmd *cobra.Command) {
@@ -69,7 +70,8 @@ func completeFlag(s *streams, flag *pflag.Flag) cobra.CompletionFunc {
 
 // beginning returns the values that begin with what is typed already, each once and in order.
 func beginning(begun string, values []string) []string {
-	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" || !strings.HasPrefix(v, begun) })
+	values = slices.DeleteFunc(slices.Clone(values),
+		func(v string) bool { return v == "" || !strings.HasPrefix(v, begun) })
 	slices.Sort(values)
 	return slices.Compact(values)
 }

@@ -27,7 +27,8 @@ type verifyFormat struct{ *outputFormat }
 
 // Set accepts "text", "json", "sarif" and "github".
 func (f verifyFormat) Set(value string) error {
-	if all := []outputFormat{outputText, outputJSON, outputSARIF, outputGitHub}; slices.Contains(all, outputFormat(value)) {
+	if all := []outputFormat{outputText, outputJSON, outputSARIF, outputGitHub}; slices.Contains(all,
+		outputFormat(value)) {
 		*f.outputFormat = outputFormat(value)
 		return nil
 	}
@@ -49,15 +50,16 @@ func newVerifyCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [DIR | FILE...]",
 		Short: "Check CRDs and samples without a cluster",
-		Long: `Check CRDs without a cluster, with the libraries of the API server of Kubernetes ` + verifiedKubernetes() + `: names, versions, structural
-schemas, defaults, list types, validation rules in CEL and their cost, printer columns, selectable fields, subresources,
-conversion and size. The command also checks objects in config/samples, and in the named files, against the CRDs.
+		Long: `Check CRDs without a cluster, with the libraries of the API server of Kubernetes ` + verifiedKubernetes() + `: names,
+versions, structural schemas, defaults, list types, validation rules in CEL and their cost, printer
+columns, selectable fields, subresources, conversion and size. The command also checks objects in
+config/samples, and in the named files, against the CRDs.
 
-Without an argument it checks the Go packages and the YAML files of the current directory, in any Go module or without Go.
-A finding has the position of the Go field or marker, or the line of the YAML.
+Without an argument it checks the Go packages and the YAML files of the current directory, in any Go
+module or without Go. A finding has the position of the Go field or marker, or the line of the YAML.
 
-The exit code is 1 if an API server would reject an object. Warnings are accepted but have no effect. --disable skips findings
-by their codes, which -o json shows.
+The exit code is 1 if an API server would reject an object. Warnings are accepted but have no
+effect. --disable skips findings by their codes, which -o json shows.
 
 --conventions adds warnings about Go types that the API conventions of Kubernetes advise against:
 
@@ -116,7 +118,8 @@ func runVerify(ctx context.Context, s *streams, o verifyOptions) error {
 		}
 	}
 	options := verify.Options{
-		Dir: dir, Names: o.names, AllowUnknown: o.allowUnknown, Conventions: o.conventions, Disabled: o.disabled, Cache: incremental.UserStore(),
+		Dir: dir, Names: o.names, AllowUnknown: o.allowUnknown, Conventions: o.conventions, Disabled: o.disabled,
+		Cache: incremental.UserStore(),
 	}
 	project, err := s.open(foreign(true))
 	switch {

@@ -15,8 +15,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/watch"
 )
 
-// watchProject generates now and whenever the project changes, until ctx ends. It reports findings and continues; only a
-// wrong command line and a directory without a project end it.
+// watchProject generates now and whenever the project changes, until ctx ends. It reports findings and continues; only
+// a wrong command line and a directory without a project end it.
 func watchProject(ctx context.Context, s *streams, o generateOptions) error {
 	if o.write.output == outputSARIF {
 		return usageError("-o sarif and --watch cannot be combined")
@@ -99,8 +99,8 @@ func (w *watcher) tell(out, problems string) {
 	}
 }
 
-// outside returns the inputs that are not in dir: directories, such as those of modules that replace others, and files, such
-// as a go.work that could be anywhere up to the root.
+// outside returns the inputs that are not in dir: directories, such as those of modules that replace others, and files,
+// such as a go.work that could be anywhere up to the root.
 func outside(dir string, inputs source.Inputs) watch.More {
 	var more watch.More
 	for _, input := range inputs {

@@ -102,8 +102,9 @@ func (s *streams) locked(ctx context.Context, a access, load opener, work func(*
 	return work(project)
 }
 
-// begin locks the directory of a command before the command reads, so that the second of two commands builds on the result of
-// the first. It rolls back the changes of a killed command; a command that only reads returns an error instead.
+// begin locks the directory of a command before the command reads, so that the second of two commands builds on the
+// result of the first. It rolls back the changes of a killed command; a command that only reads returns an error
+// instead.
 func begin(ctx context.Context, s *streams, dir string, a access) (release func(), err error) {
 	if _, err := s.absolute(); err != nil {
 		return nil, err
@@ -131,15 +132,17 @@ func recoverFolder(s *streams, dir string, a access) error {
 	if a == writes {
 		interrupted, found, err := transaction.Recover(folder)
 		if found {
-			fmt.Fprintf(s.err, "kctrl: rolled back %[2]s of an interrupted %[1]s\n", interrupted.Command, files(interrupted.Files))
+			fmt.Fprintf(s.err, "kctrl: rolled back %[2]s of an interrupted %[1]s\n", interrupted.Command,
+				files(interrupted.Files))
 		}
 		return err
 	}
 	interrupted, found, err := transaction.Find(folder)
 	if found {
 		return &diagnostic.Error{
-			Message: fmt.Sprintf("%s was interrupted here, and %s may be half written", interrupted.Command, files(interrupted.Files)),
-			Hint:    "any command that writes takes that back first: run this one without the flag that keeps it from writing",
+			Message: fmt.Sprintf("%s was interrupted here, and %s may be half written", interrupted.Command,
+				files(interrupted.Files)),
+			Hint: "any command that writes takes that back first: run this one without the flag that keeps it from writing",
 		}
 	}
 	return err
@@ -159,8 +162,8 @@ type changes interface {
 	Diff() string
 }
 
-// finishPlan ends a writing command: it applies plan to the project directory, unless this is a dry run, and prints what
-// was done. next are the commands to type now.
+// finishPlan ends a writing command: it applies plan to the project directory, unless this is a dry run, and prints
+// what was done. next are the commands to type now.
 func finishPlan(ctx context.Context, s *streams, o writeOptions, plan *plan.Plan, next ...string) error {
 	if !o.dryRun {
 		if err := applyPlan(ctx, s.dir, o.command, plan); err != nil {

@@ -14,8 +14,8 @@ const (
 	typing, printing      = 1.2, 0.15 // before a command, and before a line of output
 )
 
-// draw returns a session as an animated picture. Each line appears after the one before it and stays; without animations, such
-// as for readers who prefer reduced motion, all lines are visible.
+// draw returns a session as an animated picture. Each line appears after the one before it and stays; without
+// animations, such as for readers who prefer reduced motion, all lines are visible.
 func draw(session string) string {
 	lines := strings.Split(strings.TrimRight(session, "\n"), "\n")
 	columns := 0
