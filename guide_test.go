@@ -241,7 +241,7 @@ func TestGuideNamesExist(t *testing.T) {
 		{"flag", regexp.MustCompile("(?m)[ `'](--[a-z][a-z0-9-]+)"), func(name string) bool { return flags[name] }, 60},
 		{"marker", regexp.MustCompile("`(\\+[a-zA-Z][a-zA-Z:-]*)"), func(name string) bool { return markers[marker(markers, name)] }, 20},
 		{"metric", regexp.MustCompile("`((?:controller_runtime|workqueue|rest_client|informer|kctrl|leader_election|certwatcher)_[a-z_]+)`"),
-			func(name string) bool { return metrics[name] }, 25},
+			func(name string) bool { return metrics[name] }, 15},
 		{"alert", regexp.MustCompile("`(Operator[A-Z]\\w+)`"), func(name string) bool { return alerts[name] }, 9},
 		{"Make target", regexp.MustCompile("(?m)(?:^|`)make ([a-z-]+)"), func(name string) bool { return targets[name] }, 8},
 		{"variable", regexp.MustCompile(`\b(KCTRL_[A-Z_]+)`), func(name string) bool { return variables[name] }, 4},
