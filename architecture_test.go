@@ -46,14 +46,16 @@ var importRules = []importRule{
 			shared := imported == module+"/internal/testing/seeds" || imported == module+"/internal/testing/listwatch"
 			return under(module+"/internal", module+"/cmd")(imported) && !shared
 		},
-		tests:  true,
-		reason: "tests of the runtime use the runtime alone, the seeds that all tests choose, and a source for reflectors and informers",
+		tests: true,
+		reason: "tests of the runtime use the runtime alone, the seeds that all tests choose, and a source for reflectors " +
+			"and informers",
 	},
 	{
 		in:     []string{"runtime"},
 		forbid: func(imported string) bool { return !runtimeMayImport(imported) },
 		except: []string{"runtime/compat/envtest", "runtime/compat/fake"},
-		reason: "every package here is built into every operator: only apimachinery, client-go's rest and clientcmd, and single API groups",
+		reason: "every package here is built into every operator: only apimachinery, client-go's rest and clientcmd, and " +
+			"single API groups",
 	},
 	{
 		in:     []string{"runtime"},
@@ -70,12 +72,14 @@ var importRules = []importRule{
 	{
 		in:     []string{"testserver/apiserver"},
 		forbid: func(imported string) bool { return !runtimeMayImport(imported) && !serverMayImport(imported) },
-		reason: "the API server's own libraries answer requests; each further one makes the first kctrl env and our tests slower",
+		reason: "the API server's own libraries answer requests; each further one makes the first kctrl env and our tests " +
+			"slower",
 	},
 	{
 		in:     []string{"testserver/apiserver/internal"},
 		forbid: under("k8s.io/apiserver/pkg/endpoints/handlers"),
-		reason: "the handlers are the last packages that the compiler finishes, and half of the server need not wait for them",
+		reason: "the handlers are the last packages that the compiler finishes, and half of the server need not wait for " +
+			"them",
 	},
 	{
 		in: []string{"runtime/compat/envtest", "runtime/compat/fake"},
@@ -112,7 +116,8 @@ var importRules = []importRule{
 		forbid: under(module + "/runtime"),
 		except: []string{"internal/demo", "internal/kubectl", "internal/testing/listwatch",
 			"cmd/kctrl/env_garbagecollector.go"},
-		reason: "what writes projects knows the runtime only as text; what talks to an API server, and the demo, are programs like any other",
+		reason: "what writes projects knows the runtime only as text; what talks to an API server, and the demo, are " +
+			"programs like any other",
 	},
 	{
 		in:     []string{"."},
@@ -133,7 +138,8 @@ var importRules = []importRule{
 		forbid: under("golang.org/x/tools/go/packages", "sigs.k8s.io/controller-tools/pkg/loader"),
 		except: []string{"internal/load", "internal/lint", "internal/verify/convention", "internal/markers/reader_test.go",
 			"internal/generate", "internal/migrate", "internal/mutants"},
-		reason: "one load serves all generators; a migration needs the types of all code, tests included, and of what was made of it; mutants need types too",
+		reason: "one load serves all generators; a migration needs the types of all code, tests included, and of what was " +
+			"made of it; mutants need types too",
 	},
 	{
 		in: []string{"."},
@@ -374,7 +380,8 @@ var internalLayers = []internalLayer{
 	{"expression", "diagnostic", "CEL as API servers compile it, whoever wrote it"},
 	{"scaffold/fields", "diagnostic",
 		"fields of a kind from what flags say of them, as text: where types go is nothing to it"},
-	{"scaffold", "diagnostic yamlnode templates scaffold/edit scaffold/project scaffold/plan scaffold/versions scaffold/fields expression", "what commands do to a project; generators come later"},
+	{"scaffold", "diagnostic yamlnode templates scaffold/edit scaffold/project scaffold/plan scaffold/versions " +
+		"scaffold/fields expression", "what commands do to a project; generators come later"},
 	{"migrate", "diagnostic yamlnode kustomize scaffold scaffold/edit scaffold/project scaffold/plan",
 		"it rewrites projects of others; what it makes is a project like any other, and deploys what it did"},
 	{"release", "diagnostic regular kustomize yamlnode templates scaffold/edit scaffold/plan",
@@ -403,22 +410,26 @@ var internalLayers = []internalLayer{
 		"a generator; it writes the schemas of CRDs into files that are there"},
 	{
 		"generate/generators",
-		"generate/generator generate/crd generate/rbac generate/webhook generate/object generate/applyconfig generate/schemapatch",
+		"generate/generator generate/crd generate/rbac generate/webhook generate/object generate/applyconfig " +
+			"generate/schemapatch",
 		"the one list of them",
 	},
 	{"generate/incremental", "diagnostic source source/resolve lint",
 		"it keeps what was made, and what was asked and found for it"},
 	{
 		"generate", "diagnostic source source/resolve load lint scaffold scaffold/edit scaffold/project scaffold/plan " +
-			anyGenerator + " generate/crd generate/rbac generate/object generate/incremental generate/postprocess generate/verdict",
+			anyGenerator + " generate/crd generate/rbac generate/object generate/incremental generate/postprocess " +
+			"generate/verdict",
 		"it loads, checks and runs generators for a project",
 	},
 	{
-		"doctor", "diagnostic kustomize lint scaffold scaffold/edit scaffold/plan scaffold/project generate generate/generator yamlnode verify/sample",
+		"doctor", "diagnostic kustomize lint scaffold scaffold/edit scaffold/plan scaffold/project generate " +
+			"generate/generator yamlnode verify/sample",
 		"it looks at what commands have made, and plans as they do: nobody but a command knows it",
 	},
 	{
-		"verify", "diagnostic regular markers load lint scaffold/plan scaffold/project generate generate/incremental verify/manifest verify/sample verify/convention",
+		"verify", "diagnostic regular markers load lint scaffold/plan scaffold/project generate generate/incremental " +
+			"verify/manifest verify/sample verify/convention",
 		"it finds the CRDs and objects of a directory and has others check them: nobody but a command knows it",
 	},
 	{

@@ -82,7 +82,8 @@ const (
 const (
 	goColumns = 120
 	pageWidth = guideWidth
-	// exceptionsFile has how many findings of a check a directory or page may have. -update lowers the numbers.
+	// exceptionsFile has how many findings of a check a directory or page may have. -update lowers the numbers. For a
+	// merge of branches that started before this test, WORDING=raise raises them too.
 	exceptionsFile = "testdata/wording.txt"
 )
 
@@ -250,7 +251,8 @@ func readExceptions(t *testing.T) map[string]exception {
 	return all
 }
 
-// writeExceptions lowers the numbers to the findings, and removes exceptions without findings.
+// writeExceptions lowers the numbers to the findings, and removes exceptions without findings. With WORDING=raise it
+// raises numbers too, which a review of the file shows.
 func writeExceptions(t *testing.T, exceptions map[string]exception, found findings) {
 	t.Helper()
 	var lines []string
@@ -260,7 +262,11 @@ func writeExceptions(t *testing.T, exceptions map[string]exception, found findin
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(exceptions), cmp.Compare[string]) {
-		if n := min(exceptions[key].count, len(found[key])); n > 0 {
+		n := min(exceptions[key].count, len(found[key]))
+		if os.Getenv("WORDING") == "raise" {
+			n = len(found[key])
+		}
+		if n > 0 {
 			lines = append(lines, fmt.Sprintf("%s %d %s", key, n, exceptions[key].reason))
 		}
 	}

@@ -28,9 +28,10 @@ func newCompletionCommand(s *streams) *cobra.Command {
 		names = append(names, shell.name)
 	}
 	return &cobra.Command{
-		Use:       "completion bash|fish|powershell|zsh",
-		Short:     "Print the completion script of a shell",
-		Long:      "Print the completion script of a shell. For bash, in the current shell:\n\n  source <(kctrl completion bash)",
+		Use:   "completion bash|fish|powershell|zsh",
+		Short: "Print the completion script of a shell",
+		Long: "Print the completion script of a shell. For bash, in the current shell:\n\n  source <(kctrl " +
+			"completion bash)",
 		ValidArgs: names,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(names, args[0]) {

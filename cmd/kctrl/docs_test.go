@@ -49,7 +49,8 @@ func TestCommandReference(t *testing.T) {
 			t.Error(err)
 		}
 		if diff := cmp.Diff(string(have), string(pages[name])); diff != "" {
-			t.Errorf("docs/cli/%s is out of date; run go test ./cmd/kctrl -run TestCommandReference -update (-file +written):\n%s", name, diff)
+			t.Errorf("docs/cli/%s is out of date; run go test ./cmd/kctrl -run TestCommandReference -update (-file "+
+				"+written):\n%s", name, diff)
 		}
 	}
 }

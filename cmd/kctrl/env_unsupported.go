@@ -38,7 +38,8 @@ var errNoControlPlane error = errUnsupported
 
 var errUnsupported = &diagnostic.Error{
 	Message: "etcd and kube-apiserver run on Linux and macOS only; this is " + runtime.GOOS,
-	Hint:    "use WSL, a container or a virtual machine; tests run here on the API server in memory, and kctrl env apply, get and delete with --kubeconfig",
+	Hint: "use WSL, a container or a virtual machine; tests run here on the API server in memory, and kctrl env " +
+		"apply, get and delete with --kubeconfig",
 }
 
 // addNameFlag takes the name of an environment, so that command lines are the same everywhere.

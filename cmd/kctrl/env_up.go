@@ -44,10 +44,12 @@ func newEnvUpCommand(s *streams) *cobra.Command {
 	flags.BoolVar(&o.start.ControllerManager, "controller-manager", false,
 		"run kube-controller-manager too, for garbage collection and the built-in kinds")
 	flags.StringVar(&o.start.Controllers, "controllers", "",
-		"with --controller-manager, `list` of controllers to run, such as garbage-collector-controller; '*,-foo' excludes foo")
+		"with --controller-manager, `list` of controllers to run, such as garbage-collector-controller; '*,-foo' excludes "+
+			"foo")
 	flags.BoolVar(&o.start.GarbageCollector, "garbage-collector", false, "collect garbage without kube-controller-manager")
 	flags.BoolVar(&o.start.FakeControllers, "fake-controllers", false,
-		"with --in-memory, run fake controllers and nodes, so that pods become ready, Jobs complete, and namespaces terminate")
+		"with --in-memory, run fake controllers and nodes, so that pods become ready, Jobs complete, and namespaces "+
+			"terminate")
 	flags.StringVar(&o.start.FeatureGates, "feature-gates", "",
 		"`gates` of the API server, such as CBORServingAndStorage=true")
 	flags.BoolVar(&o.foreground, "foreground", false, "run until interrupted, or until a pipe on standard input closes")
@@ -70,7 +72,8 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 		return usageError("--controllers goes with --controller-manager")
 	}
 	if o.start.GarbageCollector && o.start.ControllerManager && o.start.Controllers == "" {
-		return usageError("two garbage collectors: remove --garbage-collector, or use --controllers='*,-garbage-collector-controller'")
+		return usageError("two garbage collectors: remove --garbage-collector, or use " +
+			"--controllers='*,-garbage-collector-controller'")
 	}
 	if o.start.FakeControllers && !o.start.InMemory {
 		return usageError("--fake-controllers goes with --in-memory; a real API server has --controller-manager")
@@ -78,9 +81,10 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 	if o.start.InMemory &&
 		(o.start.Kubernetes != "" || o.start.ControllerManager || o.start.FeatureGates != "" || o.control) {
 		return &diagnostic.Error{
-			Message: "--in-memory is an API server of kctrl's own: --kubernetes, --controller-manager, --feature-gates and --control are for the real one",
-			Hint:    "--fake-controllers runs fakes of controllers and nodes, --garbage-collector collects garbage alone",
-			Class:   diagnostic.ErrUsage,
+			Message: "--in-memory is an API server of kctrl's own: --kubernetes, --controller-manager, --feature-gates and " +
+				"--control are for the real one",
+			Hint:  "--fake-controllers runs fakes of controllers and nodes, --garbage-collector collects garbage alone",
+			Class: diagnostic.ErrUsage,
 		}
 	}
 	if o.repair {

@@ -81,7 +81,8 @@ const itemsPrefix = "kubebuilder:validation:items:"
 func markdownReference(all []markers.Help) string {
 	var out strings.Builder
 	out.WriteString("# Markers\n\n" +
-		"Markers are comments in Go code that control generators: `// +name`, `// +name=value` or `// +name:argument=value,argument=value`.\n" +
+		"Markers are comments in Go code that control generators: `// +name`, `// +name=value` or `// " +
+		"+name:argument=value,argument=value`.\n" +
 		"Write lists as `a;b` or `{a,b}`, and strings with blanks or punctuation in quotes or backticks.\n\n" +
 		"A marker describes the package, type or field below it.\n" +
 		"It is part of the comment of a type or field, or of the comment above that one.\n" +

@@ -32,6 +32,7 @@ func TestMarkersReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), out.String()); diff != "" {
-		t.Errorf("docs/markers.md is out of date; run go test ./cmd/kctrl -run TestMarkersReference -update (-file +printed):\n%s", diff)
+		t.Errorf("docs/markers.md is out of date; run go test ./cmd/kctrl -run TestMarkersReference -update (-file "+
+			"+printed):\n%s", diff)
 	}
 }

@@ -56,10 +56,13 @@ func TestManyTypesTakeBoundedMemory(t *testing.T) {
 // largePackage returns the source of an API package: kinds with a specification and eight types below it.
 func largePackage() string {
 	var source strings.Builder
-	source.WriteString("// +groupName=large.example.com\n// +kubebuilder:object:generate=true\npackage v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n")
+	source.WriteString("// +groupName=large.example.com\n// +kubebuilder:object:generate=true\npackage v1\n\nimport " +
+		"metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n")
 	for kind := range manyTypes / 10 {
 		fmt.Fprintf(&source,
-			"\n// +kubebuilder:object:root=true\ntype Kind%d struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\tmetav1.ObjectMeta `json:\"metadata,omitempty\"`\n\tSpec Kind%dSpec `json:\"spec\"`\n}\n", kind, kind)
+			"\n// +kubebuilder:object:root=true\ntype Kind%d struct {\n\tmetav1.TypeMeta "+
+				"`json:\",inline\"`\n\tmetav1.ObjectMeta `json:\"metadata,omitempty\"`\n\tSpec Kind%dSpec "+
+				"`json:\"spec\"`\n}\n", kind, kind)
 		fmt.Fprintf(&source, "\ntype Kind%dSpec struct {\n", kind)
 		for part := range 8 {
 			fmt.Fprintf(&source, "\tPart%d *Kind%dPart%d `json:\"part%d,omitempty\"`\n", part, kind, part, part)
@@ -67,7 +70,9 @@ func largePackage() string {
 		source.WriteString("}\n")
 		for part := range 8 {
 			fmt.Fprintf(&source,
-				"\n// Kind%dPart%d is a part.\ntype Kind%dPart%d struct {\n\t// +kubebuilder:validation:MinLength=1\n\tName string `json:\"name\"`\n\tLabels map[string]string `json:\"labels,omitempty\"`\n\tItems []metav1.Condition `json:\"items,omitempty\"`\n}\n", kind, part, kind, part)
+				"\n// Kind%dPart%d is a part.\ntype Kind%dPart%d struct {\n\t// +kubebuilder:validation:MinLength=1\n\tName "+
+					"string `json:\"name\"`\n\tLabels map[string]string `json:\"labels,omitempty\"`\n\tItems []metav1.Condition "+
+					"`json:\"items,omitempty\"`\n}\n", kind, part, kind, part)
 		}
 	}
 	return source.String()

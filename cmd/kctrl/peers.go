@@ -33,10 +33,12 @@ var peerFlags = map[string]string{
 	"project-version":       "leave --project-version out: there is one version of PROJECT",
 	"skip-go-version-check": "remove --skip-go-version-check: kctrl has no such check",
 
-	"create api plugins": "leave --plugins out; what deploy-image makes is kctrl create api --from deployment --image IMAGE",
-	"manifests":          "leave --manifests out: what follows from markers is generated at once",
+	"create api plugins": "leave --plugins out; what deploy-image makes is kctrl create api --from deployment --image " +
+		"IMAGE",
+	"manifests": "leave --manifests out: what follows from markers is generated at once",
 
-	"create api status": "leave --status out; what is not to have a status loses its marker +kubebuilder:subresource:status, and the fields of its status, by hand",
+	"create api status": "leave --status out; what is not to have a status loses its marker " +
+		"+kubebuilder:subresource:status, and the fields of its status, by hand",
 
 	"upgrade from-version":     "remove --from-version: PROJECT.lock and git have the base",
 	"upgrade to-version":       "leave --to-version out: it is the version of the binary that is run",
@@ -55,7 +57,8 @@ var peerFlags = map[string]string{
 	"image-container-port":    "use --port, with --from deployment",
 	"run-as-user":             "write it into the container, in the controller that --from deployment makes",
 	"license-file":            "use --license none, and write the text into hack/boilerplate.go.txt afterwards",
-	"ssa":                     "leave --ssa out, and write +kubebuilder:ac:generate=true into the package: kctrl generate then writes apply configurations",
+	"ssa": "leave --ssa out, and write +kubebuilder:ac:generate=true into the package: kctrl " +
+		"generate then writes apply configurations",
 }
 
 // peerFlag has hints for flags of kubebuilder: of one command, or of any.

@@ -8,8 +8,10 @@ import (
 
 // kubebuilderFlags are those of kubebuilder v4 with its plugins, by command.
 var kubebuilderFlags = map[string]string{
-	"init": "domain repo project-name owner license license-file multigroup namespaced fetch-deps skip-go-version-check component-config plugins project-version",
-	"create api": "group version kind plural resource controller controller-name namespaced ssa external-api-path external-api-domain external-api-module force make plugins " +
+	"init": "domain repo project-name owner license license-file multigroup namespaced fetch-deps " +
+		"skip-go-version-check component-config plugins project-version",
+	"create api": "group version kind plural resource controller controller-name namespaced ssa external-api-path " +
+		"external-api-domain external-api-module force make plugins " +
 		"image image-container-command image-container-port run-as-user manifests",
 }
 

@@ -311,8 +311,10 @@ func TestLostResultsAreFailures(t *testing.T) {
 func TestCompletionOffersValues(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	dir := t.TempDir()
-	project := "version: kctrl/v1\ndomain: example.com\nrepo: example.com/guestbook\nprojectName: guestbook\nresources:\n" +
-		"  - group: webapp\n    domain: example.com\n    version: v1\n    kind: Guestbook\n    plural: guestbooks\n    namespaced: true\n"
+	project := "version: kctrl/v1\ndomain: example.com\nrepo: example.com/guestbook\nprojectName: " +
+		"guestbook\nresources:\n" +
+		"  - group: webapp\n    domain: example.com\n    version: v1\n    kind: Guestbook\n    plural: guestbooks\n    " +
+		"namespaced: true\n"
 	if err := os.WriteFile(filepath.Join(dir, "PROJECT"), []byte(project), 0o600); err != nil {
 		t.Fatal(err)
 	}
