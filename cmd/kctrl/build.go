@@ -38,7 +38,7 @@ func newBuildCommand(s *streams) *cobra.Command {
 func validateGiven(cmd *cobra.Command) error {
 	for _, name := range []string{"dir", "file"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Value.String() == "" {
-			return &diagnostic.Error{Message: "--" + name + " is empty", Hint: "leave it out to write " + flag.DefValue,
+			return &diagnostic.Error{Message: "--" + name + " is empty", Hint: "remove it to write " + flag.DefValue,
 				Class: diagnostic.ErrUsage}
 		}
 	}

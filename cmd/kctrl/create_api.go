@@ -126,15 +126,15 @@ func (o *operandFlags) read(cmd *cobra.Command) (*scaffold.Operand, error) {
 			return nil, err
 		}
 		if cmd.Flags().Changed("port") && o.Port == 0 {
-			return nil, &diagnostic.Error{Message: "--port: want a number from 1 to 65535, got 0", Hint: "write --port=8080",
+			return nil, &diagnostic.Error{Message: "invalid value 0 for --port; use 1 to 65535", Hint: "write --port=8080",
 				Class: diagnostic.ErrUsage}
 		}
 		return &o.Operand, nil
 	case "":
 	default:
 		return nil, &diagnostic.Error{
-			Message: "--from: there is nothing to begin with that is called " + diagnostic.Quote(o.from),
-			Hint:    "write --from deployment",
+			Message: "unknown value " + diagnostic.Quote(o.from) + " for --from",
+			Hint:    "use --from deployment",
 			Class:   diagnostic.ErrUsage,
 		}
 	}
@@ -145,7 +145,7 @@ func (o *operandFlags) read(cmd *cobra.Command) (*scaffold.Operand, error) {
 				given += " " + flag.Value.String()
 			}
 			return nil, &diagnostic.Error{
-				Message: "--" + name + " is for a controller that runs an image, which is not asked for",
+				Message: "--" + name + " needs --from deployment",
 				Hint:    "add --from deployment: " + diagnostic.OneLine("kctrl create api --from deployment "+given),
 				Class:   diagnostic.ErrUsage,
 			}

@@ -68,7 +68,7 @@ func newFinding(err error, severity string) finding {
 // runGenerate generates with the options, and reports findings in their format.
 func runGenerate(ctx context.Context, s *streams, o generateOptions) error {
 	if o.fix && o.write.check {
-		return usageError("--fix writes, and --check does not")
+		return usageError("--fix and --check cannot be combined")
 	}
 	if o.watch {
 		return watchProject(ctx, s, o)

@@ -45,7 +45,7 @@ func newDocsCommand(s *streams) *cobra.Command {
 		Short: "Write the help of all commands as files",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return &diagnostic.Error{Message: "docs needs to know in which form",
+			return &diagnostic.Error{Message: "docs needs a subcommand",
 				Hint: "kctrl docs man DIR, or kctrl docs markdown DIR", Class: diagnostic.ErrUsage}
 		},
 	}

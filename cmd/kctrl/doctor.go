@@ -64,7 +64,7 @@ func (o doctorOptions) validate() error {
 		return e
 	}
 	if !o.fix && (o.write.dryRun || o.write.diff) {
-		return usageError("--dry-run and --diff are about what --fix writes")
+		return usageError("--dry-run and --diff need --fix")
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func runEdit(
 	}
 	if opts.IsZero() {
 		return &diagnostic.Error{
-			Message: "edit needs to know what to change",
+			Message: "edit needs a flag",
 			Hint:    "kctrl edit --multigroup, --namespaced, --license none, --enable network-policy or others",
 			Class:   diagnostic.ErrUsage,
 		}

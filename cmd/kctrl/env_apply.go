@@ -84,7 +84,7 @@ func (o *manifestOptions) given() bool { return len(o.files) > 0 || o.kustomizat
 func (o *manifestOptions) read(s *streams) ([]kubectl.Manifest, error) {
 	if (len(o.files) > 0) == (o.kustomization != "") {
 		return nil, &diagnostic.Error{
-			Message: "want either -f or -k",
+			Message: "use either -f or -k",
 			Hint:    "-f config/samples reads files, -k config/samples builds a kustomization",
 			Class:   diagnostic.ErrUsage,
 		}

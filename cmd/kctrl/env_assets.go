@@ -41,7 +41,7 @@ support is an error.`,
 
 func runEnvAssets(ctx context.Context, s *streams, o controlplane.Options, dir string) error {
 	if o.InMemory && o.Kubernetes != "" {
-		return usageError("--in-memory and --kubernetes exclude each other: the API server in memory has one version")
+		return usageError("--in-memory and --kubernetes cannot be combined: the API server in memory has one version")
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -31,7 +31,7 @@ hashes of the Go modules that it compiles.`,
 
 func runEnvBuild(ctx context.Context, s *streams, o controlplane.Options) error {
 	if o.InMemory && (o.Kubernetes != "" || o.ControllerManager) {
-		return usageError("--in-memory goes with no other flag: it is an API server of kctrl's own")
+		return usageError("--in-memory and other flags cannot be combined")
 	}
 	if !o.InMemory && errNoControlPlane != nil {
 		return errNoControlPlane

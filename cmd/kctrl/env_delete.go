@@ -56,7 +56,7 @@ func runEnvDelete(ctx context.Context, s *streams, o envDeleteOptions, args []st
 	}
 	if selects := len(selection.Names) > 0 || selection.Labels+selection.Fields != ""; selects == o.all {
 		return &diagnostic.Error{
-			Message: "want names, a selector, or --all",
+			Message: "no names, selector or --all",
 			Hint:    "kctrl env delete " + args[0] + " NAME deletes one object, --all deletes those of a namespace",
 			Class:   diagnostic.ErrUsage,
 		}
@@ -72,8 +72,8 @@ func deleteManifests(ctx context.Context, s *streams, o envDeleteOptions, args [
 	how kubectl.DeleteOptions) error {
 	if len(args) > 0 || !o.manifests.given() || o.all || o.objects != (selectionOptions{}) {
 		return &diagnostic.Error{
-			Message: "want either a resource, -f or -k",
-			Hint:    "-l, --field-selector, -A and --all choose among the objects of a resource, which is an argument",
+			Message: "use either a resource, -f or -k",
+			Hint:    "-l, --field-selector, -A and --all select objects of a resource argument",
 			Class:   diagnostic.ErrUsage,
 		}
 	}

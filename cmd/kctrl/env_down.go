@@ -20,7 +20,7 @@ func newEnvDownCommand(s *streams) *cobra.Command {
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if all && cmd.Flags().Changed("name") {
-				return usageError("--all and --name exclude each other")
+				return usageError("--all and --name cannot be combined")
 			}
 			return runEnvDown(cmd.Context(), s, name, all)
 		},

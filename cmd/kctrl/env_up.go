@@ -69,27 +69,26 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 		return usageError("--port needs a number from 0 to 65535")
 	}
 	if o.start.Controllers != "" && !o.start.ControllerManager {
-		return usageError("--controllers goes with --controller-manager")
+		return usageError("--controllers needs --controller-manager")
 	}
 	if o.start.GarbageCollector && o.start.ControllerManager && o.start.Controllers == "" {
 		return usageError("two garbage collectors: remove --garbage-collector, or use " +
 			"--controllers='*,-garbage-collector-controller'")
 	}
 	if o.start.FakeControllers && !o.start.InMemory {
-		return usageError("--fake-controllers goes with --in-memory; a real API server has --controller-manager")
+		return usageError("--fake-controllers needs --in-memory; use --controller-manager with a real API server")
 	}
 	if o.start.InMemory &&
 		(o.start.Kubernetes != "" || o.start.ControllerManager || o.start.FeatureGates != "" || o.control) {
 		return &diagnostic.Error{
-			Message: "--in-memory is an API server of kctrl's own: --kubernetes, --controller-manager, --feature-gates and " +
-				"--control are for the real one",
-			Hint:  "--fake-controllers runs fakes of controllers and nodes, --garbage-collector collects garbage alone",
-			Class: diagnostic.ErrUsage,
+			Message: "--in-memory cannot be combined with --kubernetes, --controller-manager, --feature-gates and --control",
+			Hint:    "use --fake-controllers for fake controllers and nodes, or --garbage-collector",
+			Class:   diagnostic.ErrUsage,
 		}
 	}
 	if o.repair {
 		if !o.start.InMemory {
-			return usageError("--repair goes with --in-memory; etcd has tools of its own")
+			return usageError("--repair needs --in-memory")
 		}
 		o.start.Repaired = s.notice
 	}
@@ -104,7 +103,7 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 		o.start.DataDir = absolute
 	}
 	if o.control && (!o.foreground || o.output != outputJSON || !pipe(s.in)) {
-		return usageError("--control goes with --foreground, -o json and a pipe as standard input")
+		return usageError("--control needs --foreground, -o json and a pipe as standard input")
 	}
 	if err := controlplane.ValidateVersion(o.start.Kubernetes); err != nil {
 		return err
@@ -112,8 +111,8 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 	build := func(start controlplane.Options) (controlplane.Assets, error) {
 		if !start.InMemory && !controlplane.Compiled(ctx, start) {
 			s.problem("", &diagnostic.Error{
-				Message: "this machine has no compiled control plane yet, and to compile it takes minutes",
-				Hint:    "kctrl env up --in-memory starts an API server in memory instead, in less than a minute",
+				Message: "no control plane is compiled yet, and compiling takes minutes",
+				Hint:    "run kctrl env up --in-memory for an API server in memory, in less than a minute",
 			})
 		}
 		return controlplane.Build(ctx, start, progress(s))
@@ -171,7 +170,7 @@ func (s *streams) warnKept(env *controlplane.Environment, start controlplane.Opt
 	}
 	s.problem("warning: ", &diagnostic.Error{
 		Message: "the running environment ignores these options",
-		Hint:    "kctrl env down stops it, so that kctrl env up starts it with these options",
+		Hint:    "run kctrl env down, then kctrl env up with these options",
 	})
 }
 

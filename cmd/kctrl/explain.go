@@ -90,7 +90,7 @@ func runExplain(s *streams, o explainOptions, args []string) error {
 		return explainAll(s, o, registry.Explain())
 	}
 	if o.all {
-		return usageError("--all and a marker do not go together")
+		return usageError("--all and a marker cannot be combined")
 	}
 	help, err := findMarker(registry, args[0])
 	if err != nil {

@@ -140,7 +140,7 @@ func (g gen) run(ctx context.Context, s *streams, store incremental.Store, input
 		s.problem("warning: ", warning)
 	}
 	if len(result.Stdout()) > 0 && (g.watch || g.write.output == outputJSON) {
-		return usageError("output:stdout and " + g.otherOutput() + " both want standard output")
+		return usageError("output:stdout and " + g.otherOutput() + " both use standard output")
 	}
 	return g.finish(ctx, s, result)
 }

@@ -147,7 +147,7 @@ func outOfDate(found changes) int {
 func drift(message, command string) error {
 	return &diagnostic.Error{
 		Message: message,
-		Hint:    "run " + command + " and commit what it writes",
+		Hint:    "run " + command + " and commit the result",
 		Class:   diagnostic.ErrDrift,
 	}
 }

@@ -93,9 +93,9 @@ func withoutUndo(ctx context.Context, dir string, p *plan.Plan) error {
 		return nil
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("%s had changes that are not committed, such as %s: git restore undoes these too",
+		Message: fmt.Sprintf("uncommitted changes in %s, such as %s: git restore would undo them too",
 			files(len(names)), names[0]),
-		Hint: "a commit before keeps the two apart",
+		Hint: "commit before you migrate",
 	}
 }
 

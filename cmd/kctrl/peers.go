@@ -18,30 +18,28 @@ var peerCommands = map[string]string{
 	"use": "kctrl env build compiles the API server, and kctrl env up starts it",
 }
 
-// genHint is for what controller-gen takes: its arguments are those of kctrl gen.
-const genHint = "controller-gen's arguments are those of kctrl gen, as in kctrl gen object paths=./..."
+// genHint is the hint for arguments of controller-gen.
+const genHint = "use kctrl gen with the arguments of controller-gen, such as kctrl gen object paths=./..."
 
 // noBranches is for flags about branches and commits.
-const noBranches = "leave it out: kctrl upgrade changes the working tree, as other commands do, and git does the rest"
+const noBranches = "remove the flag: kctrl upgrade only changes the working tree; use git for branches and commits"
 
-// peerFlags are flags of kubebuilder that kctrl does not have, each with what to do instead.
+// peerFlags are hints for flags of kubebuilder that kctrl does not have.
 var peerFlags = map[string]string{
-	"component-config":      "leave --component-config out: the manager reads flags, environment and file as it is",
-	"fetch-deps":            "leave --fetch-deps out: go.mod and go.sum are written complete",
-	"make":                  "leave --make out: what follows from markers is generated at once",
-	"plugins":               "leave --plugins out: kctrl has no plugins",
-	"project-version":       "leave --project-version out: there is one version of PROJECT",
+	"component-config":      "remove --component-config: the manager always reads flags, environment and file",
+	"fetch-deps":            "remove --fetch-deps: kctrl writes complete go.mod and go.sum files",
+	"make":                  "remove --make: kctrl always generates",
+	"plugins":               "remove --plugins: kctrl has no plugins",
+	"project-version":       "remove --project-version: PROJECT has one version",
 	"skip-go-version-check": "remove --skip-go-version-check: kctrl has no such check",
 
-	"create api plugins": "leave --plugins out; what deploy-image makes is kctrl create api --from deployment --image " +
-		"IMAGE",
-	"manifests": "leave --manifests out: what follows from markers is generated at once",
+	"create api plugins": "remove --plugins; in place of deploy-image, use kctrl create api --from deployment --image IMAGE",
+	"manifests":          "remove --manifests: kctrl always generates",
 
-	"create api status": "leave --status out; what is not to have a status loses its marker " +
-		"+kubebuilder:subresource:status, and the fields of its status, by hand",
+	"create api status": "remove --status; to drop the status, delete its fields and the marker +kubebuilder:subresource:status",
 
 	"upgrade from-version":     "remove --from-version: PROJECT.lock and git have the base",
-	"upgrade to-version":       "leave --to-version out: it is the version of the binary that is run",
+	"upgrade to-version":       "remove --to-version: kctrl upgrade uses the version of its binary",
 	"upgrade from-branch":      noBranches,
 	"upgrade output-branch":    noBranches,
 	"upgrade restore-path":     noBranches,
@@ -51,14 +49,13 @@ var peerFlags = map[string]string{
 	"upgrade merge-message":    noBranches,
 	"upgrade git-config":       noBranches,
 	"upgrade conflict-message": noBranches,
-	"upgrade force":            "leave --force out: conflicts are written between the markers of git as it is",
+	"upgrade force":            "remove --force: kctrl upgrade always writes conflicts with git's markers",
 
-	"image-container-command": "write it into the container, in the controller that --from deployment makes",
+	"image-container-command": "edit the container in the controller of --from deployment",
 	"image-container-port":    "use --port, with --from deployment",
-	"run-as-user":             "write it into the container, in the controller that --from deployment makes",
+	"run-as-user":             "edit the container in the controller of --from deployment",
 	"license-file":            "use --license none, and write the text into hack/boilerplate.go.txt afterwards",
-	"ssa": "leave --ssa out, and write +kubebuilder:ac:generate=true into the package: kctrl " +
-		"generate then writes apply configurations",
+	"ssa":                     "remove --ssa, and write +kubebuilder:ac:generate=true into the package for apply configurations",
 }
 
 // peerFlag has hints for flags of kubebuilder: of one command, or of any.

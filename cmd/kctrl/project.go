@@ -74,7 +74,7 @@ func (s *streams) absolute() (string, error) {
 	if err != nil {
 		return "", &diagnostic.Error{
 			Message: "cannot find the working directory",
-			Hint:    "it may have been removed: go to another, or name one with -C by its whole path",
+			Hint:    "change to an existing directory, or use -C with an absolute path",
 			Cause:   err,
 		}
 	}

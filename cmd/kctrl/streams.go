@@ -68,7 +68,7 @@ func (s *streams) checkResult(err error) error {
 func (s *streams) lostResult(err error) error {
 	return &diagnostic.Error{
 		Message: "cannot write to standard output: " + diagnostic.PlainCause(err),
-		Hint:    "make room where it leads to, or send it elsewhere",
+		Hint:    "free space in its destination, or redirect it",
 		Cause:   err,
 	}
 }

@@ -140,9 +140,9 @@ func recoverFolder(s *streams, dir string, a access) error {
 	interrupted, found, err := transaction.Find(folder)
 	if found {
 		return &diagnostic.Error{
-			Message: fmt.Sprintf("%s was interrupted here, and %s may be half written", interrupted.Command,
+			Message: fmt.Sprintf("an interrupted %s may have written only part of %s", interrupted.Command,
 				files(interrupted.Files)),
-			Hint: "any command that writes takes that back first: run this one without the flag that keeps it from writing",
+			Hint: "a writing command rolls this back: run this one without --dry-run or --check",
 		}
 	}
 	return err
