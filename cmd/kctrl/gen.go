@@ -34,8 +34,8 @@ func newGenCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gen generator[:option=value,...]... [paths=directory;...] [output:[generator:]rule]...",
 		Short: "Generate with the arguments of controller-gen " + peerVersion,
-		Long: `Take the arguments of controller-gen ` + peerVersion + ` and write the same files, in any Go module. In a Makefile,
-replace "controller-gen" by "kctrl gen", or call a copy of kctrl with the name controller-gen. The
+		Long: `Take the arguments of controller-gen ` + peerVersion + ` and write the same files, in any Go module.
+In a Makefile, replace "controller-gen" by "kctrl gen", or call a copy of kctrl with the name controller-gen. The
 command touches only files that change, and writes nothing after an error. Unknown and misplaced
 markers are warnings.`,
 		Example: `  kctrl gen object paths=./...

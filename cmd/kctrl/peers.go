@@ -33,10 +33,12 @@ var peerFlags = map[string]string{
 	"project-version":       "remove --project-version: PROJECT has one version",
 	"skip-go-version-check": "remove --skip-go-version-check: kctrl has no such check",
 
-	"create api plugins": "remove --plugins; in place of deploy-image, use kctrl create api --from deployment --image IMAGE",
-	"manifests":          "remove --manifests: kctrl always generates",
+	"create api plugins": "remove --plugins; in place of deploy-image, use kctrl create api --from deployment --image " +
+		"IMAGE",
+	"manifests": "remove --manifests: kctrl always generates",
 
-	"create api status": "remove --status; to drop the status, delete its fields and the marker +kubebuilder:subresource:status",
+	"create api status": "remove --status; to drop the status, delete its fields and the marker " +
+		"+kubebuilder:subresource:status",
 
 	"upgrade from-version":     "remove --from-version: PROJECT.lock and git have the base",
 	"upgrade to-version":       "remove --to-version: kctrl upgrade uses the version of its binary",
@@ -55,7 +57,8 @@ var peerFlags = map[string]string{
 	"image-container-port":    "use --port, with --from deployment",
 	"run-as-user":             "edit the container in the controller of --from deployment",
 	"license-file":            "use --license none, and write the text into hack/boilerplate.go.txt afterwards",
-	"ssa":                     "remove --ssa, and write +kubebuilder:ac:generate=true into the package for apply configurations",
+	"ssa": "remove --ssa, and write +kubebuilder:ac:generate=true into the package for apply " +
+		"configurations",
 }
 
 // peerFlag has hints for flags of kubebuilder: of one command, or of any.

@@ -50,8 +50,8 @@ func newVerifyCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [DIR | FILE...]",
 		Short: "Check CRDs and samples without a cluster",
-		Long: `Check CRDs without a cluster, with the libraries of the API server of Kubernetes ` + verifiedKubernetes() + `: names,
-versions, structural schemas, defaults, list types, validation rules in CEL and their cost, printer
+		Long: `Check CRDs without a cluster, with the libraries of the API server of
+Kubernetes ` + verifiedKubernetes() + `: names, versions, structural schemas, defaults, list types, validation rules in CEL and their cost, printer
 columns, selectable fields, subresources, conversion and size. The command also checks objects in
 config/samples, and in the named files, against the CRDs.
 
