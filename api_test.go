@@ -7,13 +7,14 @@ import (
 	"go/printer"
 	"go/token"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"testing"
 )
 
 const apiIntro = `# The stable API of the runtime: every exported identifier, one per line. Review each change of this file as a change of what
-# operators compile against. The packages compat, reflector, registry and garbagecollector are not stable, and
+# operators compile against. The packages compat, registry and garbagecollector are not stable, and
 # not listed.
 # Written by: go test . -run TestPublicFace -update
 
@@ -22,7 +23,6 @@ const apiIntro = `# The stable API of the runtime: every exported identifier, on
 // unstable are packages of the runtime, and those below them, whose API may still change.
 var unstable = map[string]string{
 	"compat":           "names of other libraries, for migrated code",
-	"reflector":        "few programs follow a resource without an informer",
 	"registry":         "few programs run many controllers with flags for each",
 	"garbagecollector": "clusters without kube-controller-manager run it",
 }
@@ -72,10 +72,13 @@ func TestPublicFace(t *testing.T) {
 // publicFace lists the exported identifiers of every package of runtime/ that others may import, in order.
 func publicFace(t *testing.T) string {
 	var lines []string
-	declared := map[string][]ast.Decl{} // by package
+	declared, internal := map[string][]ast.Decl{}, map[string][]ast.Decl{} // by package
 	for _, src := range sources(t) {
-		if src.test || !strings.HasPrefix(src.folder, "runtime/") ||
-			slices.Contains(strings.Split(src.folder, "/"), "internal") {
+		if src.test || !strings.HasPrefix(src.folder, "runtime/") {
+			continue
+		}
+		if slices.Contains(strings.Split(src.folder, "/"), "internal") {
+			internal[path.Base(src.folder)] = append(internal[path.Base(src.folder)], src.file.Decls...)
 			continue
 		}
 		pkg := strings.TrimPrefix(src.folder, "runtime/")
@@ -92,7 +95,7 @@ func publicFace(t *testing.T) string {
 	for pkg, decls := range declared {
 		for name, form := range structs(decls) {
 			if ast.IsExported(name) {
-				for _, promoted := range promoted(decls, name, form) {
+				for _, promoted := range promoted(decls, internal, name, form) {
 					lines = append(lines, pkg+": "+promoted)
 				}
 			}
@@ -121,17 +124,22 @@ func structs(decls []ast.Decl) map[string]*ast.StructType {
 	return forms
 }
 
-// promoted returns a line for each method that the struct of that name has of those unexported ones that are embedded
-// in it, and for each of their fields.
-func promoted(decls []ast.Decl, name string, form *ast.StructType) (lines []string) {
-	all := structs(decls)
+// promoted returns a line for each exported method and field that the struct of that name has of embedded types which
+// are unexported, or aliases of types of internal packages.
+func promoted(decls []ast.Decl, internal map[string][]ast.Decl, name string, form *ast.StructType) (lines []string) {
 	for _, field := range form.Fields.List {
-		of := receiverName(field.Type)
-		embedded := all[of]
-		if len(field.Names) > 0 || ast.IsExported(of) || embedded == nil {
+		of, from := receiverName(field.Type), decls
+		if len(field.Names) > 0 || ast.IsExported(of) {
 			continue
 		}
-		for _, decl := range decls {
+		if pkg, alias := aliasOf(decls, of); alias != "" {
+			of, from = alias, internal[pkg]
+		}
+		embedded := structs(from)[of]
+		if embedded == nil {
+			continue
+		}
+		for _, decl := range from {
 			method, _ := decl.(*ast.FuncDecl)
 			if method == nil || method.Recv == nil || !method.Name.IsExported() || receiverName(method.Recv.List[0].Type) != of {
 				continue
@@ -148,9 +156,33 @@ func promoted(decls []ast.Decl, name string, form *ast.StructType) (lines []stri
 				}
 			}
 		}
-		lines = append(lines, promoted(decls, name, embedded)...)
+		lines = append(lines, promoted(from, internal, name, embedded)...)
 	}
 	return lines
+}
+
+// aliasOf returns the type of another package, possibly generic, that a name of decls is an alias of.
+func aliasOf(decls []ast.Decl, name string) (pkg, of string) {
+	for _, decl := range decls {
+		types, _ := decl.(*ast.GenDecl)
+		if types == nil {
+			continue
+		}
+		for _, spec := range types.Specs {
+			spec, ok := spec.(*ast.TypeSpec)
+			if !ok || spec.Name.Name != name || !spec.Assign.IsValid() {
+				continue
+			}
+			aliased := spec.Type
+			if generic, ok := aliased.(*ast.IndexExpr); ok {
+				aliased = generic.X
+			}
+			if selector, ok := aliased.(*ast.SelectorExpr); ok {
+				return selector.X.(*ast.Ident).Name, selector.Sel.Name
+			}
+		}
+	}
+	return "", ""
 }
 
 // exported returns a line for each identifier that decl exports, fields and methods of interfaces too.

@@ -191,6 +191,7 @@ func serverMayImport(imported string) bool {
 		"k8s.io/client-go/util/jsonpath",
 		// what a write of a built-in kind does; TestTheTestServerLinksNoClientOfEtcd bounds what comes with it
 		"k8s.io/kubernetes/pkg",
+		"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac", // upstream decides what roles allow
 		"k8s.io/kube-openapi/pkg",
 		// the documents of OpenAPI in protobuf, which kube-openapi has too
 		"github.com/google/gnostic-models", "google.golang.org/protobuf/proto",
@@ -223,12 +224,12 @@ var runtimeLayers = []string{
 	"internal/writes", "internal/blocked", "internal/life", "metrics", "log", "workqueue", "reconcile", "internal/wire",
 	"internal/pack", "internal/httpserver", "client", "internal/testhost", "internal/testclient", "controllerutil",
 	"finalizer", "internal/compact", "internal/collect", "reflector", "informer", "cache", "events", "leaderelection",
-	"predicate", "handler", "source", "webhook/server", "controller", "certificate", "webhook/local", "internal/serve",
-	"manager",
+	"predicate", "handler", "source", "webhook/server", "controller", "internal/authority", "certificate", "webhook/local",
+	"internal/serve", "manager",
 	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter",
 	"compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/managers", "compat/restconfig",
-	"compat/rotator", "compat/servers", "compat/starter", "compat/untyped", "compat/verbosity", "compat/zapflags",
-	"registry", "garbagecollector", "testenv", "compat/envtest", "compat/fake",
+	"compat/rotator", "compat/servers", "compat/starter", "compat/untyped", "compat/verbosity", "compat/watchchannel",
+	"compat/zapflags", "registry", "garbagecollector", "testenv", "compat/envtest", "compat/fake",
 }
 
 // testserverLayers are the same for testserver/.
