@@ -10,7 +10,7 @@
 //     [ErrInformerRemoved].
 //   - What [Cache.Get] and [Cache.List] return belongs to the caller. What a handler of an informer gets is shared, and so
 //     is what [View], [Each] and an [Index] return: that must not be modified.
-//   - Of a kind that is kept packed, see [Options].Packed, all that is read is the caller's.
+//   - What is read of a kind that is kept packed, see [Options].Unpacked, is the caller's.
 //   - A kind has one informer, whose Go type is that of the first object that declared it, or of one that has more and
 //     declared it before the cache ran. Reads and handlers of the metadata are served from it whatever the type is, and
 //     typed ones from an unstructured informer, at the cost of a conversion. Unstructured reads beside a typed informer
@@ -78,10 +78,11 @@ type Options struct {
 	// KeepManagedFields keeps metadata.managedFields, which are a fifth of the memory of a typical object and are
 	// not even decoded otherwise.
 	KeepManagedFields bool
-	// Packed keeps the objects packed, which takes a fraction of the memory, most of all of masked ones: about a fifth.
-	// Each read then unpacks the objects that it finds, which takes about as long as a deep copy; they are the reader's own,
-	// those of [View], [Each] and an [Index] too.
-	Packed bool
+	// Unpacked keeps the objects as Go values, in four to eight times the memory, for programs that read every object again
+	// and again. By default each object is kept packed, as a few bytes: a read unpacks the objects that it returns, which
+	// takes about as long as a deep copy, and they are the reader's own, those of [View], [Each] and an [Index] too.
+	// Kinds whose Go type cannot be packed, such as one with an unexported field, are kept as Go values anyway.
+	Unpacked bool
 	// ByKind are options of single kinds.
 	ByKind []KindOptions
 	// ConsistencyTimeout is how long a read waits for the informer to catch up with the writes of this process that came

@@ -251,8 +251,8 @@ func TestOnlyTheMaskOfAKindIsCached(t *testing.T) {
 		"of the kind": {Namespaces: []string{"whole"}, ByKind: []cache.KindOptions{{
 			Object: &corev1.ConfigMap{}, Scope: client.Scope{Namespace: "whole"}, ByNamespace: map[string]client.Scope{"ns": of},
 		}}},
-		"of all kinds":             {Namespaces: []string{"whole"}, ByNamespace: map[string]client.Scope{"ns": of}},
-		"of all kinds, and packed": {Namespaces: []string{"whole"}, Packed: true, ByNamespace: map[string]client.Scope{"ns": of}},
+		"of all kinds":               {Namespaces: []string{"whole"}, ByNamespace: map[string]client.Scope{"ns": of}},
+		"of all kinds, and unpacked": {Namespaces: []string{"whole"}, Unpacked: true, ByNamespace: map[string]client.Scope{"ns": of}},
 		"transformed": {ByNamespace: map[string]client.Scope{"ns": of, "whole": {Namespace: "whole"}}, ByKind: []cache.KindOptions{{
 			Object: &corev1.ConfigMap{}, Transform: func(o object.Object) (object.Object, error) { return o.DeepCopyObject().(object.Object), nil },
 		}}},

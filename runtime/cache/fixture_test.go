@@ -60,7 +60,7 @@ func run(t *testing.T, opts cache.Options, test func(f *fixture)) {
 	t.Helper()
 	for _, packed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("packed=%v", packed), func(t *testing.T) {
-			opts.Packed = packed
+			opts.Unpacked = !packed
 			runIn(t, opts, test)
 		})
 	}

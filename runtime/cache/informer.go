@@ -40,15 +40,15 @@ type KindOptions struct {
 	// Scope is what is cached: which objects, and what of them. Its Namespace is one of Namespaces. labels.Everything() and
 	// fields.Everything() select all, where Options would select some. What is read from a cache with a Mask is not the whole
 	// object: change it by patches and apply. It is marked, see [object.Mask], and an Update of it or of a copy is a
-	// [*client.MaskedError]; one that is read with [client.Live] is whole. With Packed it takes least memory.
+	// [*client.MaskedError]; one that is read with [client.Live] is whole.
 	client.Scope
 	// Namespaces are the namespaces, in place of those of the cache; "" is all.
 	Namespaces []string
 	// ByNamespace is what stands over Scope in single namespaces, as Scope does over Options. A namespace that is named here is
 	// cached even if Namespaces, when they are some, do not have it.
 	ByNamespace map[string]client.Scope
-	// Packed keeps the objects packed, see [Options].Packed.
-	Packed bool
+	// Unpacked keeps the objects as Go values, see [Options].Unpacked.
+	Unpacked bool
 	// Transform is applied to each object before it is cached. It may modify the object, but not its namespace, its
 	// name, its UID, or its version.
 	Transform func(object.Object) (object.Object, error)
@@ -74,7 +74,7 @@ func (c *Cache) optionsOf(gvk schema.GroupVersionKind) (KindOptions, error) {
 	if err := errors.Join(oneOrAll(opts.Namespaces, opts.ByNamespace), oneOrAll(withKeys(c.opts.Namespaces, c.opts.ByNamespace), c.opts.ByNamespace)); err != nil {
 		return KindOptions{}, err
 	}
-	opts.Packed = opts.Packed || c.opts.Packed
+	opts.Unpacked = opts.Unpacked || c.opts.Unpacked
 	return opts, nil
 }
 
@@ -149,6 +149,7 @@ type kind struct {
 type stored struct {
 	prototype object.Object // of the objects in the stores
 	informers informers
+	packed    bool // the stores keep objects packed
 }
 
 // in returns the parts that together have the objects of a namespace, or of all that are cached when it is "". There
@@ -283,14 +284,15 @@ func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.
 
 // storeLocked makes k one that stores objects like prototype, and no others. Its mutex is held, or nobody else knows it.
 func (c *Cache) storeLocked(k *kind, prototype object.Object) error {
-	informers, err := newInformers(c, k, prototype)
+	packing := packingOf(k.opts, prototype)
+	informers, err := newInformers(c, k, prototype, packing)
 	if err != nil {
 		return err
 	}
 	for _, index := range k.indexes {
 		index.addTo(informers)
 	}
-	k.stored.Store(&stored{prototype, informers})
+	k.stored.Store(&stored{prototype, informers, packing != nil})
 	return nil
 }
 

@@ -103,11 +103,18 @@ func (q *query) selectsKey(key object.Key) bool {
 	return true
 }
 
+// selectsKeys reports whether selectsKey selects every key of the namespace.
+func (q *query) selectsKeys() bool {
+	return !q.nothing && len(q.names) == 0 && q.after == object.Key{}
+}
+
 // matches reports whether q asks for an object whose key it selects.
 func (q *query) matches(cached object.Object) bool {
-	if q.LabelSelector != nil && !q.LabelSelector.Matches(labels.Set(cached.GetLabels())) {
-		return false
-	}
+	return (q.LabelSelector == nil || q.LabelSelector.Matches(labels.Set(cached.GetLabels()))) && q.matchesFields(cached)
+}
+
+// matchesFields reports whether q asks for an object whose key and labels it selects.
+func (q *query) matchesFields(cached object.Object) bool {
 	for _, r := range q.values {
 		if slices.Contains(q.indexes[r.Field].values(cached), r.Value) == (r.Operator == selection.NotEquals) {
 			return false
@@ -137,8 +144,12 @@ func (q *query) find(p *part) (matching []object.Object) {
 		}
 		return matching
 	}
-	for _, cached := range p.store.Select(q.Namespace, q.selectsKey) {
-		if q.matches(cached) {
+	selected := q.selectsKey
+	if q.selectsKeys() {
+		selected = nil
+	}
+	for _, cached := range p.store.Select(q.Namespace, q.LabelSelector, selected) {
+		if q.matchesFields(cached) {
 			matching = append(matching, cached)
 		}
 	}

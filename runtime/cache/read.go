@@ -54,7 +54,7 @@ func (r Reader) Get(ctx context.Context, key object.Key, obj object.Object, opts
 	if err != nil {
 		return err
 	}
-	if !o.UnsafeDisableDeepCopy && !i.opts.Packed {
+	if !o.UnsafeDisableDeepCopy && !i.stored.Load().packed {
 		cached = cached.DeepCopyObject().(object.Object)
 	}
 	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(cached).Elem())
@@ -239,7 +239,7 @@ func (r Reader) List(ctx context.Context, list object.List, opts ...client.ListO
 	if err != nil {
 		return fmt.Errorf("list %s: %w", gvk.Kind, err)
 	}
-	o.UnsafeDisableDeepCopy = o.UnsafeDisableDeepCopy || i.opts.Packed
+	o.UnsafeDisableDeepCopy = o.UnsafeDisableDeepCopy || i.stored.Load().packed
 	return fill(list, matching, version, o, convert)
 }
 

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
@@ -59,7 +60,9 @@ type following interface {
 // store is an [informer.Store].
 type store interface {
 	Get(key object.Key) (object.Object, bool)
-	Select(namespace string, selected func(object.Key) bool) iter.Seq2[object.Key, object.Object]
+	Select(
+		namespace string, selector labels.Selector, selected func(object.Key) bool,
+	) iter.Seq2[object.Key, object.Object]
 	ResourceVersion() string
 	Len() int
 }
@@ -78,17 +81,26 @@ type values[K comparable] interface {
 	between(p *part, from, to K) iter.Seq[object.Object]
 }
 
+// packingOf returns how objects like prototype are packed, or nil if they are kept as Go values.
+func packingOf(opts KindOptions, prototype object.Object) *informer.Packing[object.Object] {
+	if opts.Unpacked {
+		return nil
+	}
+	packing, err := informer.NewPacking(prototype)
+	if err != nil {
+		return nil // a Go type that cannot be packed
+	}
+	return packing
+}
+
 // newInformers makes the informers of k, of objects like prototype, in place of those that there were, while c is locked.
-func newInformers(c *Cache, k *kind, prototype object.Object) (informers, error) {
+func newInformers(
+	c *Cache, k *kind, prototype object.Object, packing *informer.Packing[object.Object],
+) (informers, error) {
 	opts := informer.KindOptions[object.Object]{Kind: k.gvk, Namespaces: k.opts.Namespaces}
 	plural, _ := meta.UnsafeGuessKindToResource(k.gvk)
 	opts.Name = plural.GroupResource().String()
-	if k.opts.Packed {
-		var err error
-		if opts.Packed, err = informer.NewPacking(prototype); err != nil {
-			return nil, err
-		}
-	}
+	opts.Packed = packing
 	if was := k.stored.Load(); was != nil {
 		was.informers.forget()
 	}

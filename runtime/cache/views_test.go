@@ -148,7 +148,7 @@ func TestMetadataThatHaveAHandlerStayMetadata(t *testing.T) {
 }
 
 func TestReadsWithoutACopyAreShared(t *testing.T) {
-	runIn(t, cache.Options{}, func(f *fixture) {
+	runIn(t, cache.Options{Unpacked: true}, func(f *fixture) {
 		f.api.put(configMaps, configMap("ns", "a"))
 		f.declare(&corev1.ConfigMap{})
 		key := object.Key{Namespace: "ns", Name: "a"}

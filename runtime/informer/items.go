@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -23,9 +25,9 @@ type items[T object.Object] interface {
 	keys() iter.Seq[object.Key]
 	// all returns what there is at the time of the iteration.
 	all() iter.Seq2[object.Key, stored[T]]
-	// snapshot returns the objects whose keys are selected, of all or, unless that is nil, of those named, which exist. A nil
-	// selected selects all. The iteration needs no lock.
-	snapshot(named iter.Seq[object.Key], selected func(object.Key) bool) iter.Seq2[object.Key, T]
+	// snapshot returns the objects whose keys and labels are selected, of all or, unless that is nil, of those named, which
+	// exist. A nil selector, or function, selects all. The iteration needs no lock.
+	snapshot(named iter.Seq[object.Key], selector labels.Selector, selected func(object.Key) bool) iter.Seq2[object.Key, T]
 	// pick returns the objects of those keys, which exist, in that order. The iteration needs no lock.
 	pick(keys iter.Seq[object.Key]) iter.Seq[T]
 	// events returns those that are told of all there is now, like example.
@@ -197,10 +199,15 @@ func (w wholeItems[T]) all() iter.Seq2[object.Key, stored[T]] {
 	}
 }
 
-func (w wholeItems[T]) snapshot(named iter.Seq[object.Key], selected func(object.Key) bool) iter.Seq2[object.Key, T] {
+func (w wholeItems[T]) snapshot(
+	named iter.Seq[object.Key], selector labels.Selector, selected func(object.Key) bool,
+) iter.Seq2[object.Key, T] {
 	entries := entries(w, named, selected)
 	return func(yield func(object.Key, T) bool) {
 		for _, e := range entries {
+			if selector != nil && !selector.Matches(labels.Set(e.obj.GetLabels())) {
+				continue
+			}
 			if !yield(e.key, e.obj) {
 				return
 			}
@@ -286,10 +293,18 @@ func (p packedItems[T]) all() iter.Seq2[object.Key, stored[T]] {
 	}
 }
 
-func (p packedItems[T]) snapshot(named iter.Seq[object.Key], selected func(object.Key) bool) iter.Seq2[object.Key, T] {
+func (p packedItems[T]) snapshot(
+	named iter.Seq[object.Key], selector labels.Selector, selected func(object.Key) bool,
+) iter.Seq2[object.Key, T] {
 	entries := entries(p.packed, named, selected)
 	return func(yield func(object.Key, T) bool) {
+		var of pack.Labels
 		for _, e := range entries {
+			if selector != nil {
+				if p.packer.LabelsOf(e.obj, &of); !selector.Matches(&of) {
+					continue
+				}
+			}
 			if !yield(e.key, p.unpack(e.obj)) {
 				return
 			}

@@ -56,7 +56,7 @@ func (l Lister[T]) List(selector labels.Selector) []T {
 	everything := selector == nil || selector.Empty()
 	var found []T
 	for _, s := range stores {
-		for _, obj := range s.Select(l.namespace, nil) {
+		for _, obj := range s.Select(l.namespace, nil, nil) {
 			if everything || selector.Matches(labels.Set(obj.GetLabels())) {
 				found = append(found, obj)
 			}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
@@ -44,15 +46,18 @@ func (s Store[T]) Get(key object.Key) (T, bool) {
 // holds no lock during it; beginning copies one key and one pointer per object. A packed object is unpacked when the
 // iteration comes to it.
 func (s Store[T]) All() iter.Seq2[object.Key, T] {
-	return s.Select("", nil)
+	return s.Select("", nil, nil)
 }
 
-// Select is [Store.All] for the objects in one namespace, or in all when it is "", whose keys are selected; a nil selected
-// selects all. Others are not unpacked. selected is called with the store locked and must not call it. A namespace costs
-// what is in it: the first Select of one indexes the store by namespace, which is kept up from then on.
-func (s Store[T]) Select(namespace string, selected func(object.Key) bool) iter.Seq2[object.Key, T] {
+// Select is [Store.All] for the objects in one namespace, or in all when it is "", whose labels and keys are selected; a
+// nil selector, or function, selects all. Others are not unpacked. selected is called with the store locked and must not
+// call it. A namespace costs what is in it: the first Select of one indexes the store by namespace, which is kept up from
+// then on.
+func (s Store[T]) Select(
+	namespace string, selector labels.Selector, selected func(object.Key) bool,
+) iter.Seq2[object.Key, T] {
 	return func(yield func(object.Key, T) bool) {
-		for key, obj := range s.contents.snapshot(namespace, selected) {
+		for key, obj := range s.contents.snapshot(namespace, selector, selected) {
 			if !yield(key, obj) {
 				return
 			}
@@ -214,9 +219,11 @@ func addName(names map[string]map[string]struct{}, key object.Key) {
 	in[key.Name] = struct{}{}
 }
 
-// snapshot returns what there is now in a namespace, or in all when it is "", with a key that is selected; a nil selected
-// selects all. The iteration needs no lock.
-func (c *contents[T]) snapshot(namespace string, selected func(object.Key) bool) iter.Seq2[object.Key, T] {
+// snapshot returns the present objects of a namespace, or of all when it is "", whose labels and keys are selected; a nil
+// selector, or function, selects all. The iteration needs no lock.
+func (c *contents[T]) snapshot(
+	namespace string, selector labels.Selector, selected func(object.Key) bool,
+) iter.Seq2[object.Key, T] {
 	if namespace == c.namespace {
 		namespace = "" // all that there is
 	}
@@ -227,9 +234,9 @@ func (c *contents[T]) snapshot(namespace string, selected func(object.Key) bool)
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if namespace == "" {
-		return c.items.snapshot(nil, selected)
+		return c.items.snapshot(nil, selector, selected)
 	}
-	return c.items.snapshot(keysIn(namespace, c.names[namespace]), selected)
+	return c.items.snapshot(keysIn(namespace, c.names[namespace]), selector, selected)
 }
 
 // indexNamespaces makes names what it is from then on.

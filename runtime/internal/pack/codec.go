@@ -58,12 +58,12 @@ func newCodec(t reflect.Type, identified bool) (*codec, error) {
 	return structOf(fields), nil
 }
 
-// metadata returns the codec of metadata without what the identity has.
+// metadata returns the codec of metadata without what the beginning of a packed object has.
 func (c compiler) metadata() (*codec, error) {
 	var fields []packedField
 	for i := range metaType.NumField() {
 		switch metaType.Field(i).Name {
-		case "UID", "ResourceVersion", "Namespace", "Name":
+		case "UID", "ResourceVersion", "Namespace", "Name", "Labels":
 			continue
 		}
 		f, err := c.field(metaType, i, "metadata")

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Packed is a packed object. It begins with what identifies the object and its state.
+// Packed is a packed object. It begins with what identifies the object and its state, and with its labels.
 type Packed string
 
 // Packer packs objects of one Go type. It is safe for concurrent use.
@@ -63,8 +63,10 @@ func (p *Packer[T]) Pack(obj T) (Packed, error) {
 	if p.meta != nil {
 		meta := v.Elem().FieldByIndex(p.meta).Addr().Interface().(*metav1.ObjectMeta)
 		w.identity(string(meta.UID), meta.ResourceVersion, meta.Namespace, meta.Name)
+		w.labels(meta.Labels)
 	} else {
 		w.identity(string(obj.GetUID()), obj.GetResourceVersion(), obj.GetNamespace(), obj.GetName())
+		w.labels(obj.GetLabels())
 	}
 	p.body.pack(w, v.Elem())
 	if w.err != nil {
@@ -79,6 +81,12 @@ func (p *Packer[T]) Unpack(packed Packed) (T, error) {
 	r := reader{data: string(packed), strings: p.strings.all()}
 	r.id.uid, r.id.version = r.text(), r.text()
 	r.id.namespace, r.id.name = r.text(), r.text()
+	var labels map[string]string
+	if p.meta != nil {
+		labels = r.labels()
+	} else {
+		r.skipLabels()
+	}
 	obj := reflect.New(p.form)
 	p.body.unpack(&r, obj.Elem())
 	if r.err == nil && r.at != len(r.data) {
@@ -90,7 +98,7 @@ func (p *Packer[T]) Unpack(packed Packed) (T, error) {
 	if p.meta != nil {
 		meta := obj.Elem().FieldByIndex(p.meta).Addr().Interface().(*metav1.ObjectMeta)
 		meta.UID, meta.ResourceVersion = types.UID(r.id.uid), r.id.version
-		meta.Namespace, meta.Name = r.id.namespace, r.id.name
+		meta.Namespace, meta.Name, meta.Labels = r.id.namespace, r.id.name, labels
 	}
 	return obj.Interface().(T), nil
 }

@@ -1,0 +1,93 @@
+package pack
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Labels are the labels of a packed object, read in place. They are valid while the object is, and not for concurrent
+// use.
+type Labels struct {
+	at    reader
+	count int
+}
+
+var _ labels.Labels = (*Labels)(nil)
+
+// LabelsOf makes l the labels of a packed object, without unpacking or allocating.
+func (p *Packer[T]) LabelsOf(packed Packed, l *Labels) {
+	l.at = reader{data: string(packed), strings: p.strings.all()}
+	for range 4 {
+		l.at.skipText() // UID, version, namespace, name
+	}
+	l.count, _ = l.at.length()
+}
+
+// Has reports whether there is a label.
+func (l *Labels) Has(key string) bool {
+	_, has := l.Lookup(key)
+	return has
+}
+
+// Get returns the value of a label, or "".
+func (l *Labels) Get(key string) string {
+	value, _ := l.Lookup(key)
+	return value
+}
+
+// Lookup returns the value of a label, and whether there is one.
+func (l *Labels) Lookup(key string) (value string, has bool) {
+	r := l.at
+	for range l.count {
+		if r.text() == key {
+			return r.text(), true
+		}
+		r.skipText()
+	}
+	return "", false
+}
+
+// labels writes labels in the order of their keys, so that equal objects are equal bytes.
+func (w *writer) labels(all map[string]string) {
+	w.length(len(all), all == nil)
+	start := len(w.keys)
+	w.keys = slices.AppendSeq(w.keys, maps.Keys(all))
+	keys := w.keys[start:]
+	slices.Sort(keys)
+	for _, key := range keys {
+		w.word(key)
+		w.word(all[key])
+	}
+	w.keys = w.keys[:start]
+}
+
+// word writes a text that is read without allocating: as it is, or by the table.
+func (w *writer) word(s string) {
+	if n, ok := w.strings.number(s, w.object); ok {
+		w.uint(uint64(n)<<2 | knownText)
+		return
+	}
+	w.buf = append(appendUint(w.buf, uint64(len(s))<<2|plainText), s...)
+}
+
+func (r *reader) labels() map[string]string {
+	n, ok := r.length()
+	if !ok {
+		return nil
+	}
+	all := make(map[string]string, min(n, maxPrealloc))
+	for range n {
+		key := r.text()
+		all[key] = r.text()
+	}
+	return all
+}
+
+func (r *reader) skipLabels() {
+	n, _ := r.length()
+	for range 2 * n {
+		r.skipText()
+	}
+}
