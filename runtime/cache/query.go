@@ -55,6 +55,9 @@ type query struct {
 func newQuery(gvk schema.GroupVersionKind, o client.ListOptions, indexes map[string]*fieldIndex) (*query, error) {
 	q := &query{ListOptions: o, indexes: indexes}
 	q.after, _ = afterToken(o.Continue)
+	if q.LabelSelector != nil && q.LabelSelector.Empty() {
+		q.LabelSelector = nil
+	}
 	if o.FieldSelector == nil {
 		return q, nil
 	}

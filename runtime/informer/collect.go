@@ -62,7 +62,7 @@ func newPackedState[T object.Object](store *contents[T], size int) *packedState[
 	defer store.mu.RUnlock()
 	return &packedState[T]{
 		store:    store,
-		objects:  store.items.empty(size),
+		objects:  store.items.empty(),
 		retained: make(map[object.Key]bool),
 		order:    make([]object.Key, 0, size),
 	}
@@ -166,7 +166,11 @@ func (c *contents[T]) listed(d reflector.Delta[T]) *listed[T] {
 		return all
 	}
 	all := d.Stored.(*collect.Objects[T])
-	return &listed[T]{objects: wholeItems[T](all.ByKey), whole: all.InOrder}
+	objects := &wholeItems[T]{newKeyed[T]()}
+	for key, obj := range all.ByKey {
+		objects.set(key, obj)
+	}
+	return &listed[T]{objects: objects, whole: all.InOrder}
 }
 
 // added returns an Added for every object, which is packed, in the order of the list.

@@ -72,7 +72,7 @@ func New[T object.Object](source reflector.ListerWatcher[T], opts Options[T]) *I
 		i.contents.detector = i.detector
 	}
 	i.metrics.objects.SetFunc(func() float64 { return float64(i.contents.len()) }, i.label)
-	i.contents.log, i.contents.namespace = cmp.Or(opts.Logger, slog.Default()).With("informer", i.label), opts.Namespace
+	i.contents.log = cmp.Or(opts.Logger, slog.Default()).With("informer", i.label)
 	i.fifo = reflector.NewDeltaFIFO[T](i.contents.has)
 	i.reflector = reflector.New(source, sink[T]{i.fifo, i.contents}, reflector.Options[T]{
 		Name:             opts.Name,

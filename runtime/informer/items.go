@@ -3,9 +3,9 @@ package informer
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -22,18 +22,17 @@ type items[T object.Object] interface {
 	// put makes obj the object of key, and returns the key with the strings that the object keeps alive anyway.
 	put(key object.Key, obj stored[T]) object.Key
 	remove(key object.Key)
-	keys() iter.Seq[object.Key]
 	// all returns what there is at the time of the iteration.
 	all() iter.Seq2[object.Key, stored[T]]
-	// snapshot returns the objects whose keys and labels are selected, of all or, unless that is nil, of those named, which
-	// exist. A nil selector, or function, selects all. The iteration needs no lock.
-	snapshot(named iter.Seq[object.Key], selector labels.Selector, selected func(object.Key) bool) iter.Seq2[object.Key, T]
+	// snapshot returns the objects in a namespace, or in all when it is "", whose labels and keys are selected. A nil
+	// selector, or function, selects all. The iteration needs no lock.
+	snapshot(namespace string, selector labels.Selector, selected func(object.Key) bool) iter.Seq2[object.Key, T]
 	// pick returns the objects of those keys, which exist, in that order. The iteration needs no lock.
 	pick(keys iter.Seq[object.Key]) iter.Seq[T]
 	// events returns those that are told of all there is now, like example.
 	events(example Event[T]) batch[T]
-	// empty returns items of the same form, with room for that many.
-	empty(size int) items[T]
+	// empty returns no items, of the same form.
+	empty() items[T]
 }
 
 // stored is an object as a store has it.
@@ -97,9 +96,9 @@ func unpack[T object.Object](packer *pack.Packer[T], packed pack.Packed) T {
 // newItems returns no items, of the form that packing says: nil is whole.
 func newItems[T object.Object](packing *Packing[T]) items[T] {
 	if packing == nil {
-		return wholeItems[T]{}
+		return &wholeItems[T]{newKeyed[T]()}
 	}
-	return packedItems[T]{make(map[object.Key]pack.Packed), packing.packer}
+	return &packedItems[T]{newKeyed[pack.Packed](), packing.packer}
 }
 
 // objects returns what there is in i at the time of the iteration.
@@ -113,55 +112,110 @@ func objects[T object.Object](i items[T]) iter.Seq2[object.Key, T] {
 	}
 }
 
-// entry is one of what a store keeps.
-type entry[R any] struct {
-	key object.Key
-	obj R
+// keyed has values by namespace and name.
+type keyed[R any] struct {
+	spaces map[string]map[string]R // none is empty
+	count  int
 }
 
-// entries returns what m has, all or for the keys that are named, where selected has it.
-func entries[R any](m map[object.Key]R, named iter.Seq[object.Key], selected func(object.Key) bool) []entry[R] {
-	if named == nil && selected == nil {
-		all := make([]entry[R], 0, len(m))
-		for key, obj := range m {
-			all = append(all, entry[R]{key, obj})
-		}
-		return all
-	}
-	// Not by its keys if it may be by itself: to look each up takes as long again.
-	from := maps.All(m)
-	if named != nil {
-		from = lookups(m, named)
-	}
-	var some []entry[R]
-	for key, obj := range from {
-		if selected == nil || selected(key) {
-			some = append(some, entry[R]{key, obj})
-		}
-	}
-	return some
+func newKeyed[R any]() keyed[R] { return keyed[R]{spaces: map[string]map[string]R{}} }
+
+func (k *keyed[R]) len() int { return k.count }
+
+func (k *keyed[R]) get(key object.Key) (R, bool) {
+	value, ok := k.spaces[key.Namespace][key.Name]
+	return value, ok
 }
 
-// lookups returns what m has for keys, which are in it.
-func lookups[R any](m map[object.Key]R, keys iter.Seq[object.Key]) iter.Seq2[object.Key, R] {
+// set makes value the one of key, whose name stays in use as long as value.
+func (k *keyed[R]) set(key object.Key, value R) {
+	space := k.spaces[key.Namespace]
+	if space == nil {
+		space = map[string]R{}
+		k.spaces[strings.Clone(key.Namespace)] = space // that of the key may be part of an object
+	}
+	k.count -= len(space)
+	space[key.Name] = value
+	k.count += len(space)
+}
+
+func (k *keyed[R]) remove(key object.Key) {
+	space := k.spaces[key.Namespace]
+	k.count -= len(space)
+	delete(space, key.Name)
+	k.count += len(space)
+	if len(space) == 0 {
+		delete(k.spaces, key.Namespace)
+	}
+}
+
+func (k *keyed[R]) each() iter.Seq2[object.Key, R] {
 	return func(yield func(object.Key, R) bool) {
-		for key := range keys {
-			if !yield(key, m[key]) {
+		for namespace, space := range k.spaces {
+			for name, value := range space {
+				if !yield(object.Key{Namespace: namespace, Name: name}, value) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// entry is a value with its key.
+type entry[R any] struct {
+	key   object.Key
+	value R
+}
+
+// entries returns the values in a namespace, or in all when it is "", whose keys are selected, and which match. A nil
+// function selects all.
+func (k *keyed[R]) entries(namespace string, selected func(object.Key) bool, matches func(R) bool) []entry[R] {
+	var found []entry[R]
+	add := func(namespace string, space map[string]R) {
+		if selected == nil && matches == nil {
+			found = slices.Grow(found, len(space))
+		}
+		for name, value := range space {
+			key := object.Key{Namespace: namespace, Name: name}
+			if (selected == nil || selected(key)) && (matches == nil || matches(value)) {
+				found = append(found, entry[R]{key, value})
+			}
+		}
+	}
+	if namespace != "" {
+		add(namespace, k.spaces[namespace])
+		return found
+	}
+	if selected == nil && matches == nil {
+		found = make([]entry[R], 0, k.count)
+	}
+	for namespace, space := range k.spaces {
+		add(namespace, space)
+	}
+	return found
+}
+
+// opened iterates over entries, each opened when it is come to.
+func opened[R any, T object.Object](entries []entry[R], open func(R) T) iter.Seq2[object.Key, T] {
+	return func(yield func(object.Key, T) bool) {
+		for _, e := range entries {
+			if !yield(e.key, open(e.value)) {
 				return
 			}
 		}
 	}
 }
 
-// pick returns what m has for keys, which are in it, each opened when it is come to.
-func pick[R any, T object.Object](m map[object.Key]R, keys iter.Seq[object.Key], open func(R) T) iter.Seq[T] {
-	var picked []R
+// picked returns the values of keys, which exist, each opened when it is come to.
+func picked[R any, T object.Object](k *keyed[R], keys iter.Seq[object.Key], open func(R) T) iter.Seq[T] {
+	var values []R
 	for key := range keys {
-		picked = append(picked, m[key])
+		value, _ := k.get(key)
+		values = append(values, value)
 	}
 	return func(yield func(T) bool) {
-		for _, obj := range picked {
-			if !yield(open(obj)) {
+		for _, value := range values {
+			if !yield(open(value)) {
 				return
 			}
 		}
@@ -169,29 +223,23 @@ func pick[R any, T object.Object](m map[object.Key]R, keys iter.Seq[object.Key],
 }
 
 // wholeItems are objects as they are. Whoever reads one shares it with the store.
-type wholeItems[T object.Object] map[object.Key]T
+type wholeItems[T object.Object] struct{ keyed[T] }
 
-func (w wholeItems[T]) len() int { return len(w) }
-
-func (w wholeItems[T]) find(key object.Key) (stored[T], bool) {
-	obj, ok := w[key]
+func (w *wholeItems[T]) find(key object.Key) (stored[T], bool) {
+	obj, ok := w.get(key)
 	return stored[T]{whole: obj}, ok
 }
 
-func (w wholeItems[T]) form(obj T) (stored[T], error) { return stored[T]{whole: obj}, nil }
+func (w *wholeItems[T]) form(obj T) (stored[T], error) { return stored[T]{whole: obj}, nil }
 
-func (w wholeItems[T]) put(key object.Key, obj stored[T]) object.Key {
-	w[key] = obj.whole
+func (w *wholeItems[T]) put(key object.Key, obj stored[T]) object.Key {
+	w.set(key, obj.whole)
 	return key
 }
 
-func (w wholeItems[T]) remove(key object.Key) { delete(w, key) }
-
-func (w wholeItems[T]) keys() iter.Seq[object.Key] { return maps.Keys(w) }
-
-func (w wholeItems[T]) all() iter.Seq2[object.Key, stored[T]] {
+func (w *wholeItems[T]) all() iter.Seq2[object.Key, stored[T]] {
 	return func(yield func(object.Key, stored[T]) bool) {
-		for key, obj := range w {
+		for key, obj := range w.each() {
 			if !yield(key, stored[T]{whole: obj}) {
 				return
 			}
@@ -199,35 +247,31 @@ func (w wholeItems[T]) all() iter.Seq2[object.Key, stored[T]] {
 	}
 }
 
-func (w wholeItems[T]) snapshot(
-	named iter.Seq[object.Key], selector labels.Selector, selected func(object.Key) bool,
+func (w *wholeItems[T]) snapshot(
+	namespace string, selector labels.Selector, selected func(object.Key) bool,
 ) iter.Seq2[object.Key, T] {
-	entries := entries(w, named, selected)
-	return func(yield func(object.Key, T) bool) {
-		for _, e := range entries {
-			if selector != nil && !selector.Matches(labels.Set(e.obj.GetLabels())) {
-				continue
-			}
-			if !yield(e.key, e.obj) {
-				return
-			}
-		}
+	var matches func(T) bool
+	if selector != nil {
+		matches = func(obj T) bool { return selector.Matches(labels.Set(obj.GetLabels())) }
 	}
+	return opened(w.entries(namespace, selected, matches), w.open)
 }
 
-func (w wholeItems[T]) pick(keys iter.Seq[object.Key]) iter.Seq[T] {
-	return pick(w, keys, func(obj T) T { return obj })
+func (w *wholeItems[T]) pick(keys iter.Seq[object.Key]) iter.Seq[T] {
+	return picked(&w.keyed, keys, w.open)
 }
 
-func (w wholeItems[T]) events(example Event[T]) batch[T] {
-	events := make([]Event[T], 0, len(w))
-	for _, obj := range w {
+func (*wholeItems[T]) open(obj T) T { return obj }
+
+func (w *wholeItems[T]) events(example Event[T]) batch[T] {
+	events := make([]Event[T], 0, w.len())
+	for _, obj := range w.each() {
 		events = append(events, about(obj, example))
 	}
 	return batch[T]{events: events}
 }
 
-func (w wholeItems[T]) empty(size int) items[T] { return make(wholeItems[T], size) }
+func (*wholeItems[T]) empty() items[T] { return &wholeItems[T]{newKeyed[T]()} }
 
 // about returns an event like example about obj.
 func about[T object.Object](obj T, example Event[T]) Event[T] {
@@ -253,39 +297,33 @@ func NewPacking[T object.Object](prototype T) (*Packing[T], error) {
 	return &Packing[T]{packer}, nil
 }
 
-// packedItems are objects that are packed. Whoever reads one gets an object of his own. The strings of a key are part of
-// the packed object.
+// packedItems are objects that are packed. Whoever reads one gets an object of his own. The names in the keys are part of
+// the packed objects.
 type packedItems[T object.Object] struct {
-	packed map[object.Key]pack.Packed
+	keyed[pack.Packed]
 	packer *pack.Packer[T]
 }
 
-func (p packedItems[T]) len() int { return len(p.packed) }
-
-func (p packedItems[T]) find(key object.Key) (stored[T], bool) {
-	packed, ok := p.packed[key]
+func (p *packedItems[T]) find(key object.Key) (stored[T], bool) {
+	packed, ok := p.get(key)
 	return stored[T]{packed: packed, packer: p.packer}, ok
 }
 
-func (p packedItems[T]) form(obj T) (stored[T], error) {
+func (p *packedItems[T]) form(obj T) (stored[T], error) {
 	packed, err := p.packer.Pack(obj)
 	return stored[T]{whole: obj, packed: packed}, err
 }
 
-func (p packedItems[T]) put(key object.Key, obj stored[T]) object.Key {
-	delete(p.packed, key) // the strings of the old one are part of what was packed before
+func (p *packedItems[T]) put(key object.Key, obj stored[T]) object.Key {
+	p.remove(key) // its name is part of what was packed before
 	key = p.packer.Key(obj.packed)
-	p.packed[key] = obj.packed
+	p.set(key, obj.packed)
 	return key
 }
 
-func (p packedItems[T]) remove(key object.Key) { delete(p.packed, key) }
-
-func (p packedItems[T]) keys() iter.Seq[object.Key] { return maps.Keys(p.packed) }
-
-func (p packedItems[T]) all() iter.Seq2[object.Key, stored[T]] {
+func (p *packedItems[T]) all() iter.Seq2[object.Key, stored[T]] {
 	return func(yield func(object.Key, stored[T]) bool) {
-		for key, packed := range p.packed {
+		for key, packed := range p.each() {
 			if !yield(key, stored[T]{packed: packed, packer: p.packer}) {
 				return
 			}
@@ -293,41 +331,36 @@ func (p packedItems[T]) all() iter.Seq2[object.Key, stored[T]] {
 	}
 }
 
-func (p packedItems[T]) snapshot(
-	named iter.Seq[object.Key], selector labels.Selector, selected func(object.Key) bool,
+func (p *packedItems[T]) snapshot(
+	namespace string, selector labels.Selector, selected func(object.Key) bool,
 ) iter.Seq2[object.Key, T] {
-	entries := entries(p.packed, named, selected)
-	return func(yield func(object.Key, T) bool) {
+	var matches func(pack.Packed) bool
+	if selector != nil {
 		var of pack.Labels
-		for _, e := range entries {
-			if selector != nil {
-				if p.packer.LabelsOf(e.obj, &of); !selector.Matches(&of) {
-					continue
-				}
-			}
-			if !yield(e.key, p.unpack(e.obj)) {
-				return
-			}
+		matches = func(packed pack.Packed) bool {
+			p.packer.LabelsOf(packed, &of)
+			return selector.Matches(&of)
 		}
 	}
+	return opened(p.entries(namespace, selected, matches), p.open)
 }
 
-func (p packedItems[T]) pick(keys iter.Seq[object.Key]) iter.Seq[T] {
-	return pick(p.packed, keys, p.unpack)
+func (p *packedItems[T]) pick(keys iter.Seq[object.Key]) iter.Seq[T] {
+	return picked(&p.keyed, keys, p.open)
 }
 
-func (p packedItems[T]) unpack(packed pack.Packed) T { return unpack(p.packer, packed) }
+func (p *packedItems[T]) open(packed pack.Packed) T { return unpack(p.packer, packed) }
 
-func (p packedItems[T]) events(example Event[T]) batch[T] {
-	return batch[T]{packed: &packedEvents[T]{
-		packed:  slices.AppendSeq(make([]pack.Packed, 0, len(p.packed)), maps.Values(p.packed)),
-		packer:  p.packer,
-		example: example,
-	}}
+func (p *packedItems[T]) events(example Event[T]) batch[T] {
+	packed := make([]pack.Packed, 0, p.len())
+	for _, one := range p.each() {
+		packed = append(packed, one)
+	}
+	return batch[T]{packed: &packedEvents[T]{packed: packed, packer: p.packer, example: example}}
 }
 
-func (p packedItems[T]) empty(size int) items[T] {
-	return packedItems[T]{make(map[object.Key]pack.Packed, size), p.packer}
+func (p *packedItems[T]) empty() items[T] {
+	return &packedItems[T]{newKeyed[pack.Packed](), p.packer}
 }
 
 // packedEvents are events about packed objects, which are unpacked when the events are delivered.

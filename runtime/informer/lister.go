@@ -53,13 +53,13 @@ func (l Lister[T]) List(selector labels.Selector) []T {
 			stores = []Store[T]{s}
 		}
 	}
-	everything := selector == nil || selector.Empty()
+	if selector != nil && selector.Empty() {
+		selector = nil
+	}
 	var found []T
 	for _, s := range stores {
-		for _, obj := range s.Select(l.namespace, nil, nil) {
-			if everything || selector.Matches(labels.Set(obj.GetLabels())) {
-				found = append(found, obj)
-			}
+		for _, obj := range s.Select(l.namespace, selector, nil) {
+			found = append(found, obj)
 		}
 	}
 	return found

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -50,9 +49,8 @@ func (s Store[T]) All() iter.Seq2[object.Key, T] {
 }
 
 // Select is [Store.All] for the objects in one namespace, or in all when it is "", whose labels and keys are selected; a
-// nil selector, or function, selects all. Others are not unpacked. selected is called with the store locked and must not
-// call it. A namespace costs what is in it: the first Select of one indexes the store by namespace, which is kept up from
-// then on.
+// nil selector, or function, selects all. Others are not unpacked. selector and selected are called with the store locked
+// and must not call it. A namespace costs what is in it.
 func (s Store[T]) Select(
 	namespace string, selector labels.Selector, selected func(object.Key) bool,
 ) iter.Seq2[object.Key, T] {
@@ -79,8 +77,6 @@ func (s Store[T]) ResourceVersion() string {
 // contents is what a Store reads. It has one writer at a time, which the informer's mutex sees to; mu separates the
 // writer from the readers, so the writer may read without it.
 type contents[T object.Object] struct {
-	namespace string // of all objects; "" is any
-
 	mu       sync.RWMutex
 	items    items[T]
 	indexes  map[Indexer[T]]table[T] // each holds exactly what its index says of items
@@ -89,9 +85,6 @@ type contents[T object.Object] struct {
 	log      *slog.Logger         // told of objects that cannot be
 	detector *mutationDetector[T] // nil, or knows all of items
 	observer Observer[T]          // nil is not told
-
-	// names has the names in each namespace, none of which is empty. It is nil until a namespace is asked for.
-	names map[string]map[string]struct{}
 }
 
 // newContents returns an empty store with these indexes. A nil packing leaves the objects whole.
@@ -140,7 +133,6 @@ func (c *contents[T]) setLocked(key object.Key, obj, old *stored[T]) {
 	c.removeLocked(key, old)
 	// The key of the store, which keeps no body alive that a name was cut from.
 	key = c.items.put(key, *obj)
-	c.nameLocked(key)
 	c.detector.enter(key, obj.whole)
 	for _, t := range c.indexes {
 		t.insert(key, obj.object())
@@ -153,7 +145,6 @@ func (c *contents[T]) removeLocked(key object.Key, old *stored[T]) {
 		return
 	}
 	c.items.remove(key)
-	c.unnameLocked(key)
 	c.detector.leave(key)
 	for _, t := range c.indexes {
 		t.remove(key, old.object())
@@ -173,50 +164,10 @@ func (c *contents[T]) swap(items items[T], version string) {
 		indexes[ix] = ix.table(objects(items))
 	}
 	c.detector.replace(c.items, items)
-	var names map[string]map[string]struct{}
-	if c.indexesNamespaces() {
-		names = namesOf(items.keys())
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.items, c.indexes = items, indexes
-	if names == nil && c.names != nil { // since then
-		names = namesOf(items.keys())
-	}
-	c.names = names
 	c.advanceLocked(version)
-}
-
-func (c *contents[T]) nameLocked(key object.Key) {
-	if c.names != nil {
-		addName(c.names, key)
-	}
-}
-
-func (c *contents[T]) unnameLocked(key object.Key) {
-	names := c.names[key.Namespace]
-	delete(names, key.Name)
-	if len(names) == 0 {
-		delete(c.names, key.Namespace)
-	}
-}
-
-// namesOf returns the names of keys in each namespace.
-func namesOf(keys iter.Seq[object.Key]) map[string]map[string]struct{} {
-	names := map[string]map[string]struct{}{}
-	for key := range keys {
-		addName(names, key)
-	}
-	return names
-}
-
-func addName(names map[string]map[string]struct{}, key object.Key) {
-	in := names[key.Namespace]
-	if in == nil {
-		in = map[string]struct{}{}
-		names[strings.Clone(key.Namespace)] = in // that of the key may be part of an object
-	}
-	in[key.Name] = struct{}{}
 }
 
 // snapshot returns the present objects of a namespace, or of all when it is "", whose labels and keys are selected; a nil
@@ -224,47 +175,9 @@ func addName(names map[string]map[string]struct{}, key object.Key) {
 func (c *contents[T]) snapshot(
 	namespace string, selector labels.Selector, selected func(object.Key) bool,
 ) iter.Seq2[object.Key, T] {
-	if namespace == c.namespace {
-		namespace = "" // all that there is
-	}
-	if namespace != "" {
-		// Only for who asks for one namespace: the names cost memory that most informers need not pay.
-		c.indexNamespaces()
-	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if namespace == "" {
-		return c.items.snapshot(nil, selector, selected)
-	}
-	return c.items.snapshot(keysIn(namespace, c.names[namespace]), selector, selected)
-}
-
-// indexNamespaces makes names what it is from then on.
-func (c *contents[T]) indexNamespaces() {
-	if c.indexesNamespaces() {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.names == nil {
-		c.names = namesOf(c.items.keys())
-	}
-}
-
-func (c *contents[T]) indexesNamespaces() bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.names != nil
-}
-
-func keysIn(namespace string, names map[string]struct{}) iter.Seq[object.Key] {
-	return func(yield func(object.Key) bool) {
-		for name := range names {
-			if !yield(object.Key{Namespace: namespace, Name: name}) {
-				return
-			}
-		}
-	}
+	return c.items.snapshot(namespace, selector, selected)
 }
 
 // addIndex adds an index and fills it from what is there, unless it was added before.

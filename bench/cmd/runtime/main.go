@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/kctrl-dev/kctrl/bench/internal/apiserver"
@@ -21,6 +22,7 @@ type options struct {
 	objects int
 	runs    int
 	dataDir string
+	only    string
 }
 
 func main() {
@@ -29,6 +31,7 @@ func main() {
 	flag.IntVar(&o.objects, "objects", 50_000, "how many objects the API server has")
 	flag.IntVar(&o.runs, "runs", 3, "how often everything is measured; the median counts")
 	flag.StringVar(&o.dataDir, "data-dir", "", "keep the objects in this folder, and use those that are there")
+	flag.StringVar(&o.only, "only", "", "measure only this: "+strings.Join(measures, ", "))
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

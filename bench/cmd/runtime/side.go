@@ -33,15 +33,14 @@ func build(ctx context.Context, work string) ([]*side, error) {
 	return sides, nil
 }
 
-// measures are what both sides measure, one after the other. Those of masked and of packed objects have names of their
-// own, and only kctrl has the latter.
-var measures = []string{"sync", "masked", "packed", "events", "list", "blocked"}
+// measures are what both sides measure, one after the other. Those of masked objects have names of their own.
+var measures = []string{"operator", "sync", "masked", "events", "list", "blocked"}
 
 func measure(ctx context.Context, sides []*side, kubeconfig string, o options) error {
 	for range o.runs {
 		for _, what := range measures {
 			for _, s := range sides {
-				if what == "packed" && s.name != "kctrl" {
+				if o.only != "" && o.only != what {
 					continue
 				}
 				if err := s.measure(ctx, what, kubeconfig, o.objects); err != nil {
@@ -68,7 +67,7 @@ func (s *side) measure(ctx context.Context, what, kubeconfig string, objects int
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "%s of %s: %s", what, s.name, out)
-	if what == "masked" || what == "packed" {
+	if what == "masked" {
 		found = named(what, found)
 	}
 	s.runs.Add(found)

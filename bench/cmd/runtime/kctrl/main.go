@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-func main() { figure.Main(figure.Side{Sync: sync, Feed: feed}) }
+func main() { figure.Main(figure.Side{Sync: sync, Feed: feed, Operator: operator}) }
 
 type queue struct {
 	*workqueue.Queue[reconcile.Request]
@@ -50,7 +50,7 @@ func sync(ctx context.Context, config *rest.Config, form figure.Form) (figure.Qu
 	if err != nil {
 		return nil, err
 	}
-	options := cache.Options{Packed: form == figure.Packed}
+	var options cache.Options
 	if form != figure.Whole {
 		options.ByKind = []cache.KindOptions{{Object: &v1.Widget{}, Scope: client.Scope{Mask: []string{"metadata", "status.conditions"}}}}
 	}

@@ -24,7 +24,7 @@ import (
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
 )
 
-func main() { figure.Main(figure.Side{Sync: sync, Feed: feed}) }
+func main() { figure.Main(figure.Side{Sync: sync, Feed: feed, Operator: operator}) }
 
 type queue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]

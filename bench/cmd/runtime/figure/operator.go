@@ -1,0 +1,123 @@
+package figure
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/bench/internal/process"
+	"github.com/kctrl-dev/kctrl/bench/internal/widgets"
+	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
+)
+
+// Operator is a running manager with one controller, whose reconciler gets its object and calls a function.
+type Operator struct {
+	Get func(namespace, name string) error
+	// List returns the number of objects in a namespace, or in all if it is empty, with a label if its value is set.
+	List func(namespace, name string) (int, error)
+	// Event sends an event about an object, as from outside of the cluster.
+	Event func(*v1.Widget)
+}
+
+// nameLabel is a label that every object has with a value of its own.
+const nameLabel = "app.kubernetes.io/name"
+
+// NameLabel returns the labels that select the object of a name.
+func NameLabel(name string) map[string]string { return map[string]string{nameLabel: name} }
+
+// measureOperator measures an operator that reconciles each object once, then reads, and then reconciles without a change.
+func measureOperator(ctx context.Context, side Side, count int) (Figures, error) {
+	config, err := config()
+	if err != nil {
+		return nil, err
+	}
+	var reconciled atomic.Int64
+	operator, err := side.Operator(ctx, config, func() { reconciled.Add(1) })
+	if err != nil {
+		return nil, err
+	}
+	await := func(want int) {
+		for reconciled.Load() < int64(want) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	await(count)
+	figures := Figures{"operator CPU, s": process.CPU().Seconds()}
+	if figures["operator peak RSS, MiB"], err = process.Memory(0, process.Peak); err != nil {
+		return nil, err
+	}
+	settle()
+	figures["operator heap, MiB"] = retained()
+	debug.FreeOSMemory()
+	if figures["operator RSS, MiB"], err = process.Memory(0, process.Resident); err != nil {
+		return nil, err
+	}
+	if err := measureReads(operator, count, figures); err != nil {
+		return nil, err
+	}
+	const rounds = 4
+	before := process.CPU()
+	for round := range rounds {
+		for i := range count {
+			namespace, name := widgets.KeyOf(i)
+			w := &v1.Widget{}
+			w.Namespace, w.Name = namespace, name
+			operator.Event(w)
+		}
+		await((round + 2) * count)
+	}
+	figures["reconciles in a CPU second"] = float64(rounds*count) / (process.CPU() - before).Seconds()
+	return figures, nil
+}
+
+// measureReads measures the CPU of a read of each kind.
+func measureReads(o *Operator, count int, figures Figures) error {
+	list := func(want int, in, name func(i int) string) func(i int) error {
+		return func(i int) error {
+			got, err := o.List(in(i), name(i))
+			if err == nil && got != want {
+				err = fmt.Errorf("listed %d objects, want %d", got, want)
+			}
+			return err
+		}
+	}
+	namespace := func(i int) string { in, _ := widgets.KeyOf(i); return in }
+	name := func(i int) string { _, name := widgets.KeyOf(i); return name }
+	none := func(int) string { return "" }
+	for _, read := range []struct {
+		figure string
+		times  int
+		once   func(i int) error
+	}{
+		{"get, µs", 200_000, func(i int) error { return o.Get(namespace(i%count), name(i%count)) }},
+		{"list of a namespace, µs", 100, list(count/20, namespace, none)},
+		{"list by label in a namespace, µs", 400, list(1, namespace, name)},
+		{"list by label, µs", 40, list(1, none, name)},
+	} {
+		if err := read.once(0); err != nil { // the first may build an index
+			return fmt.Errorf("%s: %w", read.figure, err)
+		}
+		before := process.CPU()
+		for i := range read.times {
+			if err := read.once(i % count); err != nil {
+				return fmt.Errorf("%s: %w", read.figure, err)
+			}
+		}
+		figures[read.figure] = float64((process.CPU() - before).Microseconds()) / float64(read.times)
+	}
+	return nil
+}
+
+// Fail ends the process with an error of its manager.
+func Fail(err error) {
+	fmt.Fprintln(os.Stderr, "manager:", err)
+	os.Exit(1)
+}
+
+// OperatorOf is how a side starts an operator.
+type OperatorOf func(ctx context.Context, config *rest.Config, reconciled func()) (*Operator, error)
