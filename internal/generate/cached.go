@@ -23,6 +23,7 @@ import (
 func (g *generation) runCached(ctx context.Context) error {
 	files := overlay(g.dir, g.plan)
 	key, environment, keyed := g.key(ctx)
+	keyed = keyed && g.options.Made == nil
 	if keyed {
 		if entry, ok := g.options.Cache.Current(key, environment, files); ok {
 			g.restore(entry)
@@ -82,7 +83,7 @@ func (g *generation) key(ctx context.Context) (incremental.Key, *resolve.Environ
 	// What is not part of what is generated hides what it is named after.
 	options := struct {
 		Options
-		Warn, Cache, Inputs *struct{}
+		Warn, Cache, Inputs, Made *struct{}
 	}{Options: g.options}
 	names := []string{g.options.ManifestHeaderFile, g.options.HeaderFile}
 	if g.options.HeaderFile == "" && slices.ContainsFunc(g.generators, func(of chosen) bool { return of.Code }) {

@@ -26,6 +26,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
@@ -226,7 +227,7 @@ func (g *generation) runOne(of chosen, types genall.GenerationContext) error {
 		GenerationContext: types,
 		Dir:               g.dir,
 		Strict:            true,
-		Check:             g.crds.Check,
+		Check:             g.check,
 		Year:              header.Year,
 		Markers:           g.program.Registry(),
 		Generated:         g.program.GeneratedElsewhere,
@@ -239,6 +240,14 @@ func (g *generation) runOne(of chosen, types genall.GenerationContext) error {
 		g.outputs = append(g.outputs, output{f, of.template()})
 	}
 	return err
+}
+
+// check checks a CRD, and hands it to whoever wants it.
+func (g *generation) check(crd *apiextensionsv1.CustomResourceDefinition, explain generator.Explain) {
+	if g.options.Made != nil {
+		g.options.Made(crd, explain)
+	}
+	g.crds.Check(crd, explain)
 }
 
 // withMarkers returns the packages that have markers of some names, with these alone, also where controller-gen would not

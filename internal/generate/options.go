@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
@@ -34,6 +36,8 @@ type Options struct {
 	Warn func(lint.Finding)
 	// Inputs receives what the result depends on, as far as that is known, whether there is one or not. It may be nil.
 	Inputs func(source.Inputs)
+	// Made receives each CRD and what places its problems in the source. It may be nil; a run that has it uses no cache.
+	Made func(*apiextensionsv1.CustomResourceDefinition, generator.Explain)
 	// Cache keeps results for later runs. The zero value keeps nothing.
 	Cache incremental.Store
 	// HeaderFile is what generated code begins with, relative to the project. Empty means DefaultHeaderFile if there is

@@ -55,11 +55,9 @@ func check(d manifest.Document) record {
 	}
 	spec := of.CRD.Spec
 	found.Name, found.Group, found.Pos = of.CRD.Name, spec.Group, of.At("metadata", "name")
-	if found.Partial = spec.Group == "" && spec.Names.Kind == "" && spec.Scope == ""; found.Partial {
+	if found.Partial = of.IsPatch(); found.Partial {
 		// Of a patch that somebody names as a CRD, one problem says all.
-		found.add(&diagnostic.Error{
-			Pos: of.At("spec"), Code: "crd-partial", Message: "the CRD has neither group, names nor scope: it looks like a patch", Hint: "name the directory or the file with the whole CRD",
-		}, false)
+		found.add(of.Patch(), false)
 		return found
 	}
 	refused, dead := of.Problems()

@@ -16,7 +16,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate"
@@ -137,9 +136,6 @@ func (r *run) name(ctx context.Context, name string) error {
 	return nil
 }
 
-// skipped are directories that hold nothing of the project.
-var skipped = []string{"vendor", "node_modules", "testdata", "third_party"}
-
 // directory checks the YAML files in a directory and below it, and the Go packages.
 func (r *run) directory(ctx context.Context, dir string) error {
 	hasGo, hasExamples := false, false
@@ -149,7 +145,7 @@ func (r *run) directory(ctx context.Context, dir string) error {
 		case err != nil:
 			r.add(diagnostic.Unreadable(r.Dir, path, err), false)
 			return nil
-		case entry.IsDir() && path != dir && (strings.HasPrefix(entry.Name(), ".") || slices.Contains(skipped, entry.Name())):
+		case entry.IsDir() && path != dir && manifest.IsSkipped(entry.Name()):
 			return fs.SkipDir
 		case !entry.Type().IsRegular():
 			return nil
@@ -226,7 +222,7 @@ func (r *run) file(path string, asked bool) {
 		r.add(diagnostic.Unreadable(r.Dir, path, err), false)
 		return
 	}
-	if !asked && (!manifest.MayHaveCRD(text) && !isSample(pos.Filename) || manifest.IsTemplate(text)) {
+	if !asked && (!manifest.MayHaveCRD(text) && !manifest.IsSample(pos.Filename) || manifest.IsTemplate(text)) {
 		return
 	}
 	found := false
@@ -238,7 +234,7 @@ func (r *run) file(path string, asked bool) {
 		case d.IsCRD():
 			found = true
 			r.definition(d, asked)
-		case asked || isSample(pos.Filename):
+		case asked || manifest.IsSample(pos.Filename):
 			found = found || d.IsObject()
 			r.objects = append(r.objects, d)
 		}
@@ -248,11 +244,6 @@ func (r *run) file(path string, asked bool) {
 			Pos: pos, Code: CodeNothing, Message: "neither a CRD nor an object of a kind", Hint: "name a file with CRDs or objects in YAML",
 		}, false)
 	}
-}
-
-// isSample reports whether the objects in a file are meant to be valid.
-func isSample(name string) bool {
-	return strings.HasPrefix(name, "config/samples/") || strings.Contains(name, "/config/samples/")
 }
 
 // definition checks a CRD. asked says that the user has named its file.
@@ -290,11 +281,7 @@ func (r *run) twins() {
 			first[at] = crd.Pos
 			continue
 		}
-		r.add(&diagnostic.Error{
-			Pos: crd.Pos, Code: "duplicate-crd",
-			Message: fmt.Sprintf("%s is the name of the CRD at %s, too: API servers have one CRD of a name", crd.Name, before),
-			Hint:    "remove one of the two",
-		}, false)
+		r.add(manifest.Twin(crd.Name, crd.Pos, before), false)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"go/token"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -59,6 +60,26 @@ func IsTemplate(text []byte) bool {
 		}
 	}
 	return false
+}
+
+// skipped are directories that hold nothing of a project.
+var skipped = []string{"vendor", "node_modules", "testdata", "third_party"}
+
+// IsSkipped reports whether a directory of a name holds nothing of a project.
+func IsSkipped(dir string) bool { return strings.HasPrefix(dir, ".") || slices.Contains(skipped, dir) }
+
+// IsSample reports whether the objects in a file are meant to be valid.
+func IsSample(name string) bool {
+	return strings.HasPrefix(name, "config/samples/") || strings.Contains(name, "/config/samples/") || strings.Contains(name, ":config/samples/")
+}
+
+// Twin reports a CRD, at a position, that has the name of another one in its directory.
+func Twin(name string, at, first token.Position) error {
+	return &diagnostic.Error{
+		Pos: at, Code: "duplicate-crd",
+		Message: fmt.Sprintf("%s is the name of the CRD at %s, too: API servers have one CRD of a name", name, first),
+		Hint:    "remove one of the two",
+	}
 }
 
 var (
@@ -293,6 +314,28 @@ func find(node *yaml.Node, steps []string) *yaml.Node {
 		}
 	}
 	return nil
+}
+
+// Places returns a function that places steps, for many of them.
+func (d *Definition) Places() func(steps ...string) token.Position {
+	root, err := d.node()
+	if err != nil {
+		return func(...string) token.Position { return token.Position{Filename: d.File, Line: d.line + 1, Column: 1} }
+	}
+	return func(steps ...string) token.Position { return d.place(yamlnode.At(root, steps...)) }
+}
+
+// IsPatch reports whether the CRD has none of the fields that each CRD has: it is a patch for one.
+func (d *Definition) IsPatch() bool {
+	spec := &d.CRD.Spec
+	return spec.Group == "" && spec.Names.Kind == "" && spec.Scope == ""
+}
+
+// Patch says that a file, which the user has named, has a patch for a CRD.
+func (d *Definition) Patch() error {
+	return &diagnostic.Error{
+		Pos: d.At("spec"), Code: "crd-partial", Message: "the CRD has neither group, names nor scope: it looks like a patch", Hint: "name the directory or the file with the whole CRD",
+	}
 }
 
 var unknownField = regexp.MustCompile(`^(unknown|duplicate) field "(.*)"$`)

@@ -18,6 +18,7 @@ import (
 	schemacel "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -83,9 +84,37 @@ func (k *Kinds) Add(crd *apiextensionsv1.CustomResourceDefinition) {
 // HasGroup reports whether a CRD defines kinds of a group.
 func (k *Kinds) HasGroup(group string) bool { return k.groups[group] }
 
-// Check returns the problems of an object, which it changes as API servers would. An object of a group that no CRD
-// defines has none.
+// Check returns the problems of an object that is created, and changes it as API servers would. An object of a group that
+// no CRD defines has none.
 func (k *Kinds) Check(gvk schema.GroupVersionKind, object map[string]any) []Problem {
+	return k.CheckUpdate(gvk, object, nil)
+}
+
+// Reshape removes the fields that a version does not have from an object, and sets those that have defaults: an API
+// server does so with what it reads from its store.
+func (k *Kinds) Reshape(gvk schema.GroupVersionKind, object map[string]any) {
+	of := k.schemas[gvk]
+	if of == nil {
+		return
+	}
+	if of.prepare(); of.err == nil {
+		pruning.Prune(object, of.structural, true)
+		defaulting.PruneNonNullableNullsWithoutDefaults(object, of.structural)
+		defaulting.Default(object, of.structural)
+	}
+}
+
+// Prune removes the fields that a version does not have from an object.
+func (k *Kinds) Prune(gvk schema.GroupVersionKind, object map[string]any) {
+	if of := k.schemas[gvk]; of != nil {
+		if of.prepare(); of.err == nil {
+			pruning.Prune(object, of.structural, true)
+		}
+	}
+}
+
+// CheckUpdate is Check of an object that replaces another one. Nil means that it replaces none.
+func (k *Kinds) CheckUpdate(gvk schema.GroupVersionKind, object, before map[string]any) []Problem {
 	if !k.groups[gvk.Group] {
 		return nil
 	}
@@ -100,7 +129,7 @@ func (k *Kinds) Check(gvk schema.GroupVersionKind, object map[string]any) []Prob
 	if of.prepare(); of.err != nil {
 		return nil // for which the CRD is refused
 	}
-	c := &check{kind: of, name: gvk.Kind, object: object, told: map[string]bool{}, misspelt: map[string]bool{}}
+	c := &check{kind: of, name: gvk.Kind, object: object, before: before, told: map[string]bool{}, misspelt: map[string]bool{}}
 	c.unknown()
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, of.structural)
 	defaulting.Default(object, of.structural)
@@ -135,6 +164,7 @@ type check struct {
 	*kind
 	name   string
 	object map[string]any
+	before map[string]any
 	found  []Problem
 	// told are fields of which a problem was found, and misspelt those that are there under another name.
 	told, misspelt map[string]bool
@@ -180,13 +210,20 @@ func (c *check) values() {
 
 // listsAndRules reports items that a list must not have twice, and rules that do not hold.
 func (c *check) listsAndRules() {
+	for _, e := range objectmeta.Validate(context.Background(), nil, c.object, c.structural, false) {
+		c.report(CodeValue, e, "write the object as it would be written on its own")
+	}
 	for _, e := range listtype.ValidateListSetsAndMaps(nil, c.structural, c.object) {
 		c.report(CodeValue, e, "leave one of the two out")
 	}
 	if c.rules == nil {
 		return
 	}
-	found, _ := c.rules.Validate(context.Background(), nil, c.structural, c.object, nil, celconfig.RuntimeCELCostBudget)
+	var before any
+	if c.before != nil {
+		before = c.before
+	}
+	found, _ := c.rules.Validate(context.Background(), nil, c.structural, c.object, before, celconfig.RuntimeCELCostBudget)
 	for _, e := range found {
 		c.report(CodeRule, e, "write values that the rule allows, or change the rule")
 	}

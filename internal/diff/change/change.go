@@ -1,0 +1,193 @@
+// Package change lists what differs between two CRDs of a name and may break somebody.
+//
+// It compares keywords, and errs toward too many changes: whether a change of a schema breaks anything, an object has to
+// show that one CRD accepts and the other does not (package witness). A change for which there can be no such object says
+// why.
+package change
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/kctrl-dev/kctrl/internal/expression"
+	"github.com/kctrl-dev/kctrl/internal/verify/definition"
+)
+
+// Class says whom a change breaks.
+type Class string
+
+// The classes, in the order in which they are told.
+const (
+	// Writers are clients that write: the new CRD refuses what they send, or drops part of it.
+	Writers Class = "writers"
+	// Readers are clients that read: they no longer find what they rely on, or find what they do not know.
+	Readers Class = "readers"
+	// Stored objects change without a write, or can no longer be updated.
+	Stored Class = "stored"
+	// Downgrade is the way back: the old CRD refuses or changes what was written with the new one.
+	Downgrade Class = "downgrade"
+)
+
+// Classes are all classes.
+var Classes = []Class{Writers, Readers, Stored, Downgrade}
+
+// Schema is a schema of a CRD.
+type Schema = apiextensionsv1.JSONSchemaProps
+
+// The keywords of changes that are no keywords of schemas.
+const (
+	KeywordCRD        = "crd"
+	KeywordScope      = "scope"
+	KeywordNames      = "names"
+	KeywordVersion    = "version"
+	KeywordStorage    = "storage"
+	KeywordConversion = "conversion"
+	KeywordColumn     = "printer-column"
+	KeywordSelectable = "selectable-field"
+	KeywordStatus     = "status-subresource"
+	KeywordScale      = "scale-subresource"
+	KeywordPruning    = "preserve-unknown-fields"
+	KeywordField      = "field"
+	KeywordType       = "type"
+	KeywordDefault    = "default"
+	KeywordRequired   = "required"
+	KeywordNullable   = "nullable"
+	KeywordEnum       = "enum"
+	KeywordFormat     = "format"
+	KeywordPattern    = "pattern"
+	KeywordListType   = "list-type"
+	KeywordMapType    = "map-type"
+	KeywordRule       = "rule"
+	KeywordValues     = "additional-properties"
+	KeywordEmbedded   = "embedded-resource"
+)
+
+// Change is one difference, seen from the side that is stricter there.
+type Change struct {
+	// Version is the version of the API, empty if the change is about all of them.
+	Version string
+	// Path is the field, as in expression.RuleProblem.
+	Path    []string
+	Keyword string
+	// Name is what the keyword is about: a field that is required, a column, a rule.
+	Name    string
+	Message string
+	Breaks  []Class
+	// Backward says that the old CRD is the stricter one.
+	Backward bool
+	// Lenient and Strict are the schemas of the field where they differ. They are nil outside of schemas.
+	Lenient, Strict *Schema
+	// Why says why no object can show the change. Empty means that one can.
+	Why string
+	// Otherwise is Why if no object was found that shows the change.
+	Otherwise string
+}
+
+// Field returns the field, such as spec.ports[].name.
+func (c *Change) Field() string {
+	return expression.RuleProblem{Path: c.Path}.Field()
+}
+
+// Key identifies what changed, in whatever direction.
+func (c *Change) Key() string {
+	name := c.Name
+	if c.Keyword == KeywordRequired || c.Keyword == KeywordField {
+		return strings.Join([]string{c.Version, c.Field(), c.Keyword, name}, "\x00")
+	}
+	if c.Lenient != nil && c.Keyword != KeywordRule && c.Keyword != KeywordStorage {
+		name = ""
+	}
+	return strings.Join([]string{c.Version, c.Field(), c.Keyword, name}, "\x00")
+}
+
+// keys are the keys in manifests of keywords that are called otherwise here.
+var keys = map[string]string{
+	KeywordListType: "x-kubernetes-list-type", KeywordMapType: "x-kubernetes-map-type", KeywordRule: "x-kubernetes-validations",
+	KeywordValues: "additionalProperties", KeywordPruning: "x-kubernetes-preserve-unknown-fields",
+	KeywordEmbedded: "x-kubernetes-embedded-resource", KeywordField: "properties", KeywordStorage: "properties",
+}
+
+// Problem returns the change as a problem of a CRD, for those that know where the parts of this CRD come from.
+func (c *Change) Problem(crd *apiextensionsv1.CustomResourceDefinition) definition.Problem {
+	version := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == c.Version })
+	p := definition.Path{Version: version, Index: -1, Steps: []string{"spec"}}
+	if version >= 0 {
+		p.Steps = append(p.Steps, "versions", strconv.Itoa(version))
+	}
+	switch {
+	case c.Lenient != nil && version >= 0:
+		p.InSchema, p.Object = true, c.Path
+		p.Steps = append(p.Steps, "schema", "openAPIV3Schema")
+		for _, step := range c.Path {
+			p.Steps = append(p.Steps, stepsOf(step)...)
+		}
+		p.Key = c.Keyword
+		if key, ok := keys[c.Keyword]; ok {
+			p.Key = key
+		}
+		p.Steps = append(p.Steps, p.Key)
+	case c.Keyword == KeywordColumn:
+		p.Key = "additionalPrinterColumns"
+		p.Steps = append(p.Steps, p.Key)
+		p.Index = slices.IndexFunc(columns(crd, version), func(column apiextensionsv1.CustomResourceColumnDefinition) bool { return column.Name == c.Name })
+		if p.Index < 0 && version >= 0 {
+			p.Key, p.Index = "", -1
+		} else {
+			p.Steps = append(p.Steps, strconv.Itoa(p.Index))
+		}
+	case c.Keyword == KeywordStatus, c.Keyword == KeywordScale:
+		p.Key = "subresources"
+		p.Steps = append(p.Steps, p.Key)
+	case c.Keyword == KeywordScope, c.Keyword == KeywordNames, c.Keyword == KeywordConversion:
+		p.Key = c.Keyword
+		p.Steps = append(p.Steps, p.Key)
+	}
+	problem := definition.Problem{Path: p, Code: "diff-" + c.Keyword, Message: c.Message}
+	if c.Keyword == KeywordRule {
+		problem.Rule = c.Name
+	}
+	return problem
+}
+
+func columns(crd *apiextensionsv1.CustomResourceDefinition, version int) []apiextensionsv1.CustomResourceColumnDefinition {
+	if version < 0 {
+		return nil
+	}
+	return crd.Spec.Versions[version].AdditionalPrinterColumns
+}
+
+// stepsOf returns the steps in a schema that lead to a part of an object.
+func stepsOf(step string) []string {
+	switch step {
+	case expression.Items:
+		return []string{"items"}
+	case expression.Values:
+		return []string{"additionalProperties"}
+	}
+	return []string{"properties", step}
+}
+
+// changed says how a keyword differs: it was added, removed or has another value. The sides are those of the old and the
+// new CRD.
+func changed(keyword, before, after string) string {
+	switch {
+	case before == "":
+		return fmt.Sprintf("%s %s was added", keyword, after)
+	case after == "":
+		return fmt.Sprintf("%s %s was removed", keyword, before)
+	}
+	return fmt.Sprintf("%s changed from %s to %s", keyword, before, after)
+}
+
+func jsonOf(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(text)
+}

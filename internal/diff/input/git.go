@@ -1,0 +1,199 @@
+package input
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"go/token"
+	"io"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
+	"github.com/kctrl-dev/kctrl/internal/verify/definition"
+	"github.com/kctrl-dev/kctrl/internal/verify/manifest"
+)
+
+// revision reads a revision: REV, or REV:PATH for a file or a directory in it.
+func (r *reader) revision(ctx context.Context, name string) error {
+	rev, inside, named := strings.Cut(name, ":")
+	commit, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+	if err != nil {
+		return r.unknown(ctx, name, err)
+	}
+	prefix, err := r.git(ctx, "rev-parse", "--show-prefix")
+	if err != nil {
+		return r.unknown(ctx, name, err)
+	}
+	tree := strings.TrimSpace(prefix)
+	if named {
+		tree = path.Join(tree, filepath.ToSlash(inside))
+	}
+	tree = strings.Trim(tree, "/")
+	object := strings.TrimSpace(commit) + ":" + tree
+	kind, err := r.git(ctx, "cat-file", "-t", object)
+	if err != nil {
+		return &diagnostic.Error{
+			Message: fmt.Sprintf("revision %s has no %s", diagnostic.Quote(rev), diagnostic.Quote(tree)),
+			Hint:    "git ls-tree -r --name-only " + rev + " lists its files", Class: diagnostic.ErrUsage,
+		}
+	}
+	if strings.TrimSpace(kind) == "blob" {
+		text, err := r.git(ctx, "cat-file", "blob", object)
+		if err != nil {
+			return err
+		}
+		r.parse(rev+":"+tree, []byte(text), true)
+		r.choose()
+		return nil
+	}
+	return r.tree(ctx, rev, tree, object)
+}
+
+// unknown says why a name is neither a file nor a revision.
+func (r *reader) unknown(ctx context.Context, name string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	e := &diagnostic.Error{
+		Message: fmt.Sprintf("%s is neither a file, a directory nor a revision in git", diagnostic.Quote(name)),
+		Hint:    "git branch --all and git tag list revisions; a shallow clone has few of them: git fetch --unshallow --tags",
+		Class:   diagnostic.ErrUsage, Cause: err,
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		e.Message, e.Hint = "cannot read "+diagnostic.Quote(name)+": there is no git", "install git, or compare directories"
+	} else if _, outside := r.git(ctx, "rev-parse", "--git-dir"); outside != nil {
+		e.Message = fmt.Sprintf("%s is neither a file nor a directory, and %s is in no git repository", diagnostic.Quote(name), diagnostic.Quote(r.Dir))
+		e.Hint = "name a file or a directory, or run the command in a clone"
+	}
+	return e
+}
+
+// git runs git in the directory and returns its output.
+func (r *reader) git(ctx context.Context, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, "git", args...)
+	command.Dir = r.Dir
+	out, err := command.Output()
+	return string(out), err
+}
+
+// tree reads a directory of a revision.
+func (r *reader) tree(ctx context.Context, rev, dir, object string) error {
+	label := func(name string) string { return rev + ":" + path.Join(dir, name) }
+	err := r.archive(ctx, object, func(name string, content []byte) error {
+		switch path.Ext(name) {
+		case ".go":
+			r.hasGo = true
+		case ".yaml", ".yml":
+			r.parse(label(name), content, false)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r.choose()
+	if len(r.side.CRDs) > 0 || !r.hasGo {
+		return r.none(len(r.side.CRDs) > 0)
+	}
+	temporary, err := r.Temporary()
+	if err != nil {
+		return err
+	}
+	err = r.archive(ctx, object, func(name string, content []byte) error { return write(temporary, name, content) })
+	if err != nil {
+		return err
+	}
+	return r.compiled(ctx, temporary, label)
+}
+
+// compiled reads the CRDs that the Go packages of a revision ask for, which a directory has a copy of.
+func (r *reader) compiled(ctx context.Context, dir string, label func(string) string) error {
+	inside := *r
+	inside.Dir = dir
+	crds, _, err := inside.generated(ctx, dir, true)
+	for _, e := range diagnostic.All(err) {
+		if d, ok := errors.AsType[*diagnostic.Error](e); ok && d.Pos.Filename != "" {
+			placed := *d
+			placed.Pos.Filename = label(d.Pos.Filename)
+			e = &placed
+		}
+		r.fail(e)
+	}
+	for _, crd := range crds {
+		r.side.CRDs[crd.Name] = &CRD{CustomResourceDefinition: crd}
+	}
+	var made map[string]generator.Explain
+	for name, crd := range r.side.CRDs {
+		crd.At = func(p definition.Problem) token.Position {
+			if made == nil {
+				_, made, _ = inside.generated(ctx, dir, false)
+			}
+			if made[name] == nil {
+				return token.Position{}
+			}
+			pos := made[name](p).Pos
+			pos.Filename = label(pos.Filename)
+			return pos
+		}
+	}
+	return r.none(len(crds) > 0 || err != nil)
+}
+
+// archive calls visit with the files of a tree, without those that nobody reads.
+func (r *reader) archive(ctx context.Context, object string, visit func(name string, content []byte) error) error {
+	top, err := r.git(ctx, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, "git", "archive", "--format=tar", object)
+	command.Dir = strings.TrimSpace(top)
+	var complaints bytes.Buffer
+	command.Stderr = &complaints
+	out, err := command.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := command.Start(); err != nil {
+		return err
+	}
+	err = visitTar(out, visit)
+	_, _ = io.Copy(io.Discard, out) // so that git can end
+	if failed := command.Wait(); failed != nil {
+		return &diagnostic.Error{Message: "git archive: " + diagnostic.OneLine(complaints.String()), Cause: errors.Join(failed, ctx.Err())}
+	}
+	return err
+}
+
+func visitTar(from io.Reader, visit func(name string, content []byte) error) error {
+	for files := tar.NewReader(from); ; {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		name := path.Clean(header.Name)
+		if header.Typeflag != tar.TypeReg || !filepath.IsLocal(filepath.FromSlash(name)) || slices.ContainsFunc(strings.Split(path.Dir(name), "/"), skips) {
+			continue
+		}
+		content, err := io.ReadAll(files)
+		if err != nil {
+			return err
+		}
+		if err := visit(name, content); err != nil {
+			return err
+		}
+	}
+}
+
+// skips reports whether a directory of a revision is passed over. The bundled runtime is not: Go packages import it.
+func skips(dir string) bool {
+	return dir != "." && dir != "third_party" && dir != "vendor" && manifest.IsSkipped(dir)
+}

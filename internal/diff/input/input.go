@@ -1,0 +1,339 @@
+// Package input reads the CRDs of one side of a comparison: of files, of a directory, or of a revision in git.
+//
+// In a directory and in a revision the CRDs are those of the YAML files, or, where there are none, those that the Go
+// packages ask for. A revision is read from git's objects: nothing is checked out.
+package input
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/regular"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/verify/definition"
+	"github.com/kctrl-dev/kctrl/internal/verify/manifest"
+)
+
+// Side is one side of a comparison.
+type Side struct {
+	// Name is how the user knows the side.
+	Name string
+	CRDs map[string]*CRD
+	// Samples are objects in config/samples.
+	Samples []map[string]any
+	// Errs are the files that could not be read. The other files were.
+	Errs []error
+	// Partial says that there may be CRDs that nobody has read: a CRD that is not here may well exist.
+	Partial bool
+}
+
+// CRD is a CRD and where it comes from.
+type CRD struct {
+	*apiextensionsv1.CustomResourceDefinition
+	// At returns the position of a problem. Nil means that there are no positions.
+	At func(definition.Problem) token.Position
+	// Check returns the errors for which API servers refuse the CRD. Nil means that an API server has it.
+	Check func() error
+}
+
+// Options say how to read.
+type Options struct {
+	// Dir is the directory that names are relative to, absolute.
+	Dir   string
+	Cache incremental.Store
+	// Temporary returns an empty directory, which the caller removes.
+	Temporary func() (string, error)
+}
+
+// WorkingTree is the name of what is in the directory of the command.
+const WorkingTree = "the working tree"
+
+// Load reads what the user names: a file, a directory or a revision. The empty name is the working tree.
+func Load(ctx context.Context, o Options, name string) (*Side, error) {
+	r := &reader{Options: o, side: &Side{Name: name, CRDs: map[string]*CRD{}}}
+	if name == "" {
+		r.side.Name = WorkingTree
+		return r.side, r.directory(ctx, o.Dir)
+	}
+	full := name
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(o.Dir, name)
+	}
+	info, err := os.Stat(full)
+	switch {
+	case err == nil && info.IsDir():
+		return r.side, r.directory(ctx, full)
+	case err == nil:
+		r.disk = true
+		r.read(full, r.relative(full), true)
+		r.choose()
+		return r.side, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, diagnostic.Unreadable(o.Dir, full, err)
+	}
+	return r.side, r.revision(ctx, name)
+}
+
+// Objects returns a side of CRDs that an API server has.
+func Objects(name string, crds []*apiextensionsv1.CustomResourceDefinition) *Side {
+	side := &Side{Name: name, CRDs: map[string]*CRD{}, Partial: true}
+	for _, crd := range crds {
+		side.CRDs[crd.Name] = &CRD{CustomResourceDefinition: crd}
+	}
+	return side
+}
+
+// reader reads one side.
+type reader struct {
+	Options
+	side *Side
+	// disk says that files are those of the file system, and not those of a revision.
+	disk  bool
+	found []found
+	hasGo bool
+}
+
+// found is a CRD in a file.
+type found struct {
+	*manifest.Definition
+	at token.Position
+}
+
+func (r *reader) fail(err error) { r.side.Errs = append(r.side.Errs, diagnostic.All(err)...) }
+
+func (r *reader) relative(full string) string { return diagnostic.InProject(r.Dir, full).Filename }
+
+// directory reads a directory of the file system.
+func (r *reader) directory(ctx context.Context, dir string) error {
+	r.disk = true
+	err := filepath.WalkDir(dir, func(full string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			r.fail(diagnostic.Unreadable(r.Dir, full, err))
+		case entry.IsDir() && full != dir && manifest.IsSkipped(entry.Name()):
+			return fs.SkipDir
+		case entry.Type().IsRegular():
+			r.read(full, r.relative(full), false)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	r.choose()
+	if !r.hasGo {
+		return r.none(len(r.side.CRDs) > 0)
+	}
+	at := sync.OnceValue(func() map[string]generator.Explain { _, made, _ := r.generated(ctx, dir, false); return made })
+	if len(r.side.CRDs) > 0 {
+		r.place(at)
+		return nil
+	}
+	crds, _, err := r.generated(ctx, dir, true)
+	r.fail(err)
+	for _, crd := range crds {
+		r.side.CRDs[crd.Name] = &CRD{CustomResourceDefinition: crd}
+	}
+	r.place(at)
+	return r.none(len(crds) > 0 || err != nil)
+}
+
+// none says that nothing was found, unless something was.
+func (r *reader) none(some bool) error {
+	if some || len(r.side.Errs) > 0 {
+		return nil
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("nothing to compare: %s has no CRD, and no Go type that is a kind", r.side.Name),
+		Hint:    "name a revision, a directory or a file with CRDs in YAML, or a directory with API packages in Go",
+	}
+}
+
+// place has problems placed at the Go source where there is one. It is loaded when the first one is.
+func (r *reader) place(made func() map[string]generator.Explain) {
+	for name, crd := range r.side.CRDs {
+		inYAML := crd.At
+		crd.At = func(p definition.Problem) token.Position {
+			if explain := made()[name]; explain != nil {
+				if pos := explain(p).Pos; pos.IsValid() {
+					return pos
+				}
+			}
+			if inYAML == nil {
+				return token.Position{}
+			}
+			return inYAML(p)
+		}
+	}
+}
+
+// generated returns the CRDs that the Go packages of a directory ask for, or what places their problems.
+func (r *reader) generated(ctx context.Context, dir string, cached bool) ([]*apiextensionsv1.CustomResourceDefinition, map[string]generator.Explain, error) {
+	root, paths := dir, []string(nil)
+	if rel, err := filepath.Rel(r.Dir, dir); err == nil && filepath.IsLocal(rel) && rel != "." {
+		root, paths = r.Dir, []string{"./" + filepath.ToSlash(rel) + "/..."}
+	}
+	fsys := os.DirFS(root)
+	proj, err := project.LoadForeign(fsys, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	} else if err != nil {
+		return nil, nil, err
+	}
+	made := map[string]generator.Explain{}
+	o := generate.Options{Generators: []string{generate.CRD}, Paths: paths, LeaveRules: true}
+	if cached {
+		o.Cache = r.Cache
+	} else {
+		o.Made = func(crd *apiextensionsv1.CustomResourceDefinition, explain generator.Explain) { made[crd.Name] = explain }
+	}
+	files, err := generate.Outputs(ctx, root, plan.NewWithoutLock(fsys), proj, o)
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	for _, file := range files {
+		for _, d := range manifest.Parse(file.Path, file.Content) {
+			if !d.IsCRD() {
+				continue
+			}
+			if of, err := d.Definition(); err == nil {
+				crds = append(crds, of.CRD)
+			}
+		}
+	}
+	return crds, made, err
+}
+
+// read reads a file. asked says that the user has named it.
+func (r *reader) read(full, name string, asked bool) {
+	switch path.Ext(name) {
+	case ".go":
+		r.hasGo = true
+		return
+	case ".yaml", ".yml":
+	default:
+		if !asked {
+			return
+		}
+	}
+	text, err := regular.ReadFile(full)
+	if err != nil {
+		r.fail(diagnostic.Unreadable(r.Dir, full, err))
+		return
+	}
+	r.parse(name, text, asked)
+}
+
+// parse reads the CRDs and samples in a text.
+func (r *reader) parse(name string, text []byte, asked bool) {
+	inSamples := manifest.IsSample(name)
+	if !asked && (!manifest.MayHaveCRD(text) && !inSamples || manifest.IsTemplate(text)) {
+		return
+	}
+	before := len(r.found) + len(r.side.Errs)
+	for _, d := range manifest.Parse(name, text) {
+		switch {
+		case d.Err != nil:
+			r.fail(d.Err)
+		case d.IsCRD():
+			of, err := d.Definition()
+			if err != nil {
+				r.fail(err)
+			} else if !of.IsPatch() {
+				r.found = append(r.found, found{of, of.At("metadata", "name")})
+			} else if asked {
+				r.fail(of.Patch())
+			}
+		case inSamples:
+			r.sample(d)
+		}
+	}
+	if asked && len(r.found)+len(r.side.Errs) == before {
+		r.fail(&diagnostic.Error{Pos: token.Position{Filename: name}, Message: "no CRD", Hint: "name a file with CRDs in YAML"})
+	}
+}
+
+// sample keeps an object of config/samples. What cannot be read is for kctrl verify to say.
+func (r *reader) sample(d manifest.Document) {
+	var object map[string]any
+	text, err := sigsyaml.YAMLToJSON(d.Text())
+	if err == nil && utiljson.Unmarshal(text, &object) == nil && object != nil {
+		r.side.Samples = append(r.side.Samples, object)
+	}
+}
+
+// rank orders the files that have a CRD of the same name: where generators write it comes first.
+func rank(name string) int {
+	dir := "/" + path.Dir(name) + "/"
+	switch {
+	case strings.Contains(dir, "/config/crd/"):
+		return 0
+	case strings.Contains(dir, "/crds/") || strings.Contains(dir, "/crd/"):
+		return 1
+	}
+	return 2
+}
+
+// choose takes, of CRDs with one name, that of the first file.
+func (r *reader) choose() {
+	slices.SortStableFunc(r.found, func(a, b found) int {
+		return cmp.Or(cmp.Compare(rank(a.at.Filename), rank(b.at.Filename)), diagnostic.ComparePosition(a.at, b.at))
+	})
+	type place struct{ dir, name string }
+	first := map[place]token.Position{}
+	for _, f := range r.found {
+		here := place{path.Dir(f.at.Filename), f.CRD.Name}
+		if before, twin := first[here]; twin {
+			r.fail(manifest.Twin(f.CRD.Name, f.at, before))
+			continue
+		}
+		first[here] = f.at
+		if r.side.CRDs[f.CRD.Name] == nil {
+			places := sync.OnceValue(f.Places)
+			r.side.CRDs[f.CRD.Name] = &CRD{
+				CustomResourceDefinition: f.CRD,
+				At:                       func(p definition.Problem) token.Position { return places()(p.Path.Steps...) },
+				Check:                    func() error { refused, _ := f.Problems(); return refused },
+			}
+		}
+	}
+}
+
+// Names returns the names of the CRDs of two sides, sorted.
+func Names(sides ...*Side) []string {
+	names := map[string]bool{}
+	for _, side := range sides {
+		for name := range side.CRDs {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// write writes a file of a revision below a directory.
+func write(dir, name string, content []byte) error {
+	full := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(full, bytes.Clone(content), 0o600)
+}

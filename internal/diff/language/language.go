@@ -1,0 +1,315 @@
+// Package language finds texts that match some regular expressions and none of some others.
+//
+// The patterns in schemas are regular, so the question has an answer: [Find] walks through the product of their
+// automata and returns the shortest text, or reports that there is none.
+package language
+
+import (
+	"fmt"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Query describes texts.
+type Query struct {
+	// Match are expressions that match somewhere in the text, and Avoid expressions that match nowhere in it.
+	Match, Avoid []string
+	// Min and Max bound the number of characters. A negative Max is no bound.
+	Min, Max int
+}
+
+// Answer is the result of a search.
+type Answer struct {
+	// Text is a shortest text, if one was found.
+	Text  string
+	Found bool
+	// Complete says that a text would have been found if there was one.
+	Complete bool
+}
+
+const (
+	mostStates = 20_000  // of the product of automata
+	mostSteps  = 400_000 // through it
+)
+
+// Find searches for a text. An error says that an expression is none.
+func Find(q Query) (Answer, error) {
+	s := &search{query: q, ids: map[string]int{}}
+	for _, pattern := range slices.Concat(q.Match, q.Avoid) {
+		parsed, err := syntax.Parse(pattern, syntax.Perl)
+		if err != nil {
+			return Answer{}, err
+		}
+		program, err := syntax.Compile(parsed.Simplify())
+		if err != nil {
+			return Answer{}, err
+		}
+		s.programs = append(s.programs, program)
+	}
+	s.alphabet = alphabet(s.programs)
+	return s.run(), nil
+}
+
+// search is one walk through the product of the automata.
+type search struct {
+	query    Query
+	programs []*syntax.Prog
+	alphabet []rune
+	states   []state
+	ids      map[string]int
+	steps    int
+}
+
+// state is what the automata remember of the text before a position.
+type state struct {
+	// threads has, for each program, the instructions at which a match may go on; done says that one has ended.
+	threads [][]uint32
+	done    []bool
+	// before is a character like the last one, or -1 at the beginning. Word boundaries and lines depend on it.
+	before rune
+	// next is the state behind each character of the alphabet: 0 is not known yet, and others are one more than the state.
+	next []int
+	// accepted says that the text may end here: 1 it may, -1 it may not, 0 is not known yet.
+	accepted int
+}
+
+// link is a step of the walk: the state that it led to, the character, and the step before.
+type link struct {
+	state, before int
+	char          rune
+}
+
+// run walks through texts in the order of their lengths.
+func (s *search) run() Answer {
+	first := state{threads: make([][]uint32, len(s.programs)), done: make([]bool, len(s.programs)), before: -1}
+	links := []link{{state: s.intern(first), before: -1}}
+	seen := map[int]bool{}
+	layer := []int{0} // indexes of links
+	for length := 0; len(layer) > 0; length++ {
+		if length >= s.query.Min {
+			for _, i := range layer {
+				if s.accepts(links[i].state) {
+					return Answer{Text: spell(links, i), Found: true, Complete: true}
+				}
+			}
+		}
+		if s.query.Max >= 0 && length >= s.query.Max {
+			break
+		}
+		var next []int
+		inLayer := map[int]bool{}
+		for _, i := range layer {
+			for c, char := range s.alphabet {
+				if s.steps++; s.steps > mostSteps || len(s.states) > mostStates {
+					return Answer{}
+				}
+				to := s.step(links[i].state, c)
+				if inLayer[to] || length+1 >= s.query.Min && seen[to] {
+					continue
+				}
+				inLayer[to] = true
+				seen[to] = seen[to] || length+1 >= s.query.Min
+				links = append(links, link{to, i, char})
+				next = append(next, len(links)-1)
+			}
+		}
+		layer = next
+	}
+	return Answer{Complete: true}
+}
+
+// spell returns the text that led to a link.
+func spell(links []link, i int) string {
+	var text []rune
+	for ; links[i].before >= 0; i = links[i].before {
+		text = append(text, links[i].char)
+	}
+	slices.Reverse(text)
+	return string(text)
+}
+
+// intern returns the number of a state.
+func (s *search) intern(of state) int {
+	var key strings.Builder
+	fmt.Fprint(&key, kindOf(of.before), of.done, of.threads)
+	id, known := s.ids[key.String()]
+	if !known {
+		id = len(s.states)
+		s.ids[key.String()] = id
+		of.next = make([]int, len(s.alphabet))
+		s.states = append(s.states, of)
+	}
+	return id
+}
+
+// kindOf returns the kind of a character, as far as what comes after it depends on it.
+func kindOf(r rune) int {
+	switch {
+	case r < 0:
+		return 0
+	case r == '\n':
+		return 1
+	case syntax.IsWordChar(r):
+		return 2
+	}
+	return 3
+}
+
+// step returns the state behind a character of the alphabet.
+func (s *search) step(from, char int) int {
+	if known := s.states[from].next[char]; known > 0 {
+		return known - 1
+	}
+	r := s.alphabet[char]
+	after := state{before: r}
+	for i, program := range s.programs {
+		threads, done := s.closure(from, i, r)
+		var next []uint32
+		if !done {
+			for _, pc := range threads {
+				if instruction := &program.Inst[pc]; instruction.MatchRune(r) {
+					next = append(next, instruction.Out)
+				}
+			}
+			slices.Sort(next)
+			next = slices.Compact(next)
+		}
+		after.threads, after.done = append(after.threads, next), append(after.done, done)
+	}
+	to := s.intern(after)
+	s.states[from].next[char] = to + 1
+	return to
+}
+
+// closure returns the instructions of a program that wait for a character, and whether a match has ended, if r comes
+// next. A negative r is the end of the text.
+func (s *search) closure(from, program int, r rune) (waiting []uint32, done bool) {
+	at := &s.states[from]
+	if at.done[program] {
+		return nil, true
+	}
+	p := s.programs[program]
+	holds := syntax.EmptyOpContext(at.before, r)
+	seen := map[uint32]bool{}
+	// A match may begin at each position.
+	todo := append(slices.Clone(at.threads[program]), uint32(p.Start))
+	for len(todo) > 0 {
+		pc := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[pc] {
+			continue
+		}
+		seen[pc] = true
+		switch instruction := &p.Inst[pc]; instruction.Op {
+		case syntax.InstAlt, syntax.InstAltMatch:
+			todo = append(todo, instruction.Out, instruction.Arg)
+		case syntax.InstCapture, syntax.InstNop:
+			todo = append(todo, instruction.Out)
+		case syntax.InstEmptyWidth:
+			if syntax.EmptyOp(instruction.Arg)&^holds == 0 {
+				todo = append(todo, instruction.Out)
+			}
+		case syntax.InstMatch:
+			return nil, true
+		case syntax.InstFail:
+		default:
+			waiting = append(waiting, pc)
+		}
+	}
+	return waiting, false
+}
+
+// accepts reports whether a text may end in a state.
+func (s *search) accepts(id int) bool {
+	if known := s.states[id].accepted; known != 0 {
+		return known > 0
+	}
+	accepted := 1
+	for i := range s.programs {
+		if _, done := s.closure(id, i, -1); done != (i < len(s.query.Match)) {
+			accepted = -1
+			break
+		}
+	}
+	s.states[id].accepted = accepted
+	return accepted > 0
+}
+
+// alphabet returns a character of each class that the programs tell apart, those that are easy to read first.
+func alphabet(programs []*syntax.Prog) []rune {
+	bounds := []rune{0, '\n', '\n' + 1, '0', '9' + 1, 'A', 'Z' + 1, '_', '_' + 1, 'a', 'z' + 1, 0xD800, 0xE000}
+	for _, program := range programs {
+		for i := range program.Inst {
+			bounds = append(bounds, boundsOf(&program.Inst[i])...)
+		}
+	}
+	slices.Sort(bounds)
+	bounds = slices.Compact(bounds)
+	var chosen []rune
+	for i, low := range bounds {
+		high := rune(unicode.MaxRune)
+		if i+1 < len(bounds) {
+			high = bounds[i+1] - 1
+		}
+		if low <= unicode.MaxRune && low != 0xD800 {
+			chosen = append(chosen, readable(low, high))
+		}
+	}
+	slices.SortStableFunc(chosen, func(a, b rune) int { return effort(a) - effort(b) })
+	return chosen
+}
+
+// boundsOf returns where classes of characters begin that an instruction tells apart.
+func boundsOf(instruction *syntax.Inst) []rune {
+	var bounds []rune
+	runes := instruction.Rune
+	switch instruction.Op {
+	case syntax.InstRune1:
+		runes = []rune{runes[0], runes[0]}
+	case syntax.InstRune:
+		if len(runes) == 1 {
+			for fold := unicode.SimpleFold(runes[0]); fold != runes[0]; fold = unicode.SimpleFold(fold) {
+				bounds = append(bounds, fold, fold+1)
+			}
+			runes = []rune{runes[0], runes[0]}
+		}
+	default:
+		return nil
+	}
+	for i := 0; i+1 < len(runes); i += 2 {
+		bounds = append(bounds, runes[i], runes[i+1]+1)
+	}
+	return bounds
+}
+
+// readable returns a character of a range that people can read, if there is one.
+func readable(low, high rune) rune {
+	for _, r := range "ax0A-" {
+		if low <= r && r <= high {
+			return r
+		}
+	}
+	for r := max(low, '!'); r <= min(high, '~'); r++ {
+		return r
+	}
+	return low
+}
+
+// effort orders characters by how easy they are to read.
+func effort(r rune) int {
+	switch {
+	case 'a' <= r && r <= 'z':
+		return 0
+	case '0' <= r && r <= '9':
+		return 1
+	case 'A' <= r && r <= 'Z':
+		return 2
+	case '!' <= r && r <= '~':
+		return 3
+	case r == ' ':
+		return 4
+	}
+	return 5
+}

@@ -1,0 +1,619 @@
+package witness
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kctrl-dev/kctrl/internal/diff/change"
+	"github.com/kctrl-dev/kctrl/internal/diff/language"
+	"github.com/kctrl-dev/kctrl/internal/expression"
+)
+
+// Witness is an object that one CRD accepts and another one does not.
+type Witness struct {
+	// Object is what is written.
+	Object map[string]any `json:"object"`
+	// Before is what Object replaces. It is nil where Object is created.
+	Before map[string]any `json:"before,omitempty"`
+	// Reason says why Object is refused. It is empty where Object is changed.
+	Reason string `json:"reason,omitempty"`
+	// After is what becomes of Object, if it is changed.
+	After map[string]any `json:"after,omitempty"`
+	// Version is that of the API, and Status says that the status of Object is written too.
+	Version string `json:"version"`
+	Status  bool   `json:"status,omitempty"`
+}
+
+// Result is the result of a search.
+type Result struct {
+	// Witness is nil if none was found.
+	Witness *Witness
+	// None says that there is none: the change breaks nothing. Otherwise Tried objects did not show a break.
+	None  bool
+	Tried int
+}
+
+// Bounds of a search: objects that servers answer, values that a rule is checked with, and steps that make an object
+// smaller.
+const (
+	mostObjects = 500
+	mostValues  = 4000
+	mostRepairs = 1500
+	mostSmaller = 80
+)
+
+// Finder finds witnesses of the changes from one CRD to another. It is not safe for concurrent use.
+type Finder struct {
+	lenient, strict *Server
+	// samples are objects that people have written.
+	samples []map[string]any
+	bases   map[string][]map[string]any
+}
+
+// NewFinder returns a finder of objects that one server accepts and another does not. Samples, of any kind, are objects
+// to begin with.
+func NewFinder(lenient, strict *Server, samples []map[string]any) *Finder {
+	return &Finder{lenient: lenient, strict: strict, samples: samples, bases: map[string][]map[string]any{}}
+}
+
+// Find searches for a witness of a change, of which the lenient server has the lenient side.
+func (f *Finder) Find(ctx context.Context, c *change.Change) Result {
+	s := &search{Finder: f, change: c, broken: breaker(c)}
+	if c.Keyword == change.KeywordPattern && s.included() {
+		return Result{None: true}
+	}
+	version := c.Version
+	if version == "" {
+		version = served(f.lenient.crd)
+	}
+	for _, base := range f.basesOf(ctx, version) {
+		for step := range s.candidates(base) {
+			if ctx.Err() != nil || s.tried >= mostObjects {
+				break
+			}
+			if w := s.try(version, step.before, step.object); w != nil {
+				return Result{Witness: s.smaller(version, w)}
+			}
+		}
+	}
+	return Result{None: s.harmless(), Tried: s.tried}
+}
+
+// served returns a version that can be written.
+func served(crd *apiextensionsv1.CustomResourceDefinition) string {
+	if stored := change.Storage(crd); stored != nil && stored.Served {
+		return stored.Name
+	}
+	for _, v := range crd.Spec.Versions {
+		if v.Served {
+			return v.Name
+		}
+	}
+	return ""
+}
+
+// search is the search for one witness.
+type search struct {
+	*Finder
+	change *change.Change
+	// broken reports whether a value of the field shows the change, by what the change says alone.
+	broken func(before, value any) bool
+	tried  int
+}
+
+// included reports whether each text that the lenient pattern matches is matched by the strict one.
+func (s *search) included() bool {
+	a, b := s.change.Lenient, s.change.Strict
+	q := language.Query{Avoid: []string{b.Pattern}, Min: at(a.MinLength), Max: limit(a.MaxLength)}
+	if a.Pattern != "" {
+		q.Match = []string{a.Pattern}
+	}
+	answer, err := language.Find(q)
+	return err == nil && answer.Complete && !answer.Found
+}
+
+// harmless reports whether no value can show the change: each value of an enum is allowed, or servers do not know the
+// format.
+func (s *search) harmless() bool {
+	a, b := s.change.Lenient, s.change.Strict
+	if a == nil {
+		return false
+	}
+	if len(a.Enum) > 0 && s.change.Keyword != change.KeywordRule && s.change.Keyword != change.KeywordDefault {
+		return !slices.ContainsFunc(a.Enum, func(e apiextensionsv1.JSON) bool { return s.broken(nil, decode(e)) })
+	}
+	if s.change.Keyword != change.KeywordFormat || change.TypeOf(a) != change.TypeOf(b) {
+		return false
+	}
+	only := &props{Type: b.Type, Format: b.Format}
+	c := newChecker(only)
+	return !slices.ContainsFunc(scalars(&props{Type: a.Type}, nil, nil), c.refuses)
+}
+
+// try returns a witness if an object is one.
+func (s *search) try(version string, before, object map[string]any) *Witness {
+	s.tried++
+	if len(s.change.Path) > 0 || s.change.Lenient != nil {
+		value, there := get(object, s.change.Path)
+		was, _ := get(before, s.change.Path)
+		if there && !s.broken(was, value) {
+			return nil
+		}
+	}
+	r := Request{Version: version, Object: object, Before: before, Status: len(s.change.Path) > 0 && s.change.Path[0] == "status"}
+	accepted := s.lenient.Write(r)
+	if !accepted.accepts() || before != nil && !s.lenient.Write(Request{Version: version, Object: before, Status: r.Status}).accepts() {
+		return nil
+	}
+	got := s.strict.Write(r)
+	if len(got.Refused) > 0 {
+		return &Witness{Object: object, Before: before, Reason: got.reason(s.change.Field()), Version: version, Status: r.Status}
+	}
+	// What the strict server has made of it, as clients of the lenient one know it.
+	known := runtime.DeepCopyJSON(got.Object)
+	if s.lenient.crd.Spec.PreserveUnknownFields == s.strict.crd.Spec.PreserveUnknownFields || s.lenient.crd.Spec.PreserveUnknownFields {
+		s.lenient.prune(version, known)
+	}
+	if before == nil && !reflect.DeepEqual(known, accepted.Object) && s.visible(accepted.Object, known) {
+		return &Witness{Object: object, After: got.Object, Version: version, Status: r.Status}
+	}
+	return nil
+}
+
+// visible reports whether a difference between two objects is where the change is.
+func (s *search) visible(a, b map[string]any) bool {
+	path := s.change.Path
+	if i := slices.IndexFunc(path, func(step string) bool { return step == expression.Items || step == expression.Values }); i >= 0 {
+		path = path[:i]
+	}
+	if s.change.Keyword == change.KeywordNullable || s.change.Keyword == change.KeywordDefault {
+		path = path[:max(len(path)-1, 0)]
+	}
+	va, _ := get(a, path)
+	vb, _ := get(b, path)
+	return !reflect.DeepEqual(va, vb)
+}
+
+// prune removes the fields that a version does not have.
+func (s *Server) prune(version string, object map[string]any) { s.kinds.Prune(s.kind(version), object) }
+
+// basesOf returns objects that the lenient server accepts: small ones and samples.
+func (f *Finder) basesOf(ctx context.Context, version string) []map[string]any {
+	if known, ok := f.bases[version]; ok {
+		return known
+	}
+	var bases []map[string]any
+	if f.lenient.crd == nil {
+		return nil
+	}
+	s := change.SchemaOf(change.Version(f.lenient.crd, version))
+	if s == nil {
+		return nil
+	}
+	if smallest := f.repaired(ctx, version, s); smallest != nil {
+		bases = append(bases, smallest)
+	}
+	gvk := f.lenient.kind(version)
+	for _, sample := range f.samples {
+		if sample["apiVersion"] == gvk.GroupVersion().String() && sample["kind"] == gvk.Kind {
+			object := f.head(version, runtime.DeepCopyJSON(sample))
+			if len(bases) < 4 && f.lenient.Write(Request{Version: version, Object: object}).accepts() {
+				bases = append(bases, object)
+			}
+		}
+	}
+	f.bases[version] = bases
+	return bases
+}
+
+// head sets what each object has.
+func (f *Finder) head(version string, object map[string]any) map[string]any {
+	gvk := f.lenient.kind(version)
+	metadata := map[string]any{"name": "witness"}
+	if f.lenient.crd.Spec.Scope == apiextensionsv1.NamespaceScoped {
+		metadata["namespace"] = "default"
+	}
+	object["apiVersion"], object["kind"], object["metadata"] = gvk.GroupVersion().String(), gvk.Kind, metadata
+	return object
+}
+
+// repaired returns a small object that the lenient server accepts, or nil if changes of a minimal one do not lead to any.
+func (f *Finder) repaired(ctx context.Context, version string, s *props) map[string]any {
+	current := f.head(version, object(merged(s), 0, 0))
+	best := f.lenient.Write(Request{Version: version, Object: current})
+	h := hintsOf(rulesOf(s)...)
+	queue, seen := []map[string]any{current}, map[string]bool{keyOf(current): true}
+	if best.accepts() {
+		return current
+	}
+	score := func(o Outcome) int { return len(o.Refused) + len(o.Dropped) }
+	for tried := 0; len(queue) > 0 && tried < mostRepairs; {
+		from := queue[0]
+		queue = queue[1:]
+		for value := range neighbours(s, from, h, 0) {
+			object := value.(map[string]any)
+			if key := keyOf(object); seen[key] || ctx.Err() != nil {
+				continue
+			} else {
+				seen[key] = true
+			}
+			if tried++; tried > mostRepairs {
+				break
+			}
+			got := f.lenient.Write(Request{Version: version, Object: object})
+			switch {
+			case got.accepts():
+				return object
+			case score(got) < score(best):
+				best, queue = got, append([]map[string]any{object}, queue...)
+			case len(queue) < 200:
+				queue = append(queue, object)
+			}
+		}
+	}
+	return nil
+}
+
+// step is an object to try, and what it replaces.
+type step struct{ before, object map[string]any }
+
+// candidates yields objects that may be witnesses, made of a base.
+func (s *search) candidates(base map[string]any) iter.Seq[step] {
+	c := s.change
+	return func(yield func(step) bool) {
+		if c.Lenient == nil {
+			s.ofKind(base, yield)
+			return
+		}
+		if c.Keyword == change.KeywordDefault {
+			if object, ok := without(s.root(), base, c.Path); ok {
+				yield(step{object: object})
+			}
+			return
+		}
+		from, ok := place(s.root(), base, c.Path, nil, false)
+		if !ok {
+			return
+		}
+		current, _ := get(from, c.Path)
+		for v := range s.values(current) {
+			object, ok := place(s.root(), from, c.Path, v.value, true)
+			if !ok {
+				continue
+			}
+			next := step{object: object}
+			if v.update {
+				next.before = from
+			}
+			if !yield(next) {
+				return
+			}
+		}
+	}
+}
+
+func (s *search) root() *props {
+	return change.SchemaOf(change.Version(s.lenient.crd, s.change.Version))
+}
+
+// ofKind yields objects for changes outside of schemas.
+func (s *search) ofKind(base map[string]any, yield func(step) bool) {
+	switch s.change.Keyword {
+	case change.KeywordStatus:
+		status := s.root().Properties["status"]
+		for value := range neighbours(&status, map[string]any{}, &hints{}, 1) {
+			if !yield(step{object: with(base, "status", value)}) {
+				return
+			}
+		}
+		yield(step{object: with(base, "status", map[string]any{"x": "x"})})
+	case change.KeywordPruning:
+		yield(step{object: with(base, "unknownField", "x")})
+	default:
+		yield(step{object: base})
+	}
+}
+
+// value is a value of the field that a change is about. update says that it has to replace the one that is there.
+type value struct {
+	value  any
+	update bool
+}
+
+// values yields values of the field, made of the current one.
+func (s *search) values(current any) iter.Seq[value] {
+	c := s.change
+	return func(yield func(value) bool) {
+		if c.Keyword == change.KeywordRule {
+			s.searchRule(current, yield)
+			return
+		}
+		for _, v := range distinct(append(s.steered(current), scalars(c.Lenient, c.Strict, nil)...)) {
+			if !yield(value{value: v}) {
+				return
+			}
+		}
+		s.around(current, yield)
+	}
+}
+
+// steered returns values that the keyword of the change is about, made of the current one.
+func (s *search) steered(current any) []any {
+	c := s.change
+	fields, _ := current.(map[string]any)
+	lenient, strict := c.Lenient, c.Strict
+	switch c.Keyword {
+	case change.KeywordField, change.KeywordStorage:
+		of := merged(property(lenient, c.Name))
+		var all []any
+		for _, v := range append([]any{minimal(of, 0)}, scalars(of, nil, nil)...) {
+			all = append(all, with(fields, c.Name, v))
+		}
+		return all
+	case change.KeywordRequired:
+		less := maps.Clone(fields)
+		delete(less, c.Name)
+		return []any{less}
+	case change.KeywordNullable:
+		return []any{nil}
+	case change.KeywordValues, change.KeywordPruning:
+		v := any("x")
+		if of := change.ValuesOf(lenient); of != nil {
+			v = minimal(of, 0)
+		}
+		return []any{with(fields, "unknownField", v)}
+	case change.KeywordListType:
+		return s.twins()
+	case "minItems", "maxItems":
+		return counted(func(n int) any { return items(merged(lenient), n, 0) }, lenient.MinItems, lenient.MaxItems, strict.MinItems, strict.MaxItems)
+	case "minProperties", "maxProperties":
+		return counted(func(n int) any { return object(merged(lenient), n, 0) }, lenient.MinProperties, lenient.MaxProperties, strict.MinProperties, strict.MaxProperties)
+	}
+	return nil
+}
+
+// counted returns values with as many parts as bounds allow, and one less and one more.
+func counted(make func(n int) any, bounds ...*int64) []any {
+	counts := []int{0, 1}
+	for _, b := range bounds {
+		if b != nil {
+			counts = append(counts, max(at(b)-1, 0), at(b), at(b)+1)
+		}
+	}
+	slices.Sort(counts)
+	var values []any
+	for _, n := range slices.Compact(counts) {
+		values = append(values, make(n))
+	}
+	return values
+}
+
+// twins returns lists with two items that are one to the strict schema.
+func (s *search) twins() []any {
+	of := change.ItemsOf(s.change.Lenient)
+	if of == nil {
+		return nil
+	}
+	first := item(s.change.Lenient, of, 0, 0)
+	lists := []any{[]any{first, cloned(first)}}
+	if object, ok := first.(map[string]any); ok {
+		for _, name := range slices.Sorted(maps.Keys(of.Properties)) {
+			a, b := with(object, name, nth(property(of, name), 0, 0)), with(object, name, nth(property(of, name), 1, 0))
+			lists = append(lists, []any{a, b})
+		}
+	}
+	return lists
+}
+
+// around yields the values near the current one, and those near these.
+func (s *search) around(current any, yield func(value) bool) {
+	queue, seen := []any{current}, map[string]bool{}
+	h := hintsOf(rulesOf(s.change.Lenient)...)
+	for made := 0; len(queue) > 0; {
+		from := queue[0]
+		queue = queue[1:]
+		for v := range neighbours(s.change.Lenient, from, h, 1) {
+			if key := keyOf(v); !seen[key] {
+				seen[key] = true
+				if made++; made > mostValues || s.broken(nil, v) && !yield(value{value: v}) {
+					return
+				}
+				queue = append(queue, v)
+			}
+		}
+	}
+}
+
+// searchRule yields values for which a rule does not hold, those that are near the current one first.
+func (s *search) searchRule(current any, yield func(value) bool) {
+	r := newRule(s.change)
+	if r == nil {
+		return
+	}
+	h := hintsOf(append([]string{s.change.Name}, rulesOf(s.change.Lenient)...)...)
+	depth := 1
+	if len(s.change.Path) == 0 {
+		depth = 0
+	}
+	if s.broken(nil, current) && !yield(value{value: current}) {
+		return
+	}
+	queue, seen := []any{current}, map[string]bool{}
+	for made := 0; len(queue) > 0; {
+		from := queue[0]
+		queue = queue[1:]
+		for v := range neighbours(s.change.Lenient, from, h, depth) {
+			key := keyOf(v)
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			if made++; made > mostValues {
+				return
+			}
+			if s.broken(nil, v) && !yield(value{value: v}) || r.transition && s.broken(current, v) && !yield(value{v, true}) {
+				return
+			}
+			queue = append(queue, v)
+		}
+	}
+}
+
+// smaller removes parts of a witness as long as it stays one.
+func (s *search) smaller(version string, w *Witness) *Witness {
+	for budget := mostSmaller; ; {
+		next := (*Witness)(nil)
+		for object := range reductions(w.Object, 0) {
+			if budget--; budget < 0 {
+				return w
+			}
+			if _, there := get(object, s.change.Path); !there && s.change.Lenient != nil && s.change.Keyword != change.KeywordDefault {
+				continue
+			}
+			if next = s.try(version, w.Before, object); next != nil {
+				break
+			}
+		}
+		if next == nil {
+			return w
+		}
+		w = next
+	}
+}
+
+// reductions yields an object without one of its parts.
+func reductions(object map[string]any, depth int) iter.Seq[map[string]any] {
+	return func(yield func(map[string]any) bool) {
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			if depth == 0 && (name == "apiVersion" || name == "kind" || name == "metadata") {
+				continue
+			}
+			less := maps.Clone(object)
+			delete(less, name)
+			if !yield(less) {
+				return
+			}
+			if inner, ok := object[name].(map[string]any); ok {
+				for reduced := range reductions(inner, depth+1) {
+					if !yield(with(object, name, reduced)) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// get returns the value that a path leads to: the first item of a list, and the first value of a map.
+func get(object any, path []string) (any, bool) {
+	for _, step := range path {
+		switch at := object.(type) {
+		case map[string]any:
+			if step == expression.Values {
+				names := slices.Sorted(maps.Keys(at))
+				if len(names) == 0 {
+					return nil, false
+				}
+				step = names[0]
+			}
+			next, there := at[step]
+			if !there {
+				return nil, false
+			}
+			object = next
+		case []any:
+			if len(at) == 0 {
+				return nil, false
+			}
+			object = at[0]
+		default:
+			return nil, false
+		}
+	}
+	return object, true
+}
+
+// place returns a copy of an object with a value where a path leads, if it is to be set, and with what is on the way.
+func place(s *props, object any, path []string, v any, set bool) (map[string]any, bool) {
+	out, ok := placed(merged(s), object, path, v, set).(map[string]any)
+	return out, ok
+}
+
+func placed(s *props, current any, path []string, v any, set bool) any {
+	if len(path) == 0 {
+		if set {
+			return v
+		}
+		if current == nil {
+			return minimal(s, 0)
+		}
+		return current
+	}
+	switch step := path[0]; step {
+	case expression.Items:
+		list, _ := current.([]any)
+		of := change.ItemsOf(s)
+		if of == nil {
+			of = &props{XPreserveUnknownFields: new(true)}
+		}
+		if len(list) == 0 {
+			list = items(s, max(1, at(s.MinItems)), 0)
+		}
+		list = slices.Clone(list)
+		list[0] = placed(merged(of), list[0], path[1:], v, set)
+		return list
+	default:
+		object, there := current.(map[string]any)
+		if !there {
+			object, _ = minimal(s, 0).(map[string]any)
+		}
+		if step == expression.Values {
+			step = "key"
+			if names := slices.Sorted(maps.Keys(object)); len(names) > 0 {
+				step = names[0]
+			}
+		}
+		of := property(s, step)
+		if of == nil {
+			of = &props{XPreserveUnknownFields: new(true)}
+		}
+		return with(object, step, placed(merged(of), object[step], path[1:], v, set))
+	}
+}
+
+// without returns a copy of an object in which a field is not set, and what the field is in is there.
+func without(s *props, object map[string]any, path []string) (map[string]any, bool) {
+	last := path[len(path)-1]
+	if last == expression.Items || last == expression.Values {
+		return nil, false
+	}
+	from, ok := place(s, object, path[:len(path)-1], nil, false)
+	if !ok {
+		return nil, false
+	}
+	parent, _ := get(from, path[:len(path)-1])
+	fields, _ := parent.(map[string]any)
+	less := maps.Clone(fields)
+	delete(less, last)
+	return place(s, from, path[:len(path)-1], less, true)
+}
+
+// Explain says that no witness was found.
+func (r Result) Explain(c *change.Change) string {
+	text := fmt.Sprintf("none of %d objects that were tried shows it", r.Tried)
+	if r.Tried == 0 {
+		text = "no object was found that is valid otherwise"
+	}
+	if c.Keyword == change.KeywordRule || strings.HasSuffix(c.Keyword, "Of") || c.Keyword == "not" {
+		return text + ": the search cannot prove that there is none, check what the rule says"
+	}
+	return text + ": other constraints may exclude it"
+}

@@ -1,0 +1,176 @@
+package witness
+
+import (
+	"iter"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diff/change"
+	"github.com/kctrl-dev/kctrl/internal/diff/language"
+)
+
+// neighbours yields values that differ from a value of a schema in one place.
+func neighbours(s *props, value any, h *hints, depth int) iter.Seq[any] {
+	return func(yield func(any) bool) { each(s, value, h, depth, yield) }
+}
+
+// each calls yield with the neighbours of a value, and reports whether all were wanted.
+func each(s *props, value any, h *hints, depth int, yield func(any) bool) bool {
+	if depth > deepest {
+		return true
+	}
+	all := merged(s)
+	switch v := value.(type) {
+	case map[string]any:
+		return eachField(all, s.Required, v, h, depth, yield)
+	case []any:
+		return eachItem(all, v, h, depth, yield)
+	}
+	for _, other := range distinct(scalars(all, nil, h)) {
+		if keyOf(other) != keyOf(value) && !yield(other) {
+			return false
+		}
+	}
+	return true
+}
+
+// with returns a copy of an object with another value of a field.
+func with(object map[string]any, name string, value any) map[string]any {
+	out := maps.Clone(object)
+	out[name] = value
+	return out
+}
+
+func eachField(s *props, required []string, v map[string]any, h *hints, depth int, yield func(any) bool) bool {
+	names := slices.Sorted(maps.Keys(s.Properties))
+	for _, name := range names {
+		if _, there := v[name]; there || depth == 0 && (name == "metadata" || name == "status") {
+			continue
+		}
+		of := property(s, name)
+		tries := distinct(append([]any{minimal(of, depth)}, scalars(merged(of), nil, h)...))
+		for _, value := range tries[:min(len(tries), 5)] {
+			if !yield(with(v, name, value)) {
+				return false
+			}
+		}
+	}
+	if values := change.ValuesOf(s); values != nil {
+		for _, name := range append([]string{"key", "key2"}, h.texts[:min(len(h.texts), 10)]...) {
+			if _, there := v[name]; !there && !yield(with(v, name, minimal(values, depth))) {
+				return false
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		if depth == 0 && (name == "apiVersion" || name == "kind" || name == "metadata") {
+			continue
+		}
+		if !slices.Contains(required, name) {
+			out := maps.Clone(v)
+			delete(out, name)
+			if !yield(out) {
+				return false
+			}
+		}
+		of := property(s, name)
+		if of == nil {
+			continue
+		}
+		if !each(of, v[name], h, depth+1, func(value any) bool { return yield(with(v, name, value)) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func eachItem(s *props, v []any, h *hints, depth int, yield func(any) bool) bool {
+	of := change.ItemsOf(s)
+	if of == nil {
+		return true
+	}
+	if !yield(append(slices.Clone(v), item(s, of, len(v), depth))) {
+		return false
+	}
+	if len(v) > 0 && (!yield(append(slices.Clone(v), v[0])) || !yield(slices.Clone(v[:len(v)-1]))) {
+		return false
+	}
+	for _, n := range h.numbers {
+		for _, length := range []int{int(n), int(n) + 1, int(n) - 1} {
+			if length >= 0 && length < 200 && length != len(v) && !yield(items(s, length, depth)) {
+				return false
+			}
+		}
+	}
+	for i := range v[:min(len(v), 2)] {
+		whole := each(of, v[i], h, depth+1, func(value any) bool {
+			out := slices.Clone(v)
+			out[i] = value
+			return yield(out)
+		})
+		if !whole {
+			return false
+		}
+	}
+	return true
+}
+
+var (
+	quoted  = regexp.MustCompile(`'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"`)
+	numeral = regexp.MustCompile(`\b\d+(\.\d+)?\b`)
+)
+
+// mostHints is how many texts and numbers of rules are tried.
+const mostHints = 40
+
+// hintsOf returns the texts and numbers in rules, and texts that match the expressions in them, or do not.
+func hintsOf(rules ...string) *hints {
+	h := &hints{}
+	for _, rule := range rules {
+		for _, m := range quoted.FindAllStringSubmatch(rule, -1) {
+			literal := m[1] + m[2]
+			if unquoted, err := strconv.Unquote(`"` + strings.ReplaceAll(literal, `\'`, `'`) + `"`); err == nil {
+				literal = unquoted
+			}
+			h.texts = append(h.texts, literal, literal+"x")
+			if strings.ContainsAny(literal, `^$[]()*+\`) && strings.Contains(rule, "matches") {
+				for _, q := range []language.Query{{Match: []string{literal}, Max: -1}, {Match: []string{literal}, Min: 2, Max: -1}, {Avoid: []string{literal}, Min: 1, Max: -1}} {
+					if answer, err := language.Find(q); err == nil && answer.Found {
+						h.texts = append(h.texts, answer.Text)
+					}
+				}
+			}
+		}
+		for _, m := range numeral.FindAllString(quoted.ReplaceAllString(rule, ""), -1) {
+			if n, err := strconv.ParseFloat(m, 64); err == nil {
+				h.numbers = append(h.numbers, n)
+			}
+		}
+	}
+	slices.Sort(h.numbers)
+	h.numbers = slices.Compact(h.numbers)
+	h.numbers = h.numbers[:min(len(h.numbers), mostHints)]
+	h.texts = h.texts[:min(len(h.texts), mostHints)]
+	return h
+}
+
+// rulesOf returns all rules in a schema.
+func rulesOf(s *props) []string {
+	var rules []string
+	for _, r := range s.XValidations {
+		rules = append(rules, r.Rule)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		rules = append(rules, rulesOf(property(s, name))...)
+	}
+	if of := change.ItemsOf(s); of != nil {
+		rules = append(rules, rulesOf(of)...)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		rules = append(rules, rulesOf(s.AdditionalProperties.Schema)...)
+	}
+	return rules
+}

@@ -1,0 +1,181 @@
+// Package witness finds objects that show what a change of a CRD breaks.
+//
+// A [Server] answers writes as an API server does that has one CRD, with the libraries of API servers. A [Finder] makes
+// objects that one server accepts, and steers the field that a change is about, until another server refuses the object
+// or changes it. What it returns is confirmed by both servers and as small as it gets.
+package witness
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/internal/diff/change"
+	"github.com/kctrl-dev/kctrl/internal/verify/sample"
+)
+
+// Server stands for an API server with one CRD, or with none.
+type Server struct {
+	crd   *apiextensionsv1.CustomResourceDefinition
+	kinds sample.Kinds
+}
+
+// NewServer returns a server with a CRD. Nil means that it has none.
+func NewServer(crd *apiextensionsv1.CustomResourceDefinition) *Server {
+	s := &Server{crd: crd}
+	if crd == nil {
+		return s
+	}
+	if crd.Spec.PreserveUnknownFields {
+		crd = crd.DeepCopy()
+		for i := range crd.Spec.Versions {
+			preserve(change.SchemaOf(&crd.Spec.Versions[i]))
+		}
+	}
+	s.kinds.Add(crd)
+	return s
+}
+
+// preserve has a schema keep the fields that it does not have, at all depths.
+func preserve(s *change.Schema) {
+	if s == nil {
+		return
+	}
+	if s.Type == "object" && s.AdditionalProperties == nil {
+		s.XPreserveUnknownFields = new(true)
+	}
+	for name, property := range s.Properties {
+		preserve(&property)
+		s.Properties[name] = property
+	}
+	preserve(change.ItemsOf(s))
+	if s.AdditionalProperties != nil {
+		preserve(s.AdditionalProperties.Schema)
+	}
+}
+
+// Outcome is what becomes of a write.
+type Outcome struct {
+	// Object is the object as it is stored and read. It is nil if there is no such resource.
+	Object map[string]any
+	// Refused are the reasons for which the write is refused, and Dropped those fields that are dropped.
+	Refused, Dropped []sample.Problem
+}
+
+// Request is a write of an object.
+type Request struct {
+	Version string
+	Object  map[string]any
+	// Before is the object that Object replaces. Nil means that it is created.
+	Before map[string]any
+	// Status says that the status is written too: in the path /status, if the kind has that subresource.
+	Status bool
+}
+
+// Write returns what becomes of a write.
+func (s *Server) Write(r Request) Outcome {
+	version, object := r.Version, r.Object
+	if reason := s.unserved(version, object); reason != "" {
+		return Outcome{Refused: []sample.Problem{{Field: "kind", Code: sample.CodeKind, Message: reason}}}
+	}
+	out := Outcome{Object: runtime.DeepCopyJSON(object)}
+	v := change.Version(s.crd, version)
+	if v.Subresources != nil && v.Subresources.Status != nil && !r.Status {
+		delete(out.Object, "status")
+	}
+	gvk := s.kind(version)
+	for _, p := range s.kinds.CheckUpdate(gvk, out.Object, r.Before) {
+		if p.Code == sample.CodeField {
+			out.Dropped = append(out.Dropped, p)
+		} else {
+			out.Refused = append(out.Refused, p)
+		}
+	}
+	if stored := change.Storage(s.crd); stored != nil && stored.Name != version && !converts(s.crd) {
+		s.kinds.Reshape(s.kind(stored.Name), out.Object)
+		s.kinds.Reshape(gvk, out.Object)
+	}
+	return out
+}
+
+// unserved says why there is no resource for an object, or nothing.
+func (s *Server) unserved(version string, object map[string]any) string {
+	if s.crd == nil {
+		return "there is no such kind: the CRD is gone"
+	}
+	gvk := s.kind(version)
+	if v := change.Version(s.crd, version); v == nil || !v.Served {
+		return fmt.Sprintf("there is no kind %s in version %s", gvk.Kind, gvk.GroupVersion())
+	}
+	if kind, _ := object["kind"].(string); kind != gvk.Kind {
+		return fmt.Sprintf("there is no kind %s in version %s", kind, gvk.GroupVersion())
+	}
+	metadata, _ := object["metadata"].(map[string]any)
+	if _, namespaced := metadata["namespace"]; namespaced != (s.crd.Spec.Scope == apiextensionsv1.NamespaceScoped) {
+		return fmt.Sprintf("objects are %s", map[bool]string{true: "cluster-scoped", false: "in namespaces"}[namespaced])
+	}
+	return ""
+}
+
+func (s *Server) kind(version string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: s.crd.Spec.Group, Version: version, Kind: s.crd.Spec.Names.Kind}
+}
+
+// converts reports whether something else than API servers converts objects between versions.
+func converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
+}
+
+// accepts reports whether an object is written and stays as it is, but for defaults.
+func (o Outcome) accepts() bool { return len(o.Refused)+len(o.Dropped) == 0 }
+
+// reason returns why a write is refused, beginning with what is said of a field.
+func (o Outcome) reason(field string) string {
+	i := slices.IndexFunc(o.Refused, func(p sample.Problem) bool { return p.Field == field })
+	if i < 0 {
+		i = slices.IndexFunc(o.Refused, func(p sample.Problem) bool { return strings.HasPrefix(p.Field, field) })
+	}
+	return o.Refused[max(i, 0)].Message
+}
+
+// Breaks says what a server makes of an object that another one has: why it refuses it, or which fields it drops. Nothing
+// means that the object stays as it is, or that it is not valid on the other server either.
+func Breaks(lenient, strict *Server, version string, object map[string]any) string {
+	given := runtime.DeepCopyJSON(object)
+	for _, of := range []*Server{lenient, strict} {
+		if of.crd != nil && of.crd.Spec.Scope != lenient.crd.Spec.Scope {
+			return "objects are " + strings.ToLower(string(of.crd.Spec.Scope)) + "-scoped"
+		}
+	}
+	request := Request{Version: version, Object: given, Status: true}
+	if !lenient.Write(request).accepts() {
+		return ""
+	}
+	got := strict.Write(request)
+	switch {
+	case len(got.Refused) > 0:
+		return got.reason("")
+	case len(got.Dropped) > 0:
+		return got.Dropped[0].Field + " is dropped"
+	}
+	return ""
+}
+
+// Confirm returns why an object is no witness for two servers, or nothing if it is one.
+func Confirm(lenient, strict *Server, w *Witness) string {
+	r := Request{Version: w.Version, Object: w.Object, Before: w.Before, Status: w.Status}
+	accepted := lenient.Write(r)
+	if !accepted.accepts() {
+		return "it is not accepted"
+	}
+	got := strict.Write(r)
+	if len(got.Refused) == 0 && (w.Reason != "" || reflect.DeepEqual(got.Object, accepted.Object)) {
+		return "it is accepted"
+	}
+	return ""
+}

@@ -1,0 +1,421 @@
+package witness
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kctrl-dev/kctrl/internal/diff/change"
+	"github.com/kctrl-dev/kctrl/internal/diff/language"
+)
+
+type props = change.Schema
+
+const (
+	deepest = 30     // of the schemas that values are made of
+	longest = 20_000 // of lists, maps and texts that are made
+)
+
+// decode returns the value of JSON in a schema.
+func decode(raw apiextensionsv1.JSON) any {
+	var value any
+	if err := utiljson.Unmarshal(raw.Raw, &value); err != nil {
+		return nil
+	}
+	return value
+}
+
+// merged returns a schema with what its allOf says, and the first alternative of anyOf and oneOf, as far as values are
+// made of it. Servers decide whether the values are valid.
+func merged(s *props) *props {
+	if len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) == 0 {
+		return s
+	}
+	out := s.DeepCopy()
+	parts := slices.Clone(s.AllOf)
+	for _, alternatives := range [][]props{s.AnyOf, s.OneOf} {
+		if len(alternatives) > 0 {
+			parts = append(parts, alternatives[0])
+		}
+	}
+	out.AllOf, out.AnyOf, out.OneOf = nil, nil, nil
+	for i := range parts {
+		merge(out, merged(&parts[i]))
+	}
+	return out
+}
+
+// merge adds the constraints of a schema to another one.
+func merge(to, from *props) {
+	if to.Type == "" && !to.XIntOrString {
+		to.Type = from.Type
+	}
+	if len(to.Enum) == 0 {
+		to.Enum = from.Enum
+	}
+	if to.Pattern == "" {
+		to.Pattern = from.Pattern
+	}
+	if to.Format == "" {
+		to.Format = from.Format
+	}
+	greater := func(a, b *int64) bool { return b != nil && (a == nil || *b > *a) }
+	less := func(a, b *int64) bool { return b != nil && (a == nil || *b < *a) }
+	for _, pair := range [][2]**int64{{&to.MinLength, &from.MinLength}, {&to.MinItems, &from.MinItems}, {&to.MinProperties, &from.MinProperties}} {
+		if greater(*pair[0], *pair[1]) {
+			*pair[0] = *pair[1]
+		}
+	}
+	for _, pair := range [][2]**int64{{&to.MaxLength, &from.MaxLength}, {&to.MaxItems, &from.MaxItems}, {&to.MaxProperties, &from.MaxProperties}} {
+		if less(*pair[0], *pair[1]) {
+			*pair[0] = *pair[1]
+		}
+	}
+	if from.Minimum != nil && (to.Minimum == nil || *from.Minimum >= *to.Minimum) {
+		to.Minimum, to.ExclusiveMinimum = from.Minimum, from.ExclusiveMinimum
+	}
+	if from.Maximum != nil && (to.Maximum == nil || *from.Maximum <= *to.Maximum) {
+		to.Maximum, to.ExclusiveMaximum = from.Maximum, from.ExclusiveMaximum
+	}
+	for _, name := range from.Required {
+		if !slices.Contains(to.Required, name) {
+			to.Required = append(to.Required, name)
+		}
+	}
+	for name, property := range from.Properties {
+		if to.Properties == nil {
+			to.Properties = map[string]props{}
+		}
+		both := to.Properties[name]
+		merge(&both, &property)
+		to.Properties[name] = both
+	}
+	if items := change.ItemsOf(from); items != nil && change.ItemsOf(to) != nil {
+		merge(to.Items.Schema, items)
+	}
+}
+
+// minimal returns a small value of a schema.
+func minimal(s *props, depth int) any {
+	s = merged(s)
+	if len(s.Enum) > 0 {
+		return decode(s.Enum[0])
+	}
+	switch change.TypeOf(s) {
+	case "object":
+		return object(s, at(s.MinProperties), depth)
+	case "array":
+		return items(s, at(s.MinItems), depth)
+	case "boolean":
+		return true
+	case "any":
+		if s.XEmbeddedResource {
+			return embedded()
+		}
+		return "x"
+	}
+	if of := scalars(s, nil, nil); len(of) > 0 {
+		return of[0]
+	}
+	return "x"
+}
+
+func at(n *int64) int {
+	if n == nil {
+		return 0
+	}
+	return int(min(*n, longest))
+}
+
+func embedded() map[string]any {
+	return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}}
+}
+
+// property returns the schema of a field of an object.
+func property(s *props, name string) *props {
+	if p, ok := s.Properties[name]; ok {
+		return &p
+	}
+	return change.ValuesOf(s)
+}
+
+// object returns an object with what is required, and with at least n fields.
+func object(s *props, n, depth int) map[string]any {
+	out := map[string]any{}
+	if s.XEmbeddedResource {
+		out = embedded()
+	}
+	if depth > deepest {
+		return out
+	}
+	for _, name := range s.Required {
+		if of := property(s, name); of != nil && of.Default == nil {
+			out[name] = minimal(of, depth+1)
+		} else if of == nil {
+			out[name] = "x"
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		if _, there := out[name]; !there && len(out) < n {
+			out[name] = minimal(property(s, name), depth+1)
+		}
+	}
+	of := change.ValuesOf(s)
+	for i := 0; len(out) < n && (of != nil || change.Preserves(s)); i++ {
+		value := any("x")
+		if of != nil {
+			value = minimal(of, depth+1)
+		}
+		out["key"+strconv.Itoa(i)] = value
+	}
+	return out
+}
+
+// items returns a list of n items, which differ where they have to.
+func items(s *props, n, depth int) []any {
+	out := []any{}
+	of := change.ItemsOf(s)
+	if depth > deepest {
+		return out
+	}
+	for i := range min(n, longest) {
+		out = append(out, item(s, of, i, depth))
+	}
+	return out
+}
+
+// item returns an item of a list that may have i others.
+func item(s, of *props, i, depth int) any {
+	if of == nil {
+		return "x" + strconv.Itoa(i)
+	}
+	switch {
+	case s.XListType != nil && *s.XListType == "map":
+		value, ok := minimal(of, depth+1).(map[string]any)
+		for _, key := range s.XListMapKeys {
+			if k := property(of, key); ok && k != nil {
+				value[key] = nth(k, i, depth+1)
+				break
+			}
+		}
+		return value
+	case s.XListType != nil && *s.XListType == "set" || s.UniqueItems:
+		return nth(of, i, depth+1)
+	}
+	return minimal(of, depth+1)
+}
+
+// nth returns one of several values of a schema that differ.
+func nth(s *props, i, depth int) any {
+	s = merged(s)
+	if len(s.Enum) > 0 {
+		return decode(s.Enum[i%len(s.Enum)])
+	}
+	switch change.TypeOf(s) {
+	case "integer", "number", "int-or-string":
+		from := int64(0)
+		if s.Minimum != nil {
+			from = int64(math.Ceil(*s.Minimum)) + 1
+		}
+		return from + int64(i)
+	case "boolean":
+		return i%2 == 0
+	case "string":
+		if s.Pattern == "" && s.Format == "" {
+			text := "x" + strconv.Itoa(i)
+			return text + strings.Repeat("x", max(at(s.MinLength)-len(text), 0))
+		}
+		if text, ok := text(s, "", at(s.MinLength)+i, limit(s.MaxLength)); ok {
+			return text
+		}
+	case "object":
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			if p := property(s, name); p.Type == "string" || p.Type == "integer" {
+				value := object(s, 0, depth)
+				value[name] = nth(p, i, depth+1)
+				return value
+			}
+		}
+	}
+	return minimal(s, depth)
+}
+
+func limit(n *int64) int {
+	if n == nil {
+		return -1
+	}
+	return int(min(*n, math.MaxInt32))
+}
+
+// text returns a text that matches the pattern of a schema, and not another one.
+func text(s *props, avoid string, least, most int) (string, bool) {
+	if least > longest {
+		return "", false
+	}
+	q := language.Query{Match: []string{s.Pattern}, Min: least, Max: most}
+	if s.Pattern == "" {
+		q.Match = nil
+	}
+	if avoid != "" {
+		q.Avoid = []string{avoid}
+	}
+	if len(q.Match)+len(q.Avoid) == 0 {
+		return strings.Repeat("x", max(least, min(1, most))), most < 0 || least <= most
+	}
+	answer, err := language.Find(q)
+	return answer.Text, err == nil && answer.Found
+}
+
+// formats has texts of each format.
+var formats = []string{
+	"2006-01-02T15:04:05Z", "2006-01-02", "1h30m", "a@example.com", "192.0.2.1", "2001:db8::1", "192.0.2.0/24", "https://example.com/x", "eA==",
+	"123e4567-e89b-42d3-a456-426614174000", "example.com", "00:00:5e:00:53:01", "#ffffff", "978-0-306-40615-7", "4111111111111111", "000-00-0000", "x", "", "a b/%", "1",
+}
+
+// hints are values that somebody has written into rules.
+type hints struct {
+	texts   []string
+	numbers []float64
+}
+
+// scalars returns values of a type that are worth a try, those that are likely to be valid first. strict, which may be
+// nil, is a schema that some of the values are to violate.
+func scalars(s, strict *props, h *hints) []any {
+	if strict == nil {
+		strict = s
+	}
+	if h == nil {
+		h = &hints{}
+	}
+	var values []any
+	for _, e := range s.Enum {
+		values = append(values, decode(e))
+	}
+	switch change.TypeOf(s) {
+	case "string":
+		values = append(values, texts(s, strict, h)...)
+	case "integer", "number":
+		values = append(values, numbers(s, strict, h)...)
+	case "boolean":
+		values = append(values, true, false)
+	case "int-or-string":
+		values = append(values, numbers(s, strict, h)...)
+		values = append(values, texts(s, strict, h)...)
+	case "any":
+		values = append(values, "x", int64(1), 1.5, true, []any{}, []any{"x"}, map[string]any{}, map[string]any{"x": "x"})
+		values = append(values, numbers(strict, strict, h)...)
+	case "object":
+		values = append(values, map[string]any{}, object(merged(s), 1, 0), object(merged(s), 100, 0))
+	case "array":
+		values = append(values, []any{}, items(merged(s), 1, 0), items(merged(s), 2, 0))
+	}
+	if s.Nullable {
+		values = append(values, nil)
+	}
+	return values
+}
+
+func texts(s, strict *props, h *hints) []any {
+	var values []any
+	add := func(avoid string, least, most int) {
+		if text, ok := text(s, avoid, least, most); ok {
+			values = append(values, text)
+		}
+	}
+	least, most := at(s.MinLength), limit(s.MaxLength)
+	if most > 1 && least == 0 || most < 0 && least == 0 {
+		add("", 1, most)
+	}
+	add("", least, most)
+	if strict.Pattern != "" && strict.Pattern != s.Pattern {
+		add(strict.Pattern, least, most)
+	}
+	for _, bound := range []*int64{strict.MinLength, strict.MaxLength, s.MaxLength} {
+		for _, n := range []int{at(bound) - 1, at(bound) + 1} {
+			if bound != nil && n >= least && (most < 0 || n <= most) {
+				add("", n, n)
+			}
+		}
+	}
+	for _, t := range h.texts {
+		values = append(values, t)
+	}
+	for _, n := range h.numbers {
+		for _, length := range []int{int(n) - 1, int(n), int(n) + 1} {
+			if length >= least && (most < 0 || length <= most) && length < 2000 {
+				add("", length, length)
+			}
+		}
+	}
+	for _, t := range formats {
+		values = append(values, t)
+	}
+	return values
+}
+
+func numbers(s, strict *props, h *hints) []any {
+	var found []float64
+	step := 1.0
+	if s.MultipleOf != nil && *s.MultipleOf > 0 {
+		step = *s.MultipleOf
+	}
+	if s.Minimum != nil {
+		found = append(found, math.Ceil(*s.Minimum/step)*step, math.Ceil(*s.Minimum/step)*step+step)
+	}
+	found = append(found, 1, 0, step)
+	for _, bound := range []*float64{strict.Minimum, strict.Maximum, s.Maximum, strict.MultipleOf} {
+		if bound == nil {
+			continue
+		}
+		up, down := math.Ceil(*bound/step)*step, math.Floor(*bound/step)*step
+		found = append(found, up, down, up+step, down-step, *bound)
+		if s.Type == "number" {
+			found = append(found, *bound+0.5, *bound-0.5)
+		}
+	}
+	for _, n := range h.numbers {
+		found = append(found, n, n+1, n-1)
+	}
+	found = append(found, -1, 2, 3, 5, 7, 10, 100, 1000, math.MaxInt32+1, math.MinInt32-1, 1<<40)
+	if s.Type == "number" {
+		found = append(found, 0.5, 1e300)
+	}
+	var values []any
+	for _, n := range found {
+		if whole := int64(n); float64(whole) == n {
+			values = append(values, whole)
+		} else if s.Type == "number" {
+			values = append(values, n)
+		}
+	}
+	return values
+}
+
+// distinct returns values without those that were there before.
+func distinct(values []any) []any {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(values, func(v any) bool {
+		key := keyOf(v)
+		known := seen[key]
+		seen[key] = true
+		return known
+	})
+}
+
+func keyOf(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}
+
+func cloned(v any) any { return runtime.DeepCopyJSONValue(v) }
