@@ -56,3 +56,8 @@ func environmentNames(*streams) []string { return nil }
 
 // kubernetesVersions offers nothing: none can be run here.
 func kubernetesVersions(*streams) []string { return nil }
+
+// startServer starts none: there is none for this system.
+func startServer(context.Context, *streams, bool) (kubeconfig string, stop func(), err error) {
+	return "", nil, errUnsupported
+}

@@ -21,6 +21,7 @@ var commands = []func(*streams) *cobra.Command{
 	newBuildCommand,
 	newGenCommand,
 	newVerifyCommand,
+	newDiffCommand,
 	newDoctorCommand,
 	newExplainCommand,
 	newMigrateCommand,

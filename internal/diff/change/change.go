@@ -123,12 +123,18 @@ func (c *Change) Problem(crd *apiextensionsv1.CustomResourceDefinition) definiti
 	case c.Lenient != nil && version >= 0:
 		p.InSchema, p.Object = true, c.Path
 		p.Steps = append(p.Steps, "schema", "openAPIV3Schema")
-		for _, step := range c.Path {
+		if c.Keyword == KeywordRequired || c.Keyword == KeywordField && c.Backward {
+			p.Object = below(c.Path, c.Name)
+		}
+		for _, step := range p.Object {
 			p.Steps = append(p.Steps, stepsOf(step)...)
 		}
 		p.Key = c.Keyword
 		if key, ok := keys[c.Keyword]; ok {
 			p.Key = key
+		}
+		if c.Keyword == KeywordRequired || c.Keyword == KeywordField {
+			p.Key = "properties" // of which no marker is: it is the field, or the type that it was in
 		}
 		p.Steps = append(p.Steps, p.Key)
 	case c.Keyword == KeywordColumn:

@@ -139,7 +139,7 @@ func (d *comparison) renamed(what, before, after, why string) {
 func (d *comparison) served(old, now *version) {
 	c := Change{Version: old.Name, Keyword: KeywordVersion, Name: old.Name, Breaks: []Class{Writers, Readers}}
 	switch {
-	case now == nil && old.Storage:
+	case now == nil && (old.Storage || slices.Contains(d.before.Status.StoredVersions, old.Name)):
 		c.Breaks = []Class{Writers, Readers, Stored}
 		c.Message = "version " + old.Name + ", in which objects are stored, was removed"
 		if !old.Served {

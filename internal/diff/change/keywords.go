@@ -149,6 +149,9 @@ func (w *walk) keywords(path []string, a, b *Schema) {
 		}, true)
 	}
 	for _, name := range b.Required {
+		if _, known := a.Properties[name]; w.backward && !known && ValuesOf(a) == nil && !Preserves(a) {
+			continue // The change that removed the field says so.
+		}
 		if !slices.Contains(a.Required, name) && a.Properties[name].Default == nil && b.Properties[name].Default == nil {
 			w.emit(Change{
 				Path: path, Keyword: KeywordRequired, Name: name, Lenient: a, Strict: b, Breaks: []Class{Writers, Stored}, Message: w.texts("required", "", name),

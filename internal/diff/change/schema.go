@@ -198,9 +198,11 @@ func (w *walk) removed(path []string, name string, a, b *Schema) {
 	if w.backward {
 		what = "field " + name + " was added"
 	}
-	w.emit(Change{
-		Path: path, Keyword: KeywordField, Name: name, Lenient: a, Strict: b, Breaks: []Class{Writers, Readers, Stored}, Message: what,
-	}, false)
+	breaks := []Class{Writers, Readers, Stored}
+	if slices.Contains(a.Required, name) {
+		breaks = append(breaks, Downgrade) // of objects without it
+	}
+	w.emit(Change{Path: path, Keyword: KeywordField, Name: name, Lenient: a, Strict: b, Breaks: breaks, Message: what}, false)
 }
 
 // values compares what objects may have beside their fields.

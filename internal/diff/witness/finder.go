@@ -155,7 +155,7 @@ func (s *search) try(version string, before, object map[string]any) *Witness {
 	}
 	got := s.strict.Write(r)
 	if len(got.Refused) > 0 {
-		return &Witness{Object: object, Before: before, Reason: got.reason(s.change.Field()), Version: version, Status: r.Status}
+		return &Witness{Object: object, Before: before, Reason: got.explain(s.change), Version: version, Status: r.Status}
 	}
 	// What the strict server has made of it, as clients of the lenient one know it.
 	known := runtime.DeepCopyJSON(got.Object)

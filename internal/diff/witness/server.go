@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
+	"github.com/kctrl-dev/kctrl/internal/expression"
 	"github.com/kctrl-dev/kctrl/internal/verify/sample"
 )
 
@@ -136,11 +137,52 @@ func (o Outcome) accepts() bool { return len(o.Refused)+len(o.Dropped) == 0 }
 
 // reason returns why a write is refused, beginning with what is said of a field.
 func (o Outcome) reason(field string) string {
-	i := slices.IndexFunc(o.Refused, func(p sample.Problem) bool { return p.Field == field })
-	if i < 0 {
-		i = slices.IndexFunc(o.Refused, func(p sample.Problem) bool { return strings.HasPrefix(p.Field, field) })
-	}
+	i := indexOf(o.Refused, field)
 	return o.Refused[max(i, 0)].Message
+}
+
+// indexOf returns the index of the problem that is about a field, or about what is in it, or -1.
+func indexOf(problems []sample.Problem, field string) int {
+	if i := slices.IndexFunc(problems, func(p sample.Problem) bool { return p.Field == field }); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(problems, func(p sample.Problem) bool { return strings.HasPrefix(p.Field, field) })
+}
+
+// explain returns why a write is refused that shows a change. What the change drops comes first: the server may refuse
+// the object for something else.
+func (o Outcome) explain(c *change.Change) string {
+	field := sampleField(c.Path)
+	switch c.Keyword {
+	case change.KeywordRequired:
+		field = strings.TrimPrefix(field+"."+c.Name, ".")
+	case change.KeywordField, change.KeywordStorage, change.KeywordValues, change.KeywordPruning:
+		if i := indexOf(o.Dropped, field); i >= 0 {
+			return o.Dropped[i].Field + " is dropped; besides, " + o.reason("")
+		}
+	}
+	if c.Lenient != nil && indexOf(o.Refused, field) < 0 {
+		return c.Message + "; besides, " + o.reason("")
+	}
+	return o.reason(field)
+}
+
+// sampleField returns the field that a path leads to as problems of objects name it, up to the first item or key.
+func sampleField(path []string) string {
+	var text strings.Builder
+	for i, step := range path {
+		switch {
+		case step == expression.Items:
+			text.WriteString("[0]")
+		case step == expression.Values:
+			return text.String()
+		case i > 0:
+			text.WriteString("." + step)
+		default:
+			text.WriteString(step)
+		}
+	}
+	return text.String()
 }
 
 // Breaks says what a server makes of an object that another one has: why it refuses it, or which fields it drops. Nothing

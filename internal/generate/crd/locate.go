@@ -73,11 +73,18 @@ func (l *locator) ofField(e *diagnostic.Error, t versionType, p definition.Probl
 		}
 	}
 	if len(holders) > 0 {
-		e.Pos = l.position(holders[0].pkg, holders[0].node.Pos())
+		at := holders[0]
+		if p.Path.Key == missingField {
+			at = holders[len(holders)-1]
+		}
+		e.Pos = l.position(at.pkg, at.node.Pos())
 		return
 	}
 	e.Pos = l.position(t.ident.Package, t.info.RawSpec.Pos())
 }
+
+// missingField is the keyword of a problem that is about a field which a type does not have.
+const missingField = "properties"
 
 // says reports whether a marker sets a keyword of schemas: their names differ in case, dashes and prefixes.
 func says(marker, keyword string) bool {

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/diff"
+	"github.com/kctrl-dev/kctrl/internal/diff/accept"
+	"github.com/kctrl-dev/kctrl/internal/diff/change"
+	"github.com/kctrl-dev/kctrl/internal/diff/input"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/regular"
+)
+
+// outputMarkdown is the value of -o for the comment on a pull request.
+const outputMarkdown outputFormat = "markdown"
+
+// diffFormat is the value of -o of diff.
+type diffFormat struct{ *outputFormat }
+
+// Set accepts "text", "json" and "markdown".
+func (f diffFormat) Set(value string) error {
+	if all := []outputFormat{outputText, outputJSON, outputMarkdown}; slices.Contains(all, outputFormat(value)) {
+		*f.outputFormat = outputFormat(value)
+		return nil
+	}
+	return usageError("want text, json or markdown")
+}
+
+// The values of --cluster: the side that the cluster is.
+const (
+	clusterOld = "old"
+	clusterNew = "new"
+)
+
+// diffOptions are the flags of diff.
+type diffOptions struct {
+	output   outputFormat
+	counted  []string
+	accepted string
+	cluster  string
+	confirm  string
+	server   serverOptions
+	names    []string
+}
+
+func newDiffCommand(s *streams) *cobra.Command {
+	o := diffOptions{output: outputText}
+	cmd := &cobra.Command{
+		Use:   "diff OLD [NEW]",
+		Short: "Report API changes that break users, with a witness",
+		Long: `Compare the CRDs of two sides, and report whom each change breaks:
+
+  writers    the new CRD refuses what they send, or drops part of it
+  readers    they no longer find what they rely on, or find values that they do not know
+  stored     stored objects change without a write, or can no longer be updated
+  downgrade  the old CRD refuses or changes what was written with the new one
+
+A side is a revision in git, REV:PATH in a revision, a directory, a file, or the cluster of --cluster. Without NEW it is
+the working tree. In a directory and in a revision the CRDs are those of the YAML files, or, if there are none, those that
+the Go packages ask for. Nothing is checked out.
+
+Each break comes with a witness: a small object that one CRD accepts and the other refuses or changes, confirmed with the
+libraries of the API server of Kubernetes ` + verifiedKubernetes() + `. Otherwise kctrl says why there is none.
+
+` + accept.File + ` accepts breaking changes, each with a reason and the last day on which it is accepted:
+
+  accepted:
+  - {crd: widgets.example.com, field: spec.size, change: maximum, reason: nobody uses more, until: 2027-01-31}
+
+The exit code is 3 if a change breaks somebody whom --for names, 1 if a CRD cannot be read, and 0 otherwise.`,
+		Example: `  kctrl diff main
+  kctrl diff v1.0.0 v1.1.0 -o markdown
+  kctrl diff old.yaml new.yaml
+  kctrl diff main:config/crd/bases config/crd/bases
+  kctrl diff --cluster`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.names = args
+			return runDiff(cmd.Context(), s, o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.VarP(diffFormat{&o.output}, "output", "o", "output format: `text|json|markdown`")
+	flags.StringSliceVar(&o.counted, "for", []string{string(change.Writers), string(change.Readers), string(change.Stored)}, "`classes` of users whose breaks count: writers, readers, stored, downgrade")
+	flags.StringVar(&o.accepted, "accepted", accept.File, "`file` with accepted breaking changes")
+	flags.StringVar(&o.cluster, "cluster", "", "take the CRDs of a cluster as the `old|new` side, and check its objects if that is the old one")
+	flags.Lookup("cluster").NoOptDefVal = clusterOld
+	flags.StringVar(&o.confirm, "confirm", "", "confirm each witness with two API servers: `in-memory|real`")
+	flags.Lookup("confirm").NoOptDefVal = confirmDefault()
+	flags.StringVar(&o.server.kubeconfig, "kubeconfig", "", "with --cluster, talk to the server of this kubeconfig `file` instead of an environment's")
+	flags.StringVar(&o.server.name, "name", "", "with --cluster, `name` of the environment; without, the one whose kubeconfig is in KUBECONFIG, or default")
+	return cmd
+}
+
+// confirmDefault is the API server that confirms witnesses: that of tests, or the one in memory.
+func confirmDefault() string {
+	if os.Getenv("KCTRL_TEST_SERVER") == confirmReal {
+		return confirmReal
+	}
+	return confirmInMemory
+}
+
+// The values of --confirm.
+const (
+	confirmInMemory = "in-memory"
+	confirmReal     = "real"
+)
+
+// validate reports flags and arguments that do not go together.
+func (o *diffOptions) validate() error {
+	most := 2
+	switch o.cluster {
+	case "":
+		if o.server.kubeconfig+o.server.name != "" {
+			return usageError("--kubeconfig and --name go with --cluster")
+		}
+	case clusterOld, clusterNew:
+		most = 1
+	default:
+		return usageError("--cluster wants old or new")
+	}
+	if o.confirm != "" && o.confirm != confirmInMemory && o.confirm != confirmReal {
+		return usageError("--confirm wants in-memory or real")
+	}
+	for _, class := range o.counted {
+		if !slices.Contains(change.Classes, change.Class(class)) {
+			return usageError("--for: unknown class " + diagnostic.Quote(class))
+		}
+	}
+	if len(o.names) > most {
+		return usageError("unexpected argument " + diagnostic.Quote(o.names[most]))
+	}
+	if len(o.names) == 0 && o.cluster != clusterOld {
+		return &diagnostic.Error{
+			Message: "nothing to compare with", Class: diagnostic.ErrUsage,
+			Hint: "name a revision, a directory or a file, such as kctrl diff main, or a cluster with --cluster",
+		}
+	}
+	return nil
+}
+
+// classes returns the classes that count.
+func (o *diffOptions) classes() []change.Class {
+	var all []change.Class
+	for _, name := range o.counted {
+		all = append(all, change.Class(name))
+	}
+	return all
+}
+
+func runDiff(ctx context.Context, s *streams, o diffOptions) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	dir, err := s.absolute()
+	if err != nil {
+		return err
+	}
+	accepted, err := readAccepted(s, o)
+	if err != nil {
+		return err
+	}
+	sides := &diffSides{options: input.Options{Dir: dir, Cache: incremental.UserStore()}}
+	defer sides.close()
+	stop := showProgress(s.err)
+	report, err := sides.compare(ctx, s, o, diff.Options{Accepted: accepted, Now: time.Now()})
+	stop()
+	if err != nil {
+		return err
+	}
+	if o.confirm != "" {
+		if err := confirmWitnesses(ctx, s, o.confirm, sides, report); err != nil {
+			return err
+		}
+	}
+	return tellDiff(s, o, report)
+}
+
+// readAccepted reads the accepted changes. The file may only be missing if the user has not named it.
+func readAccepted(s *streams, o diffOptions) ([]accept.Entry, error) {
+	text, err := regular.ReadFile(s.path(o.accepted))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && o.accepted == accept.File:
+		return nil, nil
+	case err != nil:
+		e := diagnostic.AtFile(o.accepted, "cannot read", err)
+		e.Class = diagnostic.ErrUsage
+		return nil, e
+	}
+	return accept.Parse(o.accepted, text)
+}
+
+// diffSides are the two sides of a comparison. Their owner closes them.
+type diffSides struct {
+	options     input.Options
+	old, new    *input.Side
+	temporaries []string
+}
+
+func (d *diffSides) close() {
+	for _, dir := range d.temporaries {
+		_ = os.RemoveAll(dir) // whose files the system removes at last
+	}
+}
+
+func (d *diffSides) temporary() (string, error) {
+	dir, err := os.MkdirTemp("", "kctrl-diff-")
+	if err == nil {
+		d.temporaries = append(d.temporaries, dir)
+	}
+	return dir, err
+}
+
+// compare loads the sides and compares them.
+func (d *diffSides) compare(ctx context.Context, s *streams, o diffOptions, options diff.Options) (*diff.Report, error) {
+	d.options.Temporary = d.temporary
+	names := append(slices.Clone(o.names), "", "")
+	if o.cluster == "" {
+		var err error
+		if d.old, err = input.Load(ctx, d.options, names[0]); err == nil {
+			d.new, err = input.Load(ctx, d.options, names[1])
+		}
+		if err != nil {
+			return nil, err
+		}
+		return diff.Compare(ctx, d.old, d.new, options)
+	}
+	files, err := input.Load(ctx, d.options, names[0])
+	if err != nil {
+		return nil, err
+	}
+	c, err := connectCluster(ctx, s, o.server)
+	if err != nil {
+		return nil, err
+	}
+	live, err := c.definitions(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	if o.cluster == clusterNew {
+		d.old, d.new = files, live
+		return diff.Compare(ctx, d.old, d.new, options)
+	}
+	d.old, d.new = live, files
+	report, err := diff.Compare(ctx, d.old, d.new, options)
+	if err == nil {
+		err = c.checkObjects(ctx, d, report)
+	}
+	return report, err
+}
+
+// tellDiff prints a report and returns the errors, or that something breaks.
+func tellDiff(s *streams, o diffOptions, r *diff.Report) error {
+	classes := o.classes()
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.Expired != nil && f.Accepted == nil {
+			s.problem("warning: ", &diagnostic.Error{
+				Pos: f.Expired.Pos, Message: fmt.Sprintf("%s was accepted until %s: it counts again", f.Title(), f.Expired.Until.Format(time.DateOnly)),
+			})
+		}
+	}
+	for _, entry := range r.Unused {
+		s.problem("warning: ", &diagnostic.Error{Pos: entry.Pos, Message: "no change is as this entry says", Hint: "remove it, or correct it"})
+	}
+	var err error
+	switch o.output {
+	case outputJSON:
+		err = encodeJSON(s.out, newDiffJSON(r, classes))
+	case outputMarkdown:
+		printDiffMarkdown(s, r, classes)
+	default:
+		printDiffText(s, r, classes)
+	}
+	if failed := errors.Join(r.Err(), err); failed != nil {
+		return failed
+	}
+	if n := r.Breaking(classes); n > 0 {
+		return &diagnostic.Error{
+			Message: fmt.Sprintf("%s from %s to %s", plural(n, "breaking change"), r.Old, r.New),
+			Hint:    "undo them, serve them in a new version, or accept them in " + accept.File, Class: diagnostic.ErrDrift,
+		}
+	}
+	return nil
+}
+
+// countedDiff says in one line what was compared and found.
+func countedDiff(r *diff.Report, classes []change.Class) string {
+	accepted, others := 0, 0
+	for i := range r.Findings {
+		switch f := &r.Findings[i]; {
+		case f.Accepted != nil:
+			accepted++
+		case !f.Counts(classes):
+			others++
+		}
+	}
+	parts := []string{plural(r.Breaking(classes), "breaking change")}
+	if accepted > 0 {
+		parts = append(parts, fmt.Sprintf("%d accepted", accepted))
+	}
+	if others > 0 {
+		parts = append(parts, fmt.Sprintf("%d that break only %s", others, othersOf(classes)))
+	}
+	return plural(r.CRDs, "CRD") + " compared: " + strings.Join(parts, ", ")
+}
+
+// othersOf names the classes that do not count.
+func othersOf(classes []change.Class) string {
+	var names []string
+	for _, c := range change.Classes {
+		if !slices.Contains(classes, c) {
+			names = append(names, map[change.Class]string{change.Downgrade: "a downgrade"}[c])
+			if names[len(names)-1] == "" {
+				names[len(names)-1] = string(c)
+			}
+		}
+	}
+	return strings.Join(names, " or ")
+}

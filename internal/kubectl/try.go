@@ -1,0 +1,118 @@
+package kubectl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// List calls visit with all selected objects, page by page.
+func (c *Client) List(ctx context.Context, s Selection, visit func(*unstructured.Unstructured)) error {
+	resources, err := c.resolve(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, resource := range resources {
+		q := query{client: c, resource: resource, namespace: c.namespace(resource, s), selection: s, accept: objectFormat}
+		_, err := q.list(ctx, func(page *answer) error {
+			for i := range page.Items {
+				visit(&page.Items[i])
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Attempt is a write whose answer is all that counts.
+type Attempt struct {
+	Object *unstructured.Unstructured
+	// Before is the object that Object replaces. Nil means that Object is created.
+	Before *unstructured.Unstructured
+	// Status says that Object is written to its path /status, where there is one.
+	Status bool
+}
+
+// RefusedError is the reason for which a server refuses an object.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Try makes a write and returns what becomes of the object. Nothing stays on the server. An error that is no
+// [RefusedError] says that the server was not asked.
+func (c *Client) Try(ctx context.Context, a Attempt) (*unstructured.Unstructured, error) {
+	resource, err := c.resourceOf(ctx, a.Object.GroupVersionKind())
+	if _, ok := errors.AsType[*noKindError](err); ok {
+		return nil, &RefusedError{err.Error()}
+	} else if err != nil {
+		return nil, err
+	}
+	if resource.Namespaced != (a.Object.GetNamespace() != "") {
+		return nil, &RefusedError{fmt.Sprintf("the server has %s with another scope", resource.plural())}
+	}
+	ref := reference{resource, a.Object.GetNamespace(), a.Object.GetName()}
+	if a.Before == nil && !a.Status {
+		return c.write(ctx, ref, a.Object, "", true)
+	}
+	first := a.Before
+	if first == nil {
+		first = a.Object.DeepCopy()
+	}
+	created, err := c.write(ctx, ref, first, "", false)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		// The next attempt reports a name that is taken.
+		_ = c.rest.Delete().AbsPath(ref.path()).Do(context.WithoutCancel(ctx)).Error()
+	}()
+	next := a.Object.DeepCopy()
+	next.SetResourceVersion(created.GetResourceVersion())
+	path := ref.path()
+	if a.Status {
+		path += "/status"
+	}
+	updated, err := c.write(ctx, ref, next, path, true)
+	if refused, ok := errors.AsType[*RefusedError](err); ok && a.Status && refused.Reason == notFound {
+		return created, nil // without the subresource, the status was written with the object
+	}
+	return updated, err
+}
+
+const notFound = "the server has no such path"
+
+// write creates an object, or replaces it at a path.
+func (c *Client) write(ctx context.Context, ref reference, o *unstructured.Unstructured, path string, dryRun bool) (*unstructured.Unstructured, error) {
+	body, err := o.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	request := c.rest.Post().AbsPath(ref.resource.path(ref.namespace))
+	if path != "" {
+		request = c.rest.Put().AbsPath(path)
+	}
+	if dryRun {
+		request = request.Param("dryRun", "All")
+	}
+	content, err := ask(ctx, request.Param("fieldValidation", "Ignore").SetHeader("Content-Type", "application/json").Body(body))
+	status := apierrors.APIStatus(nil)
+	switch {
+	case err == nil:
+	case apierrors.IsNotFound(err):
+		return nil, &RefusedError{notFound}
+	case errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500:
+		return nil, &RefusedError{diagnostic.OneLine(err.Error())}
+	default:
+		return nil, err
+	}
+	after := &unstructured.Unstructured{}
+	return after, after.UnmarshalJSON(content)
+}
