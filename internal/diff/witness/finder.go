@@ -41,12 +41,12 @@ type Result struct {
 	Tried int
 }
 
-// Bounds of a search: objects that servers answer, values that a rule is checked with, and steps that make an object
-// smaller.
+// Bounds of a search: objects that servers answer, the length in JSON of the values that a rule is checked with, and steps
+// that make an object smaller.
 const (
 	mostObjects = 500
-	mostValues  = 4000
-	mostRepairs = 1500
+	mostValues  = 1 << 19
+	mostRepairs = 400
 	mostSmaller = 80
 )
 
@@ -56,17 +56,20 @@ type Finder struct {
 	// samples are objects that people have written.
 	samples []map[string]any
 	bases   map[string][]map[string]any
+	// placed are objects that have the field of some change.
+	placed map[string]map[string]any
+	make   *maker
 }
 
 // NewFinder returns a finder of objects that one server accepts and another does not. Samples, of any kind, are objects
 // to begin with.
 func NewFinder(lenient, strict *Server, samples []map[string]any) *Finder {
-	return &Finder{lenient: lenient, strict: strict, samples: samples, bases: map[string][]map[string]any{}}
+	return &Finder{lenient: lenient, strict: strict, samples: samples, bases: map[string][]map[string]any{}, placed: map[string]map[string]any{}, make: newMaker()}
 }
 
 // Find searches for a witness of a change, of which the lenient server has the lenient side.
 func (f *Finder) Find(ctx context.Context, c *change.Change) Result {
-	s := &search{Finder: f, change: c, broken: breaker(c)}
+	s := &search{Finder: f, change: c, broken: breaker(c), ended: func() bool { return ctx.Err() != nil }}
 	if c.Keyword == change.KeywordPattern && s.included() {
 		return Result{None: true}
 	}
@@ -75,7 +78,7 @@ func (f *Finder) Find(ctx context.Context, c *change.Change) Result {
 		version = served(f.lenient.crd)
 	}
 	for _, base := range f.basesOf(ctx, version) {
-		for step := range s.candidates(base) {
+		for step := range s.candidates(ctx, base) {
 			if ctx.Err() != nil || s.tried >= mostObjects {
 				break
 			}
@@ -83,8 +86,35 @@ func (f *Finder) Find(ctx context.Context, c *change.Change) Result {
 				return Result{Witness: s.smaller(version, w)}
 			}
 		}
+		if w := s.repaired(ctx, version); w != nil {
+			return Result{Witness: s.smaller(version, w)}
+		}
 	}
 	return Result{None: s.harmless(), Tried: s.tried}
+}
+
+// mostRefused is how many objects are repaired that the lenient server refuses.
+const mostRefused = 6
+
+// repaired returns a witness made of the objects that the lenient server refused.
+func (s *search) repaired(ctx context.Context, version string) *Witness {
+	shows := func(object map[string]any) bool {
+		value, there := get(object, s.change.Path)
+		return there && s.broken(nil, value)
+	}
+	refused := s.refused
+	s.refused = nil
+	for _, object := range refused {
+		if s.change.Lenient == nil || !shows(object) {
+			continue
+		}
+		if fixed := s.repair(ctx, s.request(version, object), shows); fixed != nil {
+			if w := s.try(version, nil, fixed); w != nil {
+				return w
+			}
+		}
+	}
+	return nil
 }
 
 // served returns a version that can be written.
@@ -107,6 +137,10 @@ type search struct {
 	// broken reports whether a value of the field shows the change, by what the change says alone.
 	broken func(before, value any) bool
 	tried  int
+	// refused are objects that show the change but for something else, for which the lenient server refuses them.
+	refused []map[string]any
+	// ended reports whether nobody waits for the result.
+	ended func() bool
 }
 
 // included reports whether each text that the lenient pattern matches is matched by the strict one.
@@ -120,6 +154,37 @@ func (s *search) included() bool {
 	return err == nil && answer.Complete && !answer.Found
 }
 
+// aboutNewFields reports whether the lenient schema has no field that a rule speaks of, or only at a greater depth.
+func (s *search) aboutNewFields() bool {
+	has, had := map[string]int{}, map[string]int{}
+	fieldsOf(s.change.Strict, has, 1)
+	fieldsOf(s.change.Lenient, had, 1)
+	isNew := false
+	for _, name := range identifier.FindAllString(quoted.ReplaceAllString(s.change.Name, ""), -1) {
+		if had[name] > 0 && had[name] <= has[name] || name == "size" || name == "oldSelf" {
+			return false
+		}
+		isNew = isNew || has[name] > 0
+	}
+	return isNew && !change.Preserves(s.change.Lenient)
+}
+
+// fieldsOf adds the names of all fields in a schema to a map, with the smallest depth.
+func fieldsOf(s *props, names map[string]int, depth int) {
+	for name, p := range s.Properties {
+		if known := names[name]; known == 0 || depth < known {
+			names[name] = depth
+		}
+		fieldsOf(&p, names, depth+1)
+	}
+	if of := change.ItemsOf(s); of != nil {
+		fieldsOf(of, names, depth+1)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		fieldsOf(s.AdditionalProperties.Schema, names, depth+1)
+	}
+}
+
 // harmless reports whether no value can show the change: each value of an enum is allowed, or servers do not know the
 // format.
 func (s *search) harmless() bool {
@@ -127,7 +192,10 @@ func (s *search) harmless() bool {
 	if a == nil {
 		return false
 	}
-	if len(a.Enum) > 0 && s.change.Keyword != change.KeywordRule && s.change.Keyword != change.KeywordDefault {
+	if s.change.Keyword == change.KeywordRule {
+		return s.aboutNewFields()
+	}
+	if len(a.Enum) > 0 && s.change.Keyword != change.KeywordDefault {
 		return !slices.ContainsFunc(a.Enum, func(e apiextensionsv1.JSON) bool { return s.broken(nil, decode(e)) })
 	}
 	if s.change.Keyword != change.KeywordFormat || change.TypeOf(a) != change.TypeOf(b) {
@@ -135,7 +203,7 @@ func (s *search) harmless() bool {
 	}
 	only := &props{Type: b.Type, Format: b.Format}
 	c := newChecker(only)
-	return !slices.ContainsFunc(scalars(&props{Type: a.Type}, nil, nil), c.refuses)
+	return !slices.ContainsFunc(s.make.scalars(&props{Type: a.Type}, nil, nil), c.refuses)
 }
 
 // try returns a witness if an object is one.
@@ -148,8 +216,12 @@ func (s *search) try(version string, before, object map[string]any) *Witness {
 			return nil
 		}
 	}
-	r := Request{Version: version, Object: object, Before: before, Status: len(s.change.Path) > 0 && s.change.Path[0] == "status"}
+	r := s.request(version, object)
+	r.Before = before
 	accepted := s.lenient.Write(r)
+	if !accepted.accepts() && before == nil && len(s.refused) < mostRefused {
+		s.refused = append(s.refused, object)
+	}
 	if !accepted.accepts() || before != nil && !s.lenient.Write(Request{Version: version, Object: before, Status: r.Status}).accepts() {
 		return nil
 	}
@@ -198,7 +270,8 @@ func (f *Finder) basesOf(ctx context.Context, version string) []map[string]any {
 	if s == nil {
 		return nil
 	}
-	if smallest := f.repaired(ctx, version, s); smallest != nil {
+	smallest := f.repair(ctx, Request{Version: version, Object: f.head(version, f.make.object(merged(s), 0, 0))}, func(map[string]any) bool { return true })
+	if smallest != nil {
 		bases = append(bases, smallest)
 	}
 	gvk := f.lenient.kind(version)
@@ -225,48 +298,11 @@ func (f *Finder) head(version string, object map[string]any) map[string]any {
 	return object
 }
 
-// repaired returns a small object that the lenient server accepts, or nil if changes of a minimal one do not lead to any.
-func (f *Finder) repaired(ctx context.Context, version string, s *props) map[string]any {
-	current := f.head(version, object(merged(s), 0, 0))
-	best := f.lenient.Write(Request{Version: version, Object: current})
-	h := hintsOf(rulesOf(s)...)
-	queue, seen := []map[string]any{current}, map[string]bool{keyOf(current): true}
-	if best.accepts() {
-		return current
-	}
-	score := func(o Outcome) int { return len(o.Refused) + len(o.Dropped) }
-	for tried := 0; len(queue) > 0 && tried < mostRepairs; {
-		from := queue[0]
-		queue = queue[1:]
-		for value := range neighbours(s, from, h, 0) {
-			object := value.(map[string]any)
-			if key := keyOf(object); seen[key] || ctx.Err() != nil {
-				continue
-			} else {
-				seen[key] = true
-			}
-			if tried++; tried > mostRepairs {
-				break
-			}
-			got := f.lenient.Write(Request{Version: version, Object: object})
-			switch {
-			case got.accepts():
-				return object
-			case score(got) < score(best):
-				best, queue = got, append([]map[string]any{object}, queue...)
-			case len(queue) < 200:
-				queue = append(queue, object)
-			}
-		}
-	}
-	return nil
-}
-
 // step is an object to try, and what it replaces.
 type step struct{ before, object map[string]any }
 
 // candidates yields objects that may be witnesses, made of a base.
-func (s *search) candidates(base map[string]any) iter.Seq[step] {
+func (s *search) candidates(ctx context.Context, base map[string]any) iter.Seq[step] {
 	c := s.change
 	return func(yield func(step) bool) {
 		if c.Lenient == nil {
@@ -274,18 +310,18 @@ func (s *search) candidates(base map[string]any) iter.Seq[step] {
 			return
 		}
 		if c.Keyword == change.KeywordDefault {
-			if object, ok := without(s.root(), base, c.Path); ok {
+			if object, ok := s.make.without(s.root(), base, c.Path); ok {
 				yield(step{object: object})
 			}
 			return
 		}
-		from, ok := place(s.root(), base, c.Path, nil, false)
-		if !ok {
+		from := s.with(ctx, base)
+		if from == nil {
 			return
 		}
 		current, _ := get(from, c.Path)
 		for v := range s.values(current) {
-			object, ok := place(s.root(), from, c.Path, v.value, true)
+			object, ok := s.make.place(s.root(), from, c.Path, v.value, true)
 			if !ok {
 				continue
 			}
@@ -300,6 +336,32 @@ func (s *search) candidates(base map[string]any) iter.Seq[step] {
 	}
 }
 
+// with returns an object that has the field of the change, made of a base: one that the lenient server accepts, if that
+// is possible.
+func (s *search) with(ctx context.Context, base map[string]any) map[string]any {
+	path := s.change.Path
+	key := s.change.Version + keyOf(path) + keyOf(base)
+	if known, ok := s.placed[key]; ok {
+		return known
+	}
+	from, ok := s.make.place(s.root(), base, path, nil, false)
+	if !ok {
+		return nil
+	}
+	r := s.request(s.change.Version, from)
+	repaired := s.repair(ctx, r, func(object map[string]any) bool { _, there := get(object, path); return there })
+	if repaired != nil {
+		from = repaired
+	}
+	s.placed[key] = from
+	return from
+}
+
+// request is the write of an object that shows the change.
+func (s *search) request(version string, object map[string]any) Request {
+	return Request{Version: version, Object: object, Status: len(s.change.Path) > 0 && s.change.Path[0] == "status"}
+}
+
 func (s *search) root() *props {
 	return change.SchemaOf(change.Version(s.lenient.crd, s.change.Version))
 }
@@ -309,7 +371,7 @@ func (s *search) ofKind(base map[string]any, yield func(step) bool) {
 	switch s.change.Keyword {
 	case change.KeywordStatus:
 		status := s.root().Properties["status"]
-		for value := range neighbours(&status, map[string]any{}, &hints{}, 1) {
+		for value := range s.make.neighbours(&status, map[string]any{}, &hints{}, 1) {
 			if !yield(step{object: with(base, "status", value)}) {
 				return
 			}
@@ -336,13 +398,31 @@ func (s *search) values(current any) iter.Seq[value] {
 			s.searchRule(current, yield)
 			return
 		}
-		for _, v := range distinct(append(s.steered(current), scalars(c.Lenient, c.Strict, nil)...)) {
+		for _, v := range distinct(append(s.steered(current), s.make.scalars(c.Lenient, c.Strict, nil)...)) {
 			if !yield(value{value: v}) {
 				return
 			}
 		}
-		s.around(current, yield)
+		if s.logic() != "" {
+			s.beside(current, yield)
+		}
 	}
+}
+
+// logic returns the schemas that the change combines, as JSON, or nothing.
+func (s *search) logic() string {
+	a, b := s.change.Lenient, s.change.Strict
+	switch s.change.Keyword {
+	case "allOf":
+		return keyOf(a.AllOf) + keyOf(b.AllOf)
+	case "anyOf":
+		return keyOf(a.AnyOf) + keyOf(b.AnyOf)
+	case "oneOf":
+		return keyOf(a.OneOf) + keyOf(b.OneOf)
+	case "not":
+		return keyOf(a.Not) + keyOf(b.Not)
+	}
+	return ""
 }
 
 // steered returns values that the keyword of the change is about, made of the current one.
@@ -354,7 +434,7 @@ func (s *search) steered(current any) []any {
 	case change.KeywordField, change.KeywordStorage:
 		of := merged(property(lenient, c.Name))
 		var all []any
-		for _, v := range append([]any{minimal(of, 0)}, scalars(of, nil, nil)...) {
+		for _, v := range append([]any{s.make.minimal(of, 0)}, s.make.scalars(of, nil, nil)...) {
 			all = append(all, with(fields, c.Name, v))
 		}
 		return all
@@ -367,15 +447,15 @@ func (s *search) steered(current any) []any {
 	case change.KeywordValues, change.KeywordPruning:
 		v := any("x")
 		if of := change.ValuesOf(lenient); of != nil {
-			v = minimal(of, 0)
+			v = s.make.minimal(of, 0)
 		}
 		return []any{with(fields, "unknownField", v)}
 	case change.KeywordListType:
 		return s.twins()
 	case "minItems", "maxItems":
-		return counted(func(n int) any { return items(merged(lenient), n, 0) }, lenient.MinItems, lenient.MaxItems, strict.MinItems, strict.MaxItems)
+		return counted(func(n int) any { return s.make.items(merged(lenient), n, 0) }, lenient.MinItems, lenient.MaxItems, strict.MinItems, strict.MaxItems)
 	case "minProperties", "maxProperties":
-		return counted(func(n int) any { return object(merged(lenient), n, 0) }, lenient.MinProperties, lenient.MaxProperties, strict.MinProperties, strict.MaxProperties)
+		return counted(func(n int) any { return s.make.object(merged(lenient), n, 0) }, lenient.MinProperties, lenient.MaxProperties, strict.MinProperties, strict.MaxProperties)
 	}
 	return nil
 }
@@ -402,28 +482,28 @@ func (s *search) twins() []any {
 	if of == nil {
 		return nil
 	}
-	first := item(s.change.Lenient, of, 0, 0)
+	first := s.make.item(s.change.Lenient, of, 0, 0)
 	lists := []any{[]any{first, cloned(first)}}
 	if object, ok := first.(map[string]any); ok {
 		for _, name := range slices.Sorted(maps.Keys(of.Properties)) {
-			a, b := with(object, name, nth(property(of, name), 0, 0)), with(object, name, nth(property(of, name), 1, 0))
+			a, b := with(object, name, s.make.nth(property(of, name), 0, 0)), with(object, name, s.make.nth(property(of, name), 1, 0))
 			lists = append(lists, []any{a, b})
 		}
 	}
 	return lists
 }
 
-// around yields the values near the current one, and those near these.
-func (s *search) around(current any, yield func(value) bool) {
+// beside yields the values near the current one, and those near these.
+func (s *search) beside(current any, yield func(value) bool) {
 	queue, seen := []any{current}, map[string]bool{}
-	h := hintsOf(rulesOf(s.change.Lenient)...)
+	h := s.make.hintsOf(append(rulesOf(s.change.Lenient), s.logic())...)
 	for made := 0; len(queue) > 0; {
 		from := queue[0]
 		queue = queue[1:]
-		for v := range neighbours(s.change.Lenient, from, h, 1) {
+		for v := range s.make.neighbours(s.change.Lenient, from, h, 1) {
 			if key := keyOf(v); !seen[key] {
 				seen[key] = true
-				if made++; made > mostValues || s.broken(nil, v) && !yield(value{value: v}) {
+				if made += len(key); made > mostValues || s.ended() || s.broken(nil, v) && !yield(value{value: v}) {
 					return
 				}
 				queue = append(queue, v)
@@ -438,7 +518,7 @@ func (s *search) searchRule(current any, yield func(value) bool) {
 	if r == nil {
 		return
 	}
-	h := hintsOf(append([]string{s.change.Name}, rulesOf(s.change.Lenient)...)...)
+	h := s.make.hintsOf(append([]string{s.change.Name}, rulesOf(s.change.Lenient)...)...)
 	depth := 1
 	if len(s.change.Path) == 0 {
 		depth = 0
@@ -450,13 +530,13 @@ func (s *search) searchRule(current any, yield func(value) bool) {
 	for made := 0; len(queue) > 0; {
 		from := queue[0]
 		queue = queue[1:]
-		for v := range neighbours(s.change.Lenient, from, h, depth) {
+		for v := range s.make.neighbours(s.change.Lenient, from, h, depth) {
 			key := keyOf(v)
 			if seen[key] {
 				continue
 			}
 			seen[key] = true
-			if made++; made > mostValues {
+			if made += len(key); made > mostValues || s.ended() {
 				return
 			}
 			if s.broken(nil, v) && !yield(value{value: v}) || r.transition && s.broken(current, v) && !yield(value{v, true}) {
@@ -510,100 +590,6 @@ func reductions(object map[string]any, depth int) iter.Seq[map[string]any] {
 			}
 		}
 	}
-}
-
-// get returns the value that a path leads to: the first item of a list, and the first value of a map.
-func get(object any, path []string) (any, bool) {
-	for _, step := range path {
-		switch at := object.(type) {
-		case map[string]any:
-			if step == expression.Values {
-				names := slices.Sorted(maps.Keys(at))
-				if len(names) == 0 {
-					return nil, false
-				}
-				step = names[0]
-			}
-			next, there := at[step]
-			if !there {
-				return nil, false
-			}
-			object = next
-		case []any:
-			if len(at) == 0 {
-				return nil, false
-			}
-			object = at[0]
-		default:
-			return nil, false
-		}
-	}
-	return object, true
-}
-
-// place returns a copy of an object with a value where a path leads, if it is to be set, and with what is on the way.
-func place(s *props, object any, path []string, v any, set bool) (map[string]any, bool) {
-	out, ok := placed(merged(s), object, path, v, set).(map[string]any)
-	return out, ok
-}
-
-func placed(s *props, current any, path []string, v any, set bool) any {
-	if len(path) == 0 {
-		if set {
-			return v
-		}
-		if current == nil {
-			return minimal(s, 0)
-		}
-		return current
-	}
-	switch step := path[0]; step {
-	case expression.Items:
-		list, _ := current.([]any)
-		of := change.ItemsOf(s)
-		if of == nil {
-			of = &props{XPreserveUnknownFields: new(true)}
-		}
-		if len(list) == 0 {
-			list = items(s, max(1, at(s.MinItems)), 0)
-		}
-		list = slices.Clone(list)
-		list[0] = placed(merged(of), list[0], path[1:], v, set)
-		return list
-	default:
-		object, there := current.(map[string]any)
-		if !there {
-			object, _ = minimal(s, 0).(map[string]any)
-		}
-		if step == expression.Values {
-			step = "key"
-			if names := slices.Sorted(maps.Keys(object)); len(names) > 0 {
-				step = names[0]
-			}
-		}
-		of := property(s, step)
-		if of == nil {
-			of = &props{XPreserveUnknownFields: new(true)}
-		}
-		return with(object, step, placed(merged(of), object[step], path[1:], v, set))
-	}
-}
-
-// without returns a copy of an object in which a field is not set, and what the field is in is there.
-func without(s *props, object map[string]any, path []string) (map[string]any, bool) {
-	last := path[len(path)-1]
-	if last == expression.Items || last == expression.Values {
-		return nil, false
-	}
-	from, ok := place(s, object, path[:len(path)-1], nil, false)
-	if !ok {
-		return nil, false
-	}
-	parent, _ := get(from, path[:len(path)-1])
-	fields, _ := parent.(map[string]any)
-	less := maps.Clone(fields)
-	delete(less, last)
-	return place(s, from, path[:len(path)-1], less, true)
 }
 
 // Explain says that no witness was found.

@@ -13,23 +13,23 @@ import (
 )
 
 // neighbours yields values that differ from a value of a schema in one place.
-func neighbours(s *props, value any, h *hints, depth int) iter.Seq[any] {
-	return func(yield func(any) bool) { each(s, value, h, depth, yield) }
+func (m *maker) neighbours(s *props, value any, h *hints, depth int) iter.Seq[any] {
+	return func(yield func(any) bool) { m.each(s, value, h, depth, yield) }
 }
 
 // each calls yield with the neighbours of a value, and reports whether all were wanted.
-func each(s *props, value any, h *hints, depth int, yield func(any) bool) bool {
+func (m *maker) each(s *props, value any, h *hints, depth int, yield func(any) bool) bool {
 	if depth > deepest {
 		return true
 	}
 	all := merged(s)
 	switch v := value.(type) {
 	case map[string]any:
-		return eachField(all, s.Required, v, h, depth, yield)
+		return m.eachField(all, s.Required, v, h, depth, yield)
 	case []any:
-		return eachItem(all, v, h, depth, yield)
+		return m.eachItem(all, v, h, depth, yield)
 	}
-	for _, other := range distinct(scalars(all, nil, h)) {
+	for _, other := range distinct(m.scalars(all, nil, h)) {
 		if keyOf(other) != keyOf(value) && !yield(other) {
 			return false
 		}
@@ -44,14 +44,17 @@ func with(object map[string]any, name string, value any) map[string]any {
 	return out
 }
 
-func eachField(s *props, required []string, v map[string]any, h *hints, depth int, yield func(any) bool) bool {
+func (m *maker) eachField(s *props, required []string, v map[string]any, h *hints, depth int, yield func(any) bool) bool {
 	names := slices.Sorted(maps.Keys(s.Properties))
 	for _, name := range names {
 		if _, there := v[name]; there || depth == 0 && (name == "metadata" || name == "status") {
 			continue
 		}
+		if !h.about(name) {
+			continue
+		}
 		of := property(s, name)
-		tries := distinct(append([]any{minimal(of, depth)}, scalars(merged(of), nil, h)...))
+		tries := distinct(append([]any{m.minimal(of, depth)}, m.scalars(merged(of), nil, h)...))
 		for _, value := range tries[:min(len(tries), 5)] {
 			if !yield(with(v, name, value)) {
 				return false
@@ -59,8 +62,8 @@ func eachField(s *props, required []string, v map[string]any, h *hints, depth in
 		}
 	}
 	if values := change.ValuesOf(s); values != nil {
-		for _, name := range append([]string{"key", "key2"}, h.texts[:min(len(h.texts), 10)]...) {
-			if _, there := v[name]; !there && !yield(with(v, name, minimal(values, depth))) {
+		for _, name := range h.keys() {
+			if _, there := v[name]; !there && !yield(with(v, name, m.minimal(values, depth))) {
 				return false
 			}
 		}
@@ -69,7 +72,7 @@ func eachField(s *props, required []string, v map[string]any, h *hints, depth in
 		if depth == 0 && (name == "apiVersion" || name == "kind" || name == "metadata") {
 			continue
 		}
-		if !slices.Contains(required, name) {
+		if !slices.Contains(required, name) && (h.about(name) || depth > 0) {
 			out := maps.Clone(v)
 			delete(out, name)
 			if !yield(out) {
@@ -80,33 +83,35 @@ func eachField(s *props, required []string, v map[string]any, h *hints, depth in
 		if of == nil {
 			continue
 		}
-		if !each(of, v[name], h, depth+1, func(value any) bool { return yield(with(v, name, value)) }) {
+		_, listed := s.Properties[name]
+		if listed && !h.about(name) && !holds(of) {
+			continue
+		}
+		if !m.each(of, v[name], h, depth+1, func(value any) bool { return yield(with(v, name, value)) }) {
 			return false
 		}
 	}
 	return true
 }
 
-func eachItem(s *props, v []any, h *hints, depth int, yield func(any) bool) bool {
+func (m *maker) eachItem(s *props, v []any, h *hints, depth int, yield func(any) bool) bool {
 	of := change.ItemsOf(s)
 	if of == nil {
 		return true
 	}
-	if !yield(append(slices.Clone(v), item(s, of, len(v), depth))) {
+	if !yield(append(slices.Clone(v), m.item(s, of, len(v), depth))) {
 		return false
 	}
 	if len(v) > 0 && (!yield(append(slices.Clone(v), v[0])) || !yield(slices.Clone(v[:len(v)-1]))) {
 		return false
 	}
-	for _, n := range h.numbers {
-		for _, length := range []int{int(n), int(n) + 1, int(n) - 1} {
-			if length >= 0 && length < 200 && length != len(v) && !yield(items(s, length, depth)) {
-				return false
-			}
+	for _, length := range h.lengths(s.MaxItems) {
+		if length != len(v) && length < mostItems && !yield(m.longer(s, of, v, length, depth)) {
+			return false
 		}
 	}
 	for i := range v[:min(len(v), 2)] {
-		whole := each(of, v[i], h, depth+1, func(value any) bool {
+		whole := m.each(of, v[i], h, depth+1, func(value any) bool {
 			out := slices.Clone(v)
 			out[i] = value
 			return yield(out)
@@ -121,31 +126,79 @@ func eachItem(s *props, v []any, h *hints, depth int, yield func(any) bool) bool
 var (
 	quoted  = regexp.MustCompile(`'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"`)
 	numeral = regexp.MustCompile(`\b\d+(\.\d+)?\b`)
+	// identifier matches what may be the name of a field. Rules write those that CEL reserves in another way.
+	identifier = regexp.MustCompile(`[A-Za-z_$][\w$]*`)
 )
+
+// mostItems is how many items a list has at most that is made because of a number in a rule.
+const mostItems = 130
+
+// about reports whether a field is worth a change.
+func (h *hints) about(name string) bool { return len(h.names) == 0 || h.names[name] }
+
+// holds reports whether there may be fields in a value.
+func holds(s *props) bool { return s.Type == "object" || s.Type == "array" }
+
+// keys returns keys for maps.
+func (h *hints) keys() []string {
+	keys := append([]string{"key", "key2"}, h.texts[:min(len(h.texts), 10)]...)
+	for _, length := range h.lengths(nil) {
+		if length > 0 && length < 2000 {
+			keys = append(keys, strings.Repeat("x", length))
+		}
+	}
+	return keys
+}
+
+// lengths returns the numbers in rules, those beside them, and a bound.
+func (h *hints) lengths(bound *int64) []int {
+	var all []int
+	if bound != nil {
+		all = append(all, at(bound))
+	}
+	for _, n := range h.numbers {
+		if n < longest {
+			all = append(all, int(n), int(n)+1, max(int(n)-1, 0))
+		}
+	}
+	return all
+}
+
+// longer returns a list of some length that begins as another one does.
+func (m *maker) longer(s, of *props, v []any, length, depth int) []any {
+	out := slices.Clone(v[:min(len(v), length)])
+	for len(out) < length {
+		out = append(out, m.item(s, of, len(out), depth))
+	}
+	return out
+}
 
 // mostHints is how many texts and numbers of rules are tried.
 const mostHints = 40
 
 // hintsOf returns the texts and numbers in rules, and texts that match the expressions in them, or do not.
-func hintsOf(rules ...string) *hints {
-	h := &hints{}
+func (m *maker) hintsOf(rules ...string) *hints {
+	h := &hints{names: map[string]bool{}}
 	for _, rule := range rules {
-		for _, m := range quoted.FindAllStringSubmatch(rule, -1) {
-			literal := m[1] + m[2]
+		for _, name := range identifier.FindAllString(rule, -1) {
+			h.names[name] = true
+		}
+		for _, found := range quoted.FindAllStringSubmatch(rule, -1) {
+			literal := found[1] + found[2]
 			if unquoted, err := strconv.Unquote(`"` + strings.ReplaceAll(literal, `\'`, `'`) + `"`); err == nil {
 				literal = unquoted
 			}
 			h.texts = append(h.texts, literal, literal+"x")
 			if strings.ContainsAny(literal, `^$[]()*+\`) && strings.Contains(rule, "matches") {
 				for _, q := range []language.Query{{Match: []string{literal}, Max: -1}, {Match: []string{literal}, Min: 2, Max: -1}, {Avoid: []string{literal}, Min: 1, Max: -1}} {
-					if answer, err := language.Find(q); err == nil && answer.Found {
+					if answer := m.find(q); answer.Found {
 						h.texts = append(h.texts, answer.Text)
 					}
 				}
 			}
 		}
-		for _, m := range numeral.FindAllString(quoted.ReplaceAllString(rule, ""), -1) {
-			if n, err := strconv.ParseFloat(m, 64); err == nil {
+		for _, digits := range numeral.FindAllString(quoted.ReplaceAllString(rule, ""), -1) {
+			if n, err := strconv.ParseFloat(digits, 64); err == nil {
 				h.numbers = append(h.numbers, n)
 			}
 		}

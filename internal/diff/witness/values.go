@@ -24,6 +24,23 @@ const (
 	longest = 20_000 // of lists, maps and texts that are made
 )
 
+// maker makes values of schemas. It remembers the texts that patterns lead to.
+type maker struct{ known map[string]language.Answer }
+
+func newMaker() *maker { return &maker{known: map[string]language.Answer{}} }
+
+// find is language.Find.
+func (m *maker) find(q language.Query) language.Answer {
+	key := fmt.Sprintf("%q %q %d %d", q.Match, q.Avoid, q.Min, q.Max)
+	answer, known := m.known[key]
+	if !known {
+		// What is no expression has no text.
+		answer, _ = language.Find(q)
+		m.known[key] = answer
+	}
+	return answer
+}
+
 // decode returns the value of JSON in a schema.
 func decode(raw apiextensionsv1.JSON) any {
 	var value any
@@ -104,16 +121,16 @@ func merge(to, from *props) {
 }
 
 // minimal returns a small value of a schema.
-func minimal(s *props, depth int) any {
+func (m *maker) minimal(s *props, depth int) any {
 	s = merged(s)
 	if len(s.Enum) > 0 {
 		return decode(s.Enum[0])
 	}
 	switch change.TypeOf(s) {
 	case "object":
-		return object(s, at(s.MinProperties), depth)
+		return m.object(s, at(s.MinProperties), depth)
 	case "array":
-		return items(s, at(s.MinItems), depth)
+		return m.items(s, at(s.MinItems), depth)
 	case "boolean":
 		return true
 	case "any":
@@ -122,7 +139,7 @@ func minimal(s *props, depth int) any {
 		}
 		return "x"
 	}
-	if of := scalars(s, nil, nil); len(of) > 0 {
+	if of := m.scalars(s, nil, nil); len(of) > 0 {
 		return of[0]
 	}
 	return "x"
@@ -148,7 +165,7 @@ func property(s *props, name string) *props {
 }
 
 // object returns an object with what is required, and with at least n fields.
-func object(s *props, n, depth int) map[string]any {
+func (m *maker) object(s *props, n, depth int) map[string]any {
 	out := map[string]any{}
 	if s.XEmbeddedResource {
 		out = embedded()
@@ -158,21 +175,21 @@ func object(s *props, n, depth int) map[string]any {
 	}
 	for _, name := range s.Required {
 		if of := property(s, name); of != nil && of.Default == nil {
-			out[name] = minimal(of, depth+1)
+			out[name] = m.minimal(of, depth+1)
 		} else if of == nil {
 			out[name] = "x"
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		if _, there := out[name]; !there && len(out) < n {
-			out[name] = minimal(property(s, name), depth+1)
+			out[name] = m.minimal(property(s, name), depth+1)
 		}
 	}
 	of := change.ValuesOf(s)
 	for i := 0; len(out) < n && (of != nil || change.Preserves(s)); i++ {
 		value := any("x")
 		if of != nil {
-			value = minimal(of, depth+1)
+			value = m.minimal(of, depth+1)
 		}
 		out["key"+strconv.Itoa(i)] = value
 	}
@@ -180,41 +197,41 @@ func object(s *props, n, depth int) map[string]any {
 }
 
 // items returns a list of n items, which differ where they have to.
-func items(s *props, n, depth int) []any {
+func (m *maker) items(s *props, n, depth int) []any {
 	out := []any{}
 	of := change.ItemsOf(s)
 	if depth > deepest {
 		return out
 	}
 	for i := range min(n, longest) {
-		out = append(out, item(s, of, i, depth))
+		out = append(out, m.item(s, of, i, depth))
 	}
 	return out
 }
 
 // item returns an item of a list that may have i others.
-func item(s, of *props, i, depth int) any {
+func (m *maker) item(s, of *props, i, depth int) any {
 	if of == nil {
 		return "x" + strconv.Itoa(i)
 	}
 	switch {
 	case s.XListType != nil && *s.XListType == "map":
-		value, ok := minimal(of, depth+1).(map[string]any)
+		value, ok := m.minimal(of, depth+1).(map[string]any)
 		for _, key := range s.XListMapKeys {
 			if k := property(of, key); ok && k != nil {
-				value[key] = nth(k, i, depth+1)
+				value[key] = m.nth(k, i, depth+1)
 				break
 			}
 		}
 		return value
 	case s.XListType != nil && *s.XListType == "set" || s.UniqueItems:
-		return nth(of, i, depth+1)
+		return m.nth(of, i, depth+1)
 	}
-	return minimal(of, depth+1)
+	return m.minimal(of, depth+1)
 }
 
 // nth returns one of several values of a schema that differ.
-func nth(s *props, i, depth int) any {
+func (m *maker) nth(s *props, i, depth int) any {
 	s = merged(s)
 	if len(s.Enum) > 0 {
 		return decode(s.Enum[i%len(s.Enum)])
@@ -233,19 +250,19 @@ func nth(s *props, i, depth int) any {
 			text := "x" + strconv.Itoa(i)
 			return text + strings.Repeat("x", max(at(s.MinLength)-len(text), 0))
 		}
-		if text, ok := text(s, "", at(s.MinLength)+i, limit(s.MaxLength)); ok {
+		if text, ok := m.text(s, "", at(s.MinLength)+i, limit(s.MaxLength)); ok {
 			return text
 		}
 	case "object":
 		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 			if p := property(s, name); p.Type == "string" || p.Type == "integer" {
-				value := object(s, 0, depth)
-				value[name] = nth(p, i, depth+1)
+				value := m.object(s, 0, depth)
+				value[name] = m.nth(p, i, depth+1)
 				return value
 			}
 		}
 	}
-	return minimal(s, depth)
+	return m.minimal(s, depth)
 }
 
 func limit(n *int64) int {
@@ -256,7 +273,7 @@ func limit(n *int64) int {
 }
 
 // text returns a text that matches the pattern of a schema, and not another one.
-func text(s *props, avoid string, least, most int) (string, bool) {
+func (m *maker) text(s *props, avoid string, least, most int) (string, bool) {
 	if least > longest {
 		return "", false
 	}
@@ -270,8 +287,8 @@ func text(s *props, avoid string, least, most int) (string, bool) {
 	if len(q.Match)+len(q.Avoid) == 0 {
 		return strings.Repeat("x", max(least, min(1, most))), most < 0 || least <= most
 	}
-	answer, err := language.Find(q)
-	return answer.Text, err == nil && answer.Found
+	answer := m.find(q)
+	return answer.Text, answer.Found
 }
 
 // formats has texts of each format.
@@ -284,11 +301,13 @@ var formats = []string{
 type hints struct {
 	texts   []string
 	numbers []float64
+	// names are the fields that the rules may be about. None means all.
+	names map[string]bool
 }
 
 // scalars returns values of a type that are worth a try, those that are likely to be valid first. strict, which may be
 // nil, is a schema that some of the values are to violate.
-func scalars(s, strict *props, h *hints) []any {
+func (m *maker) scalars(s, strict *props, h *hints) []any {
 	if strict == nil {
 		strict = s
 	}
@@ -301,21 +320,21 @@ func scalars(s, strict *props, h *hints) []any {
 	}
 	switch change.TypeOf(s) {
 	case "string":
-		values = append(values, texts(s, strict, h)...)
+		values = append(values, m.texts(s, strict, h)...)
 	case "integer", "number":
-		values = append(values, numbers(s, strict, h)...)
+		values = append(values, m.numbers(s, strict, h)...)
 	case "boolean":
 		values = append(values, true, false)
 	case "int-or-string":
-		values = append(values, numbers(s, strict, h)...)
-		values = append(values, texts(s, strict, h)...)
+		values = append(values, m.numbers(s, strict, h)...)
+		values = append(values, m.texts(s, strict, h)...)
 	case "any":
 		values = append(values, "x", int64(1), 1.5, true, []any{}, []any{"x"}, map[string]any{}, map[string]any{"x": "x"})
-		values = append(values, numbers(strict, strict, h)...)
+		values = append(values, m.numbers(strict, strict, h)...)
 	case "object":
-		values = append(values, map[string]any{}, object(merged(s), 1, 0), object(merged(s), 100, 0))
+		values = append(values, map[string]any{}, m.object(merged(s), 1, 0), m.object(merged(s), 100, 0))
 	case "array":
-		values = append(values, []any{}, items(merged(s), 1, 0), items(merged(s), 2, 0))
+		values = append(values, []any{}, m.items(merged(s), 1, 0), m.items(merged(s), 2, 0))
 	}
 	if s.Nullable {
 		values = append(values, nil)
@@ -323,10 +342,10 @@ func scalars(s, strict *props, h *hints) []any {
 	return values
 }
 
-func texts(s, strict *props, h *hints) []any {
+func (m *maker) texts(s, strict *props, h *hints) []any {
 	var values []any
 	add := func(avoid string, least, most int) {
-		if text, ok := text(s, avoid, least, most); ok {
+		if text, ok := m.text(s, avoid, least, most); ok {
 			values = append(values, text)
 		}
 	}
@@ -361,7 +380,7 @@ func texts(s, strict *props, h *hints) []any {
 	return values
 }
 
-func numbers(s, strict *props, h *hints) []any {
+func (m *maker) numbers(s, strict *props, h *hints) []any {
 	var found []float64
 	step := 1.0
 	if s.MultipleOf != nil && *s.MultipleOf > 0 {

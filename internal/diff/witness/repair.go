@@ -1,0 +1,162 @@
+package witness
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/kctrl-dev/kctrl/internal/diff/change"
+	"github.com/kctrl-dev/kctrl/internal/verify/sample"
+)
+
+// repair returns an object like a given one that the lenient server accepts, and that is worth being kept, or nil if no
+// change of the parts that the server refuses leads to any.
+func (f *Finder) repair(ctx context.Context, r Request, keep func(object map[string]any) bool) map[string]any {
+	root := change.SchemaOf(change.Version(f.lenient.crd, r.Version))
+	type attempt struct {
+		object   map[string]any
+		problems []sample.Problem
+	}
+	budget := mostRepairs
+	write := func(object map[string]any) (attempt, bool) {
+		budget--
+		r.Object = object
+		got := f.lenient.Write(r)
+		return attempt{object, slices.Concat(got.Refused, got.Dropped)}, got.accepts()
+	}
+	first, ok := write(r.Object)
+	if ok {
+		return first.object
+	}
+	queue, seen := []attempt{first}, map[string]bool{keyOf(first.object): true}
+	for len(queue) > 0 && budget > 0 && ctx.Err() == nil {
+		from := queue[0]
+		queue = queue[1:]
+		var better []attempt
+		for _, steps := range placesOf(from.problems) {
+			for object := range f.around(root, from.object, steps) {
+				key := keyOf(object)
+				if seen[key] || !keep(object) || budget <= 0 {
+					continue
+				}
+				seen[key] = true
+				next, ok := write(object)
+				if ok {
+					return object
+				}
+				better = append(better, next)
+			}
+		}
+		slices.SortStableFunc(better, func(a, b attempt) int { return len(a.problems) - len(b.problems) })
+		queue = append(better[:min(len(better), mostBranches)], queue...)
+		slices.SortStableFunc(queue, func(a, b attempt) int { return len(a.problems) - len(b.problems) })
+	}
+	return nil
+}
+
+// mostBranches is how many objects are kept of those that one repair leads to.
+const mostBranches = 12
+
+// placesOf returns the fields of problems and those around them, inner ones first.
+func placesOf(problems []sample.Problem) [][]string {
+	var all [][]string
+	seen := map[string]bool{}
+	for _, p := range problems[:min(len(problems), 3)] {
+		steps := sample.Steps(p.Field)
+		for n := len(steps); n >= max(len(steps)-2, 0); n-- {
+			if key := keyOf(steps[:n]); !seen[key] {
+				seen[key] = true
+				all = append(all, steps[:n])
+			}
+		}
+	}
+	return all
+}
+
+// around yields objects that differ from an object at a place, by what the rules there speak of.
+func (f *Finder) around(root *props, object map[string]any, steps []string) func(yield func(map[string]any) bool) {
+	return func(yield func(map[string]any) bool) {
+		s := schemaAt(root, steps)
+		value, there := valueAt(object, steps)
+		if s == nil || !there {
+			return
+		}
+		var rules []string
+		for _, r := range s.XValidations {
+			rules = append(rules, r.Rule)
+		}
+		if logic := keyOf([][]props{s.AllOf, s.AnyOf, s.OneOf}); len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) > 0 {
+			rules = append(rules, logic)
+		}
+		h := f.make.hintsOf(rules...)
+		depth := 1
+		if len(steps) == 0 {
+			depth = 0
+		}
+		for v := range f.make.neighbours(s, value, h, depth) {
+			next, ok := setAt(object, steps, v).(map[string]any)
+			if ok && !yield(next) {
+				return
+			}
+		}
+	}
+}
+
+// schemaAt returns the schema of the value that steps lead to: names, keys and indexes.
+func schemaAt(s *props, steps []string) *props {
+	for _, step := range steps {
+		if s == nil {
+			return nil
+		}
+		if s.Type == "array" {
+			s = change.ItemsOf(s)
+		} else {
+			s = property(s, step)
+		}
+	}
+	return s
+}
+
+// valueAt returns the value that steps lead to.
+func valueAt(value any, steps []string) (any, bool) {
+	for _, step := range steps {
+		switch v := value.(type) {
+		case map[string]any:
+			next, there := v[step]
+			if !there {
+				return nil, false
+			}
+			value = next
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil, false
+			}
+			value = v[i]
+		default:
+			return nil, false
+		}
+	}
+	return value, true
+}
+
+// setAt returns a copy of a value with another value where steps lead.
+func setAt(value any, steps []string, to any) any {
+	if len(steps) == 0 {
+		return to
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		out := maps.Clone(v)
+		out[steps[0]] = setAt(v[steps[0]], steps[1:], to)
+		return out
+	case []any:
+		out := slices.Clone(v)
+		if i, err := strconv.Atoi(steps[0]); err == nil && i >= 0 && i < len(out) {
+			out[i] = setAt(out[i], steps[1:], to)
+		}
+		return out
+	}
+	return value
+}
