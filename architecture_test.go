@@ -433,6 +433,18 @@ var internalLayers = []internalLayer{
 			"verify/manifest verify/sample verify/convention",
 		"it finds the CRDs and objects of a directory and has others check them: nobody but a command knows it",
 	},
+	{"diff/language", "", "it answers questions about regular expressions"},
+	{"diff/change", "expression verify/definition", "it compares two CRDs, wherever they come from"},
+	{"diff/witness", "diff/language diff/change expression verify/sample", "it makes objects and asks the API server's libraries about them"},
+	{
+		"diff/input", "diagnostic regular scaffold/plan scaffold/project generate generate/generator generate/incremental verify/definition verify/manifest",
+		"it reads the CRDs of a directory or a revision: whatever they are compared with",
+	},
+	{"diff/accept", "diagnostic", "it reads one file, and knows nothing of what is accepted there"},
+	{
+		"diff", "diagnostic diff/accept diff/change diff/input diff/witness",
+		"it joins changes and witnesses to a report: nobody but a command knows it",
+	},
 	{
 		"generate/compat", "diagnostic regular transaction source source/resolve markers load lint " + anyGenerator +
 			" generate/incremental generate/postprocess generate/verdict",

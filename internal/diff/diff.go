@@ -246,7 +246,9 @@ func (p *pair) finding(r *result) {
 	if f.Witness != nil || f.Backward != nil && r.forward == nil {
 		f.Why = ""
 	}
-	slices.SortFunc(f.Breaks, func(a, b change.Class) int { return cmp.Compare(slices.Index(change.Classes, a), slices.Index(change.Classes, b)) })
+	slices.SortFunc(f.Breaks, func(a, b change.Class) int {
+		return cmp.Compare(slices.Index(change.Classes, a), slices.Index(change.Classes, b))
+	})
 	p.report.Findings = append(p.report.Findings, f)
 }
 

@@ -206,7 +206,9 @@ func (r *reader) generated(ctx context.Context, dir string, cached bool) ([]*api
 	if cached {
 		o.Cache = r.Cache
 	} else {
-		o.Made = func(crd *apiextensionsv1.CustomResourceDefinition, explain generator.Explain) { made[crd.Name] = explain }
+		o.Made = func(crd *apiextensionsv1.CustomResourceDefinition, explain generator.Explain) {
+			made[crd.Name] = explain
+		}
 	}
 	files, err := generate.Outputs(ctx, root, plan.NewWithoutLock(fsys), proj, o)
 	var crds []*apiextensionsv1.CustomResourceDefinition

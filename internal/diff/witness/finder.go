@@ -98,17 +98,18 @@ const mostRefused = 6
 
 // repaired returns a witness made of the objects that the lenient server refused.
 func (s *search) repaired(ctx context.Context, version string) *Witness {
-	shows := func(object map[string]any) bool {
-		value, there := get(object, s.change.Path)
-		return there && s.broken(nil, value)
-	}
 	refused := s.refused
 	s.refused = nil
 	for _, object := range refused {
-		if s.change.Lenient == nil || !shows(object) {
+		value, there := get(object, s.change.Path)
+		if s.change.Lenient == nil || !there || !s.broken(nil, value) {
 			continue
 		}
-		if fixed := s.repair(ctx, s.request(version, object), shows); fixed != nil {
+		fixed := s.repair(ctx, s.request(version, object), func(other map[string]any) bool {
+			now, there := get(other, s.change.Path)
+			return there && (reflect.DeepEqual(now, value) || s.shapes() && s.broken(nil, now))
+		})
+		if fixed != nil {
 			if w := s.try(version, nil, fixed); w != nil {
 				return w
 			}
@@ -116,6 +117,9 @@ func (s *search) repaired(ctx context.Context, version string) *Witness {
 	}
 	return nil
 }
+
+// shapes reports whether the change is about values of many forms, of which one is as good as another.
+func (s *search) shapes() bool { return s.change.Keyword == change.KeywordRule || s.logic() != "" }
 
 // served returns a version that can be written.
 func served(crd *apiextensionsv1.CustomResourceDefinition) string {
@@ -154,19 +158,55 @@ func (s *search) included() bool {
 	return err == nil && answer.Complete && !answer.Found
 }
 
-// aboutNewFields reports whether the lenient schema has no field that a rule speaks of, or only at a greater depth.
+// aboutNewFields reports whether a rule holds for all values of the lenient schema because it speaks of fields that this
+// schema does not have, or only at a greater depth, and of others for each of whose values the rule holds.
 func (s *search) aboutNewFields() bool {
 	has, had := map[string]int{}, map[string]int{}
 	fieldsOf(s.change.Strict, has, 1)
 	fieldsOf(s.change.Lenient, had, 1)
-	isNew := false
+	isNew, values := false, []map[string]any{{}}
 	for _, name := range identifier.FindAllString(quoted.ReplaceAllString(s.change.Name, ""), -1) {
-		if had[name] > 0 && had[name] <= has[name] || name == "size" || name == "oldSelf" {
+		switch {
+		case name == "size" || name == "oldSelf":
 			return false
+		case had[name] > 0 && had[name] <= has[name]:
+			if values = s.combined(values, name); len(values) == 0 {
+				return false
+			}
+		default:
+			isNew = isNew || has[name] > 0
 		}
-		isNew = isNew || has[name] > 0
 	}
-	return isNew && !change.Preserves(s.change.Lenient)
+	holds := !slices.ContainsFunc(values, func(v map[string]any) bool { return len(v) > 0 && s.broken(nil, v) })
+	return isNew && holds && !change.Preserves(s.change.Lenient)
+}
+
+// mostCombined is how many combinations of fields a rule is checked with.
+const mostCombined = 500
+
+// combined returns objects with each value that a field may have, or nothing if there are too many.
+func (s *search) combined(objects []map[string]any, name string) []map[string]any {
+	of, ok := s.change.Lenient.Properties[name]
+	if !ok || len(of.Enum) == 0 && of.Type != "boolean" {
+		return nil
+	}
+	values := []any{true, false}
+	if len(of.Enum) > 0 {
+		values = s.make.scalars(&props{Enum: of.Enum, Type: "enum"}, nil, nil)
+	}
+	var all []map[string]any
+	for _, object := range objects {
+		if !slices.Contains(s.change.Lenient.Required, name) {
+			all = append(all, object)
+		}
+		for _, v := range values {
+			all = append(all, with(object, name, v))
+		}
+	}
+	if len(all) > mostCombined {
+		return nil
+	}
+	return all
 }
 
 // fieldsOf adds the names of all fields in a schema to a map, with the smallest depth.
@@ -219,7 +259,7 @@ func (s *search) try(version string, before, object map[string]any) *Witness {
 	r := s.request(version, object)
 	r.Before = before
 	accepted := s.lenient.Write(r)
-	if !accepted.accepts() && before == nil && len(s.refused) < mostRefused {
+	if !accepted.accepts() && before == nil && len(s.refused) < mostRefused && (s.shapes() || indexOf(accepted.Refused, sampleField(s.change.Path)) < 0) {
 		s.refused = append(s.refused, object)
 	}
 	if !accepted.accepts() || before != nil && !s.lenient.Write(Request{Version: version, Object: before, Status: r.Status}).accepts() {

@@ -101,4 +101,3 @@ func (m *maker) without(s *props, object map[string]any, path []string) (map[str
 	delete(less, last)
 	return m.place(s, from, path[:len(path)-1], less, true)
 }
-

@@ -17,27 +17,32 @@ func (f *Finder) repair(ctx context.Context, r Request, keep func(object map[str
 	type attempt struct {
 		object   map[string]any
 		problems []sample.Problem
+		score    int
 	}
-	budget := mostRepairs
+	budget, considered := mostRepairs, 0
 	write := func(object map[string]any) (attempt, bool) {
 		budget--
 		r.Object = object
 		got := f.lenient.Write(r)
-		return attempt{object, slices.Concat(got.Refused, got.Dropped)}, got.accepts()
+		problems := slices.Concat(got.Refused, got.Dropped)
+		return attempt{object, problems, score(problems)}, got.accepts()
 	}
 	first, ok := write(r.Object)
 	if ok {
 		return first.object
 	}
 	queue, seen := []attempt{first}, map[string]bool{keyOf(first.object): true}
-	for len(queue) > 0 && budget > 0 && ctx.Err() == nil {
+	for len(queue) > 0 && budget > 0 && considered <= mostConsidered && ctx.Err() == nil {
 		from := queue[0]
 		queue = queue[1:]
 		var better []attempt
 		for _, steps := range placesOf(from.problems) {
 			for object := range f.around(root, from.object, steps) {
+				if considered++; budget <= 0 || considered > mostConsidered {
+					break
+				}
 				key := keyOf(object)
-				if seen[key] || !keep(object) || budget <= 0 {
+				if seen[key] || !keep(object) {
 					continue
 				}
 				seen[key] = true
@@ -47,27 +52,46 @@ func (f *Finder) repair(ctx context.Context, r Request, keep func(object map[str
 				}
 				better = append(better, next)
 			}
+			if slices.ContainsFunc(better, func(a attempt) bool { return a.score < from.score }) {
+				break
+			}
 		}
-		slices.SortStableFunc(better, func(a, b attempt) int { return len(a.problems) - len(b.problems) })
+		slices.SortStableFunc(better, func(a, b attempt) int { return a.score - b.score })
 		queue = append(better[:min(len(better), mostBranches)], queue...)
-		slices.SortStableFunc(queue, func(a, b attempt) int { return len(a.problems) - len(b.problems) })
+		slices.SortStableFunc(queue, func(a, b attempt) int { return a.score - b.score })
 	}
 	return nil
 }
 
+// score orders objects by what is wrong with them. Servers do not come to rules where values are wrong.
+func score(problems []sample.Problem) int {
+	sum := 0
+	for _, p := range problems {
+		sum++
+		if p.Code != sample.CodeRule {
+			sum += 100
+		}
+	}
+	return sum
+}
+
+// mostConsidered is how many objects are looked at in a repair, whether a server is asked or not.
+const mostConsidered = 4 * mostRepairs
+
 // mostBranches is how many objects are kept of those that one repair leads to.
 const mostBranches = 12
 
-// placesOf returns the fields of problems and those around them, inner ones first.
+// placesOf returns the fields of problems, and then those around them.
 func placesOf(problems []sample.Problem) [][]string {
 	var all [][]string
 	seen := map[string]bool{}
-	for _, p := range problems[:min(len(problems), 3)] {
-		steps := sample.Steps(p.Field)
-		for n := len(steps); n >= max(len(steps)-2, 0); n-- {
-			if key := keyOf(steps[:n]); !seen[key] {
+	for up := range 3 {
+		for _, p := range problems[:min(len(problems), 3)] {
+			steps := sample.Steps(p.Field)
+			steps = steps[:max(len(steps)-up, 0)]
+			if key := keyOf(steps); !seen[key] {
 				seen[key] = true
-				all = append(all, steps[:n])
+				all = append(all, steps)
 			}
 		}
 	}
@@ -90,10 +114,7 @@ func (f *Finder) around(root *props, object map[string]any, steps []string) func
 			rules = append(rules, logic)
 		}
 		h := f.make.hintsOf(rules...)
-		depth := 1
-		if len(steps) == 0 {
-			depth = 0
-		}
+		depth := min(len(steps), 1)
 		for v := range f.make.neighbours(s, value, h, depth) {
 			next, ok := setAt(object, steps, v).(map[string]any)
 			if ok && !yield(next) {
