@@ -69,7 +69,7 @@ func (r *reader) unknown(ctx context.Context, name string, err error) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		e.Message, e.Hint = "cannot read "+diagnostic.Quote(name)+": there is no git", "install git, or compare directories"
 	} else if _, outside := r.git(ctx, "rev-parse", "--git-dir"); outside != nil {
-		e.Message = fmt.Sprintf("%s is neither a file nor a directory, and %s is in no git repository", diagnostic.Quote(name), diagnostic.Quote(r.Dir))
+		e.Message = diagnostic.Quote(name) + " is neither a file nor a directory, and there is no git repository here"
 		e.Hint = "name a file or a directory, or run the command in a clone"
 	}
 	return e

@@ -188,11 +188,37 @@ func (r *reader) place(made func() map[string]generator.Explain) {
 	}
 }
 
+// module returns the directory of the module that a directory is in, not above the one that names are relative to.
+func (r *reader) module(dir string) string {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at
+		}
+		if rel, err := filepath.Rel(r.Dir, at); err != nil || !filepath.IsLocal(rel) || rel == "." {
+			return dir
+		}
+	}
+}
+
+// below returns an error about a file of a module, with the name that the file has below Dir.
+func (r *reader) below(root string, err error) *diagnostic.Error {
+	e, ok := errors.AsType[*diagnostic.Error](err)
+	if !ok {
+		return &diagnostic.Error{Message: err.Error(), Cause: err}
+	}
+	placed := *e
+	if placed.Pos.Filename != "" && !filepath.IsAbs(placed.Pos.Filename) {
+		placed.Pos.Filename = r.relative(filepath.Join(root, filepath.FromSlash(placed.Pos.Filename)))
+	}
+	return &placed
+}
+
 // generated returns the CRDs that the Go packages of a directory ask for, or what places their problems.
 func (r *reader) generated(ctx context.Context, dir string, cached bool) ([]*apiextensionsv1.CustomResourceDefinition, map[string]generator.Explain, error) {
-	root, paths := dir, []string(nil)
-	if rel, err := filepath.Rel(r.Dir, dir); err == nil && filepath.IsLocal(rel) && rel != "." {
-		root, paths = r.Dir, []string{"./" + filepath.ToSlash(rel) + "/..."}
+	root := r.module(dir)
+	var paths []string
+	if rel, err := filepath.Rel(root, dir); err == nil && rel != "." {
+		paths = []string{"./" + filepath.ToSlash(rel) + "/..."}
 	}
 	fsys := os.DirFS(root)
 	proj, err := project.LoadForeign(fsys, true)
@@ -211,6 +237,10 @@ func (r *reader) generated(ctx context.Context, dir string, cached bool) ([]*api
 		}
 	}
 	files, err := generate.Outputs(ctx, root, plan.NewWithoutLock(fsys), proj, o)
+	var errs []error
+	for _, e := range diagnostic.All(err) {
+		errs = append(errs, r.below(root, e))
+	}
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	for _, file := range files {
 		for _, d := range manifest.Parse(file.Path, file.Content) {
@@ -222,7 +252,7 @@ func (r *reader) generated(ctx context.Context, dir string, cached bool) ([]*api
 			}
 		}
 	}
-	return crds, made, err
+	return crds, made, errors.Join(errs...)
 }
 
 // read reads a file. asked says that the user has named it.
