@@ -8,7 +8,7 @@ SHARED := CGO_ENABLED=0 GOFLAGS=-trimpath
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-controller-runtime test-porting test-libraries test-chart test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz release release-snapshot clean
+.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation bench-diff corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-controller-runtime test-porting test-libraries test-chart test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz release release-snapshot clean
 
 # Tests compile projects with these flags too, so that what both import is compiled once.
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
@@ -64,6 +64,10 @@ bench-webhook: ## Measure webhooks beside controller-runtime; takes ten minutes.
 
 bench-generation: build ## Measure kctrl gen beside controller-gen; takes half an hour. The results are in docs/benchmarks.md.
 	go run -C bench ./cmd/generation -kctrl $(KCTRL)
+
+CRDIFY ?=
+bench-diff: build ## Compare kctrl diff with the clone CRDIFY of crdify on the labeled changes; takes a minute.
+	go run -C bench ./cmd/diff -kctrl $(KCTRL) -crdify $(abspath $(CRDIFY))
 
 bench-collector: build ## Measure the memory of the garbage collector beside kube-controller-manager's with 100,000 objects; takes a quarter of an hour.
 	go run -C bench ./cmd/garbage -kctrl $(KCTRL)

@@ -451,6 +451,7 @@ var internalLayers = []internalLayer{
 		"it loads, checks and runs generators for any Go module: it knows no project",
 	},
 	{"testing/seeds", "", "for tests: the seeds of properties, of any package"},
+	{"testing/labeled", "", "for tests: changes of CRDs as data"},
 	{"testing/listwatch", "", "for tests: a source of the runtime's reflectors and informers"},
 	{"testing/oracle", "testing/seeds", "for tests: the real controller-gen, which knows nothing of kctrl"},
 	{"testing/randomapi", "", "for tests: API packages as text"},

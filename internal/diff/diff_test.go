@@ -1,100 +1,27 @@
 package diff_test
 
 import (
-	"encoding/json"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kctrl-dev/kctrl/internal/diff"
-	"github.com/kctrl-dev/kctrl/internal/diff/change"
 	"github.com/kctrl-dev/kctrl/internal/diff/input"
 	"github.com/kctrl-dev/kctrl/internal/diff/witness"
+	"github.com/kctrl-dev/kctrl/internal/testing/labeled"
 	"github.com/kctrl-dev/kctrl/internal/verify/definition"
 )
 
-// base is the CRD that the labeled changes patch.
-const base = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}, status: {type: object, properties: {phase: {type: string}}}}}}
-`
-
-// labeled is a row of testdata/changes.yaml.
-type labeled struct {
-	Name             string
-	Old, New         json.RawMessage
-	OldSpec, NewSpec json.RawMessage
-	OldCRD, NewCRD   json.RawMessage
-	Break            []string
-}
-
-func readTable(t *testing.T) []labeled {
+// sides returns the two CRDs of a labeled change, which API servers accept.
+func sides(t *testing.T, l *labeled.Change) (before, after *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/changes.yaml")
+	before, after, err := l.CRDs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var table []labeled
-	if err := yaml.Unmarshal(text, &table); err != nil {
-		t.Fatal(err)
-	}
-	return table
-}
-
-// crdOf returns a CRD with the schema of spec.f, that of spec, or a patch. It is nil if a patch is missing.
-func crdOf(t *testing.T, field, spec, patch json.RawMessage, patched bool) *apiextensionsv1.CustomResourceDefinition {
-	t.Helper()
-	if patched && patch == nil {
-		return nil
-	}
-	text, err := yaml.YAMLToJSON([]byte(base))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if patched {
-		if text, err = jsonpatch.MergePatch(text, patch); err != nil {
-			t.Fatal(err)
-		}
-	}
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := json.Unmarshal(text, crd); err != nil {
-		t.Fatal(err)
-	}
-	root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
-	var s change.Schema
-	switch {
-	case spec != nil:
-		err = json.Unmarshal(spec, &s)
-		root.Properties["spec"] = s
-	case field != nil:
-		err = json.Unmarshal(field, &s)
-		root.Properties["spec"] = change.Schema{Type: "object", Properties: map[string]change.Schema{"f": s}}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return crd
-}
-
-func (l *labeled) sides(t *testing.T) (before, after *apiextensionsv1.CustomResourceDefinition) {
-	patched := l.OldCRD != nil || l.NewCRD != nil
-	before, after = crdOf(t, l.Old, l.OldSpec, l.OldCRD, patched), crdOf(t, l.New, l.NewSpec, l.NewCRD, patched)
 	for _, crd := range []*apiextensionsv1.CustomResourceDefinition{before, after} {
 		if crd == nil {
 			continue
@@ -106,6 +33,15 @@ func (l *labeled) sides(t *testing.T) (before, after *apiextensionsv1.CustomReso
 	return before, after
 }
 
+func readTable(t *testing.T) []labeled.Change {
+	t.Helper()
+	table, err := labeled.Changes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
 func sideOf(name string, crd *apiextensionsv1.CustomResourceDefinition) *input.Side {
 	side := &input.Side{Name: name, CRDs: map[string]*input.CRD{}}
 	if crd != nil {
@@ -114,13 +50,13 @@ func sideOf(name string, crd *apiextensionsv1.CustomResourceDefinition) *input.S
 	return side
 }
 
-// TestLabeledChangesAreFound compares each pair of the table: everything that breaks is reported, and nothing else. The
+// TestLabeledChangesAreFound compares each pair of labeled changes: everything that breaks is reported, and nothing else. The
 // witnesses are confirmed by servers that have one of the CRDs each.
 func TestLabeledChangesAreFound(t *testing.T) {
 	table := readTable(t)
 	breaking, witnesses := 0, 0
 	for _, l := range table {
-		before, after := l.sides(t)
+		before, after := sides(t, &l)
 		report, err := diff.Compare(t.Context(), sideOf("old", before), sideOf("new", after), diff.Options{Now: time.Now()})
 		if err != nil {
 			t.Fatal(err)

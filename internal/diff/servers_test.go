@@ -1,0 +1,120 @@
+package diff_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kctrl-dev/kctrl/internal/diff"
+	"github.com/kctrl-dev/kctrl/internal/diff/witness"
+	"github.com/kctrl-dev/kctrl/internal/kubectl"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+)
+
+// TestServersConfirmWitnesses writes the witness of each labeled change to two API servers, which have the old and the
+// new CRD.
+func TestServersConfirmWitnesses(t *testing.T) {
+	before, after := connect(t), connect(t)
+	confirmed := 0
+	for i, l := range readTable(t) {
+		old, now := sides(t, &l)
+		group := fmt.Sprintf("row%d.example.com", i)
+		inGroup(old, group)
+		inGroup(now, group)
+		report, err := diff.Compare(t.Context(), sideOf("old", old), sideOf("new", now), diff.Options{Now: time.Now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		apply(t, before, old)
+		apply(t, after, now)
+		for _, f := range report.Findings {
+			for _, try := range []struct {
+				lenient, strict *kubectl.Client
+				witness         *witness.Witness
+			}{{before, after, f.Witness}, {after, before, f.Backward}} {
+				if try.witness == nil {
+					continue
+				}
+				confirmed++
+				if reason := ask(t.Context(), try.lenient, try.strict, try.witness); reason != "" {
+					t.Errorf("%s: %s: %s\n%v", l.Name, f.Title(), reason, try.witness)
+				}
+			}
+		}
+	}
+	t.Logf("%d witnesses", confirmed)
+}
+
+func connect(t *testing.T) *kubectl.Client {
+	t.Helper()
+	client, err := kubectl.Connect(testenv.Start(t).Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func inGroup(crd *apiextensionsv1.CustomResourceDefinition, group string) {
+	if crd != nil {
+		crd.Spec.Group, crd.Name = group, crd.Spec.Names.Plural+"."+group
+	}
+}
+
+// apply has a server serve a CRD, with conversion by API servers alone.
+func apply(t *testing.T, client *kubectl.Client, crd *apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	if crd == nil {
+		return
+	}
+	given := crd.DeepCopy()
+	given.Spec.Conversion = nil
+	text, err := json.Marshal(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal(text, &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	unstructured.RemoveNestedField(object.Object, "status")
+	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
+	if err := client.Apply(t.Context(), []kubectl.Manifest{{Object: object}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ask returns why two servers do not confirm a witness, or nothing if they do.
+func ask(ctx context.Context, lenient, strict *kubectl.Client, w *witness.Witness) string {
+	object := func(content map[string]any) *unstructured.Unstructured {
+		if content == nil {
+			return nil
+		}
+		return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(content)}
+	}
+	attempt := kubectl.Attempt{Object: object(w.Object), Before: object(w.Before), Status: w.Status}
+	accepted, err := lenient.Try(ctx, attempt)
+	if err != nil {
+		return "the lenient server: " + err.Error()
+	}
+	got, err := strict.Try(ctx, attempt)
+	if _, refused := errors.AsType[*kubectl.RefusedError](err); refused {
+		return ""
+	}
+	switch {
+	case err != nil:
+		return "the strict server: " + err.Error()
+	case w.Reason != "":
+		return "the strict server accepts it"
+	case reflect.DeepEqual(accepted.Object["spec"], got.Object["spec"]) && reflect.DeepEqual(accepted.Object["status"], got.Object["status"]):
+		return "both servers store the same"
+	}
+	return ""
+}
