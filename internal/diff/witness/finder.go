@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
@@ -58,6 +59,11 @@ type Finder struct {
 	bases   map[string][]map[string]any
 	// placed are objects that have the field of some change.
 	placed map[string]map[string]any
+	// structural is the last schema that a rule was compiled with: the next rule is often of the same one.
+	structural struct {
+		of     *props
+		schema *structuralschema.Structural
+	}
 	make   *maker
 }
 
@@ -69,7 +75,8 @@ func NewFinder(lenient, strict *Server, samples []map[string]any) *Finder {
 
 // Find searches for a witness of a change, of which the lenient server has the lenient side.
 func (f *Finder) Find(ctx context.Context, c *change.Change) Result {
-	s := &search{Finder: f, change: c, broken: breaker(c), ended: func() bool { return ctx.Err() != nil }}
+	s := &search{Finder: f, change: c, ended: func() bool { return ctx.Err() != nil }}
+	s.broken = s.breaker()
 	if c.Keyword == change.KeywordPattern && s.included() {
 		return Result{None: true}
 	}
@@ -140,6 +147,8 @@ type search struct {
 	change *change.Change
 	// broken reports whether a value of the field shows the change, by what the change says alone.
 	broken func(before, value any) bool
+	// rule is that of the change, if it is about one that compiles.
+	rule *rule
 	tried  int
 	// refused are objects that show the change but for something else, for which the lenient server refuses them.
 	refused []map[string]any
@@ -554,8 +563,7 @@ func (s *search) beside(current any, yield func(value) bool) {
 
 // searchRule yields values for which a rule does not hold, those that are near the current one first.
 func (s *search) searchRule(current any, yield func(value) bool) {
-	r := newRule(s.change)
-	if r == nil {
+	if s.rule == nil {
 		return
 	}
 	h := s.make.hintsOf(append([]string{s.change.Name}, rulesOf(s.change.Lenient)...)...)
@@ -579,7 +587,7 @@ func (s *search) searchRule(current any, yield func(value) bool) {
 			if made += len(key); made > mostValues || s.ended() {
 				return
 			}
-			if s.broken(nil, v) && !yield(value{value: v}) || r.transition && s.broken(current, v) && !yield(value{v, true}) {
+			if s.broken(nil, v) && !yield(value{value: v}) || s.rule.transition && s.broken(current, v) && !yield(value{v, true}) {
 				return
 			}
 			queue = append(queue, v)

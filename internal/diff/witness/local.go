@@ -2,6 +2,8 @@ package witness
 
 import (
 	"context"
+	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -65,11 +67,12 @@ func (c *checker) refuses(value any) bool {
 }
 
 // breaker returns what reports whether a value shows a change, by itself and not by another change beside it.
-func breaker(c *change.Change) func(before, value any) bool {
+func (s *search) breaker() func(before, value any) bool {
+	c := s.change
 	switch c.Keyword {
 	case change.KeywordRule:
-		if r := newRule(c); r != nil {
-			return r.refuses
+		if s.rule = s.newRule(c); s.rule != nil {
+			return s.rule.refuses
 		}
 	case change.KeywordField, change.KeywordStorage:
 		return func(_, value any) bool { object, _ := value.(map[string]any); _, has := object[c.Name]; return has }
@@ -95,25 +98,45 @@ type rule struct {
 }
 
 // newRule compiles a rule. It returns nil if that is not possible.
-func newRule(c *change.Change) *rule {
-	s := c.Strict.DeepCopy()
-	var only apiextensionsv1.ValidationRules
-	for _, r := range s.XValidations {
-		if r.Rule == c.Name {
-			only = append(only, r)
+func (f *Finder) newRule(c *change.Change) *rule {
+	structural := f.structuralOf(c.Strict)
+	i := slices.IndexFunc(c.Strict.XValidations, func(r apiextensionsv1.ValidationRule) bool { return r.Rule == c.Name })
+	if structural == nil || i < 0 {
+		return nil
+	}
+	only := *structural
+	only.XValidations = c.Strict.XValidations[i : i+1]
+	if !wholeSelf.MatchString(c.Name) {
+		// The compiler looks at all fields that there are.
+		only.Properties = map[string]structuralschema.Structural{}
+		for _, name := range identifier.FindAllString(c.Name, -1) {
+			if p, ok := structural.Properties[name]; ok {
+				only.Properties[name] = p
+			}
 		}
 	}
-	withoutRules(s)
-	s.XValidations = only
+	return &rule{schemacel.NewValidator(&only, len(c.Path) == 0, celconfig.PerCallLimit), &only, strings.Contains(c.Name, "oldSelf")}
+}
+
+// wholeSelf matches rules that may be about all fields of a value, or about one whose name is written in another way.
+var wholeSelf = regexp.MustCompile(`(self|Self)\s*($|[^.\w\s])|__`)
+
+// structuralOf returns a schema without its rules, in the form that rules are compiled with, or nil if there is none.
+func (f *Finder) structuralOf(s *props) *structuralschema.Structural {
+	if f.structural.of == s {
+		return f.structural.schema
+	}
+	without := s.DeepCopy()
+	withoutRules(without)
 	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(s, internal, nil); err != nil {
-		return nil
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(without, internal, nil)
+	f.structural.of, f.structural.schema = s, nil
+	if err == nil {
+		if structural, err := structuralschema.NewStructural(internal); err == nil {
+			f.structural.schema = structural
+		}
 	}
-	structural, err := structuralschema.NewStructural(internal)
-	if err != nil {
-		return nil
-	}
-	return &rule{schemacel.NewValidator(structural, len(c.Path) == 0, celconfig.PerCallLimit), structural, strings.Contains(c.Name, "oldSelf")}
+	return f.structural.schema
 }
 
 func withoutRules(s *props) {
