@@ -1,6 +1,7 @@
 package witness
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"slices"
@@ -154,10 +155,16 @@ func withoutRules(s *props) {
 }
 
 // refuses reports whether the rule does not hold.
-func (r *rule) refuses(before, value any) bool {
+func (r *rule) refuses(before, value any) bool { return r.reason(before, value) != "" }
+
+// reason returns what the rule says of a value, or nothing if it holds.
+func (r *rule) reason(before, value any) string {
 	if r.validator == nil {
-		return false
+		return ""
 	}
 	errs, _ := r.validator.Validate(context.Background(), nil, r.structural, value, before, celconfig.RuntimeCELCostBudget)
-	return len(errs) > 0
+	if len(errs) == 0 {
+		return ""
+	}
+	return cmp.Or(errs[0].Detail, errs[0].ErrorBody())
 }
