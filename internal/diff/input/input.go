@@ -345,10 +345,19 @@ func (r *reader) choose() {
 			r.side.CRDs[f.CRD.Name] = &CRD{
 				CustomResourceDefinition: f.CRD,
 				At:                       func(p definition.Problem) token.Position { return places()(p.Path.Steps...) },
-				Check:                    func() error { refused, _ := f.Problems(); return refused },
+				Check:                    f.check,
 			}
 		}
 	}
+}
+
+// check returns the errors for which API servers refuse the CRD, apart from its labels: those of charts are templates.
+func (f found) check() error {
+	given, crd := *f.Definition, *f.CRD
+	crd.Labels = nil
+	given.CRD = &crd
+	refused, _ := given.Problems()
+	return refused
 }
 
 // Names returns the names of the CRDs of two sides, sorted.

@@ -291,8 +291,8 @@ func readable(low, high rune) rune {
 			return r
 		}
 	}
-	for r := max(low, '!'); r <= min(high, '~'); r++ {
-		return r
+	if printable := max(low, '!'); printable <= min(high, '~') {
+		return printable
 	}
 	return low
 }
