@@ -107,7 +107,7 @@ func (f *Finder) newRule(c *change.Change) *rule {
 	}
 	only := *structural
 	only.XValidations = c.Strict.XValidations[i : i+1]
-	if !wholeSelf.MatchString(c.Name) {
+	if len(structural.Properties) > 0 && !wholeSelf.MatchString(c.Name) {
 		// The compiler looks at all fields that there are.
 		only.Properties = map[string]structuralschema.Structural{}
 		for _, name := range identifier.FindAllString(c.Name, -1) {
