@@ -1,0 +1,258 @@
+package witness
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/kctrl-dev/kctrl/internal/diff/change"
+)
+
+// step is an object to try, and what it replaces.
+type step struct{ before, object map[string]any }
+
+// candidates yields objects that may be witnesses, made of a base.
+func (s *search) candidates(ctx context.Context, base map[string]any) iter.Seq[step] {
+	c := s.change
+	return func(yield func(step) bool) {
+		if c.Lenient == nil {
+			s.ofKind(base, yield)
+			return
+		}
+		if c.Keyword == change.KeywordDefault {
+			if object, ok := s.make.without(s.root(), base, c.Path); ok {
+				yield(step{object: object})
+			}
+			return
+		}
+		from := s.with(ctx, base)
+		if from == nil {
+			return
+		}
+		current, _ := get(from, c.Path)
+		for v := range s.values(current) {
+			object, ok := s.make.place(s.root(), from, c.Path, v.value, true)
+			if !ok {
+				continue
+			}
+			next := step{object: object}
+			if v.update {
+				next.before = from
+			}
+			if !yield(next) {
+				return
+			}
+		}
+	}
+}
+
+// with returns an object that has the field of the change, made of a base: one that the lenient server accepts, if that
+// is possible.
+func (s *search) with(ctx context.Context, base map[string]any) map[string]any {
+	path := s.change.Path
+	key := s.change.Version + keyOf(path) + keyOf(base)
+	if known, ok := s.placed[key]; ok {
+		return known
+	}
+	from, ok := s.make.place(s.root(), base, path, nil, false)
+	if !ok {
+		return nil
+	}
+	r := s.request(s.change.Version, from)
+	repaired := s.repair(ctx, r, func(object map[string]any) bool { _, there := get(object, path); return there })
+	if repaired != nil {
+		from = repaired
+	}
+	s.placed[key] = from
+	return from
+}
+
+// request is the write of an object that shows the change.
+func (s *search) request(version string, object map[string]any) Request {
+	return Request{Version: version, Object: object, Status: len(s.change.Path) > 0 && s.change.Path[0] == "status"}
+}
+
+func (s *search) root() *props {
+	return change.SchemaOf(change.Version(s.lenient.crd, s.change.Version))
+}
+
+// ofKind yields objects for changes outside of schemas.
+func (s *search) ofKind(base map[string]any, yield func(step) bool) {
+	switch s.change.Keyword {
+	case change.KeywordStatus:
+		status := s.root().Properties["status"]
+		for value := range s.make.neighbours(&status, map[string]any{}, &hints{}, 1) {
+			if !yield(step{object: with(base, "status", value)}) {
+				return
+			}
+		}
+		yield(step{object: with(base, "status", map[string]any{"x": "x"})})
+	case change.KeywordPruning:
+		yield(step{object: with(base, "unknownField", "x")})
+	default:
+		yield(step{object: base})
+	}
+}
+
+// value is a value of the field that a change is about. update says that it has to replace the one that is there.
+type value struct {
+	value  any
+	update bool
+}
+
+// values yields values of the field, made of the current one.
+func (s *search) values(current any) iter.Seq[value] {
+	c := s.change
+	return func(yield func(value) bool) {
+		if c.Keyword == change.KeywordRule {
+			s.searchRule(current, yield)
+			return
+		}
+		for _, v := range distinct(append(s.steered(current), s.make.scalars(c.Lenient, c.Strict, nil)...)) {
+			if !yield(value{value: v}) {
+				return
+			}
+		}
+		if s.logic() != "" {
+			s.beside(current, yield)
+		}
+	}
+}
+
+// logic returns the schemas that the change combines, as JSON, or nothing.
+func (s *search) logic() string {
+	a, b := s.change.Lenient, s.change.Strict
+	switch s.change.Keyword {
+	case "allOf":
+		return keyOf(a.AllOf) + keyOf(b.AllOf)
+	case "anyOf":
+		return keyOf(a.AnyOf) + keyOf(b.AnyOf)
+	case "oneOf":
+		return keyOf(a.OneOf) + keyOf(b.OneOf)
+	case "not":
+		return keyOf(a.Not) + keyOf(b.Not)
+	}
+	return ""
+}
+
+// steered returns values that the keyword of the change is about, made of the current one.
+func (s *search) steered(current any) []any {
+	c := s.change
+	fields, _ := current.(map[string]any)
+	lenient, strict := c.Lenient, c.Strict
+	switch c.Keyword {
+	case change.KeywordField, change.KeywordStorage:
+		of := merged(property(lenient, c.Name))
+		var all []any
+		for _, v := range append([]any{s.make.minimal(of, 0)}, s.make.scalars(of, nil, nil)...) {
+			all = append(all, with(fields, c.Name, v))
+		}
+		return all
+	case change.KeywordRequired:
+		less := maps.Clone(fields)
+		delete(less, c.Name)
+		return []any{less}
+	case change.KeywordNullable:
+		return []any{nil}
+	case change.KeywordValues, change.KeywordPruning:
+		v := any("x")
+		if of := change.ValuesOf(lenient); of != nil {
+			v = s.make.minimal(of, 0)
+		}
+		return []any{with(fields, "unknownField", v)}
+	case change.KeywordListType:
+		return s.twins()
+	case "minItems", "maxItems":
+		return counted(func(n int) any { return s.make.items(merged(lenient), n, 0) }, lenient.MinItems, lenient.MaxItems, strict.MinItems, strict.MaxItems)
+	case "minProperties", "maxProperties":
+		return counted(func(n int) any { return s.make.object(merged(lenient), n, 0) }, lenient.MinProperties, lenient.MaxProperties, strict.MinProperties, strict.MaxProperties)
+	}
+	return nil
+}
+
+// counted returns values with as many parts as bounds allow, and one less and one more.
+func counted(make func(n int) any, bounds ...*int64) []any {
+	counts := []int{0, 1}
+	for _, b := range bounds {
+		if b != nil {
+			counts = append(counts, max(at(b)-1, 0), at(b), at(b)+1)
+		}
+	}
+	slices.Sort(counts)
+	var values []any
+	for _, n := range slices.Compact(counts) {
+		values = append(values, make(n))
+	}
+	return values
+}
+
+// twins returns lists with two items that are one to the strict schema.
+func (s *search) twins() []any {
+	of := change.ItemsOf(s.change.Lenient)
+	if of == nil {
+		return nil
+	}
+	first := s.make.item(s.change.Lenient, of, 0, 0)
+	lists := []any{[]any{first, cloned(first)}}
+	if object, ok := first.(map[string]any); ok {
+		for _, name := range slices.Sorted(maps.Keys(of.Properties)) {
+			a, b := with(object, name, s.make.nth(property(of, name), 0, 0)), with(object, name, s.make.nth(property(of, name), 1, 0))
+			lists = append(lists, []any{a, b})
+		}
+	}
+	return lists
+}
+
+// beside yields the values near the current one, and those near these.
+func (s *search) beside(current any, yield func(value) bool) {
+	queue, seen := []any{current}, map[string]bool{}
+	h := s.make.hintsOf(append(rulesOf(s.change.Lenient), s.logic())...)
+	for made := 0; len(queue) > 0; {
+		from := queue[0]
+		queue = queue[1:]
+		for v := range s.make.neighbours(s.change.Lenient, from, h, 1) {
+			if key := keyOf(v); !seen[key] {
+				seen[key] = true
+				if made += len(key); made > mostValues || s.ended() || s.broken(nil, v) && !yield(value{value: v}) {
+					return
+				}
+				queue = append(queue, v)
+			}
+		}
+	}
+}
+
+// searchRule yields values for which a rule does not hold, those that are near the current one first.
+func (s *search) searchRule(current any, yield func(value) bool) {
+	if s.rule == nil {
+		return
+	}
+	h := s.make.hintsOf(append([]string{s.change.Name}, rulesOf(s.change.Lenient)...)...)
+	depth := 1
+	if len(s.change.Path) == 0 {
+		depth = 0
+	}
+	if s.broken(nil, current) && !yield(value{value: current}) {
+		return
+	}
+	queue, seen := []any{current}, map[string]bool{}
+	for made := 0; len(queue) > 0; {
+		from := queue[0]
+		queue = queue[1:]
+		for v := range s.make.neighbours(s.change.Lenient, from, h, depth) {
+			key := keyOf(v)
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			if made += len(key); made > mostValues || s.ended() {
+				return
+			}
+			if s.broken(nil, v) && !yield(value{value: v}) || s.rule.transition && s.broken(current, v) && !yield(value{v, true}) {
+				return
+			}
+			queue = append(queue, v)
+		}
+	}
+}
