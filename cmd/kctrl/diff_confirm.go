@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
 )
 
-// confirmWitnesses writes each witness to two API servers, which have the CRDs of one side each. An error says that they
-// do not answer as kctrl does.
+// confirmWitnesses writes each witness to two API servers, which have the CRDs of one side each. An error says that
+// they do not answer as kctrl does.
 func confirmWitnesses(ctx context.Context, s *streams, kind string, sides *diffSides, r *diff.Report) error {
 	before, stop, err := serverWith(ctx, s, kind, sides.old, r)
 	if err != nil {

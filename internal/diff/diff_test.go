@@ -50,8 +50,8 @@ func sideOf(name string, crd *apiextensionsv1.CustomResourceDefinition) *input.S
 	return side
 }
 
-// TestLabeledChangesAreFound compares each pair of labeled changes: everything that breaks is reported, and nothing else. The
-// witnesses are confirmed by servers that have one of the CRDs each.
+// TestLabeledChangesAreFound compares each pair of labeled changes: everything that breaks is reported, and nothing
+// else. The witnesses are confirmed by servers that have one of the CRDs each.
 func TestLabeledChangesAreFound(t *testing.T) {
 	table := readTable(t)
 	breaking, witnesses := 0, 0

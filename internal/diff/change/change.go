@@ -1,8 +1,8 @@
 // Package change lists what differs between two CRDs of a name and may break somebody.
 //
-// It compares keywords, and errs toward too many changes: whether a change of a schema breaks anything, an object has to
-// show that one CRD accepts and the other does not (package witness). A change for which there can be no such object says
-// why.
+// It compares keywords, and errs toward too many changes: whether a change of a schema breaks anything, an object
+// has to show that one CRD accepts and the other does not (package witness). A change for which there can be no such
+// object says why.
 package change
 
 import (
@@ -178,8 +178,8 @@ func stepsOf(step string) []string {
 	return []string{"properties", step}
 }
 
-// changed says how a keyword differs: it was added, removed or has another value. The sides are those of the old and the
-// new CRD.
+// changed says how a keyword differs: it was added, removed or has another value. The sides are those of the old and
+// the new CRD.
 func changed(keyword, before, after string) string {
 	switch {
 	case before == "":

@@ -183,8 +183,8 @@ func (d *comparison) storage() {
 	}
 }
 
-// dropped reports the fields that are lost because objects of a version are stored in another one from now on, which does
-// not have them.
+// dropped reports the fields that are lost because objects of a version are stored in another one from now on, which
+// does not have them.
 func (d *comparison) dropped(message string, stored *version) {
 	for i := range d.after.Spec.Versions {
 		v := &d.after.Spec.Versions[i]

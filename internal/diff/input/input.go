@@ -159,8 +159,8 @@ func (r *reader) directory(ctx context.Context, dir string) error {
 	return r.none(len(crds) > 0 || err != nil)
 }
 
-// none says that nothing was found, unless something was. A project may have no kind yet: then its working tree and its
-// revisions have no CRD.
+// none says that nothing was found, unless something was. A project may have no kind yet: then its working tree and
+// its revisions have no CRD.
 func (r *reader) none(some bool) error {
 	if some || len(r.side.Errs) > 0 || !r.disk || r.side.Name == WorkingTree {
 		return nil

@@ -69,7 +69,8 @@ type state struct {
 	done    []bool
 	// before is a character like the last one, or -1 at the beginning. Word boundaries and lines depend on it.
 	before rune
-	// next is the state behind each character of the alphabet: 0 is not known yet, and others are one more than the state.
+	// next is the state behind each character of the alphabet: 0 is not known yet, and others are one more than the
+	// state.
 	next []int
 	// accepted says that the text may end here: 1 it may, -1 it may not, 0 is not known yet.
 	accepted int

@@ -39,8 +39,8 @@ type Result struct {
 	Tried int
 }
 
-// Bounds of a search: objects that servers answer, the length in JSON of the values that a rule is checked with, and steps
-// that make an object smaller.
+// Bounds of a search: objects that servers answer, the length in JSON of the values that a rule is checked with, and
+// steps that make an object smaller.
 const (
 	mostObjects = 500
 	mostValues  = 1 << 19
@@ -64,8 +64,8 @@ type Finder struct {
 	make *maker
 }
 
-// NewFinder returns a finder of objects that one server accepts and another does not. Samples, of any kind, are objects
-// to begin with.
+// NewFinder returns a finder of objects that one server accepts and another does not. Samples, of any kind, are
+// objects to begin with.
 func NewFinder(lenient, strict *Server, samples []map[string]any) *Finder {
 	return &Finder{lenient: lenient, strict: strict, samples: samples, bases: map[string][]map[string]any{}, placed: map[string]map[string]any{}, make: newMaker()}
 }

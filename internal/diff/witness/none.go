@@ -41,8 +41,8 @@ func (s *search) harmless() bool {
 	return !slices.ContainsFunc(s.make.scalars(&props{Type: a.Type}, nil, nil), c.refuses)
 }
 
-// aboutNewFields reports whether a rule holds for all values of the lenient schema because it speaks of fields that this
-// schema does not have, or only at a greater depth, and of others for each of whose values the rule holds.
+// aboutNewFields reports whether a rule holds for all values of the lenient schema because it speaks of fields that
+// this schema does not have, or only at a greater depth, and of others for each of whose values the rule holds.
 func (s *search) aboutNewFields() bool {
 	has, had := map[string]int{}, map[string]int{}
 	fieldsOf(s.change.Strict, has, 1)

@@ -10,8 +10,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/verify/sample"
 )
 
-// repair returns an object like a given one that the lenient server accepts, and that is worth being kept, or nil if no
-// change of the parts that the server refuses leads to any.
+// repair returns an object like a given one that the lenient server accepts, and that is worth being kept, or nil if
+// no change of the parts that the server refuses leads to any.
 func (f *Finder) repair(ctx context.Context, r Request, keep func(object map[string]any) bool) map[string]any {
 	root := change.SchemaOf(change.Version(f.lenient.crd, r.Version))
 	type attempt struct {

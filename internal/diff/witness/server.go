@@ -1,8 +1,8 @@
 // Package witness finds objects that show what a change of a CRD breaks.
 //
-// A [Server] answers writes as an API server does that has one CRD, with the libraries of API servers. A [Finder] makes
-// objects that one server accepts, and steers the field that a change is about, until another server refuses the object
-// or changes it. What it returns is confirmed by both servers and as small as it gets.
+// A [Server] answers writes as an API server does that has one CRD, with the libraries of API servers. A [Finder]
+// makes objects that one server accepts, and steers the field that a change is about, until another server refuses
+// the object or changes it. What it returns is confirmed by both servers and as small as it gets.
 package witness
 
 import (
@@ -185,8 +185,8 @@ func sampleField(path []string) string {
 	return text.String()
 }
 
-// Breaks says what a server makes of an object that another one has: why it refuses it, or which fields it drops. Nothing
-// means that the object stays as it is, or that it is not valid on the other server either.
+// Breaks says what a server makes of an object that another one has: why it refuses it, or which fields it drops.
+// Nothing means that the object stays as it is, or that it is not valid on the other server either.
 func Breaks(lenient, strict *Server, version string, object map[string]any) string {
 	given := runtime.DeepCopyJSON(object)
 	for _, of := range []*Server{lenient, strict} {

@@ -47,8 +47,8 @@ func (s *search) candidates(ctx context.Context, base map[string]any) iter.Seq[s
 	}
 }
 
-// with returns an object that has the field of the change, made of a base: one that the lenient server accepts, if that
-// is possible.
+// with returns an object that has the field of the change, made of a base: one that the lenient server accepts, if
+// that is possible.
 func (s *search) with(ctx context.Context, base map[string]any) map[string]any {
 	path := s.change.Path
 	key := s.change.Version + keyOf(path) + keyOf(base)
