@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kctrl-dev/kctrl/runtime/internal/collect"
 	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
@@ -56,6 +58,21 @@ type packedState[T object.Object] struct {
 	removed  bool
 }
 
+// kept stands in a list for an object that the store has packed, so that it need not be unpacked. Only a [packedState] gets
+// it. It has no other methods than those that identify it, and panics in the others.
+type kept[T object.Object] struct {
+	object.Object
+	held stored[T]
+}
+
+func (k *kept[T]) GetNamespace() string { return k.held.packer.Key(k.held.packed).Namespace }
+
+func (k *kept[T]) GetName() string { return k.held.packer.Key(k.held.packed).Name }
+
+func (k *kept[T]) GetUID() types.UID { return k.held.packer.UID(k.held.packed) }
+
+func (k *kept[T]) GetResourceVersion() string { return k.held.packer.ResourceVersion(k.held.packed) }
+
 // newPackedState returns an empty state for store, with room for that many objects.
 func newPackedState[T object.Object](store *contents[T], size int) *packedState[T] {
 	store.mu.RLock()
@@ -70,6 +87,10 @@ func newPackedState[T object.Object](store *contents[T], size int) *packedState[
 
 // Keep implements [collect.Collector].
 func (s *packedState[T]) Keep(key object.Key, obj T) bool {
+	if k, ok := any(obj).(*kept[T]); ok {
+		s.put(key, k.held)
+		return true
+	}
 	held, same := s.store.same(key, obj)
 	if same {
 		s.put(key, held)

@@ -123,6 +123,9 @@ func (c *contents[T]) known() wire.Known[T] {
 			var none T
 			return none, false
 		}
+		if packed, ok := any(&kept[T]{held: held}).(T); ok && c.packs {
+			return packed, true
+		}
 		return held.object(), true
 	}
 }

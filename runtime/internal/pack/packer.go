@@ -111,6 +111,19 @@ func (p *Packer[T]) Key(packed Packed) object.Key {
 	return object.Key{Namespace: r.text(), Name: r.text()}
 }
 
+// UID returns the UID of the object.
+func (p *Packer[T]) UID(packed Packed) types.UID {
+	r := reader{data: string(packed), strings: p.strings.all()}
+	return types.UID(r.text())
+}
+
+// ResourceVersion returns the version of the object.
+func (p *Packer[T]) ResourceVersion(packed Packed) string {
+	r := reader{data: string(packed), strings: p.strings.all()}
+	r.skipText()
+	return r.text()
+}
+
 // SameObject reports whether p and other, which have one key, are states of one object and not of one that was deleted
 // and created again: whether they have one UID.
 func (p Packed) SameObject(other Packed) bool {
