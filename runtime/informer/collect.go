@@ -58,8 +58,8 @@ type packedState[T object.Object] struct {
 	removed  bool
 }
 
-// kept stands in a list for an object that the store has packed, so that it need not be unpacked. Only a [packedState] gets
-// it. It has no other methods than those that identify it, and panics in the others.
+// kept is a placeholder in a list for an object that the store has packed. Only a [packedState] receives it. It identifies
+// the object; its other methods panic.
 type kept[T object.Object] struct {
 	object.Object
 	held stored[T]

@@ -22,14 +22,14 @@ type items[T object.Object] interface {
 	// put makes obj the object of key, and returns the key with the strings that the object keeps alive anyway.
 	put(key object.Key, obj stored[T]) object.Key
 	remove(key object.Key)
-	// all returns what there is at the time of the iteration.
+	// all iterates over the present objects.
 	all() iter.Seq2[object.Key, stored[T]]
 	// snapshot returns the objects in a namespace, or in all when it is "", whose labels and keys are selected. A nil
 	// selector, or function, selects all. The iteration needs no lock.
 	snapshot(namespace string, selector labels.Selector, selected func(object.Key) bool) iter.Seq2[object.Key, T]
 	// pick returns the objects of those keys, which exist, in that order. The iteration needs no lock.
 	pick(keys iter.Seq[object.Key]) iter.Seq[T]
-	// events returns those that are told of all there is now, like example.
+	// events returns an event like example about each present object.
 	events(example Event[T]) batch[T]
 	// empty returns no items, of the same form.
 	empty() items[T]
@@ -195,7 +195,7 @@ func (k *keyed[R]) entries(namespace string, selected func(object.Key) bool, mat
 	return found
 }
 
-// opened iterates over entries, each opened when it is come to.
+// opened iterates over entries and opens each in turn.
 func opened[R any, T object.Object](entries []entry[R], open func(R) T) iter.Seq2[object.Key, T] {
 	return func(yield func(object.Key, T) bool) {
 		for _, e := range entries {
@@ -206,7 +206,7 @@ func opened[R any, T object.Object](entries []entry[R], open func(R) T) iter.Seq
 	}
 }
 
-// picked returns the values of keys, which exist, each opened when it is come to.
+// picked iterates over the values of keys, which exist, and opens each in turn.
 func picked[R any, T object.Object](k *keyed[R], keys iter.Seq[object.Key], open func(R) T) iter.Seq[T] {
 	var values []R
 	for key := range keys {
@@ -222,7 +222,7 @@ func picked[R any, T object.Object](k *keyed[R], keys iter.Seq[object.Key], open
 	}
 }
 
-// wholeItems are objects as they are. Whoever reads one shares it with the store.
+// wholeItems are objects that readers share with the store.
 type wholeItems[T object.Object] struct{ keyed[T] }
 
 func (w *wholeItems[T]) find(key object.Key) (stored[T], bool) {
@@ -297,8 +297,7 @@ func NewPacking[T object.Object](prototype T) (*Packing[T], error) {
 	return &Packing[T]{packer}, nil
 }
 
-// packedItems are objects that are packed. Whoever reads one gets an object of his own. The names in the keys are part of
-// the packed objects.
+// packedItems are packed objects. Each read returns a new object. The names in the keys are part of the packed objects.
 type packedItems[T object.Object] struct {
 	keyed[pack.Packed]
 	packer *pack.Packer[T]
