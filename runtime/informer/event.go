@@ -47,6 +47,8 @@ type Event[T object.Object] struct {
 	// Merged marks an event that may stand for several changes, between which nobody was told: those of a time without a
 	// watch, and those that were compressed for a slow consumer. Any other one is one change.
 	Merged bool
+
+	bytes int // of the watch event, 0 if it is not known
 }
 
 // Key returns the key of the object, which is there for every type of event.

@@ -129,6 +129,7 @@ func (o *outbox[T]) push(b batch[T], initial bool) int {
 		o.batches = append(o.batches, b.own())
 		o.events += count
 		o.bound.Grow(2 * count)
+		o.bound.Add(bytesOf(b.events))
 	}
 	if initial {
 		o.batches = append(o.batches, batch[T]{})
@@ -138,8 +139,22 @@ func (o *outbox[T]) push(b batch[T], initial bool) int {
 	}
 	before := o.events
 	o.compact()
-	o.bound.Leave(o.events)
+	o.bound.Leave(o.events, o.bytes())
 	return before - o.events
+}
+
+func (o *outbox[T]) bytes() (bytes int) {
+	for _, b := range o.batches {
+		bytes += bytesOf(b.events)
+	}
+	return bytes
+}
+
+func bytesOf[T object.Object](events []Event[T]) (bytes int) {
+	for _, e := range events {
+		bytes += e.bytes
+	}
+	return bytes
 }
 
 // take removes what is next: some events, or the mark.
@@ -150,6 +165,7 @@ func (o *outbox[T]) take() (events []Event[T], synced bool) {
 		events = first.take(atOnce)
 	}
 	o.events -= len(events)
+	o.bound.Add(-bytesOf(events))
 	if first.len() == 0 {
 		// Delivered events are to be free, although the array of batches stays.
 		*first = batch[T]{}
@@ -220,7 +236,7 @@ func (n notice[T]) fold(next notice[T]) (notice[T], compact.Folding) {
 		return n, compact.Both
 	case next.event.Type != Deleted:
 		// Old stays that of the first: it is what the handler knows.
-		n.event.Object, n.event.Merged = next.event.Object, true
+		n.event.Object, n.event.Merged, n.event.bytes = next.event.Object, true, next.event.bytes
 		return n, compact.Merged
 	case n.event.Type == Added:
 		// The handler has never heard of the object, and need not.

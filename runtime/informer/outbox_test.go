@@ -200,3 +200,25 @@ func TestFoldedEventsAndThoseOfARelistAreMarkedAsMerged(t *testing.T) {
 		t.Errorf("%d events of a relist", len(relisted))
 	}
 }
+
+func TestWaitingEventsAreBoundedInBytes(t *testing.T) {
+	const size = 64 << 10
+	c := newContents[meta](nil, nil)
+	var o outbox[meta]
+	for version := range 1000 {
+		d := nodeDelta(reflector.Updated, fmt.Sprint("n", version%4), version+1)
+		d.Bytes = size
+		o.push(c.advance(reflector.Deltas[meta]{d}), false)
+		if o.events > 4<<20/size+4 {
+			t.Fatalf("%d events of 64 KiB wait", o.events)
+		}
+	}
+	var last Event[meta]
+	for !o.empty() {
+		events, _ := o.take()
+		last = events[len(events)-1]
+	}
+	if last.Object.ResourceVersion != "1000" {
+		t.Errorf("the last event is of version %s", last.Object.ResourceVersion)
+	}
+}

@@ -264,7 +264,7 @@ func (c *contents[T]) apply(deltas reflector.Deltas[T]) (events []Event[T], fail
 			before := len(events)
 			events = c.setStateLocked(events, d.Key, old, &now)
 			for n := range events[before:] {
-				events[before+n].Merged = d.Merged
+				events[before+n].Merged, events[before+n].bytes = d.Merged, d.Bytes
 			}
 		case reflector.Deleted:
 			c.removeLocked(d.Key, old)

@@ -66,6 +66,8 @@ type Delta[T object.Object] struct {
 	Stored collect.State
 	// ResourceVersion is how far the source has come with this delta. It is empty where that is not known.
 	ResourceVersion string
+	// Bytes is the size of the event on the wire, or 0 if it is not known. The queue is bounded by it too.
+	Bytes int
 }
 
 // Deltas are successive steps, oldest first.
@@ -120,7 +122,7 @@ const maxBatch = 1000
 //
 // A list arrives as one Replaced delta and is handed out alone, so the consumer can take over the whole state at once
 // and finds the deletions that were missed by comparing. While the consumer keeps up, every delta is delivered. When
-// hundreds wait, the deltas of each object are compressed: successive states become the latest one, and a deletion
+// hundreds wait, or megabytes, the deltas of each object are compressed: successive states become the latest one, and a deletion
 // followed by a new creation stays two deltas. A later Replaced takes the place of one that still waits. So the memory
 // is bounded by the number of objects, not by the number of changes.
 //
@@ -176,6 +178,7 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 		}
 	}
 	f.pending = append(f.pending, d)
+	f.bound.Add(d.Bytes)
 	if f.bound.IsPassed(len(f.pending)) {
 		f.compactLocked()
 	}
@@ -267,6 +270,7 @@ func (f *DeltaFIFO[T]) take(ctx context.Context) (Deltas[T], error) {
 	}
 	if n := f.batchLocked(); n < len(f.pending) {
 		f.inflight = slices.Clone(f.pending[:n]) // what waits goes on in that array
+		f.bound.Add(-bytesOf(f.inflight))
 		clear(f.pending[:n])
 		f.pending = f.pending[n:]
 	} else {
@@ -296,6 +300,7 @@ func (f *DeltaFIFO[T]) indexLocked(t DeltaType) int {
 func (f *DeltaFIFO[T]) supersedeLocked() (setBack bool) {
 	if i := f.indexLocked(Replaced); i >= 0 {
 		setBack = f.pending[i].SetBack
+		f.bound.Add(-bytesOf(f.pending[i:]))
 		f.pending = slices.Delete(f.pending, i, len(f.pending))
 	}
 	return setBack
@@ -311,7 +316,14 @@ func (f *DeltaFIFO[T]) compactLocked() {
 		f.pending = append(f.pending, Delta[T]{Type: Bookmark})
 	}
 	f.pending[len(f.pending)-1].ResourceVersion = version
-	f.bound.Leave(len(f.pending))
+	f.bound.Leave(len(f.pending), bytesOf(f.pending))
+}
+
+func bytesOf[T object.Object](deltas []Delta[T]) (bytes int) {
+	for _, d := range deltas {
+		bytes += d.Bytes
+	}
+	return bytes
 }
 
 func lastVersion[T object.Object](pending []Delta[T]) string {

@@ -515,3 +515,20 @@ func versionNumber(o listwatch.Object) int {
 	n, _ := strconv.Atoi(o.ResourceVersion)
 	return n
 }
+
+func TestWaitingDeltasAreBoundedInBytes(t *testing.T) {
+	const size = 64 << 10
+	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
+	for version := range 1000 {
+		d := delta(reflector.Updated, fmt.Sprint("n", version%4), "1", version+1)
+		d.Bytes = size
+		f.Push(d)
+		if waits := f.Len(); waits > 4<<20/size+1 {
+			t.Fatalf("%d deltas of 64 KiB wait", waits)
+		}
+	}
+	batches := popped(t, f)
+	if last := batches[len(batches)-1]; last[len(last)-1] != "Updated n3/1@1000" {
+		t.Errorf("got %v", batches)
+	}
+}

@@ -777,7 +777,7 @@ func isKnown(t watch.EventType) bool {
 // delta returns what event means for the sink. It reports false for an event of a type that it does not know, and for
 // a new state that cannot be transformed.
 func (r *Reflector[T]) delta(event client.WatchEvent[T]) (Delta[T], bool) {
-	d := Delta[T]{ResourceVersion: event.ResourceVersion}
+	d := Delta[T]{ResourceVersion: event.ResourceVersion, Bytes: event.Bytes}
 	switch event.Type {
 	case watch.Bookmark:
 		d.Type = Bookmark

@@ -78,16 +78,28 @@ func foldLast[E any](out []E, gone []bool, stack []int, fold func(earlier, later
 // above is how many edges may wait before they are folded: up to here everything is delivered as it came.
 const above = 256
 
-// Bound is how many edges may wait in a buffer: when more do, the buffer folds them. That is twice what the last
-// folding has left, so that a buffer never holds more than twice what its objects need, and a push costs O(1) on
-// average. The zero value is 256, and a bound is never less.
-type Bound struct{ limit int }
+// aboveBytes is how many bytes may wait before they are folded.
+const aboveBytes = 4 << 20
 
-// IsPassed reports whether too many edges wait.
-func (b Bound) IsPassed(waiting int) bool { return waiting > max(b.limit, above) }
+// Bound limits how many edges, and how many bytes, wait in a buffer before the buffer folds them. Both limits are twice
+// what the last folding left, so that a buffer never holds more than twice what its objects need, and a push costs O(1)
+// on average. The zero value allows 256 edges and 4 MiB, and a bound is never less.
+type Bound struct {
+	limit int
+	bytes int // that wait, of the edges whose size is known
+	most  int
+}
 
-// Leave makes room for as many edges again as a folding has left.
-func (b *Bound) Leave(left int) { b.limit = 2 * left }
+// Add counts the bytes of an edge that waits, or with a negative number of one that no longer does.
+func (b *Bound) Add(bytes int) { b.bytes += bytes }
+
+// IsPassed reports whether too many edges, or bytes, wait.
+func (b Bound) IsPassed(waiting int) bool {
+	return waiting > max(b.limit, above) || b.bytes > max(b.most, aboveBytes)
+}
+
+// Leave makes room for as many edges and bytes again as a folding has left.
+func (b *Bound) Leave(left, bytes int) { *b = Bound{limit: 2 * left, bytes: bytes, most: 2 * bytes} }
 
 // Grow makes room for at least that many edges.
 func (b *Bound) Grow(limit int) { b.limit = max(b.limit, limit) }

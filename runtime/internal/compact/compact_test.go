@@ -55,13 +55,33 @@ func TestBoundIsTwiceWhatAFoldingLeaves(t *testing.T) {
 	if b.IsPassed(256) || !b.IsPassed(257) {
 		t.Error("a new bound is not 256")
 	}
-	if b.Leave(1000); b.IsPassed(2000) || !b.IsPassed(2001) {
+	if b.Leave(1000, 0); b.IsPassed(2000) || !b.IsPassed(2001) {
 		t.Error("the bound is not twice what was left")
 	}
 	if b.Grow(100); b.IsPassed(2000) {
 		t.Error("Grow has made the bound smaller")
 	}
-	if b.Leave(1); b.IsPassed(256) || !b.IsPassed(257) {
+	if b.Leave(1, 0); b.IsPassed(256) || !b.IsPassed(257) {
 		t.Error("the bound is less than 256")
+	}
+}
+
+func TestBoundOfBytesIsTwiceWhatAFoldingLeaves(t *testing.T) {
+	var b Bound
+	if b.Add(4 << 20); b.IsPassed(1) {
+		t.Error("a new bound is less than 4 MiB")
+	}
+	if b.Add(1); !b.IsPassed(1) {
+		t.Error("a new bound is more than 4 MiB")
+	}
+	b.Leave(1, 3<<20)
+	if b.Add(3 << 20); b.IsPassed(1) {
+		t.Error("the bound is less than twice what was left")
+	}
+	if b.Add(1); !b.IsPassed(1) {
+		t.Error("the bound is more than twice what was left")
+	}
+	if b.Add(-1); b.IsPassed(1) {
+		t.Error("what was taken counts")
 	}
 }

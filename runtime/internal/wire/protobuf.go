@@ -108,6 +108,7 @@ func (s *Stream[T]) nextProto() (Event[T], error) {
 	}
 	source.start += len(frame)
 	event, err := s.decoder.protoEvent(s.cursor, frame[4:], s.known)
+	event.Bytes = len(frame)
 	return event, formError(err)
 }
 

@@ -69,6 +69,7 @@ func (s *Stream[T]) nextJSON() (Event[T], error) {
 	if err != nil {
 		return event, formError(instead(err, frame, JSON))
 	}
+	event.Bytes = s.cursor.at
 	return event, nil
 }
 
@@ -208,6 +209,8 @@ type Event[T object.Object] struct {
 	ResourceVersion string
 	// InitialEventsEnd is set on the bookmark that ends the initial events.
 	InitialEventsEnd bool
+	// Bytes is the size of the event on the wire, or 0 if it is not known.
+	Bytes int
 }
 
 // event goes past the watch event at the cursor and returns it. An Error event is an apierrors.APIStatus error, all
