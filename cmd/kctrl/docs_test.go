@@ -74,8 +74,8 @@ func TestManualPagesHaveNoStrayRequests(t *testing.T) {
 	}
 }
 
-// TestExamplesRun runs the examples of all help texts in one project, in the order of the help. Those of servers are
-// only parsed.
+// TestExamplesRun runs the examples of all help texts in one project, in the order of the help. Those of servers and of
+// git revisions are only parsed.
 func TestExamplesRun(t *testing.T) {
 	dir := t.TempDir()
 	kctrl := func(args ...string) (code int, said string) {
@@ -95,7 +95,7 @@ func TestExamplesRun(t *testing.T) {
 	for _, cmd := range documented(root) {
 		for line := range strings.Lines(cmd.Example) {
 			args, ok := commandOf(line)
-			if !ok || slices.Contains([]string{"init", "env"}, args[0]) {
+			if !ok || slices.Contains([]string{"init", "env", "diff"}, args[0]) {
 				checkExample(t, root, args)
 				continue
 			}

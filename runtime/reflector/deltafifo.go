@@ -122,9 +122,9 @@ const maxBatch = 1000
 //
 // A list arrives as one Replaced delta and is handed out alone, so the consumer can take over the whole state at once
 // and finds the deletions that were missed by comparing. While the consumer keeps up, every delta is delivered. When
-// hundreds wait, or megabytes, the deltas of each object are compressed: successive states become the latest one, and a
-// deletion followed by a new creation stays two deltas. A later Replaced takes the place of one that still waits. So the
-// memory is bounded by the objects, not by the number of changes.
+// hundreds wait, or megabytes, the deltas of each object are compressed: successive states become the latest one, and
+// a deletion followed by a new creation stays two deltas. A later Replaced takes the place of one that still waits. So
+// the memory is bounded by the objects, not by the number of changes.
 //
 // All methods are safe for concurrent use, but only one goroutine may be in Pop.
 type DeltaFIFO[T object.Object] struct {
