@@ -53,7 +53,23 @@ func TestWhatIsUnpackedEqualsWhatWasPacked(t *testing.T) {
 		if key := p.Key(packed); key != object.KeyOf(obj) {
 			t.Errorf("key %q, want %q", key, object.KeyOf(obj))
 		}
+		checkLabels(t, p, packed, obj.GetLabels())
 	})
+}
+
+// checkLabels compares the labels that are read in place with those of the object.
+func checkLabels(t *testing.T, p *pack.Packer[object.Object], packed pack.Packed, want map[string]string) {
+	t.Helper()
+	var got pack.Labels
+	p.LabelsOf(packed, &got)
+	for key, value := range want {
+		if in, has := got.Lookup(key); !has || in != value || !got.Has(key) || got.Get(key) != value {
+			t.Errorf("label %q is %q, %v, want %q", key, in, has, value)
+		}
+	}
+	if got.Has("no such label") || got.Get("no such label") != "" {
+		t.Error("it has a label that the object has not")
+	}
 }
 
 // eachObject calls property with random objects of each prototype: count of them for each seed.
