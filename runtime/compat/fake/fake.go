@@ -54,13 +54,14 @@ func NewFakeClientWithScheme(scheme *runtime.Scheme, objects ...runtime.Object) 
 
 // WithRuntimeObjects adds objects, and the items of lists, as WithObjects does.
 func (b *ClientBuilder) WithRuntimeObjects(objects ...runtime.Object) *ClientBuilder {
-	for _, obj := range objects {
-		if list, ok := obj.(object.List); ok {
-			b.WithLists(list)
-		} else if obj, ok := obj.(object.Object); ok {
-			b.WithObjects(obj)
-		} else {
-			panic(fmt.Errorf("build a client: %T is neither an object nor a list", obj))
+	for _, one := range objects {
+		switch one := one.(type) {
+		case object.List:
+			b.WithLists(one)
+		case object.Object:
+			b.WithObjects(one)
+		default:
+			panic(fmt.Errorf("build a client: %T is neither an object nor a list", one))
 		}
 	}
 	return b

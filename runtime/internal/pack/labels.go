@@ -69,7 +69,7 @@ func (w *writer) word(s string) {
 		w.uint(uint64(n)<<2 | knownText)
 		return
 	}
-	w.buf = append(appendUint(w.buf, uint64(len(s))<<2|plainText), s...)
+	w.buf = append(appendUint(w.buf, uint64(len(s))<<2), s...) // plainText is 0
 }
 
 func (r *reader) labels() map[string]string {

@@ -578,10 +578,6 @@ func sameObjects(got, want []object.Object) bool {
 
 // TestPartsOfAListAreReadAsByTheCodec has those of the encodings above by which a list could be taken for another one.
 func TestPartsOfAListAreReadAsByTheCodec(t *testing.T) {
-	const (
-		kinds = "\x44kind\x47PodList\x4aapiVersion\x42v1"
-		items = "\x81\xa1\x48metadata\xa3\x44name\x41a\x43uid\x41u\x4fresourceVersion\x411"
-	)
 	message := func(field byte, parts ...string) string {
 		text := strings.Join(parts, "")
 		return string([]byte{field<<3 | 2, byte(len(text))}) + text
