@@ -7,7 +7,6 @@ package witness
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -204,20 +203,6 @@ func Breaks(lenient, strict *Server, version string, object map[string]any) stri
 		return got.reason("")
 	case len(got.Dropped) > 0:
 		return got.Dropped[0].Field + " is dropped"
-	}
-	return ""
-}
-
-// Confirm returns why an object is no witness for two servers, or nothing if it is one.
-func Confirm(lenient, strict *Server, w *Witness) string {
-	r := Request{Version: w.Version, Object: w.Object, Before: w.Before, Status: w.Status}
-	accepted := lenient.Write(r)
-	if !accepted.accepts() {
-		return "it is not accepted"
-	}
-	got := strict.Write(r)
-	if len(got.Refused) == 0 && (w.Reason != "" || reflect.DeepEqual(got.Object, accepted.Object)) {
-		return "it is accepted"
 	}
 	return ""
 }
