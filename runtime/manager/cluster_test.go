@@ -326,6 +326,7 @@ func testClustersComeAndGo(t *testing.T, c live) {
 	start(t, m)
 	ok(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: c.meta("a")}))
 	await(t, here, "a")
+	wantAnswer(t, log.url(t, "probes")+"/readyz?verbose", 200, "[+] configmap\n") // all of the manager runs
 	before := len(managerGoroutines())
 	for round := range 2 {
 		own := metrics.NewRegistry()
