@@ -8,7 +8,7 @@ SHARED := CGO_ENABLED=0 GOFLAGS=-trimpath
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation bench-diff corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-controller-runtime test-porting test-libraries test-chart test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz release release-snapshot clean
+.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation bench-diff corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-controller-runtime test-porting test-libraries test-chart test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz site release release-snapshot clean
 
 # Tests compile projects with these flags too, so that what both import is compiled once.
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
@@ -159,5 +159,9 @@ release: ## Build and draft the release of the tag that is checked out; needs GI
 release-snapshot: ## Build all files of a release into dist/, and publish nothing.
 	$(GORELEASER) release --snapshot --clean --skip=publish
 
+site: ## Build docs/ and the Go API as static pages with search in bin/site; needs Node.js and the npm registry.
+	go run -C site .
+	cd site && npm ci --no-audit --no-fund && npx vitepress build
+
 clean: ## Remove what build made.
-	rm -rf bin
+	rm -rf bin site/source site/node_modules

@@ -156,7 +156,7 @@ func markdownFile(words []string) string { return strings.Join(words, "_") + ".m
 
 func writeMarkdown(w io.Writer, cmd *cobra.Command) {
 	fmt.Fprintf(w, "<!-- Written by kctrl docs markdown. -->\n\n# %s\n\n%s\n\n```\n%s\n```\n", cmd.CommandPath(),
-		cmp.Or(cmd.Long, cmd.Short), cmd.UseLine())
+		markdownText(cmp.Or(cmd.Long, cmd.Short)), cmd.UseLine())
 	if cmd.Example != "" {
 		fmt.Fprintf(w, "\n## Examples\n\n```sh\n%s\n```\n", unindented(cmd.Example))
 	}
@@ -169,11 +169,27 @@ func writeMarkdown(w io.Writer, cmd *cobra.Command) {
 	fmt.Fprintf(w, "\n## Flags\n\n| flag | what it does |\n|---|---|\n")
 	for _, flag := range flagsOf(cmd) {
 		written, usage := flagUsage(flag)
-		fmt.Fprintf(w, "| `%s` | %s |\n", strings.ReplaceAll(written, "|", `\|`), strings.ReplaceAll(usage, "|", `\|`))
+		fmt.Fprintf(w, "| `%s` | %s |\n", strings.ReplaceAll(written, "|", `\|`), markdownEscapes.Replace(usage))
 	}
 	if parent := cmd.Parent(); parent != nil {
 		fmt.Fprintf(w, "\nPart of [%s](%s).\n", parent.CommandPath(), markdownFile(strings.Fields(parent.CommandPath())))
 	}
+}
+
+// markdownEscapes keeps text from being read as tags or columns.
+var markdownEscapes = strings.NewReplacer("<", `\<`, "|", `\|`)
+
+// markdownText returns help as Markdown: an indented paragraph becomes a code block.
+func markdownText(help string) string {
+	paragraphs := strings.Split(help, "\n\n")
+	for i, paragraph := range paragraphs {
+		if strings.HasPrefix(paragraph, "  ") {
+			paragraphs[i] = "```\n" + unindented(paragraph) + "\n```"
+		} else {
+			paragraphs[i] = strings.ReplaceAll(paragraph, "<", `\<`)
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
 }
 
 // unindented returns lines without the blanks that all of them begin with.

@@ -1,0 +1,3 @@
+module github.com/kctrl-dev/kctrl/site
+
+go 1.26
