@@ -96,7 +96,7 @@ func portingTables(t *testing.T) string {
 			func(n string) bool { return before.code[n] != "" }); len(extra) > 0 {
 			t.Errorf("bench/porting/after/%s has what is not in before: %q", name, extra)
 		}
-		fmt.Fprintf(&text, "\n### %s\n\n| | controller-runtime | kctrl |\n|---|---|---|\n", title)
+		fmt.Fprintf(&text, "\n### %s\n\n| task | controller-runtime | kctrl |\n|---|---|---|\n", title)
 		for _, n := range before.names {
 			if after.code[n] == "" {
 				t.Errorf("bench/porting/after/%s lacks %s", name, n)

@@ -76,25 +76,26 @@ func load(dir, name string) (*apiPackage, error) {
 }
 
 func (p *apiPackage) page() string {
-	fmt.Fprintf(&p.text, "# Package %s\n\n```go\nimport %q\n```\n\n%s\n", p.name, p.ImportPath, p.markdown(p.Doc))
+	fmt.Fprintf(&p.text, "# Package %s\n\n```go\nimport %q\n```\n\n%s\n", p.name, p.ImportPath, p.markdown(p.Doc, 2))
 	p.values("Constants", p.Consts)
 	p.values("Variables", p.Vars)
 	if len(p.Funcs) > 0 {
 		p.text.WriteString("## Functions\n\n")
-		p.functions("###", p.Funcs)
+		p.functions(3, p.Funcs)
 	}
 	if len(p.Types) > 0 {
 		p.text.WriteString("## Types\n\n")
 	}
 	for _, t := range p.Types {
-		p.declaration("### type "+t.Name, t.Name, t.Decl, t.Doc)
+		p.heading(3, "type "+t.Name, t.Name)
+		p.declaration(t.Decl, t.Doc, 4)
 		for _, group := range [][]*doc.Value{t.Consts, t.Vars} {
 			for _, v := range group {
-				p.declaration("", "", v.Decl, v.Doc)
+				p.value(v, 4)
 			}
 		}
-		p.functions("####", t.Funcs)
-		p.functions("####", t.Methods)
+		p.functions(4, t.Funcs)
+		p.functions(4, t.Methods)
 	}
 	return p.text.String()
 }
@@ -104,11 +105,19 @@ func (p *apiPackage) values(title string, values []*doc.Value) {
 		fmt.Fprintf(&p.text, "## %s\n\n", title)
 	}
 	for _, v := range values {
-		p.declaration("", "", v.Decl, v.Doc)
+		p.value(v, 3)
 	}
 }
 
-func (p *apiPackage) functions(level string, functions []*doc.Func) {
+func (p *apiPackage) value(v *doc.Value, level int) {
+	for _, name := range v.Names {
+		fmt.Fprintf(&p.text, "<a id=%q></a>\n", name)
+	}
+	p.text.WriteString("\n")
+	p.declaration(v.Decl, v.Doc, level)
+}
+
+func (p *apiPackage) functions(level int, functions []*doc.Func) {
 	for _, f := range functions {
 		f.Decl.Body = nil
 		title, anchor := "func "+f.Name, f.Name
@@ -116,25 +125,27 @@ func (p *apiPackage) functions(level string, functions []*doc.Func) {
 			receiver, _, _ := strings.Cut(strings.TrimPrefix(f.Recv, "*"), "[")
 			title, anchor = fmt.Sprintf("func (%s) %s", receiver, f.Name), receiver+"."+f.Name
 		}
-		p.declaration(level+" "+title, anchor, f.Decl, f.Doc)
+		p.heading(level, title, anchor)
+		p.declaration(f.Decl, f.Doc, level+1)
 	}
 }
 
-// declaration writes the source of a declaration and its comment below a heading, if it has one.
-func (p *apiPackage) declaration(heading, anchor string, decl ast.Node, text string) {
-	if heading != "" {
-		fmt.Fprintf(&p.text, "%s {#%s}\n\n", heading, anchor)
-	}
+func (p *apiPackage) heading(level int, title, anchor string) {
+	fmt.Fprintf(&p.text, "%s %s {#%s}\n\n", strings.Repeat("#", level), title, anchor)
+}
+
+// declaration writes the source of a declaration and its comment; level is that of headings in the comment.
+func (p *apiPackage) declaration(decl ast.Node, comment string, level int) {
 	var code bytes.Buffer
 	if err := format.Node(&code, p.files, decl); err != nil {
 		panic(err) // the source was parsed, so it can be printed
 	}
-	fmt.Fprintf(&p.text, "```go\n%s\n```\n\n%s\n", code.String(), p.markdown(text))
+	fmt.Fprintf(&p.text, "```go\n%s\n```\n\n%s\n", code.String(), p.markdown(comment, level))
 }
 
-func (p *apiPackage) markdown(text string) string {
+func (p *apiPackage) markdown(text string, level int) string {
 	printer := p.Printer()
-	printer.HeadingLevel = 3
+	printer.HeadingLevel = level
 	printer.DocLinkURL = func(link *comment.DocLink) string {
 		anchor := strings.Trim(link.Recv+"."+link.Name, ".")
 		if anchor != "" {

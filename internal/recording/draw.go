@@ -32,10 +32,10 @@ text { font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill
 @media (prefers-reduced-motion: no-preference) { text { animation: appear 0.01s both; } }
 @keyframes appear { from { opacity: 0; } to { opacity: 1; } }
 </style>
-<rect width="100%%" height="100%%" rx="8" fill="#0d1117"/>
+<rect width="100%%" height="100%%" rx="8" fill="#0d1117" stroke="#57606a"/>
 <circle cx="18" cy="16" r="5" fill="#ff5f57"/><circle cx="36" cy="16" r="5" fill="#febc2e"/><circle cx="54" cy="16" r="5" fill="#28c840"/>
 `, width, height, width, height)
-	at := 0.0
+	at := -typing // the first command is visible at once
 	for i, line := range lines {
 		class := ""
 		if strings.HasPrefix(line, "$ ") {

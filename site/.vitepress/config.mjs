@@ -36,8 +36,15 @@ export default defineConfig({
   outDir: '../bin/site',
   cacheDir: '../bin/site-cache',
   vite: { build: { chunkSizeWarningLimit: 4096 } }, // the index of the search
-  head: [['link', { rel: 'icon', href: 'data:,' }]],
+  head: [
+    ['link', { rel: 'icon', href: 'data:,' }],
+    // Enough contrast for the language of a code block; pictures scroll where they would be too small to read.
+    ['style', {}, `.vp-doc [class*=language-] > span.lang { color: var(--vp-c-text-2) }
+      .vp-doc p:has(> img) { overflow-x: auto }
+      .vp-doc p > img { max-width: none; min-width: 100%; width: max(100%, 620px) }`],
+  ],
   markdown: {
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     anchor: { slugify },
     config(md) {
       md.core.ruler.push('repository', ({ tokens, env }) => {
@@ -66,7 +73,7 @@ export default defineConfig({
       {
         text: 'Reference',
         items: [
-          { text: 'Commands', collapsed: true, items: pages('cli') },
+          { text: 'Commands', link: '/cli/kctrl', collapsed: true, items: pages('cli') },
           page('markers.md'),
           page('metrics.md'),
           { text: 'Go API', link: '/api/', collapsed: true, items: pages('api') },
