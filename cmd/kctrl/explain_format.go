@@ -90,21 +90,20 @@ func markdownReference(all []markers.Help) string {
 		"Only markers of RBAC and webhooks may be anywhere else; kctrl rejects others.\n\n" +
 		"`kctrl explain --all --format markdown` prints this page, and `kctrl explain <marker>` explains one marker.\n")
 	for i, help := range all {
-		if i == 0 || help.Group != all[i-1].Group {
+		first := i == 0 || help.Group != all[i-1].Group
+		if first {
 			fmt.Fprintf(&out, "\n## %s\n", help.Group)
 		}
-		out.WriteString("\n" + referenceEntry(help))
+		if !strings.HasPrefix(help.Name, itemsPrefix) {
+			out.WriteString("\n" + markdownMarker(help, "###"))
+			continue
+		}
+		if first {
+			out.WriteString("\nThese markers apply a marker of the same name to each item:\n\n")
+		}
+		fmt.Fprintf(&out, "- `+%s`\n", help.Name)
 	}
 	return out.String()
-}
-
-// referenceEntry returns the section of a marker in docs/markers.md. Markers for the items of lists refer to the marker
-// that they repeat.
-func referenceEntry(help markers.Help) string {
-	if name, ok := strings.CutPrefix(help.Name, itemsPrefix); ok {
-		return fmt.Sprintf("### `+%s`\n\n`%s`, for each item.\n", help.Name, name)
-	}
-	return markdownMarker(help, "###")
 }
 
 // markdownList lists markers as a table.

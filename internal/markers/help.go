@@ -151,7 +151,7 @@ func typeOf(argument markers.Argument) string {
 	case markers.StringType:
 		return "string"
 	case markers.BoolType:
-		return "true or false"
+		return "boolean"
 	case markers.SliceType:
 		if argument.ItemType.Type == markers.AnyType {
 			return "list of values"

@@ -171,13 +171,13 @@ var table = map[string]row{
 		Rules:   Rules{Copies: func(value any) bool { return value != false }},
 	},
 	"k8s:deepcopy-gen": {
-		group: "Deep copies", summary: "Generates deep copies: the marker of Kubernetes' generator.",
+		group: "Deep copies", summary: "Generates deep copies, as Kubernetes' own generator does.",
 		details: "The value is package on a package, and true or false on a type.",
 		example: "+k8s:deepcopy-gen=package", instead: "kubebuilder:object:generate",
 		Rules: Rules{Copies: asksLegacy},
 	},
 	"k8s:deepcopy-gen:interfaces": {
-		group: "Deep copies", summary: "Generates a DeepCopyObject method: the marker of Kubernetes' generator.",
+		group: "Deep copies", summary: "Generates a DeepCopyObject method, as Kubernetes' own generator does.",
 		example: "+k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object", instead: "kubebuilder:object:root",
 		Rules: Rules{Copies: func(any) bool { return true }},
 	},
@@ -290,7 +290,7 @@ var table = map[string]row{
 		Rules:   Rules{Presence: Required},
 	},
 	"k8s:optional": {
-		group: "Presence and defaults", summary: "Makes the field optional: the marker of Kubernetes' declarative validation.",
+		group: "Presence and defaults", summary: "Makes the field optional, like optional.",
 		example: "+k8s:optional",
 		Rules:   Rules{Presence: Optional},
 	},
@@ -352,12 +352,12 @@ var table = map[string]row{
 		Rules:   Rules{About: lists},
 	},
 	"k8s:listType": {
-		group: "Lists", summary: "Equals listType: the marker of Kubernetes' declarative validation.",
+		group: "Lists", summary: "Equals listType.",
 		example: "+k8s:listType=map",
 		Rules:   Rules{About: lists, Single: true, Values: []string{"atomic", "map", "set"}},
 	},
 	"k8s:listMapKey": {
-		group: "Lists", summary: "Equals listMapKey: the marker of Kubernetes' declarative validation.",
+		group: "Lists", summary: "Equals listMapKey.",
 		example: "+k8s:listMapKey=name",
 		Rules:   Rules{About: lists},
 	},
@@ -381,11 +381,11 @@ var table = map[string]row{
 		Rules: Rules{About: numbers, Limit: Limit{OfValue, false}, Otherwise: map[Kind]string{KindString: "MinLength", KindArray: "MinItems", KindMap: "MinProperties"}, Single: true},
 	},
 	"k8s:maximum": {
-		group: "Numbers", summary: "Rejects numbers above the value: the marker of Kubernetes' declarative validation.", example: "+k8s:maximum=100",
+		group: "Numbers", summary: "Rejects numbers above the value, like kubebuilder:validation:Maximum.", example: "+k8s:maximum=100",
 		Rules: Rules{About: numbers, Limit: Limit{OfValue, true}},
 	},
 	"k8s:minimum": {
-		group: "Numbers", summary: "Rejects numbers below the value: the marker of Kubernetes' declarative validation.", example: "+k8s:minimum=1",
+		group: "Numbers", summary: "Rejects numbers below the value, like kubebuilder:validation:Minimum.", example: "+k8s:minimum=1",
 		Rules: Rules{About: numbers, Limit: Limit{OfValue, false}},
 	},
 	"kubebuilder:validation:ExclusiveMaximum": {
@@ -433,7 +433,7 @@ var table = map[string]row{
 		Rules: Rules{About: lists, Limit: Limit{OfItems, false}, Otherwise: map[Kind]string{KindString: "MinLength", KindMap: "MinProperties"}, Single: true},
 	},
 	"k8s:maxItems": {
-		group: "Lists", summary: "Rejects longer lists: the marker of Kubernetes' declarative validation.", example: "+k8s:maxItems=16",
+		group: "Lists", summary: "Rejects longer lists, like kubebuilder:validation:MaxItems.", example: "+k8s:maxItems=16",
 		Rules: Rules{About: lists, Limit: Limit{OfItems, true}},
 	},
 	"kubebuilder:validation:UniqueItems": {
