@@ -169,7 +169,7 @@ func (s *streams) warnKept(env *controlplane.Environment, start controlplane.Opt
 		return
 	}
 	s.problem("warning: ", &diagnostic.Error{
-		Message: "the running environment ignores these options",
+		Message: "the environment is running already: options apply only when it starts",
 		Hint:    "run kctrl env down, then kctrl env up with these options",
 	})
 }

@@ -10,29 +10,29 @@ import (
 	"unicode/utf8"
 )
 
-// Progress tells a person what takes so long. The zero value tells nobody.
+// Progress prints the progress of long steps. The zero value prints nothing.
 type Progress struct {
-	// Out gets the lines.
+	// Out receives the lines.
 	Out io.Writer
-	// Columns returns the width of the terminal that Out is: there one line is drawn over itself as things go on. Nil is
-	// for what is no terminal, which gets a line of its own now and then.
+	// Columns returns the width of the terminal Out, on which one line is redrawn. Nil means that Out is not a
+	// terminal: then each update is a line, and updates are rare.
 	Columns func() int
 }
 
-// How often a person is told: on a terminal, and elsewhere.
+// The intervals of updates: on a terminal, and elsewhere.
 const (
 	redrawInterval = time.Second
 	lineInterval   = 30 * time.Second
 )
 
-// Step says that something begins or has ended.
+// Step prints the beginning or the end of a step.
 func (p Progress) Step(what string) {
 	if p.Out != nil {
 		fmt.Fprintf(p.Out, "%skctrl: %s\n", p.blank(), what)
 	}
 }
 
-// blank is what removes the line that was drawn last.
+// blank removes the last drawn line from a terminal.
 func (p Progress) blank() string {
 	if p.Out == nil || p.Columns == nil {
 		return ""
@@ -40,14 +40,14 @@ func (p Progress) blank() string {
 	return "\r\x1b[K"
 }
 
-// clear removes the line that was drawn last.
+// clear removes the last drawn line.
 func (p Progress) clear() {
 	if blank := p.blank(); blank != "" {
 		io.WriteString(p.Out, blank)
 	}
 }
 
-// update draws over the last update. One that would not fit into a line could not be drawn over, so it is cut.
+// update redraws the line. It cuts the text to the width of the terminal, because a wrapped line cannot be redrawn.
 func (p Progress) update(what string) {
 	line := "kctrl: " + what
 	if columns := p.Columns(); columns > 0 && utf8.RuneCountInString(line) >= columns {
@@ -56,8 +56,7 @@ func (p Progress) update(what string) {
 	io.WriteString(p.Out, p.blank()+line)
 }
 
-// during says what goes on again and again until the function that it returns is called, which waits until nothing more
-// is said.
+// during prints updates at intervals until the returned function is called. That function waits for the last update.
 func (p Progress) during(what func() string) (end func()) {
 	if p.Out == nil {
 		return func() {}
@@ -88,8 +87,8 @@ func (p Progress) during(what func() string) (end func()) {
 	}
 }
 
-// goOutput reads what the go command says while it works: the modules that it downloads, with go build -v the packages
-// that it begins to compile, and what is wrong.
+// goOutput parses the output of a running go command: downloaded modules, packages that go build -v begins to compile,
+// and errors.
 type goOutput struct {
 	began time.Time
 
@@ -107,7 +106,7 @@ const (
 	longestLine  = 4 << 10
 )
 
-// Write takes the lines apart.
+// Write splits the output into lines.
 func (o *goOutput) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -140,14 +139,14 @@ func (o *goOutput) take(line string) {
 	}
 }
 
-// expect says how many packages there are to compile.
+// expect sets the number of packages to compile.
 func (o *goOutput) expect(packages int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.total = max(packages, 1)
 }
 
-// said returns what was wrong, the last line included that had no end.
+// said returns the errors, including a last line without a newline.
 func (o *goOutput) said() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -158,7 +157,7 @@ func (o *goOutput) said() []string {
 	return o.messages
 }
 
-// state says how far it is.
+// state returns the progress as text.
 func (o *goOutput) state() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -174,10 +173,11 @@ func (o *goOutput) state() string {
 	return fmt.Sprintf("compiling: %d of %d packages, %s%s", o.compiled, o.total, elapsed, o.left())
 }
 
-// leastCompiled is how many packages tell how long the others will take: the first ones are small.
+// leastCompiled is the number of compiled packages from which the remaining time is estimated. The first packages are
+// small.
 const leastCompiled = 50
 
-// left says how long it will take, when that can be told.
+// left returns the estimate of the remaining time, or an empty text.
 func (o *goOutput) left() string {
 	if o.compiled < leastCompiled {
 		return ""

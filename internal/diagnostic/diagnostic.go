@@ -1,7 +1,7 @@
-// Package diagnostic is how kctrl tells a user what is wrong: where it is, what it is, and what to do next.
+// Package diagnostic has the errors that kctrl shows to users: position, message and hint.
 //
-// Code that finds something wrong returns an [*Error]; code that finds several things joins them with errors.Join and
-// never wraps the joined error in a prefix. [All] takes such a tree apart again, in the order of position.
+// Code that finds one problem returns an [*Error]. Code that finds several joins them with errors.Join, and never wraps
+// the joined error in a prefix. [All] returns the single errors, ordered by position.
 package diagnostic
 
 import (
@@ -12,26 +12,26 @@ import (
 	"slices"
 )
 
-// ErrUsage marks an error in how a command was called: an unknown flag, a value that can never be right.
+// ErrUsage marks an error in a command line, such as an unknown flag or an invalid value.
 var ErrUsage = errors.New("wrong usage")
 
 // ErrDrift marks a check that found generated files out of date.
 var ErrDrift = errors.New("out of date")
 
-// Error is one thing that is wrong.
+// Error is one problem.
 type Error struct {
-	// Pos is where. Only Filename may be set; the zero value means nowhere in particular. The file name is relative
-	// to the project root, with slashes.
+	// Pos is the position. Only Filename may be set; the zero value means no position. The file name is relative to the
+	// project root, with slashes.
 	Pos token.Position
-	// Message says what is wrong: lower case, no full stop, no newline.
+	// Message describes the problem: lower case, no full stop, no newline.
 	Message string
-	// Hint says what to do next, in the imperative. Empty when there is nothing to say.
+	// Hint is the next step, in the imperative. May be empty.
 	Hint string
-	// Code names the rule that was broken, for tools that read reports: "unknown-marker". Empty when there is none.
+	// Code names the violated rule for tools that read reports, such as "unknown-marker". May be empty.
 	Code string
 	// Class is ErrUsage or ErrDrift, or nil for an ordinary failure. It decides the exit code.
 	Class error
-	// Cause is what lies beneath, for errors.Is. It is not printed: Message says it.
+	// Cause is the underlying error, for errors.Is. It is not printed, because Message contains it.
 	Cause error
 }
 
@@ -54,7 +54,7 @@ func (e *Error) Unwrap() []error {
 	return errs
 }
 
-// NotGo returns the error about a file of the user's that err, of go/parser or go/format, says is no Go.
+// NotGo returns the error for a user's file in which go/parser or go/format found the syntax error err.
 func NotGo(name string, err error) *Error {
 	e := &Error{
 		Pos:     token.Position{Filename: name},
@@ -68,9 +68,9 @@ func NotGo(name string, err error) *Error {
 	return e
 }
 
-// All returns the single errors that err is joined from, ordered by position, errors without one first. One that several steps
-// came across is told once. A nil err gives none. An error that has several causes but a message of its own, such as one made by
-// fmt.Errorf, is single.
+// All returns the single errors that err joins, ordered by position, errors without a position first. It removes
+// duplicates. All returns nothing for nil. An error with several causes and its own message, such as one of fmt.Errorf,
+// is single.
 func All(err error) []error {
 	var errs []error
 	known := map[told]bool{}
@@ -90,7 +90,7 @@ func All(err error) []error {
 	return errs
 }
 
-// told is what a user is told of an error.
+// told has the visible parts of an error.
 type told struct {
 	message, hint string
 	class         error
@@ -104,7 +104,7 @@ func asTold(err error) told {
 	return t
 }
 
-// joined returns what err was joined from, or nil when err is a single error.
+// joined returns the errors that err joins, or nil if err is a single error.
 func joined(err error) []error {
 	if _, single := err.(*Error); single {
 		return nil // with its hint, also when it says no more than its cause

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Near returns the known word that who wrote another most likely meant: the one with the fewest slips, in whatever case. It
-// reports false if all differ by more than is likely.
+// Near returns the known word that is most similar to word, ignoring case. It reports false if all differ by more than
+// likely typing errors.
 func Near(word string, known []string) (near string, ok bool) {
 	if len(known) == 0 {
 		return "", false
@@ -15,20 +15,20 @@ func Near(word string, known []string) (near string, ok bool) {
 	return near, MayMean(word, near)
 }
 
-// MayMean reports whether who wrote a may have meant b, in whatever case: a word that others are like, too.
+// MayMean reports whether a may be a misspelling of b, ignoring case, where other words are similar too.
 func MayMean(a, b string) bool { return slips(a, b) <= min(2, LikelySlips(b)) }
 
-// LikelySlips returns how many slips are likely in a word that stands for itself: more in a longer one.
+// LikelySlips returns the likely number of typing errors in a word: more in a longer one.
 func LikelySlips(word string) int { return 1 + len(word)/4 }
 
-// IsSlip reports whether a and b differ by one slip of the keyboard at most, in whatever case: enough where a may as well
-// be somebody else's word.
+// IsSlip reports whether a and b differ by at most one typing error, ignoring case. Use it where a may also be a
+// correct word of another tool.
 func IsSlip(a, b string) bool { return slips(a, b) <= 1 }
 
 func slips(a, b string) int { return Slips(strings.ToLower(a), strings.ToLower(b)) }
 
-// Slips returns how many letters have to be inserted, deleted, replaced or swapped with their neighbour to make b of a: how
-// likely it is that who wrote a meant b. Of texts whose lengths are far apart it returns no more than that difference.
+// Slips returns the edit distance of a and b: the number of letters to insert, delete, replace or swap with a neighbor.
+// For texts of very different lengths it returns only the difference of the lengths.
 func Slips(a, b string) int {
 	if difference := max(len(a)-len(b), len(b)-len(a)); difference > maxSlips {
 		return difference
@@ -55,5 +55,5 @@ func Slips(a, b string) int {
 	return above[len(b)]
 }
 
-// maxSlips is more than anybody makes in one word.
+// maxSlips exceeds the number of typing errors in any word.
 const maxSlips = 64

@@ -13,13 +13,13 @@ var (
 	yamlLine  = regexp.MustCompile(`\bline (\d+): `)
 	yamlField = regexp.MustCompile(`^field (.+) not found in type \S+$`)
 	yamlType  = regexp.MustCompile("^cannot unmarshal !!(\\w+)(?: `.*`)? into (\\S+)$")
-	// yamlCountsFromZero are those errors of which the parser tells the line before, as it does of all that its scanner has not found.
+	// yamlCountsFromZero matches errors with the line before the problem: all errors except those of the scanner.
 	yamlCountsFromZero = regexp.MustCompile(`^did not find expected (node content|key|',' or|'-' indicator|<)`)
 	yamlTwice          = regexp.MustCompile(`^mapping key (".*") already defined at line (\d+)$`)
 )
 
-// YAML returns what the YAML parser found wrong with a file, one *Error for each thing, joined. A file that git could not
-// merge is nothing but that. The parser tells lines, no columns.
+// YAML returns the errors of the YAML parser in a file, joined, each an *Error. For a file with conflict markers of git
+// it returns only that error. The parser reports lines without columns.
 func YAML(file string, content []byte, err error, hint string) error {
 	if conflict := conflictIn(file, content, hint); conflict != nil {
 		return conflict
@@ -48,10 +48,10 @@ func YAML(file string, content []byte, err error, hint string) error {
 	return errors.Join(errs...)
 }
 
-// enoughErrors is how many errors of one file show what is wrong with it.
+// enoughErrors limits the errors for one file.
 const enoughErrors = 10
 
-// plainYAML says without the names of Go types what the parser says with them.
+// plainYAML replaces names of Go types in a message of the parser.
 func plainYAML(text string) string {
 	if m := yamlField.FindStringSubmatch(text); m != nil {
 		return "unknown field " + Quote(m[1])
@@ -82,7 +82,7 @@ func yamlKind(name string) string {
 	return "a mapping"
 }
 
-// conflictIn returns that a file has markers of a merge that git could not finish, at the first of them, or nil.
+// conflictIn returns an error at the first conflict marker of git in a file, or nil.
 func conflictIn(file string, content []byte, hint string) error {
 	for i, line := range bytes.Split(content, []byte("\n")) {
 		if bytes.HasPrefix(line, []byte("<<<<<<< ")) || bytes.HasPrefix(line, []byte(">>>>>>> ")) {

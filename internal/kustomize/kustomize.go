@@ -15,13 +15,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Build returns the objects that the kustomization in folder makes, in the order in which they can be applied. It only
-// reads. hint is for an error: what to name instead.
+// Build returns the objects of the kustomization in folder, in an order in which they can be applied. It writes
+// nothing. hint is the hint of an error about a missing kustomization.
 func Build(folder, hint string) (resmap.ResMap, error) {
 	return BuildWith(folder, hint, nil)
 }
 
-// BuildWith is Build with files as if they had other contents, by their absolute paths.
+// BuildWith builds as Build does, with other contents for some files, by their absolute paths.
 func BuildWith(folder, hint string, contents map[string][]byte) (resmap.ResMap, error) {
 	if info, err := os.Stat(folder); err != nil {
 		e := diagnostic.AtFile(folder, "cannot read", err)
@@ -54,21 +54,21 @@ func (o *overlay) ReadFile(name string) ([]byte, error) {
 	return o.FileSystem.ReadFile(name)
 }
 
-// other returns the content that a file has only here.
+// other returns the content that replaces a file, if any.
 func (o *overlay) other(name string) ([]byte, bool) {
 	absolute, err := filepath.Abs(name)
 	content, ok := o.contents[absolute]
 	return content, ok && err == nil
 }
 
-// Exists says so of files that are only here, too.
+// Exists also returns true for files that only the overlay has.
 func (o *overlay) Exists(name string) bool {
 	_, ok := o.other(name)
 	return ok || o.FileSystem.Exists(name)
 }
 
-// CleanedAbs returns the folder and the name of a file that is only here as they are, and a folder that has only such files: there are no
-// symbolic links to follow.
+// CleanedAbs returns paths of files and directories that only the overlay has unchanged, because they contain no
+// symbolic links.
 func (o *overlay) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
 	if absolute, err := filepath.Abs(name); err == nil && !o.FileSystem.Exists(name) && o.holds(absolute) {
 		return filesys.ConfirmedDir(absolute), "", nil
@@ -84,7 +84,7 @@ func (o *overlay) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) 
 	return o.FileSystem.CleanedAbs(name)
 }
 
-// holds reports whether a file that is only here is in a folder, or in one below.
+// holds reports whether the overlay has a file in a directory or below it.
 func (o *overlay) holds(folder string) bool {
 	for name := range o.contents {
 		if strings.HasPrefix(name, folder+string(filepath.Separator)) {

@@ -14,30 +14,29 @@ import (
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// Config says what to check for.
+// Config has the options of Check.
 type Config struct {
-	// AllowUnknown are prefixes of markers that are no mistake although no generator knows them, with or without the
-	// leading "+".
+	// AllowUnknown are prefixes of accepted unknown markers, with or without the leading "+".
 	AllowUnknown []string
-	// Lenient makes only those findings errors that keep controller-gen from working too.
+	// Lenient reports only findings that also make controller-gen fail as errors.
 	Lenient bool
-	// Warn receives findings that are no errors, in the order of position. It may be nil.
+	// Warn receives the findings that are not errors, ordered by position. It may be nil.
 	Warn func(Finding)
 }
 
-// checker finds what is wrong with the markers of a program.
+// checker collects findings about the markers of a program.
 type checker struct {
 	program  *load.Program
 	config   Config
 	decls    *typeIndex
 	emitted  map[*ast.TypeSpec]bool
 	findings []Finding
-	// own are the kinds of the project, once somebody has asked for them.
+	// own are the kinds of the project, computed on first use.
 	own *[]ownKind
 }
 
-// Check finds what is wrong with the markers of all packages, in the order of position. The error joins what of it has to
-// end the run, from *diagnostic.Error.
+// Check returns the findings about the markers of all packages, ordered by position. The error joins those that must
+// end the run, each a *diagnostic.Error.
 func Check(program *load.Program, config Config) ([]Finding, error) {
 	c := &checker{program: program, config: config, decls: newTypeIndex(program.Packages())}
 	c.emitted = c.decls.emittedTypes()
@@ -54,8 +53,8 @@ func Check(program *load.Program, config Config) ([]Finding, error) {
 	return c.findings, c.failures(failures)
 }
 
-// failures returns the findings that have to end a run, and tells of the others. kept are findings that do so even in
-// lenient runs.
+// failures returns the findings that must end the run, and passes the others to Warn. Findings in kept end lenient runs
+// too.
 func (c *checker) failures(kept []error) error {
 	errs := kept
 	for _, f := range c.findings {
@@ -69,10 +68,10 @@ func (c *checker) failures(kept []error) error {
 	return joinOnce(errs)
 }
 
-// reaches reports whether what is wrong with a marker can be seen in what generators write.
+// reaches reports whether a marker affects generated files.
 func (c *checker) reaches(at markers.Marker) bool { return at.Owner == nil || c.emitted[at.Owner] }
 
-// checkPlace reports a marker that is unknown or stands where it means nothing, and keeps any other for the checks of types.
+// checkPlace reports unknown and misplaced markers, and keeps the others for the checks of types.
 func (c *checker) checkPlace(pkg *packageDecls, at markers.Marker) {
 	switch {
 	case markers.IsInsertionPoint(at.Text):
@@ -106,7 +105,7 @@ func (c *checker) checkPlace(pkg *packageDecls, at markers.Marker) {
 	}
 }
 
-// checkUnknown reports a marker that no generator knows.
+// checkUnknown reports an unknown marker.
 func (c *checker) checkUnknown(at markers.Marker) {
 	p := c.program
 	if strings.HasPrefix(at.Text, "+ ") || strings.HasPrefix(at.Text, "+\t") {
@@ -125,8 +124,7 @@ func (c *checker) checkUnknown(at markers.Marker) {
 	}
 }
 
-// accepts reports whether nothing would be wrong with a text in the place of a marker, as far as that can be seen in the
-// text alone.
+// accepts reports whether text would be a valid marker in this place, judged by the text alone.
 func (c *checker) accepts(at markers.Marker, text string) bool {
 	definition := c.program.Registry().Definition(text)
 	if here := c.program.Registry().Lookup(text, at.Target); here != nil && at.Node != nil {
@@ -146,13 +144,13 @@ func (c *checker) accepts(at markers.Marker, text string) bool {
 	return len(alone.findings) == 0
 }
 
-// fix replaces old, which begins a marker, by text.
+// fix returns the edit that replaces old, the beginning of a marker, by text.
 func (c *checker) fix(at markers.Marker, old, text string) *Fix {
 	pos := diagnostic.Relative(c.program.Dir(), c.program.Fset().PositionFor(at.Pos, false))
 	return &Fix{File: pos.Filename, Offset: pos.Offset, Length: len(old), Text: text}
 }
 
-// allowed reports whether the user wants an unknown marker to be left alone.
+// allowed reports whether AllowUnknown contains a prefix of an unknown marker.
 func (c *checker) allowed(text string) bool {
 	return slices.ContainsFunc(c.config.AllowUnknown, func(prefix string) bool {
 		prefix = strings.TrimPrefix(prefix, "+")

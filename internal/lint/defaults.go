@@ -15,7 +15,7 @@ import (
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 )
 
-// kindOfValue returns the kind that the value of a marker has.
+// kindOfValue returns the kind of the value of a marker.
 func kindOfValue(value any) markers.Kind {
 	switch v := reflect.ValueOf(value); {
 	case !v.IsValid():
@@ -38,7 +38,7 @@ func kindOfValue(value any) markers.Kind {
 	return ""
 }
 
-// fits reports whether a value can be one of the kind. Where either is not known it can.
+// fits reports whether a value can have the kind. It returns true if either is unknown.
 func fits(value any, want markers.Kind) bool {
 	got := kindOfValue(value)
 	switch {
@@ -63,11 +63,11 @@ func spell(value any) string {
 	return string(text)
 }
 
-// plainNumber is a number as Go markers and JSON both have it.
+// plainNumber matches numbers that Go markers and JSON spell alike.
 var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 
-// retype returns a value as one of another type, and how that is written. text is how the value is written now. It reports
-// false where no other value can be meant.
+// retype converts a value to another type, and returns its spelling in a marker. text is the current spelling. retype
+// reports false if no conversion is unambiguous.
 func retype(value any, text string, want markers.Kind) (other any, written string, ok bool) {
 	content, isString := value.(string)
 	got := kindOfValue(value)
@@ -83,7 +83,7 @@ func retype(value any, text string, want markers.Kind) (other any, written strin
 	return nil, "", false
 }
 
-// asList returns a value as a list of values of a kind, and how that is written: in braces, or as JSON.
+// asList returns a value as a list of values of a kind, and its spelling: in braces, or as JSON.
 func asList(value any, items markers.Kind, inJSON bool) (list []any, written string, ok bool) {
 	begin, end := "{", "}"
 	if inJSON {
@@ -98,7 +98,8 @@ func asList(value any, items markers.Kind, inJSON bool) (list []any, written str
 	return []any{value}, begin + spell(value) + end, true
 }
 
-// retyped says how to write a default that has the wrong type, or nothing where that would be refused, too.
+// retyped returns the spelling of a default of the wrong type in the right one, or "" if the API server would reject
+// that too.
 func (t *target) retyped(e entry, value any) string {
 	_, inJSON := e.Value.(crdmarkers.KubernetesDefault)
 	var other any
@@ -115,7 +116,7 @@ func (t *target) retyped(e entry, value any) string {
 	return "write " + written
 }
 
-// checkDefault reports defaults that the API server would refuse.
+// checkDefault reports defaults that the API server would reject.
 func (t *target) checkDefault() {
 	for _, e := range t.entries {
 		var value any
@@ -150,7 +151,7 @@ func (t *target) checkDefault() {
 	}
 }
 
-// refuses returns the marker that a value breaks, or nil.
+// refuses returns the marker that rejects a value, or nil.
 func (t *target) refuses(value any) *entry {
 	for _, e := range t.limits() {
 		if !e.items && t.breaks(value, e) {
@@ -160,7 +161,7 @@ func (t *target) refuses(value any) *entry {
 	return nil
 }
 
-// breaks reports whether a value is not what a marker allows.
+// breaks reports whether a marker rejects a value.
 func (t *target) breaks(value any, e entry) bool {
 	if values, ok := e.Value.(markers.Enum); ok {
 		for _, allowed := range values {
@@ -193,7 +194,7 @@ func (t *target) breaks(value any, e entry) bool {
 	case at.Of == markers.OfLength, at.Of == markers.OfItems:
 		return at.Upper && size > limit || !at.Upper && size < limit
 	}
-	// An object that is written as a default gets the defaults of its fields first, so its size says nothing.
+	// The API server first adds the defaults of the fields, so the size of an object in a marker is not final.
 	return false
 }
 

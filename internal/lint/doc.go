@@ -1,7 +1,7 @@
-// Package lint finds what is wrong with the markers of a program: a rule to a file.
+// Package lint reports invalid markers of a program. Each file has one rule.
 //
-// It is strict where controller-gen is silent. A [Finding] is a marker that no generator knows, that stands where it
-// describes nothing, that has a value which can never be right, or that contradicts another. Findings that reach what is
-// generated are errors of [Check]; the others go to [Config.Warn]. A lenient check fails only where controller-gen
-// does. Markers of other tools are left alone.
+// It is strict where controller-gen is silent. A [Finding] reports a marker that is unknown, is misplaced, has an
+// invalid value, or contradicts another marker. Findings that affect generated files are errors of [Check];
+// [Config.Warn] receives the others. A lenient check fails only where controller-gen does. Markers of other tools are
+// ignored.
 package lint

@@ -9,7 +9,7 @@ import (
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// emittedTypes returns the types that generators write something for: those that kinds are made of, and those that get
+// emittedTypes returns the types that affect generated files: the types of kinds and of their fields, and types with
 // deep copies.
 func (d *typeIndex) emittedTypes() map[*ast.TypeSpec]bool {
 	r := &emission{typeIndex: d, emitted: map[*ast.TypeSpec]bool{}}
@@ -34,7 +34,7 @@ func (d *typeIndex) emittedTypes() map[*ast.TypeSpec]bool {
 	return r.emitted
 }
 
-// emission finds the types that others are made of.
+// emission collects types and the types of their fields.
 type emission struct {
 	*typeIndex
 	emitted map[*ast.TypeSpec]bool
@@ -49,7 +49,7 @@ func (r *emission) need(t *typeDecl) {
 	r.queue = append(r.queue, t)
 }
 
-// follow needs the types that one declaration refers to.
+// follow collects the types that a declaration refers to.
 func (r *emission) follow(t *typeDecl) {
 	var visit func(ast.Node) bool
 	visit = func(node ast.Node) bool {
@@ -88,14 +88,14 @@ func embedsMeta(spec *ast.TypeSpec) bool {
 	return typeMeta && objectMeta
 }
 
-// copiesAll reports whether a package asks for deep copies of all its types.
+// copiesAll reports whether a package has a marker for deep copies of all its types.
 func copiesAll(places []markers.Marker) bool {
 	return slices.ContainsFunc(places, func(at markers.Marker) bool {
 		return at.Target == ctmarkers.DescribesPackage && asksForCopy(at)
 	})
 }
 
-// asksForCopy reports whether a marker asks for deep copies. One whose arguments are wrong is meant to.
+// asksForCopy reports whether a marker requests deep copies. A marker with invalid arguments counts too.
 func asksForCopy(at markers.Marker) bool {
 	if at.Node == nil || at.Definition == nil {
 		return false

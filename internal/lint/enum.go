@@ -9,7 +9,7 @@ import (
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 )
 
-// checkEnum reports values of enums that are there twice, or that the type does not have.
+// checkEnum reports duplicate values of enums, and values that the type cannot have.
 func (t *target) checkEnum() {
 	for _, e := range t.entries {
 		values, ok := e.Value.(markers.Enum)
@@ -52,7 +52,7 @@ func (t *target) checkEnum() {
 	}
 }
 
-// enumWord is a value of an enum as it is written, and where in the marker.
+// enumWord is a value of an enum as written, with its offset in the marker.
 type enumWord struct {
 	text   string
 	offset int

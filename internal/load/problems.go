@@ -23,15 +23,16 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// Problems returns what is wrong with packages that another loader made, as [Program.Problems] does. File names are made
-// relative to dir.
+// Problems returns the problems of packages of another loader, as [Program.Problems] does. File names are relative to
+// dir.
 func Problems(dir string, roots []*loader.Package) error {
 	placeFound(dir, roots)
 	return (&Program{dir: dir}).Problems(roots)
 }
 
-// placeFound says where errors of packages are from anywhere. The loader of controller-tools runs the go command in the folder of each
-// pattern, and does not say in which: it is one of those around the packages that has such a file, of the package or with an import of it.
+// placeFound makes the positions of errors independent of the working directory. The loader of controller-tools runs
+// the go command in the directory of each pattern, without reporting which. It is a directory around the packages in
+// which the file exists, and belongs to the package or imports it.
 func placeFound(dir string, roots []*loader.Package) {
 	folders := around(dir, roots)
 	for pkg := range Reachable(roots) {
@@ -52,7 +53,7 @@ func placeFound(dir string, roots []*loader.Package) {
 	}
 }
 
-// around returns the folders of packages and those around them, from dir on.
+// around returns the directories of packages and their parents up to dir.
 func around(dir string, roots []*loader.Package) []string {
 	folders := map[string]bool{dir: true}
 	for _, root := range roots {
@@ -63,15 +64,15 @@ func around(dir string, roots []*loader.Package) []string {
 	return slices.Sorted(maps.Keys(folders))
 }
 
-// importsOn reports whether there is an import of a package on a line.
+// importsOn reports whether a line imports a package.
 func importsOn(content []byte, line int, importPath string) bool {
 	lines := bytes.Split(content, []byte("\n"))
 	return line >= 1 && line <= len(lines) && bytes.Contains(lines[line-1], []byte(strconv.Quote(importPath)))
 }
 
-// Problems returns what loaders and generators found wrong with the packages and with all that they import, each
-// problem once, joined from *diagnostic.Error. Errors of the type checker count only where a generator could not do
-// without the type: no more was checked than output needs.
+// Problems returns the errors that loaders and generators found in the packages and their imports: each once, joined,
+// and each a *diagnostic.Error. Errors of the type checker count only if a generator needs the type, because only
+// needed types are checked.
 func (p *Program) Problems(roots []*loader.Package) error {
 	reached := reachable(withoutRuntime(roots))
 	typeErrors := map[line][]packages.Error{}
@@ -124,13 +125,13 @@ func (p *Program) Problems(roots []*loader.Package) error {
 	return errors.Join(errs...)
 }
 
-// Reported reports whether a generator has found something wrong with a package.
+// Reported reports whether a generator found an error in a package.
 func Reported(pkg *loader.Package) bool {
 	return slices.ContainsFunc(pkg.Errors, func(e packages.Error) bool { return e.Kind != packages.TypeError })
 }
 
-// withoutRuntime returns the packages without those of a bundled runtime, and these, if there are others: a runtime has the modules which the
-// project needs of it, and not those of all its packages, and what is wrong with it is told by who imports it.
+// withoutRuntime separates the packages of a bundled runtime from the others, if there are others. The project's go.mod
+// has only the modules of the runtime packages that it imports, so errors of other runtime packages do not count.
 func withoutRuntime(roots []*loader.Package) (others, runtime []*loader.Package) {
 	for _, pkg := range roots {
 		if strings.HasPrefix(pkg.PkgPath, "github.com/kctrl-dev/kctrl/") {
@@ -152,7 +153,7 @@ func compareProblems(a, b diagnostic.Error) int {
 	)
 }
 
-// line is a place where errors are about the same thing.
+// line identifies errors at one line of a file, which have one cause.
 type line struct {
 	file string
 	line int
@@ -165,7 +166,8 @@ func lineOf(e packages.Error) line {
 
 var unimportedPackage = regexp.MustCompile(`^use of unimported package "(.*)"$`)
 
-// unimported returns the name that the library, which does not say where, takes for that of a package.
+// unimported returns the name that controller-tools reports as a package that is not imported. The error has no
+// position.
 func unimported(e packages.Error) string {
 	if m := unimportedPackage.FindStringSubmatch(e.Msg); m != nil {
 		return m[1]
@@ -181,7 +183,7 @@ func naming(pkg *loader.Package, name string) []packages.Error {
 	})
 }
 
-// isAboutNoType reports whether a generator says, in its own words, that a type does not exist.
+// isAboutNoType reports whether an error of a generator is about a missing type.
 func isAboutNoType(e packages.Error) bool {
 	return strings.Contains(e.Msg, "invalid type") || strings.Contains(e.Msg, "unknown type")
 }
@@ -201,12 +203,12 @@ func (p *Program) problem(e packages.Error) *diagnostic.Error {
 	return d
 }
 
-// isOfC reports whether a type was left out because it needs C.
+// isOfC reports whether a type is missing because it needs cgo.
 func (p *Program) isOfC(name string) bool {
 	return slices.ContainsFunc(p.packages, func(pkg *Package) bool { return slices.Contains(pkg.ofC, name) })
 }
 
-// reword adds to a message of controller-tools or the type checker what to do about it.
+// reword improves a message of controller-tools or the type checker, and adds a hint.
 func reword(message string) (reworded, hint string) {
 	for _, known := range rewordings {
 		if strings.Contains(message, known.contains) {
@@ -216,7 +218,7 @@ func reword(message string) (reworded, hint string) {
 	return message, ""
 }
 
-// rewordings add to the messages of controller-tools what to do about them.
+// rewordings are better messages and hints for messages of controller-tools.
 var rewordings = []struct{ contains, message, hint string }{
 	{
 		contains: "without JSON tag",
@@ -247,8 +249,8 @@ var rewordings = []struct{ contains, message, hint string }{
 	{contains: "must apply listType to an array", hint: "move the marker to a field whose type is a slice"},
 }
 
-// parsePosition reads "file:line:col", "file:line" or "file", as the go command prints it. Anything else has no
-// position.
+// parsePosition reads "file:line:col", "file:line" or "file", as the go command prints it. It returns the
+// zero position for other texts.
 func parsePosition(text string) token.Position {
 	var pos token.Position
 	name, last, numbered := cutNumber(text)
@@ -266,7 +268,7 @@ func parsePosition(text string) token.Position {
 	return pos
 }
 
-// cutNumber splits a trailing ":number" off.
+// cutNumber removes a trailing ":number" from text and returns both parts.
 func cutNumber(text string) (before string, number int, ok bool) {
 	i := strings.LastIndexByte(text, ':')
 	if i <= 0 {
@@ -278,16 +280,16 @@ func cutNumber(text string) (before string, number int, ok bool) {
 
 var listPosition = regexp.MustCompile(`^(\S+\.(?:go|mod|sum|work)):(\d+)(?::(\d+))?: (.*)$`)
 
-// loaderPrefix is what controller-tools' loader begins its errors with: the folder that the go command ran in.
+// loaderPrefix matches the beginning of errors of controller-tools' loader, with the directory of the go command.
 var loaderPrefix = regexp.MustCompile(`^load packages in root "([^"]*)": (?s:err: )?`)
 
-// ListError says why the go command, called by the loader of controller-tools for a folder, could not list packages at all.
-// File names are made relative to that folder.
+// ListError explains why the go command, run by the loader of controller-tools in dir, listed no packages. File names
+// are relative to dir.
 func ListError(ctx context.Context, dir string, err error) error {
 	return (&Program{dir: dir}).listError(ctx, dir, err)
 }
 
-// listError says why the go command, called in a folder, could not list packages at all.
+// listError explains why the go command, run in dir, listed no packages.
 func (p *Program) listError(ctx context.Context, dir string, err error) error {
 	text := err.Error()
 	if m := loaderPrefix.FindStringSubmatch(text); m != nil {
@@ -312,7 +314,7 @@ func (p *Program) listError(ctx context.Context, dir string, err error) error {
 	return d
 }
 
-// noGoCommand says that there is no go command.
+// noGoCommand returns the error for a missing go command.
 func noGoCommand(cause error) error {
 	return &diagnostic.Error{
 		Message: "the go command was not found",
@@ -321,8 +323,8 @@ func noGoCommand(cause error) error {
 	}
 }
 
-// fileProblem says what the go command, run in a folder, has found wrong with a file such as go.mod, by the text that it
-// printed. It returns nil if the text says nothing of a file.
+// fileProblem returns the error about a file, such as go.mod, in the output of the go command, run in dir. It returns
+// nil if the output names no file.
 func (p *Program) fileProblem(dir, text string, cause error) *diagnostic.Error {
 	first, _, _ := strings.Cut(text, "\n")
 	m := listPosition.FindStringSubmatch(first)
@@ -341,11 +343,11 @@ func (p *Program) fileProblem(dir, text string, cause error) *diagnostic.Error {
 	return d
 }
 
-// toUpdate ends what is wrong where the go command goes on with what mends it.
+// toUpdate separates the problem from the command that fixes it, in output of the go command.
 const toUpdate = "; to update it:"
 
-// withoutHeading removes a line such as "go: errors parsing go.mod:", which is followed by what is wrong, and not one that is followed by
-// the command to type.
+// withoutHeading removes a first line such as "go: errors parsing go.mod:", which precedes the problem. It keeps a line
+// that precedes a command to type.
 func withoutHeading(text string) string {
 	if first, rest, more := strings.Cut(text, "\n"); more && strings.HasSuffix(first, ":") && !strings.HasSuffix(first, toUpdate) {
 		return rest
@@ -353,7 +355,7 @@ func withoutHeading(text string) string {
 	return text
 }
 
-// fileHint says what to do about a file that the go command cannot parse.
+// fileHint returns the hint for a file that the go command cannot parse.
 func fileHint(name, message string) string {
 	for _, conflict := range []string{"<<<<<<<", "=======", ">>>>>>>"} {
 		if strings.Contains(message, conflict) {
@@ -368,7 +370,8 @@ func fileHint(name, message string) string {
 
 var missingPackage = regexp.MustCompile(`no required module provides package ([^;:\s]+)`)
 
-// listProblem rewords an error of the go command: its first line says it, the others how the command got there.
+// listProblem returns the message and the hint for an error of the go command. The first line has the cause, the other
+// lines the path of imports to it.
 func (p *Program) listProblem(text string) (message, hint string) {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	first, _, _ = strings.Cut(first, "; to add")
@@ -385,7 +388,7 @@ func (p *Program) listProblem(text string) (message, hint string) {
 	return message, listHint(text)
 }
 
-// missingOwn says why the go command finds no package in a module that was loaded.
+// missingOwn explains why the go command finds no package in a loaded module.
 func (p *Program) missingOwn(importPath string) (message, hint string, ok bool) {
 	for _, pkg := range p.packages {
 		if pkg.PkgPath == importPath {
@@ -398,7 +401,7 @@ func (p *Program) missingOwn(importPath string) (message, hint string, ok bool) 
 	return message, hint, message != ""
 }
 
-// listHint says what to do about an error of the go command.
+// listHint returns the hint for an error of the go command.
 func listHint(text string) string {
 	for _, known := range []struct{ contains, hint string }{
 		{"missing go.sum entry", "run go mod tidy"},
@@ -441,7 +444,7 @@ func (p *Program) cyclePosition(packages map[*loader.Package]bool, message strin
 		return token.Position{}
 	}
 	stack := strings.Fields(m[1])
-	// What comes before the cycle led to it, and is not to blame.
+	// The imports before the cycle lead to it and are not part of it.
 	for len(stack) > 1 && stack[0] != stack[len(stack)-1] {
 		stack = stack[1:]
 	}

@@ -13,10 +13,9 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// Types loads the packages that emit wants with all they import, in the form that the generators of controller-tools
-// take; types are checked when a generator asks for them. Where imports cannot be resolved as the go command would, it is
-// called once for each module. What is wrong with the imports of the wanted packages comes back joined from *diagnostic.Error;
-// what is wrong with other packages does not matter.
+// Types loads the packages that emit selects, with their imports, for the generators of controller-tools. Types are
+// checked on demand. If kctrl cannot resolve imports, Types runs the go command once per module. The error joins the
+// problems with imports of the selected packages, each a *diagnostic.Error; problems of other packages are ignored.
 func (p *Program) Types(ctx context.Context, emit func(*Package) bool) (genall.GenerationContext, error) {
 	wanted := map[source.Module][]string{}
 	for _, pkg := range p.packages {
@@ -47,7 +46,7 @@ func (p *Program) Types(ctx context.Context, emit func(*Package) bool) (genall.G
 	return types, nil
 }
 
-// Declaring returns the packages of types: those that roots and all that they import have been checked for.
+// Declaring returns the loaded package of each checked types.Package among roots and their imports.
 func Declaring(roots []*loader.Package) map[*types.Package]*loader.Package {
 	found := map[*types.Package]*loader.Package{}
 	for pkg := range Reachable(roots) {
@@ -58,10 +57,10 @@ func Declaring(roots []*loader.Package) map[*types.Package]*loader.Package {
 	return found
 }
 
-// Reachable returns the packages and all that they import.
+// Reachable returns the packages and their imports, direct and indirect.
 func Reachable(roots []*loader.Package) map[*loader.Package]bool { return reachable(roots, nil) }
 
-// reachable returns the packages and all that they import but by way of others.
+// reachable returns the packages and their imports, without paths through others.
 func reachable(roots, others []*loader.Package) map[*loader.Package]bool {
 	seen := map[*loader.Package]bool{}
 	var visit func(*loader.Package)

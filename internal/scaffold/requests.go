@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -123,6 +124,7 @@ func (r Requests) view(kind templates.KindView, foreign bool) (webhook, policy t
 	if r.FailurePolicy != "" {
 		view.FailurePolicy = r.FailurePolicy
 	}
+	view.SelectedLabels = matchingLabels(s.ObjectSelector)
 	webhook, policy = view, view
 	policy.NamespaceSelector, policy.ObjectSelector, policy.MatchConditions = compactJSON(s.NamespaceSelector), compactJSON(s.ObjectSelector), compactJSON(s.MatchConditions)
 	if r.Timeout > 0 {
@@ -137,6 +139,26 @@ func (r Requests) view(kind templates.KindView, foreign bool) (webhook, policy t
 		webhook.More += ",patch=`" + patch + "`"
 	}
 	return webhook, policy, nil
+}
+
+// matchingLabels returns labels that match a selector, as far as it requires labels.
+func matchingLabels(selector *metav1.LabelSelector) map[string]string {
+	if selector == nil {
+		return nil
+	}
+	labels := maps.Clone(selector.MatchLabels)
+	for _, r := range selector.MatchExpressions {
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		switch r.Operator {
+		case metav1.LabelSelectorOpIn:
+			labels[r.Key] = r.Values[0]
+		case metav1.LabelSelectorOpExists:
+			labels[r.Key] = ""
+		}
+	}
+	return labels
 }
 
 // compactJSON returns JSON that may stand between the back quotes of a marker, and that people can read. What is nil or empty is no text.

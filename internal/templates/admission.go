@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -22,6 +23,8 @@ type AdmissionView struct {
 	More string
 	// NamespaceSelector, ObjectSelector and MatchConditions say which requests a policy is about, in JSON; empty means all.
 	NamespaceSelector, ObjectSelector, MatchConditions string
+	// SelectedLabels are labels with which an object matches the object selector.
+	SelectedLabels map[string]string
 	// Rules are those of a policy that were asked for. None means that it has one to begin with.
 	Rules []PolicyRule
 }
@@ -83,6 +86,21 @@ func (v AdmissionView) PolicyRules() []PolicyRule {
 		">-" + indent + begin + "!has(" + labels + ") ||" + indent + "!(" + name + " in " + labels + ") || " + labels + "[" + name + `] != ""`,
 		"the label app.kubernetes.io/name has to say something",
 	}}
+}
+
+// TestLabels returns the labels of an object of a test as a Go literal: empty labels with the names, and those that
+// match the object selector.
+func (v AdmissionView) TestLabels(names ...string) string {
+	labels := map[string]string{}
+	for _, name := range names {
+		labels[name] = ""
+	}
+	maps.Copy(labels, v.SelectedLabels)
+	var entries []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		entries = append(entries, strconv.Quote(name)+": "+strconv.Quote(labels[name]))
+	}
+	return "map[string]string{" + strings.Join(entries, ", ") + "}"
 }
 
 // MarkerVerbs are the operations as a list of a marker.

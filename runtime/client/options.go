@@ -39,7 +39,7 @@ type DeleteOption interface{ ApplyToDelete(*DeleteOptions) }
 // DeleteAllOfOption changes a DeleteAllOf.
 type DeleteAllOfOption interface{ ApplyToDeleteAllOf(*DeleteAllOfOptions) }
 
-// GetOptions is what all options of a Get add up to. Its pointer is an option itself.
+// GetOptions has the sum of all options of a Get. A pointer to it is an option.
 type GetOptions struct {
 	// NotOlderThan is the least resourceVersion the answer may reflect; empty asks for the latest, "0" for any.
 	NotOlderThan string
@@ -49,10 +49,10 @@ type GetOptions struct {
 	conflicts
 }
 
-// forServer reports whether the options ask for something that a cache cannot answer.
+// forServer reports whether only the API server can answer a read with these options.
 func (o *GetOptions) forServer() bool { return o.Live || o.NotOlderThan != "" }
 
-// ListOptions is what all options of a List add up to. Its pointer is an option itself.
+// ListOptions has the sum of all options of a List. A pointer to it is an option.
 type ListOptions struct {
 	// Namespace is the namespace to list, empty for all.
 	Namespace string
@@ -60,12 +60,12 @@ type ListOptions struct {
 	LabelSelector labels.Selector
 	// FieldSelector selects by fields; nil selects all.
 	FieldSelector fields.Selector
-	// Limit is the most items of one answer; 0 is no limit.
+	// Limit is the maximum number of items in one answer; 0 means no limit.
 	Limit int64
-	// Continue is the token of the page to go on with.
+	// Continue is the token of the next page.
 	Continue string
-	// NotOlderThan is the least resourceVersion the answer may reflect; empty asks for the latest, "0" for any. With Continue it
-	// is that of the first page that counts.
+	// NotOlderThan is the lowest accepted resourceVersion; empty requests the latest state, "0" accepts any. With
+	// Continue, the value of the first page applies.
 	NotOlderThan string
 	// Live, UnsafeDisableDeepCopy and DisableReadYourWritesConsistency are the options of these names.
 	Live, UnsafeDisableDeepCopy, DisableReadYourWritesConsistency bool
@@ -76,8 +76,8 @@ type ListOptions struct {
 // forServer reports whether the options ask for something that a cache cannot answer.
 func (o *ListOptions) forServer() bool { return o.Live || o.NotOlderThan != "" }
 
-// beginsNotOlder reports whether the server is told NotOlderThan: a page that goes on is of the state that the first was of, and the
-// server refuses to be told another.
+// beginsNotOlder reports whether to send NotOlderThan. Later pages have the state of the first one, and the server
+// rejects another version for them.
 func (o *ListOptions) beginsNotOlder() bool { return o.NotOlderThan != "" && o.Continue == "" }
 
 // AsListOptions returns the options as apimachinery has them, without the namespace.
@@ -109,7 +109,7 @@ func (p patchOptions) ApplyToApply(o *WriteOptions) {
 
 // WriteOptions is what all options of a Create, Update, Patch or Apply add up to. Its pointer is an option itself.
 type WriteOptions struct {
-	// DryRun lets the server do all but store the object.
+	// DryRun runs all steps of the write without storing the object.
 	DryRun bool
 	// FieldOwner is the name under which fields are owned; empty is that of the client.
 	FieldOwner string
@@ -124,13 +124,13 @@ type WriteOptions struct {
 	conflicts
 }
 
-// DeleteOptions is what all options of a Delete add up to. Its pointer is an option itself.
+// DeleteOptions has the sum of all options of a Delete. A pointer to it is an option.
 type DeleteOptions struct {
-	// DryRun lets the server do all but delete.
+	// DryRun runs all steps of the deletion without deleting.
 	DryRun bool
-	// GracePeriodSeconds is how long the object may take to end; nil is the default of its kind.
+	// GracePeriodSeconds limits the time until the object ends; nil means the default of its kind.
 	GracePeriodSeconds *int64
-	// PropagationPolicy is what becomes of dependents; empty is the default of the kind.
+	// PropagationPolicy decides about dependents; empty means the default of the kind.
 	PropagationPolicy metav1.DeletionPropagation
 	// Preconditions must hold for the object to be deleted; else the answer is a conflict.
 	Preconditions Preconditions
@@ -138,7 +138,7 @@ type DeleteOptions struct {
 	conflicts
 }
 
-// DeleteAllOfOptions is what all options of a DeleteAllOf add up to. Its pointer is an option itself.
+// DeleteAllOfOptions has the sum of all options of a DeleteAllOf. A pointer to it is an option.
 type DeleteAllOfOptions struct {
 	// ListOptions selects the objects.
 	ListOptions ListOptions
@@ -153,8 +153,8 @@ func GetOptionsOf(opts ...GetOption) (GetOptions, error) {
 	return o, o.err()
 }
 
-// ListOptionsOf adds up opts: selectors must all match. It fails when two options contradict each other, or when a
-// label is not valid.
+// ListOptionsOf adds up opts. Objects must match all selectors. It fails if two options contradict each other, or if a
+// label is invalid.
 func ListOptionsOf(opts ...ListOption) (ListOptions, error) {
 	var o ListOptions
 	o.ApplyOptions(opts)
@@ -211,7 +211,7 @@ func (o *ListOptions) ApplyToList(to *ListOptions) {
 	to.problems = append(to.problems, o.problems...)
 }
 
-// andLabels narrows the selection to what selector selects too.
+// andLabels restricts the selection to objects that selector matches too.
 func (o *ListOptions) andLabels(selector labels.Selector) {
 	if selector == nil {
 		return
@@ -227,7 +227,7 @@ func (o *ListOptions) andLabels(selector labels.Selector) {
 	}
 }
 
-// andFields narrows the selection to what selector selects too.
+// andFields restricts the selection to objects that selector matches too.
 func (o *ListOptions) andFields(selector fields.Selector) {
 	switch {
 	case selector == nil, o.FieldSelector != nil && isNothing(o.FieldSelector):
@@ -240,8 +240,8 @@ func (o *ListOptions) andFields(selector fields.Selector) {
 	}
 }
 
-// checkSelectors returns an error when a selector is one that matches no object, which a query cannot say: without it, it would say
-// all.
+// checkSelectors returns an error if a selector matches no object. A query cannot express this: without a selector it
+// returns all objects.
 func (o *ListOptions) checkSelectors() error {
 	if o.LabelSelector != nil {
 		if _, selectable := o.LabelSelector.Requirements(); !selectable {
@@ -254,8 +254,8 @@ func (o *ListOptions) checkSelectors() error {
 	return nil
 }
 
-// isNothing reports whether [fields.Nothing] is in selector, of which neither its text nor its requirements tell: it does not match an
-// object that meets all of these.
+// isNothing reports whether selector contains [fields.Nothing], which is visible neither in its text nor in its
+// requirements: the selector rejects an object that meets all of them.
 func isNothing(selector fields.Selector) bool {
 	requirements, object := selector.Requirements(), fields.Set{}
 	for _, r := range requirements {
@@ -276,7 +276,7 @@ func isNothing(selector fields.Selector) bool {
 	return !selector.Matches(object)
 }
 
-// conflicts collects what is wrong with the options of one call.
+// conflicts collects the errors in the options of one call.
 type conflicts struct{ problems []error }
 
 func (c *conflicts) err() error { return errors.Join(c.problems...) }
@@ -429,8 +429,8 @@ func (m MatchingLabelsSelector) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
 	m.ApplyToList(&o.ListOptions)
 }
 
-// MatchingFields selects objects whose fields have these values. Which fields can be selected by is for the server, or
-// for the indexes of a cache, to say.
+// MatchingFields selects objects whose fields have these values. The server, or the indexes of a cache, determine the
+// supported fields.
 type MatchingFields map[string]string
 
 // ApplyToList adds the fields to a List.
@@ -454,13 +454,13 @@ func (m MatchingFieldsSelector) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
 	m.ApplyToList(&o.ListOptions)
 }
 
-// Limit is the most items that one List returns. The list then tells by its continue token that there are more.
+// Limit is the maximum number of items that one List returns. The list has a continue token if there are more.
 type Limit int64
 
 // ApplyToList adds the limit to a List.
 func (l Limit) ApplyToList(o *ListOptions) { set(&o.conflicts, "Limit", &o.Limit, int64(l)) }
 
-// Continue goes on with the List that returned this token.
+// Continue requests the page after the List that returned this token.
 type Continue string
 
 // ApplyToList adds the token to a List.
@@ -533,7 +533,7 @@ func (f Ownership) ApplyToApply(o *WriteOptions) { o.Force = o.Force || bool(f) 
 // DryRun is the type of [DryRunAll].
 type DryRun bool
 
-// DryRunAll makes the server do all that a write does, admission included, but store nothing.
+// DryRunAll makes the server run all steps of a write, admission included, without storing the result.
 const DryRunAll DryRun = true
 
 // ApplyToCreate makes a Create a dry run.
@@ -554,7 +554,7 @@ func (d DryRun) ApplyToDelete(o *DeleteOptions) { o.DryRun = o.DryRun || bool(d)
 // ApplyToDeleteAllOf makes a DeleteAllOf a dry run.
 func (d DryRun) ApplyToDeleteAllOf(o *DeleteAllOfOptions) { d.ApplyToDelete(&o.DeleteOptions) }
 
-// PropagationPolicy is what a delete does to the dependents of the object: Orphan, Background or Foreground.
+// PropagationPolicy is the effect of a delete on dependents of the object: Orphan, Background or Foreground.
 type PropagationPolicy metav1.DeletionPropagation
 
 // ApplyToDelete adds the policy to a Delete.
@@ -567,7 +567,7 @@ func (p PropagationPolicy) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
 	p.ApplyToDelete(&o.DeleteOptions)
 }
 
-// GracePeriodSeconds is how long a deleted object may take to end. Zero deletes it at once.
+// GracePeriodSeconds is the time that a deleted object has to end. Zero deletes it at once.
 type GracePeriodSeconds int64
 
 // ApplyToDelete adds the grace period to a Delete.
@@ -580,12 +580,12 @@ func (g GracePeriodSeconds) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
 	g.ApplyToDelete(&o.DeleteOptions)
 }
 
-// Preconditions must hold for an object to be deleted; else the delete fails with a conflict. Nil fields are not
-// looked at.
+// Preconditions must hold for an object to be deleted; otherwise the delete fails with a conflict. Nil fields are
+// ignored.
 type Preconditions struct {
-	// UID is that of the object to delete: one recreated with the same name stays.
+	// UID is the UID of the object to delete. A recreated object of the same name is not deleted.
 	UID *types.UID
-	// ResourceVersion is the state of the object to delete: one changed since stays.
+	// ResourceVersion is the version of the object to delete. An object that has changed is not deleted.
 	ResourceVersion *string
 }
 
@@ -598,9 +598,8 @@ func (p Preconditions) ApplyToDelete(o *DeleteOptions) {
 // ApplyToDeleteAllOf adds the preconditions to a DeleteAllOf: only objects that meet them are deleted.
 func (p Preconditions) ApplyToDeleteAllOf(o *DeleteAllOfOptions) { p.ApplyToDelete(&o.DeleteOptions) }
 
-// WithSubResourceBody makes a write to a subresource send body instead of the object itself: body is a Scale, say,
-// where the object is a Deployment. It is body that is set to the answer then. A body without name and namespace gets those
-// of the object, save in a Patch.
+// WithSubResourceBody makes a write to a subresource send body instead of the object, such as a Scale for a Deployment.
+// The answer is stored in body. Except in a Patch, a body without name and namespace gets those of the object.
 func WithSubResourceBody(body object.Object) SubResourceBody { return SubResourceBody{body: body} }
 
 // SubResourceBody is the type of [WithSubResourceBody].
@@ -619,7 +618,7 @@ func (b SubResourceBody) apply(o *WriteOptions) {
 	set(&o.conflicts, "WithSubResourceBody", &o.SubResourceBody, b.body)
 }
 
-// setPointer is set for fields whose zero value means something.
+// setPointer is set for fields whose zero value has a meaning.
 func setPointer[V comparable](c *conflicts, option string, field **V, value *V) {
 	switch {
 	case value == nil:
@@ -701,7 +700,7 @@ func (o *ListOptions) query() url.Values {
 	return query
 }
 
-// body returns the body of a delete, nil when there is nothing to say.
+// body returns the body of a delete, or nil if all options are unset.
 func (o *DeleteOptions) body() ([]byte, error) {
 	body := metav1.DeleteOptions{GracePeriodSeconds: o.GracePeriodSeconds}
 	if o.DryRun {

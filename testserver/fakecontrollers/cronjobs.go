@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// cronJobs makes Jobs at the times of a schedule.
+// cronJobs creates Jobs at the times of a schedule.
 var cronJobs = Controller{"cronjob-controller", func(m *manager.Manager) error {
 	jobs, err := newOwned(m, &batchv1.Job{})
 	if err != nil {
@@ -54,7 +54,7 @@ func (p *cronJobController) reconcile(ctx context.Context, cron *batchv1.CronJob
 	return reconcile.Result{RequeueAfter: again}, unlessTerminating(err)
 }
 
-// noteJobs lists in the status those that run, and returns them.
+// noteJobs writes the running Jobs into the status, and returns them.
 func noteJobs(cron *batchv1.CronJob, jobs []*batchv1.Job) (active []*batchv1.Job) {
 	cron.Status.Active = nil
 	for _, job := range jobs {
@@ -76,7 +76,7 @@ func noteActive(cron *batchv1.CronJob, job *batchv1.Job) {
 	})
 }
 
-// forget deletes the oldest finished jobs that are more than the history may have.
+// forget deletes the oldest finished Jobs beyond the limits of the history.
 func (p *cronJobController) forget(ctx context.Context, cron *batchv1.CronJob, jobs []*batchv1.Job) error {
 	for kind, limit := range map[batchv1.JobConditionType]*int32{
 		batchv1.JobComplete: cron.Spec.SuccessfulJobsHistoryLimit, batchv1.JobFailed: cron.Spec.FailedJobsHistoryLimit,
@@ -100,8 +100,8 @@ func (p *cronJobController) delete(ctx context.Context, job *batchv1.Job) error 
 	return controllerutil.DeleteWithUID(ctx, p.Client, job, client.PropagationPolicy(metav1.DeletePropagationBackground))
 }
 
-// schedule makes the job of the last time that has come, and says when the next one does. Of several times that have passed only the
-// last counts.
+// schedule creates the Job of the latest due time, and returns the delay until the next time. It skips earlier due
+// times.
 func (p *cronJobController) schedule(ctx context.Context, cron *batchv1.CronJob, active []*batchv1.Job) (again time.Duration, err error) {
 	if cron.Spec.Suspend != nil && *cron.Spec.Suspend {
 		return 0, nil
@@ -133,7 +133,7 @@ func (p *cronJobController) schedule(ctx context.Context, cron *batchv1.CronJob,
 	return again, p.begin(ctx, cron, active, due)
 }
 
-// begin makes the job of a time, as far as those that run let it.
+// begin creates the Job of a time if the concurrency policy allows it.
 func (p *cronJobController) begin(ctx context.Context, cron *batchv1.CronJob, active []*batchv1.Job, due time.Time) error {
 	switch {
 	case cron.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && len(active) > 0:
@@ -174,7 +174,7 @@ func valueOr[T any](p *T, otherwise T) T {
 	return *p
 }
 
-// schedule is the times of five fields of cron: a bit for each value.
+// schedule has the five fields of a cron expression as sets of bits, one bit per value.
 type schedule struct {
 	minute, hour, day, month, weekday uint64
 	anyDay, anyWeekday                bool
@@ -192,7 +192,7 @@ var (
 	dayNames   = strings.Fields("sun mon tue wed thu fri sat")
 )
 
-// parseSchedule reads what the API server lets in.
+// parseSchedule parses a schedule that the API server accepted.
 func parseSchedule(text string, zone *string) (s schedule, err error) {
 	for _, prefix := range []string{"TZ=", "CRON_TZ="} {
 		if rest, ok := strings.CutPrefix(text, prefix); ok {
@@ -274,7 +274,8 @@ func parseRange(text string, least, most int, names []string) (bits uint64, err 
 
 func has(bits uint64, n int) bool { return bits&(1<<n) != 0 }
 
-// onDay reports whether there are times on the day of t. Where both day and weekday are restricted, either will do.
+// onDay reports whether the schedule has times on the day of t. If both day and weekday are restricted, one match is
+// enough.
 func (s schedule) onDay(t time.Time) bool {
 	day, weekday := has(s.day, t.Day()), has(s.weekday, int(t.Weekday()))
 	if s.anyDay || s.anyWeekday {
@@ -283,7 +284,7 @@ func (s schedule) onDay(t time.Time) bool {
 	return has(s.month, int(t.Month())) && (day || weekday)
 }
 
-// next is the first time after t, or zero when there is none in five years.
+// next returns the first time after t, or the zero time if there is none within five years.
 func (s schedule) next(t time.Time) time.Time {
 	if s.every > 0 {
 		return t.Truncate(time.Second).Add(s.every)

@@ -12,22 +12,22 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
-// Key stands for everything that an entry depends on and that is known before anything is read.
+// Key identifies the inputs of an entry that are known before any file is read.
 type Key [sha256.Size]byte
 
-// identity is what a key is made of. It must not say the same of two runs that may differ.
+// identity has the fields that a key hashes. Two runs with equal identities must have equal results.
 type identity struct {
 	Program  program
 	Dir      string
 	Settings map[string]string
 	Options  json.RawMessage
 	Headers  []string
-	// Words are the files by which plurals are made, where there are any.
+	// Words are the files of irregular plurals, if any.
 	Words map[string][]byte
 }
 
-// NewKey returns the key of generating in a folder with options, which must be all there is to say in JSON, and with the
-// texts of headers. It reports false if there can be no key.
+// NewKey returns the key of a run of the generators in a directory. options must contain every option, and headers the
+// texts of all headers. NewKey reports false if the run cannot be cached.
 func NewKey(environment *resolve.Environment, dir string, options any, headers ...string) (Key, bool) {
 	self, ok := thisProgram()
 	if !ok {
@@ -45,7 +45,7 @@ func NewKey(environment *resolve.Environment, dir string, options any, headers .
 	}
 	id.Settings["version"], id.Settings["root"] = environment.Version, environment.Root
 	id.Settings["cache"] = environment.ModuleCache
-	// Types are checked here, by these settings of this process.
+	// The type checker runs in this process, with these settings.
 	id.Settings["GODEBUG"] = os.Getenv("GODEBUG")
 	return id.key()
 }
@@ -55,7 +55,7 @@ func (id identity) key() (Key, bool) {
 	return sha256.Sum256(all), err == nil
 }
 
-// words returns the files that flect has read when the program began.
+// words returns the files that flect read when the program started.
 func words() map[string][]byte {
 	found := map[string][]byte{}
 	for variable, usual := range map[string]string{"INFLECT_PATH": "inflections.json", "ACRONYMS_PATH": "acronyms.json"} {
@@ -70,8 +70,8 @@ func words() map[string][]byte {
 	return found
 }
 
-// program is this program: two builds of the same source with the same tools are the same one, if at all, only as long
-// as nobody can tell them apart.
+// program identifies the running build of kctrl. Builds of one source with one toolchain are equal only if their
+// contents are.
 type program struct {
 	Version  string
 	File     string
@@ -79,7 +79,7 @@ type program struct {
 	Modified time.Time
 }
 
-// thisProgram finds out once who is running.
+// thisProgram identifies the running program, once.
 var thisProgram = sync.OnceValues(func() (program, bool) {
 	file, err := os.Executable()
 	if err != nil {
@@ -104,7 +104,8 @@ var thisProgram = sync.OnceValues(func() (program, bool) {
 	return self, true
 })
 
-// NewTextKey returns the key of what this program makes of some texts and of nothing else. It reports false if there can be no key.
+// NewTextKey returns the key of a result that depends on this program and on texts only. It reports false if the result
+// cannot be cached.
 func NewTextKey(texts ...[]byte) (Key, bool) {
 	self, ok := thisProgram()
 	if !ok {

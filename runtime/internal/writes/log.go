@@ -1,5 +1,5 @@
-// Package writes is what a process knows of its own writes: clients record each write in a [Log], caches wait for it
-// before they are read, and controllers ask whether a change was one of them.
+// Package writes records the writes of a process. Clients record each write in a [Log], cached reads wait for recorded
+// writes, and controllers look up whether a change was a write of this process.
 package writes
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Write is a change that the API server has made for a client of this process, or may have made. Dry runs are none.
+// Write is a change that the API server made, or may have made, for a client of this process. Dry runs are not
+// recorded.
 type Write struct {
 	// GVK is the kind of the changed object, in the version of the request.
 	GVK schema.GroupVersionKind
@@ -28,15 +29,15 @@ type Write struct {
 	ResourceVersion string
 	// Before is a version at which an object that is Gone or Ending existed. It is empty if unknown.
 	Before string
-	// Unknown means that the outcome is unknown: the object may have changed, or may be gone. So it is after a binding
-	// or an eviction of a pod, and when the answer was lost.
+	// Unknown means that the outcome is unknown: the object may have changed, or may be gone. This is the case after a
+	// binding or an eviction of a pod, and after a lost answer.
 	Unknown bool
 	// Gone means that the object no longer exists.
 	Gone bool
 	// Ending means that the object is gone or has a deletion timestamp: the server did not return which.
 	Ending bool
-	// Changed means that this write made ResourceVersion. It is false if the write may have changed nothing: then that
-	// version may be foreign.
+	// Changed means that this write created ResourceVersion. It is false if the write may have changed nothing, so that
+	// the version may be foreign.
 	Changed bool
 	// Object is the object after the change, as the caller gets it, or nil. Subscribers may read it until they return.
 	Object object.Object
@@ -100,9 +101,9 @@ func (s *subscribers) list() []*subscriber {
 	return nil
 }
 
-// Subscribe calls written for each write until cancel is called, before the call that wrote returns, with the context
-// of that call. written must not block. Calls may be concurrent, and one that is under way may end after cancel has
-// returned. The log keeps written, and all that it refers to, until then. Canceling twice does nothing.
+// Subscribe calls written for each write until cancel is called. The call happens before the write returns, with its
+// context. written must not block. Calls may be concurrent, and a running call may end after cancel returned. The log
+// keeps written in memory until then. A second cancel does nothing.
 func (l *Log) Subscribe(written func(ctx context.Context, w Write)) (cancel func()) {
 	return l.subscribers.add(written)
 }

@@ -20,32 +20,32 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Defaulter fills in what users leave out of an object of the type T, a pointer such as *v1.Guestbook.
+// Defaulter sets omitted fields of objects of the type T, a pointer such as *v1.Guestbook.
 type Defaulter[T object.Object] interface {
-	// Default changes obj. It is called for what is created and updated, and gets the object without
-	// metadata.managedFields. An error refuses the request: one of package errors of apimachinery as it is, errors of
-	// package field, also several of them as one, as 422, all others with code 403.
+	// Default changes obj. It runs for creates and updates, and gets the object without metadata.managedFields. An
+	// error rejects the request: an error of apimachinery's package errors is sent unchanged, errors of package field
+	// are sent with code 422, and all other errors with code 403.
 	Default(ctx context.Context, obj T) error
 }
 
-// DefaulterFunc is a function as a [Defaulter].
+// DefaulterFunc implements [Defaulter] by a function.
 type DefaulterFunc[T object.Object] func(ctx context.Context, obj T) error
 
 // Default calls f.
 func (f DefaulterFunc[T]) Default(ctx context.Context, obj T) error { return f(ctx, obj) }
 
-// Warnings are shown to the user by clients such as kubectl.
+// Warnings are messages that clients such as kubectl show to the user.
 type Warnings []string
 
-// Validator refuses objects of the type T. What its methods change in an object has no effect. Errors are those of
-// [Defaulter].
+// Validator rejects invalid objects of the type T. Changes that its methods make to an object have no effect. Errors
+// have the meaning that they have for a [Defaulter].
 type Validator[T object.Object] interface {
 	ValidateCreate(ctx context.Context, obj T) (Warnings, error)
 	ValidateUpdate(ctx context.Context, oldObj, newObj T) (Warnings, error)
 	ValidateDelete(ctx context.Context, obj T) (Warnings, error)
 }
 
-// ValidatorFuncs are functions as a [Validator]. One that is nil lets everything pass.
+// ValidatorFuncs implements [Validator] by functions. A nil function accepts every object.
 type ValidatorFuncs[T object.Object] struct {
 	Create func(ctx context.Context, obj T) (Warnings, error)
 	Update func(ctx context.Context, oldObj, newObj T) (Warnings, error)
@@ -96,7 +96,7 @@ func newKind[T object.Object](scheme *runtime.Scheme, prototype T) (*kind[T], er
 	return &kind[T]{gvk: gvk, form: form.Elem(), decoder: decoder}, err
 }
 
-// refuse returns an error if req is about another kind.
+// refuse returns an error if the object of req has another kind.
 func (k *kind[T]) refuse(req *Request) error {
 	if got := req.GVK(); got != k.gvk {
 		return fmt.Errorf("the request is about %s, this webhook is for %s: check the rules of its configuration", got, k.gvk)
@@ -104,7 +104,7 @@ func (k *kind[T]) refuse(req *Request) error {
 	return nil
 }
 
-// decode returns the object that raw is.
+// decode returns the object in raw.
 func (k *kind[T]) decode(what string, raw []byte) (T, error) {
 	v := reflect.New(k.form)
 	obj := v.Interface().(T)
@@ -114,16 +114,16 @@ func (k *kind[T]) decode(what string, raw []byte) (T, error) {
 	if err := k.decoder.Decode(raw, v.Elem()); err != nil {
 		return obj, fmt.Errorf("%s: %w", what, err)
 	}
-	// What says no kind is of the one that the request names: API servers send none such, tests of operators do.
+	// An object without a kind has that of the request. API servers always send the kind; tests of operators may not.
 	if got := obj.GetObjectKind().GroupVersionKind(); !got.Empty() && got != k.gvk {
 		return obj, fmt.Errorf("%s is a %s, want a %s", what, got, k.gvk)
 	}
 	return obj, nil
 }
 
-// NewDefaulting returns a handler that lets defaulters, one after the other, change the objects of the kind of prototype that are
-// created or updated. It answers with one patch of what they changed. Deletions and connections are let pass. Scheme knows the
-// kind of prototype, which is only needed for its type, unless that is of any kind.
+// NewDefaulting returns a handler that calls defaulters in order for created and updated objects of the kind of
+// prototype. It answers with one patch of their changes, and accepts deletions and connections. Only the type of
+// prototype matters, and scheme must contain its kind, unless the type can have any kind.
 func NewDefaulting[T object.Object](scheme *runtime.Scheme, prototype T, defaulters ...Defaulter[T]) (Handler, error) {
 	k, err := newKind(scheme, prototype)
 	if err != nil {
@@ -165,8 +165,8 @@ func (h *defaulting[T]) Handle(ctx context.Context, req *Request) Response {
 	return Patched("", d.ops...)
 }
 
-// NewValidating returns a handler that asks validators, one after the other, about the objects of the kind of prototype that are
-// created, updated or deleted. The first error refuses; warnings of all that were asked are given.
+// NewValidating returns a handler that calls validators in order for created, updated and deleted objects of the kind
+// of prototype. The first error rejects the request. The response has the warnings of all validators that were called.
 func NewValidating[T object.Object](scheme *runtime.Scheme, prototype T, validators ...Validator[T]) (Handler, error) {
 	k, err := newKind(scheme, prototype)
 	if err != nil {
@@ -180,7 +180,7 @@ type validating[T object.Object] struct {
 	validators []Validator[T]
 }
 
-// Handle asks the validators.
+// Handle calls the validators.
 func (h *validating[T]) Handle(ctx context.Context, req *Request) Response {
 	if req.Operation == admissionv1.Connect {
 		return Allowed("")
@@ -208,7 +208,7 @@ func (h *validating[T]) Handle(ctx context.Context, req *Request) Response {
 	return response
 }
 
-// question returns what validators are asked about a request.
+// question returns the call of validators for a request.
 func (h *validating[T]) question(req *Request) (func(context.Context, Validator[T]) (Warnings, error), error) {
 	var current, old T
 	var err error
@@ -249,7 +249,7 @@ func refusal(req *Request, err error) Response {
 	return Denied(err.Error())
 }
 
-// fieldErrors returns the errors that err is if all of them are about fields.
+// fieldErrors returns the errors that err joins, if all of them are errors of package field.
 func fieldErrors(err error) field.ErrorList {
 	if one, ok := errors.AsType[*field.Error](err); ok && error(one) == err {
 		return field.ErrorList{one}
@@ -272,7 +272,7 @@ func fieldErrors(err error) field.ErrorList {
 	return list
 }
 
-// statusOf returns the status that is sent for a response.
+// statusOf returns the status to send for a response.
 func statusOf(r Response) *metav1.Status {
 	switch {
 	case r.Allowed && r.Result == nil:
