@@ -262,8 +262,6 @@ This page lists the guarantees of the runtime and the tests that protect them.
 The ids are those of the rules that client-go and controller-runtime follow.
 "Stronger" names what kctrl guarantees beyond the rule.
 
-` + "`go test . -run TestEveryRuleHasATest -update`" + ` generates the page from comments of the tests.
-
 | id | rule | tests in runtime/ |
 |---|---|---|
 `

@@ -54,8 +54,6 @@ func metricsPage(t *testing.T) string {
 
 This page lists the metrics that a manager serves, and the alerts on them.
 [Chapter 9 of the guide](guide/09-production.md#metrics) explains how to serve metrics and how to add your own.
-
-` + "`go test . -run TestMetricsReference -update`" + ` generates the page from the code.
 `)
 	rest := registeredMetrics(t)
 	for _, group := range metricGroups {

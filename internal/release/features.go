@@ -11,40 +11,57 @@ type feature struct {
 	has     func(*object, string) bool
 }
 
-// features are those that a chart can have, in the order of values.yaml. An object is of the first that has it; its second
-// argument is its name without the prefix.
+// features are the optional parts of a chart, in the order of values.yaml. An object belongs to the first feature whose
+// has returns true. The second argument of has is the object's name without the prefix.
 var features = []feature{
-	{"crds", "install", "The CRDs of the operator. With keep, they survive helm uninstall, with all objects of these kinds.", "",
+	{"crds", "install",
+		"The CRDs of the operator. With keep, they survive helm uninstall, with all objects of these kinds.",
+		"",
 		func(o *object, _ string) bool {
 			return o.kind == "CustomResourceDefinition"
 		}},
-	{"serviceAccount", "create", "The service account of the manager. An empty name means the default name with the prefix of the release.", "",
+	{"serviceAccount", "create",
+		"The service account of the manager. An empty name means the default name with the prefix of the release.",
+		"",
 		func(o *object, _ string) bool {
 			return o.kind == "ServiceAccount"
 		}},
-	{"grafana", "enabled", "A dashboard for the sidecar of Grafana. It needs the metrics, and a Prometheus that collects them.", ".Values.metrics.enabled",
+	{"grafana", "enabled",
+		"A dashboard for the sidecar of Grafana. It needs the metrics, and a Prometheus that collects them.",
+		".Values.metrics.enabled",
 		func(o *object, _ string) bool {
 			return o.kind == "ConfigMap" && text(o.Node, "metadata", "labels", "grafana_dashboard") != ""
 		}},
-	{"prometheus", "enabled", "A monitor and alerts for the Prometheus operator. They need the metrics.", ".Values.metrics.enabled",
+	{"prometheus", "enabled",
+		"A monitor and alerts for the Prometheus operator. They need the metrics.",
+		".Values.metrics.enabled",
 		func(o *object, _ string) bool {
 			return o.group == "monitoring.coreos.com"
 		}},
-	{"networkPolicy", "enabled", "Network policies that limit connections to the manager.", "",
+	{"networkPolicy", "enabled",
+		"Network policies that limit connections to the manager.",
+		"",
 		func(o *object, _ string) bool {
 			return o.kind == "NetworkPolicy"
 		}},
-	{"certManager", "enabled", "Certificates of cert-manager, which the cluster must have.", "",
+	{"certManager", "enabled",
+		"Certificates of cert-manager, which the cluster must have.",
+		"",
 		func(o *object, _ string) bool {
 			return o.group == "cert-manager.io"
 		}},
-	{"metrics", "enabled", "The metrics of the manager, and the roles for reading them.", "",
+	{"metrics", "enabled",
+		"The metrics of the manager, and the roles for reading them.",
+		"",
 		func(o *object, name string) bool {
 			return strings.Contains(name, "metrics") && (o.kind == "Service" || o.group == rbacGroup)
 		}},
-	{"userRoles", "create", "Roles for users of the operator's kinds.", "",
+	{"userRoles", "create",
+		"Roles for users of the operator's kinds.",
+		"",
 		func(o *object, name string) bool {
-			return o.group == rbacGroup && (strings.HasSuffix(name, "-admin-role") || strings.HasSuffix(name, "-editor-role") || strings.HasSuffix(name, "-viewer-role"))
+			return o.group == rbacGroup && (strings.HasSuffix(name, "-admin-role") ||
+				strings.HasSuffix(name, "-editor-role") || strings.HasSuffix(name, "-viewer-role"))
 		}},
 }
 
