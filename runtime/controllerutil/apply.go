@@ -23,14 +23,13 @@ import (
 )
 
 // ApplyIfDifferent applies o (server-side apply, see [client.Writer]) unless that would certainly change nothing: the
-// object as the API server has it holds in each field what o says, and the field owner, who must be given by
-// [client.FieldOwner], owns these fields and no others. o is set to the state of the object in either case, and is
-// untouched on an error.
+// stored object has all values of o, and the field owner owns these fields and no others. Pass the owner by
+// [client.FieldOwner]. ApplyIfDifferent sets o to the stored object, and leaves it unchanged on an error.
 //
-// The state is read live and compared in memory, so a call that changes nothing costs one read. Where it is not certain
-// that nothing would change it applies: so it does, for instance, each time for values that the server writes in another
-// way (the quantity "1000m" of an unstructured object, which becomes "1"). The API server stores nothing then either, and
-// the result is [OperationResultNone]. An [Applier] leaves out these too.
+// It reads the object live and compares in memory, so a call without a change costs one read. In doubt it applies, for
+// instance each time for values that the server spells differently (the quantity "1000m" of an unstructured object,
+// which becomes "1"). Then the API server stores nothing, and the result is [OperationResultNone]. An [Applier] skips
+// these applies too.
 func ApplyIfDifferent(ctx context.Context, c client.Client, o object.Object, opts ...client.ApplyOption) (OperationResult, error) {
 	return application{c: c, apply: c.Apply}.do(ctx, o, opts)
 }
@@ -47,7 +46,7 @@ func statusOnly(result OperationResult, err error) (OperationResult, error) {
 	return result, err
 }
 
-// application is how an object is applied.
+// application has the parameters of an apply.
 type application struct {
 	c           client.Client
 	subresource string
@@ -55,7 +54,7 @@ type application struct {
 	memory      *memory // nil remembers nothing
 }
 
-// do applies o unless that would change nothing.
+// do applies o unless that changes nothing.
 func (a application) do(ctx context.Context, o object.Object, opts []client.ApplyOption) (OperationResult, error) {
 	options, err := client.ApplyOptionsOf(opts...)
 	if err != nil {
@@ -115,23 +114,22 @@ func become(o object.Object, live *unstructured.Unstructured) error {
 	return nil
 }
 
-// maxRemembered is how many applications an [Applier] remembers.
+// maxRemembered is the number of applies that an [Applier] remembers.
 const maxRemembered = 10_000
 
-// Applier applies as [ApplyIfDifferent] does, and remembers what the API server made of configurations that it holds in
-// another form than they were sent in: other spellings of quantities, or what an admission webhook has changed. Such a
-// configuration is not sent again while it is the same and neither the fields that it has set nor their ownership have
-// changed since. It remembers a hash for each such object, of ten thousand at most, and forgets some when there are more.
-// All methods are safe for concurrent use.
+// Applier applies as [ApplyIfDifferent] does. It also remembers configurations that the API server stores in another
+// form, such as other spellings of quantities, or changes of an admission webhook. It does not send such a
+// configuration again until the configuration, a field that it sets, or the ownership of one changes. It remembers a
+// hash for each of at most ten thousand objects. All methods are safe for concurrent use.
 //
-// A webhook that would change the configuration in another way today is not noticed.
+// An Applier does not notice a webhook whose behavior changes.
 type Applier struct {
 	client client.Client
 	memory *memory
 }
 
-// NewApplier returns an Applier that reads and writes through c. Programs that are restarted apply everything of that
-// kind once more.
+// NewApplier returns an Applier that reads and writes through c. A restarted program applies such configurations once
+// more.
 func NewApplier(c client.Client) *Applier {
 	return &Applier{client: c, memory: &memory{hashes: map[place][sha256.Size]byte{}}}
 }
@@ -146,20 +144,20 @@ func (a *Applier) ApplyStatus(ctx context.Context, o object.Object, opts ...clie
 	return statusOnly(application{c: a.client, subresource: "status", apply: a.client.Status().Apply, memory: a.memory}.do(ctx, o, opts))
 }
 
-// memory has what the API server made of configurations. A nil one remembers nothing.
+// memory records the stored forms of configurations. A nil memory records nothing.
 type memory struct {
 	mu     sync.Mutex
 	hashes map[place][sha256.Size]byte
 }
 
-// place is what was applied to, and by whom.
+// place identifies the object and the owner of an apply.
 type place struct {
 	uid         types.UID
 	owner       string
 	subresource string
 }
 
-// note remembers what has become of d, if that could not be told without.
+// note records the stored form of d if a comparison does not show that they are equal.
 func (m *memory) note(d desired, live *unstructured.Unstructured) {
 	if m == nil {
 		return
@@ -181,7 +179,7 @@ func (m *memory) note(d desired, live *unstructured.Unstructured) {
 	m.hashes[at] = hash
 }
 
-// has reports whether live has what d has become.
+// has reports whether live has the recorded form of d.
 func (m *memory) has(d desired, live *unstructured.Unstructured) bool {
 	if m == nil {
 		return false
@@ -210,7 +208,7 @@ func (d desired) hash(live *unstructured.Unstructured) (hash [sha256.Size]byte, 
 	return sha256.Sum256(text), err == nil
 }
 
-// ownedValue returns what of live is owned. Items of a list are in the order that they have there.
+// ownedValue returns the owned part of live. Items of a list keep their order.
 func ownedValue(live any, owned node) any {
 	kind, _ := entryKind(owned)
 	switch value := live.(type) {
@@ -235,7 +233,7 @@ func ownedValue(live any, owned node) any {
 	return live
 }
 
-// ownedItems is ownedValue for a list whose items are told apart by key fields.
+// ownedItems is ownedValue for a list whose items have key fields.
 func ownedItems(live []any, owned node) (items []any) {
 	for _, item := range live {
 		for name, below := range owned {

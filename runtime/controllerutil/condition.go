@@ -5,9 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SetCondition sets a condition among conditions, which belong to the status of o, and says that it was found of the
-// generation that o has. The time of its last transition changes only when its status does, so that setting what is there
-// changes nothing. It reports whether conditions were changed.
+// SetCondition sets a condition in conditions, which belong to the status of o. The observed generation becomes that of
+// o. The time of the last transition changes only with the status, so setting an equal condition changes nothing.
+// SetCondition reports whether it changed conditions.
 //
 //	controllerutil.SetCondition(g, &g.Status.Conditions, metav1.Condition{
 //		Type: "Ready", Status: metav1.ConditionTrue, Reason: "Deployed",

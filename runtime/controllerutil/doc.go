@@ -1,5 +1,5 @@
-// Package controllerutil has what nearly every reconciler does: owner references, finalizers, conditions, and writes that
-// are left out when they would change nothing.
+// Package controllerutil has helpers for reconcilers: owner references, finalizers, conditions, and writes that are
+// skipped if they change nothing.
 //
 //	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: g.Name}}
 //	_, err := controllerutil.CreateOrPatch(ctx, r.Client, deployment, func() error {
@@ -7,9 +7,9 @@
 //		return controllerutil.SetControllerReference(g, deployment, r.Scheme())
 //	})
 //
-// [ApplyIfDifferent] is the better way when the whole of what is wanted is known: it owns its fields, so that it neither
-// fights the defaults of the server nor the fields of others.
+// Prefer [ApplyIfDifferent] if the reconciler knows the complete desired state. It owns its fields, so it conflicts
+// neither with defaults of the server nor with fields of other owners.
 //
-// Functions that change an object change it in memory only, unless they take a client. Nothing here but an [Applier] keeps
-// state, and all is safe for concurrent use, each object by one goroutine at a time.
+// Functions without a client change objects only in memory. Only an [Applier] has state. All functions are safe for
+// concurrent use, with each object in one goroutine at a time.
 package controllerutil

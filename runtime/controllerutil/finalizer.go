@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AddFinalizer adds a finalizer to o, which keeps o from going away before it is removed. It reports whether o was
-// changed.
+// AddFinalizer adds a finalizer to o, which delays the deletion of o until it is removed. It reports whether it changed
+// o.
 func AddFinalizer(o metav1.Object, finalizer string) bool {
 	if ContainsFinalizer(o, finalizer) {
 		return false

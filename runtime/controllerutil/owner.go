@@ -13,7 +13,7 @@ import (
 
 // AlreadyOwnedError is the error of [SetControllerReference] for an object that another object controls.
 type AlreadyOwnedError struct {
-	// Object is the object that was to be controlled. It was not changed.
+	// Object is the object to be controlled, unchanged.
 	Object metav1.Object
 	// Owner is the reference to the object that controls it.
 	Owner metav1.OwnerReference
@@ -27,7 +27,7 @@ func (e *AlreadyOwnedError) Error() string {
 // OwnerReferenceOption changes the reference that is set.
 type OwnerReferenceOption func(*metav1.OwnerReference)
 
-// WithBlockOwnerDeletion says whether a foreground deletion of the owner waits for the object. The default is true for
+// WithBlockOwnerDeletion sets whether a foreground deletion of the owner waits for the object. The default is true for
 // [SetControllerReference], and not set for [SetOwnerReference]. True needs the right to update the finalizers of the
 // owner where the API server checks that.
 func WithBlockOwnerDeletion(block bool) OwnerReferenceOption {
@@ -52,9 +52,9 @@ func SetControllerReference(owner, o metav1.Object, scheme *runtime.Scheme, opts
 }
 
 // SetOwnerReference makes owner an owner of o: o is deleted after the last of its owners. It fails when owner is in
-// another namespace. Setting the same owner again changes nothing but the API version and what opts say: an owner that
-// controls o goes on to do so. The reference to an earlier object with the kind and name of owner is replaced, unless
-// that controls o.
+// another namespace. Setting the same owner again changes only the API version and the settings of opts: a controlling
+// owner keeps control. The reference to an earlier object with the kind and name of owner is replaced, unless that
+// controls o.
 func SetOwnerReference(owner, o metav1.Object, scheme *runtime.Scheme, opts ...OwnerReferenceOption) error {
 	gvk, err := ownerKind(owner, o, scheme)
 	if err != nil {
@@ -90,7 +90,7 @@ func ownerKind(owner, o metav1.Object, scheme *runtime.Scheme) (schema.GroupVers
 		gvk.Kind, object.KeyOf(owner), object.KeyOf(o))
 }
 
-// gvkOf returns the kind of an owner, which fails for what is no object of the API.
+// gvkOf returns the kind of an owner. It fails for values that are not API objects.
 func gvkOf(owner metav1.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	o, ok := owner.(runtime.Object)
 	if !ok {
@@ -99,7 +99,7 @@ func gvkOf(owner metav1.Object, scheme *runtime.Scheme) (schema.GroupVersionKind
 	return object.GVK(o, scheme)
 }
 
-// setReference adds ref, or puts it in the place of the one to the same object.
+// setReference adds ref, or replaces the reference to the same object.
 func setReference(o metav1.Object, ref metav1.OwnerReference, opts []OwnerReferenceOption) {
 	for _, opt := range opts {
 		opt(&ref)
@@ -120,12 +120,12 @@ func kindOf(ref metav1.OwnerReference) schema.GroupKind {
 	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
 }
 
-// RemoveOwnerReference takes owner away from the owners of o. It fails when owner is none of them.
+// RemoveOwnerReference removes owner from the owners of o. It fails if owner is not an owner.
 func RemoveOwnerReference(owner, o metav1.Object, scheme *runtime.Scheme) error {
 	return removeReference(owner, o, scheme, func(metav1.OwnerReference) bool { return true })
 }
 
-// RemoveControllerReference takes owner away from the owners of o. It fails when owner does not control o.
+// RemoveControllerReference removes owner from the owners of o. It fails if owner does not control o.
 func RemoveControllerReference(owner, o metav1.Object, scheme *runtime.Scheme) error {
 	return removeReference(owner, o, scheme, controls)
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// ObjectReconciler reconciles objects that were read for it.
+// ObjectReconciler reconciles objects that the caller read.
 type ObjectReconciler[T object.Object] interface {
-	// Reconcile makes the state of the world match obj, which is its own to change.
+	// Reconcile moves the state of the cluster toward obj. It may modify obj.
 	Reconcile(ctx context.Context, obj T) (reconcile.Result, error)
 }
 
-// AsReconciler returns a reconciler that reads the object of each request by c and gives it to r. An object that is gone is done. T is a
-// pointer to a struct, or AsReconciler panics; concurrency and errors are those of r.
+// AsReconciler returns a reconciler that reads the object of each request with c and passes it to r. It skips deleted
+// objects. T must be a pointer to a struct; AsReconciler panics otherwise. Concurrency and errors are those of r.
 func AsReconciler[T object.Object](c client.Reader, r ObjectReconciler[T]) reconcile.Reconciler[reconcile.Request] {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Pointer {

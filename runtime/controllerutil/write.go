@@ -14,11 +14,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// OperationResult is what became of an object.
+// OperationResult is the effect of a write on an object.
 type OperationResult string
 
 const (
-	// OperationResultNone means that the object was as it should be.
+	// OperationResultNone means that nothing changed.
 	OperationResultNone OperationResult = "unchanged"
 	// OperationResultCreated means that the object was created.
 	OperationResultCreated OperationResult = "created"
@@ -30,16 +30,16 @@ const (
 	OperationResultUpdatedStatusOnly OperationResult = "updatedStatusOnly"
 )
 
-// MutateFn brings the object that was passed along with it to the state that it should have. It must not change the name
-// or the namespace, and depend on nothing but what it finds: setting what is already so must change nothing.
+// MutateFn changes an object to its desired state. It must not change the name or the namespace, and a second call must
+// change nothing.
 type MutateFn func() error
 
-// CreateOrUpdate makes the object that o names be what f makes of it: f sees in o what c reads, or o as it was given when
-// there is none yet, and what it changes is written by an Update, or a Create. Nothing is written when f changes nothing.
-// The status is not written. An object that was changed since c has read it is a conflict (apierrors.IsConflict).
+// CreateOrUpdate reads o with c, calls f to change it, and writes the change by an Update. If the object does not
+// exist, f changes o as given, and CreateOrUpdate creates it. It writes nothing if f changes nothing, and never writes
+// the status. It fails with a conflict (apierrors.IsConflict) if the object has changed since c read it.
 //
-// f fights the defaults of the server when it sets whole structs that the server fills in: then each call changes the
-// object. [ApplyIfDifferent] does not.
+// If f sets whole structs in which the server sets defaults, each call changes the object. [ApplyIfDifferent] avoids
+// this.
 func CreateOrUpdate(ctx context.Context, c client.Client, o object.Object, f MutateFn) (OperationResult, error) {
 	before, result, err := readOrCreate(ctx, c, o, f)
 	if before == nil || err != nil {
@@ -54,9 +54,9 @@ func CreateOrUpdate(ctx context.Context, c client.Client, o object.Object, f Mut
 	return OperationResultUpdated, nil
 }
 
-// CreateOrPatch is [CreateOrUpdate] with merge patches, so that changes of others to other fields are no conflicts, and
-// for the status too: when f changes that of an object which exists, it is written by a second patch, to the status
-// subresource, which the kind must have then.
+// CreateOrPatch is [CreateOrUpdate] with merge patches, so that foreign changes of other fields cause no conflict. It
+// also writes the status: if f changes the status of an existing object, a second patch writes it to the status
+// subresource, which the kind must have.
 func CreateOrPatch(ctx context.Context, c client.Client, o object.Object, f MutateFn) (OperationResult, error) {
 	before, result, err := readOrCreate(ctx, c, o, f)
 	if before == nil || err != nil {
@@ -85,8 +85,7 @@ func CreateOrPatch(ctx context.Context, c client.Client, o object.Object, f Muta
 	return OperationResultUpdatedStatusOnly, nil
 }
 
-// readOrCreate reads o and lets f change it. It returns the state before that, or nil when there was none: then o has
-// been created.
+// readOrCreate reads o and calls f. It returns the state before f, or nil if it created o.
 func readOrCreate(ctx context.Context, c client.Client, o object.Object, f MutateFn) (before object.Object, result OperationResult, err error) {
 	key := object.KeyOf(o)
 	if err := c.Get(ctx, key, o); apierrors.IsNotFound(err) {
@@ -117,8 +116,8 @@ func mutate(f MutateFn, key object.Key, o object.Object) error {
 	return nil
 }
 
-// splitPatch returns the patches that make after of before: that of the status, and that of all else, each with the UID of before.
-// One that would change nothing is nil.
+// splitPatch returns the patches from before to after: one for the status and one for all other fields, each with the
+// UID of before. A patch without changes is nil.
 func splitPatch(before, after object.Object) (rest, status client.Patch, err error) {
 	data, err := client.MergeFrom(before).Data(after)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package finalizer keeps the finalizers of a controller in one place: what is to be done before an object may go away is registered by the
-// name of its finalizer, once, and each reconcile calls Finalize with the object that it has read:
+// Package finalizer is a registry of the finalizers of a controller. The controller registers each cleanup once, under
+// the name of its finalizer, and each reconcile calls Finalize with the object that it has read:
 //
 //	result, err := r.finalizers.Finalize(ctx, guestbook)
 //	if result.Updated {
@@ -18,34 +18,35 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Finalizer does what is to be done before obj may go away, which it may modify. It is called until it has returned no error, and so must
-// be able to begin again.
+// Finalizer cleans up before obj is deleted, and may modify obj. It is called until it returns no error, so it must be
+// repeatable.
 type Finalizer interface {
 	Finalize(ctx context.Context, obj object.Object) (Result, error)
 }
 
-// Registerer is told of finalizers by their names, such as "example.com/storage". A name that is taken is an error.
+// Registerer registers finalizers by names such as "example.com/storage". A duplicate name is an error.
 type Registerer interface {
 	Register(name string, f Finalizer) error
 }
 
-// Finalizers are the finalizers of one kind of objects. Finalize adds to obj those that it has not; of one that is being deleted it calls
-// those that it has, in the order in which they were registered, and removes each that has returned no error. It writes nothing: the Result
-// says whether the caller has to. The error joins those of all finalizers, each of which is called whatever the others return.
+// Finalizers are the finalizers of one kind. Finalize adds missing finalizers to obj. For an object in deletion it
+// calls the finalizers that obj has, in the order of registration, and removes each one that returns no error. It calls
+// all of them, and its error joins their errors. It writes nothing: the Result reports whether the caller must write.
 type Finalizers interface {
 	Registerer
 	Finalizer
 }
 
-// Result says what has changed in an object that is to be written.
+// Result reports changes of an object that the caller must write.
 type Result struct {
-	// Updated says that something other than the status has changed, such as the finalizers.
+	// Updated reports a change outside of the status, such as one of finalizers.
 	Updated bool
-	// StatusUpdated says that the status has changed.
+	// StatusUpdated reports a change of the status.
 	StatusUpdated bool
 }
 
-// NewFinalizers returns an empty list of finalizers. Register is called before the first Finalize, which several goroutines may call.
+// NewFinalizers returns an empty registry. Call Register before the first Finalize. Several goroutines may call
+// Finalize.
 func NewFinalizers() Finalizers { return &registered{} }
 
 type registered struct{ all []named }

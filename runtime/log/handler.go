@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// NewHandler returns a handler that passes on to next what is logged, with kind, namespace and name in place of each object
-// of the API: a logger that is asked to print a Secret does not give its data away. [Full] lets an object pass.
+// NewHandler returns a handler that replaces each API object in a record by its kind, namespace and name, and passes
+// the record to next. So a logger does not reveal the data of a Secret. [Full] exempts an object.
 //
 // An object is what has the methods of metav1.Object or runtime.Object, or what such a thing would be if its address were
 // taken; an apply configuration; and a map[string]any with apiVersion and kind. It is found as the value of an attribute, of

@@ -6,8 +6,8 @@
 // The logger is a [slog.Logger] of the standard library. This package has no logger, no level and no format of its
 // own, and all functions are safe for use from several goroutines.
 //
-// Managers and controllers log by a handler of [NewHandler]: of an object among the arguments, such as a Secret, a line has
-// kind, namespace and name. With [Full] it has all.
+// Managers and controllers use a handler of [NewHandler]: for an object among the arguments, such as a Secret, a line
+// has only kind, namespace and name. [Full] logs the whole object.
 package log
 
 import (
@@ -17,8 +17,8 @@ import (
 
 type contextKey struct{}
 
-// FromContext returns the logger that [IntoContext] put into ctx or one of its parents, and [slog.Default] when there
-// is none, or when ctx is nil. It never returns nil.
+// FromContext returns the logger that [IntoContext] put into ctx or one of its parents, or [slog.Default] if there
+// is none, or if ctx is nil. It never returns nil.
 func FromContext(ctx context.Context) *slog.Logger {
 	if ctx == nil {
 		return slog.Default()
@@ -29,7 +29,7 @@ func FromContext(ctx context.Context) *slog.Logger {
 	return slog.Default()
 }
 
-// IntoContext returns a context that gives logger to [FromContext]. A nil logger means the one that ctx has already.
+// IntoContext returns a context from which [FromContext] returns logger. With a nil logger, the logger of ctx stays.
 func IntoContext(ctx context.Context, logger *slog.Logger) context.Context {
 	if logger == nil {
 		return ctx

@@ -14,17 +14,17 @@ const (
 	JSON = "json"
 )
 
-// Options say what a logger of [New] writes, and how. The zero value is lines of text on standard error, from info on.
+// Options configure a logger of [New]. The zero value writes text to standard error, from level info on.
 type Options struct {
-	// Level is the lowest that is written.
+	// Level is the lowest level that is written.
 	Level slog.Level
 	// Format is [Text] or [JSON]. Empty is Text.
 	Format string
-	// Output is where it is written to. Nil is os.Stderr.
+	// Output receives the lines. Nil means os.Stderr.
 	Output io.Writer
 }
 
-// BindFlags declares --log-level and --log-format on set, whose defaults are what o has. Parsing set changes o.
+// BindFlags declares --log-level and --log-format on set, with the defaults of o. Parsing set changes o.
 func (o *Options) BindFlags(set *flag.FlagSet) {
 	if o.Format == "" {
 		o.Format = Text
@@ -33,7 +33,7 @@ func (o *Options) BindFlags(set *flag.FlagSet) {
 	set.StringVar(&o.Format, "log-format", o.Format, "`format` of the log: text or json")
 }
 
-// New returns a logger as opts say. [slog.SetDefault] makes it the one of a program.
+// New returns a logger with the options. Pass it to [slog.SetDefault] to use it in the whole program.
 func New(opts Options) *slog.Logger {
 	if opts.Output == nil {
 		opts.Output = os.Stderr
@@ -45,8 +45,8 @@ func New(opts Options) *slog.Logger {
 	return slog.New(slog.NewTextHandler(opts.Output, handler))
 }
 
-// Default returns a logger that passes each line on to what slog.Default is at that time. It is for variables of packages, which
-// are there before a main function has called [slog.SetDefault].
+// Default returns a logger that passes each line to the current slog.Default. Use it in package variables, which are
+// initialized before a main function calls [slog.SetDefault].
 func Default() *slog.Logger { return slog.New(following{}) }
 
 // following is a handler that looks for the default one with every line. What is added to it is applied then, in order.

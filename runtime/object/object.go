@@ -1,5 +1,5 @@
-// Package object holds the vocabulary that every other runtime package speaks: what an object is, how it is
-// named, and which kind it has. It knows no server, no cache and no codec.
+// Package object defines objects, lists and keys for the other packages of the runtime. It does not depend on servers,
+// caches or codecs.
 package object
 
 import (
@@ -36,8 +36,8 @@ func KeyOf(o metav1.Object) Key {
 	return Key{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// GVK returns the group, version and kind of o: what o itself says when it is unstructured or metadata-only, and what
-// scheme knows of its Go type otherwise. It fails when the type is not registered, or is registered as several kinds.
+// GVK returns the group, version and kind of o. Unstructured and metadata-only objects contain it; for others, GVK
+// looks up the Go type in scheme. It fails if the type is not registered, or is registered as several kinds.
 func GVK(o runtime.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	switch o.(type) {
 	case runtime.Unstructured, *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
@@ -57,8 +57,8 @@ func GVK(o runtime.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, err
 	return gvks[0], nil
 }
 
-// New returns a new, empty object of the pointer type T, such as New[*corev1.Pod](). It panics when T is no pointer
-// type, because there is nothing it could allocate.
+// New returns a new, empty object of the pointer type T, such as New[*corev1.Pod](). It panics if T is not a
+// pointer type.
 func New[T Object]() T {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Pointer {
@@ -68,5 +68,5 @@ func New[T Object]() T {
 }
 
 // Mask returns the fields that o has if it was read with a mask, such as "metadata" and "status.conditions", and nil if it is the
-// whole object. What is not the whole object is not to be written as one.
+// whole object. Do not write an object that was read with a mask as a whole object.
 func Mask(o metav1.Object) []string { return partial.Of(o) }

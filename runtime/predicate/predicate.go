@@ -1,8 +1,7 @@
-// Package predicate decides which events of a watched object count. An event that does not count reaches no queue.
+// Package predicate filters the events of watched objects. A rejected event reaches no queue.
 //
-// A predicate sees what changed, so it can only be used to leave out changes that the reconciler does not act on. The
-// initial state, which comes as Added events, should nearly always pass: a controller that starts must look at
-// everything once.
+// Reject only changes on which the reconciler does not act. Nearly always pass the initial state, which arrives as
+// Added events: a controller that starts must reconcile every object once.
 package predicate
 
 import (
@@ -17,31 +16,31 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Predicate reports whether an event counts, of whatever kind. It must not modify the objects, and is called from several
-// goroutines. [Object] and [Event] make one of a function of a Go type.
+// Predicate reports whether an event of any kind passes. It must not modify the objects, and several goroutines call
+// it. [Object] and [Event] return predicates from functions of a Go type.
 type Predicate func(informer.Event[object.Object]) bool
 
-// And is a predicate for events that count for all of predicates. Without any, every event counts.
+// And passes events that all predicates pass. And() passes every event.
 func And(predicates ...Predicate) Predicate {
 	return func(e informer.Event[object.Object]) bool {
 		return !slices.ContainsFunc(predicates, func(p Predicate) bool { return !p(e) })
 	}
 }
 
-// Or is a predicate for events that count for at least one of predicates. Without any, no event counts.
+// Or passes events that at least one predicate passes. Or() rejects every event.
 func Or(predicates ...Predicate) Predicate {
 	return func(e informer.Event[object.Object]) bool {
 		return slices.ContainsFunc(predicates, func(p Predicate) bool { return p(e) })
 	}
 }
 
-// Not is a predicate for events that do not count for p.
+// Not passes events that p rejects.
 func Not(p Predicate) Predicate {
 	return func(e informer.Event[object.Object]) bool { return !p(e) }
 }
 
-// Object is a predicate on the object alone, whatever happened to it. For an update it is asked about the new state. Events
-// of objects of another Go type count.
+// Object returns a predicate that examines only the object, for updates its new state. Events of objects of other Go
+// types pass.
 func Object[T object.Object](accept func(T) bool) Predicate {
 	return func(e informer.Event[object.Object]) bool {
 		o, is := e.Object.(T)
@@ -49,7 +48,7 @@ func Object[T object.Object](accept func(T) bool) Predicate {
 	}
 }
 
-// Event is a predicate on the events of objects of one Go type. Those of another Go type count.
+// Event returns a predicate for the events of objects of one Go type. Events of other Go types pass.
 func Event[T object.Object](accept func(informer.Event[T]) bool) Predicate {
 	return func(e informer.Event[object.Object]) bool {
 		typed, is := informer.As[T](e)
@@ -57,17 +56,17 @@ func Event[T object.Object](accept func(informer.Event[T]) bool) Predicate {
 	}
 }
 
-// Matching is a predicate for objects whose labels match. An update counts when the old or the new state matches, so
-// that an object which stops to match is seen once more. An event without an object does not count.
+// Matching passes events of objects whose labels match. An update passes if the old or the new state matches, so that
+// the reconciler runs once more for an object that no longer matches. An event without an object is rejected.
 func Matching(selector labels.Selector) Predicate {
 	return func(e informer.Event[object.Object]) bool {
 		return matches(selector, e.Object) || e.Type == informer.Updated && matches(selector, e.Old)
 	}
 }
 
-// LabelSelectorPredicate is a predicate for objects whose labels match a selector as objects of the API have it. Unlike
-// [Matching] it looks at the new state alone: an update after which the object no longer matches does not count. It
-// fails when the selector is not valid.
+// LabelSelectorPredicate passes events of objects whose labels match a selector of the API. Unlike [Matching] it
+// examines only the new state, and rejects an update after which the object no longer matches. It returns an error for
+// an invalid selector.
 func LabelSelectorPredicate(selector metav1.LabelSelector) (Predicate, error) {
 	parsed, err := metav1.LabelSelectorAsSelector(&selector)
 	if err != nil {
@@ -76,12 +75,12 @@ func LabelSelectorPredicate(selector metav1.LabelSelector) (Predicate, error) {
 	return func(e informer.Event[object.Object]) bool { return matches(parsed, e.Object) }, nil
 }
 
-// matches reports whether there is an object and its labels match.
+// matches reports whether the object exists and its labels match.
 func matches(selector labels.Selector, o object.Object) bool {
 	return !isNil(o) && selector.Matches(labels.Set(o.GetLabels()))
 }
 
-// isNil reports whether an event lacks an object. Events of a Go type that were converted have a nil pointer then.
+// isNil reports whether an event lacks an object. In converted events of a Go type the object is a nil pointer.
 func isNil(o object.Object) bool {
 	v := reflect.ValueOf(o)
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
@@ -92,10 +91,9 @@ func isWholeUpdate(e informer.Event[object.Object]) bool {
 	return e.Type == informer.Updated && !isNil(e.Old) && !isNil(e.Object)
 }
 
-// SpecChanged is a predicate that leaves out updates which change neither what the user wants nor the end of the
-// object: status, labels, annotations and resyncs. It lets pass a new generation, a deletion timestamp, and a change of
-// the finalizers; and everything that is no update. Of kinds without a generation, such as ConfigMap, all updates pass
-// that change the object.
+// SpecChanged rejects updates that change only status, labels or annotations, and resyncs. A new generation, a deletion
+// timestamp and a change of finalizers pass, and so do all events other than updates. For kinds without a generation,
+// such as ConfigMap, every update that changes the object passes.
 func SpecChanged() Predicate {
 	return updates(func(before, after object.Object) bool {
 		if after.GetGeneration() == 0 {
@@ -105,9 +103,9 @@ func SpecChanged() Predicate {
 	})
 }
 
-// OrEnding is p, except that it cannot leave out an update that begins the deletion of an object or changes its finalizers
-// for what it changes: such an update counts if the object would count for p as a new one. A predicate that looks at the
-// spec alone, say, would keep a reconciler from cleaning up.
+// OrEnding returns p with an exception for updates that begin the deletion of an object or change its finalizers: such
+// an update passes if p passes the object as a new one. Without the exception, a predicate that examines only the spec
+// would prevent the cleanup.
 func OrEnding(p Predicate) Predicate {
 	return func(e informer.Event[object.Object]) bool {
 		if p(e) {
@@ -118,33 +116,33 @@ func OrEnding(p Predicate) Predicate {
 	}
 }
 
-// ends reports whether the deletion of an object has begun or come closer.
+// ends reports whether an update begins the deletion of an object or changes its finalizers.
 func ends(before, after object.Object) bool {
 	return before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
 		!slices.Equal(before.GetFinalizers(), after.GetFinalizers())
 }
 
-// ResourceVersionChanged is a predicate that leaves out the updates of a resync, which change nothing.
+// ResourceVersionChanged rejects updates without a change, which a resync sends.
 func ResourceVersionChanged() Predicate {
 	return updates(func(before, after object.Object) bool {
 		return before.GetResourceVersion() != after.GetResourceVersion()
 	})
 }
 
-// LabelsChanged is a predicate that leaves out updates which leave the labels as they were.
+// LabelsChanged rejects updates that do not change the labels.
 func LabelsChanged() Predicate {
 	return updates(func(before, after object.Object) bool { return !maps.Equal(before.GetLabels(), after.GetLabels()) })
 }
 
-// AnnotationsChanged is a predicate that leaves out updates which leave the annotations as they were.
+// AnnotationsChanged rejects updates that do not change the annotations.
 func AnnotationsChanged() Predicate {
 	return updates(func(before, after object.Object) bool {
 		return !maps.Equal(before.GetAnnotations(), after.GetAnnotations())
 	})
 }
 
-// updates asks changed about updates and lets everything else pass. An update that lacks an object, which only tests
-// and channels send, does not count.
+// updates filters updates by changed and passes all other events. It rejects an update without an object, which only
+// tests and channels send.
 func updates(changed func(before, after object.Object) bool) Predicate {
 	return func(e informer.Event[object.Object]) bool {
 		return e.Type != informer.Updated || isWholeUpdate(e) && changed(e.Old, e.Object)

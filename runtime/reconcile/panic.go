@@ -8,5 +8,5 @@ type PanicError struct {
 	Stack []byte // where
 }
 
-// Error is the value in one line.
+// Error returns the value of the panic in one line.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }

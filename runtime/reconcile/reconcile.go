@@ -1,4 +1,4 @@
-// Package reconcile is the contract between a controller and the code that makes the world match a spec.
+// Package reconcile defines the contract between a controller and its reconciler.
 package reconcile
 
 import (
@@ -9,28 +9,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Request names the object to reconcile. It says nothing about what happened: a reconciler reads the current state
-// and acts on that.
+// Request names the object to reconcile. It does not describe the event: a reconciler reads the current state and acts
+// on it.
 type Request struct {
 	types.NamespacedName
 }
 
-// Result says when to look again after a reconcile that did not fail.
+// Result schedules the next reconcile after one that succeeded.
 type Result struct {
-	// RequeueAfter asks for another reconcile of the same request after this time. Zero means: when something changes.
-	// It is ignored when Reconcile returns an error.
+	// RequeueAfter is the delay until the next reconcile of the request. Zero means that only an event leads to one. It
+	// is ignored if Reconcile returns an error.
 	RequeueAfter time.Duration
-	// Requeue asks for another reconcile of the same request after the backoff that an error would have, without being
-	// one: nothing is logged, and the backoff grows until a reconcile does not ask. Where there is a time to wait, name
-	// it by RequeueAfter, which is used if both are set.
+	// Requeue schedules another reconcile of the request after the backoff of an error. It is not an error: nothing is
+	// logged. The backoff grows until a reconcile does not set Requeue. Use RequeueAfter for a known delay; it takes
+	// precedence.
 	Requeue bool
-	// Priority is that of the next reconcile, if this one asks for it by a field above or by an error. Nil is the
-	// priority of this one. Higher ones go first; that of an event is 0, and what exists at the start has a lower one.
+	// Priority is the priority of the next reconcile, if a field above or an error schedules one. Nil keeps the current
+	// priority. Higher priorities come first. Events have priority 0, and objects that exist at the start a lower one.
 	Priority *int
 }
 
-// Reconciler makes the state of the world match the spec of what the request names. R is the request type of the
-// controller, for nearly all controllers [Request].
+// Reconciler moves the object that a request names toward its spec. R is the request type of the controller, usually
+// [Request].
 //
 // Reconcile is called from several goroutines, but never twice at once for one request. An error is retried with
 // exponential backoff, unless it is a [TerminalError]. The context ends when the controller stops.
@@ -38,17 +38,17 @@ type Reconciler[R comparable] interface {
 	Reconcile(ctx context.Context, request R) (Result, error)
 }
 
-// Func is a function that is a Reconciler.
+// Func implements Reconciler by a function.
 type Func[R comparable] func(ctx context.Context, request R) (Result, error)
 
 // Reconcile calls f.
 func (f Func[R]) Reconcile(ctx context.Context, request R) (Result, error) { return f(ctx, request) }
 
-// ErrTerminal is what errors.Is finds in every [TerminalError].
+// ErrTerminal matches every [TerminalError] in errors.Is.
 var ErrTerminal = errors.New("terminal error")
 
-// TerminalError wraps err so that the controller reports it and does not retry: only a change of the object, or of
-// what it depends on, leads to another reconcile. A nil err is still an error.
+// TerminalError wraps err so that the controller reports it without a retry. Only an event leads to another reconcile.
+// The result is an error even if err is nil.
 func TerminalError(err error) error { return &terminalError{err: err} }
 
 type terminalError struct{ err error }
