@@ -142,7 +142,7 @@ func dropped(reason string) func(*file, ast.Expr) string {
 // secureMetrics serves metrics over TLS, where the runtime asks the API server who may read them.
 func secureMetrics(f *file, value ast.Expr) string {
 	if v, known := f.boolean(value); (!known || v) && !f.filtersMetrics {
-		f.note(f.around(0), "metrics over TLS are only for those whose bearer token the API server knows and whom it allows to get /metrics: nothing asked for one before")
+		f.note(f.around(0), "metrics over TLS now require a bearer token with permission to get /metrics; before, they required none")
 	}
 	return negated("Insecure")(f, value)
 }
