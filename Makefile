@@ -152,7 +152,7 @@ fuzz: ## Run every fuzz test for FUZZTIME.
 		done; \
 	done
 
-GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.17.0
+GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.15.1
 release: ## Build and draft the release of the tag that is checked out; needs GITHUB_TOKEN.
 	$(GORELEASER) release --clean
 

@@ -245,7 +245,7 @@ func isGatherer(t types.Type) bool {
 
 // goneFields are fields without a counterpart, and why.
 var goneFields = map[string]string{
-	"metrics/server#FilterProvider":      "FilterProvider; the runtime always requires permission to get /metrics over TLS",
+	"metrics/server#FilterProvider":      "FilterProvider; metrics over TLS always require permission",
 	"manager#LeaderElectionResourceLock": "the lock is a Lease always",
 }
 
