@@ -38,10 +38,7 @@ export default defineConfig({
   vite: { build: { chunkSizeWarningLimit: 4096 } }, // the index of the search
   head: [
     ['link', { rel: 'icon', href: 'data:,' }],
-    // Enough contrast for the language of a code block; pictures scroll where they would be too small to read.
-    ['style', {}, `.vp-doc [class*=language-] > span.lang { color: var(--vp-c-text-2) }
-      .vp-doc p:has(> img) { overflow-x: auto }
-      .vp-doc p > img { max-width: none; min-width: 100%; width: max(100%, 620px) }`],
+    ['style', {}, '.vp-doc [class*=language-] > span.lang { color: var(--vp-c-text-2) }'], // for contrast
   ],
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
