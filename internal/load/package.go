@@ -25,7 +25,7 @@ type Package struct {
 	// Package has the syntax, in the order of the file names. Only what needs no types may be asked of it:
 	// [Program.Types] has packages for the rest.
 	*loader.Package
-	module source.Module
+	folder source.Folder
 	files  []string // absolute, as Syntax
 	broken []string // generated files that do not parse, absolute
 	// cgo are those of the files that use it: what they say of C is taken out of their syntax. A lenient load has none.

@@ -195,7 +195,7 @@ func docOf(node ast.Node) *ast.CommentGroup {
 // parsePackage reads the package in a folder. It returns no package if a file is broken, or if the folder holds only
 // files that use cgo.
 func (p *Program) parsePackage(f source.Folder) (*Package, []error) {
-	pkg := &Package{module: f.Module, cgo: map[string]bool{}}
+	pkg := &Package{folder: f, cgo: map[string]bool{}}
 	root, t, fset := p.dir, p.tree, p.fset
 	if !p.lenient {
 		// A folder that cannot be read was reported as such.

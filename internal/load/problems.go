@@ -392,9 +392,9 @@ func (p *Program) listProblem(text string) (message, hint string) {
 func (p *Program) missingOwn(importPath string) (message, hint string, ok bool) {
 	for _, pkg := range p.packages {
 		if pkg.PkgPath == importPath {
-			return "go.work does not use the module " + pkg.module.Path, "run go work use ., or set GOWORK=off", true
+			return "go.work does not use the module " + pkg.folder.Module.Path, "run go work use ., or set GOWORK=off", true
 		}
-		if strings.HasPrefix(importPath, pkg.module.Path+"/") {
+		if strings.HasPrefix(importPath, pkg.folder.Module.Path+"/") {
 			message, hint = "there is no package "+importPath, "create its folder, or correct the import path"
 		}
 	}

@@ -20,7 +20,7 @@ func (p *Program) Types(ctx context.Context, emit func(*Package) bool) (genall.G
 	wanted := map[source.Module][]string{}
 	for _, pkg := range p.packages {
 		if emit(pkg) {
-			wanted[pkg.module] = append(wanted[pkg.module], pkg.PkgPath)
+			wanted[pkg.folder.Module] = append(wanted[pkg.folder.Module], pkg.PkgPath)
 		}
 	}
 	modules := slices.SortedFunc(maps.Keys(wanted), func(a, b source.Module) int { return cmp.Compare(a.Dir, b.Dir) })

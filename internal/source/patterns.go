@@ -26,11 +26,18 @@ type Folder struct {
 	Dir    string // absolute
 	Module Module
 	Files  []string // names of the Go files that belong to the package, sorted
+	// Turns say when controller-gen's loader finds the folder.
+	Turns []Turn
 	// path is the import path of what was found by its own, if byPath is set: that of the module has no say. It is empty for
 	// a folder of packages that is none itself.
 	path   string
 	byPath bool
+	nested int // the number of its module among those below a pattern, from 1
 }
+
+// Turn is a place in a round. The loader of controller-gen calls the go command once a round: for all import paths, for
+// each pattern of folders, and for each module below them.
+type Turn struct{ Round, Place int }
 
 // ImportPath returns the import path of the package in the folder.
 func (f Folder) ImportPath() string {
@@ -63,13 +70,14 @@ var errNoPackages = errors.New("no Go packages")
 // resolve returns the folders that match any of the patterns, without repetition, by path, and which patterns are passed
 // over.
 func (r *resolver) resolve(patterns []string) (found []Folder, passed, err error) {
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	if r.lenient {
 		// As controller-gen does: a package that is named in two ways has the import path that it was named by.
 		patterns = slices.Clone(patterns)
 		slices.SortStableFunc(patterns, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 	}
-	for _, pattern := range patterns {
+	last, place := len(patterns), 0
+	for i, pattern := range patterns {
 		matched, err := r.match(pattern)
 		if r.lenient && errors.Is(err, errNoPackages) {
 			passed = errors.Join(passed, err)
@@ -78,11 +86,22 @@ func (r *resolver) resolve(patterns []string) (found []Folder, passed, err error
 		if err != nil {
 			return nil, nil, err
 		}
+		nested := last
 		for _, f := range matched {
-			if !seen[f.Dir] {
-				seen[f.Dir] = true
+			turn := Turn{Place: place}
+			switch {
+			case f.nested > 0: // modules below trees come after all patterns
+				turn.Round = nested + f.nested
+			case rank(pattern) > 0:
+				turn.Round = i + 1
+			}
+			last, place = max(last, turn.Round), place+1
+			at, known := seen[f.Dir]
+			if !known {
+				at, seen[f.Dir] = len(found), len(found)
 				found = append(found, f)
 			}
+			found[at].Turns = append(found[at].Turns, turn)
 		}
 	}
 	if len(found) == 0 {
@@ -281,7 +300,7 @@ func (r *resolver) walkModules(dir string, found *[]Folder) error {
 	if e := r.tree.environment; len(modules) > 0 && e != nil && e.ModFile(dir) != filepath.Join(dir, "go.mod") {
 		return &resolve.UnusualError{Reason: "-modfile stands for the go.mod of several modules"}
 	}
-	for _, name := range modules {
+	for i, name := range modules {
 		mod, err := r.moduleOf(name)
 		if err != nil {
 			return err
@@ -290,7 +309,10 @@ func (r *resolver) walkModules(dir string, found *[]Folder) error {
 		if err != nil {
 			return err
 		}
-		*found = append(*found, matched...)
+		for _, f := range matched {
+			f.nested = i + 1
+			*found = append(*found, f)
+		}
 	}
 	return nil
 }

@@ -49,15 +49,15 @@ func (c *Command) memo(ctx context.Context, o Options) (memo, bool) {
 	return memo{o.Cache, key, environment.WithTags(o.BuildTags), o.Dir}, ok
 }
 
-// restore returns the result that was kept, if nothing has changed that it was made from.
-func (m memo) restore() (*Result, bool) {
+// restore returns the result or the errors that were kept, if nothing has changed that they were made from.
+func (m memo) restore() (result *Result, known bool, failed error) {
 	stamped, known := m.store.GetStamped(m.key)
 	if known && len(stamped.Outputs) > 0 && m.store.Holds(m.key, stamped) {
-		return m.upToDate(stamped), true
+		return m.upToDate(stamped), true, nil
 	}
 	entry, ok := m.store.Get(m.key)
 	if !ok {
-		return nil, false
+		return nil, false, nil
 	}
 	inputs := source.Stamps{}
 	if known = known && stamped.Entry == entry.Sum && stamped.Inputs.Hold(); known {
@@ -65,11 +65,14 @@ func (m memo) restore() (*Result, bool) {
 	} else {
 		var unchanged bool
 		if inputs, known, unchanged = entry.Inputs.Unchanged(m.environment, nil); !unchanged {
-			return nil, false
+			return nil, false, nil
 		}
 	}
-	result := newResult(m.dir)
+	result = newResult(m.dir)
 	for _, file := range entry.Files {
+		if file.Template == failure {
+			return nil, true, errorsOf(entry.Warnings)
+		}
 		if file.Template == standardOutput {
 			result.stdout.Write(file.Content)
 			continue
@@ -80,7 +83,15 @@ func (m memo) restore() (*Result, bool) {
 	if known {
 		result.isWritten = func(outputs source.Stamps) { m.noteWritten(result, entry, inputs, outputs) }
 	}
-	return result, true
+	return result, true, nil
+}
+
+func errorsOf(findings []lint.Finding) error {
+	var errs []error
+	for _, finding := range findings {
+		errs = append(errs, finding.Error)
+	}
+	return errors.Join(errs...)
 }
 
 // upToDate is the result whose files are on disk already.
@@ -108,8 +119,24 @@ func (r *Result) warn(findings []lint.Finding) {
 	}
 }
 
-// standardOutput is the template of the entry's file that stands for it.
-const standardOutput = "stdout"
+// The templates of files of an entry that have no path.
+const (
+	standardOutput = "stdout"  // what goes to standard output
+	failure        = "failure" // the run failed; the warnings of the entry are its errors
+)
+
+// keepFailure keeps the errors of a run, which follow from the inputs.
+func (m memo) keepFailure(failed error, inputs source.Inputs) {
+	entry := &incremental.Entry{Inputs: inputs, Files: []incremental.File{{Template: failure}}}
+	for _, err := range diagnostic.All(failed) {
+		e, ok := errors.AsType[*diagnostic.Error](err)
+		if !ok || e.Class != nil {
+			return
+		}
+		entry.Warnings = append(entry.Warnings, lint.Finding{Error: e})
+	}
+	_ = m.store.Put(m.key, entry) // Without it the next run fails by its own.
+}
 
 // keep keeps a result that was made from all of the inputs. Whoever has no place for a cache does without.
 func (m memo) keep(result *Result, inputs source.Inputs) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
@@ -115,6 +116,8 @@ func TestNothingIsDoneTwice(t *testing.T) {
 		"applyconfiguration paths=./apply/v2 output:none",
 		"crd paths=example.com/operator/api/v1;example.com/operator/api/v1beta1 paths=example.com/operator/internal/... output:dir=out",
 		"object paths=k8s.io/api/autoscaling/v1 output:stdout",
+		"object paths=./... output:object:dir=out",
+		"object paths=./api/v1;./... output:stdout",
 		"rbac:roleName=m paths=example.com/operator/internal/odd;k8s.io/api/policy/... output:stdout",
 	} {
 		dir, store := warm(t, line)
@@ -228,15 +231,39 @@ func TestCommandsMayRunAtTheSameTime(t *testing.T) {
 	}
 }
 
-func TestMistakesAreNotKept(t *testing.T) {
+func TestMistakesAreKept(t *testing.T) {
+	const right, wrong = "package v1\n\ntype More string\n", "package v1\n\n// +kubebuilder:validation:MinLength=long\ntype More string\n"
 	dir, store := project(t), incremental.Store{Dir: filepath.Join(t.TempDir(), "cache")}
-	oracle.Write(t, dir, "api/v1/more.go", "package v1\n\n// +kubebuilder:validation:MinLength=long\ntype More string\n")
+	oracle.Write(t, dir, "api/v1/more.go", wrong)
+	var told []string
 	for range 2 {
-		if _, err := run(t, dir, []string{"crd", "paths=./api/v1"}, compat.Options{Cache: store}); err == nil {
-			t.Error("the mistake was not told")
+		before := entries(t, store)
+		_, err := run(t, dir, []string{"crd", "paths=./api/v1"}, compat.Options{Cache: store})
+		if err == nil {
+			t.Fatal("the mistake was not reported")
+		}
+		told = append(told, fmt.Sprintf("%+v", *diagnostic.All(err)[0].(*diagnostic.Error)))
+		if len(told) > 1 && !cmp.Equal(before, entries(t, store)) {
+			t.Error("the cache was of no use")
 		}
 	}
-	if kept := modified(t, store); len(kept) > 0 {
+	if told[0] != told[1] {
+		t.Errorf("got %s, and from the cache %s", told[0], told[1])
+	}
+	oracle.Write(t, dir, "api/v1/more.go", right)
+	if _, err := run(t, dir, []string{"crd", "paths=./api/v1"}, compat.Options{Cache: store}); err != nil {
+		t.Errorf("after the correction: %v", err)
+	}
+}
+
+// TestMistakesOutsideAreNotKept: the next run may find the module that was missing.
+func TestMistakesOutsideAreNotKept(t *testing.T) {
+	dir, store := project(t), incremental.Store{Dir: filepath.Join(t.TempDir(), "cache")}
+	oracle.Write(t, dir, "api/v1/more.go", "package v1\n\nimport \"example.com/missing\"\n\ntype More missing.More\n")
+	if _, err := run(t, dir, []string{"crd", "paths=./api/v1"}, compat.Options{Cache: store}); err == nil {
+		t.Fatal("the missing package was not reported")
+	}
+	if kept := entries(t, store); len(kept) > 0 {
 		t.Errorf("a failure was kept: %v", kept)
 	}
 }

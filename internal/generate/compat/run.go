@@ -2,6 +2,7 @@ package compat
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"go/ast"
@@ -61,9 +62,9 @@ func (c *Command) Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	kept, cached := c.memo(ctx, o)
 	if cached {
-		if result, ok := kept.restore(); ok {
+		if result, ok, failed := kept.restore(); ok {
 			o.reportInputs(kept)
-			return result, ctx.Err()
+			return result, cmp.Or(ctx.Err(), failed)
 		}
 	}
 	a.environment = kept.environment
@@ -75,8 +76,12 @@ func (c *Command) Run(ctx context.Context, o Options) (*Result, error) {
 	if o.Inputs != nil {
 		o.Inputs(inputs)
 	}
-	if err == nil && cached && complete && !a.wasThorough {
+	switch {
+	case !cached || !complete || ctx.Err() != nil:
+	case err == nil && !a.wasThorough:
 		kept.keep(result, inputs)
+	case err != nil && a.expected:
+		kept.keepFailure(err, inputs)
 	}
 	return result, err
 }
@@ -109,7 +114,9 @@ func (a *attempt) run(ctx context.Context, reason error, patterns []string) (*Re
 	if reason != nil {
 		a.wasThorough = true
 		if result, err = a.thorough(ctx); err != nil {
-			return nil, explain(err, reason)
+			err = explain(err, reason)
+			a.expected = isAmong(diagnostic.All(err), diagnostic.All(reason))
+			return nil, err
 		}
 	}
 	result.Warnings = a.warnings()
@@ -141,6 +148,13 @@ type attempt struct {
 	generatorsWarn []error
 	// wasThorough is set if the loader of controller-tools had a say.
 	wasThorough bool
+	// expected is set if it had nothing to say but what kctrl had found by itself.
+	expected bool
+}
+
+// isAmong reports whether all errors are among those that are known.
+func isAmong(errs, known []error) bool {
+	return !slices.ContainsFunc(errs, func(err error) bool { return !slices.Contains(known, err) })
 }
 
 // warnings returns what is wrong and yet keeps nobody from generating.
@@ -242,6 +256,13 @@ func (a *attempt) quick(ctx context.Context, patterns []string) (*Result, error)
 	}
 	a.program = program
 	all := a.program.Packages()
+	orderCounts := slices.ContainsFunc(a.command.generators, func(g chosen) bool { return g.OrderCounts != nil && g.OrderCounts(all, g.rule) })
+	if orderCounts {
+		var known bool
+		if all, known = a.program.InOrder(); !known {
+			return nil, errThorough
+		}
+	}
 	var marked []*loader.Package
 	for _, pkg := range all {
 		if pkg.Unreadable(a.knows) {
@@ -251,9 +272,6 @@ func (a *attempt) quick(ctx context.Context, patterns []string) (*Result, error)
 	}
 	var emits []func(*load.Package) bool
 	for _, g := range a.command.generators {
-		if g.OrderCounts != nil && g.OrderCounts(all, g.rule) {
-			return nil, errThorough
-		}
 		if g.Emits != nil {
 			emits = append(emits, g.Emits(all))
 		}
@@ -267,9 +285,21 @@ func (a *attempt) quick(ctx context.Context, patterns []string) (*Result, error)
 	if slices.ContainsFunc(types.Roots, a.program.UsesC) {
 		return nil, errThorough
 	}
+	if orderCounts {
+		sortAs(types.Roots, all)
+	}
 	types.Collector = &markers.Collector{Registry: a.registry}
 	result, err := a.generate(input{types, marked, program.Registry(), a.program.ReadFile, a.program.Generated})
 	return result, errors.Join(err, a.program.Problems(types.Roots))
+}
+
+// sortAs brings roots into the order of the packages.
+func sortAs(roots []*loader.Package, packages []*load.Package) {
+	place := map[string]int{}
+	for i, pkg := range packages {
+		place[pkg.PkgPath] = i
+	}
+	slices.SortStableFunc(roots, func(a, b *loader.Package) int { return cmp.Compare(place[a.PkgPath], place[b.PkgPath]) })
 }
 
 // knows reports whether generators that run have a marker of a name.

@@ -38,8 +38,8 @@ type Generator struct {
 	Emits func(all []*load.Package) func(*load.Package) bool
 	// PackageMarkers are the names of the markers that it reads, if it reads no others and these are about packages.
 	PackageMarkers []string
-	// OrderCounts reports whether the output depends on the order of packages, which kctrl gen then leaves to the loader of
-	// controller-tools. Nil means that it does not.
+	// OrderCounts reports whether the output of kctrl gen depends on the order of packages, which is then that of
+	// controller-gen's loader. Nil means that it does not.
 	OrderCounts func(packages []*load.Package, rule genall.OutputRule) bool
 	// DependsOn returns what the output of kctrl gen depends on besides arguments and the content of files. Nil means nothing.
 	DependsOn func(dir string, options genall.Generator) ([]string, error)
