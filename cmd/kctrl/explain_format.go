@@ -87,7 +87,7 @@ func markdownReference(all []markers.Help) string {
 		"A marker describes the package, type or field below it.\n" +
 		"It is part of the comment of a type or field, or of the comment above that one.\n" +
 		"A marker in a separate comment at the top level of a file describes the package.\n" +
-		"Only markers of RBAC and webhooks may be anywhere else; kctrl rejects others.\n\n" +
+		"kctrl rejects markers in other places, such as the comment of a function.\n\n" +
 		"`kctrl explain --all --format markdown` prints this page, and `kctrl explain <marker>` explains one marker.\n")
 	for i, help := range all {
 		first := i == 0 || help.Group != all[i-1].Group

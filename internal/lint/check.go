@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 	"go/ast"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,6 +32,8 @@ type checker struct {
 	decls    *typeIndex
 	emitted  map[*ast.TypeSpec]bool
 	findings []Finding
+	// core are the rules about the core group so far.
+	core map[coreRule]bool
 	// own are the kinds of the project, computed on first use.
 	own *[]ownKind
 }
@@ -38,7 +41,7 @@ type checker struct {
 // Check returns the findings about the markers of all packages, ordered by position. The error joins those that must
 // end the run, each a *diagnostic.Error.
 func Check(program *load.Program, config Config) ([]Finding, error) {
-	c := &checker{program: program, config: config, decls: newTypeIndex(program.Packages())}
+	c := &checker{program: program, config: config, decls: newTypeIndex(program.Packages()), core: map[coreRule]bool{}}
 	c.emitted = c.decls.emittedTypes()
 	for _, pkg := range c.decls.all {
 		for _, at := range pkg.Markers {
@@ -82,7 +85,7 @@ func (c *checker) checkPlace(pkg *packageDecls, at markers.Marker) {
 	case at.Definition == nil:
 		c.checkUnknown(at)
 		return
-	case at.CountsElsewhere():
+	case at.IsElsewhere():
 		c.checkElsewhere(at)
 		return
 	case at.Placed == markers.PlacedWrong:
@@ -138,7 +141,7 @@ func (c *checker) accepts(at markers.Marker, text string) bool {
 		return false
 	}
 	at.Text, at.Definition, at.Value = text, definition, value
-	alone := target{checker: &checker{program: c.program, config: c.config, decls: c.decls}, entries: []entry{{Marker: at, name: definition.Name}}}
+	alone := target{checker: &checker{program: c.program, config: c.config, decls: c.decls, core: maps.Clone(c.core)}, entries: []entry{{Marker: at, name: definition.Name}}}
 	alone.checkValues()
 	alone.checkRule(at)
 	return len(alone.findings) == 0

@@ -34,30 +34,21 @@ func (c *checker) checkIgnored(at markers.Marker) {
 	})
 }
 
-// checkElsewhere checks a marker that counts although it stands where controller-gen does not look. A lenient run, which
-// does what controller-gen would, reports it instead.
+// checkElsewhere reports a marker about the project that controller-gen does not see where it stands: generators pass it
+// over, so its rights or webhooks would be missing.
 func (c *checker) checkElsewhere(at markers.Marker) {
-	definition := at.Definition
-	if c.config.Lenient {
-		d := diagnostic.Error{Code: CodeIgnored, Hint: "put a blank line behind the comment with the marker"}
-		switch {
-		case at.Placed == markers.PlacedBody:
-			d.Hint = "move it out of the function"
-		case at.Owner != nil && at.Target != ctmarkers.DescribesType:
-			d.Hint = "move it above the package clause"
-		}
-		d.Message = fmt.Sprintf("+%s is ignored %s", definition.Name, at.Placed)
-		if at.Node != nil {
-			d.Message = fmt.Sprintf("+%s is ignored in the comment of %s", definition.Name, targetNames[at.Target])
-		}
-		c.report(at.Pos, false, d)
-		return
+	d := diagnostic.Error{Code: CodeIgnored, Hint: "put a blank line behind the comment with the marker"}
+	switch {
+	case at.Placed == markers.PlacedBody:
+		d.Hint = "move it out of the function"
+	case at.Owner != nil && at.Target != ctmarkers.DescribesType:
+		d.Hint = "move it above the package clause"
 	}
-	if at.Err != nil {
-		c.argumentError(at, true)
-		return
+	d.Message = fmt.Sprintf("+%s is ignored %s", at.Definition.Name, at.Placed)
+	if at.Node != nil {
+		d.Message = fmt.Sprintf("+%s is ignored in the comment of %s", at.Definition.Name, targetNames[at.Target])
 	}
-	c.checkRule(at)
+	c.report(at.Pos, !c.config.Lenient, d)
 }
 
 // whereTo says where a marker that is ignored belongs.

@@ -36,6 +36,7 @@ func (c *checker) checkRule(at markers.Marker) {
 
 // checkRBAC reports what the API server refuses of an RBAC marker, rules that match no request, and verbs that look misspelt.
 func (c *checker) checkRBAC(at markers.Marker, rule rbac.Rule) {
+	c.noteCore(rule)
 	c.checkGroups(at, rule.Groups)
 	c.checkResources(at, rule.Groups, rule.Resources)
 	for _, url := range rule.URLs {
@@ -63,7 +64,7 @@ func (c *checker) checkRBAC(at markers.Marker, rule rbac.Rule) {
 	case len(rule.URLs) > 0 && rule.Namespace != "":
 		refused.Message = "urls are not in a namespace: the API server refuses it"
 		refused.Hint = "remove namespace="
-	case len(rule.URLs) == 0 && len(rule.Groups) == 0:
+	case len(rule.URLs) == 0 && len(rule.Groups) == 0 && !c.joinsCore(rule):
 		refused.Message = "no groups: the API server refuses it"
 		refused.Hint = "name the group of the resources; that of pods and other core resources is groups=\"\""
 	default:
@@ -71,6 +72,33 @@ func (c *checker) checkRBAC(at markers.Marker, rule rbac.Rule) {
 	}
 	refused.Message = "+kubebuilder:rbac: " + refused.Message
 	c.reportRule(at, "", "", refused)
+}
+
+// coreRule is a rule about one resource of the core group. controller-gen adds the verbs of later rules without groups.
+type coreRule struct{ role, namespace, resource, names string }
+
+func coreRules(rule rbac.Rule) []coreRule {
+	var all []coreRule
+	for _, resource := range rule.Resources {
+		names := slices.Sorted(slices.Values(rule.ResourceNames))
+		all = append(all, coreRule{rule.RoleName, rule.Namespace, resource, strings.Join(names, "&")})
+	}
+	return all
+}
+
+// noteCore notes the rules about the core group, in the order of controller-gen.
+func (c *checker) noteCore(rule rbac.Rule) {
+	if len(rule.URLs) > 0 || len(rule.Groups) != 1 || rule.Groups[0] != "" && rule.Groups[0] != "core" {
+		return
+	}
+	for _, r := range coreRules(rule) {
+		c.core[r] = true
+	}
+}
+
+// joinsCore reports whether all resources of a rule without groups are those of earlier rules about the core group.
+func (c *checker) joinsCore(rule rbac.Rule) bool {
+	return !slices.ContainsFunc(coreRules(rule), func(r coreRule) bool { return !c.core[r] })
 }
 
 // reportRule reports a word in an argument of an RBAC marker, or the marker.

@@ -91,7 +91,6 @@ func Load(ctx context.Context, cfg Config) (*Program, error) {
 // are wrong, so these are taken out of the syntax: generators get as far as to find what else is wrong. A lenient load
 // fails where controller-gen fails, and leaves them.
 func (p *Program) collect(pkg *Package) {
-	pkg.lenient = p.lenient
 	for _, file := range pkg.Syntax {
 		pkg.Markers = append(pkg.Markers, p.registry.Read(p.fset, file)...)
 	}

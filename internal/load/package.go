@@ -34,13 +34,12 @@ type Package struct {
 
 	// Markers are those of all files, whether they count or not. They are shared: do not modify them.
 	Markers []markers.Marker
-	lenient bool
 }
 
 // Has reports whether any of the named markers counts anywhere in the package.
 func (p *Package) Has(names ...string) bool {
 	return slices.ContainsFunc(p.Markers, func(m markers.Marker) bool {
-		return p.counts(m) && slices.Contains(names, m.Definition.Name)
+		return counts(m) && slices.Contains(names, m.Definition.Name)
 	})
 }
 
@@ -48,7 +47,7 @@ func (p *Package) Has(names ...string) bool {
 func (p *Package) Values(name string) []any {
 	var values []any
 	for _, m := range p.Markers {
-		if p.counts(m) && m.Definition.Name == name {
+		if counts(m) && m.Definition.Name == name {
 			values = append(values, m.Value)
 		}
 	}
@@ -62,25 +61,21 @@ func (p *Package) Unreadable(known func(name string) bool) bool {
 	})
 }
 
-// counts reports whether a marker counts and is right. For controller-gen one counts only where it looks.
-func (p *Package) counts(m markers.Marker) bool {
-	return m.Definition != nil && m.Err == nil && (m.Counts() || !p.lenient && m.CountsElsewhere())
-}
+// counts reports whether a marker counts and is right.
+func counts(m markers.Marker) bool { return m.Err == nil && m.Counts() }
 
 // Only returns a package that has nothing but the named markers of this one, those that count, as markers of the package:
-// for generators of controller-tools that are about whole packages, and would not find those that stand elsewhere.
+// for generators of controller-tools that are about whole packages.
 func (p *Package) Only(names ...string) *loader.Package {
 	only := *p.Package.Package
 	only.Syntax = nil
 	for _, file := range p.Syntax {
 		alone := &ast.File{Name: &ast.Ident{}}
-		for _, elsewhere := range []bool{false, true} {
-			for _, m := range p.Markers {
-				inFile := file.FileStart <= m.Pos && m.Pos < file.FileEnd
-				if inFile && p.counts(m) && m.CountsElsewhere() == elsewhere && slices.Contains(names, m.Definition.Name) {
-					comment := &ast.Comment{Slash: m.Pos - 2, Text: "//" + m.Text}
-					alone.Comments = append(alone.Comments, &ast.CommentGroup{List: []*ast.Comment{comment}})
-				}
+		for _, m := range p.Markers {
+			inFile := file.FileStart <= m.Pos && m.Pos < file.FileEnd
+			if inFile && counts(m) && slices.Contains(names, m.Definition.Name) {
+				comment := &ast.Comment{Slash: m.Pos - 2, Text: "//" + m.Text}
+				alone.Comments = append(alone.Comments, &ast.CommentGroup{List: []*ast.Comment{comment}})
 			}
 		}
 		only.Syntax = append(only.Syntax, alone)

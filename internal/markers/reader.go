@@ -35,9 +35,9 @@ func (m Marker) Name() string { return nameIn(m.Text) }
 // Counts reports whether generators read the marker, for better or worse.
 func (m Marker) Counts() bool { return m.Definition != nil && m.Placed == PlacedRight }
 
-// CountsElsewhere reports whether the marker is about the whole project, so that it counts although it stands where
-// controller-gen does not look, or at something that it does not describe.
-func (m Marker) CountsElsewhere() bool {
+// IsElsewhere reports whether the marker is about the whole project, and stands where controller-gen does not look, or
+// at something that it does not describe.
+func (m Marker) IsElsewhere() bool {
 	misplaced := m.Placed != PlacedRight && m.Placed != PlacedLineEnd && m.Placed != PlacedBlock
 	return misplaced && m.Definition != nil && RulesOf(m.Definition.Name).Anywhere
 }

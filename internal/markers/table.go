@@ -41,7 +41,7 @@ type Rules struct {
 	Single bool
 	// Presence is whether the marker says that a field may, or has to, be there.
 	Presence Presence
-	// Anywhere reports whether the marker is about the whole project, so that it does not matter what it stands on.
+	// Anywhere reports whether the marker is about the whole project, so that what follows it does not matter.
 	Anywhere bool
 	// Copies reports whether a marker with a value asks for deep copies. Nil stands for one that has nothing to do with them.
 	Copies func(value any) bool
