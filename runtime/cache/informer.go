@@ -353,12 +353,25 @@ func (i *Informer) GVK() schema.GroupVersionKind { return i.gvk }
 // AddHandler makes h be told of every object and of every change, as [informer.Scoped.AddHandler] does: of all namespaces,
 // one event at a time, and of a namespace that is added later then.
 func (i *Informer) AddHandler(h informer.Handler[object.Object]) *informer.Registration {
+	return i.addHandler(h, false)
+}
+
+// AddKeyHandler is [Informer.AddHandler] for a handler that reads only the key, the UID and the resource version of an
+// object that has not changed, see [informer.Informer.AddKeyHandler]: such objects are not unpacked for it.
+func (i *Informer) AddKeyHandler(h informer.Handler[object.Object]) *informer.Registration {
+	return i.addHandler(h, true)
+}
+
+func (i *Informer) addHandler(h informer.Handler[object.Object], byKey bool) *informer.Registration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.handled = true
 	s := i.stored.Load()
 	if convert, ok := converter(s.prototype, i.prototype, i.gvk); ok && convert != nil {
-		h = i.converting(h, convert)
+		return s.informers.AddHandler(i.converting(h, convert)) // which reads the whole object
+	}
+	if byKey {
+		return s.informers.AddKeyHandler(h)
 	}
 	return s.informers.AddHandler(h)
 }

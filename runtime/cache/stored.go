@@ -27,6 +27,7 @@ type informers interface {
 	// forget ends the informers, and makes the factory have none of the kind.
 	forget()
 	AddHandler(h informer.Handler[object.Object]) *informer.Registration
+	AddKeyHandler(h informer.Handler[object.Object]) *informer.Registration
 	Err() error
 }
 
@@ -47,6 +48,11 @@ func (p *part) Applied(version string, events []informer.Event[object.Object]) {
 			}
 		}
 	})
+}
+
+// Listed passes the first objects of the store to the tracker.
+func (p *part) Listed(version string, objects iter.Seq[object.Object]) {
+	p.tracker.Listed(version, objects)
 }
 
 // following is an [informer.Informer].

@@ -55,7 +55,7 @@ func TestKindIsCachedInTheGoTypeThatHasTheMost(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a := newAPI()
 			c := cache.New(connect(t, a), cache.Options{})
-			told := make([]string, len(prototypes))
+			told, toldOfKeys := make([]string, len(prototypes)), make([]string, len(prototypes))
 			for _, n := range order {
 				if _, err := c.Informer(prototypes[n]); err != nil {
 					t.Fatal(order, err)
@@ -67,6 +67,7 @@ func TestKindIsCachedInTheGoTypeThatHasTheMost(t *testing.T) {
 					t.Fatal(order, err)
 				}
 				i.AddHandler(func(e informer.Event[object.Object]) { told[n] = fmt.Sprintf("%T", e.Object) })
+				i.AddKeyHandler(func(e informer.Event[object.Object]) { toldOfKeys[n] = fmt.Sprintf("%T", e.Object) })
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
@@ -81,6 +82,7 @@ func TestKindIsCachedInTheGoTypeThatHasTheMost(t *testing.T) {
 			synctest.Wait()
 			a.took()
 			expect(t, fmt.Sprint(order), told, "*v1.PartialObjectMetadata", "*v1.ConfigMap", "*unstructured.Unstructured")
+			expect(t, fmt.Sprint(order), toldOfKeys, "*v1.PartialObjectMetadata", "*v1.ConfigMap", "*unstructured.Unstructured")
 			read := untyped()
 			for _, o := range []object.Object{metadata(), &corev1.ConfigMap{}, read} {
 				if err := c.Get(ctx, object.KeyOf(whole), o); err != nil || o.GetName() != "a" {

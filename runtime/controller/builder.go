@@ -67,7 +67,11 @@ func (b *Builder[T, R]) For(prototype T, predicates ...predicate.Predicate) *Bui
 	}
 	b.name = cmp.Or(b.name, strings.ToLower(b.kind.Kind))
 	return b.fail(explainKind(err)).watch(func() source.Source[R] {
-		accept := predicate.OrEnding(predicate.And(slices.Concat(b.filters, b.predicates)...))
+		predicates := slices.Concat(b.filters, b.predicates)
+		if len(predicates) == 0 {
+			return source.Keys(b.manager.Cache(), object.Object(prototype), forObject)
+		}
+		accept := predicate.OrEnding(predicate.And(predicates...))
 		return source.Kind[object.Object](b.manager.Cache(), prototype, forObject, accept)
 	}, false)
 }

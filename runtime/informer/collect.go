@@ -58,8 +58,8 @@ type packedState[T object.Object] struct {
 	removed  bool
 }
 
-// kept is a placeholder in a list for an object that the store has packed. Only a [packedState] receives it. It identifies
-// the object; its other methods panic.
+// kept is a placeholder for an object that the store has packed: in a list, for a [packedState], and in an event, for a
+// handler that reads only keys. It identifies the object and its state; its other methods panic.
 type kept[T object.Object] struct {
 	object.Object
 	held stored[T]

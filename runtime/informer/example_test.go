@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -87,6 +88,12 @@ func (z zones) Applied(_ string, events []informer.Event[node]) {
 		case informer.Deleted:
 			z.nodes[e.Object.Labels["zone"]]--
 		}
+	}
+}
+
+func (z zones) Listed(_ string, all iter.Seq[node]) {
+	for n := range all {
+		z.nodes[n.Labels["zone"]]++
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"reflect"
 	"sync"
@@ -146,13 +147,21 @@ func (i *Informer[T]) AddIndex(ix Indexer[T]) {
 // handler is called for one event at a time, and the events of one object come in the order in which they happened.
 // After Run has returned, h is never called.
 func (i *Informer[T]) AddHandler(h Handler[T]) *Registration {
-	return i.addHandler(h, func() {}, func() {})
+	return i.addHandler(h, false, func() {}, func() {})
 }
 
-// addHandler is AddHandler; onSynced is called when the handler has seen its initial events, and onDone when it is not
-// called again. They must not block.
-func (i *Informer[T]) addHandler(h Handler[T], onSynced, onDone func()) *Registration {
+// AddKeyHandler is [Informer.AddHandler] for a handler that reads only the key, the UID and the resource version of an
+// object that has not changed: in an event that is Initial, and of a resync. A packed store, if T is an interface, does
+// not unpack these objects: the event has placeholders, whose other methods panic. All other events have the objects.
+func (i *Informer[T]) AddKeyHandler(h Handler[T]) *Registration {
+	return i.addHandler(h, true, func() {}, func() {})
+}
+
+// addHandler is AddHandler, or with byKey AddKeyHandler; onSynced is called when the handler has seen its initial
+// events, and onDone when it is not called again. They must not block.
+func (i *Informer[T]) addHandler(h Handler[T], byKey bool, onSynced, onDone func()) *Registration {
 	l := newListener(h, onSynced, onDone)
+	l.byKey = byKey
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.synced {
@@ -304,9 +313,11 @@ type Options[T object.Object] struct {
 type Observer[T object.Object] interface {
 	// Applied is called after each change: the store has everything up to version, and events is what that meant. It is
 	// called for bookmarks too, without events. It is called by one goroutine at a time, must not call the informer, and
-	// must not block, since everything waits for it. Of a packed store a whole state comes in parts: version is empty in
-	// all calls but the last.
+	// must not block, since everything waits for it. A resync of a packed store comes without events.
 	Applied(version string, events []Event[T])
+	// Listed is called in place of Applied when a packed store that was empty has received a whole state. The iteration
+	// is valid during the call, and unpacks each object when it comes to it.
+	Listed(version string, objects iter.Seq[T])
 }
 
 // Name returns the name from the options.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -31,6 +32,13 @@ type observer func(version string, events []informer.Event[listwatch.Object])
 
 func (o observer) Applied(version string, events []informer.Event[listwatch.Object]) {
 	o(version, events)
+}
+
+func (o observer) Listed(version string, objects iter.Seq[listwatch.Object]) {
+	for obj := range objects {
+		o("", []informer.Event[listwatch.Object]{{Type: informer.Added, Object: obj}})
+	}
+	o(version, nil)
 }
 
 // start returns an informer of s that runs until the test ends, and waits until it has settled.

@@ -367,6 +367,20 @@ type packedEvents[T object.Object] struct {
 	packed  []pack.Packed
 	packer  *pack.Packer[T]
 	example Event[T]
+	byKey   bool // the events have placeholders for the objects
+}
+
+// unchanged reports whether the events are about objects that have not changed: those at the start, or of a resync.
+func (s *packedEvents[T]) unchanged() bool { return s.example.Initial || s.example.Type == Updated }
+
+// event returns the event about an object.
+func (s *packedEvents[T]) event(packed pack.Packed) Event[T] {
+	if s.byKey {
+		if obj, ok := any(&kept[T]{held: stored[T]{packed: packed, packer: s.packer}}).(T); ok {
+			return about(obj, s.example)
+		}
+	}
+	return about(unpack(s.packer, packed), s.example)
 }
 
 // take removes the first events, at most that many.
@@ -374,7 +388,7 @@ func (s *packedEvents[T]) take(most int) []Event[T] {
 	count := min(most, len(s.packed))
 	events := make([]Event[T], count)
 	for i, packed := range s.packed[:count] {
-		events[i] = about(unpack(s.packer, packed), s.example)
+		events[i] = s.event(packed)
 	}
 	s.packed = s.packed[count:]
 	return events

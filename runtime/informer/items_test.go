@@ -2,6 +2,7 @@ package informer
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"testing"
 	"unsafe"
@@ -120,10 +121,8 @@ func TestPackedListIsWhatArrivedLast(t *testing.T) {
 		t.Errorf("%d objects are listed: %v", d.Stored.Len(), keys)
 	}
 	var got []string
-	for events := range c.advance(reflector.Deltas[meta]{d}).chunks() {
-		for _, e := range events {
-			got = append(got, fmt.Sprint(e.Type, " ", e.Object.Name, e.Object.ResourceVersion))
-		}
+	for e := range c.advance(reflector.Deltas[meta]{d}).all() {
+		got = append(got, fmt.Sprint(e.Type, " ", e.Object.Name, e.Object.ResourceVersion))
 	}
 	if fmt.Sprint(got) != "[Added a3 Added b2 Added c1]" {
 		t.Errorf("got %v", got)
@@ -201,7 +200,48 @@ func TestEventsOfPackedObjectsAreUnpackedWhenTheyAreDelivered(t *testing.T) {
 	}
 }
 
-func TestWholeStateIsToldInPartsToTheObserverOfAPackedStore(t *testing.T) {
+// A key handler receives placeholders for objects that have not changed, and the objects of all other events.
+func TestKeyHandlerReceivesPlaceholdersOfUnchangedObjects(t *testing.T) {
+	c := packedContents[object.Object](t, &metav1.PartialObjectMetadata{})
+	l := newListener(func(Event[object.Object]) {}, func() {}, func() {})
+	l.byKey = true
+	next := func(b batch[object.Object]) string {
+		l.push(b, false)
+		events, _, _ := l.take()
+		var all []string
+		for _, e := range events {
+			_, placeholder := e.Object.(*kept[object.Object])
+			all = append(all, fmt.Sprint(e.Type, " ", e.Key().Name, e.Object.GetResourceVersion(), " ", placeholder))
+		}
+		return fmt.Sprint(all)
+	}
+	advance := func(d reflector.Delta[object.Object], initial bool) batch[object.Object] {
+		b := c.advance(reflector.Deltas[object.Object]{d})
+		if initial {
+			b.markInitial()
+		}
+		return b
+	}
+	changed := reflector.Delta[object.Object]{Type: reflector.Updated, Key: object.Key{Name: "a"}, Object: node("a", 2)}
+	for _, step := range []struct {
+		is   string
+		push batch[object.Object]
+		want string
+	}{
+		{"the first list", advance(list[object.Object](c, "1", node("a", 1)), true), "[Added a1 true]"},
+		{"a change", advance(changed, false), "[Updated a2 false]"},
+		{"a resync", advance(reflector.Delta[object.Object]{Type: reflector.Sync}, false), "[Updated a2 true]"},
+		{"a new handler", c.initial(), "[Added a2 true]"},
+		{"a relist that lacks the object", advance(list[object.Object](c, "3"), false), "[Deleted a2 false]"},
+		{"a relist that has it again", advance(list[object.Object](c, "4", node("a", 4)), false), "[Added a4 false]"},
+	} {
+		if got := next(step.push); got != step.want {
+			t.Errorf("%s: got %s, want %s", step.is, got, step.want)
+		}
+	}
+}
+
+func TestObserverOfAPackedStoreIsToldOfTheFirstObjectsAtOnce(t *testing.T) {
 	packing, err := NewPacking(&metav1.PartialObjectMetadata{})
 	if err != nil {
 		t.Fatal(err)
@@ -211,14 +251,11 @@ func TestWholeStateIsToldInPartsToTheObserverOfAPackedStore(t *testing.T) {
 	c.observer = observer[meta](func(version string, events []Event[meta]) {
 		got = append(got, fmt.Sprintf("%d@%s", len(events), version))
 	})
-	var names []string
-	for i := range 2*unpackedAtOnce + 1 {
-		names = append(names, fmt.Sprint("n", i))
-	}
-	c.advance(reflector.Deltas[meta]{listedNodes(c, 7, names...)})
-	c.advance(reflector.Deltas[meta]{nodeDelta(reflector.Updated, "n5", 8), {Type: reflector.Bookmark, ResourceVersion: "9"}})
-	c.advance(reflector.Deltas[meta]{listedNodes(c, 9)})
-	if fmt.Sprint(got) != "[1000@ 1000@ 1@7 1@9 2001@9]" {
+	c.advance(reflector.Deltas[meta]{listedNodes(c, 7, "a", "b", "c")})
+	c.advance(reflector.Deltas[meta]{nodeDelta(reflector.Updated, "b", 8), {Type: reflector.Bookmark, ResourceVersion: "9"}})
+	c.advance(reflector.Deltas[meta]{{Type: reflector.Sync}})
+	c.advance(reflector.Deltas[meta]{listedNodes(c, 10)})
+	if fmt.Sprint(got) != "[1@ 1@ 1@ 0@7 1@9 0@9 3@10]" {
 		t.Errorf("got %v", got)
 	}
 }
@@ -227,6 +264,13 @@ func TestWholeStateIsToldInPartsToTheObserverOfAPackedStore(t *testing.T) {
 type observer[T object.Object] func(version string, events []Event[T])
 
 func (o observer[T]) Applied(version string, events []Event[T]) { o(version, events) }
+
+func (o observer[T]) Listed(version string, objects iter.Seq[T]) {
+	for obj := range objects {
+		o("", []Event[T]{{Type: Added, Object: obj}})
+	}
+	o(version, nil)
+}
 
 func node(name string, version int) meta {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: fmt.Sprint(version)}}

@@ -13,6 +13,7 @@ import (
 // compacts per key, so a slow handler holds up nobody and costs memory for objects, not for changes.
 type listener[T object.Object] struct {
 	handler  Handler[T]
+	byKey    bool   // see [Informer.AddKeyHandler]
 	onSynced func() // called before synced is closed
 	onDone   func() // called after done was closed
 	synced   chan struct{}
@@ -38,6 +39,9 @@ func (l *listener[T]) push(b batch[T], initial bool) int {
 	defer l.mu.Unlock()
 	if l.stopped.Load() {
 		return 0
+	}
+	if l.byKey {
+		b = b.byKey()
 	}
 	folded := l.pending.push(b, initial)
 	l.changed.Signal()
@@ -104,9 +108,6 @@ func (l *listener[T]) stop() {
 	l.pending = outbox[T]{}
 	l.changed.Broadcast()
 }
-
-// unpackedAtOnce is how many packed objects an observer gets unpacked at a time.
-const unpackedAtOnce = 1000
 
 // atOnce is how many events a listener takes at a time. These are delivered as they are; all others can still be folded
 // into later ones.
@@ -186,10 +187,8 @@ func (o *outbox[T]) compact() {
 			all = append(all, notice[T]{synced: true})
 			continue
 		}
-		for events := range b.chunks() {
-			for _, e := range events {
-				all = append(all, notice[T]{event: e})
-			}
+		for e := range b.all() {
+			all = append(all, notice[T]{event: e})
 		}
 	}
 	*o = outbox[T]{}
@@ -290,17 +289,40 @@ func (b *batch[T]) take(most int) []Event[T] {
 	return events
 }
 
-// chunks returns the events, at least one time some or none, so that few objects are unpacked at a time. It reports for
-// each whether it is the last.
-func (b batch[T]) chunks() iter.Seq2[[]Event[T], bool] {
-	return func(yield func([]Event[T], bool) bool) {
+// byKey returns b for a handler that reads the keys of unchanged objects alone.
+func (b batch[T]) byKey() batch[T] {
+	if b.packed == nil || !b.packed.unchanged() {
+		return b
+	}
+	b = b.own()
+	b.packed.byKey = true
+	return b
+}
+
+// all iterates over the events. It unpacks an object when it comes to it.
+func (b batch[T]) all() iter.Seq[Event[T]] {
+	return func(yield func(Event[T]) bool) {
+		for _, e := range b.events {
+			if !yield(e) {
+				return
+			}
+		}
 		if b.packed == nil {
-			yield(b.events, true)
 			return
 		}
-		for rest := b.own(); ; {
-			events := rest.take(unpackedAtOnce)
-			if last := rest.len() == 0; !yield(events, last) || last {
+		for _, packed := range b.packed.packed {
+			if !yield(b.packed.event(packed)) {
+				return
+			}
+		}
+	}
+}
+
+// objects iterates over the objects of the events.
+func (b batch[T]) objects() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for e := range b.all() {
+			if !yield(e.Object) {
 				return
 			}
 		}

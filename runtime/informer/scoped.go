@@ -305,6 +305,7 @@ func all(waits []func()) func() {
 // scopedHandler is one handler at all informers of a [Scoped] one, which call it in turn.
 type scopedHandler[T object.Object] struct {
 	handler Handler[T]
+	byKey   bool
 	synced  *latch[*Informer[T]]
 	turn    chan struct{}        // holds a token while the handler is being called
 	done    *latch[*Informer[T]] // armed when it was removed, or the informer has ended
@@ -322,9 +323,15 @@ type place struct {
 // AddHandler is [Informer.AddHandler] for all namespaces in scope, and for each that comes into scope. h is called for
 // one event at a time, of whichever namespace. [Registration.Synced] is closed when h has seen what existed in the
 // namespaces that were in scope until then.
-func (s *Scoped[T]) AddHandler(h Handler[T]) *Registration {
+func (s *Scoped[T]) AddHandler(h Handler[T]) *Registration { return s.addHandler(h, false) }
+
+// AddKeyHandler is [Scoped.AddHandler] for a handler as [Informer.AddKeyHandler] takes it.
+func (s *Scoped[T]) AddKeyHandler(h Handler[T]) *Registration { return s.addHandler(h, true) }
+
+func (s *Scoped[T]) addHandler(h Handler[T], byKey bool) *Registration {
 	added := &scopedHandler[T]{
 		handler: h,
+		byKey:   byKey,
 		synced:  newLatch[*Informer[T]](),
 		done:    newLatch[*Informer[T]](),
 		turn:    make(chan struct{}, 1),
@@ -358,7 +365,7 @@ func (h *scopedHandler[T]) join(i *Informer[T]) {
 	if i.namespace == "" {
 		call = h.handler // nobody else ever calls it
 	}
-	at.Registration = i.addHandler(call, onSynced, func() { h.done.release(i) })
+	at.Registration = i.addHandler(call, h.byKey, onSynced, func() { h.done.release(i) })
 	h.at[i] = at
 }
 

@@ -213,7 +213,12 @@ func (c *contents[T]) at(key object.Key) (obj T, ok bool, version string) {
 func (c *contents[T]) advance(deltas reflector.Deltas[T]) (events batch[T]) {
 	switch deltas[0].Type {
 	case reflector.Replaced:
-		events = c.replace(deltas[0])
+		if events = c.replace(deltas[0]); events.packed != nil {
+			if c.observer != nil {
+				c.observer.Listed(c.version, events.objects())
+			}
+			return events
+		}
 	case reflector.Sync:
 		c.mu.Lock()
 		c.advanceLocked(deltas[0].ResourceVersion) // of a bookmark, or of deltas that were compacted to nothing, behind it
@@ -232,13 +237,7 @@ func (c *contents[T]) advance(deltas reflector.Deltas[T]) (events batch[T]) {
 	if c.observer == nil {
 		return events
 	}
-	for chunk, last := range events.chunks() {
-		version := ""
-		if last {
-			version = c.version
-		}
-		c.observer.Applied(version, chunk)
-	}
+	c.observer.Applied(c.version, events.events)
 	return events
 }
 

@@ -37,10 +37,6 @@ type Source[R comparable] interface {
 // all predicates go to h. Where the cache cannot have the kind, the source has a [Failure], and a controller that is to
 // watch it fails with that.
 func Kind[T object.Object, R comparable](informers *cache.Cache, prototype T, h handler.Handler[T, R], predicates ...predicate.Predicate) Source[R] {
-	i, err := informers.Informer(prototype)
-	if err != nil {
-		return failed[R]{err, fmt.Sprintf("kind of %T", prototype)}
-	}
 	untyped, ok := any(h).(handler.Handler[object.Object, R])
 	if !ok {
 		untyped = func(ctx context.Context, e informer.Event[object.Object], queue handler.Queue[R]) {
@@ -49,9 +45,25 @@ func Kind[T object.Object, R comparable](informers *cache.Cache, prototype T, h 
 			}
 		}
 	}
-	return &kind[R]{
-		informer: i, journal: informers.Journal(), name: i.GVK().GroupKind().String(), handler: untyped, accept: predicate.And(predicates...),
+	return kindOf(informers, prototype, &kind[R]{handler: untyped, accept: predicate.And(predicates...)})
+}
+
+// Keys is [Kind] for a handler that reads only the keys of objects that have not changed, as [handler.ForObject] does:
+// the cache does not unpack the objects that exist at the start, nor those of a resync. Events of changes are whole.
+func Keys[R comparable](
+	informers *cache.Cache, prototype object.Object, h handler.Handler[object.Object, R],
+) Source[R] {
+	return kindOf(informers, prototype, &kind[R]{handler: h, accept: predicate.And(), byKey: true})
+}
+
+// kindOf returns k for the kind of prototype.
+func kindOf[R comparable](informers *cache.Cache, prototype object.Object, k *kind[R]) Source[R] {
+	i, err := informers.Informer(prototype)
+	if err != nil {
+		return failed[R]{err, fmt.Sprintf("kind of %T", prototype)}
 	}
+	k.informer, k.journal, k.name = i, informers.Journal(), i.GVK().GroupKind().String()
+	return k
 }
 
 // Failure returns why s cannot run at all, such as one of a kind that the scheme does not know, or nil.
@@ -81,13 +93,18 @@ type kind[R comparable] struct {
 	name     string
 	handler  handler.Handler[object.Object, R]
 	accept   predicate.Predicate
+	byKey    bool            // handler reads only keys of objects that have not changed
 	blocked  blocked.Reasons // of calls of handler
 }
 
 func (k *kind[R]) Run(ctx context.Context, queue handler.Queue[R], synced func()) error {
 	because := reasons(queue)
 	ctx = blocked.Into(ctx, &k.blocked)
-	registration := k.informer.AddHandler(func(e informer.Event[object.Object]) {
+	add := k.informer.AddHandler
+	if k.byKey {
+		add = k.informer.AddKeyHandler
+	}
+	registration := add(func(e informer.Event[object.Object]) {
 		if k.accept(e) {
 			k.handler(ctx, e, because(k.name, e))
 		}

@@ -414,6 +414,27 @@ func (t *Tracker) moveLocked(e *Entry, in input, a Answer) {
 func (t *Tracker) Applied(version string, changes iter.Seq2[object.Object, bool]) {
 	t.mu.Lock()
 	defer t.unlockAndWake()
+	t.appliedLocked(version)
+	for obj, isRemoved := range changes {
+		t.changedLocked(obj, isRemoved)
+	}
+}
+
+// Listed is Applied for the first objects of the store. It does not iterate over them while no write is open.
+func (t *Tracker) Listed(version string, objects iter.Seq[object.Object]) {
+	t.mu.Lock()
+	defer t.unlockAndWake()
+	t.appliedLocked(version)
+	if t.open.Load() == 0 {
+		return
+	}
+	for obj := range objects {
+		t.changedLocked(obj, false)
+	}
+}
+
+// appliedLocked notes the version that the store has reached.
+func (t *Tracker) appliedLocked(version string) {
 	switch reached := VersionOf(version); {
 	case reached >= t.reached:
 		t.reached = reached
@@ -425,9 +446,6 @@ func (t *Tracker) Applied(version string, changes iter.Seq2[object.Object, bool]
 		for _, e := range slices.Concat(append(slices.Collect(maps.Values(t.byKey)), t.versions)...) {
 			t.confirmLocked(e)
 		}
-	}
-	for obj, isRemoved := range changes {
-		t.changedLocked(obj, isRemoved)
 	}
 }
 

@@ -3,6 +3,7 @@ package writes
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +35,8 @@ func changed(obj object.Object, removed bool) iter.Seq2[object.Object, bool] {
 	return func(yield func(object.Object, bool) bool) { yield(obj, removed) }
 }
 
+func listed(objects ...object.Object) iter.Seq[object.Object] { return slices.Values(objects) }
+
 func nothing(func(object.Object, bool) bool) {}
 
 // everything selects all objects, as a selector that is not nil.
@@ -64,7 +67,13 @@ func TestTransitionsOfAnEntry(t *testing.T) {
 		open     int64
 		isAsking bool
 	}{
-		"update, version reached":  {nil, update, func(t *Tracker) { t.Applied("7", changed(now, false)) }, 0, false},
+		"update, version reached": {nil, update, func(t *Tracker) { t.Applied("7", changed(now, false)) }, 0, false},
+		"update, version listed":  {nil, update, func(t *Tracker) { t.Listed("7", listed()) }, 0, false},
+		"lost, not found, listed later": {nil, lost, func(t *Tracker) {
+			_, q, _ := t.Current(t.byKey[key("a")][0])
+			t.Answered(q, Answer{Version: 8})
+			t.Listed("6", listed(objectAt("a", "2", "9")))
+		}, 0, false},
 		"update, version is ahead": {nil, update, func(t *Tracker) { t.Applied("6", nothing) }, 1, false},
 		"update, left before":      {everything, update, leaves, 1, true},
 		"update, server restored":  {nil, update, func(t *Tracker) { t.Applied("2", nothing) }, 0, false},
