@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -27,7 +28,7 @@ func (s sink[T]) Known() wire.Known[T] { return s.contents.known() }
 
 // Collect implements [collect.Store].
 func (s sink[T]) Collect(size int) collect.Collector[T] {
-	if s.contents.packs {
+	if s.contents.packer != nil {
 		return newPackedState(s.contents, size)
 	}
 	return collect.NewWhole(size, func(key object.Key, obj T) (T, bool) {
@@ -41,72 +42,73 @@ func (c *contents[T]) same(key object.Key, obj T) (held stored[T], same bool) {
 	c.mu.RLock()
 	held, same = c.items.find(key)
 	c.mu.RUnlock()
-	if c.packs {
+	if c.packer != nil {
 		return held, same && held.packed.IsState([]byte(obj.GetUID()), []byte(obj.GetResourceVersion()))
 	}
 	now := stored[T]{whole: obj}
 	return held, same && held.sameObject(&now) && held.sameState(&now)
 }
 
-// packedState gathers the whole state of a source for a store of packed objects. It packs each when it arrives, so that
-// there is never more than one whole object for each that is being decoded.
-type packedState[T object.Object] struct {
-	store    *contents[T]
-	objects  items[T]
-	retained map[object.Key]bool
-	order    []object.Key // of objects; after a removal also others, and some twice
-	removed  bool
-}
-
 // kept is a placeholder for an object that the store has packed: in a list, for a [packedState], and in an event, for a
 // handler that reads only keys. It identifies the object and its state; its other methods panic.
 type kept[T object.Object] struct {
 	object.Object
-	held stored[T]
+	packed pack.Packed
+	packer *pack.Packer[T]
 }
 
-func (k *kept[T]) GetNamespace() string { return k.held.packer.Key(k.held.packed).Namespace }
+func (k *kept[T]) GetNamespace() string { return k.packer.Key(k.packed).Namespace }
 
-func (k *kept[T]) GetName() string { return k.held.packer.Key(k.held.packed).Name }
+func (k *kept[T]) GetName() string { return k.packer.Key(k.packed).Name }
 
-func (k *kept[T]) GetUID() types.UID { return k.held.packer.UID(k.held.packed) }
+func (k *kept[T]) GetUID() types.UID { return k.packer.UID(k.packed) }
 
-func (k *kept[T]) GetResourceVersion() string { return k.held.packer.ResourceVersion(k.held.packed) }
+func (k *kept[T]) GetResourceVersion() string { return k.packer.ResourceVersion(k.packed) }
+
+// packedState gathers the whole state of a source for a store of packed objects. It packs each object when it arrives, and
+// refers to the packed object of the store if that is the same state. It has no map while the objects arrive in the order
+// of their keys, as API servers send them.
+type packedState[T object.Object] struct {
+	store     *contents[T]
+	order     []pack.Packed      // in the order of their first states; "" where an object was removed
+	last      object.Key         // of order, while positions is nil
+	positions map[object.Key]int // in order; nil while the keys of order increase and nothing was removed
+	removed   int                // how many of order are ""
+	retained  map[object.Key]bool
+}
 
 // newPackedState returns an empty state for store, with room for that many objects.
 func newPackedState[T object.Object](store *contents[T], size int) *packedState[T] {
-	store.mu.RLock()
-	defer store.mu.RUnlock()
 	return &packedState[T]{
 		store:    store,
-		objects:  store.items.empty(),
+		order:    make([]pack.Packed, 0, size+size/32), // some may have been created
 		retained: make(map[object.Key]bool),
-		order:    make([]object.Key, 0, size),
 	}
 }
 
 // Keep implements [collect.Collector].
 func (s *packedState[T]) Keep(key object.Key, obj T) bool {
 	if k, ok := any(obj).(*kept[T]); ok {
-		s.put(key, k.held)
+		s.put(key, k.packed)
+		s.store.free(k)
 		return true
 	}
 	held, same := s.store.same(key, obj)
 	if same {
-		s.put(key, held)
+		s.put(key, held.packed)
 	}
 	return same
 }
 
 // Set implements [collect.Collector]. An object that cannot be packed is retained.
 func (s *packedState[T]) Set(key object.Key, obj T) {
-	form, err := s.objects.form(obj)
+	packed, err := s.store.packer.Pack(obj)
 	if err != nil {
 		s.store.log.Error("keep an object", "key", key, "err", err)
 		s.Retain(key)
 		return
 	}
-	s.put(key, form)
+	s.put(s.store.packer.Key(packed), packed) // without a part of obj
 }
 
 // Retain implements [collect.Collector].
@@ -115,90 +117,154 @@ func (s *packedState[T]) Retain(key object.Key) {
 	s.retained[key] = true
 }
 
-func (s *packedState[T]) put(key object.Key, form stored[T]) {
+func (s *packedState[T]) put(key object.Key, packed pack.Packed) {
 	delete(s.retained, key)
-	if _, has := s.objects.find(key); !has {
-		s.order = append(s.order, key)
+	if s.positions == nil && (len(s.order) == 0 || precedes(s.last, key)) {
+		s.order, s.last = append(s.order, packed), key
+		return
 	}
-	s.objects.put(key, form)
+	s.locate()
+	at, has := s.positions[key]
+	if !has {
+		s.positions[key] = len(s.order)
+		s.order = append(s.order, packed)
+		return
+	}
+	if s.order[at] == "" {
+		s.removed--
+	}
+	s.order[at] = packed
 }
 
 // Remove implements [collect.Collector].
 func (s *packedState[T]) Remove(key object.Key) {
-	_, has := s.objects.find(key)
-	s.removed = s.removed || has
-	s.objects.remove(key)
 	delete(s.retained, key)
+	if s.positions == nil && (len(s.order) == 0 || precedes(s.last, key)) {
+		return
+	}
+	s.locate()
+	if at, has := s.positions[key]; has && s.order[at] != "" {
+		s.order[at] = ""
+		s.removed++
+	}
+}
+
+// locate makes positions.
+func (s *packedState[T]) locate() {
+	if s.positions == nil {
+		s.positions = positions(s.store.packer, s.order)
+	}
+}
+
+// positions returns where the objects of order are.
+func positions[T object.Object](packer *pack.Packer[T], order []pack.Packed) map[object.Key]int {
+	at := make(map[object.Key]int, len(order))
+	for n, packed := range order {
+		if packed != "" {
+			at[packer.Key(packed)] = n
+		}
+	}
+	return at
+}
+
+// precedes reports whether an API server lists a before b: it compares namespace/name.
+func precedes(a, b object.Key) bool {
+	common := min(len(a.Namespace), len(b.Namespace))
+	switch order := cmp.Compare(a.Namespace[:common], b.Namespace[:common]); {
+	case order != 0:
+		return order < 0
+	case len(a.Namespace) < len(b.Namespace):
+		return '/' < b.Namespace[common]
+	case len(a.Namespace) > len(b.Namespace):
+		return a.Namespace[common] < '/'
+	}
+	return a.Name < b.Name
 }
 
 // State implements [collect.Collector].
 func (s *packedState[T]) State() (collect.State, []object.Key) {
-	all := &listed[T]{objects: s.objects, order: s.order}
-	if s.removed {
-		all.order = s.latest()
+	all := &packedList[T]{packer: s.store.packer, order: s.order, positions: s.positions}
+	if s.removed > 0 {
+		all.order = slices.DeleteFunc(s.order, func(packed pack.Packed) bool { return packed == "" })
+		all.positions = nil // which have moved
 	}
 	return all, slices.Collect(maps.Keys(s.retained))
 }
 
-// latest returns the keys of the objects, in the order of their first states.
-func (s *packedState[T]) latest() []object.Key {
-	var latest []object.Key
-	seen := make(map[object.Key]bool, len(s.order))
-	for _, key := range s.order {
-		if _, has := s.objects.find(key); has && !seen[key] {
-			latest = append(latest, key)
-			seen[key] = true
-		}
-	}
-	return latest
-}
-
 // listed are the objects of a list in the form in which the store will have them.
-type listed[T object.Object] struct {
-	objects items[T]
-	order   []object.Key // each once; nil is the order of whole
-	whole   []T
+type listed[T object.Object] interface {
+	collect.State
+	has(key object.Key) bool
+	// all returns the objects in the order of the list.
+	all() iter.Seq2[object.Key, stored[T]]
 }
 
-// Len implements [collect.State], as Keys does. Only packed objects come as a listed one.
-func (l *listed[T]) Len() int { return len(l.order) }
+// listed returns the objects of d, a whole state that c has collected.
+func (c *contents[T]) listed(d reflector.Delta[T]) listed[T] {
+	if packed, ok := d.Stored.(*packedList[T]); ok {
+		return packed
+	}
+	return wholeList[T]{d.Stored.(*collect.Objects[T])}
+}
 
-func (l *listed[T]) Keys() iter.Seq[object.Key] { return slices.Values(l.order) }
+// wholeList has objects that are not packed.
+type wholeList[T object.Object] struct{ *collect.Objects[T] }
 
-// all returns the objects in the order of the list.
-func (l *listed[T]) all() iter.Seq2[object.Key, stored[T]] {
+func (w wholeList[T]) has(key object.Key) bool {
+	_, has := w.ByKey[key]
+	return has
+}
+
+func (w wholeList[T]) all() iter.Seq2[object.Key, stored[T]] {
 	return func(yield func(object.Key, stored[T]) bool) {
-		for _, obj := range l.whole {
+		for _, obj := range w.InOrder {
 			if !yield(object.KeyOf(obj), stored[T]{whole: obj}) {
 				return
 			}
 		}
-		for _, key := range l.order {
-			if obj, _ := l.objects.find(key); !yield(key, obj) {
+	}
+}
+
+// packedList has packed objects.
+type packedList[T object.Object] struct {
+	packer    *pack.Packer[T]
+	order     []pack.Packed
+	positions map[object.Key]int // of order; nil until somebody asks has
+}
+
+// Len implements [collect.State].
+func (p *packedList[T]) Len() int { return len(p.order) }
+
+// Keys implements [collect.State].
+func (p *packedList[T]) Keys() iter.Seq[object.Key] {
+	return func(yield func(object.Key) bool) {
+		for _, packed := range p.order {
+			if !yield(p.packer.Key(packed)) {
 				return
 			}
 		}
 	}
 }
 
-// listed returns what d, a whole state that c has collected, has.
-func (c *contents[T]) listed(d reflector.Delta[T]) *listed[T] {
-	if all, packed := d.Stored.(*listed[T]); packed {
-		return all
+func (p *packedList[T]) has(key object.Key) bool {
+	if p.positions == nil {
+		p.positions = positions(p.packer, p.order)
 	}
-	all := d.Stored.(*collect.Objects[T])
-	objects := &wholeItems[T]{newKeyed[T]()}
-	for key, obj := range all.ByKey {
-		objects.set(key, obj)
-	}
-	return &listed[T]{objects: objects, whole: all.InOrder}
+	_, has := p.positions[key]
+	return has
 }
 
-// added returns an Added for every object, which is packed, in the order of the list.
-func (l *listed[T]) added() batch[T] {
-	s := &packedEvents[T]{packed: make([]pack.Packed, 0, len(l.order)), example: Event[T]{Type: Added}}
-	for _, obj := range l.all() {
-		s.packed, s.packer = append(s.packed, obj.packed), obj.packer
+func (p *packedList[T]) all() iter.Seq2[object.Key, stored[T]] {
+	return func(yield func(object.Key, stored[T]) bool) {
+		for _, packed := range p.order {
+			if !yield(p.packer.Key(packed), stored[T]{packed: packed, packer: p.packer}) {
+				return
+			}
+		}
 	}
-	return batch[T]{packed: s}
+}
+
+// added returns an Added for every object, in the order of the list.
+func (p *packedList[T]) added() batch[T] {
+	return batch[T]{packed: &packedEvents[T]{packed: p.order, packer: p.packer, example: Event[T]{Type: Added}}}
 }

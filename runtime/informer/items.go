@@ -17,6 +17,8 @@ import (
 type items[T object.Object] interface {
 	len() int
 	find(key object.Key) (stored[T], bool)
+	// lookUp is find. It copies no part of the key.
+	lookUp(namespace, name []byte) (stored[T], bool)
 	// form returns obj as it is stored. It changes nothing.
 	form(obj T) (stored[T], error)
 	// put makes obj the object of key, and returns the key with the strings that the object keeps alive anyway.
@@ -127,6 +129,11 @@ func (k *keyed[R]) get(key object.Key) (R, bool) {
 	return value, ok
 }
 
+func (k *keyed[R]) at(namespace, name []byte) (R, bool) {
+	value, ok := k.spaces[string(namespace)][string(name)]
+	return value, ok
+}
+
 // set makes value the one of key, whose name stays in use as long as value.
 func (k *keyed[R]) set(key object.Key, value R) {
 	space := k.spaces[key.Namespace]
@@ -230,6 +237,11 @@ func (w *wholeItems[T]) find(key object.Key) (stored[T], bool) {
 	return stored[T]{whole: obj}, ok
 }
 
+func (w *wholeItems[T]) lookUp(namespace, name []byte) (stored[T], bool) {
+	obj, ok := w.at(namespace, name)
+	return stored[T]{whole: obj}, ok
+}
+
 func (w *wholeItems[T]) form(obj T) (stored[T], error) { return stored[T]{whole: obj}, nil }
 
 func (w *wholeItems[T]) put(key object.Key, obj stored[T]) object.Key {
@@ -301,6 +313,11 @@ func NewPacking[T object.Object](prototype T) (*Packing[T], error) {
 type packedItems[T object.Object] struct {
 	keyed[pack.Packed]
 	packer *pack.Packer[T]
+}
+
+func (p *packedItems[T]) lookUp(namespace, name []byte) (stored[T], bool) {
+	packed, ok := p.at(namespace, name)
+	return stored[T]{packed: packed, packer: p.packer}, ok
 }
 
 func (p *packedItems[T]) find(key object.Key) (stored[T], bool) {
@@ -376,7 +393,7 @@ func (s *packedEvents[T]) unchanged() bool { return s.example.Initial || s.examp
 // event returns the event about an object.
 func (s *packedEvents[T]) event(packed pack.Packed) Event[T] {
 	if s.byKey {
-		if obj, ok := any(&kept[T]{held: stored[T]{packed: packed, packer: s.packer}}).(T); ok {
+		if obj, ok := any(&kept[T]{packed: packed, packer: s.packer}).(T); ok {
 			return about(obj, s.example)
 		}
 	}

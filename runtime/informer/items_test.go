@@ -3,7 +3,10 @@ package informer
 import (
 	"fmt"
 	"iter"
+	"maps"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -12,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kctrl-dev/kctrl/runtime/internal/collect"
+	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
@@ -310,5 +314,122 @@ func TestBatchIsAppliedInOneStep(t *testing.T) {
 	}
 	if c.has(nodeDelta(reflector.Added, "a", 0).Key) || c.len() != 2 || c.version != "9" {
 		t.Errorf("%d objects at %s", c.len(), c.version)
+	}
+}
+
+// A relist brings a packed store and a whole one to the same state by the same events, in whatever order objects come.
+func TestRelistDoesTheSameInBothForms(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for round := range 60 {
+		packed, unpacked := packedContents(t, &metav1.PartialObjectMetadata{}), newContents[meta](nil, nil)
+		size := 1 + rng.IntN(40)
+		if round%20 == 0 {
+			size = 2 * changedInPlace
+		}
+		for version := range 4 {
+			inOrder, drift := rng.IntN(2) == 0, rng.IntN(3)
+			seed := rng.Uint64()
+			gathered := func(c *contents[meta]) batch[meta] {
+				d := gather(c, rand.New(rand.NewPCG(seed, 0)), size, inOrder, drift)
+				d.ResourceVersion = fmt.Sprint(version)
+				return c.advance(reflector.Deltas[meta]{d})
+			}
+			if got, want := described(gathered(packed)), described(gathered(unpacked)); got != want {
+				t.Fatalf("round %d, version %d: events %s, want %s", round, version, got, want)
+			}
+			if got, want := content(packed), content(unpacked); !maps.Equal(got, want) {
+				t.Fatalf("round %d, version %d: the store has %v, want %v", round, version, got, want)
+			}
+		}
+	}
+}
+
+// gather returns a list of some of size objects, of which many are in the state that the store has.
+func gather(c *contents[meta], rng *rand.Rand, size int, inOrder bool, drift int) reflector.Delta[meta] {
+	all := sink[meta]{contents: c}.Collect(size / 2)
+	for n := range size {
+		if !inOrder {
+			n = rng.IntN(size)
+		}
+		o := node(fmt.Sprintf("n%04d", n), 1+rng.IntN(1+drift))
+		o.Namespace = fmt.Sprint("ns-", n*8/size)
+		if drift > 0 && rng.IntN(9) == 0 {
+			o.UID += "-again"
+		}
+		key := object.KeyOf(o)
+		switch what := rng.IntN(20); {
+		case what == 0:
+			all.Remove(key)
+		case what == 1:
+			all.Retain(key)
+		case !all.Keep(key, o):
+			all.Set(key, o)
+		}
+	}
+	return whole(all, "")
+}
+
+func described(b batch[meta]) string {
+	var all []string
+	for e := range b.all() {
+		text := fmt.Sprint(e.Type, e.Key(), e.Object.UID, e.Object.ResourceVersion)
+		if e.Old != nil {
+			text += fmt.Sprint(" of ", e.Old.UID, e.Old.ResourceVersion)
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, "\n")
+}
+
+func content(c *contents[meta]) map[object.Key]string {
+	all := map[object.Key]string{}
+	for key, held := range c.items.all() {
+		o := held.object()
+		all[key] = string(o.UID) + o.ResourceVersion
+	}
+	return all
+}
+
+func TestRelistOfUnchangedObjectsAllocatesNothingForThem(t *testing.T) {
+	c := packedContents[object.Object](t, &metav1.PartialObjectMetadata{})
+	var objects []object.Object
+	for n := range 2000 {
+		objects = append(objects, node(fmt.Sprintf("n%04d", n), 1))
+	}
+	c.advance(reflector.Deltas[object.Object]{list(c, "1", objects...)})
+	var ids []wire.Identity
+	for _, o := range objects {
+		ids = append(ids, wire.Identity{Name: []byte(o.GetName()), UID: []byte(o.GetUID()), ResourceVersion: []byte("1")})
+	}
+	allocations := testing.AllocsPerRun(5, func() {
+		all, known := sink[object.Object]{contents: c}.Collect(len(ids)), c.known()
+		for _, id := range ids {
+			o, has := known(id)
+			if !has || !all.Keep(object.KeyOf(o), o) {
+				t.Fatalf("%s is not known", id.Name)
+			}
+		}
+		if events := c.advance(reflector.Deltas[object.Object]{whole(all, "2")}); events.len() != 0 {
+			t.Fatalf("%d events", events.len())
+		}
+	})
+	if allocations > 30 {
+		t.Errorf("a relist of %d objects allocates %.0f times", len(ids), allocations)
+	}
+}
+
+func TestPrecedesIsTheOrderOfTheKeysOfTheAPIServer(t *testing.T) {
+	names := []string{"", "a", "a-b", "a.b", "a0", "ab", "b"}
+	for _, an := range names {
+		for _, bn := range names {
+			for _, a := range names[1:] {
+				for _, b := range names[1:] {
+					got := precedes(object.Key{Namespace: an, Name: a}, object.Key{Namespace: bn, Name: b})
+					if want := an+"/"+a < bn+"/"+b; got != want {
+						t.Errorf("%s/%s before %s/%s: %v", an, a, bn, b, got)
+					}
+				}
+			}
+		}
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
@@ -81,15 +83,19 @@ type contents[T object.Object] struct {
 	items    items[T]
 	indexes  map[Indexer[T]]table[T] // each holds exactly what its index says of items
 	version  string
-	packs    bool                 // items are packed
-	log      *slog.Logger         // told of objects that cannot be
-	detector *mutationDetector[T] // nil, or knows all of items
-	observer Observer[T]          // nil is not told
+	packer   *pack.Packer[T]         // of items; nil if they are whole
+	spare    atomic.Pointer[kept[T]] // is free for the next object of a list; may be nil
+	log      *slog.Logger            // told of objects that cannot be
+	detector *mutationDetector[T]    // nil, or knows all of items
+	observer Observer[T]             // nil is not told
 }
 
 // newContents returns an empty store with these indexes. A nil packing leaves the objects whole.
 func newContents[T object.Object](indexes []Indexer[T], packing *Packing[T]) *contents[T] {
-	c := &contents[T]{items: newItems(packing), packs: packing != nil, log: slog.Default(), indexes: make(map[Indexer[T]]table[T])}
+	c := &contents[T]{items: newItems(packing), log: slog.Default(), indexes: make(map[Indexer[T]]table[T])}
+	if packing != nil {
+		c.packer = packing.packer
+	}
 	for _, ix := range indexes {
 		c.addIndex(ix)
 	}
@@ -117,17 +123,35 @@ func (c *contents[T]) known() wire.Known[T] {
 	}
 	return func(id wire.Identity) (T, bool) {
 		c.mu.RLock()
-		held, ok := c.items.find(object.Key{Namespace: string(id.Namespace), Name: string(id.Name)})
+		held, ok := c.items.lookUp(id.Namespace, id.Name)
 		c.mu.RUnlock()
 		if !ok || !held.is(id.UID, id.ResourceVersion) {
 			var none T
 			return none, false
 		}
-		if packed, ok := any(&kept[T]{held: held}).(T); ok && c.packs {
-			return packed, true
+		if c.packer != nil {
+			if obj, ok := any(c.placeholder(held.packed)).(T); ok {
+				return obj, true
+			}
 		}
 		return held.object(), true
 	}
+}
+
+// placeholder returns one for an object of the store.
+func (c *contents[T]) placeholder(packed pack.Packed) *kept[T] {
+	k := c.spare.Swap(nil)
+	if k == nil {
+		k = &kept[T]{packer: c.packer}
+	}
+	k.packed = packed
+	return k
+}
+
+// free takes a placeholder back that nobody uses any more.
+func (c *contents[T]) free(k *kept[T]) {
+	k.packed = ""
+	c.spare.Store(k)
 }
 
 // setLocked makes obj the object of key in place of old, which is nil if there is none.
@@ -294,57 +318,124 @@ func (c *contents[T]) setStateLocked(events []Event[T], key object.Key, old, now
 // missed, in the order of their keys, then the changes in the order of the list. What is in the same state as before
 // stays the same object.
 func (c *contents[T]) replace(d reflector.Delta[T]) batch[T] {
-	listed := c.listed(d)
-	items := listed.objects
-	if c.items.len() == 0 && c.packs {
-		c.swap(items, d.ResourceVersion)
-		return listed.added()
+	all := c.listed(d)
+	if packed, ok := all.(*packedList[T]); ok && c.items.len() == 0 {
+		c.rebuild(all, nil, d)
+		return packed.added()
 	}
-	for _, key := range d.Retained {
-		if _, has := items.find(key); has {
-			continue
+	changes, present := c.changes(all, d.SetBack)
+	missing := c.missing(all, d.Retained, present)
+	// Before the store changes, after which nobody knows what there was.
+	var deletions, events []Event[T]
+	if len(changes) > 0 {
+		events = make([]Event[T], 0, len(changes))
+	}
+	for n := range missing {
+		deletions = append(deletions, missed(missing[n].old.object()))
+	}
+	for n := range changes {
+		one := &changes[n]
+		before := one.old
+		if before != nil && !before.sameObject(&one.now) {
+			deletions = append(deletions, missed(before.object()))
+			before = nil
 		}
-		if old, ok := c.items.find(key); ok {
-			items.put(key, old)
-		}
+		events = append(events, merged(change(before, &one.now)))
 	}
-	var changes []Event[T]
-	if c.items.len() == 0 {
-		changes = make([]Event[T], 0, items.len())
+	if len(changes)+len(missing) <= changedInPlace {
+		c.update(changes, missing, d.ResourceVersion)
+	} else {
+		c.rebuild(all, changes, d)
 	}
-	// Objects in the same state stay, so that what readers have of them is not doubled.
-	for key, now := range listed.all() {
-		old, existed := c.items.find(key)
-		switch {
-		case !existed || !old.sameObject(&now):
-			changes = append(changes, merged(change(nil, &now)))
-		case old.sameState(&now) && (!d.SetBack || old.sameContent(&now)):
-			items.put(key, old)
-		default:
-			changes = append(changes, merged(change(&old, &now)))
-		}
-	}
-	// Before the swap, after which nobody knows what there was.
-	deletions := c.missing(items)
-	c.swap(items, d.ResourceVersion)
 	if len(deletions) == 0 {
-		return batch[T]{events: changes}
-	}
-	return batch[T]{events: append(deletions, changes...)}
-}
-
-// missing returns deletions of the objects that are not in items, in the order of their keys.
-func (c *contents[T]) missing(items items[T]) []Event[T] {
-	var deletions []Event[T]
-	for key, old := range c.items.all() {
-		if now, ok := items.find(key); !ok || !old.sameObject(&now) {
-			deletions = append(deletions, missed(old.object()))
-		}
+		return batch[T]{events: events}
 	}
 	slices.SortFunc(deletions, func(a, b Event[T]) int {
 		return compareKeys(object.KeyOf(a.Object), object.KeyOf(b.Object))
 	})
-	return deletions
+	return batch[T]{events: append(deletions, events...)}
+}
+
+// changedInPlace is how many objects of the store a relist changes at most while readers wait. Beyond that it builds new
+// items and indexes first.
+const changedInPlace = 1000
+
+// replaced is a change of one object by a list.
+type replaced[T object.Object] struct {
+	key object.Key
+	old *stored[T] // nil is none
+	now stored[T]  // of an object that is listed
+}
+
+// changes returns the listed objects whose state the store does not have, and the number of listed objects of which the
+// store has any state.
+func (c *contents[T]) changes(all listed[T], setBack bool) (changes []replaced[T], present int) {
+	if c.items.len() == 0 {
+		changes = make([]replaced[T], 0, all.Len())
+	}
+	for key, now := range all.all() {
+		old, existed := c.items.find(key)
+		if !existed {
+			changes = append(changes, replaced[T]{key: key, now: now})
+			continue
+		}
+		present++
+		if !old.sameObject(&now) || !old.sameState(&now) || setBack && !old.sameContent(&now) {
+			before := old // so that only that of a change is allocated
+			changes = append(changes, replaced[T]{key: key, old: &before, now: now})
+		}
+	}
+	return changes, present
+}
+
+// missing returns the objects of the store that are neither listed nor retained. Of the listed ones, it has that many.
+func (c *contents[T]) missing(all listed[T], retained []object.Key, present int) (missing []replaced[T]) {
+	if present == c.items.len() {
+		return nil
+	}
+	stay := make(map[object.Key]bool, len(retained))
+	for _, key := range retained {
+		stay[key] = true
+	}
+	for key, old := range c.items.all() {
+		if !stay[key] && !all.has(key) {
+			before := old
+			missing = append(missing, replaced[T]{key: key, old: &before})
+		}
+	}
+	return missing
+}
+
+// update changes single objects, in one step for readers.
+func (c *contents[T]) update(changes, missing []replaced[T], version string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n := range missing {
+		c.removeLocked(missing[n].key, missing[n].old)
+	}
+	for n := range changes {
+		c.setLocked(changes[n].key, &changes[n].now, changes[n].old)
+	}
+	c.advanceLocked(version)
+}
+
+// rebuild makes new items of the listed objects, which have the changes, and of the retained ones of d.
+func (c *contents[T]) rebuild(all listed[T], changes []replaced[T], d reflector.Delta[T]) {
+	items := c.items.empty()
+	for key, now := range all.all() {
+		if len(changes) > 0 && changes[0].key == key {
+			changes = changes[1:]
+		} else if old, ok := c.items.find(key); ok {
+			now = old // so that what readers have of it is not doubled
+		}
+		items.put(key, now)
+	}
+	for _, key := range d.Retained {
+		if old, ok := c.items.find(key); ok && !all.has(key) {
+			items.put(key, old)
+		}
+	}
+	c.swap(items, d.ResourceVersion)
 }
 
 // initial returns an Added for every object, as a new handler gets it.
