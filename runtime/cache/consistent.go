@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,6 +67,11 @@ type source struct {
 // add adds a part to the read.
 func (r *reading) add(p *part, before writes.Snapshot) {
 	r.sources = append(r.sources, source{p, before})
+}
+
+// hasAll reports whether the stores had all writes before the read when it was added.
+func (r *reading) hasAll() bool {
+	return !slices.ContainsFunc(r.sources, func(s source) bool { return !s.before.IsEmpty() })
 }
 
 // begin blocks until the stores can be read. It fails with a [*StaleError] when that takes too long, and with the cause of

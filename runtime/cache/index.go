@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -139,7 +138,7 @@ func (e *NotIndexedError) Error() string {
 // are those of a List, of which selectors, the namespace, and consistency count. After an error, which comes with
 // the zero value of T, the iteration ends.
 func (ix *Index[T, K]) Get(ctx context.Context, value K, opts ...client.ListOption) iter.Seq2[T, error] {
-	return ix.read(ctx, opts, func(p *part) iter.Seq[object.Object] { return slices.Values(ix.index.get(p, value)) })
+	return ix.read(ctx, opts, func(p *part) iter.Seq[object.Object] { return ix.index.get(p, value) })
 }
 
 // Range returns an iterator over the objects with values that are not less than from and less than to, in the order of
@@ -175,14 +174,7 @@ func (ix *Index[T, K]) read(ctx context.Context, opts []client.ListOption, all f
 			yield(none, fmt.Errorf("read an index of %s: namespace %s is not cached", ix.informer.gvk.Kind, o.Namespace))
 			return
 		}
-		found, err := ix.informer.find(ctx, parts, q, func(p *part) (matching []object.Object) {
-			for obj := range all(p) {
-				if q.selectsKey(object.KeyOf(obj)) && q.matches(obj) {
-					matching = append(matching, obj)
-				}
-			}
-			return matching
-		})
+		found, err := ix.informer.each(ctx, parts, q, func(p *part) iter.Seq[object.Object] { return q.among(all(p)) })
 		if err != nil {
 			yield(none, fmt.Errorf("read an index of %s: %w", ix.informer.gvk.Kind, err))
 			return

@@ -1,6 +1,8 @@
 package cache_test
 
 import (
+	"fmt"
+	"iter"
 	"testing"
 	"testing/synctest"
 
@@ -79,5 +81,46 @@ func TestKindThatCannotBePackedIsKeptUnpacked(t *testing.T) {
 		if _, err := f.cache.Informer(u); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// Each and an Index unpack an object when the iteration comes to it, and not those after it. A caller may read the cache
+// meanwhile.
+func TestIterationsOfAPackedKindUnpackOneObjectAtATime(t *testing.T) {
+	const count = 500
+	runIn(t, cache.Options{}, func(f *fixture) {
+		for n := range count {
+			f.api.put(configMaps, configMap("ns", fmt.Sprint("a", n)))
+		}
+		f.declare(&corev1.ConfigMap{})
+		all, err := cache.NewIndex(f.cache, &corev1.ConfigMap{}, func(*corev1.ConfigMap) []string { return []string{"all"} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for name, objects := range map[string]iter.Seq2[*corev1.ConfigMap, error]{
+			"Each":  cache.Each(f.ctx, f.cache, &corev1.ConfigMap{}),
+			"Index": all.Get(f.ctx, "all"),
+		} {
+			first := func() {
+				for o, err := range objects {
+					if err != nil || f.get("ns", o.Name, &corev1.ConfigMap{}) != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+					return
+				}
+			}
+			if allocations := testing.AllocsPerRun(10, first); allocations > count/2 {
+				t.Errorf("%s: the first of %d objects takes %.0f allocations", name, count, allocations)
+			}
+			seen := 0
+			for range objects {
+				seen++
+			}
+			if seen != count {
+				t.Errorf("%s: %d of %d objects", name, seen, count)
+			}
+		}
+		f.api.took()
 	})
 }

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -126,37 +127,47 @@ func (q *query) matchesFields(cached object.Object) bool {
 	return true
 }
 
-// find returns what is asked for in the store of a part, by the shortest way that there is: one key, the index that has the
-// fewest objects with the value that is asked for, or what is in the namespace.
-func (q *query) find(p *part) (matching []object.Object) {
-	keep := func(key object.Key, cached object.Object) {
-		if q.selectsKey(key) && q.matches(cached) {
-			matching = append(matching, cached)
-		}
-	}
+// find returns what is asked for in the store of a part.
+func (q *query) find(p *part) []object.Object { return slices.Collect(q.each(p)) }
+
+// each iterates over what is asked for in the store of a part, in the state at the moment of the call. It goes the
+// shortest way: one key, the index that has the fewest objects with the value that is asked for, or what is in the
+// namespace.
+func (q *query) each(p *part) iter.Seq[object.Object] {
 	if name, ok := q.exactly(nameField); ok && cmp.Or(q.Namespace, p.informer.Namespace()) != "" {
 		key := object.Key{Namespace: cmp.Or(q.Namespace, p.informer.Namespace()), Name: name}
+		var named []object.Object
 		if cached, has := p.store.Get(key); has {
-			keep(key, cached)
+			named = append(named, cached)
 		}
-		return matching
+		return q.among(slices.Values(named))
 	}
 	if index, value := q.shortest(p); index != nil {
-		for _, cached := range index.index.get(p, value) {
-			keep(object.KeyOf(cached), cached)
-		}
-		return matching
+		return q.among(index.index.get(p, value))
 	}
 	selected := q.selectsKey
 	if q.selectsKeys() {
 		selected = nil
 	}
-	for _, cached := range p.store.Select(q.Namespace, q.LabelSelector, selected) {
-		if q.matchesFields(cached) {
-			matching = append(matching, cached)
+	all := p.store.Select(q.Namespace, q.LabelSelector, selected)
+	return func(yield func(object.Object) bool) {
+		for _, cached := range all {
+			if q.matchesFields(cached) && !yield(cached) {
+				return
+			}
 		}
 	}
-	return matching
+}
+
+// among iterates over those of the objects that q asks for.
+func (q *query) among(objects iter.Seq[object.Object]) iter.Seq[object.Object] {
+	return func(yield func(object.Object) bool) {
+		for cached := range objects {
+			if q.selectsKey(object.KeyOf(cached)) && q.matches(cached) && !yield(cached) {
+				return
+			}
+		}
+	}
 }
 
 // shortest returns the index in which the fewest objects have a value that is asked for, and that value.

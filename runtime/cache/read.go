@@ -172,7 +172,7 @@ func (c *Cache) HiddenBy(o object.Object) string {
 		return ""
 	}
 	p := parts[0]
-	if _, has := p.store.Get(key); has {
+	if p.store.Has(key) {
 		return ""
 	}
 	var selectors []string
@@ -262,6 +262,43 @@ func (i *Informer) list(ctx context.Context, parts []*part, o client.ListOptions
 // find returns the objects that found finds in each part, which must be among those that q asks for. They are shared, and
 // not older than the writes before the call, for which it waits. found may be called again when it has found one that is.
 func (i *Informer) find(ctx context.Context, parts []*part, q *query, found func(*part) []object.Object) ([]object.Object, error) {
+	r, err := i.begin(ctx, parts, q)
+	if err != nil {
+		return nil, err
+	}
+	return r.read(ctx, found)
+}
+
+// each is find for an iteration that unpacks an object when it comes to it, unless the stores may lack a write: then it
+// has to look at the objects before. The state is that at the moment of the call.
+func (i *Informer) each(
+	ctx context.Context, parts []*part, q *query, all func(*part) iter.Seq[object.Object],
+) (iter.Seq[object.Object], error) {
+	r, err := i.begin(ctx, parts, q)
+	if err != nil {
+		return nil, err
+	}
+	if !r.hasAll() {
+		objects, err := r.read(ctx, func(p *part) []object.Object { return slices.Collect(all(p)) })
+		return slices.Values(objects), err
+	}
+	var each []iter.Seq[object.Object]
+	for _, p := range parts {
+		each = append(each, all(p))
+	}
+	return func(yield func(object.Object) bool) {
+		for _, objects := range each {
+			for obj := range objects {
+				if !yield(obj) {
+					return
+				}
+			}
+		}
+	}, nil
+}
+
+// begin returns the read of parts that q asks for, once they can be read.
+func (i *Informer) begin(ctx context.Context, parts []*part, q *query) (*reading, error) {
 	r := &reading{informer: i}
 	// All trackers first, so that the read is of one moment: waiting for one part takes time.
 	for _, part := range parts {
@@ -279,10 +316,7 @@ func (i *Informer) find(ctx context.Context, parts []*part, q *query, found func
 			return nil, err
 		}
 	}
-	if err := r.begin(ctx); err != nil {
-		return nil, err
-	}
-	return r.read(ctx, found)
+	return r, r.begin(ctx)
 }
 
 // answering returns the informer and its parts that have what a List asks for, or nil when it is for the server; and how
@@ -404,7 +438,11 @@ func Each[T object.Object](ctx context.Context, c *Cache, prototype T, opts ...c
 			eachLive(ctx, c, prototype, o, yield)
 			return
 		}
-		matching, _, err := i.list(ctx, parts, o)
+		var matching iter.Seq[object.Object]
+		q, err := newQuery(i.gvk, o, i.fieldIndexes())
+		if err == nil {
+			matching, err = i.each(ctx, parts, q, q.each)
+		}
 		if err != nil {
 			yield(none, fmt.Errorf("list %s: %w", gvk.Kind, err))
 			return
@@ -414,8 +452,8 @@ func Each[T object.Object](ctx context.Context, c *Cache, prototype T, opts ...c
 }
 
 // eachShared yields the objects as Ts, until yield wants no more or one cannot be converted.
-func eachShared[T object.Object](objects []object.Object, convert convert, yield func(T, error) bool) {
-	for _, cached := range objects {
+func eachShared[T object.Object](objects iter.Seq[object.Object], convert convert, yield func(T, error) bool) {
+	for cached := range objects {
 		obj, err := convert.as(cached)
 		if err != nil {
 			var none T

@@ -66,6 +66,7 @@ type following interface {
 // store is an [informer.Store].
 type store interface {
 	Get(key object.Key) (object.Object, bool)
+	Has(key object.Key) bool
 	Select(
 		namespace string, selector labels.Selector, selected func(object.Key) bool,
 	) iter.Seq2[object.Key, object.Object]
@@ -79,8 +80,8 @@ type index interface{ addTo(i informers) }
 // values is an index by values of a type.
 type values[K comparable] interface {
 	index
-	// get returns the objects of p with that value.
-	get(p *part, value K) []object.Object
+	// get iterates over the objects of p with that value, in the state at the moment of the call.
+	get(p *part, value K) iter.Seq[object.Object]
 	// count returns how many these are.
 	count(p *part, value K) int
 	// between iterates over the objects of p with values from from, and less than to, in their order.
@@ -176,7 +177,7 @@ func newValues[K cmp.Ordered](of func(object.Object) []K) values[K] {
 
 func (ix indexed[K]) addTo(i informers) { i.(scoped).AddIndex(ix.Index) }
 
-func (ix indexed[K]) get(p *part, value K) []object.Object { return ix.Get(viewOf(p), value) }
+func (ix indexed[K]) get(p *part, value K) iter.Seq[object.Object] { return ix.All(viewOf(p), value) }
 
 func (ix indexed[K]) count(p *part, value K) int { return ix.Len(viewOf(p), value) }
 

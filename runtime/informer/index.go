@@ -31,12 +31,25 @@ func NewIndex[T object.Object, K cmp.Ordered](values func(T) []K) *Index[T, K] {
 
 // Get returns the objects of view with that value, in no order. It panics when the index was not added to the informer
 // that view belongs to.
-func (ix *Index[T, K]) Get(view View[T], value K) []T {
-	var found []T
+func (ix *Index[T, K]) Get(view View[T], value K) []T { return slices.Collect(ix.All(view, value)) }
+
+// All returns an iterator over the objects of view with that value, in no order. It sees the state at the moment of the
+// call, and the iteration holds no lock. A packed object is unpacked when the iteration comes to it. It panics as
+// [Index.Get] does.
+func (ix *Index[T, K]) All(view View[T], value K) iter.Seq[T] {
+	var found []iter.Seq[T]
 	for _, s := range view.stores() {
-		found = ix.appendFrom(found, s.contents, value)
+		found = append(found, ix.with(s.contents, value))
 	}
-	return found
+	return func(yield func(T) bool) {
+		for _, objects := range found {
+			for obj := range objects {
+				if !yield(obj) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Len returns the number of objects of view with that value. It panics as [Index.Get] does.
@@ -70,10 +83,6 @@ func (ix *Index[T, K]) Range(view View[T], from, to K) iter.Seq2[K, T] {
 			}
 		}
 	}
-}
-
-func (ix *Index[T, K]) appendFrom(found []T, c *contents[T], value K) []T {
-	return slices.AppendSeq(found, ix.with(c, value))
 }
 
 // with returns the objects with that value.

@@ -43,9 +43,12 @@ func (s Store[T]) Get(key object.Key) (T, bool) {
 	return obj, ok
 }
 
-// All returns an iterator over the objects, in no order. It sees the state at the moment the iteration begins, and
-// holds no lock during it; beginning copies one key and one pointer per object. A packed object is unpacked when the
-// iteration comes to it.
+// Has reports whether there is an object with that key.
+func (s Store[T]) Has(key object.Key) bool { return s.contents.has(key) }
+
+// All returns an iterator over the objects, in no order. It sees the state at the moment of the call, and the iteration
+// holds no lock; the call copies one key and one pointer per object. A packed object is unpacked when the iteration
+// comes to it.
 func (s Store[T]) All() iter.Seq2[object.Key, T] {
 	return s.Select("", nil, nil)
 }
@@ -56,13 +59,7 @@ func (s Store[T]) All() iter.Seq2[object.Key, T] {
 func (s Store[T]) Select(
 	namespace string, selector labels.Selector, selected func(object.Key) bool,
 ) iter.Seq2[object.Key, T] {
-	return func(yield func(object.Key, T) bool) {
-		for key, obj := range s.contents.snapshot(namespace, selector, selected) {
-			if !yield(key, obj) {
-				return
-			}
-		}
-	}
+	return s.contents.snapshot(namespace, selector, selected)
 }
 
 // Len returns the number of objects.

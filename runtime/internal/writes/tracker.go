@@ -98,6 +98,7 @@ func (e *Entry) latest() *Entry {
 // Store is the store of a tracker.
 type Store interface {
 	Get(key object.Key) (object.Object, bool)
+	Has(key object.Key) bool
 	Len() int
 }
 
@@ -197,7 +198,7 @@ func (t *Tracker) Record(w Write) (open []*Entry) {
 	t.mu.Lock()
 	defer t.unlockAndWake()
 	t.recorded++
-	held, isHeld := t.store.Get(w.Key)
+	isHeld := t.store.Has(w.Key)
 	if w.Unknown {
 		t.addUnknownLocked(w.Key)
 	}
@@ -214,7 +215,7 @@ func (t *Tracker) Record(w Write) (open []*Entry) {
 		}
 	}
 	if w.UID != "" && (w.Gone || w.Ending) {
-		if e := t.recordDeletionLocked(w, held, isHeld); e != nil {
+		if e := t.recordDeletionLocked(w); e != nil {
 			open = append(open, e)
 		}
 	}
@@ -249,7 +250,8 @@ func labelsOf(set map[string]string) labels.Set {
 }
 
 // recordDeletionLocked returns nil if there is nothing to wait for.
-func (t *Tracker) recordDeletionLocked(w Write, held object.Object, isHeld bool) *Entry {
+func (t *Tracker) recordDeletionLocked(w Write) *Entry {
+	held, isHeld := t.store.Get(w.Key)
 	if e := t.findLocked(w.Key, tombstone, w.UID); e != nil {
 		// A deletion timestamp is not enough once the object is gone, nor is a version from before this write.
 		if e.last, e.ending = t.recorded, e.ending && w.Ending; e.version == 0 {

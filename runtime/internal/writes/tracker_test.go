@@ -21,6 +21,8 @@ func (s fakeStore) Get(key object.Key) (object.Object, bool) {
 	return obj, ok
 }
 
+func (s fakeStore) Has(key object.Key) bool { return s[key] != nil }
+
 func (s fakeStore) Len() int { return len(s) }
 
 func key(name string) object.Key { return object.Key{Namespace: "ns", Name: name} }
