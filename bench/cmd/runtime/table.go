@@ -18,6 +18,7 @@ var rows = []table.Row{
 		Format: "%.0f", Limit: 1,
 	},
 	{Figure: "list by label, µs", Title: "CPU of a List by label over all, µs", Format: "%.0f", Limit: 1},
+	{Figure: "list by index, µs", Title: "CPU of a List of 100 objects by an index, µs", Format: "%.0f", Limit: 1},
 	{
 		Figure: "reconciles in a CPU second", Title: "reconciles without a change, in a CPU second",
 		Format: "%.0f", Limit: 3, AtLeast: true,

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/bench/internal/process"
@@ -20,6 +21,10 @@ type Operator struct {
 	Get func(namespace, name string) error
 	// List returns the number of objects in a namespace, or in all if it is empty, with a label if its value is set.
 	List func(namespace, name string) (int, error)
+	// Index indexes the objects by [IndexField]. It is called after what is measured without an index.
+	Index func() error
+	// Indexed returns the number of objects whose [IndexField] has a value.
+	Indexed func(value string) (int, error)
 	// Event sends an event about an object, as from outside of the cluster.
 	Event func(*v1.Widget)
 }
@@ -29,6 +34,15 @@ const nameLabel = "app.kubernetes.io/name"
 
 // NameLabel returns the labels that select the object of a name.
 func NameLabel(name string) map[string]string { return map[string]string{nameLabel: name} }
+
+// IndexField is the field by which both sides index the objects.
+const IndexField = "group"
+
+// indexed is how many objects have the same value of the index.
+const indexed = 100
+
+// IndexValue returns the value of the index of an object: its number, without the last two digits.
+func IndexValue(o *v1.Widget) string { return o.Name[:max(0, len(o.Name)-2)] }
 
 // measureOperator measures an operator that reconciles each object once, then reads, and then reconciles without a change.
 func measureOperator(ctx context.Context, side Side, count int) (Figures, error) {
@@ -86,9 +100,20 @@ func measureReads(o *Operator, count int, figures Figures) error {
 			return err
 		}
 	}
+	byIndex := func(i int) error {
+		_, name := widgets.KeyOf(i)
+		got, err := o.Indexed(IndexValue(&v1.Widget{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+		if err == nil && got != indexed {
+			err = fmt.Errorf("listed %d objects by an index, want %d", got, indexed)
+		}
+		return err
+	}
 	namespace := func(i int) string { in, _ := widgets.KeyOf(i); return in }
 	name := func(i int) string { _, name := widgets.KeyOf(i); return name }
 	none := func(int) string { return "" }
+	if err := o.Index(); err != nil {
+		return err
+	}
 	for _, read := range []struct {
 		figure string
 		times  int
@@ -98,6 +123,7 @@ func measureReads(o *Operator, count int, figures Figures) error {
 		{"list of a namespace, µs", 100, list(count/20, namespace, none)},
 		{"list by label in a namespace, µs", 400, list(1, namespace, name)},
 		{"list by label, µs", 40, list(1, none, name)},
+		{"list by index, µs", 400, byIndex},
 	} {
 		if err := read.once(0); err != nil { // the first may build an index
 			return fmt.Errorf("%s: %w", read.figure, err)

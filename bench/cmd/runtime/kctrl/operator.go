@@ -53,6 +53,16 @@ func operator(ctx context.Context, config *rest.Config, reconciled func()) (*fig
 			err := c.List(ctx, &list, options...)
 			return len(list.Items), err
 		},
+		Index: func() error {
+			return m.Cache().IndexField(ctx, &v1.Widget{}, figure.IndexField, func(o object.Object) []string {
+				return []string{figure.IndexValue(o.(*v1.Widget))}
+			})
+		},
+		Indexed: func(value string) (int, error) {
+			var list v1.WidgetList
+			err := c.List(ctx, &list, client.MatchingFields{figure.IndexField: value})
+			return len(list.Items), err
+		},
 		Event: func(w *v1.Widget) { events <- informer.Event[*v1.Widget]{Type: informer.Updated, Object: w, Old: w} },
 	}, nil
 }

@@ -54,6 +54,16 @@ func operator(ctx context.Context, config *rest.Config, reconciled func()) (*fig
 			err := c.List(ctx, &list, options...)
 			return len(list.Items), err
 		},
+		Index: func() error {
+			return m.GetFieldIndexer().IndexField(ctx, &v1.Widget{}, figure.IndexField, func(o client.Object) []string {
+				return []string{figure.IndexValue(o.(*v1.Widget))}
+			})
+		},
+		Indexed: func(value string) (int, error) {
+			var list v1.WidgetList
+			err := c.List(ctx, &list, client.MatchingFields{figure.IndexField: value})
+			return len(list.Items), err
+		},
 		Event: func(w *v1.Widget) { events <- event.TypedGenericEvent[*v1.Widget]{Object: w} },
 	}, nil
 }
