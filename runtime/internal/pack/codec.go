@@ -197,7 +197,12 @@ func (c compiler) slice(t reflect.Type, path string) (*codec, error) {
 				return
 			}
 			defer r.leave()
-			v.Set(reflect.MakeSlice(t, 0, min(count, maxPrealloc)))
+			if count == 0 {
+				v.Set(reflect.MakeSlice(t, 0, 0)) // which is not nil
+				return
+			}
+			// Unlike MakeSlice, Grow allocates only the elements.
+			v.Grow(min(count, maxPrealloc))
 			for i := 0; i < count && r.err == nil; i++ {
 				if i == v.Cap() {
 					v.Grow(1)
