@@ -65,9 +65,9 @@ func (k *kept[T]) GetUID() types.UID { return k.packer.UID(k.packed) }
 
 func (k *kept[T]) GetResourceVersion() string { return k.packer.ResourceVersion(k.packed) }
 
-// packedState gathers the whole state of a source for a store of packed objects. It packs each object when it arrives, and
-// refers to the packed object of the store if that is the same state. It has no map while the objects arrive in the order
-// of their keys, as API servers send them.
+// packedState gathers the whole state of a source for a store of packed objects. It packs each object when it arrives,
+// and refers to the packed object of the store if that is the same state. It has no map while the objects arrive in the
+// order of their keys, as API servers send them.
 type packedState[T object.Object] struct {
 	store     *contents[T]
 	order     []pack.Packed      // in the order of their first states; "" where an object was removed
@@ -229,7 +229,7 @@ func (w wholeList[T]) all() iter.Seq2[object.Key, stored[T]] {
 type packedList[T object.Object] struct {
 	packer    *pack.Packer[T]
 	order     []pack.Packed
-	positions map[object.Key]int // of order; nil until somebody asks has
+	positions map[object.Key]int // of order; nil before the first has
 }
 
 // Len implements [collect.State].

@@ -256,7 +256,8 @@ func TestObserverOfAPackedStoreIsToldOfTheFirstObjectsAtOnce(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d@%s", len(events), version))
 	})
 	c.advance(reflector.Deltas[meta]{listedNodes(c, 7, "a", "b", "c")})
-	c.advance(reflector.Deltas[meta]{nodeDelta(reflector.Updated, "b", 8), {Type: reflector.Bookmark, ResourceVersion: "9"}})
+	bookmark := reflector.Delta[meta]{Type: reflector.Bookmark, ResourceVersion: "9"}
+	c.advance(reflector.Deltas[meta]{nodeDelta(reflector.Updated, "b", 8), bookmark})
 	c.advance(reflector.Deltas[meta]{{Type: reflector.Sync}})
 	c.advance(reflector.Deltas[meta]{listedNodes(c, 10)})
 	if fmt.Sprint(got) != "[1@ 1@ 1@ 0@7 1@9 0@9 3@10]" {
@@ -317,7 +318,7 @@ func TestBatchIsAppliedInOneStep(t *testing.T) {
 	}
 }
 
-// A relist brings a packed store and a whole one to the same state by the same events, in whatever order objects come.
+// A relist brings a packed store and a whole one to the same state by the same events, in any order of the objects.
 func TestRelistDoesTheSameInBothForms(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for round := range 60 {
@@ -399,7 +400,8 @@ func TestRelistOfUnchangedObjectsAllocatesNothingForThem(t *testing.T) {
 	c.advance(reflector.Deltas[object.Object]{list(c, "1", objects...)})
 	var ids []wire.Identity
 	for _, o := range objects {
-		ids = append(ids, wire.Identity{Name: []byte(o.GetName()), UID: []byte(o.GetUID()), ResourceVersion: []byte("1")})
+		id := wire.Identity{Name: []byte(o.GetName()), UID: []byte(o.GetUID()), ResourceVersion: []byte("1")}
+		ids = append(ids, id)
 	}
 	allocations := testing.AllocsPerRun(5, func() {
 		all, known := sink[object.Object]{contents: c}.Collect(len(ids)), c.known()

@@ -82,9 +82,9 @@ type contents[T object.Object] struct {
 	version  string
 	packer   *pack.Packer[T]         // of items; nil if they are whole
 	spare    atomic.Pointer[kept[T]] // is free for the next object of a list; may be nil
-	log      *slog.Logger            // told of objects that cannot be
+	log      *slog.Logger            // receives objects that cannot be kept
 	detector *mutationDetector[T]    // nil, or knows all of items
-	observer Observer[T]             // nil is not told
+	observer Observer[T]             // may be nil
 }
 
 // newContents returns an empty store with these indexes. A nil packing leaves the objects whole.
@@ -145,7 +145,7 @@ func (c *contents[T]) placeholder(packed pack.Packed) *kept[T] {
 	return k
 }
 
-// free takes a placeholder back that nobody uses any more.
+// free takes back a placeholder that is no longer used.
 func (c *contents[T]) free(k *kept[T]) {
 	k.packed = ""
 	c.spare.Store(k)
@@ -322,7 +322,7 @@ func (c *contents[T]) replace(d reflector.Delta[T]) batch[T] {
 	}
 	changes, present := c.changes(all, d.SetBack)
 	missing := c.missing(all, d.Retained, present)
-	// Before the store changes, after which nobody knows what there was.
+	// Before the store changes: the events have the old states.
 	var deletions, events []Event[T]
 	if len(changes) > 0 {
 		events = make([]Event[T], 0, len(changes))
@@ -353,8 +353,8 @@ func (c *contents[T]) replace(d reflector.Delta[T]) batch[T] {
 	return batch[T]{events: append(deletions, events...)}
 }
 
-// changedInPlace is how many objects of the store a relist changes at most while readers wait. Beyond that it builds new
-// items and indexes first.
+// changedInPlace is how many objects of the store a relist changes at most while readers wait. Beyond that it builds
+// new items and indexes first.
 const changedInPlace = 1000
 
 // replaced is a change of one object by a list.
