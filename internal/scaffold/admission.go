@@ -1,12 +1,10 @@
 package scaffold
 
 import (
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
@@ -50,57 +48,46 @@ func webhooksOf(r project.Resource) []admission {
 // admissionParts collects what the webhooks and the policy of a kind consist of, and what their tests send for a kind that is not the
 // project's own.
 func admissionParts(c *partList, o owner) {
-	view := templates.AdmissionView{KindView: o.kind, Foreign: !o.API}
 	for _, a := range admissionsOf(o.Resource) {
-		addEach(c, []templates.Template[templates.KindView]{templates.WebhookDoc()}, o.kind, o.first(func(r project.Resource) bool { return r.APIGroup() == o.APIGroup() }))
-		if a.suffix == "" {
-			c.add(part{
-				path: path.Join(policiesFolder, view.PolicyFile()), id: a.templates()[0].ID + " " + o.id(),
-				listings: []listing{{policiesFolder, "resources", view.PolicyFile()}},
-			})
-			c.add(part{
-				path: path.Join(policiesFolder, "kustomization.yaml"), id: "list of policies", kustomization: true,
-				listings: []listing{{defaultFolder, "resources", "../policy"}},
-			})
-		}
-		addEach(c, a.templates(), view, o.id())
-		if view.Foreign {
-			addEach(c, []templates.Template[templates.AdmissionView]{templates.TestObject()}, view, o.id())
-		}
-		if view.Foreign && view.TestCRDs != "" {
-			addEach(c, []templates.Template[templates.KindView]{templates.StandIn(view.WebhookFolder)}, o.kind, o.id()+" of webhooks")
-		}
+		admissionPart(c, o, a, templates.AdmissionView{KindView: o.kind, Foreign: !o.API})
 	}
 }
 
-// admissionCommands are create webhook, once for each webhook or policy.
-func admissionCommands(o owner, kctrl Build) []replayed {
-	var all []replayed
+// admissionPart collects the files of one webhook or policy.
+func admissionPart(c *partList, o owner, a admission, view templates.AdmissionView) {
+	ofGroup := o.first(func(r project.Resource) bool { return r.APIGroup() == o.APIGroup() })
+	addEach(c, []templates.Template[templates.KindView]{templates.WebhookDoc()}, o.kind, ofGroup)
+	if a.suffix == "" {
+		c.add(part{
+			path: path.Join(policiesFolder, view.PolicyFile()), id: a.templates()[0].ID + " " + o.id(),
+			listings: []listing{{policiesFolder, "resources", view.PolicyFile()}},
+			write:    func(r *rendering) error { return render(r.plan, a.templates()[0], view, r.force) },
+		})
+		c.add(part{
+			path: path.Join(policiesFolder, "kustomization.yaml"), id: "list of policies", kustomization: true,
+			listings: []listing{{defaultFolder, "resources", "../policy"}},
+			write: func(r *rendering) error {
+				return writeList(r.plan, policiesFolder, templates.PolicyKustomization(), []string{view.PolicyFile()})
+			},
+		})
+	}
+	addEach(c, a.templates(), view, o.id())
+	if view.Foreign {
+		addEach(c, []templates.Template[templates.AdmissionView]{templates.TestObject()}, view, o.id())
+	}
+	if view.Foreign && view.TestCRDs != "" {
+		addEach(c, []templates.Template[templates.KindView]{templates.StandIn(view.WebhookFolder)}, o.kind, o.id()+" of webhooks")
+	}
+}
+
+// admissionFiles are those of each webhook and policy.
+func admissionFiles(o owner) []featureFiles {
+	var all []featureFiles
 	for _, a := range admissionsOf(o.Resource) {
-		opts, asked := webhookOf(o, kctrl), project.Resource{}
-		*a.has(&asked) = true
-		opts.Defaulting, opts.Validation, opts.Policy = asked.Defaulting, asked.Validation, asked.Policy
-		if a.suffix == "" { // API servers call nobody for it
-			opts.Certificates = ""
-		}
-		err := opts.setFlags(a, *a.flags(&o.Resource))
-		all = append(all, replayed{o.at, a.file, a.flags, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
-			if err != nil {
-				return nil, err
-			}
-			return PlanWebhook(fsys, made, opts)
-		}})
+		drop := func(r *project.Resource) { *a.has(r), *a.flags(r) = false, nil }
+		all = append(all, featureFiles{a.file, a.flags, drop, func(r *rendering) error { return renderAdmission(r, o, a) }})
 	}
 	return all
-}
-
-// webhookOf returns what create webhook is told of a kind, whatever it makes.
-func webhookOf(o owner, kctrl Build) WebhookOptions {
-	group, path, domain := o.names()
-	return WebhookOptions{
-		Group: group, Version: o.Version, Kind: o.Kind, Plural: o.Plural, Domain: domain, Path: path, Namespaced: o.Namespaced,
-		Certificates: o.project.Certificates, Kctrl: kctrl,
-	}
 }
 
 func admissionPromises(o owner) []promise {

@@ -51,41 +51,39 @@ func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, er
 	if err != nil {
 		return nil, err
 	}
-	w, err := beginWork(fsys, proj, resource, "", opts.Kctrl)
+	w, err := beginWork(fsys, proj, opts.Kctrl, opts.Force)
 	if err != nil {
 		return nil, err
 	}
-	p := w.plan
-	shaped, err := shape(p, proj, resource, w.kind, opts)
-	if err != nil {
+	o := w.owner(resource)
+	if o, err = o.shape(w.plan, opts); err != nil {
 		return nil, err
 	}
-	kind := shaped.kind
 	var spokes []project.Resource
 	if opts.Resource && !opts.NoConversion {
 		spokes = connectVersions(proj, resource)
 	}
 	var steps []func() error
 	if opts.Resource {
-		steps = append(steps, func() error { return writeKind(p, proj, resource, shaped, opts) })
-		steps = append(steps, func() error { return joinScheme(p, kind.Folder) })
+		steps = append(steps,
+			func() error { return w.write(kindParts, o) },
+			func() error { return markStored(w.plan, proj, resource, opts.StorageVersion) },
+			func() error { return joinScheme(w.plan, o.kind.Folder) },
+		)
 	}
 	if opts.Controller && resource.Controller {
-		steps = append(steps, func() error { return checkReconciler(p, kind) })
-		steps = append(steps, func() error { return writeController(p, kind, opts) })
+		steps = append(steps, func() error { return w.controller(o, "") })
 	}
-	needs := func() error { return requireDirectly(p, typesModule) }
+	needs := func() error { return requireDirectly(w.plan, typesModule) }
 	if opts.Resource {
-		needs = func() error { return requireForTypes(p, proj, kind.Folder) }
+		needs = func() error { return requireForTypes(w.plan, proj, o.kind.Folder) }
 	}
 	steps = append(steps,
 		needs,
-		func() error { return writeConversions(p, proj, spokes, w.header, opts.Force) },
-		func() error { return deployWebhooks(p, proj) },
-		func() error { return writeRegistration(p, proj) },
-		func() error { return writeProject(p, proj) },
+		func() error { return writeConversions(w.plan, proj, spokes, w.header, opts.Force) },
+		w.finish,
 	)
-	return p, inOrder(steps...)
+	return w.plan, inOrder(steps...)
 }
 
 // addResource records in the project what opts ask for, and returns the whole resource.
@@ -258,57 +256,6 @@ func checkScope(proj *project.Project, r project.Resource) error {
 	}
 }
 
-// writeKind plans the files of a kind and lists those that are new where kustomize looks.
-func writeKind(p *plan.Plan, proj *project.Project, r project.Resource, shaped shaped, opts APIOptions) error {
-	kind := shaped.kind
-	roles, err := newOf(p, rbacFolder, kind.RoleFiles()...)
-	if err != nil {
-		return err
-	}
-	crds, err := newOf(p, crdFolder, kind.CRDBase)
-	if err != nil {
-		return err
-	}
-	samples, err := newOf(p, samplesFolder, kind.SampleFile)
-	if err != nil {
-		return err
-	}
-	var deployed []string
-	if len(crds) > 0 && isFirst(proj) {
-		deployed = append(deployed, "../crd")
-	}
-	err = inOrder(
-		func() error { return writeTypes(p, proj, r, shaped, opts) },
-		func() error { return markStored(p, proj, r, opts.StorageVersion) },
-		func() error { return writeSample(p, proj, r, shaped, opts.Force) },
-		func() error { return renderAll(p, templates.Roles(), kind, opts.Force) },
-	)
-	if err != nil {
-		return err
-	}
-	if _, err := p.Read(path.Join(samplesFolder, kind.SampleFile)); errors.Is(err, fs.ErrNotExist) {
-		samples = nil
-	}
-	return errors.Join(
-		writeLists(p, proj),
-		addResources(p, crdFolder, crds...),
-		addResources(p, defaultFolder, deployed...),
-		addResources(p, rbacFolder, roles...),
-		addResources(p, samplesFolder, samples...),
-	)
-}
-
-// isFirst reports whether the project has one kind of its own.
-func isFirst(proj *project.Project) bool {
-	kinds := 0
-	for _, r := range proj.Resources {
-		if r.API {
-			kinds++
-		}
-	}
-	return kinds == 1
-}
-
 // maxCRDName is the longest <plural>.<group> whose file, <group>_<plural>.yaml, file systems can hold.
 const maxCRDName = 250
 
@@ -347,42 +294,53 @@ func kindParts(c *partList, o owner) {
 		return
 	}
 	ofKind := o.first(func(r project.Resource) bool { return r.APIGroup() == o.APIGroup() && r.Kind == o.Kind })
-	addEach(c, []templates.Template[templates.KindView]{templates.Types()}, o.kind, o.id())
+	types, sample := templates.Types(), templates.Sample()
+	c.add(part{
+		path: types.Path(o.kind), id: types.ID + " " + o.id(),
+		write: func(r *rendering) error { return writeTypes(r.plan, r.project, o.Resource, o.shaped(), r.force) },
+	})
 	ofPackage := []templates.Template[templates.VersionView]{templates.VersionRegister(), templates.Version()}
 	if _, migrated := migratedFolder(o.project, o.Resource); migrated {
 		ofPackage = ofPackage[:1]
 	}
-	addEach(c, ofPackage, o.kind.VersionView, o.first(func(r project.Resource) bool { return r.APIGroup() == o.APIGroup() && r.Version == o.Version }))
+	for _, t := range ofPackage { // which the registration of the project writes
+		c.add(part{
+			path: t.Path(o.kind.VersionView), generated: t.Ownership == templates.Generated, common: t.Ownership != templates.Generated,
+			id: t.ID + " " + o.first(func(r project.Resource) bool { return r.APIGroup() == o.APIGroup() && r.Version == o.Version }),
+		})
+	}
 	c.add(part{
 		path: path.Join(crdFolder, o.kind.CRDBase), id: "generate/crd " + ofKind, generated: true,
 		listings: []listing{{crdFolder, "resources", o.kind.CRDBase}},
 	})
 	c.add(part{
-		path: path.Join(samplesFolder, o.kind.SampleFile), id: templates.Sample().Source() + " " + o.id(),
+		path: path.Join(samplesFolder, o.kind.SampleFile), id: sample.ID + " " + o.id(),
 		listings: []listing{{samplesFolder, "resources", o.kind.SampleFile}},
+		write:    func(r *rendering) error { return writeSample(r.plan, r.project, o.Resource, o.shaped(), r.force) },
 	})
 	for _, t := range templates.Roles() {
 		name := t.Path(o.kind)
-		c.add(part{path: name, id: t.Source() + " " + ofKind, listings: []listing{{rbacFolder, "resources", path.Base(name)}}})
+		c.add(part{
+			path: name, id: t.ID + " " + ofKind, listings: []listing{{rbacFolder, "resources", path.Base(name)}},
+			write: func(r *rendering) error { return render(r.plan, t, o.kind, r.force) },
+		})
 	}
+	lists := func(r *rendering) error { return writeLists(r.plan, r.project) }
+	c.add(part{
+		path: path.Join(crdFolder, "kustomization.yaml"), id: "list of CRDs", kustomization: true, write: lists,
+		listings: []listing{{defaultFolder, "resources", "../crd"}},
+	})
+	c.add(part{path: path.Join(samplesFolder, "kustomization.yaml"), id: "list of samples", kustomization: true, write: lists})
 }
 
-// kindCommands are create api, with the controller that it makes.
-func kindCommands(o owner, kctrl Build) []replayed {
+// kindFiles are those of a kind of the project's own, with the controller that comes with it.
+func kindFiles(o owner) []featureFiles {
 	if !o.API {
 		return nil
 	}
-	opts := APIOptions{
-		Group: o.Group, Version: o.Version, Kind: o.Kind, Plural: o.Plural, NoConversion: true,
-		Resource: true, Controller: o.Controller, Namespaced: o.Namespaced, Kctrl: kctrl,
-	}
-	err := opts.setFlags(o.APIFlags)
-	return []replayed{{o.at, "kind", func(r *project.Resource) *[]string { return &r.APIFlags }, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
-		if err != nil {
-			return nil, err
-		}
-		return PlanAPI(fsys, made, opts)
-	}}}
+	drop := func(r *project.Resource) { r.API, r.Controller = false, false }
+	flags := func(r *project.Resource) *[]string { return &r.APIFlags }
+	return []featureFiles{{kindFeature, flags, drop, func(r *rendering) error { return renderKind(r, o) }}}
 }
 
 func kindPromises(o owner) []promise {

@@ -39,36 +39,23 @@ func PlanController(fsys fs.FS, proj *project.Project, opts ControllerOptions) (
 	if err != nil {
 		return nil, err
 	}
-	w, err := beginWork(fsys, proj, resource, opts.Name, opts.Kctrl)
+	w, err := beginWork(fsys, proj, opts.Kctrl, opts.Force)
 	if err != nil {
 		return nil, err
 	}
-	p, kind := w.plan, w.kind
-	list := templates.FurtherController()
+	o := w.owner(resource)
 	if resource.API && opts.Name == "" {
-		list = templates.Controller()
-		if kind, err = withSample(p, proj, resource, kind, false); err != nil {
+		if o.kind, err = withSample(w.plan, proj, resource, o.kind, false); err != nil {
 			return nil, err
 		}
 	}
 	steps := []func() error{
-		func() error { return requirePackage(p, resource.Path, opts.Module) },
-		func() error { return checkReconciler(p, kind) },
-		func() error { return renderController(p, list, kind, opts.Force) },
-		func() error { return writeStandIn(p, resource, kind) },
-		func() error { return requireDirectly(p, "k8s.io/apimachinery") },
-		func() error { return writeRegistration(p, proj) },
-		func() error { return writeProject(p, proj) },
+		func() error { return requirePackage(w.plan, resource.Path, opts.Module) },
+		func() error { return w.controller(o, opts.Name) },
+		func() error { return writeRegistration(w.plan, proj) },
+		func() error { return writeProject(w.plan, proj) },
 	}
-	return p, inOrder(steps...)
-}
-
-// writeStandIn plans the CRD of a kind that tests cannot have from anywhere else.
-func writeStandIn(p *plan.Plan, r project.Resource, kind templates.KindView) error {
-	if r.API || kind.TestCRDs == "" {
-		return nil
-	}
-	return render(p, templates.StandIn(kind.ControllerFolder), kind, false)
+	return w.plan, inOrder(steps...)
 }
 
 // addController records in the project what opts ask for, and returns the whole resource.
@@ -201,33 +188,44 @@ func controllersOf(proj *project.Project, r project.Resource, header string) []t
 // controllerParts collects the files of the controllers of a kind.
 func controllerParts(c *partList, o owner) {
 	for _, controller := range controllersOf(o.project, o.Resource, "") {
-		whose := o.id()
+		name := ""
 		if slices.Contains(o.Controllers, controller.ControllerName) {
-			whose += " " + controller.ControllerName
+			name = controller.ControllerName
 		}
-		addEach(c, templates.Controller(), controller, whose)
-		if o.Path != "" && !strings.HasPrefix(o.Path, "k8s.io/api/") {
-			addEach(c, []templates.Template[templates.KindView]{templates.StandIn(controller.ControllerFolder)}, controller, o.id())
-		}
+		o.kind = controller
+		controllerPart(c, o, name)
 	}
 }
 
-// controllerCommands are create controller, for all but the controller that comes with a kind.
-func controllerCommands(o owner, kctrl Build) []replayed {
+// controllerPart collects the files of one controller, the kind of whose owner has its names.
+func controllerPart(c *partList, o owner, name string) {
+	list, whose := templates.FurtherController(), strings.TrimSpace(o.id()+" "+name)
+	switch {
+	case !o.API || name != "":
+	case o.kind.Operand.Label != "":
+		list = templates.Operand()
+	default:
+		list = templates.Controller()
+	}
+	addEach(c, list, o.kind, whose)
+	if o.Path != "" && !strings.HasPrefix(o.Path, "k8s.io/api/") {
+		addEach(c, []templates.Template[templates.KindView]{templates.StandIn(o.kind.ControllerFolder)}, o.kind, o.id())
+	}
+}
+
+// controllerFiles are those of all controllers but the one that comes with a kind.
+func controllerFiles(o owner) []featureFiles {
 	names := slices.Clone(o.Controllers)
 	if o.Controller && !o.API {
 		names = append(names, "")
 	}
-	var all []replayed
-	group, path, domain := o.names()
+	var all []featureFiles
 	for _, name := range names {
-		opts := ControllerOptions{
-			Group: group, Version: o.Version, Kind: o.Kind, Plural: o.Plural, Name: name, Domain: domain, Path: path,
-			Namespaced: o.Namespaced, Kctrl: kctrl,
+		drop := func(r *project.Resource) {
+			r.Controller = r.Controller && name != ""
+			r.Controllers = slices.DeleteFunc(slices.Clone(r.Controllers), func(n string) bool { return n == name })
 		}
-		all = append(all, replayed{o.at, "controller " + name, noFlags, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
-			return PlanController(fsys, made, opts)
-		}})
+		all = append(all, featureFiles{"controller " + name, noFlags, drop, func(r *rendering) error { return r.controller(o, name) }})
 	}
 	return all
 }

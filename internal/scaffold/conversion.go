@@ -3,7 +3,6 @@ package scaffold
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -185,18 +184,12 @@ func conversionParts(c *partList, o owner) {
 	}
 }
 
-// conversionCommands are create webhook --conversion, for the hub of all versions.
-func conversionCommands(o owner, kctrl Build) []replayed {
-	opts := webhookOf(o, kctrl)
-	for _, spoke := range spokesOf(o.project, o.Resource) {
-		opts.Spokes = append(opts.Spokes, spoke.Version)
-	}
-	if opts.Conversion = len(opts.Spokes) > 0; !opts.Conversion {
+// conversionFiles are those that convert all versions of a kind to its hub.
+func conversionFiles(o owner) []featureFiles {
+	if len(spokesOf(o.project, o.Resource)) == 0 {
 		return nil
 	}
-	return []replayed{{o.at, "conversion", noFlags, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
-		return PlanWebhook(fsys, made, opts)
-	}}}
+	return []featureFiles{{"conversion", noFlags, func(*project.Resource) {}, func(r *rendering) error { return renderConversion(r, o) }}}
 }
 
 func conversionPromises(o owner) []promise {

@@ -1,37 +1,51 @@
 package scaffold
 
 import (
-	"cmp"
 	"io/fs"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/kctrl-dev/kctrl/internal/scaffold/fields"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// creation is a thing that create commands make for a kind. What it says of a project with that thing is all that delete, edit, rename
-// and upgrade know of it.
-type creation struct {
+// feature is what a kind can have. All that commands know of a feature is here.
+type feature struct {
 	// parts collects the files that there are because of it.
 	parts func(*partList, owner)
-	// commands make it again.
-	commands func(owner, Build) []replayed
+	// files render them: one function for each thing that a command can make.
+	files func(owner) []featureFiles
 	// promises are what PROJECT says that Go files declare for it.
 	promises func(owner) []promise
 	// setUp has the manager know or run it.
 	setUp func(*registration, owner)
 }
 
-// creations returns all of them, in an order in which they can be made.
-func creations() []creation {
-	return []creation{
-		{kindParts, kindCommands, kindPromises, registerKind},
-		{controllerParts, controllerCommands, controllerPromises, registerControllers},
-		{admissionParts, admissionCommands, admissionPromises, registerWebhooks},
-		{conversionParts, conversionCommands, conversionPromises, registerConversions},
+// featureFiles are the files that a command makes of a feature of a kind.
+type featureFiles struct {
+	name string
+	// flags are those that PROJECT keeps of it; nil if there are none.
+	flags func(*project.Resource) *[]string
+	// drop has a kind without it.
+	drop   func(*project.Resource)
+	render func(*rendering) error
+}
+
+// kindFeature is the name of a kind of the project's own among its features.
+const kindFeature = "kind"
+
+// noFlags is of what PROJECT keeps no flags.
+func noFlags(*project.Resource) *[]string { return nil }
+
+// features returns all of them, in an order in which they can be rendered.
+func features() []feature {
+	return []feature{
+		{kindParts, kindFiles, kindPromises, registerKind},
+		{controllerParts, controllerFiles, controllerPromises, registerControllers},
+		{admissionParts, admissionFiles, admissionPromises, registerWebhooks},
+		{conversionParts, conversionFiles, conversionPromises, registerConversions},
 	}
 }
 
@@ -41,13 +55,14 @@ type owner struct {
 	project *project.Project
 	at      int // its index there
 	kind    templates.KindView
+	model   *fields.Model // nil if no flag names a field
 }
 
 // owners returns the kinds of a project, with a header for their Go files.
 func owners(proj *project.Project, header string) []owner {
 	var all []owner
 	for i, r := range proj.Resources {
-		all = append(all, owner{r, proj, i, templates.NewKind(kindNames(proj, r, header))})
+		all = append(all, owner{Resource: r, project: proj, at: i, kind: templates.NewKind(kindNames(proj, r, header))})
 	}
 	return all
 }
@@ -60,38 +75,24 @@ func (o owner) first(same func(project.Resource) bool) string {
 	return strconv.Itoa(slices.IndexFunc(o.project.Resources, same))
 }
 
-// names returns what finds the kind on a command line. One that is not the project's own has a path, or is built in.
-func (o owner) names() (group, path, domain string) {
-	switch {
-	case o.Path == "":
-		return o.Group, "", ""
-	case strings.HasPrefix(o.Path, "k8s.io/api/"):
-		return cmp.Or(o.Group, "core"), "", o.Domain
-	}
-	return o.Group, o.Path, o.Domain
+// shaped returns the kind with its fields.
+func (o owner) shaped() shaped { return shaped{o.kind, o.model} }
+
+// shape returns the kind with the fields that create api was asked for.
+func (o owner) shape(p *plan.Plan, opts APIOptions) (owner, error) {
+	s, err := shape(p, o.project, o.Resource, o.kind, opts)
+	o.kind, o.model = s.kind, s.model
+	return o, err
 }
 
-// work is what all commands that create something begin with.
-type work struct {
-	plan   *plan.Plan
-	header string // of Go files
-	kind   templates.KindView
-}
-
-// beginWork begins a plan for a kind of a project, with the controller of a name.
-func beginWork(fsys fs.FS, proj *project.Project, r project.Resource, controller string, kctrl Build) (work, error) {
-	w := work{}
-	var err error
-	if w.plan, err = beginPlan(fsys, proj, kctrl); err != nil {
-		return w, err
+// beginWork begins what all commands do that create something.
+func beginWork(fsys fs.FS, proj *project.Project, kctrl Build, force bool) (*rendering, error) {
+	p, err := beginPlan(fsys, proj, kctrl)
+	if err != nil {
+		return nil, err
 	}
-	if w.header, err = goHeader(w.plan); err != nil {
-		return w, err
-	}
-	names := kindNames(proj, r, w.header)
-	names.Controller = controller
-	w.kind = templates.NewKind(names)
-	return w, nil
+	header, err := goHeader(p)
+	return &rendering{plan: p, project: proj, header: header, force: force}, err
 }
 
 // beginPlan begins a plan for a project that has all that commands rely on: its lock, and the runtime.

@@ -64,7 +64,7 @@ type promise struct {
 func checkDeclared(p *plan.Plan, proj *project.Project) error {
 	var errs []error
 	for _, o := range owners(proj, "") {
-		for _, made := range creations() {
+		for _, made := range features() {
 			for _, c := range made.promises(o) {
 				if c.listed {
 					errs = append(errs, c.check(p, o))

@@ -235,8 +235,8 @@ func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byt
 // componentsFolder has a folder for each component.
 const componentsFolder = "config/components"
 
-// features returns the names of the components that a project can list or not: those that it has, and those of kctrl.
-func features(p *plan.Plan) []string {
+// componentNames returns the names of the components that a project can list or not: those that it has, and those of kctrl.
+func componentNames(p *plan.Plan) []string {
 	names := map[string]bool{}
 	entries, _ := fs.ReadDir(p.FS(), componentsFolder) // of a project that has none there are those of kctrl
 	for _, entry := range entries {
@@ -264,7 +264,7 @@ func (o EditOptions) setFeatures(p *plan.Plan, proj *project.Project) error {
 	if !found {
 		return &diagnostic.Error{Pos: token.Position{Filename: name}, Message: "the file is missing", Hint: "restore it from version control"}
 	}
-	known := features(p)
+	known := componentNames(p)
 	text, err := p.Read(name)
 	if err != nil {
 		return err

@@ -132,7 +132,9 @@ func writeLists(p *plan.Plan, proj *project.Project) error {
 			continue
 		}
 		kind := templates.NewKind(kindNames(proj, r, ""))
-		crds = append(crds, kind.CRDBase)
+		if !slices.Contains(crds, kind.CRDBase) { // a file has all versions
+			crds = append(crds, kind.CRDBase)
+		}
 		switch _, err := p.Read(path.Join(samplesFolder, kind.SampleFile)); {
 		case err == nil:
 			samples = append(samples, kind.SampleFile)

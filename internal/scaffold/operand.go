@@ -7,9 +7,7 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
-	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
 // Operand is what a controller runs for each object of its kind: a Deployment of the image that the object names.
@@ -64,25 +62,4 @@ func (o *Operand) shape(s Shape) Shape {
 		s.Columns = slices.Concat([]string{"Image:string:.spec.image", "Replicas:integer:.spec.replicas"}, s.Columns)
 	}
 	return s
-}
-
-// writeController plans the controller of a kind, and its test.
-func writeController(p *plan.Plan, kind templates.KindView, opts APIOptions) error {
-	if opts.Operand == nil {
-		return renderController(p, templates.Controller(), kind, opts.Force)
-	}
-	if err := requireDirectly(p, "k8s.io/api"); err != nil {
-		return err
-	}
-	return renderAll(p, templates.Operand(), kind, opts.Force)
-}
-
-// renderController plans the files of a controller that runs nothing yet.
-func renderController(p *plan.Plan, list []templates.Template[templates.KindView], kind templates.KindView, force bool) error {
-	if kind.Fields.FromSample {
-		if err := requireDirectly(p, "sigs.k8s.io/yaml"); err != nil {
-			return err
-		}
-	}
-	return renderAll(p, list, kind, force)
 }

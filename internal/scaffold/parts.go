@@ -1,9 +1,10 @@
 package scaffold
 
 import (
+	"errors"
 	"path"
-	"slices"
 
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
@@ -22,6 +23,8 @@ type part struct {
 	generated bool
 	// kustomization says that it may have any of the names that kustomize knows.
 	kustomization bool
+	// write plans its content. It is nil for files of generators, and for those that follow from the whole project.
+	write func(*rendering) error
 }
 
 // listing is an item of a list in the kustomization of a folder.
@@ -31,16 +34,42 @@ type listing struct{ folder, list, item string }
 func partsOf(proj *project.Project) []part {
 	c := &partList{seen: map[string]bool{}}
 	for _, o := range owners(proj, "") {
-		for _, made := range creations() {
+		for _, made := range features() {
 			made.parts(c, o)
 		}
 	}
-	if slices.ContainsFunc(proj.Resources, func(r project.Resource) bool { return r.API }) {
-		c.add(part{path: path.Join(crdFolder, "kustomization.yaml"), id: "list of CRDs", kustomization: true, listings: []listing{{defaultFolder, "resources", "../crd"}}})
-		c.add(part{path: path.Join(samplesFolder, "kustomization.yaml"), id: "list of samples", kustomization: true})
-	}
 	c.addWebhooks(proj)
 	return c.parts
+}
+
+// isNew reports whether a part was never in the project.
+func (p part) isNew(of *plan.Plan) (bool, error) {
+	if p.kustomization {
+		if _, found, err := Kustomization(of, path.Dir(p.path)); err != nil || found {
+			return false, err
+		}
+	}
+	return isNew(of, p.path)
+}
+
+// addListings lists parts in kustomizations: all of a list at once.
+func addListings(p *plan.Plan, added []part) error {
+	var lists []listing
+	items := map[listing][]string{}
+	for _, one := range added {
+		for _, l := range one.listings {
+			list := listing{folder: l.folder, list: l.list}
+			if items[list] == nil {
+				lists = append(lists, list)
+			}
+			items[list] = append(items[list], l.item)
+		}
+	}
+	var errs []error
+	for _, list := range lists {
+		errs = append(errs, addItems(p, list.folder, list.list, items[list]...))
+	}
+	return errors.Join(errs...)
 }
 
 // partList collects parts.
@@ -63,6 +92,7 @@ func addEach[V any](c *partList, list []templates.Template[V], view V, owner str
 		c.add(part{
 			path: t.Path(view), id: t.ID + " " + owner,
 			common: base == "doc.go" || base == "groupversion_info.go", generated: t.Ownership == templates.Generated,
+			write: func(r *rendering) error { return render(r.plan, t, view, r.force && t.Ownership != templates.Users) },
 		})
 	}
 }

@@ -1,10 +1,15 @@
 package scaffold
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"io/fs"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
 // NewProjectPlan returns an empty plan for a project, as [plan.New] does. If PROJECT.lock is gone, the plan makes it anew: it
@@ -21,15 +26,40 @@ func rebuildLock(p *plan.Plan, proj *project.Project, kctrl Build) error {
 	if err != nil || onDisk {
 		return err
 	}
-	again, err := scaffoldAgain(p, proj, kctrl)
+	again, err := renderAgain(p, proj, kctrl)
 	if err != nil {
 		return err
 	}
-	for e := range again.All() {
+	for e := range again.lock.All() {
 		// What cannot be read is not known to be kctrl's.
-		if c, err := p.Lookup(e.Path); err == nil && c.Before != nil && !again.Touched(e.Path, c.Before) {
+		if c, err := p.Lookup(e.Path); err == nil && c.Before != nil && !again.lock.Touched(e.Path, c.Before) {
 			lock.Add(e)
 		}
 	}
 	return nil
+}
+
+// renderAgain renders a project as it is on disk, with the header that its license has.
+func renderAgain(p *plan.Plan, proj *project.Project, kctrl Build) (Tree, error) {
+	header, err := fs.ReadFile(p.FS(), boilerplateFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Tree{}, diagnostic.AtFile(boilerplateFile, "cannot read", err)
+	}
+	env, err := envOf(p, header, kctrl)
+	if err != nil {
+		return Tree{}, err
+	}
+	tree, err := Render(proj, env)
+	if err != nil {
+		return Tree{lock: &project.Lock{}}, nil
+	}
+	license, ok := templates.Licenses()[cmp.Or(proj.License, "apache2")]
+	if !ok || len(header) == 0 {
+		return tree, nil
+	}
+	text, err := license.Render(templates.NewLicense(yearIn(env.Header), proj.Owner))
+	if err == nil && bytes.Equal(text, env.Header) {
+		tree.lock.Record(boilerplateFile, text, license.Source())
+	}
+	return tree, nil
 }

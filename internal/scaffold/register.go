@@ -242,7 +242,7 @@ func registerView(g program, proj *project.Project, header string, others []stri
 		imports: importNames{byPath: map[string]string{}}, makers: g.makers(),
 	}
 	for _, o := range owners(proj, header) {
-		for _, made := range creations() {
+		for _, made := range features() {
 			made.setUp(r, o)
 		}
 	}

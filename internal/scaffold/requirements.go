@@ -317,15 +317,11 @@ func requirePackage(p *plan.Plan, importPath, mod string) error {
 	return requireDirectly(p, file.Require[at].Mod.Path)
 }
 
-// requireForeign plans that one project requires what another does for the Go types of kinds that are not its own.
-func requireForeign(to, from *plan.Plan, proj *project.Project) error {
-	text, err := from.Read(goModFile)
-	if err != nil {
-		return nil // which others complain of
-	}
+// requireForeign plans that a project requires what a go.mod does for the Go types of kinds that are not the project's own.
+func requireForeign(to *plan.Plan, text []byte, proj *project.Project) error {
 	file, err := parseGoMod(text)
 	if err != nil {
-		return nil
+		return nil // which others complain of
 	}
 	foreign := map[string]string{}
 	for _, r := range proj.Resources {

@@ -20,7 +20,7 @@ type restatement struct {
 	plan          *plan.Plan
 	before, after *project.Project
 	// was and becomes are the project as kctrl would write it, in both states.
-	was, becomes replayedProject
+	was, becomes Tree
 	// moved has the new paths of files, folders those of packages: several if the files of one go to different ones.
 	moved   map[string]string
 	folders map[string][]string
@@ -83,31 +83,38 @@ func restate(p *plan.Plan, before, after *project.Project, kctrl Build, header [
 func (r *restatement) replay(kctrl Build, old, header []byte) error {
 	before, after := r.before.Blank(), r.after.Blank()
 	before.Resources, after.Resources = slices.Clone(r.before.Resources), slices.Clone(r.after.Resources)
+	env, err := envOf(r.plan, old, kctrl)
+	if err != nil {
+		return err
+	}
 	for {
-		var err error
-		if r.was, err = replay(r.plan, before, kctrl, old, nil); err != nil {
+		if r.was, err = Render(before, env); err != nil {
 			return err
 		}
 		forgotten := false
-		for _, f := range r.was.failed {
-			flags := f.flags(&before.Resources[f.resource])
+		for _, f := range r.was.Failed {
+			flags := f.flags(&before.Resources[f.Resource])
 			forgotten = forgotten || flags != nil && len(*flags) > 0
 			if flags != nil {
-				*flags, *f.flags(&after.Resources[f.resource]) = nil, nil
+				*flags, *f.flags(&after.Resources[f.Resource]) = nil, nil
 			}
 		}
-		if forgotten {
-			continue
+		if !forgotten {
+			break
 		}
-		if r.becomes, err = replay(r.plan, after, kctrl, header, r.was.failed); err != nil {
-			return err
-		}
-		var errs []error
-		for _, f := range r.becomes.failed {
-			errs = append(errs, f.err)
-		}
-		return errors.Join(errs...)
 	}
+	if env, err = envOf(r.plan, header, kctrl); err != nil {
+		return err
+	}
+	env.Skip = r.was.Failed
+	if r.becomes, err = Render(after, env); err != nil {
+		return err
+	}
+	var errs []error
+	for _, f := range r.becomes.Failed {
+		errs = append(errs, f.Err)
+	}
+	return errors.Join(errs...)
 }
 
 // isFollowing reports whether a file is made anew from others, or by a step of its own.

@@ -44,7 +44,11 @@ func PlanUpgrade(fsys fs.FS, proj *project.Project, opts UpgradeOptions) (*plan.
 		return nil, err
 	}
 	u := &upgrade{plan: p, project: proj, options: opts}
-	if u.now, err = replay(p, proj, opts.Kctrl, header, nil); err != nil {
+	env, err := envOf(p, header, opts.Kctrl)
+	if err != nil {
+		return nil, err
+	}
+	if u.now, err = Render(proj, env); err != nil {
 		return nil, err
 	}
 	if err := inOrder(u.gone, u.files, u.tellOfForeign, u.code, u.setups, u.tellOfKept, u.runtime, u.modules, u.dropBases); err != nil {
@@ -59,7 +63,7 @@ type upgrade struct {
 	plan    *plan.Plan
 	project *project.Project
 	options UpgradeOptions
-	now     replayedProject
+	now     Tree
 	// foreign are files of somebody else where kctrl would write others, of which the user is to be told.
 	foreign []string
 }

@@ -16,11 +16,11 @@ import (
 
 // writeTypes plans the Go type of a kind: that of the version before it, as it is now, or the first one. A package that has
 // the type already, because somebody wrote it by hand, keeps it.
-func writeTypes(p *plan.Plan, proj *project.Project, r project.Resource, shaped shaped, opts APIOptions) error {
+func writeTypes(p *plan.Plan, proj *project.Project, r project.Resource, shaped shaped, force bool) error {
 	kind := shaped.kind
 	older, found := versionBefore(proj, r)
 	if !found {
-		return errors.Join(checkTypes(p, kind), render(p, templates.Types(), kind, opts.Force))
+		return errors.Join(checkTypes(p, kind), render(p, templates.Types(), kind, force))
 	}
 	if err := render(p, templates.Version(), kind.VersionView, false); err != nil {
 		return err

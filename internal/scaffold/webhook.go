@@ -53,47 +53,24 @@ func PlanWebhook(fsys fs.FS, proj *project.Project, opts WebhookOptions) (*plan.
 	if err != nil {
 		return nil, err
 	}
-	w, err := beginWork(fsys, proj, *resource, "", opts.Kctrl)
+	w, err := beginWork(fsys, proj, opts.Kctrl, opts.Force)
 	if err != nil {
 		return nil, err
 	}
-	p, kind := w.plan, w.kind
-	webhookView, policyView, err := opts.Requests.view(kind, !resource.API)
-	if err != nil {
-		return nil, err
-	}
-	if policyView.Rules, err = opts.policyRules(policyView.Verbs); err != nil {
-		return nil, err
-	}
+	o := w.owner(*resource)
 	var steps []func() error
 	if usesTypes(*resource) {
-		steps = append(steps, func() error { return requirePackage(p, resource.Path, opts.Module) })
+		steps = append(steps, func() error { return requirePackage(w.plan, resource.Path, opts.Module) })
 	}
 	for _, a := range admissionsOf(opts.asked()) {
-		view := opts.at(a, webhookView)
-		if a.suffix == "" {
-			view = policyView
-			steps = append(steps, func() error { return listPolicy(p, view) })
-		} else {
-			steps = append(steps, func() error {
-				return checkUndeclared(p, kind.WebhookFolder, kind.WebhookFile(a.file, ".go"), []string{kind.Kind + a.suffix})
-			})
-		}
-		steps = append(steps,
-			func() error { return render(p, templates.WebhookDoc(), kind, false) },
-			func() error { return renderAll(p, a.templates(), view, opts.Force) },
-			func() error { return writeTestObject(p, view) },
-			func() error { return requireDirectly(p, "sigs.k8s.io/yaml") },
-		)
+		steps = append(steps, func() error { return w.admission(o, a, opts) })
 	}
 	steps = append(steps,
-		func() error { return writeConversions(p, proj, spokes, w.header, opts.Force) },
-		func() error { return requireDirectly(p, "k8s.io/apimachinery") },
-		func() error { return deployWebhooks(p, proj) },
-		func() error { return writeRegistration(p, proj) },
-		func() error { return writeProject(p, proj) },
+		func() error { return writeConversions(w.plan, proj, spokes, w.header, opts.Force) },
+		func() error { return requireDirectly(w.plan, typesModule) },
+		w.finish,
 	)
-	return p, inOrder(steps...)
+	return w.plan, inOrder(steps...)
 }
 
 // asked returns a resource that has nothing but what opts ask for.
@@ -308,30 +285,4 @@ func validateWebhook(proj *project.Project, opts WebhookOptions) error {
 	}
 	probe := project.Project{Domain: proj.Domain, Repo: proj.Repo, Name: proj.Name, Certificates: opts.Certificates}
 	return probe.Validate()
-}
-
-// listPolicy lists a policy that is new where kustomize looks.
-func listPolicy(p *plan.Plan, view templates.AdmissionView) error {
-	added, err := newOf(p, policiesFolder, view.PolicyFile())
-	if err != nil || len(added) == 0 {
-		return err
-	}
-	if _, found, err := Kustomization(p, policiesFolder); err != nil {
-		return err
-	} else if !found {
-		return errors.Join(writeList(p, policiesFolder, templates.PolicyKustomization(), added), addResources(p, defaultFolder, "../policy"))
-	}
-	return addResources(p, policiesFolder, added...)
-}
-
-// writeTestObject plans what the tests send to an API server for a kind that has no sample in the project.
-func writeTestObject(p *plan.Plan, view templates.AdmissionView) error {
-	if !view.Foreign {
-		return nil
-	}
-	err := render(p, templates.TestObject(), view, false)
-	if view.TestCRDs != "" {
-		err = errors.Join(err, render(p, templates.StandIn(view.WebhookFolder), view.KindView, false))
-	}
-	return err
 }

@@ -73,3 +73,13 @@ func lineAround(header []byte) (before, after []byte, found bool) {
 	}
 	return nil, nil, false
 }
+
+// yearIn returns the year of the copyright in a header, or 0.
+func yearIn(header []byte) int {
+	_, rest, _ := bytes.Cut(header, []byte("Copyright "))
+	if len(rest) < 4 {
+		return 0
+	}
+	year, _ := strconv.Atoi(string(rest[:4]))
+	return year
+}

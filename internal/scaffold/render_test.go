@@ -1,0 +1,74 @@
+package scaffold_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// TestRenderGivesGoldenProjects: PROJECT alone gives all files of the golden projects, byte for byte. Generators write the
+// rest. Which version of a kind is stored only its types say.
+func TestRenderGivesGoldenProjects(t *testing.T) {
+	for _, story := range stories() {
+		t.Run(story.golden, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join("..", "..", "testdata", story.golden)
+			root := os.DirFS(dir)
+			proj, err := project.Load(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var env scaffold.Env
+			for name, text := range map[string]*[]byte{"hack/boilerplate.go.txt": &env.Header, "go.mod": &env.GoMod} {
+				if *text, err = fs.ReadFile(root, name); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tree, err := scaffold.Render(proj, env)
+			if err != nil || len(tree.Failed) > 0 {
+				t.Fatal(err, tree.Failed)
+			}
+			want := readTree(t, dir)
+			for name, content := range want {
+				got, err := fs.ReadFile(tree, name)
+				switch {
+				case isGenerated(name), isCopied(proj, name):
+				case err != nil:
+					t.Errorf("%s is not rendered", name)
+				case !bytes.Equal(got, content):
+					t.Errorf("%s differs:\n%s", name, firstDifference(content, got))
+				}
+			}
+			err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+				if err == nil && !entry.IsDir() && want[name] == nil && !strings.HasPrefix(name, "third_party/") {
+					t.Errorf("%s is rendered, and no golden file", name)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// isGenerated reports whether a file of a golden project is one that generators write, or that says which files there are.
+func isGenerated(name string) bool {
+	return strings.HasPrefix(path.Base(name), "zz_generated.deepcopy") || strings.HasPrefix(name, "config/crd/bases/") ||
+		slices.Contains([]string{"config/rbac/role.yaml", "config/webhook/manifests.yaml", "PROJECT.lock", "hack/boilerplate.go.txt"}, name)
+}
+
+// isCopied reports whether a file has the types of a kind with several versions, one of which its author marks as stored.
+func isCopied(proj *project.Project, name string) bool {
+	return slices.ContainsFunc(proj.Resources, func(r project.Resource) bool {
+		return len(proj.Versions(r)) > 0 && path.Base(name) == strings.ToLower(r.Kind)+"_types.go"
+	})
+}
