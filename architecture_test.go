@@ -381,9 +381,47 @@ var internalLayers = []internalLayer{
 	{"expression", "diagnostic", "CEL as API servers compile it, whoever wrote it"},
 	{"scaffold/fields", "diagnostic",
 		"fields of a kind from what flags say of them, as text: where types go is nothing to it"},
-	{"scaffold", "diagnostic yamlnode templates scaffold/edit scaffold/project scaffold/plan scaffold/versions " +
-		"scaffold/fields expression", "what commands do to a project; generators come later"},
-	{"migrate", "diagnostic yamlnode kustomize scaffold scaffold/edit scaffold/project scaffold/plan",
+	{"scaffold/layout", "diagnostic templates scaffold/project", "names of a project's parts, from PROJECT alone"},
+	{"scaffold/gosource", "diagnostic templates scaffold/layout scaffold/plan scaffold/project",
+		"the Go source of a project, which it only reads"},
+	{"scaffold/templated", "diagnostic yamlnode templates scaffold/edit scaffold/layout scaffold/plan scaffold/project",
+		"it writes and lists one file, whatever feature that belongs to"},
+	{
+		"scaffold/gomod", "diagnostic templates scaffold/edit scaffold/gosource scaffold/layout scaffold/plan " +
+			"scaffold/project scaffold/templated",
+		"modules and the runtime; features define what they need of them",
+	},
+	{
+		"scaffold/register", "diagnostic templates scaffold/edit scaffold/gosource scaffold/layout scaffold/plan " +
+			"scaffold/project scaffold/templated",
+		"the program of the operator; features define what it sets up",
+	},
+	{
+		"scaffold/render", "diagnostic yamlnode templates scaffold/edit scaffold/fields scaffold/gomod " +
+			"scaffold/gosource scaffold/layout scaffold/plan scaffold/project scaffold/register scaffold/templated " +
+			"scaffold/versions",
+		"the files of a project, whatever a command does with files that exist",
+	},
+	{"scaffold/sync", "templates scaffold/edit scaffold/layout scaffold/plan scaffold/project",
+		"what a file is merged from"},
+	{
+		"scaffold/refactor", "diagnostic templates scaffold/edit scaffold/gomod scaffold/gosource scaffold/layout " +
+			"scaffold/plan scaffold/project scaffold/render scaffold/sync scaffold/templated",
+		"from one state of a project to another",
+	},
+	{
+		"scaffold/upgrade", "diagnostic yamlnode templates scaffold/edit scaffold/gomod scaffold/gosource " +
+			"scaffold/layout scaffold/plan scaffold/project scaffold/render scaffold/sync scaffold/templated",
+		"from one kctrl to another",
+	},
+	{
+		"scaffold", "diagnostic templates expression scaffold/edit scaffold/gomod scaffold/gosource scaffold/layout " +
+			"scaffold/plan scaffold/project scaffold/refactor scaffold/register scaffold/render scaffold/sync " +
+			"scaffold/templated scaffold/versions",
+		"what commands do to a project; generators come later",
+	},
+	{"migrate", "diagnostic yamlnode kustomize scaffold scaffold/edit scaffold/gomod scaffold/project scaffold/plan " +
+		"scaffold/render scaffold/templated",
 		"it rewrites projects of others; what it makes is a project like any other, and deploys what it did"},
 	{"release", "diagnostic regular kustomize yamlnode templates scaffold/edit scaffold/plan",
 		"what config/ builds to, for others; it knows neither PROJECT nor generators"},
@@ -418,13 +456,15 @@ var internalLayers = []internalLayer{
 	{"generate/incremental", "diagnostic source source/resolve lint",
 		"it keeps what was made, and what was asked and found for it"},
 	{
-		"generate", "diagnostic source source/resolve load lint scaffold scaffold/edit scaffold/project scaffold/plan " +
+		"generate", "diagnostic source source/resolve load lint scaffold scaffold/edit scaffold/gomod " +
+			"scaffold/project scaffold/plan scaffold/templated " +
 			anyGenerator + " generate/crd generate/rbac generate/object generate/incremental generate/postprocess " +
 			"generate/verdict",
 		"it loads, checks and runs generators for a project",
 	},
 	{
-		"doctor", "diagnostic kustomize lint scaffold scaffold/edit scaffold/plan scaffold/project generate " +
+		"doctor", "diagnostic kustomize lint scaffold/edit scaffold/gomod scaffold/plan scaffold/project scaffold/register " +
+			"scaffold/render scaffold/templated generate " +
 			"generate/generator yamlnode verify/sample",
 		"it looks at what commands have made, and plans as they do: nobody but a command knows it",
 	},

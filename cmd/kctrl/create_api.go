@@ -10,6 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
 func newCreateAPICommand(s *streams) *cobra.Command {
@@ -107,7 +108,7 @@ func runCreateAPI(
 // operandFlags are the flags about what a controller runs for each object.
 type operandFlags struct {
 	from string
-	scaffold.Operand
+	render.Operand
 }
 
 func (o *operandFlags) addFlags(flags *pflag.FlagSet) {
@@ -119,7 +120,7 @@ func (o *operandFlags) addFlags(flags *pflag.FlagSet) {
 }
 
 // read returns what the controller runs, or nil if it is not asked to run anything.
-func (o *operandFlags) read(cmd *cobra.Command) (*scaffold.Operand, error) {
+func (o *operandFlags) read(cmd *cobra.Command) (*render.Operand, error) {
 	switch o.from {
 	case "deployment":
 		if err := validateImage(cmd); err != nil {
@@ -155,7 +156,7 @@ func (o *operandFlags) read(cmd *cobra.Command) (*scaffold.Operand, error) {
 }
 
 // addShapeFlags adds the flags about the fields of a kind.
-func addShapeFlags(flags *pflag.FlagSet, shape *scaffold.Shape) {
+func addShapeFlags(flags *pflag.FlagSet, shape *render.Shape) {
 	flags.StringArrayVar(&shape.Fields, "field", nil,
 		"`field` of the spec, such as size:int32,min=1,default=3 or template.image:string; repeatable")
 	flags.StringArrayVar(&shape.StatusFields, "status-field", nil,

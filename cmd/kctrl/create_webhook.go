@@ -10,6 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
 func newCreateWebhookCommand(s *streams) *cobra.Command {
@@ -84,7 +85,7 @@ func runCreateWebhook(ctx context.Context, s *streams, write writeOptions, opts 
 }
 
 // addRequestFlags adds the flags that select requests for webhooks and policies.
-func addRequestFlags(flags *pflag.FlagSet, r *scaffold.Requests) {
+func addRequestFlags(flags *pflag.FlagSet, r *render.Requests) {
 	flags.StringSliceVar(&r.Verbs, "verbs", nil,
 		"comma-separated `operations` to ask about: create, update, delete, connect (default: create,update)")
 	flags.StringVar(&r.FailurePolicy, "failure-policy", "",

@@ -13,9 +13,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/generate/postprocess"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
 // generateOptions are the flags that generate and manifests share.
@@ -97,9 +98,9 @@ func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 
 // planProject plans what a project of kctrl has besides what its markers ask for.
 func planProject(p *plan.Plan, proj *project.Project, o generateOptions) error {
-	err := scaffold.PlanRuntime(p, proj)
+	err := gomod.PlanRuntime(p, proj)
 	if err == nil && slices.Contains(o.Generators, generate.Object) {
-		err = scaffold.PlanRegistration(p, proj)
+		err = render.PlanRegistration(p, proj)
 	}
 	return err
 }

@@ -63,8 +63,8 @@ func runInit(ctx context.Context, s *streams, opts scaffold.InitOptions, write w
 }
 
 // kctrlBuild returns the version of this kctrl, so that a project can require it.
-func kctrlBuild() scaffold.Build {
-	build := scaffold.Build{Version: "(devel)"}
+func kctrlBuild() project.Build {
+	build := project.Build{Version: "(devel)"}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		build.Version, build.Sum = info.Main.Version, info.Main.Sum
 	}

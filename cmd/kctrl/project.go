@@ -12,9 +12,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/doctor"
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
@@ -85,7 +85,7 @@ func (s *streams) absolute() (string, error) {
 func (p *openedProject) startPlan() (err error) {
 	p.plan = plan.NewWithoutLock(p.fsys)
 	if p.Project != nil && !p.Foreign {
-		p.plan, err = scaffold.NewProjectPlan(p.fsys, p.Project, kctrlBuild())
+		p.plan, err = render.NewProjectPlan(p.fsys, p.Project, kctrlBuild())
 	}
 	return err
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/upgrade"
 )
 
 func newUpgradeCommand(s *streams) *cobra.Command {
@@ -40,8 +41,8 @@ Review the result with git diff, and revert it with git checkout.`,
 func runUpgrade(ctx context.Context, s *streams, write writeOptions) error {
 	return s.change(ctx, write, project.Load, func(p *openedProject) (err error) {
 		p.next = []string{"go mod tidy", "make test"}
-		p.plan, err = scaffold.PlanUpgrade(p.fsys, p.Project,
-			scaffold.UpgradeOptions{Kctrl: kctrlBuild(), Base: history(ctx, p.dir)})
+		p.plan, err = upgrade.Plan(p.fsys, p.Project,
+			upgrade.Options{Kctrl: kctrlBuild(), Base: history(ctx, p.dir)})
 		if err != nil {
 			return err
 		}
@@ -50,7 +51,7 @@ func runUpgrade(ctx context.Context, s *streams, write writeOptions) error {
 }
 
 // history returns earlier versions of the files of a directory, from git.
-func history(ctx context.Context, dir string) scaffold.History {
+func history(ctx context.Context, dir string) sync.History {
 	return func(name, sum string) ([]byte, bool) { return fromGit(ctx, dir, name, sum) }
 }
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/internal/verify"
 	"github.com/kctrl-dev/kctrl/internal/verify/convention"
 )
@@ -152,7 +152,7 @@ func fixMarkers(ctx context.Context, s *streams, o verifyOptions) error {
 	defer project.Close()
 	fixes := plan.NewWithoutLock(project.fsys)
 	if !project.Foreign {
-		if fixes, err = scaffold.NewProjectPlan(project.fsys, project.Project, kctrlBuild()); err != nil {
+		if fixes, err = render.NewProjectPlan(project.fsys, project.Project, kctrlBuild()); err != nil {
 			return err
 		}
 	}

@@ -13,9 +13,10 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/register"
 )
 
 // Checks are all that there are, in the order in which they run. Another one is a value here.
@@ -79,20 +80,20 @@ func checkAPIModules(_ context.Context, p *Project) []Finding {
 	if err != nil {
 		return nil // of which the check of the lock tells
 	}
-	unmet, elsewhere, err := scaffold.CheckAPIModules(empty, p.project)
+	unmet, elsewhere, err := gomod.CheckAPIModules(empty, p.project)
 	found := append(problems(err), warningsOf(elsewhere)...)
 	for _, e := range unmet {
 		found = append(found, Finding{Error: e})
 	}
 	for i := range found {
-		found[i].byHand = found[i].Hint != scaffold.RequireHint
+		found[i].byHand = found[i].Hint != gomod.RequireHint
 	}
 	return found
 }
 
 // fixAPIModules has go.mod require what it replaces: which versions it should, and what is built with, are for the user and go mod tidy.
 func fixAPIModules(_ context.Context, p *Project, fixes *plan.Plan) error {
-	return scaffold.RequireAPIModules(fixes, p.project)
+	return gomod.RequireAPIModules(fixes, p.project)
 }
 
 func checkMarkers(ctx context.Context, p *Project) []Finding {
@@ -188,7 +189,7 @@ func checkProgram(_ context.Context, p *Project) []Finding {
 	if err != nil {
 		return nil // of which the check of the lock tells
 	}
-	stale, err := scaffold.StaleBuilds(empty)
+	stale, err := register.StaleBuilds(empty)
 	return append(warningsOf(stale), problems(err)...)
 }
 
@@ -200,7 +201,7 @@ func checkRuntime(_ context.Context, p *Project) []Finding {
 	if err != nil {
 		return nil // of which the check of the lock tells
 	}
-	if err := scaffold.PlanRuntime(runtime, p.project); err != nil {
+	if err := gomod.PlanRuntime(runtime, p.project); err != nil {
 		return byHand(problems(err))
 	}
 	if notes := runtime.Notes(); len(notes) > 0 {
@@ -214,7 +215,7 @@ func checkRuntime(_ context.Context, p *Project) []Finding {
 }
 
 func fixRuntime(_ context.Context, p *Project, fixes *plan.Plan) error {
-	return scaffold.PlanRuntime(fixes, p.project)
+	return gomod.PlanRuntime(fixes, p.project)
 }
 
 func checkGo(ctx context.Context, p *Project) []Finding {

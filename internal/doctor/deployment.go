@@ -15,9 +15,11 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/kustomize"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/register"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
@@ -34,7 +36,7 @@ func checkDeployment(ctx context.Context, p *Project) []Finding {
 	}
 	d := &deployment{plan: generated, seen: map[string]bool{}}
 	for _, folder := range []string{"config/default", samplesFolder} {
-		if _, exists, err := scaffold.Kustomization(generated, folder); err != nil || !exists {
+		if _, exists, err := templated.Kustomization(generated, folder); err != nil || !exists {
 			d.tell(err)
 			continue
 		}
@@ -57,7 +59,7 @@ func checkDeployment(ctx context.Context, p *Project) []Finding {
 
 // toldElsewhere returns those notes of the plan that other checks tell.
 func (p *Project) toldElsewhere(generated *plan.Plan) ([]error, error) {
-	stale, err := scaffold.StaleBuilds(generated)
+	stale, err := register.StaleBuilds(generated)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +70,7 @@ func (p *Project) toldElsewhere(generated *plan.Plan) ([]error, error) {
 	if p.ours() {
 		runtime, err := p.emptyPlan()
 		if err == nil {
-			err = scaffold.PlanRuntime(runtime, p.project)
+			err = gomod.PlanRuntime(runtime, p.project)
 		}
 		if err != nil {
 			return nil, err
@@ -99,7 +101,7 @@ func build(dir, folder string, contents map[string][]byte) error {
 func NoteUnbuilt(p *plan.Plan, dir string) {
 	contents := p.Overlay(dir)
 	for _, folder := range []string{"config/default", samplesFolder} {
-		if _, exists, err := scaffold.Kustomization(p, folder); err != nil || !exists {
+		if _, exists, err := templated.Kustomization(p, folder); err != nil || !exists {
 			continue
 		}
 		if d := (&deployment{plan: p, seen: map[string]bool{}}); !d.visit(folder) || d.remote {
@@ -141,7 +143,7 @@ func (d *deployment) visit(folder string) (readable bool) {
 	}
 	d.seen[folder] = true // also for those that list each other, of which kustomize tells
 	defer func() { d.seen[folder] = readable }()
-	name, _, err := scaffold.Kustomization(d.plan, folder)
+	name, _, err := templated.Kustomization(d.plan, folder)
 	if !d.tell(err) {
 		return false
 	}
@@ -174,7 +176,7 @@ func (d *deployment) visit(folder string) (readable bool) {
 
 // listed is visit for what a kustomization lists, whether a folder or a file.
 func (d *deployment) listed(kustomization string, item *yaml.Node, target string) bool {
-	if _, found, err := scaffold.Kustomization(d.plan, target); err == nil && found {
+	if _, found, err := templated.Kustomization(d.plan, target); err == nil && found {
 		return d.visit(target)
 	}
 	text, err := d.plan.Read(target)

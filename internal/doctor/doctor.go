@@ -14,9 +14,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/lint"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
 // Check looks for one kind of trouble.
@@ -48,7 +49,7 @@ type Project struct {
 	Dir string
 	FS  fs.FS
 	// Kctrl is the kctrl that looks.
-	Kctrl scaffold.Build
+	Kctrl project.Build
 	// GoVersion returns the version of the go command, such as go1.26.8, or why there is none.
 	GoVersion func(context.Context) (string, error)
 	// Compiled reports whether the control plane is in the user's cache. Nil is for systems that cannot have one.
@@ -127,7 +128,7 @@ func (p *Project) ours() bool { return p.project != nil && !p.project.Foreign }
 // emptyPlan returns a plan for the project, with a lock if it is one of kctrl: made anew if it is gone.
 func (p *Project) emptyPlan() (*plan.Plan, error) {
 	if p.ours() {
-		return scaffold.NewProjectPlan(p.FS, p.project, p.Kctrl)
+		return render.NewProjectPlan(p.FS, p.project, p.Kctrl)
 	}
 	return plan.NewWithoutLock(p.FS), nil
 }
@@ -153,13 +154,13 @@ func (p *Project) generate(ctx context.Context, into *plan.Plan) error {
 		return errTold
 	}
 	if p.ours() {
-		if unmet, _, err := scaffold.CheckAPIModules(into, p.project); err != nil || len(unmet) > 0 {
+		if unmet, _, err := gomod.CheckAPIModules(into, p.project); err != nil || len(unmet) > 0 {
 			return cmp.Or(err, errTold)
 		}
-		if err := scaffold.PlanRuntime(into, p.project); err != nil {
+		if err := gomod.PlanRuntime(into, p.project); err != nil {
 			return errTold
 		}
-		if err := scaffold.PlanRegistration(into, p.project); err != nil {
+		if err := render.PlanRegistration(into, p.project); err != nil {
 			return err
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -43,7 +44,7 @@ func Run(ctx context.Context, dir string, plan *plan.Plan, proj *project.Project
 		return err
 	}
 	if proj != nil && !proj.Foreign && o.complete() {
-		paths, err := scaffold.GeneratedPaths(plan, proj)
+		paths, err := gomod.GeneratedPaths(plan, proj)
 		if err != nil {
 			return err
 		}

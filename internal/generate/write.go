@@ -12,10 +12,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/generate/generators"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 )
 
 // write puts the outputs into the plan, and takes out of the project what the same generators made earlier and make no
@@ -143,7 +143,7 @@ func (g *generation) editKustomization(name string, edit listEdit) error {
 	if i < 0 {
 		return nil
 	}
-	kustomization, found, err := scaffold.Kustomization(g.plan, all[i].Kustomization)
+	kustomization, found, err := templated.Kustomization(g.plan, all[i].Kustomization)
 	if err != nil || !found {
 		return err
 	}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"path"
 
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 )
 
 // completeYear sets the year where nobody says one and the header of code has a place for it.
@@ -14,6 +14,6 @@ func (o *Options) completeYear(p *plan.Plan) error {
 	if err != nil || o.Year != "" {
 		return nil // who reads the header says what is wrong with it
 	}
-	o.Year, err = scaffold.YearOf(p, header)
+	o.Year, err = templated.YearOf(p, header)
 	return err
 }

@@ -16,9 +16,9 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/kustomize"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	yamledit "github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
@@ -34,7 +34,7 @@ const (
 // makeComponents plans that features become components, which kctrl edit lists and takes off. Each becomes one if config/default is known to
 // build to the same objects afterwards, with the feature and without it, and if nothing else names its folder; else it stays, and the report says why.
 func (m *migration) makeComponents(context.Context) error {
-	name, found, err := scaffold.Kustomization(m.plan, defaultFolder)
+	name, found, err := templated.Kustomization(m.plan, defaultFolder)
 	if err != nil || !found {
 		return err
 	}
@@ -84,11 +84,11 @@ type feature struct {
 // featureOf returns a feature of the project, nil if it has none by that name.
 func (m *migration) featureOf(name, listedAt string) (*feature, error) {
 	f := &feature{name: name, folder: "config/" + name, target: path.Join(componentsFolder, name), listedAt: listedAt}
-	kustomization, found, err := scaffold.Kustomization(m.plan, f.folder)
+	kustomization, found, err := templated.Kustomization(m.plan, f.folder)
 	if err != nil || !found {
 		return nil, err
 	}
-	if _, taken, err := scaffold.Kustomization(m.plan, f.target); taken || err != nil {
+	if _, taken, err := templated.Kustomization(m.plan, f.target); taken || err != nil {
 		return nil, err
 	}
 	if f.before, err = m.plan.Read(listedAt); err != nil {

@@ -17,8 +17,8 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 // Options are the choices of a migration.
@@ -26,7 +26,7 @@ type Options struct {
 	// KeepRuntime leaves the Go code and controller-runtime as they are: only what generates, checks and deploys is migrated.
 	KeepRuntime bool
 	// Kctrl is the kctrl that migrates.
-	Kctrl scaffold.Build
+	Kctrl project.Build
 }
 
 // Plan plans the migration of the project in dir, whose files fsys has. Nothing is written, but for a copy in a temporary folder in

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
@@ -146,7 +146,7 @@ func (m *migration) adoptModules() error {
 		if !need[module.folder] || module.folder == "." {
 			continue
 		}
-		if err := scaffold.AdoptRequirements(m.plan, module.folder, module.path); err != nil {
+		if err := gomod.AdoptRequirements(m.plan, module.folder, module.path); err != nil {
 			return err
 		}
 	}

@@ -17,9 +17,10 @@ import (
 	"github.com/gobuffalo/flect"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
 // peer is a project of kubebuilder or operator-sdk, as its PROJECT file tells of it.
@@ -173,7 +174,7 @@ func (p *peer) target(name string) string {
 
 // project returns the project as kctrl will know it. Its kinds keep the registration that they have: they are listed with their path. declared
 // are those that the code shows, whose groups stand over what PROJECT says.
-func (p *peer) project(fsys fs.FS, kctrl scaffold.Build, declared []foundKind) *project.Project {
+func (p *peer) project(fsys fs.FS, kctrl project.Build, declared []foundKind) *project.Project {
 	proj := &project.Project{
 		Domain: p.Domain, Repo: p.Repo, Name: p.ProjectName, MultiGroup: p.MultiGroup, Namespaced: p.Namespaced, License: "none", Runtime: project.Bundled, Kctrl: kctrl.Name(),
 	}
@@ -238,12 +239,12 @@ func (m *migration) writeProject(context.Context) error {
 	if err := m.plan.WriteFile(plan.File{Path: project.File, Content: text, Policy: plan.Edit}); err != nil {
 		return err
 	}
-	if err := errors.Join(scaffold.AdoptRuntime(m.plan, proj), m.adoptModules()); err != nil {
+	if err := errors.Join(gomod.AdoptRuntime(m.plan, proj), m.adoptModules()); err != nil {
 		return err
 	}
 	if m.peer.mainFile == "" || !m.registered {
 		m.report.Left = append(m.report.Left, Left{File: project.File, Reason: "what kctrl create api will make is registered by a function in cmd/main.go, which is not there: call register(m) where the manager is set up", Rewritten: true})
 		return nil
 	}
-	return scaffold.PlanRegistration(m.plan, proj)
+	return render.PlanRegistration(m.plan, proj)
 }

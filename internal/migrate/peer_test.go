@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 // TestScopeAndLayoutArePeers: what kubebuilder was told of the whole project, kctrl knows too.
@@ -17,7 +17,7 @@ func TestScopeAndLayoutArePeers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if proj := p.project(fstest.MapFS{}, scaffold.Build{}, nil); !proj.Namespaced || !proj.MultiGroup {
+	if proj := p.project(fstest.MapFS{}, project.Build{}, nil); !proj.Namespaced || !proj.MultiGroup {
 		t.Errorf("the project is %+v", proj)
 	}
 }
@@ -49,7 +49,7 @@ resources:
 		t.Fatal(err)
 	}
 	var got []string
-	for _, r := range p.project(fsys, scaffold.Build{}, declared).Resources {
+	for _, r := range p.project(fsys, project.Build{}, declared).Resources {
 		got = append(got, r.Group+"|"+r.Domain+"|"+r.Version)
 	}
 	if want := []string{"|rabbit.io|v1", "mq|rabbit.io|v2", "queues|other.org|v3", "mq|rabbit.io|v4"}; !slices.Equal(got, want) {

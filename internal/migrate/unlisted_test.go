@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 // apiFile is a Go file of an API package: how the group is said, and a kind with markers.
@@ -60,7 +60,7 @@ func TestKindsOfAProjectWithoutPROJECT(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			proj := p.project(test.files, scaffold.Build{}, nil)
+			proj := p.project(test.files, project.Build{}, nil)
 			got := []string{proj.Domain}
 			for _, r := range proj.Resources {
 				scope := "cluster"

@@ -4,14 +4,16 @@ import (
 	"path"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
 // AdapterFeatures are what the version of controller-runtime declares that libraries of a project speak.
 type AdapterFeatures = templates.AdapterFeatures
 
-// The parts of the package that converts values of controller-runtime and of the runtime: clients with their options, predicates, handlers of
-// events, what reconcilers are, are told and return, how long what failed waits, managers, and how metrics are served.
+// The parts of the package that converts values of controller-runtime and of the runtime: clients with their options,
+// predicates, handlers of events, what reconcilers are, are told and return, how long what failed waits, managers,
+// and how metrics are served.
 const (
 	AdapterClient    = "client.go"
 	AdapterPredicate = "predicate.go"
@@ -35,10 +37,10 @@ var adapterParts = map[string][]string{
 	AdapterManager:   {AdapterManager, AdapterClient, "options.go"},
 }
 
-// PlanAdapter plans the package in a folder of a migrated project that stands between it and libraries which speak controller-runtime, with
-// the parts that are needed. It is the user's from then on.
+// PlanAdapter plans the package in a folder of a migrated project that stands between it and libraries which speak
+// controller-runtime, with the parts that are needed. It is the user's from then on.
 func PlanAdapter(p *plan.Plan, folder string, features AdapterFeatures, parts map[string]bool) error {
-	header, err := goHeader(p)
+	header, err := templated.GoHeader(p)
 	if err != nil {
 		return err
 	}

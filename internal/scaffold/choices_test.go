@@ -15,6 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
@@ -28,7 +29,7 @@ func TestProjectKeepsWhatFilesFollowFrom(t *testing.T) {
 		for {
 			api := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true, Shape: randomShape(r)}
 			if r.IntN(3) == 0 {
-				api.Operand = &scaffold.Operand{Image: []string{"", "example.com/memcached:1"}[r.IntN(2)], Port: []int{0, 8080}[r.IntN(2)], Finalizer: r.IntN(2) == 0}
+				api.Operand = &render.Operand{Image: []string{"", "example.com/memcached:1"}[r.IntN(2)], Port: []int{0, 8080}[r.IntN(2)], Finalizer: r.IntN(2) == 0}
 			}
 			if p.run(api) {
 				break
@@ -62,7 +63,7 @@ func TestProjectKeepsWhatFilesFollowFrom(t *testing.T) {
 		if err := p.fs.Remove(project.LockFile); err != nil {
 			t.Fatal(err)
 		}
-		plan, err := scaffold.NewProjectPlan(afero.NewIOFS(p.fs), p.load(), memoryKctrl)
+		plan, err := render.NewProjectPlan(afero.NewIOFS(p.fs), p.load(), memoryKctrl)
 		if err == nil {
 			err = plan.Apply(t.Context(), p.fs, "test")
 		}
@@ -80,15 +81,15 @@ func TestEveryChoiceIsKept(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	api := scaffold.APIOptions{
 		Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true,
-		Shape: scaffold.Shape{
+		Shape: render.Shape{
 			Fields: []string{`note:string,doc="it's {so}, \"and\" #1: more"`}, StatusFields: []string{"seen:int32"}, ShortNames: []string{"gb", "gbs"},
 			Categories: []string{"all"}, Columns: []string{"Note:string:.spec.note"}, Scale: "default",
 		},
-		Operand: &scaffold.Operand{Image: "example.com/a:1", Port: 80, Finalizer: true},
+		Operand: &render.Operand{Image: "example.com/a:1", Port: 80, Finalizer: true},
 	}
 	webhook := scaffold.WebhookOptions{
 		Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Validation: true, Policy: true, DefaultingPath: "/a", ValidationPath: "/b",
-		Requests: scaffold.Requests{
+		Requests: render.Requests{
 			Verbs: []string{"create", "delete"}, FailurePolicy: "ignore", Timeout: 5 * time.Second, NamespaceSelector: "a=b", ObjectSelector: "!c",
 			MatchConditions: []string{"one=1 < 2"},
 		},
@@ -130,7 +131,7 @@ func TestFlagsOfAnotherKctrlAreKept(t *testing.T) {
 		p := newMemoryProject(t, scaffold.InitOptions{})
 		p.run(scaffold.APIOptions{
 			Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true,
-			Shape: scaffold.Shape{Fields: []string{"size:int32", "mode:string,enum=a|b"}},
+			Shape: render.Shape{Fields: []string{"size:int32", "mode:string,enum=a|b"}},
 		})
 		p.edit(project.File, func(text []byte) []byte {
 			return []byte(strings.Replace(string(text), "'--field=size:int32'", inYAML, 1))

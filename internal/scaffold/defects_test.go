@@ -16,6 +16,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
 // The tests below guard against defects that kubebuilder v4 has. Further ones are TestOperandTestsFindEachDefect,
@@ -132,7 +133,7 @@ func (f *failing) Rename(from, to string) error {
 func TestFailedInitCanBeRepeated(t *testing.T) {
 	opts := scaffold.InitOptions{
 		Domain: "example.com", Repo: "example.com/guestbook", License: "none", Runtime: project.Module,
-		Kctrl: scaffold.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="},
+		Kctrl: project.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="},
 	}
 	failed := 0
 	for n := 1; n < 400; n += 7 {
@@ -209,7 +210,7 @@ func TestRemovedComponentsStayRemoved(t *testing.T) {
 func TestControllersOfOperandsAreFormatted(t *testing.T) {
 	p := withGuestbook(t)
 	runs := shelf
-	runs.Operand = &scaffold.Operand{Image: "nginx", Port: 80, Finalizer: true}
+	runs.Operand = &render.Operand{Image: "nginx", Port: 80, Finalizer: true}
 	p.mustRun(runs)
 	p.check()
 }

@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
 // DeleteOptions say what to take out of a project. The names are those that it was created with.
@@ -18,18 +20,19 @@ type DeleteOptions struct {
 	Group, Version, Kind string
 	// Name is that of a further controller of the kind.
 	Name string
-	// Defaulting, Validation and Conversion say which webhooks go, and Policy that the policy does. Spokes are the versions that are
-	// converted no more; empty means all.
+	// Defaulting, Validation and Conversion say which webhooks go, and Policy that the policy does. Spokes are the
+	// versions that are converted no more; empty means all.
 	Defaulting, Validation, Conversion, Policy bool
 	Spokes                                     []string
 	// Force deletes what the user has edited too.
 	Force bool
 	// Kctrl is the kctrl that deletes.
-	Kctrl Build
+	Kctrl project.Build
 }
 
-// PlanDeleteAPI plans that a kind goes away, with its controller and all that [PlanAPI] wrote: in the version that opts name, or in
-// all. What the user has edited stays, with what it needs, and is noted. What others need is a *diagnostic.Error.
+// PlanDeleteAPI plans that a kind goes away, with its controller and all that [PlanAPI] wrote: in the version that
+// opts name, or in all. What the user has edited stays, with what it needs, and is noted. What others need is a
+// *diagnostic.Error.
 func PlanDeleteAPI(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan.Plan, error) {
 	if err := checkDeleteNames("api", opts, opts.Version != ""); err != nil {
 		return nil, err
@@ -52,12 +55,12 @@ func PlanDeleteAPI(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan
 		return nil, err
 	}
 	kept := proj.Resources[at]
-	_, further := versionBefore(proj, kept)
+	_, further := layout.VersionBefore(proj, kept)
 	proj.Resources = slices.DeleteFunc(proj.Resources, goes)
-	if next, found := versionBefore(proj, kept); found && !further {
+	if next, found := layout.VersionBefore(proj, kept); found && !further {
 		// What is the first version now began as a copy of the one that goes.
 		first, _ := proj.Find(next.APIGroup(), next.Version, next.Kind)
-		first.APIFlags = slices.Concat(withoutOperand(kept.APIFlags), first.APIFlags)
+		first.APIFlags = slices.Concat(render.WithoutOperand(kept.APIFlags), first.APIFlags)
 	}
 	for _, v := range proj.Versions(kept) {
 		if v.Hub == r.Version {
@@ -73,7 +76,7 @@ func PlanDeleteVersion(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 		return nil, err
 	}
 	r, found := proj.Find(project.Resource{Group: opts.Group, Domain: proj.Domain}.APIGroup(), opts.Version, opts.Kind)
-	if found && r.API && !hasOthers(proj, *r) {
+	if found && r.API && !layout.HasOthers(proj, *r) {
 		return nil, &diagnostic.Error{
 			Message: fmt.Sprintf("%s is the only version of its kind", r),
 			Hint:    fmt.Sprintf("kctrl delete api %s deletes the kind", namesOf(*r, false)),
@@ -97,7 +100,7 @@ func PlanDeleteController(fsys fs.FS, proj *project.Project, opts DeleteOptions)
 	at := slices.Index(r.Controllers, opts.Name)
 	switch {
 	case opts.Name == "" && r.Controller:
-		r.Controller, r.APIFlags = false, withoutOperand(r.APIFlags)
+		r.Controller, r.APIFlags = false, render.WithoutOperand(r.APIFlags)
 	case at >= 0:
 		r.Controllers = slices.Delete(slices.Clone(r.Controllers), at, at+1)
 	default:
@@ -118,7 +121,7 @@ func PlanDeleteController(fsys fs.FS, proj *project.Project, opts DeleteOptions)
 
 // dropIdle takes a kind that is not the project's own off the project once it has nothing for it.
 func dropIdle(proj *project.Project, r project.Resource) {
-	if r.API || r.Controller || len(r.Controllers)+len(admissionsOf(r)) > 0 {
+	if r.API || r.Controller || len(r.Controllers)+len(layout.AdmissionsOf(r)) > 0 {
 		return
 	}
 	proj.Resources = slices.DeleteFunc(slices.Clone(proj.Resources), func(o project.Resource) bool {
@@ -137,7 +140,7 @@ func PlanDeleteWebhook(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 	}
 	asked := project.Resource{Defaulting: opts.Defaulting, Validation: opts.Validation, Policy: opts.Policy}
 	switch {
-	case !opts.Conversion && len(admissionsOf(asked)) == 0:
+	case !opts.Conversion && len(layout.AdmissionsOf(asked)) == 0:
 		return nil, &diagnostic.Error{
 			Message: "there is nothing to delete without a kind of webhook", Hint: webhookHint(proj, *r), Class: diagnostic.ErrUsage,
 		}
@@ -148,15 +151,15 @@ func PlanDeleteWebhook(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 	}
 	before := *proj
 	before.Resources = slices.Clone(proj.Resources)
-	for _, a := range admissionsOf(asked) {
-		if !*a.has(r) {
+	for _, a := range layout.AdmissionsOf(asked) {
+		if !*a.Has(r) {
 			left := *r
-			*a.has(&left) = true
-			return planLeftovers(fsys, proj, opts, left, fmt.Sprintf("%s has no %s", r, a.file), webhookHint(proj, *r))
+			*a.Has(&left) = true
+			return planLeftovers(fsys, proj, opts, left, fmt.Sprintf("%s has no %s", r, a.File), webhookHint(proj, *r))
 		}
 	}
-	for _, a := range admissionsOf(asked) {
-		*a.has(r), *a.flags(r) = false, nil
+	for _, a := range layout.AdmissionsOf(asked) {
+		*a.Has(r), *a.Flags(r) = false, nil
 	}
 	if opts.Conversion {
 		if err := disconnect(proj, *r, opts.Spokes); err != nil {
@@ -174,7 +177,7 @@ func disconnect(proj *project.Project, r project.Resource, spokes []string) erro
 			Message: fmt.Sprintf("%s is converted to %s, so it is no hub itself", r, r.Hub), Hint: "use --version " + r.Hub, Class: diagnostic.ErrUsage,
 		}
 	}
-	converted := spokesOf(proj, r)
+	converted := layout.SpokesOf(proj, r)
 	if len(spokes) == 0 {
 		for _, s := range converted {
 			spokes = append(spokes, s.Version)
@@ -231,8 +234,8 @@ func checkDeleteNames(what string, opts DeleteOptions, version bool) error {
 	return err
 }
 
-// kindToDeleteFrom returns the kind that opts name: the project's own, a built-in one, or one of somebody else that the project has
-// something for.
+// kindToDeleteFrom returns the kind that opts name: the project's own, a built-in one, or one of somebody else that
+// the project has something for.
 func kindToDeleteFrom(proj *project.Project, opts DeleteOptions) (*project.Resource, error) {
 	own := project.Resource{Group: opts.Group, Domain: proj.Domain, Version: opts.Version, Kind: opts.Kind}
 	builtin := foreignKind(ControllerOptions{Group: opts.Group, Version: opts.Version, Kind: opts.Kind})
@@ -250,10 +253,6 @@ func kindToDeleteFrom(proj *project.Project, opts DeleteOptions) (*project.Resou
 	return nil, noSuchKind(proj, own)
 }
 
-func hasOthers(proj *project.Project, r project.Resource) bool {
-	return slices.ContainsFunc(proj.Versions(r), func(v *project.Resource) bool { return v.API })
-}
-
 // checkDeletable refuses a kind with parts that commands of their own delete, and a version that the others need.
 func checkDeletable(proj *project.Project, r project.Resource, single bool) error {
 	first := func(what, with, command string) error {
@@ -266,14 +265,14 @@ func checkDeletable(proj *project.Project, r project.Resource, single bool) erro
 	if len(r.Controllers) > 0 {
 		return first("the controller "+r.Controllers[0], "--controller-name "+r.Controllers[0], "controller")
 	}
-	if hooks := admissionsOf(r); len(hooks) > 0 {
+	if hooks := layout.AdmissionsOf(r); len(hooks) > 0 {
 		var flags []string
 		for _, a := range hooks {
-			flags = append(flags, a.flag)
+			flags = append(flags, a.Flag)
 		}
-		return first("a "+hooks[0].file, strings.Join(flags, " "), "webhook")
+		return first("a "+hooks[0].File, strings.Join(flags, " "), "webhook")
 	}
-	if spokes := spokesOf(proj, r); single && len(spokes) > 1 {
+	if spokes := layout.SpokesOf(proj, r); single && len(spokes) > 1 {
 		var versions []string
 		for _, s := range spokes {
 			versions = append(versions, s.Version)

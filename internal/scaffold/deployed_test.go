@@ -21,6 +21,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
@@ -155,11 +156,11 @@ func TestRulesOfPoliciesDecide(t *testing.T) {
 	own := scaffold.WebhookOptions{
 		Group: "webapp", Version: "v1", Kind: "Guestbook", Policy: true,
 		Rules:    []string{`the message stays "so"=object.spec.message == oldObject.spec.message`, "no shouting=!object.spec.message.matches('^[A-Z ]+$')"},
-		Requests: scaffold.Requests{MatchConditions: []string{`free=object.metadata.name != "free"`}},
+		Requests: render.Requests{MatchConditions: []string{`free=object.metadata.name != "free"`}},
 	}
 	secrets := scaffold.WebhookOptions{
 		Group: "core", Version: "v1", Kind: "Secret", Policy: true, Rules: []string{"what is kept stays=!has(oldObject.metadata.labels) || !('keep' in oldObject.metadata.labels)"},
-		Requests: scaffold.Requests{Verbs: []string{"delete"}},
+		Requests: render.Requests{Verbs: []string{"delete"}},
 	}
 	p.create(t, own)
 	p.create(t, secrets)

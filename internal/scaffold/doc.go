@@ -1,6 +1,7 @@
-// Package scaffold is what commands do to a project. [PlanInit] starts one and [PlanAPI] adds a kind to it; [PlanRegistration],
-// [PlanRuntime] and [PlanLists] have everything else follow what is there. All of them only read, and say what should change
-// in a plan of package plan, which is then applied whole.
+// Package scaffold plans the changes that commands make to a project. A command checks its options, changes PROJECT,
+// and has the packages below plan what follows: [PlanInit] begins a project, [PlanAPI], [PlanController] and
+// [PlanWebhook] add features, [PlanDeleteAPI] and others remove them, [PlanEdit] and [PlanRenameKind] change what
+// exists. [PlanLists] lists what generators wrote.
 //
-// The project itself is package project's. Files that belong to the user are changed by package edit.
+// All of them only read, and return errors with positions. Package plan applies the result whole.
 package scaffold

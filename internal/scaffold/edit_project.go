@@ -13,8 +13,13 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/refactor"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -32,9 +37,9 @@ type EditOptions struct {
 	// Force writes what is edited where kctrl has to change it too, between the markers of git.
 	Force bool
 	// Base has what a file was edited from, for upgrades to come. It may be nil.
-	Base History
+	Base sync.History
 	// Kctrl is the kctrl that edits.
-	Kctrl Build
+	Kctrl project.Build
 }
 
 // IsZero reports whether the options change nothing.
@@ -46,15 +51,16 @@ func (o EditOptions) IsZero() bool {
 		!slices.ContainsFunc([]*bool{o.MultiGroup, o.Namespaced, o.APIModule}, chosen)
 }
 
-// PlanEdit plans that a project becomes one that [PlanInit] would have made with other choices: files move, what they say of each other
-// follows, and what the user has written stays. Errors are *diagnostic.Error, joined; project may then have changed and is not to be saved.
+// PlanEdit plans that a project becomes one that [PlanInit] would have made with other choices: files move, what they
+// say of each other follows, and what the user has written stays. Errors are *diagnostic.Error, joined; project may
+// then have changed and is not to be saved.
 func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, error) {
 	before := *proj
 	before.Resources = slices.Clone(proj.Resources)
 	if err := opts.apply(proj); err != nil {
 		return nil, err
 	}
-	p, err := beginPlan(fsys, &before, opts.Kctrl)
+	p, err := render.BeginPlan(fsys, &before, opts.Kctrl)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +68,7 @@ func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	if err := restate(p, &before, proj, opts.Kctrl, header, opts.Force, opts.Base); err != nil {
+	if err := refactor.Restate(p, &before, proj, opts.Kctrl, header, opts.Force, opts.Base); err != nil {
 		return nil, err
 	}
 	return p, opts.setFeatures(p, proj)
@@ -83,7 +89,7 @@ func (o EditOptions) apply(proj *project.Project) error {
 		}
 	}
 	if o.Certificates != nil {
-		setCertificates(proj, *o.Certificates)
+		layout.SetCertificates(proj, *o.Certificates)
 	}
 	if o.MultiGroup != nil {
 		proj.MultiGroup = *o.MultiGroup
@@ -103,12 +109,12 @@ func (o EditOptions) apply(proj *project.Project) error {
 		if r.API && r.Domain == old {
 			r.Domain = proj.Domain
 		}
-		if folder, inside := folderOf(oldRepo, r.Path); inside && folder != "." {
+		if folder, inside := layout.DirOf(oldRepo, r.Path); inside && folder != "." {
 			r.Path = proj.Repo + "/" + folder
 		}
 		errs = append(errs, hinted(checkScope(proj, withAnyController(*r)), "leave out --namespaced, or delete the controller first"))
 		if r.API {
-			errs = append(errs, hinted(checkServed(proj, *r), o.servedHint(*r)))
+			errs = append(errs, hinted(render.CheckServed(proj, *r), o.servedHint(*r)))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -141,7 +147,8 @@ func (o EditOptions) check(proj *project.Project) error {
 	return errors.Join(errs...)
 }
 
-// servedHint says what makes a kind that is there one which API servers serve: hints of create name flags that edit has not.
+// servedHint says what makes a kind that is there one which API servers serve: hints of create name flags that edit
+// has not.
 func (o EditOptions) servedHint(r project.Resource) string {
 	if o.Domain != nil {
 		return "use another --domain, such as --domain example.com"
@@ -177,7 +184,7 @@ func checkOneGroup(proj *project.Project) error {
 		if r.API {
 			groups[r.APIGroup()] = true
 		}
-		for _, c := range controllersOf(proj, r, "") {
+		for _, c := range layout.ControllersOf(proj, r, "") {
 			if other, taken := names[c.ControllerName]; taken {
 				return &diagnostic.Error{
 					Message: fmt.Sprintf("%s and %s would both have a controller with the name %s", other, r, c.ControllerName),
@@ -200,14 +207,14 @@ func checkOneGroup(proj *project.Project) error {
 
 // header returns what Go files begin with afterwards: as it is, unless the license or the owner changes.
 func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byte, error) {
-	text, err := p.Read(boilerplateFile)
+	text, err := p.Read(layout.BoilerplateFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		text, err = nil, nil
 	}
 	if err != nil || before.License == after.License && before.Owner == after.Owner {
 		return text, err
 	}
-	year := yearIn(text)
+	year := templated.YearIn(text)
 	if year == 0 {
 		year = o.Year
 	}
@@ -224,9 +231,9 @@ func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.Equal(expected, plain(text)) && !o.Force {
+	if !bytes.Equal(expected, edit.Plain(text)) && !o.Force {
 		return nil, &diagnostic.Error{
-			Pos: token.Position{Filename: boilerplateFile}, Message: "has been edited since kctrl wrote it", Hint: "write the header there by hand, or replace it with --force",
+			Pos: token.Position{Filename: layout.BoilerplateFile}, Message: "has been edited since kctrl wrote it", Hint: "write the header there by hand, or replace it with --force",
 		}
 	}
 	return templates.Licenses()[license].Render(templates.NewLicense(year, after.Owner))
@@ -235,12 +242,13 @@ func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byt
 // componentsFolder has a folder for each component.
 const componentsFolder = "config/components"
 
-// componentNames returns the names of the components that a project can list or not: those that it has, and those of kctrl.
+// componentNames returns the names of the components that a project can list or not: those that it has, and those of
+// kctrl.
 func componentNames(p *plan.Plan) []string {
 	names := map[string]bool{}
 	entries, _ := fs.ReadDir(p.FS(), componentsFolder) // of a project that has none there are those of kctrl
 	for _, entry := range entries {
-		if entry.IsDir() && entry.Name() != path.Base(componentFolder) {
+		if entry.IsDir() && entry.Name() != path.Base(layout.ComponentDir) {
 			names[entry.Name()] = true
 		}
 	}
@@ -252,12 +260,13 @@ func componentNames(p *plan.Plan) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// setFeatures lists components in config/default, or takes them off. One that the project does not have, as one that was migrated, is made.
+// setFeatures lists components in config/default, or takes them off. One that the project does not have, as one that
+// was migrated, is made.
 func (o EditOptions) setFeatures(p *plan.Plan, proj *project.Project) error {
 	if len(o.Features) == 0 {
 		return nil
 	}
-	name, found, err := Kustomization(p, defaultFolder)
+	name, found, err := templated.Kustomization(p, layout.DefaultDir)
 	if err != nil {
 		return err
 	}
@@ -289,26 +298,27 @@ func (o EditOptions) setFeatures(p *plan.Plan, proj *project.Project) error {
 	return p.WriteFile(plan.File{Path: name, Content: text, Policy: plan.Edit})
 }
 
-// makeComponent plans a component of kctrl that a project does not have. Where it has webhooks, API servers may come in past a network policy.
-func makeComponent(p *plan.Plan, proj *project.Project, kctrl Build, folder string) error {
-	if _, found, err := Kustomization(p, folder); err != nil || found {
+// makeComponent plans a component of kctrl that a project does not have. Where it has webhooks, API servers may come
+// in past a network policy.
+func makeComponent(p *plan.Plan, proj *project.Project, kctrl project.Build, folder string) error {
+	if _, found, err := templated.Kustomization(p, folder); err != nil || found {
 		return err
 	}
-	view, err := projectView(p, proj, kctrl)
+	view, err := render.ProjectView(p, proj, kctrl)
 	if err != nil {
 		return err
 	}
 	list := slices.DeleteFunc(templates.Project(), func(t templates.Template[templates.ProjectView]) bool { return path.Dir(t.Path(view)) != folder })
-	if err := renderAll(p, list, view, false); err != nil || folder != policyFolder {
+	if err := templated.RenderAll(p, list, view, false); err != nil || folder != layout.PolicyDir {
 		return err
 	}
-	webhooks, found := webhooksView(proj)
-	if others, err := othersWebhooks(p); err != nil || !found && !others {
+	webhooks, found := layout.WebhooksView(proj)
+	if others, err := render.OthersWebhooks(p); err != nil || !found && !others {
 		return err
 	}
-	allowed, err := allowWebhooks(p, webhooks)
+	allowed, err := render.AllowWebhooks(p, webhooks)
 	if err != nil {
 		return err
 	}
-	return addResources(p, policyFolder, allowed...)
+	return templated.AddResources(p, layout.PolicyDir, allowed...)
 }

@@ -7,18 +7,20 @@ import (
 	"path"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"sigs.k8s.io/yaml"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/expression"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 )
 
-// CheckExpressions compiles what opts say in CEL as API servers do, and returns what they would refuse, with the place in the expression.
-// Where the plan has the CRD of the kind, that is with its fields.
+// CheckExpressions compiles what opts say in CEL as API servers do, and returns what they would refuse, with the
+// place in the expression. Where the plan has the CRD of the kind, that is with its fields.
 func (o WebhookOptions) CheckExpressions(p *plan.Plan, proj *project.Project) error {
 	given := o.expressions()
 	if len(given) == 0 {
@@ -51,7 +53,7 @@ func (o WebhookOptions) expressions() []givenExpression {
 	for _, rule := range o.Rules {
 		_, text, _ := strings.Cut(rule, "=")
 		text = strings.TrimSpace(text)
-		given = append(given, givenExpression{"--rule", text, whereThereIs(text, o.Requests.verbs())})
+		given = append(given, givenExpression{"--rule", text, render.WhereThereIs(text, o.Requests.Operations())})
 	}
 	for _, condition := range o.Requests.MatchConditions {
 		_, text, _ := strings.Cut(condition, "=")
@@ -64,14 +66,15 @@ func (o WebhookOptions) expressions() []givenExpression {
 func (e givenExpression) error(p *expression.Problem) error {
 	hint := "write an expression in CEL that is true or false, such as size(object.metadata.name) < 20"
 	if p.Unknown != "" {
-		hint = "the variables are object, oldObject, request, namespaceObject and authorizer; the fields of the kind are in " + crdFolder
+		hint = "the variables are object, oldObject, request, namespaceObject and authorizer; the fields of the kind are in " + layout.CRDDir
 	}
 	return &diagnostic.Error{
 		Message: fmt.Sprintf("%s: %s%s: %s", e.flag, diagnostic.Quote(e.text), p.Place(), p.Message), Hint: p.HintOr(hint), Class: diagnostic.ErrUsage,
 	}
 }
 
-// CheckRules compiles the rules in the CRD that the plan has of a kind, and estimates their cost, as API servers do before they take it.
+// CheckRules compiles the rules in the CRD that the plan has of a kind, and estimates their cost, as API servers do
+// before they take it.
 func (o APIOptions) CheckRules(p *plan.Plan, proj *project.Project) error {
 	if !o.Resource {
 		return nil
@@ -109,7 +112,7 @@ func schemaOf(p *plan.Plan, proj *project.Project, wanted project.Resource) (*ap
 	if !found || !r.API {
 		return nil, nil
 	}
-	name := path.Join(crdFolder, templates.NewKind(kindNames(proj, *r, "")).CRDBase)
+	name := path.Join(layout.CRDDir, templates.NewKind(layout.KindNames(proj, *r, "")).CRDBase)
 	text, err := p.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
@@ -123,7 +124,7 @@ func newRandomKinds(t *testing.T, r *rand.Rand) *testProject {
 		w.fields("", 2)
 		opts := scaffold.APIOptions{
 			Group: "webapp", Version: "v1", Kind: fmt.Sprintf("Random%d", i), Resource: true, Controller: true, Namespaced: i%3 > 0,
-			Shape: scaffold.Shape{Fields: w.flags, StatusFields: []string{"used:quantity", "parts[].name:string"}, ShortNames: []string{fmt.Sprintf("r%d", i)}},
+			Shape: render.Shape{Fields: w.flags, StatusFields: []string{"used:quantity", "parts[].name:string"}, ShortNames: []string{fmt.Sprintf("r%d", i)}},
 		}
 		if i%2 == 0 {
 			opts.Shape.Scale = "default"
@@ -155,7 +156,7 @@ func TestOddNamesMakeKinds(t *testing.T) {
 		if i%2 == 0 {
 			opts.Shape.Fields = fields
 		} else if opts.Namespaced {
-			opts.Operand = &scaffold.Operand{Port: 80, Finalizer: i%3 == 0}
+			opts.Operand = &render.Operand{Port: 80, Finalizer: i%3 == 0}
 		}
 		p.write(t, opts)
 		p.planned(t, scaffold.WebhookOptions{Group: opts.Group, Version: opts.Version, Kind: kind, Defaulting: true, Validation: true, Policy: true})

@@ -18,6 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
@@ -59,7 +60,7 @@ func stories() []story {
 				scaffold.APIOptions{Group: "sea.creatures", Version: "v1", Kind: "Client", Resource: true, Controller: true, StorageVersion: true},
 				scaffold.WebhookOptions{
 					Group: "apps", Version: "v1", Kind: "Deployment", Defaulting: true,
-					Requests: scaffold.Requests{FailurePolicy: "ignore", ObjectSelector: "app.kubernetes.io/part-of"},
+					Requests: render.Requests{FailurePolicy: "ignore", ObjectSelector: "app.kubernetes.io/part-of"},
 				},
 			},
 		},
@@ -69,7 +70,7 @@ func stories() []story {
 			create: []any{
 				scaffold.APIOptions{
 					Group: "books", Version: "v1", Kind: "Shelf", Plural: "shelves", Resource: true, Controller: true, Namespaced: true,
-					Shape: scaffold.Shape{Fields: []string{"rows:int32,min=1,default=3"}},
+					Shape: render.Shape{Fields: []string{"rows:int32,min=1,default=3"}},
 				},
 				scaffold.APIOptions{Group: "books", Version: "v2", Kind: "Shelf", Resource: true},
 				scaffold.WebhookOptions{Group: "books", Version: "v2", Kind: "Shelf", Validation: true},
@@ -81,8 +82,8 @@ func stories() []story {
 			create: []any{
 				scaffold.APIOptions{
 					Group: "web", Version: "v1", Kind: "Site", Resource: true, Controller: true, Namespaced: true,
-					Operand: &scaffold.Operand{Image: "nginx:1.29", Port: 8080, Finalizer: true},
-					Shape: scaffold.Shape{
+					Operand: &render.Operand{Image: "nginx:1.29", Port: 8080, Finalizer: true},
+					Shape: render.Shape{
 						Fields: []string{
 							`mode:string,enum=Static|Dynamic,default=Static,doc="mode says whether pages are made when they are asked for."`, "domains:[]string,format=hostname,maxItems=16,unique,optional",
 							"tls.secretRef:ref=Secret,optional", `storage:quantity,optional,rule="!quantity(string(self)).isLessThan(quantity(string(oldSelf)))",message="storage may only grow"`,

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
@@ -35,7 +36,8 @@ func noSuchKind(proj *project.Project, wanted project.Resource) error {
 	return e
 }
 
-// notMade returns the kind that is wanted if the project knows it and somebody else wrote it, as in a project that was migrated.
+// notMade returns the kind that is wanted if the project knows it and somebody else wrote it, as in a project that
+// was migrated.
 func notMade(proj *project.Project, wanted project.Resource) *project.Resource {
 	same := func(a, b string) bool { return a == b || a == "" || a == "*" }
 	for i, r := range proj.Resources {
@@ -87,10 +89,10 @@ func webhookHint(proj *project.Project, r project.Resource) string {
 // webhookFlags returns the flags that name all webhooks of a kind.
 func webhookFlags(proj *project.Project, r project.Resource) string {
 	var flags []string
-	for _, a := range admissionsOf(r) {
-		flags = append(flags, a.flag)
+	for _, a := range layout.AdmissionsOf(r) {
+		flags = append(flags, a.Flag)
 	}
-	if len(spokesOf(proj, r)) > 0 {
+	if len(layout.SpokesOf(proj, r)) > 0 {
 		flags = append(flags, "--conversion")
 	}
 	return strings.Join(flags, " ")

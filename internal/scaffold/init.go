@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"go/token"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -37,42 +40,43 @@ type InitOptions struct {
 	// Runtime is where the runtime comes from. Empty means Module for a released kctrl and Bundled for any other.
 	Runtime project.RuntimeMode
 	// Kctrl is the kctrl that makes the project.
-	Kctrl Build
+	Kctrl project.Build
 }
 
-// PlanInit plans a new project in the folder fsys. That holds nothing yet but what does not get in the way, such as .git, LICENSE and
-// README.md; or it is a Go module with code, to which the project is added: go.mod keeps what it says, and files that kctrl would write
-// otherwise stay as they are, and are noted. Everything that is wrong with the options and the folder is reported at once, joined from
-// *diagnostic.Error.
+// PlanInit plans a new project in the folder fsys. That holds nothing yet but what does not get in the way, such as
+// .git, LICENSE and README.md; or it is a Go module with code, to which the project is added: go.mod keeps what it
+// says, and files that kctrl would write otherwise stay as they are, and are noted. Everything that is wrong with the
+// options and the folder is reported at once, joined from *diagnostic.Error.
 func PlanInit(fsys fs.FS, opts InitOptions) (*plan.Plan, error) {
-	existing, err := existingModule(fsys)
+	existing, err := gomod.ExistingModule(fsys)
 	if err != nil {
 		return nil, errors.Join(projectExists(fsys), err)
 	}
 	if err := checkNewFolder(fsys, existing); err != nil {
 		return nil, err
 	}
-	proj, err := newProject(opts, existing.path)
+	proj, err := newProject(opts, existing.Path)
 	if err != nil {
 		return nil, err
 	}
 	p := plan.New(fsys)
-	modules := func() error { return writeModules(p, proj, opts.Kctrl, existing.path != "") }
-	if existing.used {
-		modules = func() error { return mergeModules(p, proj, opts.Kctrl) }
+	modules := func() error { return gomod.WriteModules(p, proj, opts.Kctrl, existing.Path != "") }
+	if existing.Used {
+		modules = func() error { return gomod.MergeModules(p, proj, opts.Kctrl) }
 	}
-	err = inOrder(
+	err = plan.InOrder(
 		func() error { return writeBoilerplate(p, proj, opts.Year) },
-		func() error { return writeProjectFiles(p, proj, opts.Kctrl, existing.used) },
+		func() error { return render.WriteProjectFiles(p, proj, opts.Kctrl, existing.Used) },
 		modules,
-		func() error { return writeRegistration(p, proj) },
-		func() error { return writeProject(p, proj) },
+		func() error { return render.WriteRegistration(p, proj) },
+		func() error { return templated.WriteProject(p, proj) },
 	)
 	return p, inTheWayOfInit(err)
 }
 
-// checkNewFolder refuses a folder that holds a project, and one that holds more than a new project can start beside and is no Go module.
-func checkNewFolder(fsys fs.FS, existing goModule) error {
+// checkNewFolder refuses a folder that holds a project, and one that holds more than a new project can start beside
+// and is no Go module.
+func checkNewFolder(fsys fs.FS, existing gomod.GoModule) error {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
 		return diagnostic.AtFile("", "cannot read the folder", err)
@@ -82,11 +86,11 @@ func checkNewFolder(fsys fs.FS, existing goModule) error {
 	}
 	var strange []string
 	for _, entry := range entries {
-		if name := entry.Name(); !isHarmless(name) {
+		if name := entry.Name(); !gomod.IsHarmless(name) {
 			strange = append(strange, name)
 		}
 	}
-	if len(strange) == 0 || existing.used {
+	if len(strange) == 0 || existing.Used {
 		return nil
 	}
 	what := strange[0]
@@ -121,12 +125,6 @@ func projectExists(fsys fs.FS) error {
 		e.Hint = "start in a new folder"
 	}
 	return e
-}
-
-// isHarmless reports whether a new project can start in a folder that holds the named file.
-func isHarmless(name string) bool {
-	base, _, _ := strings.Cut(name, ".")
-	return base == "" || name == goModFile || slices.Contains([]string{"LICENSE", "COPYING", "NOTICE", "README"}, base)
 }
 
 // inTheWayOfInit tells what to do about files that are in the way: init has no --force.
@@ -180,7 +178,7 @@ func newProject(opts InitOptions, existingModule string) (*project.Project, erro
 		proj.License = "apache2"
 	}
 	if proj.Runtime == "" {
-		proj.Runtime = opts.Kctrl.defaultRuntime()
+		proj.Runtime = opts.Kctrl.DefaultRuntime()
 	}
 	return proj, errors.Join(
 		project.ValidateDomain(proj.Domain),
@@ -188,8 +186,8 @@ func newProject(opts InitOptions, existingModule string) (*project.Project, erro
 		validateProjectName(proj, opts.ProjectName != ""),
 		validateLicense(proj.License),
 		project.ValidateOwner(proj.Owner),
-		validateRuntime(proj.Runtime, opts.Kctrl),
-		validateExistingModule(proj.Repo, existingModule),
+		gomod.ValidateRuntime(proj.Runtime, opts.Kctrl),
+		gomod.ValidateExistingModule(proj.Repo, existingModule),
 	)
 }
 
@@ -221,8 +219,8 @@ func validateLicense(license string) error {
 
 // writeBoilerplate plans the header of Go files, unless there is one, which then is what they have.
 func writeBoilerplate(p *plan.Plan, proj *project.Project, year int) error {
-	if _, err := p.Read(boilerplateFile); err == nil {
+	if _, err := p.Read(layout.BoilerplateFile); err == nil {
 		return nil
 	}
-	return render(p, templates.Licenses()[proj.License], templates.NewLicense(year, proj.Owner), false)
+	return templated.Render(p, templates.Licenses()[proj.License], templates.NewLicense(year, proj.Owner), false)
 }

@@ -11,8 +11,10 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 )
 
 func must(t *testing.T, err error) {
@@ -24,19 +26,19 @@ func must(t *testing.T, err error) {
 
 func TestRuntimeOfReleaseIsTheModule(t *testing.T) {
 	tests := []struct {
-		build Build
+		build project.Build
 		want  project.RuntimeMode
 	}{
-		{Build{Version: "v1.2.3", Sum: "h1:x="}, project.Module},
-		{Build{Version: "v1.2.3-rc.1", Sum: "h1:x="}, project.Module},
-		{Build{Version: "v1.2.3"}, project.Bundled},
-		{Build{Version: "v1.2.3+dirty", Sum: "h1:x="}, project.Bundled},
-		{Build{Version: "v0.0.0-20260102030405-0123456789ab", Sum: "h1:x="}, project.Bundled},
-		{Build{Version: "(devel)"}, project.Bundled},
-		{Build{}, project.Bundled},
+		{project.Build{Version: "v1.2.3", Sum: "h1:x="}, project.Module},
+		{project.Build{Version: "v1.2.3-rc.1", Sum: "h1:x="}, project.Module},
+		{project.Build{Version: "v1.2.3"}, project.Bundled},
+		{project.Build{Version: "v1.2.3+dirty", Sum: "h1:x="}, project.Bundled},
+		{project.Build{Version: "v0.0.0-20260102030405-0123456789ab", Sum: "h1:x="}, project.Bundled},
+		{project.Build{Version: "(devel)"}, project.Bundled},
+		{project.Build{}, project.Bundled},
 	}
 	for _, test := range tests {
-		if got := test.build.defaultRuntime(); got != test.want {
+		if got := test.build.DefaultRuntime(); got != test.want {
 			t.Errorf("%+v: got %s, want %s", test.build, got, test.want)
 		}
 	}
@@ -59,7 +61,7 @@ func TestProjectNameComesFromTheModulePath(t *testing.T) {
 
 func TestModuleModeRequiresTheRunningKctrl(t *testing.T) {
 	p, err := PlanInit(fstest.MapFS{}, InitOptions{
-		Domain: "example.com", Repo: "example.com/guestbook", Kctrl: Build{Version: "v1.2.3", Sum: "h1:module="},
+		Domain: "example.com", Repo: "example.com/guestbook", Kctrl: project.Build{Version: "v1.2.3", Sum: "h1:module="},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +83,7 @@ func TestModuleModeRequiresTheRunningKctrl(t *testing.T) {
 	contains(".github/workflows/test.yml", "cmd/kctrl@v1.2.3\n", true)
 	contains("PROJECT", "runtime: module\n", true)
 	for change := range p.Changes() {
-		if strings.HasPrefix(change.Path, bundleFolder) {
+		if strings.HasPrefix(change.Path, layout.BundleDir) {
 			t.Errorf("%s is written though the runtime is a module", change.Path)
 		}
 	}
@@ -94,7 +96,7 @@ func TestBundleHasNoTests(t *testing.T) {
 	}
 	sources := 0
 	for change := range p.Changes() {
-		if strings.HasPrefix(change.Path, bundleFolder+"/runtime/") {
+		if strings.HasPrefix(change.Path, layout.BundleDir+"/runtime/") {
 			sources++
 		}
 		if strings.HasSuffix(change.Path, "_test.go") || strings.Contains(change.Path, "testdata") {
@@ -131,12 +133,12 @@ func TestMainIsShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := p.Read(mainFile)
+	content, err := p.Read(layout.MainFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if lines := strings.Count(string(content), "\n"); lines > 40 {
-		t.Errorf("%s has %d lines", mainFile, lines)
+		t.Errorf("%s has %d lines", layout.MainFile, lines)
 	}
 }
 
@@ -157,7 +159,7 @@ func TestWhatInitAcceptsIsReadBack(t *testing.T) {
 	}
 	accepted, refused := 0, 0
 	for i := range 4000 {
-		opts := InitOptions{Domain: pick(names), Repo: "example.com/" + pick(names), Owner: pick(owners), Year: 2026, Kctrl: Build{Version: "v1.2.3", Sum: "h1:x="}}
+		opts := InitOptions{Domain: pick(names), Repo: "example.com/" + pick(names), Owner: pick(owners), Year: 2026, Kctrl: project.Build{Version: "v1.2.3", Sum: "h1:x="}}
 		switch {
 		case i < len(owners):
 			opts.Domain, opts.Repo, opts.Owner = "example.com", "example.com/guestbook", owners[i]
@@ -190,7 +192,7 @@ func TestWhatInitAcceptsIsReadBack(t *testing.T) {
 		if proj.Owner != opts.Owner || proj.Domain != opts.Domain || proj.Repo != opts.Repo || proj.Kctrl != "v1.2.3" {
 			t.Errorf("init was given %+v, and PROJECT says %+v", opts, proj)
 		}
-		if _, err := goHeader(plan.New(afero.NewIOFS(root))); err != nil {
+		if _, err := templated.GoHeader(plan.New(afero.NewIOFS(root))); err != nil {
 			t.Errorf("the header with the owner %q: %v", opts.Owner, err)
 		}
 	}
@@ -216,7 +218,7 @@ func randomText(r *rand.Rand) string {
 }
 
 func TestProjectSaysWhichKctrlMadeIt(t *testing.T) {
-	for build, want := range map[Build][2]string{
+	for build, want := range map[project.Build][2]string{
 		{}:                   {"devel", ""},
 		{Version: "(devel)"}: {"devel", ""},
 		{Version: "v1.2.3"}:  {"v1.2.3", "v1.2.3"},

@@ -8,6 +8,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
 // deleteLeftovers plans that what an earlier delete has kept of a kind goes away.
@@ -24,8 +25,8 @@ func deleteLeftovers(fsys fs.FS, proj *project.Project, opts DeleteOptions, r pr
 	return planLeftovers(fsys, proj, opts, r, missing.Message, missing.Hint)
 }
 
-// planLeftovers plans that the files go away that a project would have with r as it is given, if kctrl wrote any of those that are there;
-// else it returns a *diagnostic.Error.
+// planLeftovers plans that the files go away that a project would have with r as it is given, if kctrl wrote any of
+// those that are there; else it returns a *diagnostic.Error.
 func planLeftovers(fsys fs.FS, proj *project.Project, opts DeleteOptions, r project.Resource, missing, hint string) (*plan.Plan, error) {
 	before := *proj
 	before.Resources = slices.DeleteFunc(slices.Clone(proj.Resources), func(o project.Resource) bool {
@@ -36,9 +37,9 @@ func planLeftovers(fsys fs.FS, proj *project.Project, opts DeleteOptions, r proj
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range partsLost(&before, proj) {
-		_, known := lock.Entry(part.path)
-		if _, err := fs.Stat(fsys, part.path); err == nil && known && !part.common && !part.generated && !part.kustomization {
+	for _, part := range render.PartsLost(&before, proj) {
+		_, known := lock.Entry(part.Path)
+		if _, err := fs.Stat(fsys, part.Path); err == nil && known && !part.Common && !part.Generated && !part.Kustomization {
 			return planRemoval(fsys, &before, proj, opts)
 		}
 	}

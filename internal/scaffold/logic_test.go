@@ -16,6 +16,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
 // TestScaffoldedTestsFailWithoutLogic makes every function of a project that users write return at once, and every policy
@@ -71,7 +72,7 @@ func TestScaffoldedTestsAskByEachVerb(t *testing.T) {
 		for verb, kinds := range map[string][2]string{"update": {"Guestbook", "Pod"}, "delete": {"Shelf", "Namespace"}} {
 			opts := scaffold.WebhookOptions{
 				Group: "webapp", Version: "v1", Kind: kinds[0], Defaulting: verb == "update", Validation: true, Policy: true,
-				Requests: scaffold.Requests{Verbs: []string{verb}},
+				Requests: render.Requests{Verbs: []string{verb}},
 			}
 			if !own {
 				opts.Group, opts.Kind = "core", kinds[1]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
 // combination is one choice of each property in which projects differ.
@@ -87,14 +88,14 @@ func (c combination) make(t *testing.T) *testProject {
 	p := newProject(t)
 	init := scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", MultiGroup: c.multiGroup, Namespaced: c.namespaced, Runtime: c.runtime, APIModule: c.apiModule}
 	if c.runtime == project.Module {
-		init.Kctrl = scaffold.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}
+		init.Kctrl = project.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}
 	}
 	p.initialize(t, init)
 	if c.runtime == project.Module {
 		p.replaceRuntime(t)
 	}
 	own := guestbook
-	own.Shape = scaffold.Shape{Fields: []string{"size:int32,min=1,default=3", "mode:string,enum=Fast|Safe"}, Scale: "default"}
+	own.Shape = render.Shape{Fields: []string{"size:int32,min=1,default=3", "mode:string,enum=Fast|Safe"}, Scale: "default"}
 	p.createAPI(t, own)
 	switch c.webhooks {
 	case "admission":
@@ -111,7 +112,7 @@ func (c combination) make(t *testing.T) *testProject {
 	switch c.origin {
 	case "own":
 		runs := guestbook
-		runs.Kind, runs.Operand = "Server", &scaffold.Operand{Image: "nginx:1.29", Port: 8080}
+		runs.Kind, runs.Operand = "Server", &render.Operand{Image: "nginx:1.29", Port: 8080}
 		p.createAPI(t, runs)
 	case "core":
 		p.create(t, scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment", Namespaced: true})

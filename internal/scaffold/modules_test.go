@@ -20,6 +20,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -267,7 +268,7 @@ func TestProjectsMayChooseOlderKubernetes(t *testing.T) {
 			}
 			for _, opts := range []any{
 				scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Resource: true, Controller: true},
-				scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Site", Resource: true, Controller: true, Namespaced: true, Operand: &scaffold.Operand{Port: 80}},
+				scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Site", Resource: true, Controller: true, Namespaced: true, Operand: &render.Operand{Port: 80}},
 				scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Defaulting: true, Validation: true, Policy: true},
 				scaffold.WebhookOptions{Group: "core", Version: "v1", Kind: "Pod", Defaulting: true, Validation: true, Policy: true, Rules: []string{"a=true"}},
 				scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment", Namespaced: true},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
 func newOperand(t *testing.T) *testProject {
@@ -15,7 +16,7 @@ func newOperand(t *testing.T) *testProject {
 	p := newProject(t)
 	p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", License: "none"})
 	opts := guestbook
-	opts.Operand = &scaffold.Operand{Image: "localhost:5000/nginx", Port: 8080, Finalizer: true}
+	opts.Operand = &render.Operand{Image: "localhost:5000/nginx", Port: 8080, Finalizer: true}
 	opts.Shape.Fields = []string{"configRef:ref=ConfigMap"}
 	p.createAPI(t, opts)
 	return p
@@ -25,7 +26,7 @@ func newOperand(t *testing.T) *testProject {
 func TestOperandRuns(t *testing.T) {
 	p := newOperand(t)
 	plain := guestbook
-	plain.Kind, plain.Operand = "Deployment", &scaffold.Operand{}
+	plain.Kind, plain.Operand = "Deployment", &render.Operand{}
 	p.createAPI(t, plain)
 	p.check(t)
 	t.Run("tests", func(t *testing.T) { p.test(t, "./internal/controller/...") })
@@ -75,7 +76,7 @@ func TestMistakesInOperands(t *testing.T) {
 		"leave it out":                                      func(o *scaffold.APIOptions) { o.Kind, o.Version = "Guestbook", "v2" },
 	} {
 		opts := guestbook
-		opts.Kind, opts.Operand = "Shelf", &scaffold.Operand{}
+		opts.Kind, opts.Operand = "Shelf", &render.Operand{}
 		change(&opts)
 		_, err := p.planAPI(t, opts)
 		e, ok := errors.AsType[*diagnostic.Error](err)

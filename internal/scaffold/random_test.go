@@ -20,6 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
@@ -90,7 +91,7 @@ func newMemoryProject(t *testing.T, opts scaffold.InitOptions) *randomProject {
 }
 
 // memoryKctrl is the kctrl that makes projects in memory.
-var memoryKctrl = scaffold.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}
+var memoryKctrl = project.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}
 
 // run does what a create command does, and reports whether the command line was one that makes sense here.
 func (p *randomProject) run(opts any) bool {
@@ -218,7 +219,7 @@ func randomOptions(r *rand.Rand) any {
 	pick := func(all ...string) string { return all[r.IntN(len(all))] }
 	yes := func() bool { return r.IntN(2) == 0 }
 	kind, version := pick("Guestbook", "Shelf", "Client"), pick("v1", "v1", "v2", "v1beta1", "v3")
-	requests := scaffold.Requests{
+	requests := render.Requests{
 		FailurePolicy: pick("", "fail", "ignore"), NamespaceSelector: pick("", "", "a=b,!c"), ObjectSelector: pick("", "", "a in (b, c)"),
 		MatchConditions: [][]string{nil, {"one=object.metadata.name != '`{{.}}`'", "two=1 < 2 && true"}}[r.IntN(2)],
 	}
@@ -249,17 +250,17 @@ func randomOptions(r *rand.Rand) any {
 		api.Shape = randomShape(r)
 	}
 	if r.IntN(4) == 0 {
-		api.Operand = &scaffold.Operand{Image: pick("", "example.com/memcached:1"), Port: []int{0, 8080}[r.IntN(2)], Finalizer: yes()}
+		api.Operand = &render.Operand{Image: pick("", "example.com/memcached:1"), Port: []int{0, 8080}[r.IntN(2)], Finalizer: yes()}
 	}
 	return api
 }
 
 // randomShape is what flags of create api say of a kind: of its fields alone in every other case, which further versions can have too.
-func randomShape(r *rand.Rand) scaffold.Shape {
+func randomShape(r *rand.Rand) render.Shape {
 	some := func(all ...string) []string {
 		return slices.DeleteFunc(all, func(string) bool { return r.IntN(2) == 0 })
 	}
-	s := scaffold.Shape{
+	s := render.Shape{
 		Fields: some("size:int32,min=1,default=3", "mode:string,enum=Fast|Safe", "template.image:string,optional", `note:string,doc="it's {{.}}: \"so\""`,
 			"tags:[]string,maxItems=5,unique", "ports:[]object,key=name", "ports[].name:string", "labels:map[string]string", "configRef:ref=ConfigMap"),
 		StatusFields: some("seen:int32", "since:time,optional"),

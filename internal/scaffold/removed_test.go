@@ -18,8 +18,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
 // commands are those that write to a project, as cmd/kctrl calls them.
@@ -57,15 +59,15 @@ func (p *testProject) planGenerate(t *testing.T, o generate.Options) (*plan.Plan
 	if err != nil {
 		return nil, err
 	}
-	plan, err := scaffold.NewProjectPlan(fsys, proj, scaffold.Build{})
+	plan, err := render.NewProjectPlan(fsys, proj, project.Build{})
 	if err != nil {
 		return nil, err
 	}
-	if err := scaffold.PlanRuntime(plan, proj); err != nil {
+	if err := gomod.PlanRuntime(plan, proj); err != nil {
 		return nil, err
 	}
 	if slices.Contains(o.Generators, generate.Object) {
-		if err := scaffold.PlanRegistration(plan, proj); err != nil {
+		if err := render.PlanRegistration(plan, proj); err != nil {
 			return nil, err
 		}
 	}
@@ -78,7 +80,7 @@ func (p *testProject) planGenerate(t *testing.T, o generate.Options) (*plan.Plan
 func TestAnythingMayBeRemoved(t *testing.T) {
 	whole := newProject(t)
 	whole.initialize(t, scaffold.InitOptions{
-		Domain: "example.com", Repo: "example.com/guestbook", Kctrl: scaffold.Build{Version: "v1.2.3", Sum: "h1:x="},
+		Domain: "example.com", Repo: "example.com/guestbook", Kctrl: project.Build{Version: "v1.2.3", Sum: "h1:x="},
 	})
 	whole.createAPI(t, guestbook)
 	tree := readTree(t, whole.dir)

@@ -9,14 +9,18 @@ import (
 	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/refactor"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
 )
 
 // RenameOptions say what of a project gets another name.
 type RenameOptions struct {
-	// Group, Version and Kind name what is renamed: a kind by its group and name, in all its versions; a version by its group and
-	// name, with all kinds that have it; a group by its name.
+	// Group, Version and Kind name what is renamed: a kind by its group and name, in all its versions; a version by its
+	// group and name, with all kinds that have it; a group by its name.
 	Group, Version, Kind string
 	// To is the new name.
 	To string
@@ -25,9 +29,9 @@ type RenameOptions struct {
 	// Force writes what is edited where kctrl has to change it too, between the markers of git.
 	Force bool
 	// Base has what a file was edited from, for upgrades to come. It may be nil.
-	Base History
+	Base sync.History
 	// Kctrl is the kctrl that renames.
-	Kctrl Build
+	Kctrl project.Build
 }
 
 // PlanRenameKind plans that a kind has another name: its types, its files, what is named after it, and what names it.
@@ -123,15 +127,15 @@ func planRename(fsys fs.FS, proj *project.Project, opts RenameOptions, rename fu
 	if err := checkOneGroup(proj); err != nil {
 		return nil, err
 	}
-	p, err := beginPlan(fsys, &before, opts.Kctrl)
+	p, err := render.BeginPlan(fsys, &before, opts.Kctrl)
 	if err != nil {
 		return nil, err
 	}
-	header, err := p.Read(boilerplateFile)
+	header, err := p.Read(layout.BoilerplateFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if err := restate(p, &before, proj, opts.Kctrl, header, opts.Force, opts.Base); err != nil {
+	if err := refactor.Restate(p, &before, proj, opts.Kctrl, header, opts.Force, opts.Base); err != nil {
 		return nil, err
 	}
 	if reflect.DeepEqual(before.Resources, proj.Resources) {
@@ -148,5 +152,5 @@ func checkServedIfOwn(proj *project.Project, r project.Resource) error {
 	if !r.API {
 		return nil
 	}
-	return checkServed(proj, r)
+	return render.CheckServed(proj, r)
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
 // TestRenderGivesGoldenProjects: PROJECT alone gives all files of the golden projects, byte for byte. Generators write the
@@ -26,13 +26,13 @@ func TestRenderGivesGoldenProjects(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var env scaffold.Env
+			var env render.Env
 			for name, text := range map[string]*[]byte{"hack/boilerplate.go.txt": &env.Header, "go.mod": &env.GoMod} {
 				if *text, err = fs.ReadFile(root, name); err != nil {
 					t.Fatal(err)
 				}
 			}
-			tree, err := scaffold.Render(proj, env)
+			tree, err := render.Render(proj, env)
 			if err != nil || len(tree.Failed) > 0 {
 				t.Fatal(err, tree.Failed)
 			}

@@ -17,6 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/upgrade"
 	"github.com/kctrl-dev/kctrl/internal/testing/fault"
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
@@ -29,13 +31,13 @@ type renaming struct {
 }
 
 // upgrading is an upgrade from what version control has, which may be nothing.
-type upgrading struct{ base scaffold.History }
+type upgrading struct{ base sync.History }
 
 func (u upgrading) plan(fsys fs.FS, proj *project.Project) (*plan.Plan, error) {
 	if u.base == nil {
 		u.base = func(string, string) ([]byte, bool) { return nil, false }
 	}
-	return scaffold.PlanUpgrade(fsys, proj, scaffold.UpgradeOptions{Base: u.base, Kctrl: memoryKctrl})
+	return upgrade.Plan(fsys, proj, upgrade.Options{Base: u.base, Kctrl: memoryKctrl})
 }
 
 // randomRenaming renames a kind, a version or a group of a project to names with a number; back takes it back.

@@ -17,6 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/upgrade"
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
@@ -71,7 +72,7 @@ func newOlderProject(t *testing.T, r *rand.Rand) *olderProject {
 // upgrade upgrades the project and returns its notes.
 func (p *randomProject) upgrade(base func(name, sum string) ([]byte, bool)) []*diagnostic.Error {
 	p.Helper()
-	plan, err := scaffold.PlanUpgrade(afero.NewIOFS(p.fs), p.load(), scaffold.UpgradeOptions{Base: base, Kctrl: memoryKctrl})
+	plan, err := upgrade.Plan(afero.NewIOFS(p.fs), p.load(), upgrade.Options{Base: base, Kctrl: memoryKctrl})
 	if err != nil {
 		p.Fatal(err)
 	}

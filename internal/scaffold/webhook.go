@@ -8,35 +8,32 @@ import (
 	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/internal/templates"
-)
-
-const (
-	componentFolder = "config/components/webhook"
-	policyFolder    = "config/components/network-policy"
-	// policiesFolder has the policies that API servers decide by.
-	policiesFolder = "config/policy"
 )
 
 // WebhookOptions say which webhooks to add to a kind.
 type WebhookOptions struct {
-	// Group, Version, Kind and Plural name the kind, and Path, Domain, Module, Namespaced and Types find one that is not the project's
-	// own, as in [ControllerOptions].
+	// Group, Version, Kind and Plural name the kind, and Path, Domain, Module, Namespaced and Types find one that is not
+	// the project's own, as in [ControllerOptions].
 	Group, Version, Kind, Plural string
 	Path, Domain, Module         string
 	Namespaced                   bool
 	Types                        Types
-	// Defaulting, Validation and Conversion ask for the webhook of that name, Policy for a ValidatingAdmissionPolicy, which API
-	// servers decide by without asking anybody. One of them must be set.
+	// Defaulting, Validation and Conversion ask for the webhook of that name, Policy for a ValidatingAdmissionPolicy,
+	// which API servers decide by without asking anybody. One of them must be set.
 	Defaulting, Validation, Conversion, Policy bool
 	// DefaultingPath and ValidationPath are where the webhooks are served. Empty means the paths that their kind has.
 	DefaultingPath, ValidationPath string
-	// Rules are those of the policy: each a message, "=" and a CEL expression that has to be true. Empty means one to begin with.
+	// Rules are those of the policy: each a message, "=" and a CEL expression that has to be true. Empty means one to
+	// begin with.
 	Rules []string
 	// Requests are those that the webhooks and the policy are about, but for conversion.
-	Requests Requests
+	Requests render.Requests
 	// Spokes are the versions that conversion turns into Version and back, which becomes the hub. Empty means all others.
 	Spokes []string
 	// Certificates is who makes the certificates: project.SelfSigned or project.CertManager. Empty leaves it as it is.
@@ -44,7 +41,7 @@ type WebhookOptions struct {
 	// Force writes the files of webhooks that are there already anew, whatever the user made of them.
 	Force bool
 	// Kctrl is the kctrl that adds the webhooks.
-	Kctrl Build
+	Kctrl project.Build
 }
 
 // PlanWebhook adds webhooks to a kind of project and plans their files, as [PlanAPI] does for a kind.
@@ -53,40 +50,36 @@ func PlanWebhook(fsys fs.FS, proj *project.Project, opts WebhookOptions) (*plan.
 	if err != nil {
 		return nil, err
 	}
-	w, err := beginWork(fsys, proj, opts.Kctrl, opts.Force)
+	w, err := render.BeginWork(fsys, proj, opts.Kctrl, opts.Force)
 	if err != nil {
 		return nil, err
 	}
-	o := w.owner(*resource)
+	o := w.Owner(*resource)
 	var steps []func() error
-	if usesTypes(*resource) {
-		steps = append(steps, func() error { return requirePackage(w.plan, resource.Path, opts.Module) })
+	if layout.UsesTypes(*resource) {
+		steps = append(steps, func() error { return gomod.RequirePackage(w.Plan, resource.Path, opts.Module) })
 	}
-	for _, a := range admissionsOf(opts.asked()) {
-		steps = append(steps, func() error { return w.admission(o, a, opts) })
+	for _, a := range layout.AdmissionsOf(opts.asked()) {
+		steps = append(steps, func() error { return w.Admission(o, a, opts.admission()) })
 	}
 	steps = append(steps,
-		func() error { return writeConversions(w.plan, proj, spokes, w.header, opts.Force) },
-		func() error { return requireDirectly(w.plan, typesModule) },
-		w.finish,
+		func() error { return render.WriteConversions(w.Plan, proj, spokes, w.Header, opts.Force) },
+		func() error { return gomod.RequireDirectly(w.Plan, layout.TypesModule) },
+		w.Finish,
 	)
-	return w.plan, inOrder(steps...)
+	return w.Plan, plan.InOrder(steps...)
+}
+
+// admission returns what PROJECT keeps of the options.
+func (o WebhookOptions) admission() render.AdmissionOptions {
+	return render.AdmissionOptions{
+		DefaultingPath: o.DefaultingPath, ValidationPath: o.ValidationPath, Rules: o.Rules, Requests: o.Requests,
+	}
 }
 
 // asked returns a resource that has nothing but what opts ask for.
 func (o WebhookOptions) asked() project.Resource {
 	return project.Resource{Defaulting: o.Defaulting, Validation: o.Validation, Policy: o.Policy}
-}
-
-// at returns what a webhook is rendered from, at the path that was asked for.
-func (o WebhookOptions) at(a admission, view templates.AdmissionView) templates.AdmissionView {
-	switch {
-	case a.suffix == defaulting.suffix && o.DefaultingPath != "":
-		view.MutatePath, view.OwnPath = o.DefaultingPath, true
-	case a.suffix == validation.suffix && o.ValidationPath != "":
-		view.ValidatePath, view.OwnPath = o.ValidationPath, true
-	}
-	return view
 }
 
 // checkPaths refuses paths that are none, or that nothing is served at.
@@ -101,7 +94,7 @@ func (o WebhookOptions) checkPaths() error {
 		case !path.served:
 			return &diagnostic.Error{Message: path.flag + " is of a webhook that is not asked for", Hint: "add " + path.needs, Class: diagnostic.ErrUsage}
 		case !webhookPath.MatchString(path.value):
-			return wrongOption(path.flag, path.value, "want a path", "write "+path.flag+"=/mine")
+			return render.WrongOption(path.flag, path.value, "want a path", "write "+path.flag+"=/mine")
 		}
 	}
 	return nil
@@ -110,7 +103,8 @@ func (o WebhookOptions) checkPaths() error {
 // webhookPath matches paths that markers, Go and webhook configurations take as they are.
 var webhookPath = regexp.MustCompile(`^(/[A-Za-z0-9][A-Za-z0-9._-]*)+$`)
 
-// decidedKind returns the kind that opts name, as the project has it from now on: one of its own, built in, or somebody else's.
+// decidedKind returns the kind that opts name, as the project has it from now on: one of its own, built in, or
+// somebody else's.
 func decidedKind(proj *project.Project, opts WebhookOptions) (*project.Resource, error) {
 	named := ControllerOptions{
 		Group: opts.Group, Version: opts.Version, Kind: opts.Kind, Plural: opts.Plural,
@@ -140,7 +134,8 @@ func decidedKind(proj *project.Project, opts WebhookOptions) (*project.Resource,
 	return r, err
 }
 
-// addWebhooks records in the project what opts ask for. It returns the kind, and the versions of it whose conversion is new.
+// addWebhooks records in the project what opts ask for. It returns the kind, and the versions of it whose conversion
+// is new.
 func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource, []project.Resource, error) {
 	if err := validateWebhook(proj, opts); err != nil {
 		return nil, nil, err
@@ -149,26 +144,26 @@ func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource,
 	if err != nil {
 		return nil, nil, err
 	}
-	asked := admissionsOf(opts.asked())
+	asked := layout.AdmissionsOf(opts.asked())
 	if len(asked) > 0 { // conversions have files of their own
 		if err := checkNamesakes(proj, *r); err != nil {
 			return nil, nil, err
 		}
 	}
 	for _, a := range asked {
-		if *a.has(r) && !opts.Force {
-			return nil, nil, existsError(fmt.Sprintf("the %s of %s", a.file, r))
+		if *a.Has(r) && !opts.Force {
+			return nil, nil, existsError(fmt.Sprintf("the %s of %s", a.File, r))
 		}
 		for _, other := range proj.Versions(*r) {
-			if *a.has(other) {
+			if *a.Has(other) {
 				return nil, nil, &diagnostic.Error{
-					Message: fmt.Sprintf("%s has a %s already, and API servers ask it about all versions of the kind, converted for it", other, a.file),
+					Message: fmt.Sprintf("%s has a %s already, and API servers ask it about all versions of the kind, converted for it", other, a.File),
 					Hint:    fmt.Sprintf("write the rules of %s there", r.Version),
 					Class:   diagnostic.ErrUsage,
 				}
 			}
 		}
-		*a.has(r), *a.flags(r) = true, opts.flags(a)
+		*a.Has(r), *a.Flags(r) = true, opts.admission().Flags(a)
 	}
 	var spokes []project.Resource
 	if opts.Conversion {
@@ -177,7 +172,7 @@ func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource,
 		}
 	}
 	if opts.Certificates != "" {
-		setCertificates(proj, opts.Certificates)
+		layout.SetCertificates(proj, opts.Certificates)
 		err = checkCertified(proj)
 	}
 	return r, spokes, errors.Join(err, checkServedOnce(proj))
@@ -190,15 +185,15 @@ const conversionPath = "/convert"
 func checkServedOnce(proj *project.Project) error {
 	served := map[string]string{conversionPath: "what converts objects"}
 	for _, r := range proj.Resources {
-		kind := templates.NewKind(kindNames(proj, r, ""))
-		for _, a := range webhooksOf(r) {
-			opts := WebhookOptions{}
-			if opts.setFlags(a, *a.flags(&r)) != nil {
+		kind := templates.NewKind(layout.KindNames(proj, r, ""))
+		for _, a := range layout.WebhooksOf(r) {
+			opts := render.AdmissionOptions{}
+			if opts.SetFlags(a, *a.Flags(&r)) != nil {
 				continue // of another kctrl
 			}
-			at := opts.at(a, templates.AdmissionView{KindView: kind})
-			name, path, flag := fmt.Sprintf("the %s of %s", a.file, r), at.MutatePath, "--defaulting-path"
-			if a.suffix == validation.suffix {
+			at := opts.At(a, templates.AdmissionView{KindView: kind})
+			name, path, flag := fmt.Sprintf("the %s of %s", a.File, r), at.MutatePath, "--defaulting-path"
+			if a.Suffix == layout.Validation.Suffix {
 				path, flag = at.ValidatePath, "--validation-path"
 			}
 			if other, taken := served[path]; taken {
@@ -214,9 +209,11 @@ func checkServedOnce(proj *project.Project) error {
 
 // checkNamesakes refuses a kind whose files another one of that name, in another group, has already.
 func checkNamesakes(proj *project.Project, r project.Resource) error {
-	file := func(r project.Resource) string { return templates.NewKind(kindNames(proj, r, "")).WebhookFile("", "") }
+	file := func(r project.Resource) string {
+		return templates.NewKind(layout.KindNames(proj, r, "")).WebhookFile("", "")
+	}
 	for _, other := range proj.Resources {
-		if other.APIGroup() != r.APIGroup() && len(admissionsOf(other)) > 0 && file(other) == file(r) {
+		if other.APIGroup() != r.APIGroup() && len(layout.AdmissionsOf(other)) > 0 && file(other) == file(r) {
 			return &diagnostic.Error{
 				Message: fmt.Sprintf("%s has webhooks or a policy, and this layout no place for those of %s", other, r),
 				Hint:    "write the rules into the files of the other one, or run kctrl edit --multigroup first",
@@ -243,19 +240,19 @@ func validateWebhook(proj *project.Project, opts WebhookOptions) error {
 		return err
 	}
 	switch {
-	case !opts.Conversion && len(admissionsOf(opts.asked())) == 0:
+	case !opts.Conversion && len(layout.AdmissionsOf(opts.asked())) == 0:
 		return &diagnostic.Error{
 			Message: "there is nothing to create without a kind of webhook",
 			Hint:    "add --defaulting, --validation, --conversion or --policy",
 			Class:   diagnostic.ErrUsage,
 		}
-	case !opts.Requests.isZero() && len(admissionsOf(opts.asked())) == 0:
+	case !opts.Requests.IsZero() && len(layout.AdmissionsOf(opts.asked())) == 0:
 		return &diagnostic.Error{
 			Message: "conversion is asked about all objects of its kind, whatever selects requests",
 			Hint:    "leave --verbs, --failure-policy, --timeout, --match-condition and the selectors out",
 			Class:   diagnostic.ErrUsage,
 		}
-	case opts.Requests.Timeout > 0 && len(webhooksOf(opts.asked())) == 0:
+	case opts.Requests.Timeout > 0 && len(layout.WebhooksOf(opts.asked())) == 0:
 		return &diagnostic.Error{
 			Message: "API servers decide by a policy themselves, and wait for nobody",
 			Hint:    "leave --timeout out",
@@ -280,7 +277,7 @@ func validateWebhook(proj *project.Project, opts WebhookOptions) error {
 			Class:   diagnostic.ErrUsage,
 		}
 	}
-	if err := errors.Join(opts.Requests.validate(), opts.checkPaths()); err != nil {
+	if err := errors.Join(opts.Requests.Validate(), opts.checkPaths()); err != nil {
 		return err
 	}
 	probe := project.Project{Domain: proj.Domain, Repo: proj.Repo, Name: proj.Name, Certificates: opts.Certificates}

@@ -111,3 +111,6 @@ func EndedAs(file, text []byte) []byte {
 	}
 	return bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
 }
+
+// Plain returns a text with the line ends that kctrl writes.
+func Plain(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }

@@ -346,3 +346,13 @@ func nonNil(content []byte) []byte {
 	}
 	return content
 }
+
+// InOrder takes steps until one fails.
+func InOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,4 +1,0 @@
-package scaffold
-
-// WithInterface is withInterface.
-var WithInterface = withInterface

@@ -1,0 +1,589 @@
+package gomod
+
+import (
+	"bytes"
+	"errors"
+	"go/token"
+	"go/version"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+)
+
+// API packages may be in a Go module of their own, so that others import types without what the operator requires.
+// Its path is what the import path of its folder would be without: no import says which of both it is. go.mod has the
+// project build with the folder.
+
+// testedWith are the modules that only tests of what API packages import need. A project requires them in the same
+// version, and not if a module which it builds with does: the go command calls that tidy.
+var testedWith = []string{"github.com/stretchr/testify"}
+
+// GeneratedPaths returns the patterns of all packages that are generated for, if those of the project's module are:
+// its API packages may be in others. They are named as they are, whatever version of them the project builds with.
+func GeneratedPaths(p *plan.Plan, proj *project.Project) ([]string, error) {
+	modules, err := gosource.ApiModules(p, proj)
+	if err != nil {
+		return nil, err
+	}
+	replaced, err := replacedModules(p, proj)
+	if err != nil {
+		return nil, err
+	}
+	paths := []string{"./..."}
+	for _, folder := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(modules, replaced)))) {
+		if found, err := hasPackages(p, folder); err != nil {
+			return nil, err
+		} else if found {
+			paths = append(paths, "./"+folder+"/...")
+		}
+	}
+	return paths, nil
+}
+
+// replacedModules returns the folders that go.mod has instead of modules with kinds which PROJECT lists with their
+// path, whatever those modules are called.
+func replacedModules(p *plan.Plan, proj *project.Project) ([]string, error) {
+	text, err := p.Read(layout.GoModFile)
+	if err != nil {
+		return nil, nil // which others complain of
+	}
+	file, err := ParseGoMod(text)
+	if err != nil {
+		return nil, nil // of that too
+	}
+	var folders []string
+	for _, r := range file.Replace {
+		folder := path.Clean(r.New.Path)
+		isIn := func(kind project.Resource) bool { return kind.Path != "" && within(kind.Path, r.Old.Path) }
+		if _, err := p.Read(path.Join(folder, layout.GoModFile)); err != nil || !fs.ValidPath(folder) || r.Old.Path == layout.RuntimeModule {
+			continue
+		}
+		if slices.ContainsFunc(proj.Resources, isIn) {
+			folders = append(folders, folder)
+		}
+	}
+	return folders, nil
+}
+
+// hasPackages reports whether there is a Go file in a folder, or below it as far as the go command looks.
+func hasPackages(p *plan.Plan, folder string) (bool, error) {
+	found := false
+	err := fs.WalkDir(p.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // planned
+		case err != nil:
+			return diagnostic.AtFile(name, "cannot read", err)
+		case entry.IsDir() && name != folder && gosource.IsForeign(p.FS(), name, nil):
+			return fs.SkipDir
+		case entry.Type().IsRegular() && gosource.IsPackageFile(name):
+			c, err := p.Lookup(name)
+			if err != nil {
+				return err
+			}
+			if found = c.After != nil; found {
+				return fs.SkipAll
+			}
+		}
+		return nil
+	})
+	for c := range p.Files() {
+		found = found || c.After != nil && strings.HasPrefix(c.Path, folder+"/") && gosource.IsPackageFile(c.Path)
+	}
+	return found, err
+}
+
+// RequireForTypes plans that the modules say what a kind of the project's own needs: the one that has its Go types
+// requires what these import, and the project requires that one. A project that builds with a published version of it
+// is told so.
+func RequireForTypes(p *plan.Plan, proj *project.Project, folder string) error {
+	module, err := gosource.ModuleAround(p, folder)
+	if err != nil {
+		return err
+	}
+	if module == "." {
+		return RequireDirectly(p, layout.TypesModule)
+	}
+	if err := errors.Join(provideForTypes(p, proj, module), requireFolder(p, path.Join(proj.Repo, module))); err != nil {
+		return err
+	}
+	for _, e := range []*diagnostic.Error{unused(p, proj, module), copied(p, proj, module)} {
+		if e != nil {
+			p.Note(e)
+		}
+	}
+	return FollowImports(p, proj)
+}
+
+// provideForTypes plans that a module of API packages requires what Go types import.
+func provideForTypes(p *plan.Plan, proj *project.Project, module string) error {
+	required := false
+	err := editRequirementsIn(p, module, func(file *modfile.File) bool {
+		at := Requirement(file, layout.TypesModule)
+		if required = at >= 0; !required || !file.Require[at].Indirect {
+			return false
+		}
+		file.Require[at].Indirect = false
+		return true
+	})
+	if err != nil || required {
+		return err
+	}
+	view := templates.ModuleView{Repo: proj.Repo}
+	for _, t := range templates.APIModule() {
+		text, err := t.Render(view)
+		if err != nil {
+			return err
+		}
+		if path.Base(t.Path(view)) == layout.GoModFile {
+			err = adoptRequirements(p, module, text)
+		} else {
+			err = AddSumsIn(p, module, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// requireFolder plans that go.mod requires a module that it replaces by a folder: go mod tidy does not leave it there
+// while nothing is imported.
+func requireFolder(p *plan.Plan, modulePath string) error {
+	return EditRequirements(p, func(file *modfile.File) bool {
+		if !replaces(file, modulePath) || Requirement(file, modulePath) >= 0 {
+			return false
+		}
+		file.AddNewRequire(modulePath, layout.Unpublished, true)
+		return true
+	})
+}
+
+// unused says that a project does not build with the folder of a module, or nil. A workspace further up may have it
+// do so.
+func unused(p *plan.Plan, proj *project.Project, module string) *diagnostic.Error {
+	text, err := p.Read(layout.GoModFile)
+	if err != nil {
+		return nil
+	}
+	file, err := ParseGoMod(text)
+	if err != nil || replaces(file, path.Join(proj.Repo, module)) {
+		return nil
+	}
+	if work, err := readWork(p); err == nil && usesFolder(work, module) {
+		return nil
+	}
+	hint := "go mod edit -replace=" + path.Join(proj.Repo, module) + "=./" + module + " has it build with the folder, unless a go.work does"
+	if module == project.APIFolder {
+		hint = "kctrl edit --api-module has it build with the folder, unless a go.work does"
+	}
+	return &diagnostic.Error{
+		Pos:     token.Position{Filename: layout.GoModFile},
+		Message: "does not replace " + path.Join(proj.Repo, module) + " by ./" + module + ", so the project builds with what is published",
+		Hint:    hint,
+	}
+}
+
+// copied says that a project builds with a copy of a module, or nil: that of a workspace does not.
+func copied(p *plan.Plan, proj *project.Project, module string) *diagnostic.Error {
+	if _, err := fs.Stat(p.FS(), path.Join("vendor", proj.Repo, module)); err != nil {
+		return nil
+	}
+	return &diagnostic.Error{
+		Pos:     token.Position{Filename: vendorList},
+		Message: "has a copy of " + module + ", which the go command builds with",
+		Hint:    "go mod vendor copies it again, after each change; or go work init . ./" + module + " && go work vendor, which copies none",
+	}
+}
+
+// CheckAPIModules returns what keeps a project from building with the modules of its API packages as they are: what
+// they want that go.mod does not say, in which case the go command builds nothing; and those that it builds with
+// elsewhere, published or vendored.
+func CheckAPIModules(p *plan.Plan, proj *project.Project) (unmet, elsewhere []*diagnostic.Error, err error) {
+	text, err := p.Read(layout.GoModFile)
+	if err != nil {
+		return nil, nil, nil // of which the go command complains
+	}
+	file, err := ParseGoMod(text)
+	if err != nil {
+		return nil, nil, nil // of that too
+	}
+	modules, err := gosource.ApiModules(p, proj)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, module := range modules {
+		if e := unused(p, proj, module); e != nil {
+			elsewhere = append(elsewhere, e)
+			continue
+		}
+		if e := copied(p, proj, module); e != nil && !isCopied(p.FS(), module, path.Join("vendor", proj.Repo, module)) {
+			e.Message = "has an older copy of " + module + ", which the go command builds with"
+			elsewhere = append(elsewhere, e)
+		}
+		text, err := p.Read(path.Join(module, layout.GoModFile))
+		if err != nil {
+			return nil, nil, err
+		}
+		api, err := modfile.Parse(path.Join(module, layout.GoModFile), text, nil)
+		if err != nil {
+			continue // of which the go command complains
+		}
+		unmet = append(unmet, unmetBy(file, api, path.Join(proj.Repo, module), module)...)
+	}
+	return unmet, elsewhere, nil
+}
+
+// RequireHint is that of what [RequireAPIModules] mends.
+const RequireHint = "kctrl doctor --fix requires it"
+
+// unmetBy returns what a go.mod does not say that the module in a folder wants it to.
+func unmetBy(file, api *modfile.File, modulePath, folder string) []*diagnostic.Error {
+	var found []*diagnostic.Error
+	add := func(line int, message, hint string) {
+		found = append(found, &diagnostic.Error{Pos: token.Position{Filename: layout.GoModFile, Line: line}, Message: message, Hint: hint})
+	}
+	for _, r := range file.Replace {
+		if r.Old.Path == modulePath && Requirement(file, modulePath) < 0 {
+			add(r.Syntax.Start.Line, "replaces "+modulePath+", and does not require it", RequireHint)
+		}
+	}
+	if file.Go != nil && api.Go != nil && version.Compare("go"+file.Go.Version, "go"+api.Go.Version) < 0 {
+		add(file.Go.Syntax.Start.Line, "asks for go "+file.Go.Version+", and "+folder+"/go.mod for go "+api.Go.Version, "go mod tidy raises it")
+	}
+	for _, r := range api.Require {
+		if at := Requirement(file, r.Mod.Path); at >= 0 && semver.Compare(file.Require[at].Mod.Version, r.Mod.Version) < 0 {
+			add(file.Require[at].Syntax.Start.Line, "requires "+r.Mod.Path+" "+file.Require[at].Mod.Version+", and "+folder+"/go.mod "+r.Mod.Version, "go mod tidy raises it")
+		}
+	}
+	return found
+}
+
+// RequireAPIModules plans that go.mod requires the modules of API packages that it replaces by their folders.
+func RequireAPIModules(p *plan.Plan, proj *project.Project) error {
+	modules, err := gosource.ApiModules(p, proj)
+	if err != nil {
+		return err
+	}
+	for _, module := range modules {
+		err = errors.Join(err, requireFolder(p, path.Join(proj.Repo, module)))
+	}
+	return errors.Join(err, FollowImports(p, proj))
+}
+
+// isCopied reports whether the Go files of the packages that are in a copy of a folder are those of the folder.
+func isCopied(fsys fs.FS, folder, to string) bool {
+	same := true
+	_ = fs.WalkDir(fsys, to, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		files := packageFiles(fsys, name)
+		there := packageFiles(fsys, path.Join(folder, strings.TrimPrefix(name, to)))
+		same = same && (len(files) == 0 || maps.EqualFunc(files, there, bytes.Equal))
+		return nil
+	})
+	return same
+}
+
+// packageFiles returns the Go files of a package by name; none of a folder that is no package, or is not there.
+func packageFiles(fsys fs.FS, folder string) map[string][]byte {
+	files := map[string][]byte{}
+	entries, _ := fs.ReadDir(fsys, folder)
+	for _, entry := range entries {
+		if text, err := fs.ReadFile(fsys, path.Join(folder, entry.Name())); err == nil && gosource.IsPackageFile(entry.Name()) {
+			files[entry.Name()] = text
+		}
+	}
+	return files
+}
+
+func replaces(file *modfile.File, modulePath string) bool {
+	return slices.ContainsFunc(file.Replace, func(r *modfile.Replace) bool { return r.Old.Path == modulePath })
+}
+
+// FollowImports has go.mod say which of its modules with API packages, and of what these import, the project imports
+// itself.
+func FollowImports(p *plan.Plan, proj *project.Project) error {
+	imported, err := ImportsOfProject(p, proj)
+	if err != nil {
+		return err
+	}
+	modules, err := gosource.ApiModules(p, proj)
+	if err != nil {
+		return err
+	}
+	follows := map[string]bool{layout.TypesModule: true}
+	for _, folder := range modules {
+		follows[path.Join(proj.Repo, folder)] = true
+	}
+	return EditRequirements(p, func(file *modfile.File) bool {
+		changed := false
+		for _, m := range file.Require {
+			if indirect := !ImportsOf(m, file, imported); follows[m.Mod.Path] && m.Indirect != indirect {
+				m.Indirect, changed = indirect, true
+			}
+		}
+		return changed
+	})
+}
+
+// ImportsOfProject returns the import paths of the Go files in the module of a project, each with a file that has it.
+// What registers its kinds is one of them.
+func ImportsOfProject(p *plan.Plan, proj *project.Project) (map[string]string, error) {
+	sources, err := gosource.GoSources(p, proj)
+	if err != nil {
+		return nil, err
+	}
+	modules, err := gosource.ApiModules(p, proj)
+	if err != nil {
+		return nil, err
+	}
+	imported := gosource.ImportedBy(slices.DeleteFunc(sources, func(s gosource.GoSource) bool { return gosource.InModule(s.Name, modules) }))
+	for _, r := range proj.Resources {
+		if r.API {
+			imported[templates.NewKind(layout.KindNames(proj, r, "")).ImportPath] = layout.MainDir + "/" + layout.RegisterName
+		}
+	}
+	return imported, nil
+}
+
+// WriteAPIModule plans the module of the API packages, for a project that has one, and that the project builds with
+// its folder.
+func WriteAPIModule(p *plan.Plan, proj *project.Project) error {
+	if !proj.APIModule {
+		return nil
+	}
+	view, name := templates.ModuleView{Repo: proj.Repo}, path.Join(project.APIFolder, layout.GoModFile)
+	switch text, err := p.Read(name); {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := templated.RenderAll(p, templates.APIModule(), view, false); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	default:
+		if err := errors.Join(project.CheckAPIModule(text, proj.Repo, project.APIFolder), provideForTypes(p, proj, project.APIFolder)); err != nil {
+			return err
+		}
+	}
+	modulePath := path.Join(proj.Repo, project.APIFolder)
+	err := EditRequirements(p, func(file *modfile.File) bool {
+		// A path that is that of a module.
+		return !replaces(file, modulePath) && file.AddReplace(modulePath, "", "./"+project.APIFolder, "") == nil
+	})
+	if err := errors.Join(err, requireFolder(p, modulePath), dropTestedWith(p, proj)); err != nil {
+		return err
+	}
+	return editWork(p, func(file *modfile.WorkFile) bool {
+		if !usesFolder(file, ".") || usesFolder(file, project.APIFolder) {
+			return false
+		}
+		return file.AddUse("./"+project.APIFolder, "") == nil
+	})
+}
+
+// dropTestedWith takes off the list of go.mod what the module of the API packages requires for tests, if kctrl alone
+// has made the list: code of the user's may need it for more.
+func dropTestedWith(p *plan.Plan, proj *project.Project) error {
+	text, err := p.Read(path.Join(project.APIFolder, layout.GoModFile))
+	if err != nil {
+		return err
+	}
+	api, err := ParseGoMod(text)
+	if err != nil {
+		return err
+	}
+	pinned, err := pinnedModules(proj)
+	if err != nil {
+		return err
+	}
+	return EditRequirements(p, func(file *modfile.File) bool {
+		if slices.ContainsFunc(file.Require, func(m *modfile.Require) bool { return !pinned[m.Mod.Path] }) {
+			return false
+		}
+		before := len(file.Require)
+		for _, name := range testedWith {
+			at, in := Requirement(file, name), Requirement(api, name)
+			if at >= 0 && in >= 0 && file.Require[at].Indirect && file.Require[at].Mod == api.Require[in].Mod {
+				dropRequirement(file, name)
+			}
+		}
+		return len(file.Require) < before
+	})
+}
+
+// pinnedModules are all that kctrl ever has a project require.
+func pinnedModules(proj *project.Project) (map[string]bool, error) {
+	applied, _ := templates.ApplyConfigurationModules()
+	pinned := map[string]bool{path.Join(proj.Repo, project.APIFolder): true}
+	for _, t := range slices.Concat(templates.Modules(), templates.PublishedModules(), []templates.Template[templates.ModuleView]{applied}) {
+		view := templates.ModuleView{Repo: proj.Repo, RuntimeVersion: layout.Unpublished}
+		if t.Path(view) != layout.GoModFile {
+			continue
+		}
+		text, err := t.Render(view)
+		if err != nil {
+			return nil, err
+		}
+		file, err := ParseGoMod(text)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range file.Require {
+			pinned[m.Mod.Path] = true
+		}
+	}
+	return pinned, nil
+}
+
+// RemoveAPIModule plans that the API packages are of the module of the project again, which then requires what they
+// import.
+func RemoveAPIModule(p *plan.Plan, proj *project.Project) error {
+	for _, base := range []string{layout.GoModFile, "go.sum"} {
+		name := path.Join(project.APIFolder, base)
+		text, err := p.Read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if base == layout.GoModFile {
+			err = adoptAPIRequirements(p, text)
+		} else {
+			err = addSums(p, text)
+		}
+		if err := errors.Join(err, p.Delete(name, plan.Own)); err != nil {
+			return err
+		}
+	}
+	modulePath := path.Join(proj.Repo, project.APIFolder)
+	err := EditRequirements(p, func(file *modfile.File) bool {
+		dropRequirement(file, modulePath)
+		for _, r := range slices.Clone(file.Replace) {
+			if r.Old.Path == modulePath {
+				_ = file.DropReplace(r.Old.Path, r.Old.Version)
+			}
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	return editWork(p, func(file *modfile.WorkFile) bool {
+		at := slices.IndexFunc(file.Use, func(u *modfile.Use) bool { return path.Clean(u.Path) == project.APIFolder })
+		return at >= 0 && file.DropUse(file.Use[at].Path) == nil
+	})
+}
+
+// dropRequirement takes a module off the list of a go.mod. One that is not there is no error.
+func dropRequirement(file *modfile.File, modulePath string) {
+	_ = file.DropRequire(modulePath)
+	file.Require = slices.DeleteFunc(file.Require, func(m *modfile.Require) bool { return m.Mod.Path == "" })
+}
+
+// adoptAPIRequirements raises the requirements of the project to those of its API packages. What these replace by
+// folders is there as seen from the project.
+func adoptAPIRequirements(p *plan.Plan, text []byte) error {
+	file, err := ParseGoMod(text)
+	if err != nil {
+		return err
+	}
+	for _, r := range slices.Clone(file.Replace) {
+		if modfile.IsDirectoryPath(r.New.Path) && !path.IsAbs(r.New.Path) {
+			target := path.Join(project.APIFolder, r.New.Path)
+			if !strings.HasPrefix(target, "../") {
+				target = "./" + target
+			}
+			if err := file.AddReplace(r.Old.Path, r.Old.Version, target, ""); err != nil {
+				return err
+			}
+		}
+	}
+	file.Cleanup()
+	out, err := file.Format()
+	if err != nil {
+		return err
+	}
+	return adoptRequirements(p, ".", out)
+}
+
+// RenameAPIModules plans that the modules of API packages follow the path of the project's.
+func RenameAPIModules(p *plan.Plan, before, after *project.Project) error {
+	modules, err := gosource.ApiModules(p, before)
+	if err != nil || before.Repo == after.Repo {
+		return err
+	}
+	for _, folder := range modules {
+		from, to := path.Join(before.Repo, folder), path.Join(after.Repo, folder)
+		err := editRequirementsIn(p, folder, func(file *modfile.File) bool { return file.AddModuleStmt(to) == nil })
+		if err != nil {
+			return err
+		}
+		err = EditRequirements(p, func(file *modfile.File) bool {
+			changed := false
+			if at := Requirement(file, from); at >= 0 {
+				r := file.Require[at] // whose line stays where it is
+				r.Mod.Path, changed = to, true
+				r.Syntax.Token[slices.Index(r.Syntax.Token, from)] = to
+			}
+			for _, r := range slices.Clone(file.Replace) {
+				if r.Old.Path == from {
+					old, with := r.Old, r.New
+					changed = errors.Join(file.DropReplace(old.Path, old.Version), file.AddReplace(to, old.Version, with.Path, with.Version)) == nil
+				}
+			}
+			return changed
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readWork returns the workspace in the folder of a project; nil if there is none.
+func readWork(p *plan.Plan) (*modfile.WorkFile, error) {
+	text, err := p.Read(layout.WorkFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err := modfile.ParseWork(layout.WorkFile, text, nil)
+	if err != nil {
+		return nil, &diagnostic.Error{
+			Pos: token.Position{Filename: layout.WorkFile}, Message: "not a go.work file: " + strings.ReplaceAll(err.Error(), "\n", "; "), Hint: "repair it", Cause: err,
+		}
+	}
+	return file, nil
+}
+
+func usesFolder(file *modfile.WorkFile, folder string) bool {
+	return file != nil && slices.ContainsFunc(file.Use, func(u *modfile.Use) bool { return path.Clean(u.Path) == folder })
+}
+
+// editWork plans what edit makes of the workspace in the folder of a project, if there is one, unless it returns false.
+func editWork(p *plan.Plan, edit func(*modfile.WorkFile) bool) error {
+	file, err := readWork(p)
+	if err != nil || file == nil || !edit(file) {
+		return err
+	}
+	file.SortBlocks()
+	file.Cleanup()
+	return p.WriteFile(plan.File{Path: layout.WorkFile, Content: modfile.Format(file.Syntax), Policy: plan.Edit})
+}

@@ -1,0 +1,331 @@
+package gomod
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl"
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+	"github.com/spf13/afero"
+	"golang.org/x/mod/modfile"
+)
+
+func ValidateRuntime(mode project.RuntimeMode, kctrl project.Build) error {
+	switch {
+	case mode == project.Bundled, mode == project.Module && kctrl.Sum != "":
+		return nil
+	case mode == project.Module:
+		return &diagnostic.Error{
+			Message: fmt.Sprintf("kctrl %s is not a published module that a project could require", kctrl.Version),
+			Hint:    "use --runtime=bundled, or a kctrl from go install " + layout.RuntimeModule + "/cmd/kctrl@latest",
+		}
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("unknown runtime %q", string(mode)),
+		Hint:    "use --runtime=bundled or --runtime=module",
+		Class:   diagnostic.ErrUsage,
+	}
+}
+
+// WriteBundle plans the part of the runtime that a project needs.
+func WriteBundle(p *plan.Plan) error {
+	names, err := BundledSource(p)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		content, err := fs.ReadFile(kctrl.Source, name)
+		if err != nil {
+			return err
+		}
+		if err := p.WriteFile(bundledFile(name, content)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bundledFile(name string, content []byte) plan.File {
+	return plan.File{Path: path.Join(layout.BundleDir, name), Content: content, Template: "bundle/" + name, Policy: plan.Own}
+}
+
+// BundledSource lists the source files of the runtime that a project needs: [bundleRoots], the packages that the
+// project imports, and all packages of the runtime that these import.
+func BundledSource(p *plan.Plan) ([]string, error) {
+	imported, err := runtimeImports(p, gosource.IsIgnored)
+	if err != nil {
+		return nil, err
+	}
+	return runtimeFiles(slices.Concat(bundleRoots, imported))
+}
+
+// BundledModules are the templates of go.mod and go.sum of the runtime itself.
+func BundledModules() []templates.Template[templates.ModuleView] {
+	return slices.DeleteFunc(templates.Modules(), func(t templates.Template[templates.ModuleView]) bool {
+		return !strings.HasPrefix(t.Path(templates.ModuleView{}), layout.BundleDir+"/")
+	})
+}
+
+// PlanRuntime completes a bundled runtime: it writes files that were removed, and packages that the project imports and
+// that the runtime lacks. It returns a *diagnostic.Error if another kctrl wrote the rest of the runtime.
+func PlanRuntime(p *plan.Plan, proj *project.Project) error {
+	if proj.Runtime == project.Module || !ReplacesRuntime(p) {
+		return nil
+	}
+	lock, onDisk, err := p.Lock()
+	if err != nil {
+		return err
+	}
+	lost, known, err := lostRuntime(p, lock)
+	if err != nil {
+		return err
+	}
+	var added []string
+	if known && len(lost) == 0 {
+		added, err = addedPackages(p)
+	}
+	if err != nil || onDisk && len(lost)+len(added) == 0 {
+		return err
+	}
+	files, err := wholeRuntime(p, proj, lock)
+	if err != nil {
+		return err
+	}
+	switch others := otherRuntime(files, lock); {
+	case len(added) > 0 && len(others) > 0:
+		return &diagnostic.Error{
+			Pos:     token.Position{Filename: path.Join(layout.BundleDir, added[0])},
+			Message: "is missing and imported, and another version of kctrl wrote the bundled runtime",
+			Hint:    "kctrl upgrade brings the whole runtime to this version",
+		}
+	case len(added) > 0:
+		return addRuntime(p, added, files)
+	case len(lost) == 0:
+		if lost, err = unknownRuntime(p, files); err != nil || len(lost) == 0 {
+			return err
+		}
+	case len(others) > 0 || lost[0] == layout.BundleDir:
+		if entries, err := fs.ReadDir(p.FS(), layout.BundleDir); err == nil && len(entries) > 0 {
+			return mixedRuntime(lost)
+		}
+		for _, name := range others {
+			if err := p.Delete(name, plan.Own); err != nil {
+				return err
+			}
+		}
+		lost = pathsOf(files)
+	}
+	p.Note(&diagnostic.Error{
+		Pos:     token.Position{Filename: layout.BundleDir},
+		Message: fmt.Sprintf("the bundled runtime lacks %d of its files", len(lost)),
+		Hint:    "kctrl generate writes them; nothing builds without them, so commit them",
+	})
+	return writeRuntime(p, lost, files)
+}
+
+// addRuntime writes packages that the project imports, and what these import.
+func addRuntime(p *plan.Plan, added []string, files []plan.Change) error {
+	var missing []string
+	for _, c := range files {
+		if !gosource.Exists(p.FS(), c.Path) {
+			missing = append(missing, c.Path)
+		}
+	}
+	p.Note(&diagnostic.Error{
+		Pos:     token.Position{Filename: layout.BundleDir},
+		Message: fmt.Sprintf("the bundled runtime lacks %s, which the project imports", strings.Join(added, ", ")),
+		Hint:    fmt.Sprintf("kctrl generate writes %d files; run go mod tidy after it, and commit both", len(missing)),
+	})
+	return writeRuntime(p, missing, files)
+}
+
+// writeRuntime plans those of files that have one of the given paths.
+func writeRuntime(p *plan.Plan, paths []string, files []plan.Change) error {
+	for _, c := range files {
+		if !slices.Contains(paths, c.Path) {
+			continue
+		}
+		if err := p.WriteFile(plan.File{Path: c.Path, Content: c.After, Template: c.Template, Policy: plan.Own}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func mixedRuntime(missing []string) error {
+	what := "is missing"
+	if more := len(missing) - 1; more > 0 {
+		what = fmt.Sprintf("and %d more files are missing", more)
+	}
+	return &diagnostic.Error{
+		Pos:     token.Position{Filename: missing[0]},
+		Message: what + ", of a runtime that another version of kctrl wrote",
+		Hint:    "restore " + layout.BundleDir + " from version control, or remove the folder: then kctrl generate writes the runtime of this kctrl",
+	}
+}
+
+// ReplacesRuntime reports whether go.mod says that the runtime is in its folder. A go.mod that cannot be read is left
+// to others.
+func ReplacesRuntime(p *plan.Plan) bool {
+	text, err := p.Read(layout.GoModFile)
+	if err != nil {
+		return false
+	}
+	file, err := modfile.Parse(layout.GoModFile, text, nil)
+	return err == nil && slices.ContainsFunc(file.Replace, func(r *modfile.Replace) bool {
+		return r.Old.Path == layout.RuntimeModule && path.Clean(r.New.Path) == layout.BundleDir
+	})
+}
+
+// wholeRuntime returns the files of the runtime as this kctrl writes them into the project, with the packages that
+// the lock records besides those that the project needs.
+func wholeRuntime(p *plan.Plan, proj *project.Project, lock *project.Lock) ([]plan.Change, error) {
+	roots, err := runtimeImports(p, gosource.IsIgnored)
+	if err != nil {
+		return nil, err
+	}
+	roots = append(roots, bundleRoots...)
+	for entry := range lock.All() {
+		if name, ours := strings.CutPrefix(entry.Path, layout.BundleDir+"/"); ours {
+			roots = append(roots, path.Dir(name))
+		}
+	}
+	names, err := runtimeFiles(roots)
+	if err != nil {
+		return nil, err
+	}
+	whole := plan.New(afero.NewIOFS(afero.NewMemMapFs()))
+	err = templated.RenderAll(whole, BundledModules(), templates.ModuleView{Repo: proj.Repo}, true)
+	for _, name := range names {
+		content, failure := fs.ReadFile(kctrl.Source, name)
+		err = errors.Join(err, failure, whole.WriteFile(bundledFile(name, content)))
+	}
+	return slices.Collect(whole.Files()), err
+}
+
+// lostRuntime returns the files of the runtime that the lock records and that do not exist. If the lock records none,
+// known is false, and lost is the directory of the runtime if that does not exist.
+func lostRuntime(p *plan.Plan, lock *project.Lock) (lost []string, known bool, err error) {
+	for entry := range lock.All() {
+		if !strings.HasPrefix(entry.Path, layout.BundleDir+"/") {
+			continue
+		}
+		known = true
+		if _, err := fs.Stat(p.FS(), entry.Path); errors.Is(err, fs.ErrNotExist) {
+			lost = append(lost, entry.Path)
+		} else if err != nil {
+			return nil, known, diagnostic.AtFile(entry.Path, "cannot read", err)
+		}
+	}
+	if !known && !gosource.Exists(p.FS(), layout.BundleDir) {
+		lost = append(lost, layout.BundleDir)
+	}
+	return lost, known, nil
+}
+
+// addedPackages returns the packages of this kctrl's runtime that the project imports and that its bundled runtime
+// lacks.
+func addedPackages(p *plan.Plan) (added []string, err error) {
+	imported, err := runtimeImports(p, gosource.IsIgnored)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range imported {
+		if gosource.Exists(p.FS(), path.Join(layout.BundleDir, name)) {
+			continue
+		}
+		all, err := runtimePackages()
+		if err != nil {
+			return nil, err
+		}
+		if all[name] != nil {
+			added = append(added, name)
+		}
+	}
+	return added, nil
+}
+
+// runtimeImports returns the packages of the runtime that the Go files of the project import, in order, without those
+// in folders that skip reports. [isIgnored] keeps further modules in its tree. A file that does not parse counts as
+// far as it does.
+func runtimeImports(p *plan.Plan, skip func(folder string) bool) ([]string, error) {
+	files, err := gosource.GoFilesOf(p, skip)
+	if err != nil {
+		return nil, err
+	}
+	imported := map[string]bool{}
+	for _, name := range files {
+		text, err := p.Read(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if !bytes.Contains(text, []byte(layout.RuntimeModule+"/")) {
+			continue
+		}
+		file, _ := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)
+		if file == nil {
+			continue
+		}
+		for _, spec := range file.Imports {
+			if pkg, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, "\"`"), layout.RuntimeModule+"/"); ours {
+				imported[pkg] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(imported)), nil
+}
+
+// unknownRuntime returns the files that a runtime lacks whose lock is lost too, if all that is there of it is as this
+// kctrl writes it: what another kctrl wrote is not known to lack anything.
+func unknownRuntime(p *plan.Plan, whole []plan.Change) ([]string, error) {
+	var missing []string
+	for _, file := range whole {
+		c, err := p.Lookup(file.Path)
+		switch {
+		case err != nil:
+			return nil, err
+		case c.Before == nil:
+			missing = append(missing, c.Path)
+		case !bytes.Equal(c.Before, file.After):
+			return nil, nil
+		}
+	}
+	return missing, nil
+}
+
+// otherRuntime returns the files that the lock knows of a runtime other than the whole one of this kctrl.
+func otherRuntime(whole []plan.Change, lock *project.Lock) []string {
+	ours := map[string][]byte{}
+	for _, c := range whole {
+		ours[c.Path] = c.After
+	}
+	var others []string
+	for entry := range lock.All() {
+		if strings.HasPrefix(entry.Path, layout.BundleDir+"/") && (ours[entry.Path] == nil || lock.Touched(entry.Path, ours[entry.Path])) {
+			others = append(others, entry.Path)
+		}
+	}
+	return others
+}
+
+func pathsOf(changes []plan.Change) []string {
+	var paths []string
+	for _, c := range changes {
+		paths = append(paths, c.Path)
+	}
+	return paths
+}

@@ -1,0 +1,232 @@
+package gomod
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/token"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl"
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/sumdb/dirhash"
+)
+
+// GoModule is a Go module that is there before the project.
+type GoModule struct {
+	Path string // empty if there is none
+	// Used says that go.mod has more than go mod init writes, or that there is code beside it.
+	Used bool
+}
+
+// ExistingModule returns the module of a go.mod that is there already.
+func ExistingModule(fsys fs.FS) (GoModule, error) {
+	text, err := fs.ReadFile(fsys, layout.GoModFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return GoModule{}, nil
+	}
+	if err != nil {
+		return GoModule{}, diagnostic.AtFile(layout.GoModFile, "cannot read", err)
+	}
+	file, err := ParseGoMod(text)
+	if err != nil {
+		return GoModule{}, err
+	}
+	if file.Module == nil {
+		return GoModule{}, &diagnostic.Error{
+			Pos: token.Position{Filename: layout.GoModFile}, Message: "names no module", Hint: "write module and its path in the first line, or remove the file",
+		}
+	}
+	found := GoModule{Path: file.Module.Mod.Path}
+	found.Used = len(file.Require)+len(file.Replace)+len(file.Exclude)+len(file.Tool)+len(file.Retract) > 0
+	entries, err := fs.ReadDir(fsys, ".")
+	if err != nil {
+		return GoModule{}, diagnostic.AtFile("", "cannot read the folder", err)
+	}
+	for _, entry := range entries {
+		found.Used = found.Used || !IsHarmless(entry.Name())
+	}
+	return found, nil
+}
+
+// MergeModules plans that the module which is there has what a project needs: in go.mod and go.sum, which keep what
+// they say of other modules and newer versions, and the runtime itself when it is bundled.
+func MergeModules(p *plan.Plan, proj *project.Project, build project.Build) error {
+	view := templates.ModuleView{Repo: proj.Repo}
+	list := templates.Modules()
+	if proj.Runtime == project.Module {
+		view.RuntimeVersion = build.Version
+		list = templates.PublishedModules()
+	}
+	for _, t := range list {
+		name := t.Path(view)
+		text, err := t.Render(view)
+		if err != nil {
+			return err
+		}
+		switch name {
+		case layout.GoModFile:
+			err = adoptRequirements(p, ".", text)
+		case "go.sum":
+			err = addSums(p, text)
+		default:
+			err = templated.Render(p, t, view, false)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	noteVendored(p)
+	if err := errors.Join(checkRequired(p, proj), WriteAPIModule(p, proj)); err != nil {
+		return err
+	}
+	if proj.Runtime == project.Module {
+		return addRuntimeSums(p, build)
+	}
+	return WriteBundle(p)
+}
+
+// vendorList is what the go command has vendored.
+const vendorList = "vendor/modules.txt"
+
+// noteVendored tells the user of a go.mod that changes, once, that what is vendored does not follow.
+func noteVendored(p *plan.Plan) {
+	known := slices.ContainsFunc(p.Notes(), func(e *diagnostic.Error) bool { return e.Pos.Filename == vendorList })
+	if _, err := fs.Stat(p.FS(), vendorList); err != nil || known {
+		return
+	}
+	p.Note(&diagnostic.Error{
+		Pos: token.Position{Filename: vendorList}, Message: "is not what " + layout.GoModFile + " requires any more", Hint: "go mod tidy && go mod vendor brings it up to date",
+	})
+}
+
+func ParseGoMod(text []byte) (*modfile.File, error) {
+	file, err := modfile.Parse(layout.GoModFile, text, nil)
+	if err == nil {
+		return file, nil
+	}
+	e := &diagnostic.Error{
+		Pos:     token.Position{Filename: layout.GoModFile},
+		Message: "not a go.mod file: " + strings.ReplaceAll(err.Error(), "\n", "; "),
+		Hint:    "repair it; go mod edit -json says what the go command makes of it",
+		Cause:   err,
+	}
+	if list, ok := errors.AsType[modfile.ErrorList](err); ok && len(list) > 0 {
+		e.Pos.Line, e.Pos.Column = list[0].Pos.Line, list[0].Pos.LineRune
+		e.Message = strings.ReplaceAll(list[0].Err.Error(), "\n", "; ")
+	}
+	return nil, e
+}
+
+func ValidateExistingModule(repo, existing string) error {
+	if existing == "" || existing == repo {
+		return nil
+	}
+	return &diagnostic.Error{
+		Pos:     token.Position{Filename: layout.GoModFile},
+		Message: fmt.Sprintf("the module here is %s, not %s", existing, repo),
+		Hint:    "leave --repo out, or remove go.mod",
+		Class:   diagnostic.ErrUsage,
+	}
+}
+
+// WriteModules plans go.mod and go.sum, complete and tidy, and the runtime itself when it is bundled. A go.mod that is
+// there already may be replaced.
+func WriteModules(p *plan.Plan, proj *project.Project, build project.Build, replace bool) error {
+	view := templates.ModuleView{Repo: proj.Repo}
+	list, writeRuntime := templates.Modules(), WriteBundle
+	if proj.Runtime == project.Module {
+		view.RuntimeVersion = build.Version
+		list, writeRuntime = templates.PublishedModules(), func(p *plan.Plan) error { return addRuntimeSums(p, build) }
+	}
+	if err := templated.RenderAll(p, list, view, replace); err != nil {
+		return err
+	}
+	if err := errors.Join(checkRequired(p, proj), WriteAPIModule(p, proj)); err != nil {
+		return err
+	}
+	return writeRuntime(p)
+}
+
+// checkRequired refuses a project that would be a module which it needs.
+func checkRequired(p *plan.Plan, proj *project.Project) error {
+	text, err := p.Read(layout.GoModFile)
+	if err != nil {
+		return err
+	}
+	file, err := modfile.Parse(layout.GoModFile, text, nil)
+	if err != nil {
+		return err
+	}
+	if Requirement(file, proj.Repo) < 0 {
+		return nil
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("invalid module path %s: the project needs the module of that name", diagnostic.Quote(proj.Repo)),
+		Hint:    `use "example.com/guestbook"`,
+		Class:   diagnostic.ErrUsage,
+	}
+}
+
+// addRuntimeSums adds to go.sum what the go command would find out by downloading the runtime: the checksum of the
+// module, which the binary carries, and of its go.mod, which kctrl embeds.
+func addRuntimeSums(p *plan.Plan, build project.Build) error {
+	const name = "go.sum"
+	text, err := p.Read(name)
+	if err != nil {
+		return err
+	}
+	goMod, err := fs.ReadFile(kctrl.Source, layout.GoModFile)
+	if err != nil {
+		return err
+	}
+	goModSum, err := dirhash.Hash1([]string{layout.GoModFile}, func(string) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(goMod)), nil
+	})
+	if err != nil {
+		return err
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	at := slices.IndexFunc(lines, func(line string) bool { return line > layout.RuntimeModule })
+	lines = slices.Insert(lines, at,
+		fmt.Sprintf("%s %s %s\n", layout.RuntimeModule, build.Version, build.Sum),
+		fmt.Sprintf("%s %s/go.mod %s\n", layout.RuntimeModule, build.Version, goModSum),
+	)
+	return p.WriteFile(plan.File{Path: name, Content: []byte(strings.Join(lines, "")), Policy: plan.Edit})
+}
+
+// IsHarmless reports whether a new project can start in a folder that holds the named file.
+func IsHarmless(name string) bool {
+	base, _, _ := strings.Cut(name, ".")
+	return base == "" || name == layout.GoModFile || slices.Contains([]string{"LICENSE", "COPYING", "NOTICE", "README"}, base)
+}
+
+// ImportsOf reports whether any of some import paths is of a module, and of no other with a longer path.
+func ImportsOf(m *modfile.Require, file *modfile.File, imported map[string]string) bool {
+	for importPath := range imported {
+		longest := ""
+		for _, other := range file.Require {
+			if within(importPath, other.Mod.Path) && len(other.Mod.Path) > len(longest) {
+				longest = other.Mod.Path
+			}
+		}
+		if longest == m.Mod.Path {
+			return true
+		}
+	}
+	return false
+}
+
+// within reports whether a module of a path would have a package.
+func within(importPath, modulePath string) bool {
+	return importPath == modulePath || strings.HasPrefix(importPath, modulePath+"/")
+}

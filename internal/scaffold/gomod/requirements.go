@@ -1,0 +1,348 @@
+package gomod
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"go/token"
+	"go/version"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+)
+
+// RequireDirectly makes the project's go.mod say that its own packages import a module, as go mod tidy would. A module
+// that is not required at all is left to go mod tidy: the go command names it.
+func RequireDirectly(p *plan.Plan, modulePath string) error {
+	return EditRequirements(p, func(file *modfile.File) bool {
+		at := Requirement(file, modulePath)
+		if at < 0 || !file.Require[at].Indirect {
+			return false
+		}
+		file.Require[at].Indirect = false
+		return true
+	})
+}
+
+// Requirement returns where a go.mod requires a module, or -1.
+func Requirement(file *modfile.File, modulePath string) int {
+	return slices.IndexFunc(file.Require, func(r *modfile.Require) bool { return r.Mod.Path == modulePath })
+}
+
+// EditRequirements plans what edit makes of the requirements of go.mod, unless it returns false.
+func EditRequirements(p *plan.Plan, edit func(*modfile.File) bool) error {
+	return EditRequirementsOf(p, ".", edit)
+}
+
+// EditRequirementsOf is editRequirements for the module in a folder, which may be vendored with the project.
+func EditRequirementsOf(p *plan.Plan, folder string, edit func(*modfile.File) bool) error {
+	name := path.Join(folder, layout.GoModFile)
+	before, _ := p.Read(name) // or it is reported next
+	if err := editRequirementsIn(p, folder, edit); err != nil {
+		return err
+	}
+	if after, err := p.Read(name); err != nil || !bytes.Equal(before, after) {
+		noteVendored(p)
+		return err
+	}
+	return nil
+}
+
+func editRequirementsIn(p *plan.Plan, folder string, edit func(*modfile.File) bool) error {
+	name := path.Join(folder, layout.GoModFile)
+	text, err := p.Read(name)
+	if err != nil {
+		return layout.MissingFile(name, err, "kctrl works on Go modules: restore it")
+	}
+	file, err := ParseGoMod(text)
+	if err != nil || !edit(file) {
+		return err
+	}
+	file.SetRequireSeparateIndirect(file.Require)
+	file.Cleanup()
+	out, err := file.Format()
+	if err != nil {
+		return err
+	}
+	return p.WriteFile(plan.File{Path: name, Content: out, Policy: plan.Edit})
+}
+
+// RequireApplyConfigurations makes go.mod and go.sum hold what apply configurations import, if the project has any:
+// other code needs no such modules. Versions that are there already stay.
+func RequireApplyConfigurations(p *plan.Plan, proj *project.Project) error {
+	folders, err := appliedIn(p)
+	if err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		mod, sum := templates.ApplyConfigurationModules()
+		if folder != "." {
+			mod, sum = templates.APIApplyConfigurationModules()
+		}
+		err = errors.Join(err, requireAll(p, folder, proj, mod, sum))
+	}
+	return err
+}
+
+// appliedIn returns the folders of the modules that apply configurations are in.
+func appliedIn(p *plan.Plan) ([]string, error) {
+	lock, _, err := p.Lock()
+	if err != nil {
+		return nil, err
+	}
+	var folders []string
+	for entry := range lock.All() {
+		if _, err := p.Read(entry.Path); entry.Template != "generate/applyconfig" || err != nil {
+			continue
+		}
+		folder, err := gosource.ModuleAround(p, path.Dir(entry.Path))
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
+	}
+	return folders, nil
+}
+
+// requireAll adds to go.mod and go.sum what others have that they do not.
+func requireAll(p *plan.Plan, folder string, proj *project.Project, mod, sum templates.Template[templates.ModuleView]) error {
+	view := templates.ModuleView{Repo: proj.Repo}
+	needed, err := mod.Render(view)
+	if err != nil {
+		return err
+	}
+	sums, err := sum.Render(view)
+	if err != nil {
+		return err
+	}
+	if complete, err := hasSums(p, folder, needed); err != nil || complete {
+		return errors.Join(err, addRequirements(p, folder, needed))
+	}
+	return errors.Join(addRequirements(p, folder, needed), AddSumsIn(p, folder, sums))
+}
+
+// hasSums reports whether a module requires all that another go.mod does, in these versions or newer ones, and has
+// the checksum of each: so those of versions that it does not build with would be of no use.
+func hasSums(p *plan.Plan, folder string, needed []byte) (bool, error) {
+	wanted, err := modfile.Parse("needed "+layout.GoModFile, needed, nil)
+	if err != nil {
+		return false, err
+	}
+	text, err := p.Read(path.Join(folder, layout.GoModFile))
+	if err != nil {
+		return false, layout.MissingFile(path.Join(folder, layout.GoModFile), err, "kctrl works on Go modules: restore it")
+	}
+	file, err := ParseGoMod(text)
+	if err != nil {
+		return false, err
+	}
+	sums, err := p.Read(path.Join(folder, "go.sum"))
+	if err != nil {
+		return false, nil // nobody has written it
+	}
+	sums = append([]byte("\n"), edit.Plain(sums)...)
+	return !slices.ContainsFunc(wanted.Require, func(r *modfile.Require) bool {
+		at := Requirement(file, r.Mod.Path)
+		if at < 0 || semver.Compare(file.Require[at].Mod.Version, r.Mod.Version) < 0 {
+			return true
+		}
+		return !bytes.Contains(sums, []byte("\n"+r.Mod.Path+" "+file.Require[at].Mod.Version+" h1:"))
+	}), nil
+}
+
+// addRequirements adds to go.mod the modules of another go.mod that it does not require, and says which of them the
+// project imports itself.
+func addRequirements(p *plan.Plan, folder string, needed []byte) error {
+	wanted, err := modfile.Parse("needed "+layout.GoModFile, needed, nil)
+	if err != nil {
+		return err
+	}
+	return EditRequirementsOf(p, folder, func(file *modfile.File) bool {
+		changed := false
+		for _, r := range wanted.Require {
+			at := Requirement(file, r.Mod.Path)
+			switch {
+			case at < 0:
+				file.AddNewRequire(r.Mod.Path, r.Mod.Version, r.Indirect)
+			case file.Require[at].Indirect && !r.Indirect:
+				file.Require[at].Indirect = false
+			default:
+				continue
+			}
+			changed = true
+		}
+		return changed
+	})
+}
+
+// AdoptRuntime plans that an existing Go module gets the bundled runtime, and its go.mod and go.sum what that needs.
+// Newer versions stay. Unused requirements are left to go mod tidy.
+func AdoptRuntime(p *plan.Plan, proj *project.Project) error {
+	view := templates.ModuleView{Repo: proj.Repo}
+	return errors.Join(AdoptRequirements(p, ".", view.Repo), templated.RenderAll(p, BundledModules(), view, true), WriteBundle(p))
+}
+
+// AdoptRequirements is the part of [AdoptRuntime] that is about go.mod and go.sum, for a module in a folder of the
+// project.
+func AdoptRequirements(p *plan.Plan, folder, repo string) error {
+	view := templates.ModuleView{Repo: repo}
+	var pins []templates.Template[templates.ModuleView]
+	for _, t := range templates.Modules() {
+		if name := t.Path(view); name == layout.GoModFile || name == "go.sum" {
+			pins = append(pins, t)
+		}
+	}
+	for _, t := range pins {
+		text, err := t.Render(view)
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(t.Path(view), "go.sum") {
+			err = AddSumsIn(p, folder, text)
+		} else {
+			err = adoptRequirements(p, folder, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adoptRequirements raises the requirements, the version of Go and the replacements of go.mod to those of another
+// go.mod.
+func adoptRequirements(p *plan.Plan, folder string, needed []byte) error {
+	wanted, err := modfile.Parse("needed "+layout.GoModFile, needed, nil)
+	if err != nil {
+		return err
+	}
+	return editRequirementsIn(p, folder, func(file *modfile.File) bool {
+		if wanted.Go != nil && (file.Go == nil || version.Compare("go"+file.Go.Version, "go"+wanted.Go.Version) < 0) {
+			_ = file.AddGoStmt(wanted.Go.Version) // a version that was parsed
+			if file.Toolchain != nil && version.Compare(file.Toolchain.Name, "go"+wanted.Go.Version) < 0 {
+				file.DropToolchainStmt()
+			}
+		}
+		for _, r := range wanted.Require {
+			at := Requirement(file, r.Mod.Path)
+			switch {
+			case at < 0:
+				file.AddNewRequire(r.Mod.Path, r.Mod.Version, r.Indirect)
+			case semver.Compare(file.Require[at].Mod.Version, r.Mod.Version) < 0:
+				file.Require[at].Mod.Version = r.Mod.Version
+			}
+		}
+		for _, r := range wanted.Replace {
+			target := r.New.Path
+			if folder != "." && modfile.IsDirectoryPath(target) {
+				target = strings.Repeat("../", 1+strings.Count(folder, "/")) + strings.TrimPrefix(target, "./")
+			}
+			_ = file.AddReplace(r.Old.Path, r.Old.Version, target, r.New.Version) // one that was parsed
+		}
+		return true
+	})
+}
+
+// addSums adds the lines of another go.sum that a go.sum does not have, in the order of the go command.
+func addSums(p *plan.Plan, needed []byte) error { return AddSumsIn(p, ".", needed) }
+
+func AddSumsIn(p *plan.Plan, folder string, needed []byte) error {
+	name := path.Join(folder, "go.sum")
+	text, err := p.Read(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	lines := strings.SplitAfter(string(edit.Plain(text)), "\n")
+	have := len(lines)
+	for line := range strings.Lines(string(needed)) {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == have {
+		return nil
+	}
+	slices.SortStableFunc(lines, compareSums)
+	return p.WriteFile(plan.File{Path: name, Content: []byte(strings.Join(lines, "")), Policy: plan.Edit})
+}
+
+// compareSums orders lines of go.sum by path and version of the module, that of its go.mod behind its own.
+func compareSums(a, b string) int {
+	x, y := strings.Fields(a), strings.Fields(b)
+	if len(x) < 2 || len(y) < 2 {
+		return len(x) - len(y)
+	}
+	xVersion, xFile, _ := strings.Cut(x[1], "/")
+	yVersion, yFile, _ := strings.Cut(y[1], "/")
+	return cmp.Or(cmp.Compare(x[0], y[0]), semver.Compare(xVersion, yVersion), cmp.Compare(xFile, yFile))
+}
+
+// RequirePackage makes the project's go.mod say that its own packages import one, and refuses a package of a module
+// that is not required: which version it should be nobody else can say.
+func RequirePackage(p *plan.Plan, importPath, mod string) error {
+	if importPath == "" {
+		return nil
+	}
+	text, err := p.Read(layout.GoModFile)
+	if err != nil {
+		return layout.MissingFile(layout.GoModFile, err, "kctrl works on Go modules: restore it")
+	}
+	file, err := ParseGoMod(text)
+	if err != nil {
+		return err
+	}
+	isIn := func(r *modfile.Require) bool {
+		return r.Mod.Path == importPath || strings.HasPrefix(importPath, r.Mod.Path+"/")
+	}
+	at := slices.IndexFunc(file.Require, isIn)
+	if at < 0 && !strings.HasPrefix(importPath, file.Module.Mod.Path+"/") {
+		return &diagnostic.Error{
+			Pos:     token.Position{Filename: layout.GoModFile},
+			Message: "requires no module that has the package " + importPath,
+			Hint:    "go get " + cmp.Or(mod, importPath+"@latest") + " adds it, then run the command again",
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	return RequireDirectly(p, file.Require[at].Mod.Path)
+}
+
+// RequireForeign plans that a project requires what a go.mod does for the Go types of kinds that are not the
+// project's own.
+func RequireForeign(to *plan.Plan, text []byte, proj *project.Project) error {
+	file, err := ParseGoMod(text)
+	if err != nil {
+		return nil // which others complain of
+	}
+	foreign := map[string]string{}
+	for _, r := range proj.Resources {
+		if r.Path != "" {
+			foreign[r.Path] = ""
+		}
+	}
+	return EditRequirements(to, func(required *modfile.File) bool {
+		changed := false
+		for _, m := range file.Require {
+			if ImportsOf(m, file, foreign) && Requirement(required, m.Mod.Path) < 0 {
+				required.AddNewRequire(m.Mod.Path, m.Mod.Version, m.Indirect)
+				changed = true
+			}
+		}
+		return changed
+	})
+}

@@ -1,0 +1,267 @@
+package gosource
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// rootMarker says that objects of a type are sent to API servers, alone or as a list.
+const rootMarker = "+kubebuilder:object:root"
+
+// RegisterFunc is the function that the generated registration of an API package declares.
+const RegisterFunc = "addKnownTypes"
+
+// apiPackage is what the syntax of a Go package tells of its kinds and of how they come into a scheme. What other tools
+// generated for it does not count.
+type apiPackage struct {
+	folder, Name string
+	// Roots are the exported types with the marker, lists among them, and where they are declared.
+	Roots map[string]token.Position
+	// Declared are all names of the package, used those that its code refers to, and made the types that it makes values
+	// of.
+	Declared, Used, Made map[string]bool
+	// broken says that a file does not parse, which others complain of.
+	broken bool
+}
+
+// ReadPackage reads the Go files of a folder that belong to its package here and now.
+func ReadPackage(p *plan.Plan, folder string) (*apiPackage, error) {
+	pkg := &apiPackage{
+		folder: folder, Roots: map[string]token.Position{},
+		Declared: map[string]bool{}, Used: map[string]bool{}, Made: map[string]bool{},
+	}
+	files, err := GoFiles(p, folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		source, err := p.Read(name)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !IsBuilt(name, source) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, source, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			pkg.broken = true
+			continue
+		}
+		pkg.add(set, file, path.Base(name))
+	}
+	return pkg, nil
+}
+
+// IsBuilt reports whether build constraints let a file be part of its package.
+func IsBuilt(name string, source []byte) bool {
+	ctx := build.Default
+	ctx.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(source)), nil }
+	match, err := ctx.MatchFile(path.Split(name))
+	return match || err != nil
+}
+
+func (p *apiPackage) add(set *token.FileSet, file *ast.File, base string) {
+	p.Name = file.Name.Name
+	for _, name := range PackageNames(file) {
+		if base != layout.RegisterName {
+			p.Declared[name.Name] = true
+		}
+	}
+	if strings.HasPrefix(base, "zz_generated.") {
+		return
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Ident:
+			p.Used[n.Name] = true
+		case *ast.CompositeLit:
+			p.makes(n.Type)
+		case *ast.CallExpr:
+			if fun, ok := n.Fun.(*ast.Ident); ok && fun.Name == "new" && len(n.Args) == 1 {
+				p.makes(n.Args[0])
+			}
+		}
+		return true
+	})
+	last := file.Name.End()
+	for _, decl := range file.Decls {
+		if d, ok := decl.(*ast.GenDecl); ok && d.Tok == token.TYPE {
+			for _, spec := range d.Specs {
+				p.addType(set, file, spec.(*ast.TypeSpec), last)
+				last = spec.End()
+			}
+		}
+		last = decl.End()
+	}
+}
+
+func (p *apiPackage) makes(expr ast.Expr) {
+	if name, ok := expr.(*ast.Ident); ok {
+		p.Made[name.Name] = true
+	}
+}
+
+// addType records a type if a comment between it and what is declared before it has the marker.
+func (p *apiPackage) addType(set *token.FileSet, file *ast.File, spec *ast.TypeSpec, after token.Pos) {
+	if _, isInterface := spec.Type.(*ast.InterfaceType); isInterface || !spec.Name.IsExported() || spec.TypeParams != nil {
+		return
+	}
+	for _, group := range file.Comments {
+		if group.Pos() > after && group.End() <= spec.Name.Pos() && slices.ContainsFunc(group.List, isRootMarker) {
+			p.Roots[spec.Name.Name] = set.PositionFor(spec.Name.Pos(), false)
+		}
+	}
+}
+
+func isRootMarker(comment *ast.Comment) bool {
+	text, ok := strings.CutPrefix(comment.Text, "//")
+	value, marked := strings.CutPrefix(strings.TrimSpace(text), rootMarker)
+	return ok && marked && (value == "" || value == "=true")
+}
+
+// ApiFolders lists the folders of the project with Go files that may have the marker, in order. Those that the go
+// command does not look into, other modules, and the bundled runtime are none.
+func ApiFolders(p *plan.Plan, proj *project.Project) ([]string, error) {
+	modules, err := ApiModules(p, proj)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	look := func(name string) error {
+		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || found[path.Dir(name)] {
+			return nil
+		}
+		source, err := p.Read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		found[path.Dir(name)] = bytes.Contains(source, []byte(rootMarker))
+		return err
+	}
+	err = fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return diagnostic.AtFile(name, "cannot read", err)
+		case entry.IsDir() && IsForeign(p.FS(), name, modules):
+			return fs.SkipDir
+		case !entry.Type().IsRegular():
+			return nil
+		}
+		return look(name)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for c := range p.Files() {
+		if !strings.HasPrefix(c.Path, layout.BundleDir+"/") {
+			err = errors.Join(err, look(c.Path))
+		}
+	}
+	maps.DeleteFunc(found, func(_ string, is bool) bool { return !is })
+	return slices.Sorted(maps.Keys(found)), err
+}
+
+// IsForeign reports whether the packages of a folder belong neither to the module of the project nor to one of the
+// given ones below it.
+func IsForeign(fsys fs.FS, name string, modules []string) bool {
+	if name == "." || slices.Contains(modules, name) {
+		return false
+	}
+	return IsIgnored(name) || Exists(fsys, path.Join(name, layout.GoModFile))
+}
+
+// IsIgnored reports whether the go command finds no packages of the project's modules in a folder, or the runtime is
+// there.
+func IsIgnored(name string) bool {
+	base := path.Base(name)
+	return name != "." && (base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' || name == layout.BundleDir)
+}
+
+// Objects returns what the generated registration of a package registers: the kinds that PROJECT lists, with their
+// lists, and the types that say themselves that they are kinds.
+func (p *apiPackage) Objects(listed []string) []string {
+	names := slices.Clone(listed)
+	for _, kind := range listed {
+		if p.Declared[kind+"List"] || p.broken {
+			names = append(names, kind+"List")
+		}
+	}
+	names = slices.AppendSeq(names, maps.Keys(p.Roots))
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// GeneratesRegistration reports whether the registration of a package that PROJECT does not list is for kctrl to write:
+// its code calls a function that it does not declare itself.
+func (p *apiPackage) GeneratesRegistration() bool {
+	return p.Used[RegisterFunc] && !p.Declared[RegisterFunc]
+}
+
+// Unregistered reports the kinds that no code of the package brings into a scheme. generated says that kctrl writes the
+// registration.
+func (p *apiPackage) Unregistered(program string, generated bool) []*diagnostic.Error {
+	if p.broken {
+		return nil
+	}
+	var found []*diagnostic.Error
+	for _, name := range slices.Sorted(maps.Keys(p.Roots)) {
+		registered := generated && p.Used[RegisterFunc] || p.Declared["AddToScheme"] && p.Made[name]
+		if registered && p.Importable(program) {
+			continue
+		}
+		found = append(found, &diagnostic.Error{
+			Pos:     p.Roots[name],
+			Message: fmt.Sprintf("%s is a kind, but %s, so no client of the manager knows it", name, p.obstacle(program)),
+			Hint:    p.registrationHint(program, generated, name),
+		})
+	}
+	return found
+}
+
+// Importable reports whether a program may import the package: Go hides what is in a folder named internal from all
+// that is not beside it.
+func (p *apiPackage) Importable(program string) bool {
+	for folder := p.folder; folder != "."; folder = path.Dir(folder) {
+		parent := path.Dir(folder)
+		if path.Base(folder) == "internal" && parent != "." && !strings.HasPrefix(program+"/", parent+"/") {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *apiPackage) obstacle(program string) string {
+	if !p.Importable(program) {
+		return program + " cannot import " + p.folder
+	}
+	return p.folder + " does not register it"
+}
+
+func (p *apiPackage) registrationHint(program string, generated bool, name string) string {
+	switch {
+	case !p.Importable(program):
+		return "move the package out of the folder named internal, or register it where it can be imported"
+	case generated:
+		return fmt.Sprintf("write SchemeBuilder = runtime.NewSchemeBuilder(%s) in %s, and kctrl generate does the rest", RegisterFunc, p.folder)
+	case p.Declared["AddToScheme"]:
+		return fmt.Sprintf("add &%s{} to what AddToScheme registers", name)
+	}
+	return "kctrl create api makes packages that register their kinds; or declare AddToScheme beside it, which kctrl generate then calls"
+}

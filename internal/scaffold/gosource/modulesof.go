@@ -1,0 +1,72 @@
+package gosource
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+	"golang.org/x/mod/modfile"
+)
+
+// ApiModules returns the folders of the modules below that of a project which API packages of it are in, in order.
+func ApiModules(p *plan.Plan, proj *project.Project) ([]string, error) {
+	folders := []string{project.APIFolder}
+	for _, r := range proj.Resources {
+		if r.API {
+			folders = append(folders, templates.NewKind(layout.KindNames(proj, r, "")).Folder)
+		} else if folder, inside := layout.DirOf(proj.Repo, r.Path); inside {
+			folders = append(folders, folder)
+		}
+	}
+	found := map[string]bool{}
+	for _, folder := range folders {
+		module, err := ModuleAround(p, folder)
+		if err != nil {
+			return nil, err
+		}
+		if module == "." {
+			continue
+		}
+		text, err := p.Read(path.Join(module, layout.GoModFile))
+		if err != nil {
+			return nil, err
+		}
+		found[module] = modfile.ModulePath(text) == path.Join(proj.Repo, module)
+	}
+	maps.DeleteFunc(found, func(_ string, is bool) bool { return !is })
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// ModuleAround returns the folder of the module that a folder of the project is in: "." for its own.
+func ModuleAround(p *plan.Plan, folder string) (string, error) {
+	for ; folder != "."; folder = path.Dir(folder) {
+		switch _, err := p.Read(path.Join(folder, layout.GoModFile)); {
+		case err == nil:
+			return folder, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", err
+		}
+	}
+	return ".", nil
+}
+
+// InModule reports whether a file is in one of some modules below that of a project.
+func InModule(name string, modules []string) bool {
+	return slices.ContainsFunc(modules, func(folder string) bool { return strings.HasPrefix(name, folder+"/") })
+}
+
+func Exists(fsys fs.FS, name string) bool {
+	_, err := fs.Stat(fsys, name)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func IsPackageFile(name string) bool {
+	return path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go")
+}

@@ -1,0 +1,143 @@
+package gosource
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+)
+
+// typeChecker checks the packages of a project as far as that can be done without asking anybody: of what they import
+// from other modules it knows the names alone, and takes all that is said of it for right. What it complains of is
+// wrong, or is of a file that it was not given, such as a generated one: so complaints count where there were none
+// before.
+type typeChecker struct {
+	repo     string
+	set      *token.FileSet
+	files    map[GoPackage][]*ast.File
+	packages map[GoPackage]*types.Package // nil while it is checked
+	found    map[Complaint][]token.Position
+	uses     map[*ast.Ident]types.Object
+}
+
+// Complaint is what is wrong in a file, wherever there.
+type Complaint struct{ File, Message string }
+
+// TypeErrors returns what a type checker complains of in the Go files of a module that a plan has, with some of them
+// as they would be.
+func TypeErrors(p *plan.Plan, sources []GoSource, repo string, changed map[string][]byte) (map[Complaint][]token.Position, error) {
+	c, err := TypeChecked(p, sources, repo, changed)
+	if err != nil {
+		return nil, err
+	}
+	return c.found, nil
+}
+
+// TypeChecked returns a checker that has checked all packages that typeErrors tells of.
+func TypeChecked(p *plan.Plan, sources []GoSource, repo string, changed map[string][]byte) (*typeChecker, error) {
+	c := &typeChecker{
+		repo: repo, set: token.NewFileSet(), files: map[GoPackage][]*ast.File{}, packages: map[GoPackage]*types.Package{},
+		found: map[Complaint][]token.Position{}, uses: map[*ast.Ident]types.Object{},
+	}
+	for _, s := range sources {
+		text, isChanged := changed[s.Name]
+		if !isChanged {
+			var err error
+			if text, err = p.Read(s.Name); errors.Is(err, fs.ErrNotExist) {
+				continue
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		file, err := parser.ParseFile(c.set, s.Name, text, parser.SkipObjectResolution)
+		if err != nil {
+			c.complain(token.Position{Filename: s.Name}, "does not parse")
+			continue
+		}
+		if IsBuilt(s.Name, text) {
+			pkg := GoSource{s.Name, c.set, file}.Pkg()
+			c.files[pkg] = append(c.files[pkg], file)
+		}
+	}
+	for _, s := range sources {
+		for _, external := range []bool{false, true} {
+			c.check(GoPackage{path.Dir(s.Name), external})
+		}
+	}
+	return c, nil
+}
+
+// EmbeddedFields returns where the files use fields that are called as the types which they embed: these types, by
+// file and offset.
+func (c *typeChecker) EmbeddedFields() map[string]map[int]GoName {
+	found := map[string]map[int]GoName{}
+	for ident, object := range c.uses {
+		field, ok := object.(*types.Var)
+		if !ok || !field.Embedded() {
+			continue
+		}
+		embedded := field.Origin().Type()
+		if pointer, ok := embedded.(*types.Pointer); ok {
+			embedded = pointer.Elem()
+		}
+		// An alias that the user has for it keeps its name.
+		named, ok := embedded.(interface{ Obj() *types.TypeName })
+		if !ok || named.Obj().Pkg() == nil {
+			continue
+		}
+		at := c.set.PositionFor(ident.Pos(), false)
+		if folder, inside := layout.DirOf(c.repo, named.Obj().Pkg().Path()); inside {
+			if found[at.Filename] == nil {
+				found[at.Filename] = map[int]GoName{}
+			}
+			found[at.Filename][at.Offset] = GoName{GoPackage{Folder: folder}, named.Obj().Name()}
+		}
+	}
+	return found
+}
+
+func (c *typeChecker) complain(at token.Position, message string) {
+	key := Complaint{at.Filename, message}
+	if !slices.Contains(c.found[key], at) {
+		c.found[key] = append(c.found[key], at)
+	}
+}
+
+// check checks a package once, and those of the module that it imports before.
+func (c *typeChecker) check(pkg GoPackage) *types.Package {
+	if done, known := c.packages[pkg]; known || len(c.files[pkg]) == 0 {
+		return done
+	}
+	c.packages[pkg] = nil
+	config := types.Config{Importer: c, FakeImportC: true, Error: func(err error) {
+		if e, ok := errors.AsType[types.Error](err); ok && !strings.HasPrefix(e.Msg, "could not import ") {
+			c.complain(e.Fset.Position(e.Pos), e.Msg)
+		}
+	}}
+	// Errors have been told one by one.
+	c.packages[pkg], _ = config.Check(path.Join(c.repo, pkg.Folder), c.set, c.files[pkg], &types.Info{Uses: c.uses})
+	return c.packages[pkg]
+}
+
+// errNotOfModule makes the type checker know a package by its name alone.
+var errNotOfModule = errors.New("not of the module")
+
+// Import returns a package of the module, for the type checker.
+func (c *typeChecker) Import(importPath string) (*types.Package, error) {
+	folder, inside := layout.DirOf(c.repo, importPath)
+	if !inside {
+		return nil, errNotOfModule
+	}
+	if pkg := c.check(GoPackage{Folder: folder}); pkg != nil {
+		return pkg, nil
+	}
+	return nil, errNotOfModule
+}

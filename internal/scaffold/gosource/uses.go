@@ -1,0 +1,266 @@
+package gosource
+
+import (
+	"bytes"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// GoSource is a Go file of a project, parsed.
+type GoSource struct {
+	Name string
+	Set  *token.FileSet
+	File *ast.File
+}
+
+// GoPackage is a package of a project by its folder; tests that are a package of their own are marked.
+type GoPackage struct {
+	Folder   string
+	External bool
+}
+
+// GoName is a name that a package declares.
+type GoName struct {
+	Pkg  GoPackage
+	Name string
+}
+
+// use is where a file says a name of the project.
+type use struct {
+	GoName
+	At token.Position
+}
+
+// GoSources parses all Go files that the modules of a project have when the plan is applied, tests among them, in
+// order. What was generated from others, the bundled runtime, and files that do not parse are left out: who runs the
+// go command hears of these.
+func GoSources(p *plan.Plan, proj *project.Project) ([]GoSource, error) {
+	modules, err := ApiModules(p, proj)
+	if err != nil {
+		return nil, err
+	}
+	names, err := GoFilesOf(p, func(folder string) bool { return IsForeign(p.FS(), folder, modules) })
+	if err != nil {
+		return nil, err
+	}
+	lock, _, err := p.Lock()
+	if err != nil {
+		return nil, err
+	}
+	var sources []GoSource
+	for _, name := range names {
+		text, err := p.Read(name)
+		if entry, _ := lock.Entry(name); errors.Is(err, fs.ErrNotExist) || isGenerated(name, entry) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if s, ok := ParseSource(name, text); ok {
+			sources = append(sources, s)
+		}
+	}
+	return sources, nil
+}
+
+// GoFilesOf returns the paths of the Go files in the project's tree, planned ones included, in order, without those
+// in folders that skip reports.
+func GoFilesOf(p *plan.Plan, skip func(folder string) bool) ([]string, error) {
+	names := map[string]bool{}
+	err := fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return diagnostic.AtFile(name, "cannot read", err)
+		case entry.IsDir() && skip(name):
+			return fs.SkipDir
+		case entry.Type().IsRegular() && path.Ext(name) == ".go":
+			names[name] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for c := range p.Files() {
+		if path.Ext(c.Path) == ".go" && !strings.HasPrefix(c.Path, layout.BundleDir+"/") {
+			names[c.Path] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// isGenerated reports whether a file follows from others, and is made anew with them.
+func isGenerated(name string, entry project.LockEntry) bool {
+	return strings.HasPrefix(path.Base(name), "zz_generated.") || strings.HasPrefix(entry.Template, "generate/")
+}
+
+func (s GoSource) Pkg() GoPackage {
+	return GoPackage{path.Dir(s.Name), strings.HasSuffix(s.Name, "_test.go") && strings.HasSuffix(s.File.Name.Name, "_test")}
+}
+
+// Declares returns the names that a file declares in its package.
+func (s GoSource) Declares() []GoName {
+	var names []GoName
+	for _, ident := range PackageNames(s.File) {
+		names = append(names, GoName{s.Pkg(), ident.Name})
+	}
+	return names
+}
+
+// imports returns the import paths of a file by the names that it has for them.
+func (s GoSource) imports() map[string]string {
+	byName := map[string]string{}
+	for _, spec := range s.File.Imports {
+		importPath := strings.Trim(spec.Path.Value, "\"`")
+		name := path.Base(importPath)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		byName[name] = importPath
+	}
+	return byName
+}
+
+// DotImports returns the packages of the module repo whose names a file says without theirs.
+func (s GoSource) DotImports(repo string) []GoPackage {
+	var found []GoPackage
+	for _, spec := range s.File.Imports {
+		folder, inside := layout.DirOf(repo, strings.Trim(spec.Path.Value, "\"`"))
+		if inside && spec.Name != nil && spec.Name.Name == "." {
+			found = append(found, GoPackage{Folder: folder})
+		}
+	}
+	return found
+}
+
+// Uses returns the names of packages of the module repo that a file says, with where it does.
+func (s GoSource) Uses(repo string) []use {
+	var found []use
+	for _, i := range s.Idents(repo) {
+		found = append(found, use{i.GoName, s.Set.Position(i.Node.Pos())})
+	}
+	return found
+}
+
+// namedIdent is an identifier that stands for a name of a package.
+type namedIdent struct {
+	GoName
+	Node *ast.Ident
+}
+
+// Idents returns the identifiers that stand for names of packages of the module repo. One of the file's own package
+// may also stand for something that a function declares.
+func (s GoSource) Idents(repo string) []namedIdent {
+	imports := s.imports()
+	skipped := map[*ast.Ident]bool{s.File.Name: true}
+	var found []namedIdent
+	ast.Inspect(s.File, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec:
+			return false
+		case *ast.SelectorExpr:
+			skipped[n.Sel] = true
+			x, isName := n.X.(*ast.Ident)
+			if !isName {
+				break
+			}
+			if folder, inside := layout.DirOf(repo, imports[x.Name]); inside {
+				skipped[x] = true
+				found = append(found, namedIdent{GoName{GoPackage{Folder: folder}, n.Sel.Name}, n.Sel})
+			}
+		case *ast.KeyValueExpr:
+			if key, isName := n.Key.(*ast.Ident); isName {
+				skipped[key] = true
+			}
+		case *ast.Field:
+			for _, name := range n.Names {
+				skipped[name] = true
+			}
+		case *ast.Ident:
+			if !skipped[n] {
+				found = append(found, namedIdent{GoName{s.Pkg(), n.Name}, n})
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// Says reports whether a file has a name for anything: what it imports, declares, or says of its package.
+func (s GoSource) Says(name string) bool {
+	_, found := s.imports()[name]
+	ast.Inspect(s.File, func(n ast.Node) bool {
+		ident, ok := n.(*ast.Ident)
+		found = found || ok && ident != s.File.Name && ident.Name == name
+		return !found
+	})
+	return found
+}
+
+// Locals returns the identifiers that stand for what a function declares, as far as the file alone tells: that may be
+// called as a package, or as what one declares.
+func (s GoSource) Locals() map[*ast.Ident]bool {
+	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
+	config := types.Config{Importer: importsNothing{}, FakeImportC: true, Error: func(error) {}}
+	pkg, _ := config.Check(s.Name, s.Set, []*ast.File{s.File}, info) // without its package a file has errors, which say nothing
+	found := map[*ast.Ident]bool{}
+	for _, objects := range []map[*ast.Ident]types.Object{info.Defs, info.Uses} {
+		for ident, object := range objects {
+			if object == nil {
+				continue
+			}
+			_, isImport := object.(*types.PkgName)
+			_, isLabel := object.(*types.Label)
+			scope := object.Parent() // none: a field or a method
+			found[ident] = isLabel || !isImport && scope != nil && scope != types.Universe && scope != pkg.Scope()
+		}
+	}
+	return found
+}
+
+// importsNothing makes a type checker know all packages by their names alone.
+type importsNothing struct{}
+
+// Import returns no package.
+func (importsNothing) Import(string) (*types.Package, error) { return nil, errNotOfModule }
+
+// ImportedBy returns all import paths of files, each with a file that has it.
+func ImportedBy(sources []GoSource) map[string]string {
+	all := map[string]string{}
+	for _, s := range sources {
+		for _, spec := range s.File.Imports {
+			all[strings.Trim(spec.Path.Value, "\"`")] = s.Name
+		}
+	}
+	return all
+}
+
+// ParseSource parses a Go file, and reports whether it could.
+func ParseSource(name string, text []byte) (GoSource, bool) {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	return GoSource{name, set, file}, err == nil
+}
+
+func WebhookMarkers(text []byte) []string {
+	var markers []string
+	for line := range bytes.Lines(text) {
+		if line := strings.TrimSpace(string(line)); strings.HasPrefix(line, "// +kubebuilder:webhook:") {
+			markers = append(markers, line)
+		}
+	}
+	return markers
+}

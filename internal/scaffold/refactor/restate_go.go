@@ -1,0 +1,406 @@
+package refactor
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+)
+
+// writeOthers plans the user's own files: where they go, with what Go names by its new name.
+func (r *restatement) writeOthers() error {
+	sources, err := gosource.GoSources(r.plan, r.before)
+	if err != nil {
+		return err
+	}
+	names := slices.Clone(r.others)
+	done := map[string]bool{}
+	for entry := range r.was.Lock.All() {
+		done[entry.Path], done[r.newPath(entry.Path)] = true, true
+	}
+	for _, s := range sources {
+		if !done[s.Name] {
+			names = append(names, s.Name)
+		}
+	}
+	for _, name := range names {
+		if err := r.writeOther(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeOther plans one file of the user's.
+func (r *restatement) writeOther(name string) error {
+	content, err := r.plan.Read(name)
+	if err != nil {
+		return err
+	}
+	to := r.newPath(name)
+	if path.Ext(name) == ".go" && !slices.Contains(strings.Split(name, "/"), "testdata") {
+		if content, err = r.rewriteGo(name, content); err != nil {
+			return err
+		}
+		r.noteRelative(name, to, content)
+	}
+	there, err := r.plan.Lookup(name)
+	if err != nil {
+		return err
+	}
+	lock, _, err := r.plan.Lock()
+	if err != nil {
+		return err
+	}
+	entry, known := lock.Entry(name)
+	if to != name {
+		if c, err := r.plan.Lookup(to); err != nil || c.After != nil {
+			return errors.Join(err, occupied(name, to))
+		}
+		if err := r.plan.Delete(name, plan.Own); err != nil {
+			return err
+		}
+	}
+	if err := r.plan.WriteFile(plan.File{Path: to, Content: content, Policy: plan.Edit, Mode: there.Mode}); err != nil {
+		return err
+	}
+	if known && to != name {
+		entry.Path = to
+		lock.Add(entry)
+	}
+	return nil
+}
+
+// splice is a change of a text.
+type splice struct {
+	from, to int
+	text     string
+}
+
+// rewriteGo returns a Go file as it has to be in the new state: with the imports, the names and the groups of then.
+// One that does not parse stays as it is.
+func (r *restatement) rewriteGo(name string, text []byte) ([]byte, error) {
+	s, ok := gosource.ParseSource(name, text)
+	if !ok {
+		return text, nil
+	}
+	var changes []splice
+	replace := func(node ast.Node, with string) {
+		from, to := s.Set.PositionFor(node.Pos(), false).Offset, s.Set.PositionFor(node.End(), false).Offset
+		changes = append(changes, splice{from, to, with})
+	}
+	for _, spec := range s.File.Imports {
+		old, _ := strconv.Unquote(spec.Path.Value)
+		now, err := r.newImport(s, old)
+		if err != nil {
+			return nil, err
+		}
+		if now != old {
+			replace(spec.Path, strconv.Quote(now))
+		}
+		if err := r.checkInternal(s, spec, now); err != nil {
+			return nil, err
+		}
+	}
+	changes = append(changes, r.renames(s)...)
+	changes = append(changes, r.packageNames(s)...)
+	changes = append(changes, r.groupWords(s)...)
+	if len(changes) == 0 {
+		return text, nil
+	}
+	formatted, err := format.Source(text)
+	wasFormatted := err == nil && bytes.Equal(formatted, text)
+	out := spliced(text, changes)
+	if wasFormatted {
+		if formatted, err := format.Source(out); err == nil {
+			out = formatted
+		}
+	}
+	return out, nil
+}
+
+// checkInternal refuses that a file moves away from a package that only its old neighbours may import.
+func (r *restatement) checkInternal(s gosource.GoSource, spec *ast.ImportSpec, importPath string) error {
+	from, to := path.Dir(s.Name), path.Dir(r.newPath(s.Name))
+	at := strings.LastIndex("/"+importPath+"/", "/internal/")
+	if from == to || at < 0 {
+		return nil
+	}
+	above := importPath[:max(at-1, 0)]
+	if inside := path.Join(r.after.Repo, to); inside == above || strings.HasPrefix(inside, above+"/") {
+		return nil
+	}
+	return &diagnostic.Error{
+		Pos:     s.Set.PositionFor(spec.Pos(), false),
+		Message: fmt.Sprintf("the file goes to %s, and from there Go imports no %s", to, importPath),
+		Hint:    "move what it imports out of internal first, or next to where the file goes",
+	}
+}
+
+// spliced returns a text with changes that do not overlap.
+func spliced(text []byte, changes []splice) []byte {
+	slices.SortStableFunc(changes, func(a, b splice) int { return cmp.Or(a.from-b.from, a.to-b.to) })
+	var out []byte
+	at := 0
+	for _, c := range changes {
+		if c.from < at {
+			continue
+		}
+		out = append(append(out, text[at:c.from]...), c.text...)
+		at = c.to
+	}
+	return append(out, text[at:]...)
+}
+
+// newImport returns what a file has to import instead.
+func (r *restatement) newImport(s gosource.GoSource, importPath string) (string, error) {
+	folder, inside := layout.DirOf(r.before.Repo, importPath)
+	if !inside {
+		return importPath, nil
+	}
+	targets := r.folders[folder]
+	if len(targets) > 1 {
+		used := map[string]bool{}
+		for _, u := range s.Uses(r.before.Repo) {
+			if u.Pkg.Folder == folder && !u.Pkg.External {
+				used[r.folderOfName(u.GoName)] = true
+			}
+		}
+		targets = slices.Sorted(maps.Keys(used))
+		if len(targets) > 1 {
+			return "", &diagnostic.Error{
+				Pos:     token.Position{Filename: s.Name},
+				Message: fmt.Sprintf("uses what of %s goes to %s", folder, strings.Join(targets, " and ")),
+				Hint:    "use them in files of their own first",
+			}
+		}
+	}
+	if len(targets) == 1 && targets[0] != "" {
+		folder = targets[0]
+	}
+	return path.Join(r.after.Repo, folder), nil
+}
+
+// renames returns the changes of names of packages that a file declares or uses.
+func (r *restatement) renames(s gosource.GoSource) []splice {
+	var changes []splice
+	_, scaffolded := r.was.Lock.Entry(s.Name)
+	_, same := r.same(s.Name)
+	var locals map[*ast.Ident]bool
+	for _, ident := range s.Idents(r.before.Repo) {
+		now, found := r.renamed[ident.GoName]
+		for _, pkg := range s.DotImports(r.before.Repo) {
+			if !found && ident.Pkg == s.Pkg() {
+				now, found = r.renamed[gosource.GoName{Pkg: pkg, Name: ident.Name}]
+			}
+		}
+		if found && locals == nil {
+			locals = s.Locals()
+		}
+		found = found && !locals[ident.Node]
+		if !found && scaffolded && !same && ident.Pkg == s.Pkg() {
+			now, found = r.locals[ident.Name]
+		}
+		if found {
+			from := s.Set.PositionFor(ident.Node.Pos(), false).Offset
+			changes = append(changes, splice{from, from + len(ident.Node.Name), now})
+		}
+	}
+	ast.Inspect(s.File, func(n ast.Node) bool {
+		if ident, ok := n.(*ast.Ident); ok {
+			from := s.Set.PositionFor(ident.Pos(), false).Offset
+			field, ok := r.fields[s.Name][from]
+			if now, found := r.renamed[field]; ok && found && field.Name == ident.Name {
+				changes = append(changes, splice{from, from + len(ident.Name), now})
+			}
+		}
+		return true
+	})
+	return changes
+}
+
+// same returns what kctrl writes of a file if that is the same in both states: the names in it are those of kinds
+// that keep them, such as one of another group that is called like a kind which is renamed.
+func (r *restatement) same(name string) (text []byte, same bool) {
+	was, err := fs.ReadFile(r.was.FS, name)
+	becomes, failure := fs.ReadFile(r.becomes.FS, r.newPath(name))
+	return was, err == nil && failure == nil && bytes.Equal(was, becomes)
+}
+
+// packageNames returns the changes of the name of a package of the API, and of those that a file imports such
+// packages under.
+func (r *restatement) packageNames(s gosource.GoSource) []splice {
+	var changes []splice
+	replace := func(ident *ast.Ident, now string) {
+		from := s.Set.PositionFor(ident.Pos(), false).Offset
+		changes = append(changes, splice{from, from + len(ident.Name), now})
+	}
+	if names := r.packages[path.Dir(s.Name)]; names[0] != names[1] {
+		for _, test := range []string{"", "_test"} {
+			if s.File.Name.Name == names[0]+test {
+				replace(s.File.Name, names[1]+test)
+			}
+		}
+	}
+	renamed := map[string]string{}
+	for _, spec := range s.File.Imports {
+		folder, inside := layout.DirOf(r.before.Repo, strings.Trim(spec.Path.Value, "\"`"))
+		alias, names := r.aliases[folder], r.packages[folder]
+		switch {
+		case inside && spec.Name != nil && alias[0] == spec.Name.Name && alias[0] != alias[1] && !s.Says(alias[1]):
+			renamed[alias[0]] = alias[1]
+			replace(spec.Name, alias[1])
+		case inside && spec.Name == nil && names[0] != names[1] && !s.Says(names[1]):
+			renamed[names[0]] = names[1]
+		case inside && spec.Name == nil && names[0] != names[1]:
+			at := s.Set.PositionFor(spec.Pos(), false).Offset
+			changes = append(changes, splice{at, at, names[0] + " "}) // as the file goes on to call it
+		}
+	}
+	if len(renamed) == 0 {
+		return changes
+	}
+	locals := s.Locals()
+	ast.Inspect(s.File, func(n ast.Node) bool {
+		if selector, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := selector.X.(*ast.Ident); ok && renamed[x.Name] != "" && !locals[x] {
+				replace(x, renamed[x.Name])
+			}
+		}
+		return true
+	})
+	return changes
+}
+
+// groupWords returns the changes of markers and string literals that name an API group or a kind, and of RBAC markers
+// that name a namespace; in what kctrl writes, of all comments, which also name what the package declares, and of
+// what literals say of kinds.
+func (r *restatement) groupWords(s gosource.GoSource) []splice {
+	var changes []splice
+	_, scaffolded := r.was.Lock.Entry(s.Name)
+	words := r.words
+	if text, same := r.same(s.Name); same {
+		scaffolded, words = false, maps.Clone(r.words)
+		maps.DeleteFunc(words, func(from, _ string) bool { return bytes.Contains(text, []byte(from)) })
+	}
+	comments := words
+	if scaffolded {
+		comments = maps.Clone(words)
+		for name, now := range r.renamed {
+			if name.Pkg == s.Pkg() {
+				comments[name.Name] = now
+			}
+		}
+	}
+	for _, group := range s.File.Comments {
+		for _, c := range group.List {
+			text := strings.TrimSpace(strings.TrimPrefix(c.Text, "//"))
+			if !strings.HasPrefix(c.Text, "//") || !scaffolded && !strings.HasPrefix(text, "+kubebuilder:") && !strings.HasPrefix(text, "+groupName=") {
+				continue
+			}
+			now := replaceWords(c.Text, comments)
+			now = r.inNamespace(now)
+			if now != c.Text {
+				from := s.Set.PositionFor(c.Pos(), false).Offset
+				changes = append(changes, splice{from, from + len(c.Text), now})
+			}
+		}
+	}
+	named := map[ast.Node]bool{}
+	ast.Inspect(s.File, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 1 {
+			method, ok := call.Fun.(*ast.SelectorExpr)
+			named[call.Args[0]] = ok && method.Sel.Name == "Named"
+		}
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			now := wholeWord(lit.Value, words)
+			if scaffolded && now == lit.Value {
+				now = replaceWords(lit.Value, r.said)
+			}
+			if scaffolded && named[lit] {
+				now = wholeWord(lit.Value, r.controllers)
+			}
+			if now != lit.Value {
+				from := s.Set.PositionFor(lit.Pos(), false).Offset
+				changes = append(changes, splice{from, from + len(lit.Value), now})
+			}
+		}
+		_, isImport := n.(*ast.ImportSpec)
+		return !isImport
+	})
+	return changes
+}
+
+// wholeWord returns a string literal, or what replaces it if it is one of some words.
+func wholeWord(literal string, words map[string]string) string {
+	if text, err := strconv.Unquote(literal); err == nil {
+		if now, found := words[text]; found {
+			return strconv.Quote(now)
+		}
+	}
+	return literal
+}
+
+const rbacMarker = "+kubebuilder:rbac:"
+
+// inNamespace returns an RBAC marker with the namespace of the new state.
+func (r *restatement) inNamespace(comment string) string {
+	before, args, found := strings.Cut(comment, rbacMarker)
+	if !found || r.namespace[0] == r.namespace[1] {
+		return comment
+	}
+	if old := r.namespace[0]; old != "" {
+		rest, had := strings.CutPrefix(args, "namespace="+old+",")
+		if !had {
+			return comment
+		}
+		args = rest
+	} else if strings.Contains(args, "namespace=") {
+		return comment
+	}
+	if now := r.namespace[1]; now != "" {
+		args = "namespace=" + now + "," + args
+	}
+	return before + rbacMarker + args
+}
+
+// replaceWords replaces words of a text, which are what DNS names are made of.
+func replaceWords(text string, words map[string]string) string {
+	var out strings.Builder
+	isWord := func(c byte) bool {
+		return c == '.' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	}
+	for at := 0; at < len(text); {
+		end := at
+		for end < len(text) && isWord(text[end]) {
+			end++
+		}
+		if end == at {
+			out.WriteByte(text[at])
+			at++
+			continue
+		}
+		word := text[at:end]
+		name := strings.TrimRight(word, ".-")
+		if now, found := words[name]; found {
+			word = now + word[len(name):]
+		}
+		out.WriteString(word)
+		at = end
+	}
+	return out.String()
+}

@@ -1,0 +1,88 @@
+package refactor
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// rewriteManifests plans the user's own manifests below config, with objects of the project's kinds, samples above
+// all, and with what patches and others find by its name.
+func (r *restatement) rewriteManifests() error {
+	words := r.manifestWords()
+	renames := map[[2]string][2]string{}
+	for i, o := range r.before.Resources {
+		now := r.after.Resources[i]
+		from, to := [2]string{o.APIGroup() + "/" + o.Version, o.Kind}, [2]string{now.APIGroup() + "/" + now.Version, now.Kind}
+		if o.API && from != to {
+			renames[from] = to
+		}
+	}
+	if len(renames)+len(words) == 0 {
+		return nil
+	}
+	return fs.WalkDir(r.plan.FS(), "config", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return diagnostic.AtFile(name, "cannot read", err)
+		case !entry.Type().IsRegular() || path.Ext(name) != ".yaml" && path.Ext(name) != ".yml":
+			return nil
+		}
+		to := r.newPath(name)
+		text, err := r.plan.Read(to)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		edited, err := edit.ReplaceKinds(text, to, renames)
+		if err == nil {
+			edited, err = edit.ReplaceWords(edited, to, words)
+		}
+		if err != nil || bytes.Equal(edited, text) {
+			return nil // which is left as it is
+		}
+		return r.plan.WriteFile(plan.File{Path: to, Content: edited, Policy: plan.Edit})
+	})
+}
+
+// Under these keys manifests, patches and kustomizations name API groups, CRDs and namespaces. A text that is the
+// same may be something else under others, as a group is under host.
+var (
+	groupKeys     = []string{"group", "apiGroup", "apiGroups"}
+	crdKeys       = []string{"name", "resourceNames"}
+	namespaceKeys = []string{"name", "namespace", "namespaces", "matchNames", "values", "kubernetes.io/metadata.name"}
+)
+
+// manifestWords returns what is called otherwise in manifests, by the keys under which it is named.
+func (r *restatement) manifestWords() map[string]map[string]string {
+	words := map[string]map[string]string{}
+	add := func(keys []string, from, to string) {
+		if from == to {
+			return
+		}
+		for _, key := range keys {
+			if words[key] == nil {
+				words[key] = map[string]string{}
+			}
+			words[key][from] = to
+		}
+	}
+	add(namespaceKeys, templates.Namespace(r.before.Name), templates.Namespace(r.after.Name))
+	for i, was := range r.before.Resources {
+		if now := r.after.Resources[i]; was.API {
+			add(groupKeys, was.APIGroup(), now.APIGroup())
+			add(crdKeys, was.Plural+"."+was.APIGroup(), now.Plural+"."+now.APIGroup())
+		}
+	}
+	return words
+}

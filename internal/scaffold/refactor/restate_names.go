@@ -1,0 +1,163 @@
+package refactor
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// findNames says what is called otherwise: groups, kinds and versions, and what Go files call these.
+func (r *restatement) findNames() {
+	for i, old := range r.before.Resources {
+		now := r.after.Resources[i]
+		if old.Path != "" {
+			continue
+		}
+		for from, to := range map[string]string{old.APIGroup(): now.APIGroup(), old.Plural: now.Plural, old.Kind: now.Kind} {
+			if from != to {
+				r.words[from] = to
+			}
+		}
+		was, becomes := templates.NewKind(layout.KindNames(r.before, old, "")), templates.NewKind(layout.KindNames(r.after, now, ""))
+		r.aliases[was.Folder] = [2]string{was.Alias, becomes.Alias}
+		r.packages[was.Folder] = [2]string{was.Package, becomes.Package}
+		for from, to := range map[string]string{was.Kind: becomes.Kind, was.FieldOwner: becomes.FieldOwner} {
+			if from != to {
+				r.said[from] = to
+			}
+		}
+		if was.ControllerName != becomes.ControllerName {
+			r.controllers[was.ControllerName] = becomes.ControllerName
+		}
+		if was.Variable != becomes.Variable {
+			r.locals[was.Variable] = becomes.Variable
+		}
+	}
+}
+
+// findRenamed says which names that kctrl's files declare become others: those at the same place of the same file.
+func (r *restatement) findRenamed() error {
+	for entry := range r.was.Lock.All() {
+		if path.Ext(entry.Path) != ".go" || sync.IsFollowing(entry.Path, entry.Template) {
+			continue
+		}
+		was, err := fs.ReadFile(r.was.FS, entry.Path)
+		if err != nil {
+			return err
+		}
+		becomes, err := fs.ReadFile(r.becomes.FS, r.newPath(entry.Path))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		old, ok := gosource.ParseSource(entry.Path, was)
+		now, parsed := gosource.ParseSource(entry.Path, becomes)
+		if !ok || !parsed {
+			continue
+		}
+		from, to := old.Declares(), now.Declares()
+		for i := range min(len(from), len(to)) {
+			if from[i].Name != to[i].Name {
+				r.renamed[from[i]] = to[i].Name
+			}
+		}
+	}
+	return nil
+}
+
+// findFields finds the fields that get other names with the types which they embed.
+func (r *restatement) findFields() error {
+	if len(r.renamed) == 0 {
+		return nil
+	}
+	sources, err := gosource.GoSources(r.plan, r.before)
+	if err != nil {
+		return err
+	}
+	checked, err := gosource.TypeChecked(r.plan, sources, r.before.Repo, nil)
+	if err != nil {
+		return err
+	}
+	r.fields = checked.EmbeddedFields()
+	return nil
+}
+
+// checkDeclared refuses names that a package would declare twice: a user has one already that something is renamed
+// to, or two packages that become one have it each.
+func (r *restatement) checkDeclared() error {
+	sources, err := gosource.GoSources(r.plan, r.before)
+	if err != nil {
+		return err
+	}
+	type declaration struct {
+		was        gosource.GoName
+		file       string
+		at         token.Position
+		scaffolded bool
+	}
+	taken := map[gosource.GoName]declaration{}
+	var errs []error
+	for _, s := range sources {
+		text, err := r.plan.Read(s.Name)
+		if err != nil {
+			return err
+		}
+		if !gosource.IsBuilt(s.Name, text) {
+			continue
+		}
+		written := r.writtenNames(s.Name)
+		for _, ident := range gosource.PackageNames(s.File) {
+			one := declaration{gosource.GoName{Pkg: s.Pkg(), Name: ident.Name}, s.Name, s.Set.PositionFor(ident.Pos(), false), slices.Contains(written, ident.Name)}
+			becomes := gosource.GoName{
+				Pkg:  gosource.GoPackage{Folder: path.Dir(r.newPath(s.Name)), External: one.was.Pkg.External},
+				Name: cmp.Or(r.renamed[one.was], ident.Name),
+			}
+			other, found := taken[becomes]
+			switch {
+			case ident.Name == "_" || ident.Name == "init":
+				continue
+			case !found:
+				taken[becomes] = one
+				continue
+			case other.was == one.was || other.scaffolded && one.scaffolded:
+				continue
+			case one.scaffolded:
+				one, other = other, one
+			}
+			errs = append(errs, &diagnostic.Error{
+				Pos: one.at, Message: fmt.Sprintf("%s is declared here, and what %s declares would be called so in the same package", becomes.Name, other.file),
+				Hint: "rename one of the two first",
+			})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// writtenNames returns the names that kctrl writes into a file.
+func (r *restatement) writtenNames(name string) []string {
+	text, err := fs.ReadFile(r.was.FS, name)
+	if err != nil {
+		return nil // it is the user's
+	}
+	s, ok := gosource.ParseSource(name, text)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, declared := range s.Declares() {
+		names = append(names, declared.Name)
+	}
+	return names
+}

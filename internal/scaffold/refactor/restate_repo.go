@@ -1,0 +1,85 @@
+package refactor
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// maxScript is how long a file is at most that is looked through for the path of the module: nobody writes longer
+// ones by hand.
+const maxScript = 256 << 10
+
+// noteRepo tells the user of files that go on to name the module by its old path, of which kctrl does not know what
+// they mean: modules of their own below it, scripts, flags of linkers, directives.
+func (r *restatement) noteRepo() error {
+	old := r.before.Repo
+	if old == r.after.Repo {
+		return nil
+	}
+	named := regexp.MustCompile(`(?:^|[^\w./-])` + regexp.QuoteMeta(old) + `(?:$|[^\w.:-])`)
+	return fs.WalkDir(r.plan.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return diagnostic.AtFile(name, "cannot read", err)
+		case entry.IsDir() && isNobodys(name):
+			return fs.SkipDir
+		case !entry.Type().IsRegular() || !mayNameModule(name, old):
+			return nil
+		}
+		if info, err := entry.Info(); err != nil || info.Size() > maxScript {
+			return nil // gone, or not written by hand
+		}
+		text, err := r.plan.Read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i, line := range bytes.Split(text, []byte("\n")) {
+			if strings.HasPrefix(r.after.Repo, old+"/") { // which is no mention of the old one
+				line = bytes.ReplaceAll(line, []byte(r.after.Repo), nil)
+			}
+			if path.Ext(name) == ".go" && !bytes.HasPrefix(line, []byte("//go:")) || !named.Match(bytes.TrimSuffix(line, []byte("\r"))) {
+				continue
+			}
+			r.plan.Note(&diagnostic.Error{
+				Pos: token.Position{Filename: name, Line: i + 1}, Message: fmt.Sprintf("names %s, which is %s now", old, r.after.Repo),
+				Hint: "change it here, and wherever else this file means the module",
+			})
+			break
+		}
+		return nil
+	})
+}
+
+// isNobodys reports whether a folder holds what its project's authors do not write.
+func isNobodys(name string) bool {
+	base := path.Base(name)
+	hidden := strings.HasPrefix(base, ".") && name != "." && name != ".github"
+	return hidden || name == layout.BundleDir || slices.Contains([]string{"vendor", "testdata", "node_modules", "config"}, base)
+}
+
+// mayNameModule reports whether a file may say the path of a module and mean it. Where that is one word it may mean
+// anything, and pages say what they like.
+func mayNameModule(name, repo string) bool {
+	base := path.Base(name)
+	switch {
+	case slices.Contains([]string{project.File, project.LockFile}, name) || slices.Contains([]string{".md", ".sum", ".json", ".txt"}, path.Ext(base)):
+		return false
+	case base == layout.GoModFile || base == layout.WorkFile:
+		return true
+	}
+	return strings.Contains(repo, "/")
+}

@@ -1,0 +1,281 @@
+package register
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+
+	gopath "path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// Program is the main package that starts the operator's manager: in cmd, or wherever the user has moved it.
+type Program struct {
+	folder string
+	// files are those of it that users write and that can be read, in order of their names.
+	files []programFile
+}
+
+// programFile is a Go file of it.
+type programFile struct {
+	name string
+	text []byte
+	set  *token.FileSet
+	file *ast.File
+}
+
+// FindProgram returns the program that starts the operator's manager: the one in cmd, or, if cmd starts none, the
+// only one elsewhere. If several start a manager, and not exactly one has the registration that kctrl wrote, it
+// returns a *diagnostic.Error.
+func FindProgram(p *plan.Plan) (Program, error) {
+	usual, err := readProgram(p, layout.MainDir)
+	if err != nil || usual.startsManager() {
+		return usual, err
+	}
+	moved, err := movedPrograms(p)
+	if err != nil || len(moved) == 0 {
+		return usual, err // which lacks what is asked of it
+	}
+	if with := slices.DeleteFunc(slices.Clone(moved), func(m Program) bool { _, err := p.Read(m.RegisterFile()); return err != nil }); len(with) == 1 {
+		moved = with
+	}
+	if len(moved) > 1 {
+		var folders []string
+		for _, m := range moved {
+			folders = append(folders, m.folder)
+		}
+		return usual, &diagnostic.Error{
+			Pos:     token.Position{Filename: moved[0].files[0].name},
+			Message: "several programs start a manager, and kctrl cannot tell which is the operator's: they are in " + strings.Join(folders, ", "),
+			Hint:    "move " + usual.RegisterFile() + " beside the main function of the operator",
+		}
+	}
+	return moved[0], nil
+}
+
+// movedPrograms returns the programs outside of cmd that start a manager, in order of their folders.
+func movedPrograms(p *plan.Plan) ([]Program, error) {
+	var found []Program
+	err := fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return diagnostic.AtFile(name, "cannot read", err)
+		case !entry.IsDir():
+			return nil
+		case gosource.IsForeign(p.FS(), name, nil):
+			return fs.SkipDir
+		case name == layout.MainDir:
+			return nil
+		}
+		one, err := readProgram(p, name)
+		if one.startsManager() {
+			found = append(found, one)
+		}
+		return err
+	})
+	return found, err
+}
+
+// readProgram reads the package main of a folder. One that does not parse is left to the go command to complain of.
+func readProgram(p *plan.Plan, folder string) (Program, error) {
+	found := Program{folder: folder}
+	names, err := gosource.GoFiles(p, folder)
+	if err != nil {
+		return found, err
+	}
+	for _, name := range names {
+		text, err := p.Read(name)
+		if name == found.RegisterFile() || errors.Is(err, fs.ErrNotExist) || err == nil && !gosource.IsBuilt(name, text) {
+			continue
+		}
+		if err != nil {
+			return found, err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
+		if err == nil && file.Name.Name == "main" {
+			found.files = append(found.files, programFile{name, text, set, file})
+		}
+	}
+	return found, nil
+}
+
+func (g Program) RegisterFile() string { return gopath.Join(g.folder, layout.RegisterName) }
+
+// startsManager reports whether the program is an operator's: it imports the manager, or calls register.
+func (g Program) startsManager() bool {
+	return g.UsesRegister() || slices.ContainsFunc(g.files, programFile.importsManager)
+}
+
+func (s programFile) importsManager() bool {
+	return slices.ContainsFunc(s.file.Imports, func(i *ast.ImportSpec) bool { return strings.Trim(i.Path.Value, "\"`") == layout.ManagerPackage })
+}
+
+// UsesRegister reports whether a file of the program names register.
+func (g Program) UsesRegister() bool {
+	return slices.ContainsFunc(g.files, func(s programFile) bool {
+		used := false
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				return n.Sel.Name != "register"
+			case *ast.Ident:
+				used = used || n.Name == "register"
+			}
+			return true
+		})
+		return used
+	})
+}
+
+// EnsureRegistered makes sure that something in the program uses register. Where nothing does, it becomes an argument
+// of manager.Main, unless another function is there already: that is the user's to decide.
+func (g Program) EnsureRegistered(p *plan.Plan) error {
+	if g.UsesRegister() {
+		return nil
+	}
+	var failure error
+	for _, s := range g.files {
+		if pos, found := s.otherSetup(); found {
+			return &diagnostic.Error{
+				Pos:     pos,
+				Message: "manager.Main is given a function that does not call register, so no controller would run",
+				Hint:    "call it there, with return register(m), or pass register itself: manager.Main(manager.Options{...}, register)",
+			}
+		}
+		edited, err := edit.EnsureArgument(s.text, s.name, layout.ManagerPackage, "Main", "register")
+		if err == nil {
+			return p.WriteFile(plan.File{Path: s.name, Content: edited, Policy: plan.Edit})
+		}
+		if failure == nil || s.importsManager() || s.hasMain() {
+			failure = err
+		}
+	}
+	if failure != nil {
+		return failure
+	}
+	// No file of it can be read, or there is none.
+	source, err := p.Read(layout.MainFile)
+	if err != nil {
+		return layout.MissingFile(layout.MainFile, err, `it starts the manager: os.Exit(manager.Main(manager.Options{}, register))`)
+	}
+	edited, err := edit.EnsureArgument(source, layout.MainFile, layout.ManagerPackage, "Main", "register")
+	if err != nil {
+		return err
+	}
+	return p.WriteFile(plan.File{Path: layout.MainFile, Content: edited, Policy: plan.Edit})
+}
+
+func (s programFile) hasMain() bool {
+	return slices.ContainsFunc(s.file.Decls, func(d ast.Decl) bool {
+		f, ok := d.(*ast.FuncDecl)
+		return ok && f.Recv == nil && f.Name.Name == "main"
+	})
+}
+
+// otherSetup returns where manager.Main is given a setup function, if it is.
+func (s programFile) otherSetup() (token.Position, bool) {
+	var pos token.Position
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 1 && qualifiedName(s.file, call.Fun) == layout.ManagerPackage+".Main" {
+			pos = s.set.Position(call.Args[1].Pos())
+		}
+		return true
+	})
+	return pos, pos.IsValid()
+}
+
+// Follow takes away the registration that kctrl wrote where the program was before. If nobody knew yet that it has
+// moved, it notes what still builds it there; from then on kctrl doctor says so.
+func (g Program) Follow(p *plan.Plan, isKnown bool) error {
+	lock, _, err := p.Lock()
+	if err != nil {
+		return err
+	}
+	var before []string
+	for entry := range lock.All() {
+		if entry.Template == templates.Register().Source() && entry.Path != g.RegisterFile() {
+			before = append(before, entry.Path)
+		}
+	}
+	for _, name := range before {
+		if err := p.Delete(name, plan.Own); err != nil {
+			return err
+		}
+	}
+	if isKnown {
+		return nil
+	}
+	stale, err := g.staleBuilds(p)
+	for _, e := range stale {
+		p.Note(e)
+	}
+	return err
+}
+
+// IsKnown reports whether kctrl has written the registration of the program where it is.
+func (g Program) IsKnown(p *plan.Plan) (bool, error) {
+	lock, _, err := p.Lock()
+	if err != nil {
+		return false, err
+	}
+	_, known := lock.Entry(g.RegisterFile())
+	return known, nil
+}
+
+// StaleBuilds returns where the Makefile and the Dockerfile build what is no longer the program that starts the
+// manager.
+func StaleBuilds(p *plan.Plan) ([]*diagnostic.Error, error) {
+	g, err := FindProgram(p)
+	if err != nil {
+		return nil, nil // of which the registration is told
+	}
+	return g.staleBuilds(p)
+}
+
+func (g Program) staleBuilds(p *plan.Plan) ([]*diagnostic.Error, error) {
+	if g.folder == layout.MainDir {
+		return nil, nil
+	}
+	var found []*diagnostic.Error
+	for _, name := range []string{"Makefile", "Dockerfile"} {
+		text, err := p.Read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		line := 0
+		for content := range strings.Lines(string(text)) {
+			line++
+			if slices.Contains(strings.Fields(content), "./"+layout.MainDir) {
+				found = append(found, &diagnostic.Error{
+					Pos:     token.Position{Filename: name, Line: line},
+					Message: "builds ./" + layout.MainDir + ", and the program that starts the manager is in " + g.dotted(),
+					Hint:    "write " + g.dotted() + " there",
+				})
+			}
+		}
+	}
+	return found, nil
+}
+
+// dotted is the folder as the go command takes it.
+func (g Program) dotted() string {
+	if g.folder == "." {
+		return "."
+	}
+	return "./" + g.folder
+}

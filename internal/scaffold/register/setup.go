@@ -1,0 +1,134 @@
+package register
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+
+	gopath "path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// maker is a function of the user's in the program that makes a part of the operator: a reconciler, a defaulter or a
+// validator.
+type maker struct {
+	name string
+	pos  token.Position
+	// wants are the types of its parameters that register does not have.
+	wants []string
+	// args are what register calls it with.
+	args []string
+	// fails says that it returns an error, too.
+	fails bool
+}
+
+// makers are those functions, by what they return a pointer to: an import path, a dot and the name of the type.
+type makers map[string][]maker
+
+// makers returns the functions of a program that return a pointer to a type of another package, alone or with an
+// error. register uses those that return what it sets up, so that flags, clients and all else that is the operator's
+// own come into it.
+func (g Program) makers() makers {
+	found := makers{}
+	for _, s := range g.files {
+		found.add(s.set, s.file)
+	}
+	return found
+}
+
+func (m makers) add(set *token.FileSet, file *ast.File) {
+	for _, decl := range file.Decls {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || f.Recv != nil || f.Type.TypeParams != nil || f.Type.Results == nil {
+			continue
+		}
+		results := typesOf(f.Type.Results)
+		star, ok := results[0].(*ast.StarExpr)
+		if !ok || len(results) > 2 || len(results) == 2 && !isIdent(results[1], "error") {
+			continue
+		}
+		made := maker{name: f.Name.Name, pos: set.PositionFor(f.Name.Pos(), false), fails: len(results) == 2}
+		for _, param := range typesOf(f.Type.Params) {
+			if qualifiedName(file, param) == layout.ControllerPackage+".Manager" {
+				made.args = append(made.args, "m")
+				continue
+			}
+			made.wants = append(made.wants, "a parameter that is no controller.Manager")
+		}
+		if name := qualifiedName(file, star.X); name != "" {
+			m[name] = append(m[name], made)
+		}
+	}
+}
+
+// setup returns the expression that sets up a type of a package, and whether it calls made. alias imports the
+// package, if the expression names it.
+func (m makers) setup(importPath, name string, alias func() string) (expr string, fallible bool, err error) {
+	found := m[importPath+"."+name]
+	if len(found) == 0 {
+		return fmt.Sprintf("new(%s.%s).SetupWithManager(m)", alias(), name), false, nil
+	}
+	one := found[0]
+	switch {
+	case len(found) > 1:
+		return "", false, &diagnostic.Error{
+			Pos:     found[1].pos,
+			Message: fmt.Sprintf("%s and %s both make a %s, and register can use one", one.name, found[1].name, name),
+			Hint:    "have one of them call the other, with a result that is no pointer to it, or remove it",
+		}
+	case len(one.wants) > 0 || len(one.args) > 1:
+		return "", false, &diagnostic.Error{
+			Pos:     one.pos,
+			Message: fmt.Sprintf("%s makes a %s, and register can pass it a controller.Manager only", one.name, name),
+			Hint:    fmt.Sprintf("write func %s() *%s.%s, or with the parameter m controller.Manager; flags and all else can be variables of package main", one.name, gopath.Base(importPath), name),
+		}
+	}
+	call := one.name + "(" + strings.Join(one.args, ", ") + ")"
+	if one.fails {
+		return "made(" + call + ")(m)", true, nil
+	}
+	return call + ".SetupWithManager(m)", false, nil
+}
+
+// typesOf returns the types of parameters or results, one for each of them.
+func typesOf(list *ast.FieldList) []ast.Expr {
+	var types []ast.Expr
+	for _, field := range list.List {
+		types = append(types, slices.Repeat([]ast.Expr{ast.Unparen(field.Type)}, max(1, len(field.Names)))...)
+	}
+	return types
+}
+
+func isIdent(expr ast.Expr, name string) bool {
+	ident, ok := expr.(*ast.Ident)
+	return ok && ident.Name == name
+}
+
+// qualifiedName returns the import path and the name of a type of another package, as the imports of the file say,
+// and nothing for any other expression.
+func qualifiedName(file *ast.File, expr ast.Expr) string {
+	selector, ok := ast.Unparen(expr).(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	x, ok := selector.X.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	for _, spec := range file.Imports {
+		importPath := strings.Trim(spec.Path.Value, "\"`")
+		name := gopath.Base(importPath)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		if name == x.Name {
+			return importPath + "." + selector.Sel.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,434 @@
+package render
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/fields"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
+	apivalidation "k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Shape says what the objects of a kind look like, in the words of the flags of create api. The zero value is a kind
+// with a message, as an example.
+type Shape struct {
+	// Fields and StatusFields are the fields of spec and status, as package fields reads them.
+	Fields, StatusFields []string
+	// ShortNames and Categories are other names of the resource, for people who use kubectl.
+	ShortNames, Categories []string
+	// Columns are what kubectl get prints, as NAME:TYPE:PATH.
+	Columns []string
+	// Scale is the paths of the scale subresource; "default" makes the fields for it.
+	Scale string
+}
+
+// IsZero reports whether nothing is said.
+func (s Shape) IsZero() bool {
+	return len(s.Fields)+len(s.StatusFields)+len(s.ShortNames)+len(s.Categories)+len(s.Columns) == 0 && s.Scale == ""
+}
+
+// shaped is a kind whose fields are known, or a further version of one with the fields that it has more.
+type shaped struct {
+	kind  templates.KindView
+	model *fields.Model // nil if no flag names a field
+}
+
+// shape reads what opts say of the fields of a kind. resource says that its types are written.
+func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView, opts KindOptions, resource bool) (shaped, error) {
+	if opts.Operand != nil {
+		opts.Shape = opts.Operand.shape(opts.Shape)
+		kind = kind.WithOperand(opts.Operand.Port, opts.Operand.Finalizer)
+	}
+	if opts.Shape.IsZero() {
+		kind, err := WithSample(p, proj, r, kind, resource)
+		return shaped{kind: kind}, err
+	}
+	if !resource {
+		return shaped{}, &diagnostic.Error{
+			Message: "flags about fields write Go types, and --resource=false leaves these alone",
+			Hint:    "leave --resource=false out, or change " + kind.TypesFile() + " by hand",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	names, err := namesMarker(opts.Shape, r)
+	if err != nil {
+		return shaped{}, err
+	}
+	older, further := layout.VersionBefore(proj, r)
+	if further && opts.Operand != nil {
+		return shaped{}, &diagnostic.Error{
+			Message: "--from deployment is for the first version of a kind: its controller looks after all of them",
+			Hint:    "leave it out",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	if flag := kindFlag(opts.Shape); further && flag != "" {
+		return shaped{}, &diagnostic.Error{
+			Message: fmt.Sprintf("%s is for the first version of a kind: %s has what it says, and further ones copy it", flag, older.Version),
+			Hint:    fmt.Sprintf("leave it out; or write it as a marker, which kctrl explain lists, above the type in %s, too", kind.TypesFile()),
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	declared, err := declaredBeside(p, kind)
+	if err != nil {
+		return shaped{}, err
+	}
+	if further {
+		copied, err := declaredIn(p, templates.NewKind(layout.KindNames(proj, older, "")).Folder)
+		if err != nil {
+			return shaped{}, err
+		}
+		maps.Copy(declared, copied)
+	}
+	model, err := fields.Parse(fields.Request{
+		Kind: r.Kind, Namespaced: r.Namespaced, Spec: opts.Shape.Fields, Status: opts.Shape.StatusFields,
+		Scale: opts.Shape.Scale, Columns: opts.Shape.Columns,
+		Taken: func(name string) bool { return declared[name] }, Further: further,
+	})
+	if err != nil {
+		return shaped{}, err
+	}
+	kind.Fields.Names = names
+	if err := describe(&kind, model); err != nil {
+		return shaped{}, err
+	}
+	return shaped{kind, model}, nil
+}
+
+// WithSample has the test of a controller take its object from the sample, if the types are there and are not those
+// of the example: what is valid then only their author knows.
+func WithSample(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView, written bool) (templates.KindView, error) {
+	if _, further := layout.VersionBefore(proj, r); written && !further || !r.API {
+		return kind, nil
+	}
+	pkg := kind
+	if older, further := layout.VersionBefore(proj, r); written && further {
+		pkg = templates.NewKind(layout.KindNames(proj, older, ""))
+	}
+	files, err := gosource.GoFiles(p, pkg.Folder)
+	if err != nil {
+		return kind, err
+	}
+	for _, name := range files {
+		source, err := p.Read(name)
+		if err != nil {
+			continue // who loads the package complains of it
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.SkipObjectResolution)
+		if err != nil {
+			continue
+		}
+		spec := structOf(file, kind.Kind+"Spec")
+		if spec == nil {
+			continue
+		}
+		isExample := slices.ContainsFunc(spec.Fields.List, func(f *ast.Field) bool {
+			ident, ok := f.Type.(*ast.Ident)
+			return jsonOf(f) == "message" && len(f.Names) == 1 && f.Names[0].Name == "Message" && ok && ident.Name == "string"
+		})
+		kind.Fields.FromSample = !isExample || len(spec.Fields.List) > 1
+	}
+	return kind, nil
+}
+
+// kindFlag returns the flag of a shape that is about a whole kind, and not one version of it.
+func kindFlag(s Shape) string {
+	switch {
+	case len(s.ShortNames) > 0:
+		return "--short-name"
+	case len(s.Categories) > 0:
+		return "--category"
+	case len(s.Columns) > 0:
+		return "--print-column"
+	case s.Scale != "":
+		return "--scale"
+	}
+	return ""
+}
+
+// declaredBeside returns what the package of a kind declares in other files than that of its types.
+func declaredBeside(p *plan.Plan, kind templates.KindView) (map[string]bool, error) {
+	files, err := gosource.GoFiles(p, kind.Folder)
+	if err != nil {
+		return nil, err
+	}
+	files = slices.DeleteFunc(files, func(name string) bool { return name == kind.TypesFile() })
+	positions, _, err := gosource.Declarations(p, files)
+	declared := map[string]bool{}
+	for name := range positions {
+		declared[name] = true
+	}
+	return declared, err
+}
+
+// namesMarker returns the part of the resource marker with short names and categories.
+func namesMarker(s Shape, r project.Resource) (string, error) {
+	var errs []error
+	taken := []string{r.Plural, strings.ToLower(r.Kind)}
+	marker := ""
+	for _, list := range []struct {
+		flag, key string
+		values    []string
+	}{{"--short-name", "shortName", s.ShortNames}, {"--category", "categories", s.Categories}} {
+		for _, value := range list.values {
+			hint := ""
+			switch {
+			case len(apivalidation.IsDNS1035Label(value)) > 0:
+				hint = "use small letters and digits, beginning with a letter: " + list.flag + " gb"
+			case slices.Contains(taken, value):
+				hint = "leave it out: the resource has this name already"
+			default:
+				taken = append(taken, value)
+				continue
+			}
+			errs = append(errs, &diagnostic.Error{Message: fmt.Sprintf("%s: %s is no name to give", list.flag, diagnostic.Quote(value)), Hint: hint, Class: diagnostic.ErrUsage})
+		}
+		if len(list.values) > 0 {
+			marker += "," + list.key + "=" + strings.Join(list.values, ";")
+		}
+		taken = nil
+	}
+	return marker, errors.Join(errs...)
+}
+
+// describe fills in what templates print of the fields.
+func describe(kind *templates.KindView, model *fields.Model) error {
+	view := &kind.Fields
+	golang := model.Golang()
+	imported := maps.Clone(golang.Imports)
+	imported["metav1"] = "k8s.io/apimachinery/pkg/apis/meta/v1"
+	view.Imports = nil
+	for _, name := range slices.Sorted(maps.Keys(imported)) {
+		view.Imports = append(view.Imports, templates.Import{Alias: aliasOf(name, imported[name]), Path: imported[name]})
+	}
+	view.Spec, view.Status, view.Types = golang.Spec, golang.Status, golang.Types
+	view.Columns = nil
+	columns := model.Columns()
+	for _, c := range columns {
+		view.Columns = append(view.Columns, c.Marker())
+	}
+	condition := struct{ name, marker string }{"Ready", templates.ReadyColumn}
+	if kind.Operand.Label != "" {
+		condition.name, condition.marker = "Available", templates.AvailableColumn
+		view.ConditionsSay = "Available is True when enough of it runs, Progressing while it is on its way to the spec, Degraded when something is in its way."
+	}
+	for _, c := range []struct{ name, marker string }{condition, {"Age", templates.AgeColumn}} {
+		if !slices.ContainsFunc(columns, func(other fields.Column) bool { return other.Name == c.name }) {
+			view.Columns = append(view.Columns, c.marker)
+		}
+	}
+	if scale := model.Scale(); scale != nil {
+		view.Scale = scale.Marker()
+	}
+	if model.Empty() {
+		return nil
+	}
+	node, err := model.Sample()
+	if err != nil {
+		return err
+	}
+	text, err := encodeYAML(node)
+	if err != nil {
+		return err
+	}
+	view.Sample = indent(string(text), "  ")
+	test := model.Test(kind.Alias, kind.Variable)
+	view.Test, view.TestChange, view.TestImports = test.Spec, test.Change, nil
+	for _, path := range slices.Sorted(maps.Values(test.Imports)) {
+		if path != "time" && path != imported["metav1"] {
+			view.TestImports = append(view.TestImports, path)
+		}
+	}
+	return nil
+}
+
+// aliasOf returns the name that an import needs, if it is not the last element of its path.
+func aliasOf(name, importPath string) string {
+	if strings.HasSuffix(importPath, "/"+name) {
+		return ""
+	}
+	return name
+}
+
+func encodeYAML(node *yaml.Node) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	err := encoder.Encode(node)
+	return out.Bytes(), errors.Join(err, encoder.Close())
+}
+
+func indent(text, by string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString(by + line)
+	}
+	return out.String()
+}
+
+// declares reports whether a Go file declares a struct.
+func declares(source []byte, name string) bool {
+	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution)
+	return err == nil && structOf(file, name) != nil
+}
+
+// extendTypes adds the fields of a further version to the structs that were copied for it.
+func (s shaped) extendTypes(name string, source []byte) ([]byte, error) {
+	if s.model == nil {
+		return source, nil
+	}
+	golang := s.model.Golang()
+	source = bytes.ReplaceAll(source, []byte("\r\n"), []byte("\n"))
+	for _, part := range []struct{ name, body string }{{s.kind.Kind + "Spec", golang.Spec}, {s.kind.Kind + "Status", golang.Status}} {
+		if part.body == "" {
+			continue
+		}
+		var err error
+		if source, err = addFields(name, source, part.name, part.body); err != nil {
+			return nil, err
+		}
+	}
+	source, err := addImports(name, source, golang.Imports)
+	if err != nil {
+		return nil, err
+	}
+	if golang.Types != "" {
+		source = slices.Concat(source, []byte("\n"), []byte(golang.Types))
+	}
+	return format.Source(source)
+}
+
+// addFields adds fields to the end of a struct.
+func addFields(name string, source []byte, structName, body string) ([]byte, error) {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, source, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	form := structOf(file, structName)
+	if form == nil {
+		return nil, &diagnostic.Error{
+			Pos:     token.Position{Filename: name},
+			Message: "declares no struct " + structName + " to add fields to",
+			Hint:    "leave the flags about fields out, and write them by hand",
+		}
+	}
+	more, err := parser.ParseFile(token.NewFileSet(), name, "package p\n\ntype t struct {\n"+body+"}\n", parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	for _, field := range structOf(more, "t").Fields.List {
+		for _, old := range form.Fields.List {
+			if jsonOf(old) == jsonOf(field) || slices.ContainsFunc(old.Names, func(n *ast.Ident) bool { return n.Name == field.Names[0].Name }) {
+				return nil, &diagnostic.Error{
+					Message: fmt.Sprintf("%s has the field %s already, from the version that it is a copy of", structName, jsonOf(old)),
+					Hint:    "leave it out, and change it in " + name + " afterwards",
+					Class:   diagnostic.ErrUsage,
+				}
+			}
+		}
+	}
+	at := set.Position(form.Fields.Closing).Offset
+	return slices.Concat(source[:at], []byte("\n"), []byte(body), source[at:]), nil
+}
+
+func structOf(file *ast.File, name string) *ast.StructType {
+	for _, decl := range file.Decls {
+		d, ok := decl.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, spec := range d.Specs {
+			if t, ok := spec.(*ast.TypeSpec); ok && t.Name.Name == name {
+				form, _ := t.Type.(*ast.StructType)
+				return form
+			}
+		}
+	}
+	return nil
+}
+
+// jsonOf returns the name of a field in JSON.
+func jsonOf(f *ast.Field) string {
+	if f.Tag == nil {
+		return ""
+	}
+	tag, err := strconv.Unquote(f.Tag.Value)
+	if err != nil {
+		return ""
+	}
+	name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+	return name
+}
+
+// addImports imports packages that a file does not import under their names yet.
+func addImports(name string, source []byte, wanted map[string]string) ([]byte, error) {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, source, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	var lines strings.Builder
+	for _, as := range slices.Sorted(maps.Keys(wanted)) {
+		has := slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool {
+			path, _ := strconv.Unquote(spec.Path.Value)
+			return path == wanted[as] && (spec.Name == nil && aliasOf(as, path) == "" || spec.Name != nil && spec.Name.Name == as)
+		})
+		if !has {
+			fmt.Fprintf(&lines, "\t%s %q\n", aliasOf(as, wanted[as]), wanted[as])
+		}
+	}
+	at, text := set.Position(file.Name.End()).Offset, "\n\nimport (\n"+lines.String()+")"
+	for _, decl := range file.Decls {
+		if d, ok := decl.(*ast.GenDecl); ok && d.Rparen.IsValid() {
+			at, text = set.Position(d.Rparen).Offset, lines.String()
+		}
+	}
+	if lines.Len() == 0 {
+		return source, nil
+	}
+	return slices.Concat(source[:at], []byte(text), source[at:]), nil
+}
+
+// extendSample adds the fields of a further version to the sample that was copied for it.
+func (s shaped) extendSample(name string, text []byte) ([]byte, error) {
+	if s.model == nil || s.model.Empty() {
+		return text, nil
+	}
+	more, err := s.model.Sample()
+	if err != nil {
+		return nil, err
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil, diagnostic.AtFile(name, "cannot read", err)
+	}
+	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
+		return text, nil // it holds no object any more
+	}
+	root := document.Content[0]
+	spec := yamlnode.Value(root, "spec")
+	if spec == nil || spec.Kind != yaml.MappingNode {
+		return text, nil
+	}
+	spec.Content = append(spec.Content, more.Content...)
+	return encodeYAML(&document)
+}

@@ -1,0 +1,65 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// Operand is what a controller runs for each object of its kind: a Deployment of the image that the object names.
+type Operand struct {
+	// Image is the one of objects that name none. Empty means that each must.
+	Image string
+	// Port is where the containers listen, and makes a Service. 0 means none.
+	Port int
+	// Finalizer has the controller clean up before an object goes.
+	Finalizer bool
+}
+
+// Validate refuses what cannot run for a kind that is created with its types or not, and so on. A nil Operand is right.
+func (o *Operand) Validate(resource, controller, namespaced bool) error {
+	message, hint := "", ""
+	switch {
+	case o == nil:
+		return nil
+	case !controller || !resource:
+		message, hint = "--from deployment writes the types of a kind and its controller", "leave out --resource=false and --controller=false"
+	case !namespaced:
+		message, hint = "--from deployment is for kinds whose objects live in namespaces, where their Deployments are", "leave out --namespaced=false"
+	case o.Port < 0 || o.Port > 65535:
+		message, hint = fmt.Sprintf("--port: want a number from 1 to 65535, got %d", o.Port), "write --port=8080"
+	case o.Image != "":
+		return project.ValidateImage(o.Image)
+	default:
+		return nil
+	}
+	return &diagnostic.Error{Message: message, Hint: hint, Class: diagnostic.ErrUsage}
+}
+
+// maxImage is the longest name of an image that its kind accepts.
+const maxImage = 512
+
+// shape adds the fields that the controller reads and writes.
+func (o *Operand) shape(s Shape) Shape {
+	image := fmt.Sprintf(`image:string,minLength=1,maxLength=%d,example="registry.k8s.io/pause:3.10",doc="image is what the containers run."`, maxImage)
+	if o.Image != "" {
+		image = fmt.Sprintf(`image:string,minLength=1,maxLength=%d,default=%s,doc="image is what the containers run."`, maxImage, strconv.Quote(o.Image))
+	}
+	s.Fields = slices.Concat([]string{image, `replicas:int32,min=0,default=1,doc="replicas is how many of them there are to be."`}, s.Fields)
+	s.StatusFields = slices.Concat([]string{
+		`replicas:int32,min=0,doc="replicas is how many there are."`,
+		`readyReplicas:int32,min=0,doc="readyReplicas is how many of them are ready."`,
+		`selector:string,doc="selector selects their Pods, in the form that the scale subresource has."`,
+	}, s.StatusFields)
+	if s.Scale == "" {
+		s.Scale = "default"
+	}
+	if !slices.ContainsFunc(s.Columns, func(c string) bool { return strings.HasPrefix(c, "Image:") }) {
+		s.Columns = slices.Concat([]string{"Image:string:.spec.image", "Replicas:integer:.spec.replicas"}, s.Columns)
+	}
+	return s
+}

@@ -1,0 +1,69 @@
+package render
+
+import (
+	"bytes"
+	"go/token"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// WriteProjectFiles plans what every project has. With beside, what is there of a name that people have files under
+// for all sorts of programs is kept and noted.
+func WriteProjectFiles(p *plan.Plan, proj *project.Project, kctrl project.Build, beside bool) error {
+	view, err := ProjectView(p, proj, kctrl)
+	if err != nil {
+		return err
+	}
+	list := templates.Project()
+	if proj.APIModule {
+		list = append(list, templates.APIModuleDoc())
+	}
+	if beside {
+		list = slices.DeleteFunc(slices.Clone(list), func(t templates.Template[templates.ProjectView]) bool { return keeps(p, t, view) })
+	}
+	return templated.RenderAll(p, list, view, false)
+}
+
+// ProjectView is what templates of a whole project are made from.
+func ProjectView(p *plan.Plan, proj *project.Project, kctrl project.Build) (templates.ProjectView, error) {
+	header, err := templated.GoHeader(p)
+	return templates.NewProject(templates.ProjectNames{
+		Name:         proj.Name,
+		Domain:       proj.Domain,
+		Repo:         proj.Repo,
+		Header:       header,
+		MultiGroup:   proj.MultiGroup,
+		Namespaced:   proj.Namespaced,
+		APIModule:    proj.APIModule,
+		Bundled:      proj.Runtime != project.Module,
+		KctrlVersion: kctrl.Installable(),
+	}), err
+}
+
+// keeps reports whether a file of a user's own is in the place of one that a project does without, and notes it.
+func keeps(p *plan.Plan, t templates.Template[templates.ProjectView], view templates.ProjectView) bool {
+	name := t.Path(view)
+	there, err := p.Read(name)
+	if err != nil || strings.HasPrefix(name, "config/") || path.Ext(name) == ".go" {
+		return false
+	}
+	text, err := t.Render(view)
+	if err != nil || bytes.Equal(text, there) || t.Ownership == templates.Users {
+		return false
+	}
+	if lock, _, err := p.Lock(); err == nil {
+		lock.Offer(name, text, t.Source()) // so that no upgrade says it again
+	}
+	p.Note(&diagnostic.Error{
+		Pos: token.Position{Filename: name}, Message: "is yours, and is kept as it is",
+		Hint: "kctrl init in a new folder shows what kctrl would write; take over what you want",
+	})
+	return true
+}

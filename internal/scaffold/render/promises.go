@@ -1,0 +1,61 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// promise is what PROJECT says that a Go file declares.
+type promise struct {
+	listed            bool
+	field, value      string // of PROJECT
+	without           string // the value without it
+	file, declaration string
+}
+
+// check refuses a promise that is not kept.
+func (c promise) check(p *plan.Plan, o owner) error {
+	err := gosource.CheckDeclares(p, c.file, c.declaration)
+	missing, ok := errors.AsType[*gosource.UndeclaredError](err)
+	if !ok {
+		return err
+	}
+	return &diagnostic.Error{
+		Pos:     o.project.Position(o.at, c.field),
+		Message: fmt.Sprintf("%s is listed with %s: %s, but %s", o, c.field, c.value, missing),
+		Hint:    fmt.Sprintf("bring back %s, or write %s: %s", c.declaration, c.field, c.without),
+	}
+}
+
+// checkDeclared refuses a project with a kind or a controller that no Go file declares, so that its registration would
+// not compile.
+func checkDeclared(p *plan.Plan, proj *project.Project) error {
+	var errs []error
+	for _, o := range Owners(proj, "") {
+		for _, made := range features() {
+			for _, c := range made.promises(o) {
+				if c.listed {
+					errs = append(errs, c.check(p, o))
+				}
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkTypes refuses a kind whose Go types the API package has already, in any file but that of the kind itself.
+func checkTypes(p *plan.Plan, kind templates.KindView) error {
+	names := []string{kind.Kind, kind.Kind + "Spec", kind.Kind + "Status", kind.Kind + "List"}
+	return gosource.CheckUndeclared(p, kind.Folder, kind.TypesFile(), names)
+}
+
+// checkReconciler refuses a controller whose Go type the package of the controllers has already.
+func checkReconciler(p *plan.Plan, kind templates.KindView) error {
+	return gosource.CheckUndeclared(p, kind.ControllerFolder, kind.ControllerFile(".go"), []string{kind.Reconciler})
+}

@@ -1,0 +1,78 @@
+package render
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/register"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+func WriteRegistration(p *plan.Plan, proj *project.Project) error {
+	header, err := templated.GoHeader(p)
+	if err != nil {
+		return err
+	}
+	g, err := register.FindProgram(p)
+	if err != nil {
+		return err
+	}
+	if err := checkDeclared(p, proj); err != nil {
+		return err
+	}
+	versions, others, err := register.Registrations(p, proj, header, g)
+	if err != nil {
+		return err
+	}
+	view, err := registerView(g, proj, header, others)
+	if err != nil {
+		return err
+	}
+	isKnown, err := g.IsKnown(p)
+	if err != nil {
+		return err
+	}
+	if err := templated.Render(p, templates.Register(), view, true); err != nil {
+		return err
+	}
+	for _, view := range versions {
+		if err := templated.Render(p, templates.VersionRegister(), view, true); err != nil {
+			return err
+		}
+	}
+	return errors.Join(g.EnsureRegistered(p), g.Follow(p, isKnown))
+}
+
+// registerView lists what the manager sets up: each API package, controller and webhook once, in the order of
+// PROJECT, and behind the packages those that PROJECT does not list.
+func registerView(g register.Program, proj *project.Project, header string, others []string) (templates.RegisterView, error) {
+	r := register.NewRegistration(g, header)
+	for _, o := range Owners(proj, header) {
+		for _, made := range features() {
+			made.setUp(r, o)
+		}
+	}
+	for _, path := range others {
+		r.AddAPI(path, templates.Alias(path)) // unless PROJECT has kinds of it with their path
+	}
+	return r.Result()
+}
+
+// PlanRegistration plans the generated Go files that make the kinds and controllers of the project known to its
+// manager, and checks that its program uses them. A project without kinds that has no such files, and asks for none,
+// is left without. Errors are *diagnostic.Error.
+func PlanRegistration(p *plan.Plan, proj *project.Project) error {
+	if len(proj.Resources) == 0 {
+		g, err := register.FindProgram(p)
+		if err != nil {
+			return err
+		}
+		if _, err := p.Read(g.RegisterFile()); errors.Is(err, fs.ErrNotExist) && !g.UsesRegister() {
+			return nil
+		}
+	}
+	return WriteRegistration(p, proj)
+}

@@ -1,0 +1,287 @@
+package render
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+	"github.com/spf13/afero"
+)
+
+// Env is what the files of a project follow from beside PROJECT.
+type Env struct {
+	// Header is hack/boilerplate.go.txt of the project, with a year. Empty means that Go files have no header.
+	Header []byte
+	// GoMod is go.mod of the project: the Go types of external kinds need what it requires for them. It may be nil.
+	GoMod []byte
+	// Skip are features that are not rendered, as [Tree.Failed] has them.
+	Skip []Failed
+	// Kctrl is the kctrl that renders.
+	Kctrl project.Build
+}
+
+// Tree is a project as kctrl writes it, without the output of generators.
+type Tree struct {
+	fs.FS
+	Lock *project.Lock
+	// Failed are the features that this kctrl cannot render. The tree has no files of them.
+	Failed []Failed
+}
+
+// Failed is a feature of a kind that cannot be rendered.
+type Failed struct {
+	// Resource is the index of the kind in the project, Feature the name of the feature.
+	Resource int
+	Feature  string
+	Err      error
+	Flags    func(*project.Resource) *[]string
+}
+
+func (f Failed) is(resource int, name string) bool {
+	return f.Resource == resource && f.Feature == name
+}
+
+// Render returns all files that kctrl writes for a project, except those of generators. It depends on its arguments
+// alone. The types of a further version are a copy of those that Render gives the first one: commands that add a
+// version copy what the user has instead.
+func Render(proj *project.Project, env Env) (Tree, error) {
+	memory := afero.NewMemMapFs()
+	if err := afero.WriteFile(memory, layout.BoilerplateFile, env.Header, 0o644); err != nil {
+		return Tree{}, err
+	}
+	blank := proj.Blank()
+	blank.Resources = slices.Clone(proj.Resources)
+	r := &rendering{Plan: plan.New(afero.NewIOFS(memory)), project: blank}
+	err := errors.Join(WriteProjectFiles(r.Plan, blank, env.Kctrl, false), gomod.WriteModules(r.Plan, blank, env.Kctrl, false), gomod.RequireForeign(r.Plan, env.GoMod, blank))
+	if err != nil {
+		return Tree{}, err
+	}
+	if r.Header, err = templated.GoHeader(r.Plan); err != nil {
+		return Tree{}, err
+	}
+	failed := r.features(env.Skip)
+	if err := plan.InOrder(r.storage, r.Finish); err != nil {
+		return Tree{}, err
+	}
+	return r.tree(failed)
+}
+
+// rendering writes features into a plan: one of an empty directory, or that of the command which adds them to a
+// project.
+type rendering struct {
+	Plan    *plan.Plan
+	project *project.Project // without the features that failed
+	Header  string           // of Go files
+	force   bool             // replaces what the user has edited
+}
+
+// Owner returns a kind of the project.
+func (r *rendering) Owner(of project.Resource) owner {
+	at := slices.IndexFunc(r.project.Resources, func(o project.Resource) bool {
+		return o.APIGroup() == of.APIGroup() && o.Version == of.Version && o.Kind == of.Kind
+	})
+	return owner{Resource: of, project: r.project, at: at, View: templates.NewKind(layout.KindNames(r.project, of, r.Header))}
+}
+
+// Write plans the files that collect gives for a kind. Kustomizations then list those that were never part of the
+// project: what is not listed of the others the user has taken off.
+func (r *rendering) Write(collect func(*partList, owner), o owner) error {
+	c := &partList{seen: map[string]bool{}}
+	collect(c, o)
+	var added []Part
+	for _, p := range c.parts {
+		is, err := p.isNew(r.Plan)
+		if err == nil && p.write != nil {
+			err = p.write(r)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := r.Plan.Read(p.Path); is && (p.Generated || err == nil) {
+			added = append(added, p)
+		}
+	}
+	return addListings(r.Plan, added)
+}
+
+// Finish plans what follows from all features of the project.
+func (r *rendering) Finish() error {
+	return plan.InOrder(
+		func() error { return DeployWebhooks(r.Plan, r.project) },
+		func() error { return WriteRegistration(r.Plan, r.project) },
+		func() error { return templated.WriteProject(r.Plan, r.project) },
+	)
+}
+
+// features renders the features of all kinds, and returns those that fail.
+func (r *rendering) features(skip []Failed) []Failed {
+	var failed []Failed
+	broken := map[int]error{} // why a kind of the project's own has no types
+	all := Owners(r.project, r.Header)
+	for _, f := range features() {
+		for _, o := range all {
+			for _, one := range f.files(o) {
+				if slices.ContainsFunc(skip, func(s Failed) bool { return s.is(o.at, one.name) }) {
+					one.drop(&r.project.Resources[o.at])
+					continue
+				}
+				err := broken[o.at]
+				if err == nil {
+					err = one.render(r)
+				}
+				if err == nil {
+					continue
+				}
+				failed = append(failed, Failed{o.at, one.name, err, one.flags})
+				one.drop(&r.project.Resources[o.at])
+				if one.name == kindFeature {
+					broken[o.at] = err
+				}
+			}
+		}
+	}
+	return failed
+}
+
+// storage marks the version that API servers store, of kinds that have several.
+func (r *rendering) storage() error {
+	var errs []error
+	for _, v := range r.project.Resources {
+		if _, further := layout.VersionBefore(r.project, v); v.API && further {
+			errs = append(errs, MarkStored(r.Plan, r.project, v, false))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// tree returns what was rendered.
+func (r *rendering) tree(failed []Failed) (Tree, error) {
+	memory := afero.NewMemMapFs()
+	for c := range r.Plan.Files() {
+		if c.After == nil {
+			continue
+		}
+		if err := afero.WriteFile(memory, c.Path, c.After, 0o644); err != nil {
+			return Tree{}, err
+		}
+	}
+	lock, _, err := r.Plan.Lock()
+	return Tree{afero.NewIOFS(memory), lock, failed}, err
+}
+
+// EnvOf returns what a project is rendered with where it is.
+func EnvOf(p *plan.Plan, header []byte, kctrl project.Build) (Env, error) {
+	header, err := templated.Dated(p, header)
+	if err != nil {
+		return Env{}, err
+	}
+	text, err := p.Read(layout.GoModFile)
+	if err != nil {
+		text = nil // who edits go.mod complains of it
+	}
+	return Env{Header: header, GoMod: text, Kctrl: kctrl}, nil
+}
+
+// renderKind renders the types, the sample and the roles of a kind of the project's own, and the controller that
+// comes with it.
+func renderKind(r *rendering, o owner) error {
+	opts := KindOptions{}
+	if err := opts.setFlags(o.APIFlags); err != nil {
+		return err
+	}
+	if err := opts.Operand.Validate(true, o.Controller, o.Namespaced); err != nil {
+		return err
+	}
+	o, err := o.Shape(r.Plan, opts, true)
+	if err != nil {
+		return err
+	}
+	return plan.InOrder(
+		func() error { return CheckServed(r.project, o.Resource) },
+		func() error { return r.Write(KindParts, o) },
+		func() error {
+			if !o.Controller {
+				return nil
+			}
+			return r.Controller(o, "")
+		},
+		func() error { return gomod.RequireForTypes(r.Plan, r.project, o.View.Folder) },
+	)
+}
+
+// Controller writes the controller of a kind that has a name, or the one without.
+func (r *rendering) Controller(o owner, name string) error {
+	if name != "" || !o.API { // about the fields of its kind it says nothing
+		names := layout.KindNames(r.project, o.Resource, r.Header)
+		names.Controller = name
+		o.View = templates.NewKind(names)
+	}
+	return plan.InOrder(
+		func() error { return gomod.RequirePackage(r.Plan, o.Path, "") },
+		func() error { return checkReconciler(r.Plan, o.View) },
+		func() error {
+			switch {
+			case o.View.Operand.Label != "":
+				return gomod.RequireDirectly(r.Plan, "k8s.io/api")
+			case o.View.Fields.FromSample:
+				return gomod.RequireDirectly(r.Plan, "sigs.k8s.io/yaml")
+			}
+			return nil
+		},
+		func() error { return r.Write(func(c *partList, o owner) { controllerPart(c, o, name) }, o) },
+		func() error { return gomod.RequireDirectly(r.Plan, layout.TypesModule) },
+	)
+}
+
+// renderAdmission renders a webhook or a policy of a kind.
+func renderAdmission(r *rendering, o owner, a layout.Admission) error {
+	opts := AdmissionOptions{}
+	if err := opts.SetFlags(a, *a.Flags(&o.Resource)); err != nil {
+		return err
+	}
+	return r.Admission(o, a, opts)
+}
+
+// Admission writes a webhook or a policy of a kind.
+func (r *rendering) Admission(o owner, a layout.Admission, opts AdmissionOptions) error {
+	webhook, policy, err := opts.Requests.view(o.View, !o.API)
+	if err != nil {
+		return err
+	}
+	view := opts.At(a, webhook)
+	if a.Suffix == "" {
+		view = policy
+		if view.Rules, err = opts.policyRules(policy.Verbs); err != nil {
+			return err
+		}
+	}
+	var steps []func() error
+	if layout.UsesTypes(o.Resource) {
+		steps = append(steps, func() error { return gomod.RequirePackage(r.Plan, o.Path, "") })
+	}
+	if a.Suffix != "" {
+		steps = append(steps, func() error {
+			return gosource.CheckUndeclared(r.Plan, o.View.WebhookFolder, o.View.WebhookFile(a.File, ".go"), []string{o.View.Kind + a.Suffix})
+		})
+	}
+	return plan.InOrder(append(steps,
+		func() error { return r.Write(func(c *partList, o owner) { admissionPart(c, o, a, view) }, o) },
+		func() error { return gomod.RequireDirectly(r.Plan, "sigs.k8s.io/yaml") },
+		func() error { return gomod.RequireDirectly(r.Plan, layout.TypesModule) },
+	)...)
+}
+
+// renderConversion renders what converts the other versions of a kind to and from its hub.
+func renderConversion(r *rendering, o owner) error {
+	if err := WriteConversions(r.Plan, r.project, layout.SpokesOf(r.project, o.Resource), r.Header, false); err != nil {
+		return err
+	}
+	return gomod.RequireDirectly(r.Plan, layout.TypesModule)
+}

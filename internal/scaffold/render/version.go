@@ -1,0 +1,128 @@
+package render
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/versions"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// writeTypes plans the Go type of a kind: that of the version before it, as it is now, or the first one. A package
+// that has the type already, because somebody wrote it by hand, keeps it.
+func writeTypes(p *plan.Plan, proj *project.Project, r project.Resource, shaped shaped, force bool) error {
+	kind := shaped.kind
+	older, found := layout.VersionBefore(proj, r)
+	if !found {
+		return errors.Join(checkTypes(p, kind), templated.Render(p, templates.Types(), kind, force))
+	}
+	if err := templated.Render(p, templates.Version(), kind.VersionView, false); err != nil {
+		return err
+	}
+	source, err := readTypes(p, templates.NewKind(layout.KindNames(proj, older, "")).Folder)
+	if err != nil {
+		return err
+	}
+	declared, err := declaredIn(p, kind.Folder)
+	if err != nil || declared[kind.Kind] {
+		return err
+	}
+	files, err := source.Copy(kind.Kind, kind.Folder, kind.Package, kind.Header, declared)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if declares(f.Source, kind.Kind+"Spec") {
+			if f.Source, err = shaped.extendTypes(f.Path, f.Source); err != nil {
+				return err
+			}
+		}
+		if err := p.Write(f.Path, f.Source, templates.Types().Source()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readTypes reads the Go types of an API package, without what is generated and what every such package has of its own.
+func readTypes(p *plan.Plan, folder string) (*versions.Package, error) {
+	names, err := gosource.GoFiles(p, folder)
+	if err != nil {
+		return nil, err
+	}
+	var files []versions.File
+	for _, name := range names {
+		source, err := p.Read(name)
+		switch {
+		case strings.HasPrefix(path.Base(name), "zz_generated."), errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		files = append(files, versions.File{Path: name, Source: source})
+	}
+	return versions.Parse(files)
+}
+
+// declaredIn returns the names that a package declares.
+func declaredIn(p *plan.Plan, folder string) (map[string]bool, error) {
+	files, err := gosource.GoFiles(p, folder)
+	if err != nil {
+		return nil, err
+	}
+	positions, _, err := gosource.Declarations(p, files)
+	if err != nil {
+		return nil, err
+	}
+	declared := map[string]bool{}
+	for name := range maps.Keys(positions) {
+		declared[name] = true
+	}
+	return declared, nil
+}
+
+// writeSample plans an object of a kind: as the sample of the version before it is now, or the first one.
+func writeSample(p *plan.Plan, proj *project.Project, r project.Resource, shaped shaped, force bool) error {
+	kind := shaped.kind
+	older, found := layout.VersionBefore(proj, r)
+	if !found {
+		return templated.Render(p, templates.Sample(), kind, force)
+	}
+	from := templates.NewKind(layout.KindNames(proj, older, ""))
+	name, target := path.Join(layout.SamplesDir, from.SampleFile), path.Join(layout.SamplesDir, kind.SampleFile)
+	text, err := p.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the types may be any by now, and nobody knows an object of them
+	}
+	if err != nil {
+		return err
+	}
+	for _, change := range []struct {
+		keys       []string
+		old, value string
+	}{
+		{[]string{"apiVersion"}, from.QualifiedGroup + "/" + from.Version, kind.QualifiedGroup + "/" + kind.Version},
+		{[]string{"metadata", "name"}, from.SampleName, kind.SampleName + "-" + kind.Version},
+	} {
+		if text, err = edit.ReplaceScalar(text, name, change.keys, []string{change.old}, change.value); err != nil {
+			return err
+		}
+	}
+	if text, err = shaped.extendSample(target, text); err != nil {
+		return err
+	}
+	policy := plan.Guarded
+	if force {
+		policy = policy.Forced()
+	}
+	return p.WriteFile(plan.File{Path: target, Content: text, Template: templates.Sample().Source(), Policy: policy})
+}

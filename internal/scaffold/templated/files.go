@@ -1,0 +1,93 @@
+package templated
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// GoHeader returns what opens a new Go file: the boilerplate of the project, with a year, and an empty line, or
+// nothing.
+func GoHeader(p *plan.Plan) (string, error) {
+	text, err := p.Read(layout.BoilerplateFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if text, err = Dated(p, text); err != nil {
+		return "", err
+	}
+	header := strings.TrimSpace(string(edit.Plain(text)))
+	if header == "" {
+		return "", nil
+	}
+	header += "\n\n"
+	return header, diagnostic.CodeHeader(layout.BoilerplateFile, header)
+}
+
+func RenderAll[V any](p *plan.Plan, list []templates.Template[V], view V, force bool) error {
+	var errs []error
+	for _, t := range list {
+		errs = append(errs, Render(p, t, view, force))
+	}
+	return errors.Join(errs...)
+}
+
+// RenderUnlessEdited plans files that are no command's subject: what the user made of them stays.
+func RenderUnlessEdited[V any](p *plan.Plan, list []templates.Template[V], view V) error {
+	lock, _, err := p.Lock()
+	if err != nil {
+		return err
+	}
+	for _, t := range list {
+		there, err := p.Read(t.Path(view))
+		if err == nil && lock.Touched(t.Path(view), there) {
+			continue
+		}
+		if err := Render(p, t, view, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Render plans one file. With force, what the user made of it is replaced.
+func Render[V any](p *plan.Plan, t templates.Template[V], view V, force bool) error {
+	content, err := t.Render(view)
+	if err != nil {
+		return err
+	}
+	policy := policyOf(t.Ownership)
+	if force {
+		policy = policy.Forced()
+	}
+	return p.WriteFile(plan.File{Path: t.Path(view), Content: content, Template: t.Source(), Policy: policy})
+}
+
+func policyOf(o templates.Ownership) plan.Policy {
+	switch o {
+	case templates.Generated:
+		return plan.Own
+	case templates.Users:
+		return plan.Once
+	}
+	return plan.Guarded
+}
+
+// WriteProject plans the PROJECT file. It is not recorded in the lock: users may edit it at any time.
+func WriteProject(p *plan.Plan, proj *project.Project) error {
+	text, err := proj.Marshal()
+	if err != nil {
+		return err
+	}
+	return p.WriteFile(plan.File{Path: project.File, Content: text, Policy: plan.Edit})
+}

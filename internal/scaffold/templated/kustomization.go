@@ -1,0 +1,355 @@
+package templated
+
+import (
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
+	"go.yaml.in/yaml/v3"
+)
+
+// Kustomization returns the path of the kustomization of a folder, under any name that kustomize knows, and whether
+// there is one; if not, the path is that of a new one. Two of them are a *diagnostic.Error: kustomize refuses the
+// folder.
+func Kustomization(p *plan.Plan, folder string) (name string, found bool, err error) {
+	for _, base := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+		candidate := path.Join(folder, base)
+		switch _, err := p.Read(candidate); {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return "", false, err
+		case found:
+			return "", false, &diagnostic.Error{
+				Pos:     token.Position{Filename: candidate},
+				Message: "this is a second kustomization beside " + path.Base(name) + ", and kustomize takes one",
+				Hint:    "move what it lists into " + name + ", then remove it",
+			}
+		}
+		name, found = candidate, true
+	}
+	if !found {
+		name = path.Join(folder, "kustomization.yaml")
+	}
+	return name, found, nil
+}
+
+// AddResources lists files in the kustomization of a folder, and leaves alone what else is in it. Where there is none,
+// whoever took it away deploys otherwise: that is noted.
+func AddResources(p *plan.Plan, folder string, files ...string) error {
+	return AddItems(p, folder, "resources", files...)
+}
+
+// AddItems is addResources for any list of a kustomization.
+func AddItems(p *plan.Plan, folder, list string, files ...string) error {
+	if len(files) == 0 {
+		return nil
+	}
+	kustomization, found, err := Kustomization(p, folder)
+	if err != nil {
+		return err
+	}
+	if !found {
+		p.Note(&diagnostic.Error{
+			Pos:     token.Position{Filename: kustomization},
+			Message: "the file is missing, so nothing lists " + strings.Join(files, ", "),
+			Hint:    "restore it from version control and list them under " + list + ", unless you deploy without it",
+		})
+		return nil
+	}
+	text, err := p.Read(kustomization)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if list == "resources" && slices.Contains(ItemsOf(text, "bases"), file) {
+			continue // the name that the list had for folders once
+		}
+		if text, err = edit.EnsureListItem(text, kustomization, []string{list}, file); err != nil {
+			return err
+		}
+	}
+	return p.WriteFile(plan.File{Path: kustomization, Content: text, Policy: plan.Edit})
+}
+
+// IsNew reports whether a file was never part of the project: what is there, or was, and is not listed was taken off
+// the list by the user.
+func IsNew(p *plan.Plan, file string) (bool, error) {
+	c, err := p.Lookup(file)
+	if err != nil {
+		return false, err
+	}
+	lock, _, err := p.Lock()
+	if err != nil {
+		return false, err
+	}
+	_, known := lock.Entry(file)
+	return !known && c.Before == nil, nil
+}
+
+// NewOf returns those of the files of a folder that were never part of the project.
+func NewOf(p *plan.Plan, folder string, files ...string) ([]string, error) {
+	var added []string
+	for _, file := range files {
+		is, err := IsNew(p, path.Join(folder, file))
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			added = append(added, file)
+		}
+	}
+	return added, nil
+}
+
+// WriteLists plans the kustomizations of the CRDs and of the samples where they are missing: new ones list all that
+// there is of the project's kinds.
+func WriteLists(p *plan.Plan, proj *project.Project) error {
+	var crds, samples []string
+	for _, r := range proj.Resources {
+		if !r.API {
+			continue
+		}
+		kind := templates.NewKind(layout.KindNames(proj, r, ""))
+		if !slices.Contains(crds, kind.CRDBase) { // a file has all versions
+			crds = append(crds, kind.CRDBase)
+		}
+		switch _, err := p.Read(path.Join(layout.SamplesDir, kind.SampleFile)); {
+		case err == nil:
+			samples = append(samples, kind.SampleFile)
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	return errors.Join(
+		WriteList(p, layout.CRDDir, templates.CRDKustomization(), crds),
+		WriteList(p, layout.SamplesDir, templates.SamplesKustomization(), samples),
+	)
+}
+
+// WriteList plans a kustomization if the folder has none.
+func WriteList(p *plan.Plan, folder string, t templates.Template[templates.ListView], files []string) error {
+	_, found, err := Kustomization(p, folder)
+	if found || err != nil || len(files) == 0 {
+		return err
+	}
+	return Render(p, t, templates.ListView{Files: files}, true)
+}
+
+// GeneratedCRDs returns the CRDs below config/crd that generation has made, relative to it.
+func GeneratedCRDs(p *plan.Plan) ([]string, error) {
+	lock, _, err := p.Lock()
+	if err != nil {
+		return nil, err
+	}
+	var crds []string
+	for entry := range lock.All() {
+		file, ok := strings.CutPrefix(entry.Path, layout.CRDDir+"/")
+		if !ok || entry.Template != "generate/crd" {
+			continue
+		}
+		switch _, err := p.Read(entry.Path); {
+		case err == nil:
+			crds = append(crds, file)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return crds, nil
+}
+
+// NoteLists notes what the kustomizations of the project list and what is not there, and what is generated that they
+// do not deploy.
+func NoteLists(p *plan.Plan) error {
+	lists := listed{plan: p, seen: map[string]bool{}}
+	if err := lists.follow(layout.DefaultDir); err != nil {
+		return err
+	}
+	deployed := lists.files
+	if err := errors.Join(lists.follow(layout.CRDDir), lists.follow(layout.SamplesDir)); err != nil {
+		return err
+	}
+	if lists.seen[layout.DefaultDir] {
+		noteUndeployed(p, deployed)
+	}
+	return nil
+}
+
+// listed is what kustomizations list.
+type listed struct {
+	plan  *plan.Plan
+	seen  map[string]bool // the folders with a kustomization
+	files []string
+}
+
+// follow adds what the kustomization of a folder lists, and those that it lists, and notes what is not there. One
+// that cannot be read is left to whoever edits it.
+func (l *listed) follow(folder string) error {
+	name, found, err := Kustomization(l.plan, folder)
+	if err != nil || !found || l.seen[folder] {
+		return err
+	}
+	l.seen[folder] = true
+	text, err := l.plan.Read(name)
+	if err != nil {
+		return err
+	}
+	for _, item := range ListedFiles(text, name) {
+		target := path.Join(folder, item.Value)
+		isFolder, err := noteUnless(l.plan, name, item, target)
+		if err == nil && isFolder {
+			err = l.follow(target)
+		}
+		if err != nil {
+			return err
+		}
+		l.files = append(l.files, target)
+	}
+	return nil
+}
+
+// noteUndeployed notes webhook configurations that are generated and not deployed, and roles of which nobody has the
+// rights.
+func noteUndeployed(p *plan.Plan, deployed []string) {
+	for c := range p.Files() {
+		isDeployed := slices.Contains(deployed, c.Path)
+		switch {
+		case c.After == nil:
+		case c.Template == "generate/webhook" && path.Dir(c.Path) == layout.WebhookDir && !isDeployed:
+			p.Note(&diagnostic.Error{
+				Pos:     token.Position{Filename: c.Path},
+				Message: "no kustomization that " + layout.DefaultDir + " lists has it, so that no API server asks the webhooks when the manager is deployed",
+				Hint:    "list ../webhook there, with a kustomization that lists it and the Service that it names; " + webhookExample + " shows the rest",
+			})
+		case c.Template == "generate/rbac" && isDeployed:
+			noteUnbound(p, c, deployed)
+		}
+	}
+}
+
+// webhookExample is a project that deploys webhooks.
+const webhookExample = "https://" + layout.RuntimeModule + "/tree/main/examples/cronjob/config"
+
+// noteUnbound notes each Role, which is what a marker with a namespace makes, that no RoleBinding names. The
+// namespaces are not compared: a kustomization may set them.
+func noteUnbound(p *plan.Plan, roles plan.Change, deployed []string) {
+	bound := map[string]bool{}
+	for _, name := range deployed {
+		if text, err := p.Read(name); err == nil { // a folder is none
+			for doc := range documentsOf(text, "RoleBinding") {
+				if role := yamlnode.Value(doc, "roleRef"); valueOf(role, "kind") == "Role" {
+					bound[valueOf(role, "name")] = true
+				}
+			}
+		}
+	}
+	for doc := range documentsOf(roles.After, "Role") {
+		name := valueOf(doc, "metadata", "name")
+		if bound[name] {
+			continue
+		}
+		p.Note(&diagnostic.Error{
+			Pos: edit.Position(roles.Path, doc),
+			Message: fmt.Sprintf("no RoleBinding names the Role %s of the namespace %s, so that the manager does not have its rights",
+				name, valueOf(doc, "metadata", "namespace")),
+			Hint: fmt.Sprintf("list a RoleBinding in %s that binds it as role_binding.yaml does the ClusterRole", path.Dir(roles.Path)),
+		})
+	}
+}
+
+// documentsOf returns the documents of a kind in a YAML file; none if it cannot be read.
+func documentsOf(text []byte, kind string) iter.Seq[*yaml.Node] {
+	return func(yield func(*yaml.Node) bool) {
+		docs, err := edit.Documents(text)
+		if err != nil {
+			return
+		}
+		for _, doc := range docs {
+			if valueOf(doc.Content[0], "kind") == kind && !yield(doc.Content[0]) {
+				return
+			}
+		}
+	}
+}
+
+// valueOf returns the scalar that keys lead to, and nothing when there is none.
+func valueOf(node *yaml.Node, keys ...string) string {
+	if value := yamlnode.Value(node, keys...); value != nil && value.Kind == yaml.ScalarNode {
+		return value.Value
+	}
+	return ""
+}
+
+// ListedFiles returns the files and folders of the project that a kustomization lists.
+func ListedFiles(text []byte, name string) []*yaml.Node {
+	docs, err := edit.Documents(text)
+	if err != nil || len(docs) != 1 || docs[0].Content[0].Kind != yaml.MappingNode {
+		return nil
+	}
+	var items []*yaml.Node
+	for _, key := range []string{"resources", "components"} {
+		if list := yamlnode.Value(docs[0].Content[0], key); list != nil && list.Kind == yaml.SequenceNode {
+			items = append(items, list.Content...)
+		}
+	}
+	return slices.DeleteFunc(items, func(item *yaml.Node) bool {
+		target := path.Join(path.Dir(name), item.Value)
+		return item.Kind != yaml.ScalarNode || strings.Contains(item.Value, ":") || path.IsAbs(item.Value) || project.CheckPath(target) != nil
+	})
+}
+
+// noteUnless notes a target of a kustomization that is not there, and reports whether it is a folder with a
+// kustomization of its own.
+func noteUnless(p *plan.Plan, kustomization string, item *yaml.Node, target string) (isFolder bool, err error) {
+	if _, found, err := Kustomization(p, target); found || errors.Is(err, syscall.ENOTDIR) {
+		return found, nil
+	} else if err != nil {
+		return false, err
+	}
+	missing := "which is not there"
+	switch info, err := fs.Stat(p.FS(), target); {
+	case err == nil && info.IsDir():
+		missing = "which has no kustomization"
+	case err == nil:
+		return false, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, diagnostic.AtFile(target, "cannot read", err)
+	}
+	if c, err := p.Lookup(target); err == nil && c.After != nil {
+		return false, nil
+	}
+	p.Note(&diagnostic.Error{
+		Pos:     edit.Position(kustomization, item),
+		Message: fmt.Sprintf("lists %s, %s, so that kustomize fails", item.Value, missing),
+		Hint:    fmt.Sprintf("restore %s from version control, or take it off the list", target),
+	})
+	return false, nil
+}
+
+// ItemsOf returns what a list of a kustomization has.
+func ItemsOf(text []byte, list string) []string {
+	docs, err := edit.Documents(text)
+	if err != nil || len(docs) != 1 {
+		return nil // which is merged as text
+	}
+	var items []string
+	if node := yamlnode.Value(docs[0].Content[0], list); node != nil && node.Kind == yaml.SequenceNode {
+		for _, item := range node.Content {
+			items = append(items, item.Value)
+		}
+	}
+	return items
+}

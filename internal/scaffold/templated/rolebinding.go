@@ -1,0 +1,107 @@
+package templated
+
+import (
+	"errors"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
+)
+
+// FollowRole has what names the manager's role follow when it gets another file or another name.
+func FollowRole(p *plan.Plan) error { return errors.Join(relistRole(p), bindRole(p)) }
+
+// relistRole has the kustomization list the file that the role has moved to where it lists the one that it was in.
+func relistRole(p *plan.Plan) error {
+	var from, to []string
+	for c := range roleFiles(p) {
+		if c.Op == plan.Delete {
+			from = append(from, path.Base(c.Path))
+		} else if c.After != nil {
+			to = append(to, path.Base(c.Path))
+		}
+	}
+	kustomization, found, err := Kustomization(p, layout.RBACDir)
+	if err != nil || !found || len(from) == 0 || len(to) != 1 {
+		return err
+	}
+	text, err := p.Read(kustomization)
+	if err != nil {
+		return err
+	}
+	resources := []string{"resources"}
+	edited, err := edit.ReplaceListItem(text, kustomization, resources, from[0], to[0])
+	if err != nil {
+		return err
+	}
+	for _, gone := range from[1:] {
+		if edited, err = edit.RemoveListItem(edited, kustomization, resources, gone); err != nil {
+			return err
+		}
+	}
+	return p.WriteFile(plan.File{Path: kustomization, Content: edited, Policy: plan.Edit})
+}
+
+// bindRole has the binding of the manager's role follow when the role gets another name. A binding that names any other
+// role is the user's decision.
+func bindRole(p *plan.Plan) error {
+	const binding = layout.RBACDir + "/role_binding.yaml"
+	before, after, err := roleNames(p)
+	if err != nil || len(after) != 1 || slices.Equal(before, after) {
+		return err
+	}
+	text, err := p.Read(binding)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	edited, err := edit.ReplaceScalar(text, binding, []string{"roleRef", "name"}, before, after[0])
+	if err != nil {
+		return err
+	}
+	return p.WriteFile(plan.File{Path: binding, Content: edited, Policy: plan.Edit})
+}
+
+// roleNames returns the names of the roles that are generated into config/rbac, as they are on disk and as they become.
+func roleNames(p *plan.Plan) (before, after []string, err error) {
+	for c := range roleFiles(p) {
+		before = append(before, metadataNames(c.Before)...)
+		after = append(after, metadataNames(c.After)...)
+	}
+	slices.Sort(before)
+	slices.Sort(after)
+	return slices.Compact(before), slices.Compact(after), nil
+}
+
+// roleFiles returns what becomes of the roles that the plan generates into config/rbac, or takes away from there.
+func roleFiles(p *plan.Plan) iter.Seq[plan.Change] {
+	return func(yield func(plan.Change) bool) {
+		for c := range p.Files() {
+			if path.Dir(c.Path) == layout.RBACDir && c.Template == "generate/rbac" && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// metadataNames returns the names of the objects in a YAML file; none if it cannot be read.
+func metadataNames(text []byte) []string {
+	docs, err := edit.Documents(text)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, doc := range docs {
+		if name := yamlnode.Value(doc.Content[0], "metadata", "name"); name != nil {
+			names = append(names, name.Value)
+		}
+	}
+	return names
+}

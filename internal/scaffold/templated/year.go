@@ -1,0 +1,85 @@
+package templated
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+)
+
+// placeholder is what a header has where its files have a year.
+const placeholder = " YEAR"
+
+// deepCopies is a generated file that begins with the header.
+const deepCopies = "zz_generated.deepcopy.go"
+
+// Dated returns a header as new files of a project have it: with a year.
+func Dated(p *plan.Plan, header []byte) ([]byte, error) {
+	year, err := YearOf(p, header)
+	if year == "" {
+		return header, err
+	}
+	return bytes.ReplaceAll(header, []byte(placeholder), []byte(" "+year)), err
+}
+
+// YearOf returns what stands for YEAR in the header of Go files where nobody says it: the year of the generated code
+// there is, which a Makefile may have been told, or else this one; empty if the header has no place for it.
+func YearOf(p *plan.Plan, header []byte) (string, error) {
+	before, after, found := lineAround(header)
+	if !found {
+		return "", nil
+	}
+	year := strconv.Itoa(time.Now().UTC().Year())
+	err := fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch base := path.Base(name); {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != "." && (strings.HasPrefix(base, ".") || base == "vendor" || base == "third_party" || base == "node_modules"):
+			return fs.SkipDir
+		case base != deepCopies || !entry.Type().IsRegular():
+			return nil
+		}
+		text, err := p.Read(name)
+		if err != nil {
+			return nil // such as one that the plan takes away
+		}
+		for line := range bytes.Lines(text) {
+			line, begins := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), before)
+			there, ends := bytes.CutSuffix(line, after)
+			if n, err := strconv.Atoi(string(bytes.TrimSpace(there))); begins && ends && err == nil && n > 0 {
+				year = strconv.Itoa(n)
+				return fs.SkipAll
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return year, err
+}
+
+// lineAround returns what is before and after the year in the line of a header that has one.
+func lineAround(header []byte) (before, after []byte, found bool) {
+	for line := range bytes.Lines(header) {
+		if before, after, found = bytes.Cut(bytes.TrimRight(line, "\r\n"), []byte(placeholder)); found {
+			return before, after, true
+		}
+	}
+	return nil, nil, false
+}
+
+// YearIn returns the year of the copyright in a header, or 0.
+func YearIn(header []byte) int {
+	_, rest, _ := bytes.Cut(header, []byte("Copyright "))
+	if len(rest) < 4 {
+		return 0
+	}
+	year, _ := strconv.Atoi(string(rest[:4]))
+	return year
+}
