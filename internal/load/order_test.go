@@ -23,7 +23,10 @@ func TestOrderIsThatOfTheLoader(t *testing.T) {
 	seeds.Each(t, 5, func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		dir := t.TempDir()
-		folders := []string{"api", "api/v1", "api/v1beta1", "api-x", "api/z", "b", "b/c", "internal/t", "nested", "nested/v1", "nested/deep/m", "x_y", "x"}
+		folders := []string{
+			"api", "api/v1", "api/v1beta1", "api-x", "api/z", "b", "b/c", "internal/t",
+			"nested", "nested/v1", "nested/deep/m", "x_y", "x",
+		}
 		write(t, dir, "go.mod", "module example.com/p\n\ngo 1.26\n")
 		write(t, dir, "nested/go.mod", "module example.com/p/nested\n\ngo 1.26\n")
 		// A package imports others of its module that come before it in a random order, so there are no cycles.
@@ -43,7 +46,8 @@ func TestOrderIsThatOfTheLoader(t *testing.T) {
 		}
 		var patterns []string
 		for _, pattern := range []string{"./...", "./api/...", "./b/...", "./api/v1", "./nested/v1", "./x", "./nested/..."} {
-			if target, tree := strings.CutSuffix(pattern, "/..."); random.IntN(3) == 0 && (tree && isFolder(dir, target) || exists(dir, target)) {
+			target, tree := strings.CutSuffix(pattern, "/...")
+			if random.IntN(3) == 0 && (tree && isFolder(dir, target) || exists(dir, target)) {
 				patterns = append(patterns, pattern)
 			}
 		}

@@ -26,7 +26,7 @@ type Folder struct {
 	Dir    string // absolute
 	Module Module
 	Files  []string // names of the Go files that belong to the package, sorted
-	// Turns say when controller-gen's loader finds the folder.
+	// Turns are when controller-gen's loader finds the package.
 	Turns []Turn
 	// path is the import path of what was found by its own, if byPath is set: that of the module has no say. It is empty for
 	// a folder of packages that is none itself.
@@ -36,7 +36,7 @@ type Folder struct {
 }
 
 // Turn is a place in a round. The loader of controller-gen calls the go command once a round: for all import paths, for
-// each pattern of folders, and for each module below them.
+// each pattern of directories, and for each module below them.
 type Turn struct{ Round, Place int }
 
 // ImportPath returns the import path of the package in the folder.

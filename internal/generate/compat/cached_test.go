@@ -232,7 +232,8 @@ func TestCommandsMayRunAtTheSameTime(t *testing.T) {
 }
 
 func TestMistakesAreKept(t *testing.T) {
-	const right, wrong = "package v1\n\ntype More string\n", "package v1\n\n// +kubebuilder:validation:MinLength=long\ntype More string\n"
+	const right = "package v1\n\ntype More string\n"
+	const wrong = "package v1\n\n// +kubebuilder:validation:MinLength=long\ntype More string\n"
 	dir, store := project(t), incremental.Store{Dir: filepath.Join(t.TempDir(), "cache")}
 	oracle.Write(t, dir, "api/v1/more.go", wrong)
 	var told []string

@@ -256,7 +256,9 @@ func (a *attempt) quick(ctx context.Context, patterns []string) (*Result, error)
 	}
 	a.program = program
 	all := a.program.Packages()
-	orderCounts := slices.ContainsFunc(a.command.generators, func(g chosen) bool { return g.OrderCounts != nil && g.OrderCounts(all, g.rule) })
+	orderCounts := slices.ContainsFunc(a.command.generators, func(g chosen) bool {
+		return g.OrderCounts != nil && g.OrderCounts(all, g.rule)
+	})
 	if orderCounts {
 		var known bool
 		if all, known = a.program.InOrder(); !known {
@@ -299,7 +301,9 @@ func sortAs(roots []*loader.Package, packages []*load.Package) {
 	for i, pkg := range packages {
 		place[pkg.PkgPath] = i
 	}
-	slices.SortStableFunc(roots, func(a, b *loader.Package) int { return cmp.Compare(place[a.PkgPath], place[b.PkgPath]) })
+	slices.SortStableFunc(roots, func(a, b *loader.Package) int {
+		return cmp.Compare(place[a.PkgPath], place[b.PkgPath])
+	})
 }
 
 // knows reports whether generators that run have a marker of a name.
