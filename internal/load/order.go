@@ -10,7 +10,7 @@ import (
 )
 
 // InOrder returns the packages in the order of controller-gen's loader: round by round (see [source.Turn]), and in each
-// round every package after those that it imports, as go list -deps lists them. The result is false if only the go
+// round every package follows its imports, as in the output of go list -deps. The result is false if only the go
 // command knows the imports. The search stops at packages of the module cache.
 func (p *Program) InOrder() (ordered []*Package, ok bool) {
 	wanted := map[source.Module][]string{}

@@ -148,11 +148,11 @@ type attempt struct {
 	generatorsWarn []error
 	// wasThorough is set if the loader of controller-tools had a say.
 	wasThorough bool
-	// expected is set if it had nothing to say but what kctrl had found by itself.
+	// expected is set if kctrl had found all of its errors, too.
 	expected bool
 }
 
-// isAmong reports whether all errors are among those that are known.
+// isAmong reports whether known contains all errors.
 func isAmong(errs, known []error) bool {
 	return !slices.ContainsFunc(errs, func(err error) bool { return !slices.Contains(known, err) })
 }

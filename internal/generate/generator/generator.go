@@ -38,7 +38,7 @@ type Generator struct {
 	Emits func(all []*load.Package) func(*load.Package) bool
 	// PackageMarkers are the names of the markers that it reads, if it reads no others and these are about packages.
 	PackageMarkers []string
-	// OrderCounts reports whether the output of kctrl gen depends on the order of packages, which is then that of
+	// OrderCounts reports whether the output depends on the order of packages. If it does, kctrl gen uses the order of
 	// controller-gen's loader. Nil means that it does not.
 	OrderCounts func(packages []*load.Package, rule genall.OutputRule) bool
 	// DependsOn returns what the output of kctrl gen depends on besides arguments and the content of files. Nil means nothing.
