@@ -241,7 +241,7 @@ func TestBuffersOfFullSizeAreUsedAgain(t *testing.T) {
 		s.close()
 	}
 	goruntime.ReadMemStats(&after)
-	if n := (after.TotalAlloc - before.TotalAlloc) / bodies; n > fullBuffer/2 {
+	if n := (after.TotalAlloc - before.TotalAlloc) / bodies; n > 3*fullBuffer/4 {
 		t.Errorf("%d bytes are allocated for each body", n)
 	}
 }
