@@ -33,8 +33,8 @@ func build(ctx context.Context, work string) ([]*side, error) {
 	return sides, nil
 }
 
-// measures are what both sides measure, one after the other. Those of masked objects have names of their own.
-var measures = []string{"operator", "sync", "masked", "events", "list", "blocked"}
+// measures are what both sides measure, one after the other. Figures of masked and unpacked objects have names of their own.
+var measures = []string{"operator", "unpacked", "sync", "masked", "events", "list", "blocked"}
 
 func measure(ctx context.Context, sides []*side, kubeconfig string, o options) error {
 	for range o.runs {
@@ -67,7 +67,7 @@ func (s *side) measure(ctx context.Context, what, kubeconfig string, objects int
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "%s of %s: %s", what, s.name, out)
-	if what == "masked" {
+	if what == "masked" || what == "unpacked" {
 		found = named(what, found)
 	}
 	s.runs.Add(found)

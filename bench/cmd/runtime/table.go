@@ -23,6 +23,10 @@ var rows = []table.Row{
 		Figure: "reconciles in a CPU second", Title: "reconciles without a change, in a CPU second",
 		Format: "%.0f", Limit: 3, AtLeast: true,
 	},
+	{
+		Figure: "unpacked reconciles in a CPU second", Title: "the same with a kind that is `Unpacked`", Format: "%.0f",
+	},
+	{Figure: "unpacked operator heap, MiB", Title: "heap after a collection with that kind, MiB", Format: "%.1f"},
 	{Figure: "sync CPU, s", Title: "client CPU until all objects are in the queue, s", Format: "%.2f", Limit: 0.25},
 	{Figure: "sync wall, s", Title: "wall time of that, most of it the server's, s", Format: "%.2f"},
 	{Figure: "sync peak RSS, MiB", Title: "peak RSS until all objects are in the queue, MiB", Format: "%.0f", Limit: 0.40},

@@ -27,7 +27,7 @@ type Side struct {
 	// Feed caches objects that come from memory. Each handler is called after the key of an event was added to a queue
 	// of its own. It returns when all handlers have seen all objects.
 	Feed func(ctx context.Context, objects []*v1.Widget, handlers []func(*v1.Widget)) (*Feed, error)
-	// Operator runs a manager with a controller of the objects, with default options and logs discarded.
+	// Operator runs a manager with a controller of the objects, with default options but for the form, and logs discarded.
 	Operator OperatorOf
 }
 
@@ -39,6 +39,8 @@ const (
 	Whole Form = iota
 	// Masked objects have nothing but metadata and status.conditions.
 	Masked
+	// Unpacked objects stay decoded, where a side packs them otherwise.
+	Unpacked
 )
 
 // Queue is the queue of a controller.
@@ -61,7 +63,7 @@ type Figures = table.Figures
 
 // Main is the main function of a side.
 func Main(side Side) {
-	what := flag.String("measure", "sync", "what to measure: sync, masked, operator, events, list or blocked")
+	what := flag.String("measure", "sync", "what to measure: sync, masked, operator, unpacked, events, list or blocked")
 	count := flag.Int("objects", 0, "how many objects the API server of KUBECONFIG has")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.IntVar(&runtime.MemProfileRate, "memprofilerate", 0, "bytes an allocation, on average, that is recorded for -memprofile")
@@ -106,7 +108,8 @@ func run(ctx context.Context, side Side, what string, count int) error {
 	measures := map[string]func() (Figures, error){
 		"sync":     func() (Figures, error) { return measureSync(ctx, side, count, Whole) },
 		"masked":   func() (Figures, error) { return measureSync(ctx, side, count, Masked) },
-		"operator": func() (Figures, error) { return measureOperator(ctx, side, count) },
+		"operator": func() (Figures, error) { return measureOperator(ctx, side, count, Whole) },
+		"unpacked": func() (Figures, error) { return measureOperator(ctx, side, count, Unpacked) },
 		"events":   func() (Figures, error) { return measureEvents(ctx, side) },
 		"list":     func() (Figures, error) { return measureList(ctx, side) },
 		"blocked":  func() (Figures, error) { return measureBlocked(ctx, side) },

@@ -45,13 +45,13 @@ const indexed = 100
 func IndexValue(o *v1.Widget) string { return o.Name[:max(0, len(o.Name)-2)] }
 
 // measureOperator measures an operator that reconciles each object once, then reads, and then reconciles without a change.
-func measureOperator(ctx context.Context, side Side, count int) (Figures, error) {
+func measureOperator(ctx context.Context, side Side, count int, form Form) (Figures, error) {
 	config, err := config()
 	if err != nil {
 		return nil, err
 	}
 	var reconciled atomic.Int64
-	operator, err := side.Operator(ctx, config, func() { reconciled.Add(1) })
+	operator, err := side.Operator(ctx, config, form, func() { reconciled.Add(1) })
 	if err != nil {
 		return nil, err
 	}
@@ -146,4 +146,4 @@ func Fail(err error) {
 }
 
 // OperatorOf is how a side starts an operator.
-type OperatorOf func(ctx context.Context, config *rest.Config, reconciled func()) (*Operator, error)
+type OperatorOf func(ctx context.Context, config *rest.Config, form Form, reconciled func()) (*Operator, error)

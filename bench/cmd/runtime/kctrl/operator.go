@@ -9,6 +9,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/bench/cmd/runtime/figure"
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
+	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
@@ -19,12 +20,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/source"
 )
 
-func operator(ctx context.Context, config *rest.Config, reconciled func()) (*figure.Operator, error) {
+func operator(ctx context.Context, config *rest.Config, form figure.Form, reconciled func()) (*figure.Operator, error) {
 	scheme := runtime.NewScheme()
 	if err := v1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	m, err := manager.New(config, manager.Options{Scheme: scheme, Logger: slog.New(slog.DiscardHandler)})
+	m, err := manager.New(config, manager.Options{
+		Scheme: scheme, Logger: slog.New(slog.DiscardHandler), Cache: cache.Options{Unpacked: form == figure.Unpacked},
+	})
 	if err != nil {
 		return nil, err
 	}

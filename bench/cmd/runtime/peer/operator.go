@@ -18,7 +18,7 @@ import (
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
 )
 
-func operator(ctx context.Context, config *rest.Config, reconciled func()) (*figure.Operator, error) {
+func operator(ctx context.Context, config *rest.Config, _ figure.Form, reconciled func()) (*figure.Operator, error) {
 	ctrl.SetLogger(logr.Discard())
 	scheme := runtime.NewScheme()
 	if err := v1.AddToScheme(scheme); err != nil {
