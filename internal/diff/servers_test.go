@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,8 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kctrl-dev/kctrl/internal/diff"
+	"github.com/kctrl-dev/kctrl/internal/diff/change"
 	"github.com/kctrl-dev/kctrl/internal/diff/witness"
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
+	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
@@ -117,4 +120,57 @@ func ask(ctx context.Context, lenient, strict *kubectl.Client, w *witness.Witnes
 		return "both servers store the same"
 	}
 	return ""
+}
+
+// TestOtherObjectsStayStored replaces the CRD below the witness of each labeled change that is not reported to break
+// stored objects. The object reads as before, and an update of something else succeeds: API servers ratchet, which
+// means that they accept an invalid value that an update keeps.
+func TestOtherObjectsStayStored(t *testing.T) {
+	env := testenv.Start(t)
+	crds, err := kubectl.Connect(env.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for i, l := range readTable(t) {
+		old, now := sides(t, &l)
+		report, err := diff.Compare(t.Context(), sideOf("old", old), sideOf("new", now), diff.Options{Now: time.Now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, f := range report.Findings {
+			w := f.Witness
+			// Where a version or a subresource goes, there is nothing to write to.
+			if w == nil || w.Before != nil || w.Status || f.Field == "" || slices.Contains(f.Breaks, change.Stored) {
+				continue
+			}
+			checked++
+			group := fmt.Sprintf("stored%d-%d.example.com", i, j)
+			before, after := old.DeepCopy(), now.DeepCopy()
+			inGroup(before, group)
+			inGroup(after, group)
+			apply(t, crds, before)
+			stored := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(w.Object)}
+			stored.SetAPIVersion(group + "/" + w.Version)
+			live, err := client.New(env.Config, client.Options{Scheme: runtime.NewScheme()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := live.Create(t.Context(), stored); err != nil {
+				t.Errorf("%s: %s: %v", l.Name, f.Title(), err)
+				continue
+			}
+			want := runtime.DeepCopyJSONValue(stored.Object["spec"])
+			apply(t, crds, after)
+			stored.SetLabels(map[string]string{"touched": "yes"})
+			if err := live.Update(t.Context(), stored); err != nil {
+				t.Errorf("%s: %s is reported for %s only, and an update of a label fails: %v", l.Name, f.Title(), f.Classes(), err)
+			} else if !reflect.DeepEqual(stored.Object["spec"], want) {
+				t.Errorf("%s: %s is reported for %s only, and the object changes to %v", l.Name, f.Title(), f.Classes(), stored.Object)
+			}
+		}
+	}
+	if t.Logf("%d witnesses", checked); checked < 30 {
+		t.Errorf("%d witnesses, want 30", checked)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
 	"github.com/kctrl-dev/kctrl/internal/expression"
 )
@@ -37,6 +38,8 @@ type Result struct {
 	// None says that there is none: the change breaks nothing. Otherwise Tried objects did not show a break.
 	None  bool
 	Tried int
+	// Refusal says why the lenient server refuses the objects that were made to have the field of the change.
+	Refusal string
 }
 
 // Bounds of a search: objects that servers answer, the length in JSON of the values that a rule is checked with, and
@@ -67,12 +70,15 @@ type Finder struct {
 // NewFinder returns a finder of objects that one server accepts and another does not. Samples, of any kind, are
 // objects to begin with.
 func NewFinder(lenient, strict *Server, samples []map[string]any) *Finder {
-	return &Finder{lenient: lenient, strict: strict, samples: samples, bases: map[string][]map[string]any{}, placed: map[string]map[string]any{}, make: newMaker()}
+	return &Finder{
+		lenient: lenient, strict: strict, samples: samples, make: newMaker(),
+		bases: map[string][]map[string]any{}, placed: map[string]map[string]any{},
+	}
 }
 
 // Find searches for a witness of a change, of which the lenient server has the lenient side.
 func (f *Finder) Find(ctx context.Context, c *change.Change) Result {
-	s := &search{Finder: f, change: c, ended: func() bool { return ctx.Err() != nil }}
+	s := &search{Finder: f, change: c, refused: map[bool][]step{}, ended: func() bool { return ctx.Err() != nil }}
 	s.broken = s.breaker()
 	if c.Keyword == change.KeywordPattern && s.included() {
 		return Result{None: true}
@@ -80,6 +86,9 @@ func (f *Finder) Find(ctx context.Context, c *change.Change) Result {
 	version := c.Version
 	if version == "" {
 		version = served(f.lenient.crd)
+	}
+	if v := change.Version(f.lenient.crd, version); c.Lenient != nil && v != nil && !v.Served && !v.Storage {
+		return Result{None: true} // No client can write it, and no object is stored in it.
 	}
 	for _, base := range f.basesOf(ctx, version) {
 		for step := range s.candidates(ctx, base) {
@@ -94,27 +103,32 @@ func (f *Finder) Find(ctx context.Context, c *change.Change) Result {
 			return Result{Witness: s.smaller(version, w)}
 		}
 	}
-	return Result{None: s.harmless(), Tried: s.tried}
+	return Result{None: s.harmless(), Tried: s.tried, Refusal: s.refusal}
 }
 
-// mostRefused is how many objects are repaired that the lenient server refuses.
+// mostRefused is how many writes are repaired that the lenient server refuses: of creates, and of updates.
 const mostRefused = 6
 
-// repaired returns a witness made of the objects that the lenient server refused.
+// repaired returns a witness made of the writes that the lenient server refused.
 func (s *search) repaired(ctx context.Context, version string) *Witness {
-	refused := s.refused
-	s.refused = nil
-	for _, object := range refused {
-		value, there := get(object, s.change.Path)
-		if s.change.Lenient == nil || !there || !s.broken(nil, value) {
+	refused := slices.Concat(s.refused[false], s.refused[true])
+	s.refused = map[bool][]step{}
+	for _, write := range refused {
+		was, _ := get(write.before, s.change.Path)
+		shows := func(object map[string]any) bool {
+			value, there := get(object, s.change.Path)
+			if s.change.Keyword == change.KeywordDefault {
+				return !there
+			}
+			return there && s.broken(was, value)
+		}
+		if s.change.Lenient == nil || !shows(write.object) {
 			continue
 		}
-		fixed := s.repair(ctx, s.request(version, object), func(other map[string]any) bool {
-			now, there := get(other, s.change.Path)
-			return there && (reflect.DeepEqual(now, value) || s.shapes() && s.broken(nil, now))
-		})
-		if fixed != nil {
-			if w := s.try(version, nil, fixed); w != nil {
+		r := s.request(version, write.object)
+		r.Before = write.before
+		if fixed := s.repair(ctx, r, shows); fixed != nil {
+			if w := s.try(version, write.before, fixed); w != nil {
 				return w
 			}
 		}
@@ -123,7 +137,14 @@ func (s *search) repaired(ctx context.Context, version string) *Witness {
 }
 
 // shapes reports whether the change is about values of many forms, of which one is as good as another.
-func (s *search) shapes() bool { return s.change.Keyword == change.KeywordRule || s.logic() != "" }
+func (s *search) shapes() bool {
+	switch s.change.Keyword {
+	case change.KeywordRule, change.KeywordField, change.KeywordStorage, change.KeywordRequired,
+		"minItems", "maxItems", "minProperties", "maxProperties":
+		return true
+	}
+	return s.logic() != ""
+}
 
 // served returns a version that can be written.
 func served(crd *apiextensionsv1.CustomResourceDefinition) string {
@@ -147,8 +168,10 @@ type search struct {
 	// rule is that of the change, if it is about one that compiles.
 	rule  *rule
 	tried int
-	// refused are objects that show the change but for something else, for which the lenient server refuses them.
-	refused []map[string]any
+	// refused are creates and, for true, updates that show the change, but that the lenient server refuses for
+	// something else.
+	refused map[bool][]step
+	refusal string // see Result
 	// ended reports whether nobody waits for the result.
 	ended func() bool
 }
@@ -166,10 +189,13 @@ func (s *search) try(version string, before, object map[string]any) *Witness {
 	r := s.request(version, object)
 	r.Before = before
 	accepted := s.lenient.Write(r)
-	if !accepted.accepts() && before == nil && len(s.refused) < mostRefused && (s.shapes() || indexOf(accepted.Refused, sampleField(s.change.Path)) < 0) {
-		s.refused = append(s.refused, object)
+	refused := s.refused[before != nil]
+	elsewhere := s.shapes() || indexOf(accepted.Refused, sampleField(s.change.Path)) < 0
+	if !accepted.accepts() && len(refused) < mostRefused && elsewhere {
+		s.refused[before != nil] = append(refused, step{before, object})
 	}
-	if !accepted.accepts() || before != nil && !s.lenient.Write(Request{Version: version, Object: before, Status: r.Status}).accepts() {
+	created := Request{Version: version, Object: before, Status: r.Status}
+	if !accepted.accepts() || before != nil && !s.lenient.Write(created).accepts() {
 		return nil
 	}
 	if s.rule != nil {
@@ -274,7 +300,10 @@ func (f *Finder) head(version string, object map[string]any) map[string]any {
 // Explain says that no witness was found.
 func (r Result) Explain(c *change.Change) string {
 	text := fmt.Sprintf("none of %d objects that were tried shows it", r.Tried)
-	if r.Tried == 0 {
+	switch {
+	case r.Refusal != "":
+		return text + ": no object with the field is valid, as far as the search goes (" + diagnostic.OneLine(r.Refusal) + ")"
+	case r.Tried == 0:
 		text = "no object was found that is valid otherwise"
 	}
 	if c.Keyword == change.KeywordRule || strings.HasSuffix(c.Keyword, "Of") || c.Keyword == "not" {

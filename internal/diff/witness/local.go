@@ -11,6 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	schemacel "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	structuraldefaulting "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
@@ -162,6 +163,9 @@ func (r *rule) reason(before, value any) string {
 	if r.validator == nil {
 		return ""
 	}
+	value, before = cloned(value), cloned(before)
+	structuraldefaulting.Default(value, r.structural)
+	structuraldefaulting.Default(before, r.structural)
 	errs, _ := r.validator.Validate(context.Background(), nil, r.structural, value, before, celconfig.RuntimeCELCostBudget)
 	if len(errs) == 0 {
 		return ""

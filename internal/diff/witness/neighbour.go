@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	apiservercel "k8s.io/apiserver/pkg/cel"
+
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
 	"github.com/kctrl-dev/kctrl/internal/diff/language"
 )
@@ -182,6 +184,9 @@ func (m *maker) hintsOf(rules ...string) *hints {
 	for _, rule := range rules {
 		for _, name := range identifier.FindAllString(rule, -1) {
 			h.names[name] = true
+			if unescaped, ok := apiservercel.Unescape(name); ok {
+				h.names[unescaped] = true
+			}
 		}
 		for _, found := range quoted.FindAllStringSubmatch(rule, -1) {
 			literal := found[1] + found[2]

@@ -13,6 +13,13 @@ import (
 // repair returns an object like a given one that the lenient server accepts, and that is worth being kept, or nil if
 // no change of the parts that the server refuses leads to any.
 func (f *Finder) repair(ctx context.Context, r Request, keep func(object map[string]any) bool) map[string]any {
+	return f.repairEach(ctx, r, func(object map[string]any) Request { r.Object = object; return r }, keep)
+}
+
+// repairEach is repair with a write for each object.
+func (f *Finder) repairEach(
+	ctx context.Context, r Request, of func(object map[string]any) Request, keep func(object map[string]any) bool,
+) map[string]any {
 	root := change.SchemaOf(change.Version(f.lenient.crd, r.Version))
 	type attempt struct {
 		object   map[string]any
@@ -22,8 +29,7 @@ func (f *Finder) repair(ctx context.Context, r Request, keep func(object map[str
 	budget, considered := mostRepairs, 0
 	write := func(object map[string]any) (attempt, bool) {
 		budget--
-		r.Object = object
-		got := f.lenient.Write(r)
+		got := f.lenient.Write(of(object))
 		problems := slices.Concat(got.Refused, got.Dropped)
 		return attempt{object, problems, score(problems)}, got.accepts()
 	}

@@ -2,6 +2,7 @@ package witness
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -51,7 +52,7 @@ func (s *search) candidates(ctx context.Context, base map[string]any) iter.Seq[s
 // that is possible.
 func (s *search) with(ctx context.Context, base map[string]any) map[string]any {
 	path := s.change.Path
-	key := s.change.Version + keyOf(path) + keyOf(base)
+	key := fmt.Sprint(s.change.Version, keyOf(path), keyOf(base), s.rule != nil && s.rule.transition)
 	if known, ok := s.placed[key]; ok {
 		return known
 	}
@@ -60,9 +61,19 @@ func (s *search) with(ctx context.Context, base map[string]any) map[string]any {
 		return nil
 	}
 	r := s.request(s.change.Version, from)
-	repaired := s.repair(ctx, r, func(object map[string]any) bool { _, there := get(object, path); return there })
+	has := func(object map[string]any) bool { _, there := get(object, path); return there }
+	repaired := s.repair(ctx, r, has)
 	if repaired != nil {
 		from = repaired
+	} else if got := s.lenient.Write(r); len(got.Refused) > 0 {
+		s.refusal = got.Refused[0].Message
+	}
+	if s.rule != nil && s.rule.transition {
+		// An update that changes nothing is valid too, so that updates fail only for what they change.
+		same := func(object map[string]any) Request { r.Object, r.Before = object, object; return r }
+		if stable := s.repairEach(ctx, same(from), same, has); stable != nil {
+			from = stable
+		}
 	}
 	s.placed[key] = from
 	return from
@@ -145,8 +156,9 @@ func (s *search) steered(current any) []any {
 	case change.KeywordField, change.KeywordStorage:
 		of := merged(property(lenient, c.Name))
 		var all []any
+		least := s.make.object(merged(lenient), 0, 0)
 		for _, v := range append([]any{s.make.minimal(of, 0)}, s.make.scalars(of, nil, nil)...) {
-			all = append(all, with(fields, c.Name, v))
+			all = append(all, with(fields, c.Name, v), with(least, c.Name, v))
 		}
 		return all
 	case change.KeywordRequired:
@@ -229,6 +241,9 @@ func (s *search) searchRule(current any, yield func(value) bool) {
 		return
 	}
 	h := s.make.hintsOf(append([]string{s.change.Name}, rulesOf(s.change.Lenient)...)...)
+	if wholeSelf.MatchString(s.change.Name) {
+		h.names = nil
+	}
 	depth := 1
 	if len(s.change.Path) == 0 {
 		depth = 0

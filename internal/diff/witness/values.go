@@ -293,8 +293,10 @@ func (m *maker) text(s *props, avoid string, least, most int) (string, bool) {
 
 // formats has texts of each format.
 var formats = []string{
-	"2006-01-02T15:04:05Z", "2006-01-02", "1h30m", "a@example.com", "192.0.2.1", "2001:db8::1", "192.0.2.0/24", "https://example.com/x", "eA==",
-	"123e4567-e89b-42d3-a456-426614174000", "example.com", "00:00:5e:00:53:01", "#ffffff", "978-0-306-40615-7", "4111111111111111", "000-00-0000", "x", "", "a b/%", "1",
+	"1", "99999999999999999999h", "2006-01-02T15:04:05Z", "2006-01-02", "1h30m", "a@example.com",
+	"192.0.2.1", "::ffff:192.0.2.1", "0000:0000:0000:0000:0000:ffff:192.168.100.228", "2001:db8::1", "192.0.2.0/24",
+	"https://example.com/x", "eA==", "123e4567-e89b-42d3-a456-426614174000", "example.com", "00:00:5e:00:53:01",
+	"#ffffff", "978-0-306-40615-7", "4111111111111111", "000-00-0000", "x", "", "a b/%",
 }
 
 // hints are values that somebody has written into rules.
@@ -335,6 +337,9 @@ func (m *maker) scalars(s, strict *props, h *hints) []any {
 		values = append(values, map[string]any{}, m.object(merged(s), 1, 0), m.object(merged(s), 100, 0))
 	case "array":
 		values = append(values, []any{}, m.items(merged(s), 1, 0), m.items(merged(s), 2, 0))
+		if of := change.ItemsOf(s); of != nil && of.Type == "string" && len(of.Enum) == 0 {
+			values = append(values, []any{"1"}) // Rules read numbers from texts.
+		}
 	}
 	if s.Nullable {
 		values = append(values, nil)

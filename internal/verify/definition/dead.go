@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/client-go/util/jsonpath"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	openapi "k8s.io/kube-openapi/pkg/validation/validate"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/expression"
@@ -124,6 +126,16 @@ func (v *versionCheck) keywords(s *apiextensionsv1.JSONSchemaProps, object, step
 	}
 	if s.Format != "" && !knownFormat(s.Type, s.Format) {
 		report(CodeFormat, "format", fmt.Sprintf("unrecognized format %q: API servers ignore it", s.Format), formatHint)
+	}
+	for _, bound := range []struct {
+		key   string
+		value *float64
+	}{{"minimum", s.Minimum}, {"maximum", s.Maximum}, {"multipleOf", s.MultipleOf}} {
+		if bound.value != nil && openapi.IsValueValidAgainstRange(*bound.value, s.Type, s.Format, "", "") != nil {
+			message := fmt.Sprintf("%s %.0f does not fit into %s: API servers refuse each object that has the field",
+				bound.key, *bound.value, cmp.Or(s.Format, s.Type))
+			report(CodeBound, bound.key, message, "use format int64, or a bound that fits")
+		}
 	}
 	if s.XListType != nil && *s.XListType == "set" && s.Items != nil && s.Items.Schema != nil && (s.Items.Schema.Type == "object" || s.Items.Schema.Type == "array") {
 		report(CodeListKey, "x-kubernetes-list-type", fmt.Sprintf("set for items of type %s is not supported by server-side apply and CEL", s.Items.Schema.Type),

@@ -35,6 +35,7 @@ const (
 	CodeScale      = "crd-subresource"      // the subresources status and scale
 	CodeConversion = "crd-conversion"       // the conversion between versions
 	CodeFormat     = "crd-format"           // a format that API servers do not check
+	CodeBound      = "crd-bound"            // a bound of a number that its format excludes
 	CodeSize       = "crd-size"             // the size of the manifest
 )
 

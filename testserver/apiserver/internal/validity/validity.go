@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
 // Schema is a compiled schema. It is immutable.
@@ -192,6 +193,10 @@ func (s *Schema) addChecks(of *schema.Structural) {
 		})
 	}
 	s.addBounds(&rest)
+	for _, bound := range []*float64{rest.Minimum, rest.Maximum} {
+		// Upstream refuses every value below a bound that does not fit into the format.
+		s.unsure = s.unsure || bound != nil && validate.IsValueValidAgainstRange(*bound, of.Type, rest.Format, "", "") != nil
+	}
 	s.addFormat(rest.Format, of.Type == "string" || of.Type == "" || of.XIntOrString)
 	alternative := func(of string) schema.NestedValueValidation {
 		return schema.NestedValueValidation{ForbiddenGenerics: schema.Generic{Type: of}}

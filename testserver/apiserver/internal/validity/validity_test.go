@@ -142,6 +142,7 @@ func (g generator) schema(depth int) *apiextensionsv1.JSONSchemaProps {
 			n := float64(g.IntN(5)) + 0.5*float64(g.IntN(2))
 			s.Maximum, s.ExclusiveMaximum = &n, g.IntN(2) == 0
 		})
+		maybe(20, func() { n := float64(1 << 32); s.Maximum = &n })
 		maybe(4, func() { s.Format = one(g, "int32", "int64", "float", "double") })
 		maybe(8, func() { n := 2.0; s.MultipleOf = &n })
 		maybe(8, func() { s.Enum = []apiextensionsv1.JSON{{Raw: []byte(`1`)}} })
