@@ -132,8 +132,8 @@ func (v *versionCheck) keywords(s *apiextensionsv1.JSONSchemaProps, object, step
 		value *float64
 	}{{"minimum", s.Minimum}, {"maximum", s.Maximum}, {"multipleOf", s.MultipleOf}} {
 		if bound.value != nil && openapi.IsValueValidAgainstRange(*bound.value, s.Type, s.Format, "", "") != nil {
-			message := fmt.Sprintf("%s %.0f does not fit into %s: API servers refuse each object that has the field",
-				bound.key, *bound.value, cmp.Or(s.Format, s.Type))
+			message := fmt.Sprintf("%.0f does not fit into %s: API servers refuse each object that has the field",
+				*bound.value, cmp.Or(s.Format, s.Type))
 			report(CodeBound, bound.key, message, "use format int64, or a bound that fits")
 		}
 	}

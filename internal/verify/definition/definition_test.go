@@ -128,7 +128,7 @@ func TestDeadParts(t *testing.T) {
 // TestBoundsFitIntoTheirFormats: an API server refuses each object that has such a field, but not the CRD.
 func TestBoundsFitIntoTheirFormats(t *testing.T) {
 	for field, want := range map[string]string{
-		"size: {type: integer, format: int32, maximum: 4294967295}": "maximum 4294967295 does not fit into int32",
+		"size: {type: integer, format: int32, maximum: 4294967295}": "maximum: 4294967295 does not fit into int32",
 		"size: {type: integer, format: int64, maximum: 4294967295}": "",
 		"size: {type: integer, maximum: 4294967295}":                "",
 		"size: {type: integer, minimum: -1e30}":                     "does not fit into integer",
