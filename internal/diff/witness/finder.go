@@ -11,7 +11,6 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
 	"github.com/kctrl-dev/kctrl/internal/expression"
 )
@@ -302,7 +301,8 @@ func (r Result) Explain(c *change.Change) string {
 	text := fmt.Sprintf("none of %d objects that were tried shows it", r.Tried)
 	switch {
 	case r.Refusal != "":
-		return text + ": no object with the field is valid, as far as the search goes (" + diagnostic.OneLine(r.Refusal) + ")"
+		refusal := strings.Join(strings.Fields(r.Refusal), " ")
+		return text + ": no object with the field is valid, as far as the search goes (" + refusal + ")"
 	case r.Tried == 0:
 		text = "no object was found that is valid otherwise"
 	}
