@@ -1,24 +1,22 @@
-// Package cache reads objects from informers: one informer for each kind that is declared, and live reads for every
-// other kind.
+// Package cache reads objects from informers: one informer for each declared kind, and live reads for all other kinds.
 //
 // Guarantees:
-//   - A kind is declared by [Cache.Informer], never by a read: a Get of an undeclared kind asks the API server once and
-//     starts nothing. The first such read of a kind is told in the log, at info.
-//   - A read of a declared kind waits until the informer has synced, or until its context ends; then the error says why
-//     the informer has not. It fails at once when nothing can come: with [ErrNotRunning] before [Cache.Run], or
-//     [Cache.Begin], with [ErrEnded] after it, and with [ErrNamespaceRemoved] or
-//     [ErrInformerRemoved].
-//   - What [Cache.Get] and [Cache.List] return belongs to the caller. What a handler of an informer gets is shared, and so
-//     is what [View], [Each] and an [Index] return: that must not be modified.
-//   - What is read of a kind that is kept packed, see [Options].Unpacked, is the caller's.
-//   - A kind has one informer, whose Go type is that of the first object that declared it, or of one that has more and
-//     declared it before the cache ran. Reads and handlers of the metadata are served from it whatever the type is, and
-//     typed ones from an unstructured informer, at the cost of a conversion. Unstructured reads beside a typed informer
-//     are live, because it does not have the fields that the type does not know; a kind that is to be read in both ways is
-//     declared unstructured too, before the cache runs.
+//   - [Cache.Informer] declares a kind; a read never does. A Get of an undeclared kind sends one request to the API
+//     server and starts nothing. The cache logs the first such read of each kind, at level info.
+//   - A read of a declared kind waits until the informer has synced. If its context ends first, the error has the
+//     reason why the informer has not. A read that cannot succeed fails at once: with [ErrNotRunning] before
+//     [Cache.Run] or [Cache.Begin], with [ErrEnded] after Run, and with [ErrNamespaceRemoved] or [ErrInformerRemoved].
+//   - The caller owns the objects that [Cache.Get] and [Cache.List] return. Objects that handlers receive, and those
+//     from [View], [Each] and an [Index], are shared and must not be modified. Reads of packed kinds always return the
+//     caller's own objects, see [Options].Unpacked.
+//   - A kind has one informer. Its Go type is that of the first object that declared the kind, or of a later
+//     declaration with more fields before the cache ran. Every informer serves reads and handlers of the metadata, and
+//     an unstructured informer also serves typed ones, at the cost of a conversion. Unstructured reads of a typed
+//     informer's kind are live, because the informer lacks the fields that the type does not have. To read a kind in
+//     both forms, declare it unstructured before the cache runs.
 //   - A read that begins after a write of this process has returned sees that write, or fails with [ErrStale] within
-//     [Options].ConsistencyTimeout. That holds for the writes of all clients that share the journal of the one that the
-//     cache reads through (see client.Options), for lists and for single objects, and for deletions.
+//     [Options].ConsistencyTimeout. This covers lists, single objects and deletions, and the writes of all clients that
+//     share the journal of the cache's client (see client.Options).
 package cache
 
 import (
@@ -45,80 +43,80 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Errors of a cache's life.
+// Errors of reads in states of the cache that cannot serve them.
 var (
-	// ErrNotRunning is in the error of a read before [Cache.Run], and before [Cache.Begin].
+	// ErrNotRunning is in the error of a read before [Cache.Run] and before [Cache.Begin].
 	ErrNotRunning = errors.New("the cache is not running yet: read once Run has begun, as what a manager runs does, or read live, as with client.Live")
-	// ErrEnded is in the error of a wait for what has not synced when [Cache.Run] ended, or later.
+	// ErrEnded is in the error of a wait for an informer that had not synced when [Cache.Run] ended.
 	ErrEnded = informer.ErrEnded
-	// ErrNamespaceRemoved is in the error of a read that waited for a namespace when [Cache.RemoveNamespace] removed it. Another
-	// read is live.
+	// ErrNamespaceRemoved is in the error of a read that waited for a namespace when [Cache.RemoveNamespace] removed
+	// it. Later reads are live.
 	ErrNamespaceRemoved = errors.New("the namespace is not cached any more")
-	// ErrInformerRemoved is in the error of who holds an informer or an index, or waited for one, of a kind that [Cache.RemoveInformer] has
-	// removed. Another read of the cache is live.
+	// ErrInformerRemoved is in the errors of an informer or index whose kind [Cache.RemoveInformer] has removed,
+	// including waits that had begun before. Later reads of the cache are live.
 	ErrInformerRemoved = errors.New("the cache has this informer no more: declare the kind again")
-	// errAllNamespaces is the error for one who adds a namespace where all are cached, or removes one.
+	// errAllNamespaces is the error of adding or removing a namespace of a cache of all namespaces.
 	errAllNamespaces = errors.New("cache: all namespaces are cached")
 )
 
-// Options tune a cache. The zero value caches all namespaces.
+// Options configure a cache. The zero value caches all namespaces.
 type Options struct {
-	// Namespaces are the namespaces whose objects are cached; none means all. A List of all namespaces is then a list
-	// of these; objects of other namespaces are read live. Cluster-scoped kinds are cached whole.
+	// Namespaces are the cached namespaces; empty means all. A List of all namespaces then returns the objects of
+	// these. Objects of other namespaces are read live. Cluster-scoped kinds are not affected.
 	Namespaces []string
-	// DefaultLabels select what is cached of every kind that has no Labels of its own, cluster-scoped ones included; see
-	// [KindOptions]. Nil selects all.
+	// DefaultLabels select the cached objects of every kind without Labels of its own, including cluster-scoped kinds;
+	// see [KindOptions]. Nil selects all.
 	DefaultLabels labels.Selector
-	// ByNamespace is what is cached in single namespaces of the kinds that say nothing else. A namespace that is named
-	// here is cached even if Namespaces, when they are some, do not have it; "" is for all of them at once, and then the
-	// only one.
+	// ByNamespace has the scope of single namespaces, for kinds without other settings. Its namespaces are cached even
+	// if Namespaces is not empty and lacks them. The key "" means all namespaces, and must be the only key.
 	ByNamespace map[string]client.Scope
-	// Resync is how often every object is delivered to the handlers again. Zero is never.
+	// Resync is the interval at which handlers receive every object again. Zero disables it.
 	Resync time.Duration
-	// KeepManagedFields keeps metadata.managedFields, which are a fifth of the memory of a typical object and are
-	// not even decoded otherwise.
+	// KeepManagedFields keeps metadata.managedFields, which take a fifth of the memory of a typical object. By default
+	// they are not even decoded.
 	KeepManagedFields bool
-	// Unpacked keeps the objects as Go values, in four to eight times the memory, for programs that read every object again
-	// and again. By default each object is kept packed, as a few bytes: a read unpacks the objects that it returns, which
-	// takes about as long as a deep copy, and they are the reader's own, those of [View], [Each] and an [Index] too.
-	// Kinds whose Go type cannot be packed, such as one with an unexported field, are kept as Go values anyway.
+	// Unpacked keeps the objects as Go values, in four to eight times the memory, for programs that read all objects
+	// often. By default the cache keeps each object packed in few bytes. A read unpacks the objects that it returns,
+	// which takes about as long as a deep copy. The reader owns unpacked objects, including those from [View], [Each]
+	// and an [Index]. Kinds whose Go type cannot be packed, such as a type with an unexported field, are kept as Go
+	// values.
 	Unpacked bool
-	// ByKind are options of single kinds.
+	// ByKind overrides options for single kinds.
 	ByKind []KindOptions
-	// ConsistencyTimeout is how long a read waits for the informer to catch up with the writes of this process that came
-	// before it. Zero means 5 s.
+	// ConsistencyTimeout is how long a read waits until the informer has the earlier writes of this process. Zero means
+	// 5 s.
 	ConsistencyTimeout time.Duration
-	// DisableConsistency lets reads be older than the writes of this process.
+	// DisableConsistency allows reads that are older than the writes of this process.
 	DisableConsistency bool
-	// DisableFor are kinds that are always read live, by an object of each. Their informers serve handlers only.
+	// DisableFor has an object of each kind that is always read live. The informers of these kinds serve handlers only.
 	DisableFor []object.Object
-	// Logger is told of failing lists and watches; nil is slog.Default().
+	// Logger receives failures of lists and watches. Nil means slog.Default().
 	Logger *slog.Logger
-	// Metrics gets the informers' metrics; nil is nowhere.
+	// Metrics receives the informers' metrics. Nil disables them.
 	Metrics *metrics.Registry
 }
 
-// Cache is a client.Reader over the informers of a factory. All methods are safe for concurrent use.
+// Cache is a client.Reader over the informers of a factory. It is safe for concurrent use.
 type Cache struct {
 	live       *client.REST
 	opts       Options
-	limits     writes.Limits // of the trackers
+	limits     writes.Limits // limits of the trackers
 	everywhere bool          // all namespaces are cached
 	factory    *informer.Factory
 	begun      chan struct{} // closed under mu
 
-	// mu makes one step of recording a write in the trackers and of making a tracker: writes share it, and a declaration
-	// excludes them. So no write waits for one of another kind. The mutexes of the factory, of a kind, of their informers
-	// and of a tracker are taken under it, never the other way round.
+	// mu makes recording a write in the trackers, and creating a tracker, atomic: writes share mu, and a declaration
+	// excludes them. So no write waits for a write of another kind. Lock order: mu, then the mutexes of the factory, of
+	// a kind, of their informers and of a tracker.
 	mu        sync.RWMutex
 	informers map[schema.GroupVersionKind]*Informer
-	// undeclared has the kinds of which the log says that they are read and not cached.
+	// undeclared has the kinds whose live reads were logged.
 	undeclared map[schema.GroupVersionKind]struct{}
 }
 
 var _ client.Reader = (*Cache)(nil)
 
-// New returns a cache in front of live. It starts nothing: [Cache.Run] does.
+// New returns a cache in front of live. It starts no goroutine; call [Cache.Run].
 func New(live *client.REST, opts Options) *Cache {
 	opts.ConsistencyTimeout = cmp.Or(opts.ConsistencyTimeout, defaultConsistencyTimeout)
 	namespaces := restricted(withKeys(opts.Namespaces, opts.ByNamespace))
@@ -134,13 +132,14 @@ func New(live *client.REST, opts Options) *Cache {
 		undeclared: map[schema.GroupVersionKind]struct{}{},
 	}
 	if !opts.DisableConsistency {
-		// A cache can be read after its end, so only the garbage collector ends this.
+		// A cache is readable after its end, so the subscription lasts until the garbage collector frees the cache.
 		writes.SubscribeFor(writes.LogOf(live.Journal()), c, (*Cache).written)
 	}
 	return c
 }
 
-// ForConfig is [New] with a client of its own for the API server of config, which connection has the options of.
+// ForConfig returns a cache with its own client for the API server of config. connection has the options of that
+// client.
 func ForConfig(config *rest.Config, connection client.Options, opts Options) (*Cache, error) {
 	live, err := client.New(config, connection)
 	if err != nil {
@@ -149,13 +148,13 @@ func ForConfig(config *rest.Config, connection client.Options, opts Options) (*C
 	return New(live, opts), nil
 }
 
-// Journal returns the journal of the writes that reads of the cache do not fall behind.
+// Journal returns the journal whose writes all reads of the cache see.
 func (c *Cache) Journal() *client.Journal { return c.live.Journal() }
 
-// Begin says that [Cache.Run] is about to be called, as by another goroutine: from now on reads wait for what it brings,
-// which before are the error [ErrNotRunning]. Who calls Begin must call Run, if only with a context that has ended, so that
-// the reads end. It is for programs that have a cache and no manager, which does it for its own. Beginning twice does
-// nothing; Run begins by itself.
+// Begin announces a call of [Cache.Run], possibly by another goroutine. From now on reads wait for the informers
+// instead of failing with [ErrNotRunning]. A caller of Begin must call Run, if only with a context that has ended, so
+// that the reads end. Begin is for programs without a manager; a manager calls it for its caches. Further calls do
+// nothing, and Run calls Begin.
 func (c *Cache) Begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,8 +165,8 @@ func (c *Cache) Begin() {
 
 func (c *Cache) hasBegun() bool { return life.IsClosed(c.begun) }
 
-// Wait blocks until the informers of all kinds that are declared now have synced, as [Informer.Wait] does for one: reads wait by themselves
-// for those that they need. It returns the first error.
+// Wait blocks until the informers of all currently declared kinds have synced, see [Informer.Wait], and returns the
+// first error. Reads do not need it: they wait for their informers.
 func (c *Cache) Wait(ctx context.Context) error {
 	c.mu.RLock()
 	all := slices.Collect(maps.Values(c.informers))
@@ -180,16 +179,16 @@ func (c *Cache) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Run runs the informers of all kinds, also of those that are declared while it runs, until ctx ends, and returns after
-// the last has ended. It can be called once.
+// Run runs the informers of all kinds, including kinds that are declared while it runs, until ctx ends. It returns
+// after the last informer has ended. It can be called once.
 func (c *Cache) Run(ctx context.Context) error {
 	c.Begin()
 	return c.factory.Run(ctx)
 }
 
-// AddNamespace caches one more namespace: handlers are told of what exists there, and reads of it are served from the
-// cache. It has no effect on kinds that have namespaces of their own, and none when the namespace is cached. It fails
-// when all namespaces are.
+// AddNamespace adds a namespace to the cache: handlers receive its objects, and reads of it are served from the cache.
+// It does not affect kinds with namespaces of their own, and does nothing if the namespace is cached. It fails if all
+// namespaces are cached.
 func (c *Cache) AddNamespace(namespace string) error {
 	if c.everywhere || namespace == metav1.NamespaceAll {
 		return errAllNamespaces
@@ -199,9 +198,9 @@ func (c *Cache) AddNamespace(namespace string) error {
 	return c.factory.AddNamespace(namespace)
 }
 
-// RemoveNamespace caches one namespace less, and waits until nothing of it runs any more. Handlers are not told, since
-// nothing was deleted; reads of it are live from then on. It fails when all namespaces are cached. It must not be called
-// by a handler.
+// RemoveNamespace removes a namespace from the cache, and blocks until its informers have ended. Handlers receive no
+// events, since nothing was deleted, and later reads of the namespace are live. It fails if all namespaces are cached.
+// A handler must not call it.
 func (c *Cache) RemoveNamespace(namespace string) error {
 	if c.everywhere {
 		return errAllNamespaces
@@ -210,15 +209,14 @@ func (c *Cache) RemoveNamespace(namespace string) error {
 	return nil
 }
 
-// declared returns the informer of a kind, or nil when nobody has declared it.
+// declared returns the informer of a kind, or nil if the kind is not declared.
 func (c *Cache) declared(gvk schema.GroupVersionKind) *Informer {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.informers[gvk]
 }
 
-// tellUndeclared says once, for a kind that nobody has declared, that its reads are live. In a program that runs it is
-// mostly a watch that was forgotten.
+// tellUndeclared logs once per undeclared kind that its reads are live. In most programs this reveals a missing watch.
 func (c *Cache) tellUndeclared(gvk schema.GroupVersionKind) {
 	c.mu.Lock()
 	_, logged := c.undeclared[gvk]

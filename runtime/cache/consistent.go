@@ -16,27 +16,27 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// defaultConsistencyTimeout is how long a read waits for the writes before it.
+// defaultConsistencyTimeout is the default of Options.ConsistencyTimeout.
 const defaultConsistencyTimeout = 5 * time.Second
 
-// ErrStale is in the error of a read that would not have seen a write of this process that had returned before, and has
-// waited in vain for the cache to catch up. It is a [*StaleError].
+// ErrStale is in the error of a read that would have missed an earlier write of this process because the cache did not
+// catch up in time. The error is a [*StaleError].
 var ErrStale = errors.New("cache has not caught up with a write of this process")
 
-// StaleError says which write a cached read has waited for.
+// StaleError identifies the write for which a cached read waited.
 type StaleError struct {
 	GVK schema.GroupVersionKind
-	// Key names the object that was written. It is zero for one that was written before its kind was cached, and for one of
-	// so many that were written that it is not known which.
+	// Key names the written object. It is zero if the write preceded the declaration of its kind, or if it was one of
+	// too many to record each.
 	Key object.Key
-	// Waited is how long the read has waited.
+	// Waited is how long the read waited.
 	Waited time.Duration
-	// Err is why the informer is out of step with the API server, or why that could not be asked what has become of the
-	// object. It is nil when neither is known.
+	// Err is why the informer lags behind the API server, or why a request for the state of the object failed. It is
+	// nil if neither is known.
 	Err error
 }
 
-// Error names the write, and why it has not come.
+// Error returns the write, the time waited, and the reason.
 func (e *StaleError) Error() string {
 	text := fmt.Sprintf("%v: %s %s, waited %v", ErrStale, e.GVK.Kind, e.Key, e.Waited)
 	if e.Err != nil {
@@ -51,14 +51,14 @@ func (e *StaleError) Is(target error) bool { return target == ErrStale }
 // Unwrap returns Err.
 func (e *StaleError) Unwrap() error { return e.Err }
 
-// reading is a read of an informer that must see the writes before it.
+// reading is a read of an informer that must see all earlier writes.
 type reading struct {
 	informer *Informer
 	sources  []source
 	started  time.Time // zero until the read has waited
 }
 
-// source is a part that is read, and the writes before the read.
+// source is a part of the informer, with the writes that the read must see in it.
 type source struct {
 	part   *part
 	before writes.Snapshot
@@ -69,13 +69,13 @@ func (r *reading) add(p *part, before writes.Snapshot) {
 	r.sources = append(r.sources, source{p, before})
 }
 
-// hasAll reports whether the stores had all writes before the read when it was added.
+// hasAll reports whether the stores had all earlier writes when their parts were added.
 func (r *reading) hasAll() bool {
 	return !slices.ContainsFunc(r.sources, func(s source) bool { return !s.before.IsEmpty() })
 }
 
-// begin blocks until the stores can be read. It fails with a [*StaleError] when that takes too long, and with the cause of
-// ctx when that ends.
+// begin blocks until the stores can be read. It fails with a [*StaleError] on timeout, and with the cause of ctx when
+// ctx ends.
 func (r *reading) begin(ctx context.Context) error {
 	for _, s := range r.sources {
 		for _, e := range s.before.First {
@@ -93,8 +93,8 @@ func (r *reading) begin(ctx context.Context) error {
 	return nil
 }
 
-// read returns the objects that found finds in each part. It calls found again while one of them is older than a write
-// before the read.
+// read returns the objects that found returns for each part. It calls found again while one of them is older than an
+// earlier write.
 func (r *reading) read(ctx context.Context, found func(*part) []object.Object) ([]object.Object, error) {
 	for {
 		var all []object.Object
@@ -121,7 +121,7 @@ func (r *reading) read(ctx context.Context, found func(*part) []object.Object) (
 	}
 }
 
-// late returns an error when the read has taken longer than it may.
+// late returns an error if the read has taken longer than the timeout.
 func (r *reading) late(e *writes.Entry, why error) error {
 	if r.started.IsZero() {
 		r.started = time.Now()
@@ -137,7 +137,7 @@ func (r *reading) late(e *writes.Entry, why error) error {
 	return stale
 }
 
-// await blocks until the store has caught up with e, or shows nothing older.
+// await blocks until the store has caught up with e, or has no older state of the object.
 func (r *reading) await(ctx context.Context, p *part, e *writes.Entry) error {
 	if err := r.late(e, nil); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (r *reading) await(ctx context.Context, p *part, e *writes.Entry) error {
 			return nil
 		}
 		select {
-		case <-seen: // or it has become another entry
+		case <-seen: // or another entry has replaced e
 		case <-r.informer.removed:
 			leave()
 			return r.informer.isRemoved()
@@ -174,9 +174,9 @@ func (r *reading) await(ctx context.Context, p *part, e *writes.Entry) error {
 	}
 }
 
-// server is the source of a part. It is asked for the outcome of writes.
+// server resolves outcomes of writes with requests to the API server of a part.
 type server struct {
-	asking chan struct{} // holds a token while a read asks
+	asking chan struct{} // holds a token while a read sends requests
 	live   *client.REST
 	gvk    schema.GroupVersionKind
 	scope  client.Scope
@@ -184,7 +184,7 @@ type server struct {
 
 var errNoVersion = errors.New("the API server says no version that can be compared")
 
-// stateOf asks for the current state of an object, or with a zero key for the version of the server.
+// stateOf requests the current state of an object, or for a zero key the version of the server.
 func (s server) stateOf(ctx context.Context, key object.Key) (writes.Answer, error) {
 	if key == (object.Key{}) {
 		version, err := s.version(ctx)
@@ -207,7 +207,7 @@ func (s server) stateOf(ctx context.Context, key object.Key) (writes.Answer, err
 	return a, nil
 }
 
-// version asks for the version of the server.
+// version requests the version of the server.
 func (s server) version(ctx context.Context) (uint64, error) {
 	list, err := s.list(ctx, s.scope.Namespace, client.Limit(1))
 	if err != nil {
@@ -220,7 +220,7 @@ func (s server) version(ctx context.Context) (uint64, error) {
 	return version, nil
 }
 
-// list lists the metadata of what is in scope.
+// list lists the metadata of the objects in scope.
 func (s server) list(ctx context.Context, namespace string, option client.ListOption) (*metav1.PartialObjectMetadataList, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(s.gvk.GroupVersion().WithKind(s.gvk.Kind + "List"))
@@ -229,7 +229,7 @@ func (s server) list(ctx context.Context, namespace string, option client.ListOp
 	return list, err
 }
 
-// resolve asks the server for the outcome of e while it is unknown, and returns what the store has to catch up with, or
+// resolve requests the outcome of e while it is unknown, and returns the entry that the store has to catch up with, or
 // nil.
 func (p *part) resolve(ctx context.Context, e *writes.Entry) (*writes.Entry, error) {
 	for {
@@ -243,7 +243,7 @@ func (p *part) resolve(ctx context.Context, e *writes.Entry) (*writes.Entry, err
 	}
 }
 
-// ask asks the server for the outcome of e if it is still unknown. One read asks at a time, for all.
+// ask requests the outcome of e if it is still unknown. One read at a time does, for all.
 func (p *part) ask(ctx context.Context, e *writes.Entry) error {
 	select {
 	case p.server.asking <- struct{}{}:
@@ -262,7 +262,8 @@ func (p *part) ask(ctx context.Context, e *writes.Entry) error {
 	return err
 }
 
-// askVersion asks the server for its version. If that fails, or another read asks, a later read will.
+// askVersion requests the version of the server. If that fails, or another read does so already, a later read tries
+// again.
 func (p *part) askVersion(ctx context.Context, patience time.Duration, q writes.Question) {
 	select {
 	case p.server.asking <- struct{}{}:

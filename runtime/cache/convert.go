@@ -16,8 +16,8 @@ import (
 // convert returns an object in another Go type. It may share parts of the original.
 type convert func(object.Object) (object.Object, error)
 
-// converter returns how to make objects with the Go type of to of those with the type of from: nil when they have it. It
-// reports false when something would be lost.
+// converter returns the conversion of objects of from's Go type to that of to, or nil if the types are equal. It
+// reports false if the conversion would lose fields.
 func converter(from, to object.Object, gvk schema.GroupVersionKind) (convert, bool) {
 	wanted := reflect.TypeOf(to)
 	if reflect.TypeOf(from) == wanted {
@@ -53,7 +53,7 @@ func metadataOf(o object.Object, gvk schema.GroupVersionKind) (object.Object, er
 	return m, nil
 }
 
-// typedOf returns an unstructured object as a T.
+// typedOf returns an unstructured object as a value of type t.
 func typedOf(o object.Object, t reflect.Type) (object.Object, error) {
 	typed := reflect.New(t).Interface().(object.Object)
 	u := o.(*unstructured.Unstructured)
@@ -63,12 +63,12 @@ func typedOf(o object.Object, t reflect.Type) (object.Object, error) {
 	return typed, nil
 }
 
-// to returns how to make objects with the Go type of prototype of those in the stores, and whether that can be done.
+// to returns the conversion of stored objects to the Go type of prototype, and whether it exists.
 func (k *kind) to(prototype object.Object) (convert, bool) {
 	return converter(k.stored.Load().prototype, prototype, k.gvk)
 }
 
-// as returns o converted, if there is something to convert.
+// as returns o converted, or o itself if f is nil.
 func (f convert) as(o object.Object) (object.Object, error) {
 	if f == nil {
 		return o, nil
@@ -76,8 +76,8 @@ func (f convert) as(o object.Object) (object.Object, error) {
 	return f(o)
 }
 
-// converting returns a handler that converts objects before h gets them. An event of a state that cannot be converted is logged
-// and left out: those around it are told as what they are without it.
+// converting returns a handler that converts objects before it calls h. An event whose new state cannot be converted is
+// logged and skipped, and the events around it are adjusted accordingly.
 func (i *Informer) converting(h informer.Handler[object.Object], f convert) informer.Handler[object.Object] {
 	return func(e informer.Event[object.Object]) {
 		e, err := f.event(e)
@@ -93,7 +93,7 @@ func (i *Informer) converting(h informer.Handler[object.Object], f convert) info
 func (f convert) event(e informer.Event[object.Object]) (informer.Event[object.Object], error) {
 	now, err := f(e.Object)
 	if err != nil && e.Type == informer.Deleted {
-		// The handler may have been told of a state before it: that the object is gone its metadata say.
+		// The handler may have received an earlier state. The metadata suffice to report the deletion.
 		e.FinalStateUnknown = true
 		now, err = f(withoutContent(e.Object))
 	}
@@ -105,13 +105,13 @@ func (f convert) event(e informer.Event[object.Object]) (informer.Event[object.O
 		return e, nil
 	}
 	if e.Old, err = f(e.Old); err != nil {
-		// Nobody was told of that state. Of the one that took its place the handler must be.
+		// The handler did not receive that state, but must receive the one that replaced it.
 		e.Type, e.Old, e.Merged = informer.Added, nil, true
 	}
 	return e, nil
 }
 
-// withoutContent returns o with nothing but its kind and its metadata, if it is one whose content may be anything.
+// withoutContent returns the kind and metadata of o if o is unstructured, and o otherwise.
 func withoutContent(o object.Object) object.Object {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {

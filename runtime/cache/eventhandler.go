@@ -5,17 +5,17 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// EventHandler is a handler as three methods, as programs have it that were written for the informers of client-go: each
-// ResourceEventHandler of its tools/cache is one, ResourceEventHandlerFuncs and FilteringResourceEventHandler among them. What it
-// gets is of the Go type of its [Informer], and the last known state of an object where the deletion itself was missed; never a
-// DeletedFinalStateUnknown.
+// EventHandler is a handler with three methods, in the form of client-go's informers: every ResourceEventHandler of
+// client-go's tools/cache implements it, including ResourceEventHandlerFuncs and FilteringResourceEventHandler. Objects
+// have the Go type of the [Informer]. If the watch missed a deletion, OnDelete receives the last known state of the
+// object, never a DeletedFinalStateUnknown.
 type EventHandler interface {
 	OnAdd(obj any, isInInitialList bool)
 	OnUpdate(oldObj, newObj any)
 	OnDelete(obj any)
 }
 
-// AddEventHandler does what [Informer.AddHandler] does, for a handler of three methods. The error is nil.
+// AddEventHandler adds a handler with three methods, as [Informer.AddHandler] does. The error is always nil.
 func (i *Informer) AddEventHandler(h EventHandler) (*informer.Registration, error) {
 	return i.AddHandler(func(e informer.Event[object.Object]) {
 		switch e.Type {

@@ -16,8 +16,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Index finds cached objects of the type T by values of type K that a function takes from them. All methods are safe for
-// concurrent use. The objects are shared with the cache and must not be modified.
+// Index finds cached objects of type T by values of type K that a function derives from them. It is safe for concurrent
+// use. The objects are shared with the cache and must not be modified.
 type Index[T object.Object, K comparable] struct {
 	cache     *Cache
 	informer  *Informer
@@ -25,10 +25,9 @@ type Index[T object.Object, K comparable] struct {
 	index     values[K]
 }
 
-// NewIndex declares the kind of prototype, as [Cache.Informer] does, and indexes it: each object under the values that
-// values returns; none leaves it out. The function must depend on nothing but the object. It is called while the cache is
-// being changed, and must not read that. It is best called before the cache runs, but can be at any time. It fails for a
-// kind that is read live.
+// NewIndex declares the kind of prototype, as [Cache.Informer] does, and indexes each object by the results of values.
+// An object without values is not in the index. values must depend only on the object. It runs while the cache changes,
+// and must not read the cache. NewIndex is cheapest before the cache runs. It fails for a kind that is read live.
 func NewIndex[T object.Object, K cmp.Ordered](c *Cache, prototype T, values func(T) []K) (*Index[T, K], error) {
 	i, err := c.Informer(prototype)
 	if err != nil {
@@ -42,7 +41,7 @@ func NewIndex[T object.Object, K cmp.Ordered](c *Cache, prototype T, values func
 	return &Index[T, K]{cache: c, informer: i, prototype: prototype, index: index}, nil
 }
 
-// of returns values for objects in whatever Go type they are cached.
+// of adapts values to the Go type in which objects are cached.
 func of[T object.Object, K any](gvk schema.GroupVersionKind, prototype T, values func(T) []K) func(object.Object) []K {
 	return func(o object.Object) []K {
 		convert, ok := converter(o, prototype, gvk)
@@ -51,13 +50,13 @@ func of[T object.Object, K any](gvk schema.GroupVersionKind, prototype T, values
 		}
 		typed, err := convert.as(o)
 		if err != nil {
-			return nil // whoever reads the object is told
+			return nil // readers of the object get the error
 		}
 		return values(typed.(T))
 	}
 }
 
-// addIndex adds an index to all parts, those to come included.
+// addIndex adds an index to all current and future parts.
 func (k *kind) addIndex(ix index) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -69,28 +68,28 @@ func (k *kind) addIndexLocked(ix index) {
 	ix.addTo(k.stored.Load().informers)
 }
 
-// IndexerFunc returns the values of a field of an object; none leaves it out. It must depend on nothing but the object, which
-// it must not modify.
+// IndexerFunc returns the values of a field of an object. An object without values is not in the index. The function
+// must depend only on the object, and must not modify it.
 type IndexerFunc func(object.Object) []string
 
-// FieldIndexer declares by which fields cached objects can be listed. A *[Cache] is one.
+// FieldIndexer declares fields by which cached objects can be listed. A *[Cache] is one.
 type FieldIndexer interface {
 	IndexField(ctx context.Context, prototype object.Object, field string, values IndexerFunc) error
 }
 
 var _ FieldIndexer = (*Cache)(nil)
 
-// fieldIndex is what [Cache.IndexField] has made.
+// fieldIndex is an index that [Cache.IndexField] created.
 type fieldIndex struct {
 	values func(object.Object) []string
 	index  values[string]
 }
 
 // IndexField declares the kind of prototype, as [Cache.Informer] does, and indexes it by a field, so that a List with
-// [client.MatchingFields] selects the objects for which values returns the value that is asked for. The name of the field
-// is free. values gets objects with the Go type of prototype. Several fields that a List asks for must all match. It is best
-// called before the cache runs, but can be at any time. It asks no server, and does not look at ctx. It fails when the field
-// is indexed already, and for a kind that is read live.
+// [client.MatchingFields] selects the objects for which values returns the requested value. The name of the field is
+// arbitrary. values receives objects of the Go type of prototype. A List with several fields selects objects that match
+// all of them. IndexField is cheapest before the cache runs. It sends no request and ignores ctx. It fails if the field
+// is already indexed, and for a kind that is read live.
 func (c *Cache) IndexField(ctx context.Context, prototype object.Object, field string, values IndexerFunc) error {
 	i, err := c.Informer(prototype)
 	switch {
@@ -115,35 +114,34 @@ func (c *Cache) IndexField(ctx context.Context, prototype object.Object, field s
 	return nil
 }
 
-// fieldIndexes returns the indexes by field, which must not be changed.
+// fieldIndexes returns the indexes by field. The map must not be modified.
 func (k *kind) fieldIndexes() map[string]*fieldIndex {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.fields
 }
 
-// NotIndexedError is the error of a cached read that selects by a field by which the kind is not indexed.
+// NotIndexedError is the error of a cached read that selects by a field without an index.
 type NotIndexedError struct {
 	GVK   schema.GroupVersionKind
 	Field string
 }
 
-// Error names the field, and says how it is indexed.
+// Error returns the field, and how to index it.
 func (e *NotIndexedError) Error() string {
 	return fmt.Sprintf("the cache has no index of %s by %s; declare it before the cache runs: IndexField(ctx, &%s{}, %q, func(o object.Object) []string {...}); or let the server select, with client.Live",
 		e.GVK.Kind, e.Field, e.GVK.Kind, e.Field)
 }
 
-// Get returns an iterator over the objects with that value, in no order. It waits as [Cache.List] does, and the options
-// are those of a List, of which selectors, the namespace, and consistency count. After an error, which comes with
-// the zero value of T, the iteration ends.
+// Get returns an iterator over the objects with that value, in no order. It waits as [Cache.List] does. Of the options
+// of a List, selectors, namespace and consistency apply. After an error, which is yielded with the zero value of T, the
+// iteration ends.
 func (ix *Index[T, K]) Get(ctx context.Context, value K, opts ...client.ListOption) iter.Seq2[T, error] {
 	return ix.read(ctx, opts, func(p *part) iter.Seq[object.Object] { return ix.index.get(p, value) })
 }
 
-// Range returns an iterator over the objects with values that are not less than from and less than to, in the order of
-// the values within each cached namespace. It is otherwise like [Index.Get]. An object with several such values comes
-// several times.
+// Range returns an iterator over the objects with values from from up to but not including to, ordered by value within
+// each cached namespace. Otherwise it is like [Index.Get]. An object with several such values is yielded several times.
 func (ix *Index[T, K]) Range(ctx context.Context, from, to K, opts ...client.ListOption) iter.Seq2[T, error] {
 	return ix.read(ctx, opts, func(p *part) iter.Seq[object.Object] { return ix.index.between(p, from, to) })
 }

@@ -32,29 +32,29 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// KindOptions are what of one kind is cached. The zero value of a field, those of the scope too, means what [Options] say. With
-// selectors the cache is the whole truth for its readers: an object that they do not select is not found.
+// KindOptions decide which objects of a kind are cached, and which of their fields. Zero fields, including those of the
+// scope, default to [Options]. Readers do not find objects that the selectors exclude.
 type KindOptions struct {
-	// Object is of the kind: a typed object, or one with its kind set.
+	// Object identifies the kind: a typed object, or one with its kind set.
 	Object object.Object
-	// Scope is what is cached: which objects, and what of them. Its Namespace is one of Namespaces. labels.Everything() and
-	// fields.Everything() select all, where Options would select some. What is read from a cache with a Mask is not the whole
-	// object: change it by patches and apply. It is marked, see [object.Mask], and an Update of it or of a copy is a
-	// [*client.MaskedError]; one that is read with [client.Live] is whole.
+	// Scope decides which objects are cached, and which of their fields. Its Namespace must be one of Namespaces.
+	// labels.Everything() and fields.Everything() override selectors of Options. Objects from a cache with a Mask are
+	// incomplete, so change them by patches and apply. They are marked, see [object.Mask], and an Update of such an
+	// object or its copy fails with a [*client.MaskedError]. Reads with [client.Live] return complete objects.
 	client.Scope
-	// Namespaces are the namespaces, in place of those of the cache; "" is all.
+	// Namespaces override the namespaces of the cache; "" means all.
 	Namespaces []string
-	// ByNamespace is what stands over Scope in single namespaces, as Scope does over Options. A namespace that is named here is
-	// cached even if Namespaces, when they are some, do not have it.
+	// ByNamespace overrides Scope in single namespaces, as Scope overrides Options. Its namespaces are cached even if
+	// Namespaces is not empty and lacks them.
 	ByNamespace map[string]client.Scope
 	// Unpacked keeps the objects as Go values, see [Options].Unpacked.
 	Unpacked bool
-	// Transform is applied to each object before it is cached. It may modify the object, but not its namespace, its
-	// name, its UID, or its version.
+	// Transform is applied to each object before it is cached. It may modify the object except its namespace, name, UID
+	// and resource version.
 	Transform func(object.Object) (object.Object, error)
 }
 
-// optionsOf returns the options of a kind, with those of the cache where it has none.
+// optionsOf returns the options of a kind, with defaults from the options of the cache.
 func (c *Cache) optionsOf(gvk schema.GroupVersionKind) (KindOptions, error) {
 	var opts KindOptions
 	for _, of := range c.opts.ByKind {
@@ -78,12 +78,13 @@ func (c *Cache) optionsOf(gvk schema.GroupVersionKind) (KindOptions, error) {
 	return opts, nil
 }
 
-// withKeys returns namespaces with those that have scopes.
+// withKeys returns namespaces and the keys of scopes.
 func withKeys(namespaces []string, scopes map[string]client.Scope) []string {
 	return slices.AppendSeq(slices.Clip(namespaces), maps.Keys(scopes))
 }
 
-// oneOrAll fails when namespaces are all, and there is a scope of one, and when a scope is of another namespace than its own.
+// oneOrAll fails if scopes has single namespaces although all are cached, or if the Namespace of a scope differs from
+// its key.
 func oneOrAll(namespaces []string, scopes map[string]client.Scope) error {
 	for _, namespace := range slices.Sorted(maps.Keys(scopes)) {
 		if namespace != metav1.NamespaceAll && restricted(namespaces) == nil {
@@ -96,8 +97,8 @@ func oneOrAll(namespaces []string, scopes map[string]client.Scope) error {
 	return nil
 }
 
-// scope returns what of the kind is cached in a namespace, or in all when it is "": what is said about the kind counts before
-// what is said about all, and in both what is said about the namespace counts first.
+// scope returns the scope of the kind in a namespace, or in all if it is "". Options of the kind override options of
+// the cache; within each, options of the namespace come first.
 func (o KindOptions) scope(namespace string, all Options) client.Scope {
 	var scope client.Scope
 	of := client.Scope{Labels: all.DefaultLabels, KeepManagedFields: all.KeepManagedFields}
@@ -120,50 +121,53 @@ func (o KindOptions) scope(namespace string, all Options) client.Scope {
 	return scope
 }
 
-// Informer is the informer of one kind, in the Go type that was asked for: over all namespaces, or over several of them
-// as if it were one.
+// Informer is the informer of one kind, in the requested Go type. It covers all namespaces, or several as if they were
+// one.
 type Informer struct {
 	*kind
-	prototype object.Object // of what handlers get
+	prototype object.Object // Go type of the objects that handlers receive
 }
 
-// kind is what all the Informers of one kind share.
+// kind is the state that all Informers of one kind share.
 type kind struct {
 	gvk      schema.GroupVersionKind
 	opts     KindOptions
-	live     bool          // reads are for the server
-	patience time.Duration // how long a read waits for the writes before it
+	live     bool          // reads go to the server
+	patience time.Duration // how long a read waits for earlier writes
 	logger   *slog.Logger
-	begun    <-chan struct{} // closed when the cache runs, or is about to
-	removed  chan struct{}   // closed, before the parts go, when the cache has no informer of the kind any more
+	begun    <-chan struct{} // closed when the cache runs or is about to run
+	removed  chan struct{}   // closed before the parts are removed with the informer
 
 	stored atomic.Pointer[stored] // replaced under mu
 
 	mu      sync.Mutex
-	handled bool // there was a handler
+	handled bool // a handler was added
 	indexes []index
-	fields  map[string]*fieldIndex // replaced when it changes
+	fields  map[string]*fieldIndex // replaced on changes
 }
 
-// stored is where the objects of a kind are.
+// stored has the informers of a kind in one Go type.
 type stored struct {
-	prototype object.Object // of the objects in the stores
+	prototype object.Object // Go type of the objects in the stores
 	informers informers
 	packed    bool // the stores keep objects packed
 }
 
-// in returns the parts that together have the objects of a namespace, or of all that are cached when it is "". There
-// are none when the namespace is not cached.
+// in returns the parts that together have the objects of a namespace, or of all cached namespaces if it is "". It
+// returns none if the namespace is not cached.
 func (k *kind) in(namespace string) []*part { return k.stored.Load().informers.in(namespace) }
 
-// Informer declares the kind of prototype and returns its informer, which runs as long as the cache does. prototype is
-// a typed object, or an unstructured or metadata-only one with its kind set; its Go type is that of the objects that
-// handlers get. A kind is cached in one Go type: before the cache runs and before the first handler, in the one that has
-// the most of what was asked for, from the metadata over typed objects to unstructured ones; after that it stays. Where the
-// objects can be converted, from an unstructured informer to typed ones and from any to the metadata, handlers get
-// objects that were; otherwise it is an error to ask for another type. A kind with a Transform is not cached unstructured
-// once it was asked for typed, as that would get objects of another type. With [Options].Namespaces the API server is
-// asked whether the kind has namespaces. It fails with [ErrEnded] for a kind that is new to a cache that has ended.
+// Informer declares the kind of prototype and returns its informer, which runs as long as the cache. prototype is a
+// typed object, or an unstructured or metadata-only one with its kind set. Handlers receive objects of its Go type.
+//
+// A kind is cached in one Go type. Before the cache runs and before the first handler, that is the most complete
+// requested form: metadata, typed, or unstructured. After that it does not change. Handlers of another type receive
+// converted objects, from unstructured to typed, and from any to metadata. Informer fails if the conversion is not
+// possible. A kind with a Transform that was declared typed never becomes unstructured, since Transform would receive
+// objects of another type.
+//
+// With [Options].Namespaces, Informer asks the API server whether the kind is namespaced. It fails with [ErrEnded] for
+// a new kind after the cache has ended.
 func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
 	gvk, err := object.GVK(prototype, c.live.Scheme())
 	if err != nil {
@@ -173,7 +177,7 @@ func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
 	}
-	everywhere, err := c.isEverywhere(gvk, opts) // may ask the server, so not under mu
+	everywhere, err := c.isEverywhere(gvk, opts) // may send a request, so it runs without mu
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
 	}
@@ -191,8 +195,8 @@ func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
 	return i, nil
 }
 
-// InformerForKind is [Cache.Informer] for a kind whose Go type the scheme knows. It fails for one that it does not know: an unstructured
-// object with its kind set is a prototype of each.
+// InformerForKind is [Cache.Informer] for a kind whose Go type is in the scheme. It fails for other kinds; for those,
+// pass Informer an unstructured object with its kind set.
 func (c *Cache) InformerForKind(gvk schema.GroupVersionKind) (*Informer, error) {
 	prototype, err := c.live.Scheme().New(gvk)
 	if err != nil {
@@ -205,12 +209,14 @@ func (c *Cache) InformerForKind(gvk schema.GroupVersionKind) (*Informer, error) 
 	return c.Informer(o)
 }
 
-// RemoveInformer makes the cache have no informer of the kind of prototype any more, as for a kind that users name and that nobody asks for
-// now: nothing of it is watched and nothing kept. Reads of the kind are live then, until somebody declares it again, which makes a new
-// informer without the indexes of this one. Handlers are not told, since nothing was deleted, and hear nothing more; those of controllers
-// too. A call of a handler that is under way may go on after RemoveInformer has returned, and a handler may call it; [Cache.Run] waits for
-// it. Who holds the informer gets [ErrInformerRemoved] of a wait, and of a read of an [Index]; a handler that is added then hears nothing, and
-// its registration has ended. Removing what is not there does nothing.
+// RemoveInformer removes the informer of prototype's kind, for example when a user no longer refers to that kind: the
+// cache stops its watch and drops its objects. Later reads of the kind are live. Declaring the kind again creates a new
+// informer without the old indexes.
+//
+// Handlers, including those of controllers, receive no further events, since nothing was deleted. A handler call that
+// is in progress may outlast RemoveInformer, and [Cache.Run] waits for it. A handler may call RemoveInformer. Waits on
+// the old informer and reads of its [Index] fail with [ErrInformerRemoved], and the registration of a handler that is
+// added later has ended. RemoveInformer does nothing for an undeclared kind.
 func (c *Cache) RemoveInformer(prototype object.Object) error {
 	gvk, err := object.GVK(prototype, c.live.Scheme())
 	if err != nil {
@@ -248,7 +254,7 @@ func (c *Cache) viewLocked(known *Informer, prototype object.Object) (*Informer,
 	return &Informer{kind: k, prototype: prototype}, c.storeLocked(k, prototype)
 }
 
-// hasMore reports whether objects like wanted have all that those like stored have.
+// hasMore reports whether objects of wanted's type have all fields of those of stored's type.
 func hasMore(wanted, stored object.Object, opts KindOptions) bool {
 	if _, onlyMetadata := stored.(*metav1.PartialObjectMetadata); onlyMetadata {
 		return true
@@ -282,7 +288,7 @@ func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.
 	return &Informer{kind: k, prototype: prototype}, c.storeLocked(k, prototype)
 }
 
-// storeLocked makes k one that stores objects like prototype, and no others. Its mutex is held, or nobody else knows it.
+// storeLocked makes k store objects of prototype's Go type. k's mutex is held, or k is not shared yet.
 func (c *Cache) storeLocked(k *kind, prototype object.Object) error {
 	packing := packingOf(k.opts, prototype)
 	informers, err := newInformers(c, k, prototype, packing)
@@ -296,8 +302,8 @@ func (c *Cache) storeLocked(k *kind, prototype object.Object) error {
 	return nil
 }
 
-// named returns the transform that gives objects the apiVersion and the kind of gvk, if they have none, before then, which
-// may be nil. The strings are the same for all.
+// named returns a transform that sets the apiVersion and kind of gvk on objects without them, and then calls then,
+// which may be nil. All objects share the strings.
 func named(gvk schema.GroupVersionKind, then func(object.Object) (object.Object, error)) func(object.Object) (object.Object, error) {
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
 	return func(o object.Object) (object.Object, error) {
@@ -309,7 +315,7 @@ func named(gvk schema.GroupVersionKind, then func(object.Object) (object.Object,
 	}
 }
 
-// setKind makes o say what it is, unless it does.
+// setKind sets apiVersion and kind of o if they are unset.
 func setKind(o object.Object, apiVersion, kind string) {
 	switch is := o.GetObjectKind().(type) {
 	case *metav1.TypeMeta:
@@ -328,8 +334,8 @@ func setKind(o object.Object, apiVersion, kind string) {
 	}
 }
 
-// marking returns transform, behind which a masked object says that it is one, as all of the cache say it: the mark is among
-// the managedFields, which many a transform removes.
+// marking returns a transform that calls transform and then marks objects as masked. The mark is in managedFields,
+// which transforms often remove, so it comes last.
 func marking(transform func(object.Object) (object.Object, error), mask []string) func(object.Object) (object.Object, error) {
 	if len(mask) == 0 {
 		return transform
@@ -350,14 +356,14 @@ func marking(transform func(object.Object) (object.Object, error), mask []string
 // GVK returns the kind.
 func (i *Informer) GVK() schema.GroupVersionKind { return i.gvk }
 
-// AddHandler makes h be told of every object and of every change, as [informer.Scoped.AddHandler] does: of all namespaces,
-// one event at a time, and of a namespace that is added later then.
+// AddHandler calls h for every object and every change, as [informer.Scoped.AddHandler] does: for all cached
+// namespaces, including those added later, one event at a time.
 func (i *Informer) AddHandler(h informer.Handler[object.Object]) *informer.Registration {
 	return i.addHandler(h, false)
 }
 
-// AddKeyHandler is [Informer.AddHandler] for a handler that reads only the key, the UID and the resource version of an
-// object that has not changed, see [informer.Informer.AddKeyHandler]: such objects are not unpacked for it.
+// AddKeyHandler is [Informer.AddHandler] for a handler that reads only key, UID and resource version of objects that
+// have not changed; see [informer.Informer.AddKeyHandler]. Such objects are not unpacked.
 func (i *Informer) AddKeyHandler(h informer.Handler[object.Object]) *informer.Registration {
 	return i.addHandler(h, true)
 }
@@ -368,7 +374,7 @@ func (i *Informer) addHandler(h informer.Handler[object.Object], byKey bool) *in
 	i.handled = true
 	s := i.stored.Load()
 	if convert, ok := converter(s.prototype, i.prototype, i.gvk); ok && convert != nil {
-		return s.informers.AddHandler(i.converting(h, convert)) // which reads the whole object
+		return s.informers.AddHandler(i.converting(h, convert)) // the conversion needs the complete object
 	}
 	if byKey {
 		return s.informers.AddKeyHandler(h)
@@ -376,14 +382,14 @@ func (i *Informer) addHandler(h informer.Handler[object.Object], byKey bool) *in
 	return s.informers.AddHandler(h)
 }
 
-// Wait blocks until the informer has synced, also before [Cache.Run]. When ctx ends earlier, the error holds its cause and
-// that of [Informer.Err]; when the cache does, [ErrEnded]. It does not wait for a namespace that is removed, nor for a kind
-// that the server does not know, which is an error, as is one that [Cache.RemoveInformer] has removed.
+// Wait blocks until the informer has synced, also before [Cache.Run]. If ctx ends first, the error wraps its cause and
+// [Informer.Err]. If the cache ends first, Wait fails with [ErrEnded]. Wait does not wait for removed namespaces. It
+// fails for a kind that the server does not serve, and for a kind that [Cache.RemoveInformer] has removed.
 func (i *Informer) Wait(ctx context.Context) error {
 	for {
 		s := i.stored.Load()
 		err := i.wait(ctx)
-		if i.stored.Load() == s { // and not stored in another Go type meanwhile
+		if i.stored.Load() == s { // the Go type has not changed meanwhile
 			return err
 		}
 	}
@@ -402,8 +408,7 @@ func (i *Informer) wait(ctx context.Context) error {
 	return nil
 }
 
-// ready blocks until p has synced. It does not wait for what cannot come any more, nor for a kind that the server does not
-// know, or knows no longer.
+// ready blocks until p has synced. It fails if p has ended, and if the server does not or no longer serves the kind.
 func (k *kind) ready(ctx context.Context, p *part) error {
 	err := p.informer.Wait(ctx)
 	if err != nil && errors.Is(err, ErrEnded) && life.IsClosed(k.removed) {
@@ -415,17 +420,18 @@ func (k *kind) ready(ctx context.Context, p *part) error {
 	return err
 }
 
-// isRemoved is the error for who holds an informer that was removed.
+// isRemoved returns the error of an informer that was removed.
 func (k *kind) isRemoved() error { return fmt.Errorf("%s: %w", k.gvk.Kind, ErrInformerRemoved) }
 
-// Err returns why the informer is not in step with the API server: an *[reflector.SyncError] for each namespace in which it
-// is not, joined, or nil.
+// Err returns why the informer is not in step with the API server: an *[reflector.SyncError] for each such namespace,
+// joined, or nil.
 func (i *Informer) Err() error {
 	return i.stored.Load().informers.Err()
 }
 
-// isEverywhere reports whether the namespaces of the cache do not matter for a kind. One that the server does not know
-// yet is taken for a namespaced one. It fails when the server cannot be asked, since a wrong answer would stay.
+// isEverywhere reports whether the kind is independent of the cache's namespaces. A kind that the server does not serve
+// yet counts as namespaced. If the server does not answer, isEverywhere fails, because a wrong result would be
+// permanent.
 func (c *Cache) isEverywhere(gvk schema.GroupVersionKind, opts KindOptions) (bool, error) {
 	if opts.Namespaces != nil {
 		return true, nil
@@ -443,7 +449,7 @@ func (c *Cache) isEverywhere(gvk schema.GroupVersionKind, opts KindOptions) (boo
 	return mapping.Scope.Name() == meta.RESTScopeNameRoot, nil
 }
 
-// restricted returns namespaces in order and each once, or nil if they are all.
+// restricted returns namespaces sorted and without duplicates, or nil if they include all.
 func restricted(namespaces []string) []string {
 	if len(namespaces) == 0 || slices.Contains(namespaces, metav1.NamespaceAll) {
 		return nil
@@ -451,8 +457,8 @@ func restricted(namespaces []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(namespaces)))
 }
 
-// selects reports whether an object is one that the labels and the fields of s select, and whether that is certain: the server may call
-// by a field what is another one of the object.
+// selects reports whether the labels and fields of s select an object, and whether the result is certain: the server
+// may use the name of a field for another one.
 func selects(s client.Scope, o object.Object) (selected, certain bool) {
 	if s.Labels != nil && !s.Labels.Matches(labels.Set(o.GetLabels())) {
 		return false, true
@@ -476,8 +482,9 @@ func selects(s client.Scope, o object.Object) (selected, certain bool) {
 	return true, certain
 }
 
-// fieldAt returns what an object, whose JSON is content, has at a path of names with dots, as the server compares it. It reports false
-// if that cannot be told, as for what is not there: a text is empty then, while a number or a bool is "0", "false" or empty.
+// fieldAt returns the value at a dotted path in an object whose JSON is content, in the form that the server compares.
+// known is false if that form is not known, as for an absent field: an absent string is empty, while an absent number
+// or bool may be "0", "false" or empty.
 func fieldAt(o object.Object, content any, path string) (text string, known bool) {
 	form := reflect.TypeOf(o)
 	for name := range strings.SplitSeq(path, ".") {
@@ -494,7 +501,7 @@ func fieldAt(o object.Object, content any, path string) (text string, known bool
 	return "", false
 }
 
-// memberOf returns the type of what values of type t have by that name in JSON, or nil if that is not known.
+// memberOf returns the type of the field with a JSON name in type t, or nil if it is not known.
 func memberOf(t reflect.Type, name string) reflect.Type {
 	if t = pointed(t); t == nil || t.Kind() != reflect.Struct {
 		return nil
@@ -508,7 +515,7 @@ func memberOf(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// pointed returns the type of what pointers of type t lead to, or t, which may be nil.
+// pointed returns the type at the end of t's pointers, or t, which may be nil.
 func pointed(t reflect.Type) reflect.Type {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()

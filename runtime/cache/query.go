@@ -19,14 +19,14 @@ func compareKeys(a, b object.Key) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// tokenPrefix begins the continue tokens of cached lists. Those of the API server have no colon.
+// tokenPrefix begins the continue tokens of cached lists. Tokens of the API server contain no colon.
 const tokenPrefix = "cached:"
 
-// tokenAfter is the continue token of a page that ends with last.
+// tokenAfter returns the continue token of a page that ends with last.
 func tokenAfter(last object.Object) string { return tokenPrefix + object.KeyOf(last).String() }
 
-// afterToken returns the last key of the page before, or the zero key for the first page. It reports whether token is
-// one of a cached list, or empty.
+// afterToken returns the last key of the previous page, or the zero key for the first page. It reports whether token is
+// empty or from a cached list.
 func afterToken(token string) (object.Key, bool) {
 	if token == "" {
 		return object.Key{}, true
@@ -41,18 +41,18 @@ const (
 	namespaceField = "metadata.namespace"
 )
 
-// query is what a List asks a cache for.
+// query is the selection of a cached List.
 type query struct {
 	client.ListOptions
-	after object.Key // the last of the page before
-	// names are what is asked of metadata.name and metadata.namespace, values of the fields that are indexed.
+	after object.Key // last key of the previous page
+	// names are requirements on metadata.name and metadata.namespace, values are requirements on indexed fields.
 	names, values fields.Requirements
 	indexes       map[string]*fieldIndex
 	nothing       bool // the field selector selects no object
 }
 
-// newQuery returns what o asks for of objects that are indexed by fields. It fails with a [*NotIndexedError] when it asks for
-// another field.
+// newQuery returns the query of o for objects that are indexed by indexes. It fails with a [*NotIndexedError] for any
+// other field.
 func newQuery(gvk schema.GroupVersionKind, o client.ListOptions, indexes map[string]*fieldIndex) (*query, error) {
 	q := &query{ListOptions: o, indexes: indexes}
 	q.after, _ = afterToken(o.Continue)
@@ -80,7 +80,7 @@ func newQuery(gvk schema.GroupVersionKind, o client.ListOptions, indexes map[str
 	return q, nil
 }
 
-// exactly returns the name that all objects must have, or the namespace, if there is one.
+// exactly returns the name or namespace that the query requires, if it requires exactly one.
 func (q *query) exactly(field string) (string, bool) {
 	for _, r := range q.names {
 		if r.Field == field && r.Operator != selection.NotEquals {
@@ -90,7 +90,7 @@ func (q *query) exactly(field string) (string, bool) {
 	return "", false
 }
 
-// selectsKey reports whether an object with that key may be one that q asks for.
+// selectsKey reports whether q may select an object with that key.
 func (q *query) selectsKey(key object.Key) bool {
 	if q.nothing || q.Namespace != "" && key.Namespace != q.Namespace || compareKeys(key, q.after) <= 0 {
 		return false
@@ -107,17 +107,17 @@ func (q *query) selectsKey(key object.Key) bool {
 	return true
 }
 
-// selectsKeys reports whether selectsKey selects every key of the namespace.
+// selectsKeys reports whether q selects every key of its namespace.
 func (q *query) selectsKeys() bool {
 	return !q.nothing && len(q.names) == 0 && q.after == object.Key{}
 }
 
-// matches reports whether q asks for an object whose key it selects.
+// matches reports whether q selects an object whose key it selects.
 func (q *query) matches(cached object.Object) bool {
 	return (q.LabelSelector == nil || q.LabelSelector.Matches(labels.Set(cached.GetLabels()))) && q.matchesFields(cached)
 }
 
-// matchesFields reports whether q asks for an object whose key and labels it selects.
+// matchesFields reports whether q selects an object whose key and labels it selects.
 func (q *query) matchesFields(cached object.Object) bool {
 	for _, r := range q.values {
 		if slices.Contains(q.indexes[r.Field].values(cached), r.Value) == (r.Operator == selection.NotEquals) {
@@ -127,12 +127,11 @@ func (q *query) matchesFields(cached object.Object) bool {
 	return true
 }
 
-// find returns what is asked for in the store of a part.
+// find returns the selected objects in the store of a part.
 func (q *query) find(p *part) []object.Object { return slices.Collect(q.each(p)) }
 
-// each iterates over what is asked for in the store of a part, in the state at the moment of the call. It goes the
-// shortest way: one key, the index that has the fewest objects with the value that is asked for, or what is in the
-// namespace.
+// each iterates over the selected objects in the store of a part, in the state at the moment of the call. It uses the
+// cheapest way: a single key, the index with the fewest objects of a required value, or all objects of the namespace.
 func (q *query) each(p *part) iter.Seq[object.Object] {
 	if name, ok := q.exactly(nameField); ok && cmp.Or(q.Namespace, p.informer.Namespace()) != "" {
 		key := object.Key{Namespace: cmp.Or(q.Namespace, p.informer.Namespace()), Name: name}
@@ -159,7 +158,7 @@ func (q *query) each(p *part) iter.Seq[object.Object] {
 	}
 }
 
-// among iterates over those of the objects that q asks for.
+// among iterates over the selected objects among objects.
 func (q *query) among(objects iter.Seq[object.Object]) iter.Seq[object.Object] {
 	return func(yield func(object.Object) bool) {
 		for cached := range objects {
@@ -170,7 +169,7 @@ func (q *query) among(objects iter.Seq[object.Object]) iter.Seq[object.Object] {
 	}
 }
 
-// shortest returns the index in which the fewest objects have a value that is asked for, and that value.
+// shortest returns the index with the fewest objects of a required value, and that value.
 func (q *query) shortest(p *part) (shortest *fieldIndex, value string) {
 	fewest := 0
 	for _, r := range q.values {

@@ -22,14 +22,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Get reads the object named key into obj: from the informer when its kind is declared, in a Go type that obj can be made
-// of, and its namespace is cached, and live otherwise. What [client.Live] and [client.NotOlderThan] ask for is for the
-// server.
+// Get reads the object named key into obj. It reads from the informer if the kind is declared, in a Go type that can be
+// converted to that of obj, and the namespace is cached. Otherwise, and with [client.Live] or [client.NotOlderThan], it
+// reads live.
 func (c *Cache) Get(ctx context.Context, key object.Key, obj object.Object, opts ...client.GetOption) error {
 	return Reader{c, c.live}.Get(ctx, key, obj, opts...)
 }
 
-// Reader reads as a cache does, save that another client makes the reads that are for the server.
+// Reader reads from a cache, and sends live reads through another client.
 type Reader struct {
 	Cache *Cache
 	Live  client.Reader
@@ -61,7 +61,7 @@ func (r Reader) Get(ctx context.Context, key object.Key, obj object.Object, opts
 	return nil
 }
 
-// cached returns the informer that reads of a kind are for, or nil when they are for the server.
+// cached returns the informer that serves reads of a kind, or nil for live reads.
 func (c *Cache) cached(gvk schema.GroupVersionKind, live bool) *Informer {
 	if live {
 		return nil
@@ -77,8 +77,8 @@ func (c *Cache) cached(gvk schema.GroupVersionKind, live bool) *Informer {
 	return i
 }
 
-// get returns the object named key in the Go type of prototype. It is shared. isCached is false when it is for the server,
-// as it is when i is nil.
+// get returns the object named key in the Go type of prototype. The object is shared. isCached is false if the read
+// must be live, which includes a nil i.
 func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype object.Object, o client.GetOptions) (obj object.Object, isCached bool, err error) {
 	if i == nil {
 		return nil, false, nil
@@ -92,7 +92,7 @@ func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype 
 	switch {
 	case err != nil:
 		return nil, true, fmt.Errorf("get %s %s: %w", i.gvk.Kind, key, err)
-	// Asked only when nothing was found, since it may take a request of discovery.
+	// Checked only if nothing was found, since it may send a discovery request.
 	case cached == nil && key.Namespace != "" && c.isClusterScoped(ctx, i.gvk):
 		key.Namespace = "" // as the live client does
 		return c.get(ctx, i, key, prototype, o)
@@ -103,11 +103,11 @@ func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype 
 	return obj, true, err
 }
 
-// get returns the object with that key, or nil when there is none. It is shared.
+// get returns the object with that key, or nil if it does not exist. The object is shared.
 func (i *Informer) get(ctx context.Context, p *part, key object.Key, o client.GetOptions) (object.Object, error) {
 	var before writes.Snapshot
 	if !o.DisableReadYourWritesConsistency {
-		// Before all else: the read has to see the writes until now.
+		// This comes first: the read must see all writes up to now.
 		before = p.tracker.Before(key)
 	}
 	if !life.IsClosed(i.begun) {
@@ -137,11 +137,11 @@ func (i *Informer) get(ctx context.Context, p *part, key object.Key, o client.Ge
 	return found[0], nil
 }
 
-// notFound is the error for a key that the store does not have, in the words of the API server. A key that cannot name
-// an object of the kind is another error than one that names none.
+// notFound returns the API server's error for a key that the store does not have. It differs between an absent object
+// and a key that cannot name an object of the kind.
 func (c *Cache) notFound(ctx context.Context, key object.Key, gvk schema.GroupVersionKind) error {
 	mapping, err := apimachinery.RESTMapping(ctx, c.live.RESTMapper(), gvk.GroupKind(), gvk.Version)
-	if err != nil { // the store has synced, so the kind was known
+	if err != nil { // the store has synced, so the kind is known
 		plural, _ := meta.UnsafeGuessKindToResource(gvk)
 		return apierrors.NewNotFound(plural.GroupResource(), key.Name)
 	}
@@ -155,8 +155,8 @@ func (c *Cache) notFound(ctx context.Context, key object.Key, gvk schema.GroupVe
 	return apierrors.NewNotFound(mapping.Resource.GroupResource(), key.Name)
 }
 
-// HiddenBy returns why the cache does not have o although it may exist: the selectors of what is cached, as text. It is
-// empty for an object that the cache has, and for a kind of which it selects nothing or that is read live.
+// HiddenBy returns the selectors, as text, because of which the cache may lack o although it exists. It returns "" for
+// an object in the cache, and for a kind that is unrestricted or read live.
 func (c *Cache) HiddenBy(o object.Object) string {
 	gvk, err := object.GVK(o, c.live.Scheme())
 	if err != nil {
@@ -167,7 +167,7 @@ func (c *Cache) HiddenBy(o object.Object) string {
 		return ""
 	}
 	key := object.KeyOf(o)
-	parts := i.in(key.Namespace) // at most one: a write names a namespace, or the kind has none
+	parts := i.in(key.Namespace) // at most one: a write has one namespace, or the kind is cluster-scoped
 	if len(parts) == 0 {
 		return ""
 	}
@@ -191,24 +191,25 @@ func (c *Cache) HiddenBy(o object.Object) string {
 // HiddenBy is [Cache.HiddenBy].
 func (r Reader) HiddenBy(o object.Object) string { return r.Cache.HiddenBy(o) }
 
-// isClusterScoped reports whether the objects of a kind are known to be in no namespace.
+// isClusterScoped reports whether a kind is known to be cluster-scoped.
 func (c *Cache) isClusterScoped(ctx context.Context, gvk schema.GroupVersionKind) bool {
 	mapping, err := apimachinery.RESTMapping(ctx, c.live.RESTMapper(), gvk.GroupKind(), gvk.Version)
 	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot
 }
 
-// dropNamespace makes o ask for all objects of a declared kind that is cluster-scoped, as the live client does. It asks no
-// server before the cache runs, when the read fails anyway.
+// dropNamespace removes the namespace from o for a declared cluster-scoped kind, as the live client does. Before the
+// cache runs, it sends no request, since the read fails anyway.
 func (c *Cache) dropNamespace(ctx context.Context, gvk schema.GroupVersionKind, o *client.ListOptions) {
 	if o.Namespace != "" && c.declared(gvk) != nil && c.hasBegun() && c.isClusterScoped(ctx, gvk) {
 		o.Namespace = ""
 	}
 }
 
-// List reads objects into list, ordered by namespace and name: from the informer when the kind is declared, in a Go type
-// that the items can be made of, and the namespace is cached, and live otherwise. What [client.Live] and
-// [client.NotOlderThan] ask for is for the server. Field selectors need an index of each field that they name, see
-// [Cache.IndexField], save for metadata.name and metadata.namespace: the error is a [*NotIndexedError]. With a limit the list comes in pages, as it does from the server; the pages are then not of one moment.
+// List reads objects into list, ordered by namespace and name. It reads from the informer if the kind is declared, in a
+// Go type that can be converted to that of the items, and the namespace is cached. Otherwise, and with [client.Live] or
+// [client.NotOlderThan], it reads live. Field selectors need an index for each field, see [Cache.IndexField], except
+// metadata.name and metadata.namespace; otherwise the error is a [*NotIndexedError]. A limit splits the list into
+// pages, as on the server, but the pages are not from one moment.
 func (c *Cache) List(ctx context.Context, list object.List, opts ...client.ListOption) error {
 	return Reader{c, c.live}.List(ctx, list, opts...)
 }
@@ -226,7 +227,7 @@ func (r Reader) List(ctx context.Context, list object.List, opts ...client.ListO
 	}
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
 	c.dropNamespace(ctx, gvk, &o)
-	// What has items of a form that is not known here, the server may still fill.
+	// The server may support an item type that is unknown here.
 	prototype, ok := itemOf(list)
 	if !ok {
 		return r.Live.List(ctx, list, opts...)
@@ -243,7 +244,7 @@ func (r Reader) List(ctx context.Context, list object.List, opts ...client.ListO
 	return fill(list, matching, version, o, convert)
 }
 
-// list returns the objects that match, which are shared, and the version of the list.
+// list returns the matching objects, which are shared, and the version of the list.
 func (i *Informer) list(ctx context.Context, parts []*part, o client.ListOptions) (matching []object.Object, version string, err error) {
 	q, err := newQuery(i.gvk, o, i.fieldIndexes())
 	if err != nil {
@@ -254,13 +255,13 @@ func (i *Informer) list(ctx context.Context, parts []*part, o client.ListOptions
 		return q.find(p)
 	})
 	if len(parts) > 1 {
-		version = "" // versions of several watches are not that of one list
+		version = "" // the watches of several namespaces have no common version
 	}
 	return matching, version, err
 }
 
-// find returns the objects that found finds in each part, which must be among those that q asks for. They are shared, and
-// not older than the writes before the call, for which it waits. found may be called again when it has found one that is.
+// find returns the objects that found returns for each part, which q must select. They are shared, and not older than
+// any earlier write, for which find waits. It calls found again after an outdated result.
 func (i *Informer) find(ctx context.Context, parts []*part, q *query, found func(*part) []object.Object) ([]object.Object, error) {
 	r, err := i.begin(ctx, parts, q)
 	if err != nil {
@@ -269,8 +270,8 @@ func (i *Informer) find(ctx context.Context, parts []*part, q *query, found func
 	return r.read(ctx, found)
 }
 
-// each is find for an iteration that unpacks an object when it comes to it, unless the stores may lack a write: then it
-// has to look at the objects before. The state is that at the moment of the call.
+// each is find for an iteration that unpacks objects lazily. If the stores may lack a write, it checks the objects
+// first. The state is that of the moment of the call.
 func (i *Informer) each(
 	ctx context.Context, parts []*part, q *query, all func(*part) iter.Seq[object.Object],
 ) (iter.Seq[object.Object], error) {
@@ -297,10 +298,10 @@ func (i *Informer) each(
 	}, nil
 }
 
-// begin returns the read of parts that q asks for, once they can be read.
+// begin returns the read of parts for q once they can be read.
 func (i *Informer) begin(ctx context.Context, parts []*part, q *query) (*reading, error) {
 	r := &reading{informer: i}
-	// All trackers first, so that the read is of one moment: waiting for one part takes time.
+	// All trackers are read first, so that the read has one point in time: waiting for a part takes time.
 	for _, part := range parts {
 		var before writes.Snapshot
 		if !q.DisableReadYourWritesConsistency {
@@ -319,29 +320,30 @@ func (i *Informer) begin(ctx context.Context, parts []*part, q *query) (*reading
 	return r, r.begin(ctx)
 }
 
-// answering returns the informer and its parts that have what a List asks for, or nil when it is for the server; and how
-// to make objects like prototype of what they have.
+// answering returns the informer and its parts that serve a List, or nil if the List must be live, and the conversion
+// to the Go type of prototype.
 func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object, o client.ListOptions) (*Informer, []*part, convert) {
 	i := c.cached(gvk, o.Live || o.NotOlderThan != "")
 	if i == nil {
 		return nil, nil, nil
 	}
 	convert, ok := i.to(prototype)
-	// A token of the server is for the server, which knows where its page has ended.
+	// A token of the server belongs to the server, which knows the end of its page.
 	if _, fromCache := afterToken(o.Continue); !fromCache || !ok {
 		return nil, nil, nil
 	}
 	parts := i.in(o.Namespace)
-	// The namespace is not cached; without a namespace there is nothing to list, which is an answer, unless the informer has gone meanwhile.
+	// The namespace is not cached. Without a namespace, an empty list is correct unless the informer was removed
+	// meanwhile.
 	if len(parts) == 0 && o.Namespace != "" || life.IsClosed(i.removed) {
 		return nil, nil, nil
 	}
 	return i, parts, convert
 }
 
-// fill makes list a copy of the objects, which are shared if that was asked for.
+// fill copies the objects to list, or shares them if o requests that.
 func fill(list object.List, matching []object.Object, version string, o client.ListOptions, convert convert) error {
-	// Pages need an order, and the one of the server is what programs have seen so far.
+	// Pages need an order. Programs are used to the server's.
 	slices.SortFunc(matching, func(a, b object.Object) int { return compareKeys(object.KeyOf(a), object.KeyOf(b)) })
 	next := ""
 	if o.Limit > 0 && int64(len(matching)) > o.Limit {
@@ -366,7 +368,7 @@ func fill(list object.List, matching []object.Object, version string, o client.L
 	return meta.SetList(list, items)
 }
 
-// itemOf returns an empty object with the Go type of the items of list. It reports false when these are no objects.
+// itemOf returns an empty object of the item type of list. It reports false if the items are not objects.
 func itemOf(list object.List) (object.Object, bool) {
 	itemsPtr, err := meta.GetItemsPtr(list)
 	if err != nil {
@@ -380,9 +382,9 @@ func itemOf(list object.List) (object.Object, bool) {
 	return o, ok
 }
 
-// View returns the object named key without a copy: it is shared with the cache and must not be modified, nor passed to
-// what may modify it, such as a write. prototype says the kind, as it does for [Cache.Informer]. Which objects are found,
-// and when it waits, is as it is for [Cache.Get]; what is for the server is read live, and is not shared.
+// View returns the object named key without a copy. The object is shared with the cache and must not be modified, nor
+// passed to code that may modify it, such as a write. prototype declares the kind as for [Cache.Informer]. View finds
+// objects and waits as [Cache.Get] does. The result of a live read is not shared.
 func View[T object.Object](ctx context.Context, c *Cache, key object.Key, prototype T, opts ...client.GetOption) (T, error) {
 	var none T
 	o, err := client.GetOptionsOf(opts...)
@@ -408,11 +410,11 @@ func View[T object.Object](ctx context.Context, c *Cache, key object.Key, protot
 	return live, nil
 }
 
-// Each returns an iterator over the objects that a [Cache.List] with these options would return, in no order and without
-// copies: they are shared with the cache and must not be modified, nor passed to what may modify them, such as a write.
-// prototype says the kind, as it does for [Cache.Informer]. The iteration begins like a List, which may wait, sees the
-// state of that moment, and holds no lock while it yields. What is for the server is read live, page by page, and is not
-// shared. After an error, which comes with the zero value of T, the iteration ends.
+// Each returns an iterator over the objects that a [Cache.List] with these options would return, in no order and
+// without copies. The objects are shared with the cache and must not be modified, nor passed to code that may modify
+// them, such as a write. prototype declares the kind as for [Cache.Informer]. The iteration may wait at its beginning
+// as List does, sees the state of that moment, and holds no lock while it yields. Live reads are paged, and their
+// objects are not shared. After an error, which is yielded with the zero value of T, the iteration ends.
 func Each[T object.Object](ctx context.Context, c *Cache, prototype T, opts ...client.ListOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -451,7 +453,7 @@ func Each[T object.Object](ctx context.Context, c *Cache, prototype T, opts ...c
 	}
 }
 
-// eachShared yields the objects as Ts, until yield wants no more or one cannot be converted.
+// eachShared yields the objects as values of type T until yield returns false or a conversion fails.
 func eachShared[T object.Object](objects iter.Seq[object.Object], convert convert, yield func(T, error) bool) {
 	for cached := range objects {
 		obj, err := convert.as(cached)
@@ -466,7 +468,7 @@ func eachShared[T object.Object](objects iter.Seq[object.Object], convert conver
 	}
 }
 
-// livePage is how many objects one request asks for.
+// livePage is the number of objects per request.
 const livePage = 500
 
 // eachLive yields the objects that the server lists.

@@ -2,7 +2,7 @@ package workqueue
 
 import "time"
 
-// instant is a time on the monotonic clock, counted from the creation of the queue. Zero means none.
+// instant is a time on the monotonic clock, counted from the creation of the queue. Zero means unset.
 type instant int64
 
 func (i instant) add(d time.Duration) instant {
@@ -14,61 +14,59 @@ func (i instant) add(d time.Duration) instant {
 
 func (i instant) sub(j instant) time.Duration { return time.Duration(i - j) }
 
-// entry is all that a queue knows about one item. There is one for every item of a list that is read at the start, so it
-// has no more than all items need.
+// entry is the state of one item. The first list creates one entry per object, so an entry has only the fields that
+// every item needs.
 type entry[T comparable] struct {
 	item T
 	// same is the next entry in the chain of the table.
 	same *entry[T]
-	// next and prev are the neighbours in the list of the level or, of an entry that is processing, in the list of
-	// those.
+	// next and prev are the neighbors in the list of the level, or in the list of processing entries.
 	next, prev *entry[T]
 
 	dirty      bool
 	processing bool
-	// interrupt is the strongest with which the item was added while processing.
+	// interrupt is the strongest Interrupt of the adds during processing.
 	interrupt Interrupt
-	// priority is the highest with which the item was added since it became dirty.
+	// priority is the highest priority of the adds since the item became dirty.
 	priority priority
-	// placed is the priority of the level in which the entry is ready or, of one that is processing, the one that it had
-	// when it was got.
+	// placed is the priority of the level that has the entry. While the entry is processing, it is the priority at Get.
 	placed priority
 
-	// since is when the item became dirty, and got when it was got.
+	// since is when the item became dirty, and got when a worker got it.
 	since, got instant
-	// rank is the place among all ready entries: the least is got first.
+	// rank is the position among all ready entries: the lowest rank is first.
 	rank instant
 
-	// delay is what the item waits for. It is never nil; one that is shared with other entries is zero and stays so.
+	// delay is never nil. Entries without a delay of their own share one that is zero and never changes.
 	*delay
 }
 
-// delay is what a queue knows about an item that waits or has failed.
+// delay is the additional state of an item that waits or has failed.
 type delay struct {
-	// at is when the item becomes dirty. An item waits iff it has one.
+	// at is when the item becomes dirty. An item waits iff at is not zero.
 	at instant
-	// floor is how long the item backs off after the last failure. Until then it does not become ready, unless an
-	// [Interrupt] lets it.
+	// floor is the end of the backoff after the last failure. The item does not become ready earlier, except by an
+	// [Interrupt].
 	floor instant
-	// extra is when the item was last made dirty during a backoff by InterruptLimited.
+	// extra is when InterruptLimited last made the item dirty during a backoff.
 	extra instant
-	// failures is how often the item failed since the last Forget.
+	// failures counts the failures since the last Forget.
 	failures int32
-	// waitPriority is the highest with which the item was added since at was set.
+	// waitPriority is the highest priority of the adds since at was set.
 	waitPriority priority
 
-	// wake is when the schedule hands out the entry: at, if there is one, or else when the failures expire.
+	// wake is the entry's time in the schedule: at if it is set, otherwise when the failures expire.
 	wake instant
-	// order tells entries of one wake apart: the one that came first is handed out first.
+	// order orders entries of equal wake: first scheduled, first out.
 	order uint64
-	// place is the one in the schedule, plus one. It is zero for an entry that is not scheduled.
+	// place is the index in the schedule plus one. It is zero for an entry that is not scheduled.
 	place int
 }
 
-// queued reports whether the item will be got, or is.
+// queued reports whether the item is dirty, processing or waiting.
 func (e *entry[T]) queued() bool { return e.dirty || e.processing || e.at != 0 }
 
-// before says which of two scheduled entries is handed out first.
+// before reports whether e leaves the schedule before f.
 func (e *entry[T]) before(f *entry[T]) bool {
 	return e.wake < f.wake || e.wake == f.wake && e.order < f.order
 }
@@ -78,7 +76,7 @@ func (e *entry[T]) position() *int { return &e.place }
 // list is a doubly linked list of entries. The zero value is empty.
 type list[T comparable] struct{ first, last *entry[T] }
 
-// push puts e, which must be in no list, behind all others.
+// push appends e, which must not be in a list.
 func (l *list[T]) push(e *entry[T]) {
 	e.prev = l.last
 	if l.last == nil {
@@ -89,7 +87,7 @@ func (l *list[T]) push(e *entry[T]) {
 	l.last = e
 }
 
-// remove takes e, which must be in l, out of it.
+// remove removes e, which must be in l.
 func (l *list[T]) remove(e *entry[T]) {
 	if e.prev == nil {
 		l.first = e.next

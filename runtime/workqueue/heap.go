@@ -1,14 +1,14 @@
 package workqueue
 
-// node is what a heap holds.
+// node is an element of a heap.
 type node[E any] interface {
 	// before reports whether the node comes before other.
 	before(other E) bool
-	// position is where the heap keeps the place of the node, plus one. Zero says that it is in no heap.
+	// position returns the address of the node's index in the heap plus one. Zero means that the node is not in a heap.
 	position() *int
 }
 
-// heap has the node that comes before all others at its top. The zero value is empty.
+// heap is a binary heap whose top comes before all other nodes. The zero value is empty.
 type heap[E node[E]] struct{ nodes []E }
 
 func (h *heap[E]) len() int { return len(h.nodes) }
@@ -21,7 +21,7 @@ func (h *heap[E]) push(e E) {
 	h.up(len(h.nodes)-1, e)
 }
 
-// fix moves a node whose order has changed to where it belongs.
+// fix restores the heap after the order of e changed.
 func (h *heap[E]) fix(e E) {
 	i := *e.position() - 1
 	if !h.up(i, e) {
@@ -45,14 +45,14 @@ func (h *heap[E]) remove(e E) {
 	h.shrink()
 }
 
-// shrink gives memory back once most of it is unused.
+// shrink halves the capacity when at most a quarter of it is used.
 func (h *heap[E]) shrink() {
 	if cap(h.nodes) > minCapacity && len(h.nodes) <= cap(h.nodes)/4 {
 		h.nodes = append(make([]E, 0, cap(h.nodes)/2), h.nodes...)
 	}
 }
 
-// up puts e, which belongs at i or above, to its place. It reports whether that is above.
+// up moves e, which belongs at i or above, to its position. It reports whether e moved above i.
 func (h *heap[E]) up(i int, e E) bool {
 	start := i
 	for i > 0 {
@@ -67,7 +67,7 @@ func (h *heap[E]) up(i int, e E) bool {
 	return i != start
 }
 
-// down puts e, which belongs at i or below, to its place.
+// down moves e, which belongs at i or below, to its position.
 func (h *heap[E]) down(i int, e E) {
 	for {
 		child := 2*i + 1

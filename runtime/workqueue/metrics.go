@@ -10,8 +10,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// queueMetrics are the seven metrics of every Kubernetes work queue. Their labels name and controller have the same value, so that
-// dashboards may use either. A nil *queueMetrics measures nothing.
+// queueMetrics has the seven metrics of every Kubernetes work queue. Their labels name and controller have the same
+// value, so that dashboards can use either. A nil *queueMetrics records nothing.
 type queueMetrics struct {
 	name          string
 	queue         measured
@@ -22,21 +22,21 @@ type queueMetrics struct {
 	workDuration  *metrics.Histogram
 
 	mu sync.Mutex // held to replace shown
-	// shown are the priorities that have a series of depth of their own. The map is replaced and not changed.
+	// shown has the priorities with a depth series of their own. The map is replaced, never modified.
 	shown atomic.Pointer[map[priority]struct{}]
-	full  atomic.Bool // all other priorities have one series together
+	full  atomic.Bool // all further priorities share one series
 }
 
 const (
-	// maxPriorities is how many priorities have a series of their own.
+	// maxPriorities is the number of priorities with a series of their own.
 	maxPriorities = 25
-	// otherPriorities is the label of all further ones.
+	// otherPriorities is the label of all further priorities.
 	otherPriorities = "exceeded_cardinality_limit"
 )
 
-// measured is what the gauges read at a scrape.
+// measured is read by the gauges at a scrape.
 type measured interface {
-	// readyItems returns how many items are ready with a priority that is counted.
+	// readyItems counts the ready items whose priority is counted.
 	readyItems(counted func(priority) bool) int
 	unfinished() (total, longest time.Duration)
 }
@@ -75,7 +75,7 @@ func newQueueMetrics(name string, r *metrics.Registry, q measured) *queueMetrics
 	return m
 }
 
-// show makes the depth have a series for a priority, before an item has it.
+// show adds a depth series for a priority before an item has it.
 func (m *queueMetrics) show(p priority) {
 	if m == nil || m.isShown(p) || m.full.Load() {
 		return
@@ -105,7 +105,7 @@ func (m *queueMetrics) isShown(p priority) bool {
 	return shown
 }
 
-// readyItems returns how many items are ready with a priority that is counted.
+// readyItems counts the ready items whose priority is counted.
 func (q *Queue[T]) readyItems(counted func(priority) bool) (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -117,7 +117,7 @@ func (q *Queue[T]) readyItems(counted func(priority) bool) (n int) {
 	return n
 }
 
-// unfinished returns how long the items that are processing have been so: all together, and the longest.
+// unfinished returns how long items have been processing: the sum over all items, and the longest.
 func (q *Queue[T]) unfinished() (total, longest time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

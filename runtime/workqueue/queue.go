@@ -11,32 +11,32 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// Options say how a queue is named and how long failing items back off. The zero value is ready for use.
+// Options configure the name of a queue and its backoff. The zero value is ready for use.
 type Options struct {
-	// Name is the value of the label name of the queue's metrics. A queue without a name is not measured.
+	// Name is the value of the metrics' label name. A queue without a name has no metrics.
 	Name string
-	// BaseDelay is how long an item waits after its first failure. Zero means 5 ms.
+	// BaseDelay is the delay after an item's first failure. Zero means 5 ms.
 	BaseDelay time.Duration
-	// MaxDelay is the longest time that an item waits after a failure. Zero means 1000 s.
+	// MaxDelay is the longest delay after a failure. Zero means 1000 s.
 	MaxDelay time.Duration
-	// ExtraEvery is the shortest time between two attempts at one item that [InterruptLimited] makes during its
-	// backoff. Zero means 1 s.
+	// ExtraEvery is the minimum interval of attempts at one item that [InterruptLimited] causes during its backoff.
+	// Zero means 1 s.
 	ExtraEvery time.Duration
-	// Aging is how long an item has to be ready to rise by one priority. Zero means 1 s.
+	// Aging is how long an item is ready before it rises by one priority. Zero means 1 s.
 	Aging time.Duration
-	// Metrics gets the workqueue_* metrics. Nil means that nobody sees them.
+	// Metrics receives the workqueue_* metrics. Nil disables them.
 	Metrics *metrics.Registry
 }
 
-// Queue holds each item at most once; Get blocks until one is ready or the queue is closed. [New] makes one.
+// Queue holds each item at most once. Get blocks until an item is ready or the queue is closed. Call [New] for a Queue.
 type Queue[T comparable] struct {
 	backoff backoff
 	metrics *queueMetrics
-	// extraEvery is ExtraEvery of the options.
+	// extraEvery is Options.ExtraEvery.
 	extraEvery time.Duration
 	// start is the zero of all instants.
 	start time.Time
-	// idle is closed once the queue is closed, nothing is ready and nothing is processing: it stays so forever.
+	// idle is closed once the queue is closed and nothing is ready or processing. That state is final.
 	idle chan struct{}
 
 	mu sync.Mutex
@@ -44,29 +44,30 @@ type Queue[T comparable] struct {
 	table table[T]
 	// ready has the entries that are dirty and not processing.
 	ready readyList[T]
-	// processing has the entries that were got and are not Done, in the order in which they were got.
+	// processing has the entries between Get and Done, in the order of Get.
 	processing list[T]
 	// processings is the length of processing.
 	processings int
-	// schedule has the entries that wait, and those that only remember failures. It is empty when the queue is closed.
+	// schedule has the entries that wait, and the entries that only record failures. It is empty when the queue is
+	// closed.
 	schedule heap[*entry[T]]
-	// scheduled counts the entries that were put into schedule, and gives them their order.
+	// scheduled counts the entries that were scheduled, and orders them.
 	scheduled uint64
-	// timer calls wake at the instant alarm, if there is one. It is never later than the top of schedule.
+	// timer calls ring at the instant alarm, unless alarm is zero. alarm is never later than the top of schedule.
 	timer *time.Timer
 	alarm instant
-	// blocked has the signals of the getters that block. Who takes one out of it sends it.
+	// blocked has the signals of the getters that block. A signal is sent by the code that removes it from blocked.
 	blocked []signal
-	// signaled counts the getters that were signaled and have not looked yet. There is one whenever something is ready
-	// and somebody blocks.
+	// signaled counts the getters that were signaled and have not looked yet. It is positive whenever an item is ready
+	// and a getter blocks.
 	signaled int
-	// spares are signals that nobody uses.
+	// spares are unused signals.
 	spares []signal
-	// closed is set by ShutDown: nothing is added any more.
+	// closed is set by ShutDown. A closed queue accepts no items.
 	closed bool
 }
 
-// New returns an empty queue. It needs no end: ShutDown is for the sake of those who Get.
+// New returns an empty queue. A queue without getters needs no ShutDown.
 func New[T comparable](opts Options) *Queue[T] {
 	q := &Queue[T]{
 		backoff:    newBackoff(opts.BaseDelay, opts.MaxDelay),
@@ -86,8 +87,8 @@ func New[T comparable](opts Options) *Queue[T] {
 // now returns the time, which is never zero.
 func (q *Queue[T]) now() instant { return instant(time.Since(q.start)) + 1 }
 
-// Get blocks until an item is ready and returns it, for the caller alone until the caller calls Done with it. It
-// returns false when ctx has ended, even if an item is ready, and when the queue is closed and nothing is ready.
+// Get blocks until an item is ready and returns it. The caller owns the item until it calls Done. Get returns false
+// when ctx has ended, even if an item is ready, and when the queue is closed and nothing is ready.
 func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 	var s signal
 	for ctx.Err() == nil {
@@ -110,8 +111,8 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 	return item, false
 }
 
-// take moves the first ready entry to processing, and returns how long it was dirty. When there is none and the queue
-// is not closed, the getter is to block: s is then how it is told to look again, and otherwise nil.
+// take moves the first ready entry to processing, and returns how long it was dirty. If nothing is ready and the queue
+// is open, take sets s to the signal that wakes the getter; otherwise s is nil.
 func (q *Queue[T]) take(s *signal) (item T, waited time.Duration, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -139,8 +140,8 @@ func (q *Queue[T]) take(s *signal) (item T, waited time.Duration, ok bool) {
 	return e.item, waited, true
 }
 
-// Done says that the caller, who got the item, has finished with it. It becomes ready again if it was added since.
-// For an item that nobody got it does nothing.
+// Done reports that the caller has finished with the item that it got. The item becomes ready again if it was added
+// since. Done does nothing for an item that is not processing.
 func (q *Queue[T]) Done(item T) {
 	if worked, ok := q.done(item); ok {
 		q.metrics.done(worked)
@@ -161,15 +162,15 @@ func (q *Queue[T]) done(item T) (worked time.Duration, ok bool) {
 	q.processing.remove(e)
 	q.processings--
 	q.returnLocked(e)
-	// After the entry went back: it may be ready again, and then the queue is not idle.
+	// The entry was returned first: if it is ready again, the queue is not idle.
 	q.closeIdleLocked()
 	return worked, true
 }
 
-// returnLocked puts an entry that is no longer processing where it belongs.
+// returnLocked moves an entry that is no longer processing to its next state.
 func (q *Queue[T]) returnLocked(e *entry[T]) {
 	interrupt := e.interrupt
-	// It was for this attempt; the next backoff is interrupted by what comes then.
+	// interrupt belonged to this attempt. Later adds decide about the next backoff.
 	e.interrupt = InterruptNever
 	if !e.dirty {
 		q.releaseLocked(e)
@@ -189,7 +190,7 @@ func (q *Queue[T]) returnLocked(e *entry[T]) {
 		q.signalLocked()
 		return
 	}
-	// It was added, and then it failed.
+	// The item was added and then failed.
 	e.dirty = false
 	if q.closed {
 		q.releaseLocked(e)
@@ -199,8 +200,7 @@ func (q *Queue[T]) returnLocked(e *entry[T]) {
 	q.setTimerLocked(now)
 }
 
-// releaseLocked drops an entry of which there is nothing to remember. One that only remembers failures is scheduled to
-// be dropped.
+// releaseLocked drops an entry without state. An entry that only records failures is scheduled for removal.
 func (q *Queue[T]) releaseLocked(e *entry[T]) {
 	switch {
 	case e.queued():
@@ -209,25 +209,25 @@ func (q *Queue[T]) releaseLocked(e *entry[T]) {
 		q.table.remove(e)
 	default:
 		now := q.now()
-		// Failures are forgotten when none was added for the longest backoff, or they would be kept for ever.
+		// Failures expire after the longest backoff without an add. Otherwise the queue would keep them forever.
 		q.scheduleLocked(e, max(now, e.floor).add(q.backoff.max))
 		q.setTimerLocked(now)
 	}
 }
 
-// Forget ends the backoff of an item: its next Add counts at once, and its next AddRateLimited waits for the base
-// delay. It does not remove the item from the queue, and does not shorten a delay.
+// Forget ends the backoff of an item: its next Add makes it ready at once, and its next AddRateLimited waits for the
+// base delay. Forget does not remove the item from the queue, and does not shorten a delay.
 func (q *Queue[T]) Forget(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if e := q.table.find(item); e != nil && e.failures > 0 {
 		e.failures, e.floor = 0, 0
-		// The failures may have been all there was to remember.
+		// The failures may have been the entry's only state.
 		q.releaseLocked(e)
 	}
 }
 
-// Retries returns how often the item failed since the last Forget.
+// Retries returns the number of failures since the last Forget.
 func (q *Queue[T]) Retries(item T) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -237,8 +237,8 @@ func (q *Queue[T]) Retries(item T) int {
 	return 0
 }
 
-// Priority returns the priority with which an item that is processing was got, for one who adds it again. It is zero
-// for any other item.
+// Priority returns the priority with which a worker got an item that is processing, for callers that add it again. It
+// is zero for any other item.
 func (q *Queue[T]) Priority(item T) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -248,64 +248,62 @@ func (q *Queue[T]) Priority(item T) int {
 	return 0
 }
 
-// Len returns how many items are ready.
+// Len returns the number of ready items.
 func (q *Queue[T]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.ready.count
 }
 
-// AddOptions say how [Queue.AddWith] adds. The zero value adds as [Queue.Add] does.
+// AddOptions configure [Queue.AddWith]. The zero value adds as [Queue.Add] does.
 type AddOptions struct {
-	// Priority says who goes first: of two ready items, that of the higher one. An item that is added again keeps the
-	// higher of its priorities. See [MaxPriority].
+	// Priority orders ready items: the highest is first. An item that is added again keeps the higher of its
+	// priorities. See [MaxPriority].
 	Priority int
-	// After delays the item by this time. The earlier of two delays counts.
+	// After delays the item. Of two delays the earlier counts.
 	After time.Duration
-	// RateLimited says that the item failed, which lets it back off as [Queue.AddRateLimited] does. When there is an
-	// After as well, the later time counts.
+	// RateLimited reports a failure of the item, which then backs off as with [Queue.AddRateLimited]. If After is set
+	// too, the later time counts.
 	RateLimited bool
-	// Backoff is how long the item backs off if RateLimited is set, in place of what the options of the queue say. Zero is
-	// what they say.
+	// Backoff overrides the length of the backoff if RateLimited is set. Zero means the delay from the queue's options.
 	Backoff time.Duration
-	// Interrupt says whether the item is got although it backs off. It means nothing beside RateLimited.
+	// Interrupt decides whether the item becomes ready before its backoff ends. It has no effect with RateLimited.
 	Interrupt Interrupt
 }
 
-// Interrupt says whether an item is got before the end of its backoff. The failures are not forgotten by that, and an attempt
-// that fails before the end neither ends the backoff nor makes it longer.
+// Interrupt decides whether an item becomes ready before the end of its backoff. An interrupt does not reset the
+// failures. An attempt that fails before the end neither ends nor extends the backoff.
 type Interrupt int8
 
 const (
-	// InterruptNever leaves the item until its backoff ends.
+	// InterruptNever waits for the end of the backoff.
 	InterruptNever Interrupt = iota
-	// InterruptLimited is for a change that calls for another attempt, such as one by a user: of several during a backoff the
-	// first makes an attempt at once, and those that follow make one when [Options].ExtraEvery has passed since the last that
-	// was made so.
+	// InterruptLimited is for a change that justifies another attempt, such as a user's edit. Of several during a
+	// backoff, the first causes an attempt at once. The others cause one when [Options].ExtraEvery has passed since the
+	// last such attempt.
 	InterruptLimited
-	// InterruptAlways is for an attempt whose time has come already.
+	// InterruptAlways is for an attempt that is already due.
 	InterruptAlways
 )
 
-// Add marks the items as dirty, in one step. One that is dirty already keeps its place; one that is processing becomes
-// ready at its Done; one that backs off does so when it has. On a closed queue it does nothing.
+// Add marks the items as dirty, in one step. A dirty item keeps its position, a processing item becomes ready at its
+// Done, and an item that backs off becomes ready at the end of its backoff. On a closed queue Add does nothing.
 func (q *Queue[T]) Add(items ...T) { q.AddWith(AddOptions{}, items...) }
 
-// AddAfter adds the item when d has passed, or at once when d is not positive. When the item waits already, the
-// earlier of the two times counts, but it never ends a backoff. On a closed queue it does nothing.
+// AddAfter adds the item when d has passed, or at once if d is not positive. If the item waits already, the earlier
+// time counts. AddAfter never ends a backoff. On a closed queue it does nothing.
 func (q *Queue[T]) AddAfter(item T, d time.Duration) { q.AddWith(AddOptions{After: d}, item) }
 
-// AddRateLimited says that the item failed, and adds it after a delay: the base delay, doubled by every failure
-// before this since the last [Queue.Forget]. Until then the item backs off: no other add makes it ready, save by
-// an [Interrupt], and a call while it does neither counts as a failure nor makes it longer. On a closed queue it does
-// nothing.
+// AddRateLimited reports a failure of the item, and adds it after a delay: the base delay, doubled for each earlier
+// failure since the last [Queue.Forget]. During this backoff only an [Interrupt] makes the item ready, and further
+// calls neither count as failures nor extend it. On a closed queue AddRateLimited does nothing.
 func (q *Queue[T]) AddRateLimited(item T) { q.AddWith(AddOptions{RateLimited: true}, item) }
 
-// AddWith adds all items in one step, as o says. On a closed queue it does nothing.
+// AddWith adds all items in one step, configured by o. On a closed queue it does nothing.
 func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 	q.metrics.show(clampPriority(o.Priority))
 	added, ok := q.addAll(&o, items)
-	// Without the lock: metrics are somebody else's code.
+	// Metrics are foreign code, so they are called without the lock.
 	if added > 0 {
 		q.metrics.added(added)
 	}
@@ -314,7 +312,7 @@ func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 	}
 }
 
-// addAll returns how many items became dirty, and false when the queue is closed.
+// addAll returns the number of items that became dirty, and false if the queue is closed.
 func (q *Queue[T]) addAll(o *AddOptions, items []T) (added int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -327,7 +325,7 @@ func (q *Queue[T]) addAll(o *AddOptions, items []T) (added int, ok bool) {
 			added++
 		}
 	}
-	// Once for all: a getter that is told tells the next while there are more.
+	// One signal suffices: a getter that was signaled signals the next while more items are ready.
 	q.signalLocked()
 	q.setTimerLocked(now)
 	return added, true
@@ -340,7 +338,7 @@ func (q *Queue[T]) addLocked(e *entry[T], o *AddOptions, now instant) bool {
 	if o.After > 0 {
 		at = now.add(o.After)
 	}
-	// First, since the backoff that begins is what the rest looks at.
+	// The failure comes first, since the rest depends on the backoff that it begins.
 	if o.RateLimited {
 		q.failLocked(e, o.Backoff, now)
 	}
@@ -354,7 +352,7 @@ func (q *Queue[T]) addLocked(e *entry[T], o *AddOptions, now instant) bool {
 		at = e.floor
 	case at > now:
 		at = max(at, q.nextExtra(e))
-	case !e.processing: // or else Done decides
+	case !e.processing: // otherwise Done decides
 		at = q.interruptLocked(e, now)
 	}
 	if at > now {
@@ -362,13 +360,13 @@ func (q *Queue[T]) addLocked(e *entry[T], o *AddOptions, now instant) bool {
 		return false
 	}
 	if e.processing {
-		// Whether the attempt under way fails, and backs off, is known at its Done.
+		// Done decides, since it is unknown whether the current attempt fails and backs off.
 		e.interrupt = max(e.interrupt, interrupt)
 	}
 	return q.dirtyLocked(e, p, now)
 }
 
-// nextExtra returns when a backoff can be interrupted, which is at its end at the latest.
+// nextExtra returns when a backoff can be interrupted. That is never later than its end.
 func (q *Queue[T]) nextExtra(e *entry[T]) instant {
 	if e.extra == 0 {
 		return 0
@@ -376,8 +374,8 @@ func (q *Queue[T]) nextExtra(e *entry[T]) instant {
 	return min(e.extra.add(q.extraEvery), e.floor)
 }
 
-// interruptLocked returns when an entry becomes ready that was added with InterruptLimited, and notes that it interrupts its
-// backoff if that is now.
+// interruptLocked returns when an entry that was added with InterruptLimited becomes ready, and records the interrupt
+// if that is now.
 func (q *Queue[T]) interruptLocked(e *entry[T], now instant) instant {
 	if e.floor <= now {
 		return now
@@ -389,9 +387,10 @@ func (q *Queue[T]) interruptLocked(e *entry[T], now instant) instant {
 	return at
 }
 
-// failLocked begins a backoff, unless the one before has not ended. It takes as long as its number says if wanted is zero.
+// failLocked begins a backoff, unless the last one has not ended. Zero for wanted means the delay from the number of
+// failures.
 func (q *Queue[T]) failLocked(e *entry[T], wanted time.Duration, now instant) {
-	// A second failure within one backoff, such as of an attempt that interrupted it, is not another one.
+	// A second failure within one backoff, as of an attempt that interrupted it, does not count.
 	if now < e.floor {
 		return
 	}
@@ -404,13 +403,13 @@ func (q *Queue[T]) failLocked(e *entry[T], wanted time.Duration, now instant) {
 		e.failures++
 	}
 	if e.at != 0 && e.at < e.floor {
-		// What waits for an earlier time would be got within the backoff.
+		// An earlier time would make the item ready within the backoff.
 		e.at = e.floor
 		q.scheduleLocked(e, e.at)
 	}
 }
 
-// waitLocked lets the entry become dirty at that time, or when it would have before if that is earlier.
+// waitLocked makes the entry dirty at the given time, or at the time it waits for if that is earlier.
 func (q *Queue[T]) waitLocked(e *entry[T], at instant, p priority) {
 	q.table.own(e)
 	switch {
@@ -426,7 +425,7 @@ func (q *Queue[T]) waitLocked(e *entry[T], at instant, p priority) {
 	q.scheduleLocked(e, at)
 }
 
-// dirtyLocked marks an entry as dirty, whatever its floor is. It reports whether it was not.
+// dirtyLocked marks an entry as dirty, regardless of its floor. It reports whether the entry was clean.
 func (q *Queue[T]) dirtyLocked(e *entry[T], p priority, now instant) bool {
 	p = max(p, q.overtakeLocked(e, now))
 	switch {
@@ -435,7 +434,7 @@ func (q *Queue[T]) dirtyLocked(e *entry[T], p priority, now instant) bool {
 		e.since = now
 		e.priority = p
 		if !e.processing {
-			// While it is processing it is only dirty: no two workers have one item.
+			// A processing entry is only dirty: two workers never have one item.
 			q.ready.push(e, now)
 		}
 		return true
@@ -448,8 +447,8 @@ func (q *Queue[T]) dirtyLocked(e *entry[T], p priority, now instant) bool {
 	return false
 }
 
-// overtakeLocked ends the wait for the end of a backoff, which an attempt before that makes needless, and returns the
-// priority that waited.
+// overtakeLocked cancels the wait for the end of a backoff, which an earlier attempt makes needless, and returns the
+// priority of that wait.
 func (q *Queue[T]) overtakeLocked(e *entry[T], now instant) (waited priority) {
 	waited = -MaxPriority
 	if e.at != 0 && e.at <= max(now, e.floor) {
@@ -469,7 +468,7 @@ const (
 	defaultExtraEvery = time.Second
 )
 
-// backoff is the delay after the first failure, and the longest.
+// backoff is the first delay and the longest delay.
 type backoff struct{ base, max time.Duration }
 
 func newBackoff(base, limit time.Duration) backoff {
@@ -482,7 +481,7 @@ func newBackoff(base, limit time.Duration) backoff {
 	return backoff{base: base, max: limit}
 }
 
-// delay returns base doubled by every earlier failure, up to the maximum. Any number of failures is fine.
+// delay returns base doubled for every earlier failure, up to the maximum. It does not overflow.
 func (b backoff) delay(failures int) time.Duration {
 	if failures >= 63 || b.base > b.max>>failures {
 		return b.max
@@ -490,9 +489,8 @@ func (b backoff) delay(failures int) time.Duration {
 	return b.base << failures
 }
 
-// ShutDown closes the queue: nothing is added any more and waiting items are dropped, also those that back off. Getters
-// get what is ready, and what becomes ready because it was added before and is processing, and then no more. Calling
-// it again does nothing.
+// ShutDown closes the queue: it accepts no items, and drops waiting items, including those that back off. Getters still
+// get the ready items, and the processing items that were added again before. Further calls do nothing.
 func (q *Queue[T]) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -500,7 +498,7 @@ func (q *Queue[T]) ShutDown() {
 		return
 	}
 	q.closed = true
-	// A getter that blocks would else wait for an item that cannot come.
+	// A blocked getter would otherwise wait forever.
 	q.signalAllLocked()
 	if q.timer != nil {
 		q.timer.Stop()
@@ -514,7 +512,7 @@ func (q *Queue[T]) ShutDown() {
 	q.closeIdleLocked()
 }
 
-// closeIdleLocked closes idle if the time for it has come.
+// closeIdleLocked closes idle if the queue is closed, empty and not processing.
 func (q *Queue[T]) closeIdleLocked() {
 	if !q.closed || q.ready.count > 0 || q.processings > 0 {
 		return
@@ -526,11 +524,12 @@ func (q *Queue[T]) closeIdleLocked() {
 	}
 }
 
-// Drain closes the queue as ShutDown does, and waits until all that was ready has been got and is Done, which takes
-// workers that go on until Get returns false. When ctx ends earlier, the error holds its cause and says what is left.
+// Drain closes the queue as ShutDown does, and waits until workers have finished all ready items. It requires workers
+// that call Get until it returns false. If ctx ends earlier, the error wraps its cause and has the number of remaining
+// items.
 func (q *Queue[T]) Drain(ctx context.Context) error {
 	q.ShutDown()
-	// A queue that is idle is drained, also for a context that has ended.
+	// An idle queue is drained, even if the context has ended.
 	select {
 	case <-q.idle:
 		return nil
@@ -549,10 +548,11 @@ func (q *Queue[T]) Drain(ctx context.Context) error {
 // maxSpares is how many unused signals are kept.
 const maxSpares = 64
 
-// signal is how a blocked getter is told to look again: it has room for one, sent by whoever took it out of blocked.
+// signal wakes a blocked getter. Its buffer has room for the one value that the code sends which removes it from
+// blocked.
 type signal chan struct{}
 
-// blockLocked notes a getter that finds nothing. It uses the signal that the getter has, if any.
+// blockLocked records a getter that found nothing. It uses the getter's signal if there is one.
 func (q *Queue[T]) blockLocked(s *signal) {
 	if last := len(q.spares) - 1; *s == nil && last >= 0 {
 		*s = q.spares[last]
@@ -564,25 +564,25 @@ func (q *Queue[T]) blockLocked(s *signal) {
 	q.blocked = append(q.blocked, *s)
 }
 
-// unblockLocked takes back the signal of a getter that does not block any more, if it has one.
+// unblockLocked collects the signal of a getter that no longer blocks.
 func (q *Queue[T]) unblockLocked(s *signal) {
-	// A getter blocks for each item of a slow queue: its channel is used again.
+	// On a slow queue a getter blocks for each item, so its channel is reused.
 	if *s != nil && len(q.spares) < maxSpares {
 		q.spares = append(q.spares, *s)
 	}
 	*s = nil
 }
 
-// signalLocked tells a getter to look for items if there are any, unless one has been told and has not looked yet: that
-// one tells the next. So many items wake as many getters as it takes to get them, and these do not get in each other's
-// way. Who came last is warm, and goes first.
+// signalLocked wakes a getter if items are ready, unless a woken getter has not looked yet, which wakes the next one
+// itself. So the number of woken getters follows the number of items, and getters do not contend. The getter that
+// blocked last is woken first, since its caches are warm.
 func (q *Queue[T]) signalLocked() {
 	if q.ready.count > 0 && q.signaled == 0 && len(q.blocked) > 0 {
 		q.signalOneLocked()
 	}
 }
 
-// signalAllLocked tells all getters to look.
+// signalAllLocked wakes all getters.
 func (q *Queue[T]) signalAllLocked() {
 	for len(q.blocked) > 0 {
 		q.signalOneLocked()
@@ -596,7 +596,7 @@ func (q *Queue[T]) signalOneLocked() {
 	q.signaled++
 }
 
-// leave ends the wait of a getter whose context has ended. If it was told to look for items, another one is told.
+// leave ends the wait of a getter whose context has ended. If the getter was signaled, another one is.
 func (q *Queue[T]) leave(s signal) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -605,7 +605,7 @@ func (q *Queue[T]) leave(s signal) {
 		q.unblockLocked(&s)
 		return
 	}
-	// It was told between the end of its context and the lock. The signal must be empty for the next getter.
+	// The signal arrived between the end of the context and the lock. The next getter needs an empty signal.
 	select {
 	case <-s:
 	default:
@@ -615,7 +615,7 @@ func (q *Queue[T]) leave(s signal) {
 	q.signalLocked()
 }
 
-// scheduleLocked lets the schedule hand out e at wake.
+// scheduleLocked schedules e for wake.
 func (q *Queue[T]) scheduleLocked(e *entry[T], wake instant) {
 	e.wake = wake
 	if e.place != 0 {
@@ -623,25 +623,25 @@ func (q *Queue[T]) scheduleLocked(e *entry[T], wake instant) {
 		return
 	}
 	q.scheduled++
-	// Of items with one time the first scheduled is the first handed out.
+	// Items with equal times leave in the order in which they were scheduled.
 	e.order = q.scheduled
 	q.schedule.push(e)
 }
 
-// unscheduleLocked takes e out of the schedule, if it is there.
+// unscheduleLocked removes e from the schedule, if it is scheduled.
 func (q *Queue[T]) unscheduleLocked(e *entry[T]) {
 	if e.place != 0 {
 		q.schedule.remove(e)
 	}
 }
 
-// setTimerLocked makes the timer fire no later than the top of the schedule.
+// setTimerLocked sets the timer to the top of the schedule or earlier.
 func (q *Queue[T]) setTimerLocked(now instant) {
 	if q.schedule.len() == 0 {
 		return
 	}
 	wake := q.schedule.top().wake
-	// A timer that fires too early only looks again, which costs less than setting it for every add.
+	// A timer that fires too early only looks again. That costs less than setting it for every add.
 	if q.alarm != 0 && q.alarm <= wake {
 		return
 	}
@@ -653,25 +653,25 @@ func (q *Queue[T]) setTimerLocked(now instant) {
 	}
 }
 
-// ring is called by the timer.
+// ring runs when the timer fires.
 func (q *Queue[T]) ring() {
 	if added := q.promote(); added > 0 {
 		q.metrics.added(added)
 	}
 }
 
-// promote marks the items as dirty whose delay has passed, and returns how many became so. It forgets failures that
-// have expired.
+// promote marks the items as dirty whose delay has passed, and returns their number. It drops failures that have
+// expired.
 func (q *Queue[T]) promote() (added int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
-	// The timer has fired, so setTimerLocked has to set it again.
+	// The timer has fired, so setTimerLocked must set it again.
 	q.alarm = 0
 	for q.schedule.len() > 0 && q.schedule.top().wake <= now {
 		e := q.schedule.top()
 		if e.at == 0 {
-			// Scheduled with no time to become dirty at: this is the time to forget its failures.
+			// The entry is scheduled only for the removal of its failures.
 			e.failures, e.floor = 0, 0
 			q.releaseLocked(e)
 			continue
@@ -679,7 +679,7 @@ func (q *Queue[T]) promote() (added int) {
 		if now < e.floor {
 			e.extra = now
 			if e.processing {
-				e.interrupt = InterruptAlways // its time has come, and Done shall not make it wait again
+				e.interrupt = InterruptAlways // the time has come, so Done must not let the item wait again
 			}
 		}
 		if q.dirtyLocked(e, e.waitPriority, now) {

@@ -2,7 +2,7 @@ package workqueue
 
 import "time"
 
-// MaxPriority is the highest priority, and -MaxPriority the lowest. What is beyond counts as that.
+// MaxPriority is the highest priority, and -MaxPriority the lowest. Values beyond are clamped.
 const MaxPriority = 1000
 
 const (
@@ -23,28 +23,29 @@ func clampAging(d time.Duration) time.Duration {
 	return min(d, maxAging)
 }
 
-// readyList holds ready entries. Each has a rank: when it became ready, less its priority times aging. An entry
-// therefore rises by one priority in every aging without being moved, since all others rise as well.
+// readyList holds ready entries. An entry's rank is the time at which it became ready, minus its priority times aging.
+// An entry therefore rises by one priority in each aging without a move, since all others rise as well.
 type readyList[T comparable] struct {
 	aging time.Duration
 	count int
-	// levels has all levels that were ever in use, by their priority.
+	// levels has all levels that were ever used, by priority.
 	levels map[priority]*level[T]
-	// used is the level in levels that was used last, or nil.
+	// used is the last used level in levels, or nil.
 	used *level[T]
-	// byRank has the levels that are not empty.
+	// byRank has the non-empty levels.
 	byRank heap[*level[T]]
 }
 
-// level is the ready entries of one priority. They become ready one after the other, so that their ranks ascend.
+// level has the ready entries of one priority, in ascending order of rank.
 type level[T comparable] struct {
 	priority priority
 	entries  list[T]
-	count    int // of entries
+	count    int // number of entries
 	place    int
 }
 
-// before says which level has the entry that is got first. Of two ranks that are equal the older one counts.
+// before reports whether the first entry of l is got before that of m. Of equal ranks, the lower priority is first,
+// since its entry is older.
 func (l *level[T]) before(m *level[T]) bool {
 	a, b := l.entries.first.rank, m.entries.first.rank
 	return a < b || a == b && l.priority < m.priority
@@ -56,12 +57,12 @@ func newReadyList[T comparable](aging time.Duration) readyList[T] {
 	return readyList[T]{aging: clampAging(aging), levels: map[priority]*level[T]{}}
 }
 
-// rank returns that of an entry which becomes ready now.
+// rank returns the rank of an entry that becomes ready now.
 func (r *readyList[T]) rank(p priority, now instant) instant {
 	return now - instant(p)*instant(r.aging)
 }
 
-// push adds an entry, which is in no list, as ready since now.
+// push adds an entry, which must not be in a list, as ready since now.
 func (r *readyList[T]) push(e *entry[T], now instant) {
 	l := r.level(e.priority)
 	e.rank = r.rank(e.priority, now)
@@ -74,9 +75,9 @@ func (r *readyList[T]) push(e *entry[T], now instant) {
 	}
 }
 
-// level returns the level of a priority, and makes it when there is none.
+// level returns the level of a priority, and creates it if needed.
 func (r *readyList[T]) level(p priority) *level[T] {
-	// Nearly all entries are of one priority, and a map is asked for each push and each pop.
+	// Nearly all entries have one priority, and a map lookup for each push and pop would be slower.
 	if r.used != nil && r.used.priority == p {
 		return r.used
 	}
@@ -89,25 +90,25 @@ func (r *readyList[T]) level(p priority) *level[T] {
 	return l
 }
 
-// raise gives an entry in the list a higher priority. It goes behind those that have this priority already, unless
-// its age has put it before them.
+// raise gives an entry in the list a higher priority. The entry goes behind the entries of this priority, unless its
+// age puts it before them.
 func (r *readyList[T]) raise(e *entry[T], p priority, now instant) {
 	e.priority = p
-	// It keeps the better of two ranks: a raise must not cost it the age that it has.
+	// The entry keeps the better of two ranks: a raise must not cost it its age.
 	if r.rank(p, now) < e.rank {
 		r.remove(e)
 		r.push(e, now)
 	}
 }
 
-// pop removes and returns the entry of least rank. The list must not be empty.
+// pop removes and returns the entry of lowest rank. The list must not be empty.
 func (r *readyList[T]) pop() *entry[T] {
 	e := r.byRank.top().entries.first
 	r.remove(e)
 	return e
 }
 
-// remove takes e, which must be in the list, out of it.
+// remove removes e, which must be in the list.
 func (r *readyList[T]) remove(e *entry[T]) {
 	l := r.level(e.placed)
 	first := l.entries.first == e
@@ -117,7 +118,7 @@ func (r *readyList[T]) remove(e *entry[T]) {
 	switch {
 	case l.entries.first == nil:
 		r.byRank.remove(l)
-	// The level stands by its first entry.
+	// The first entry determines the position of the level.
 	case first:
 		r.byRank.fix(l)
 	}
