@@ -14,27 +14,27 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// This file has all that the cache does with informers of [object.Object], behind interfaces. The compiler makes the code of a
-// generic type again in each package that knows a type with a field of it, however far down: with informers in the fields of
-// a [Cache] that were two thirds of what is compiled for a package with one controller (TestUsersOfTheCacheDoNotCompileInformers).
+// This file has all uses of informers of [object.Object], behind interfaces. The compiler compiles a generic type again
+// in each package that has a type with a field of it, directly or indirectly. Informers in the fields of [Cache] made
+// up two thirds of the compiled code of a package with one controller (TestUsersOfTheCacheDoNotCompileInformers).
 
-// informers are the informers of a kind, one for each namespace or one for all.
+// informers are the informers of a kind: one per namespace, or one for all.
 type informers interface {
-	// in returns the parts that together have the objects of a namespace, or all when it is "".
+	// in returns the parts that together have the objects of a namespace, or of all namespaces if it is "".
 	in(namespace string) []*part
-	// of returns the part that has all objects of a namespace, or nil when none has, or several have some.
+	// of returns the part that has all objects of a namespace, or nil if no part or several parts have them.
 	of(namespace string) *part
-	// forget ends the informers, and makes the factory have none of the kind.
+	// forget ends the informers and removes them from the factory.
 	forget()
 	AddHandler(h informer.Handler[object.Object]) *informer.Registration
 	AddKeyHandler(h informer.Handler[object.Object]) *informer.Registration
 	Err() error
 }
 
-// part is the informer of one namespace, or of all, and what a cache knows of it: it is its observer.
+// part is the informer of one namespace, or of all, with its tracker. It is the informer's observer.
 type part struct {
 	informer following
-	store    store // of the informer
+	store    store // the informer's store
 	tracker  *writes.Tracker
 	server   server
 }
@@ -63,7 +63,7 @@ type following interface {
 	Err() error
 }
 
-// store is an [informer.Store].
+// store is the part of [informer.Store] that reads use.
 type store interface {
 	Get(key object.Key) (object.Object, bool)
 	Has(key object.Key) bool
@@ -74,33 +74,33 @@ type store interface {
 	Len() int
 }
 
-// index is one of the values that a function takes from the objects.
+// index is an index of any value type.
 type index interface{ addTo(i informers) }
 
-// values is an index by values of a type.
+// values is an index by values of type K.
 type values[K comparable] interface {
 	index
 	// get iterates over the objects of p with that value, in the state at the moment of the call.
 	get(p *part, value K) iter.Seq[object.Object]
-	// count returns how many these are.
+	// count returns the number of these objects.
 	count(p *part, value K) int
-	// between iterates over the objects of p with values from from, and less than to, in their order.
+	// between iterates over the objects of p with values from from up to but not including to, in order.
 	between(p *part, from, to K) iter.Seq[object.Object]
 }
 
-// packingOf returns how objects like prototype are packed, or nil if they are kept as Go values.
+// packingOf returns the packing of objects of prototype's Go type, or nil if they are kept as Go values.
 func packingOf(opts KindOptions, prototype object.Object) *informer.Packing[object.Object] {
 	if opts.Unpacked {
 		return nil
 	}
 	packing, err := informer.NewPacking(prototype)
 	if err != nil {
-		return nil // a Go type that cannot be packed
+		return nil // the Go type cannot be packed
 	}
 	return packing
 }
 
-// newInformers makes the informers of k, of objects like prototype, in place of those that there were, while c is locked.
+// newInformers replaces the informers of k by informers of prototype's Go type. c is locked.
 func newInformers(
 	c *Cache, k *kind, prototype object.Object, packing *informer.Packing[object.Object],
 ) (informers, error) {
@@ -118,7 +118,7 @@ func newInformers(
 	return scoped{made, c.factory}, nil
 }
 
-// opens returns what makes the parts of k, of objects like prototype, while c is locked.
+// opens returns the function that creates the parts of k with prototype's Go type. c is locked.
 func opens(c *Cache, k *kind, prototype object.Object) informer.Open[object.Object] {
 	return func(opts informer.Options[object.Object]) (*informer.Informer[object.Object], error) {
 		scope := k.opts.scope(opts.Namespace, c.opts)
@@ -139,7 +139,7 @@ func opens(c *Cache, k *kind, prototype object.Object) informer.Open[object.Obje
 	}
 }
 
-// scoped are the informers of a kind as package informer has them.
+// scoped implements informers.
 type scoped struct {
 	*informer.Scoped[object.Object]
 	factory *informer.Factory
@@ -166,7 +166,7 @@ func partOf(i *informer.Informer[object.Object]) *part { return i.Observer().(*p
 
 func (s scoped) forget() { informer.Forget(s.factory, s.Scoped) }
 
-// indexed is an index as package informer has it.
+// indexed implements values.
 type indexed[K cmp.Ordered] struct {
 	*informer.Index[object.Object, K]
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// written records w in the trackers of its kind, of all versions.
+// written records w in the trackers of its kind, in all versions of the kind.
 func (s *Cache) written(ctx context.Context, w writes.Write) {
 	tracked := writes.TrackedIn(ctx)
 	s.mu.RLock()

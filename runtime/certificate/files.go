@@ -1,4 +1,4 @@
-// Package certificate has the certificates of servers in files, which others write, such as cert-manager.
+// Package certificate reads the certificates of servers from files that another program writes, such as cert-manager.
 package certificate
 
 import (
@@ -14,21 +14,21 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// Files is a certificate in two files, such as cert-manager and the kubelet write them, which is read again when they
+// Files is a certificate in two files, as cert-manager and the kubelet write them. It reads the files again when they
 // have changed. It is safe for concurrent use.
 type Files struct {
 	certificate, key string
 	logger           *slog.Logger
 
 	mu     sync.Mutex
-	reads  *metrics.Counter // of the files; those that failed too
+	reads  *metrics.Counter // all reads, including failed ones
 	failed *metrics.Counter
 	loaded *tls.Certificate
-	files  [2]os.FileInfo // as they were before what is loaded was read
-	read   time.Time      // when that was
+	files  [2]os.FileInfo // state of the files before the loaded certificate was read
+	read   time.Time      // time of that read
 }
 
-// NewFiles returns the certificate in the two PEM files, or the error of reading them. Nil for the logger is
+// NewFiles returns the certificate in the two PEM files, or the error of reading them. A nil logger means
 // slog.Default().
 func NewFiles(certificate, key string, logger *slog.Logger) (*Files, error) {
 	f := &Files{certificate: certificate, key: key, logger: cmp.Or(logger, slog.Default())}
@@ -37,16 +37,15 @@ func NewFiles(certificate, key string, logger *slog.Logger) (*Files, error) {
 	return f, err
 }
 
-// measure returns the counters of the reads of certificates from files, and of failed reads: the metrics
-// certwatcher_read_certificate_total and certwatcher_read_certificate_errors_total. [Files.Measure] adds to them. A nil
-// registry shows them nowhere.
+// measure returns the counters certwatcher_read_certificate_total and certwatcher_read_certificate_errors_total, to
+// which [Files.Measure] adds. A nil registry discards them.
 func measure(r *metrics.Registry) (reads, failed *metrics.Counter) {
 	return r.Counter("certwatcher_read_certificate_total", "Reads of certificates from files, failed ones included."),
 		r.Counter("certwatcher_read_certificate_errors_total", "Reads of certificates from files that failed.")
 }
 
-// Measure counts the reads of the files in r, also those before, together with the reads of all other Files that are
-// measured in r. With the zero value of Files the metrics are there, and zero.
+// Measure counts all reads of the files in r, including earlier ones. All Files measured in r share the counters. On
+// the zero value of Files, Measure registers the metrics with value zero.
 func (f *Files) Measure(r *metrics.Registry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,11 +57,11 @@ func (f *Files) Measure(r *metrics.Registry) {
 	f.reads, f.failed = reads, failed
 }
 
-// trustStat is how long files are taken for unchanged because they look so: a time of change may be as coarse as a
-// tick of the kernel, and a copy may keep that of what it is a copy of.
+// trustStat is how long equal file information does not prove that the files are unchanged: modification times can be
+// as coarse as a kernel tick, and a copy can keep the modification time of its original.
 const trustStat = 10 * time.Second
 
-// GetCertificate is that of a tls.Config. Files that cannot be read after all do not replace what was read.
+// GetCertificate implements tls.Config.GetCertificate. If the files cannot be read, it returns the last certificate.
 func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +75,7 @@ func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if err == nil {
 		pair, err = tls.LoadX509KeyPair(f.certificate, f.key)
 	}
-	if err != nil { // perhaps only one of the two files has been replaced yet
+	if err != nil { // perhaps only one of the two files has been replaced so far
 		f.failed.Inc()
 		return f.loaded, f.unlessLoaded(err)
 	}
@@ -93,7 +92,7 @@ func (f *Files) stat() (files [2]os.FileInfo, err error) {
 	return files, nil
 }
 
-// isUnchanged reports whether files are those that are loaded, as far as can be told without reading them.
+// isUnchanged reports whether files are the loaded ones, judged without reading them.
 func (f *Files) isUnchanged(files [2]os.FileInfo) bool {
 	for i, now := range files {
 		was := f.files[i]
@@ -104,7 +103,7 @@ func (f *Files) isUnchanged(files [2]os.FileInfo) bool {
 	return time.Since(f.read) < trustStat
 }
 
-// unlessLoaded returns err when there is no certificate to go on with, and logs it otherwise.
+// unlessLoaded returns err if no certificate is loaded, and logs it otherwise.
 func (f *Files) unlessLoaded(err error) error {
 	if f.loaded == nil {
 		return err
@@ -113,14 +112,14 @@ func (f *Files) unlessLoaded(err error) error {
 	return nil
 }
 
-// Run returns at the end of ctx: the files are looked at with every connection.
+// Run blocks until ctx ends. It does nothing else, because every connection checks the files.
 func (f *Files) Run(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Ready returns an error unless there is a certificate that is valid now. Who writes the files also tells the API
-// server whom to trust.
+// Ready returns an error unless a certificate is loaded that is valid now. The program that writes the files also
+// configures the API server to trust it.
 func (f *Files) Ready() error {
 	c, err := f.GetCertificate(nil)
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Applier applies objects: a [Client] does, and what writes a subresource, such as its status.
+// Applier applies objects. A [Client] is one, and so is the writer of a subresource, such as Client.Status.
 type Applier interface {
 	Apply(ctx context.Context, obj object.Object, opts ...ApplyOption) error
 }
 
-// ApplyConfiguration applies what a typed apply configuration says, such as one of the applyconfiguration packages that
-// kctrl and client-go's generators write: any pointer to a type whose JSON is an object with apiVersion, kind and a name.
-// What is not in its JSON is not applied. typed is set to the answer of the server, and is untouched on an error.
-// With c.Status() in place of a client it is that for the status.
+// ApplyConfiguration applies a typed apply configuration, such as the applyconfiguration packages that kctrl and
+// client-go's generators write: a pointer to any type whose JSON is an object with apiVersion, kind and name. Fields
+// that are absent from the JSON are not applied. On success typed is set to the server's answer; on error it is
+// unchanged. Pass c.Status() to apply the status.
 func ApplyConfiguration(ctx context.Context, c Applier, typed any, opts ...ApplyOption) error {
 	v := reflect.ValueOf(typed)
 	if v.Kind() != reflect.Pointer || v.IsNil() {

@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 )
 
-// encode returns the JSON of obj with gvk as its apiVersion and kind, which a typed object that was made by hand does not have set.
-// It leaves obj alone.
+// encode returns the JSON of obj with gvk as its apiVersion and kind, which typed objects often lack. It does not
+// modify obj.
 func encode(obj runtime.Object, gvk schema.GroupVersionKind) ([]byte, error) {
 	if obj.GetObjectKind().GroupVersionKind() == gvk {
 		return json.Marshal(obj)
@@ -33,15 +33,15 @@ func encode(obj runtime.Object, gvk schema.GroupVersionKind) ([]byte, error) {
 	return json.Marshal(named)
 }
 
-// bareStatusError is the error for an answer that is a Status, and not of a failure, where an object was asked for.
+// bareStatusError is the error of an answer that is a Status of a success instead of an object.
 type bareStatusError struct{ message string }
 
 func (e *bareStatusError) Error() string {
 	return fmt.Sprintf("the server sent a bare Status: %q", e.message)
 }
 
-// decode sets obj to the object that data is, which must be what was asked for, with nothing left of what obj was. When
-// data is another thing obj stays as it is, and the error is what a Status says of a failure, or a [*bareStatusError].
+// decode sets obj to the object in data, which must be of kind gvk, and replaces its whole content. For other data it
+// leaves obj unchanged, and returns the failure in a Status, or a [*bareStatusError].
 func decode(data []byte, obj runtime.Object, gvk schema.GroupVersionKind) error {
 	asked := wire.Asked{GVK: gvk, Metadata: isMetadata(obj)}
 	return decodeAs(data, obj, func(decoded runtime.Object) error {
@@ -54,8 +54,8 @@ func decode(data []byte, obj runtime.Object, gvk schema.GroupVersionKind) error 
 	})
 }
 
-// decodeList sets list, which is of kind gvk, to the list of objects that data is, which must be what was asked for, as
-// decode does.
+// decodeList sets list, which is of kind gvk, to the list in data, whose items must match asked. It fails as decode
+// does.
 func decodeList(data []byte, list runtime.Object, gvk schema.GroupVersionKind, asked wire.Asked) error {
 	asked.Metadata = isMetadata(list)
 	return decodeAs(data, list, func(decoded runtime.Object) error {
@@ -75,7 +75,7 @@ func decodeList(data []byte, list runtime.Object, gvk schema.GroupVersionKind, a
 	})
 }
 
-// acceptItem checks an item of a list, and gives it the kind that was asked for.
+// acceptItem checks an item of a list, and sets its kind.
 func acceptItem(item runtime.Object, asked wire.Asked) error {
 	kind, name := item.GetObjectKind(), "none"
 	if o, ok := item.(metav1.Object); ok {
@@ -88,7 +88,7 @@ func acceptItem(item runtime.Object, asked wire.Asked) error {
 	return nil
 }
 
-// decodeAs sets obj to what data is, once accept has found that to be what was asked for.
+// decodeAs sets obj to the content of data if accept returns no error for it.
 func decodeAs(data []byte, obj runtime.Object, accept func(decoded runtime.Object) error) error {
 	fresh := reflect.New(reflect.TypeOf(obj).Elem())
 	decoded := fresh.Interface().(runtime.Object)
@@ -112,11 +112,11 @@ func decodeAs(data []byte, obj runtime.Object, accept func(decoded runtime.Objec
 	return nil
 }
 
-// decoders are the decoders of the Go types that answers were read into, *wire.DocumentDecoder by reflect.Type. They are of the program and
-// not of a client, because to make one takes longer than to decode by it.
+// decoders has a *wire.DocumentDecoder per reflect.Type of an answer. It is global because creating a decoder takes
+// longer than decoding.
 var decoders sync.Map
 
-// decoderOf returns what decodes an answer into a value of the type form.
+// decoderOf returns the decoder of answers to a value of type form.
 func decoderOf(form reflect.Type) (*wire.DocumentDecoder, error) {
 	if known, ok := decoders.Load(form); ok {
 		return known.(*wire.DocumentDecoder), nil
@@ -131,8 +131,8 @@ func decoderOf(form reflect.Type) (*wire.DocumentDecoder, error) {
 
 var statusKind = schema.GroupVersionKind{Version: "v1", Kind: "Status"}
 
-// statusError returns what a Status says that came with a success, or nil if data is none: the failure as an
-// apierrors.APIStatus error, or a [*bareStatusError].
+// statusError returns the error of a Status in an answer with a success code, or nil if data is not a Status: the
+// failure as an apierrors.APIStatus, or a [*bareStatusError].
 func statusError(data []byte) error {
 	status := &metav1.Status{}
 	if err := utiljson.Unmarshal(data, status); err != nil || status.GroupVersionKind() != statusKind {

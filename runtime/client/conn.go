@@ -22,19 +22,19 @@ import (
 )
 
 const (
-	// maxTries is how often a request is sent that the server asks to send again.
+	// maxTries is how often a request is sent if the server requests retries.
 	maxTries = 10
-	// maxRetryAfter is the longest wait that is done for a caller. A server that asks for more gets its answer
-	// handed to the caller, who knows better what to do meanwhile.
+	// maxRetryAfter is the longest wait for a retry. If the server requests a longer one, the caller receives the
+	// answer and decides.
 	maxRetryAfter = 30 * time.Second
-	// maxIdle is how long a list, a watch or a lookup waits for a server that sends nothing: API servers give up a request
-	// themselves after a minute.
+	// maxIdle is how long a list, watch or lookup waits without receiving data. API servers end requests themselves
+	// after a minute.
 	maxIdle = 2 * time.Minute
-	// maxErrorBody is how much of an error answer is read.
+	// maxErrorBody is the maximum size of an error answer.
 	maxErrorBody = 1 << 20
 )
 
-// conn sends requests to one API server. It knows HTTP and nothing of objects.
+// conn sends HTTP requests to one API server. It does not depend on the types of objects.
 type conn struct {
 	base      *url.URL
 	http      *http.Client
@@ -43,7 +43,7 @@ type conn struct {
 	answers   *answers
 }
 
-// newConn returns a conn for config. A nil httpClient is made from config.
+// newConn returns a conn for config. If httpClient is nil, newConn creates one from config.
 func newConn(config *rest.Config, httpClient *http.Client, logger *slog.Logger) (*conn, error) {
 	if config == nil {
 		return nil, errors.New("client: no rest.Config")
@@ -65,27 +65,27 @@ func newConn(config *rest.Config, httpClient *http.Client, logger *slog.Logger) 
 	return &conn{base: base, http: httpClient, userAgent: config.UserAgent, warnings: newWarnings(config, logger), answers: newAnswers()}, nil
 }
 
-// request is one call. Its String is what errors call it, such as "get guestbooks default/x".
+// request is one call. Its String method names it in errors, such as "get guestbooks default/x".
 type request struct {
 	verb        string
 	method      string
-	raw         string // the path itself, of a request that is about no resource
+	raw         string // the path, if the request is not for a resource
 	resource    resource
-	wanted      string // the namespace that the caller named
-	namespace   string // wanted, or none of a cluster-scoped kind
+	wanted      string // the namespace that the caller set
+	namespace   string // wanted, or empty for a cluster-scoped kind
 	name        string
-	posted      string // the name of what is created
+	posted      string // the name of the created object
 	subresource string
 	query       url.Values
 	accept      string
 	contentType string
 	body        []byte
-	// idleTimeout is how long the server may send nothing before the answer is given up: before its header, and, unless the answer is
-	// that of a watch which has begun, before more of its body. Zero waits for as long as the caller does.
+	// idleTimeout is how long the request waits without receiving data: before the header, and then, except for a
+	// watch, before more of the body. Zero means no limit.
 	idleTimeout time.Duration
 }
 
-// String names the request for errors: verb, resource, and what is known of namespace and name.
+// String describes the request for errors: verb, resource, namespace and name.
 func (r *request) String() string {
 	if r.raw != "" {
 		return r.verb + " " + r.raw
@@ -105,7 +105,7 @@ func (r *request) String() string {
 	return s
 }
 
-// path returns the URL path of the request below that of the server.
+// path returns the URL path of the request, relative to the server's.
 func (r *request) path() string {
 	if r.raw != "" {
 		return r.raw
@@ -124,7 +124,7 @@ func (r *request) path() string {
 	return strings.Join(segments, "/")
 }
 
-// do sends r, which accepts JSON alone, and returns the body of the answer.
+// do sends r, which accepts only JSON, and returns the body of the answer.
 func (c *conn) do(ctx context.Context, r *request) ([]byte, error) {
 	resp, err := c.open(ctx, r)
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *conn) do(ctx context.Context, r *request) ([]byte, error) {
 	return body, nil
 }
 
-// readAll reads the body of an answer, into memory that is made for it at once if the answer says how much it needs, within reason.
+// readAll reads the body of an answer. It allocates the announced length at once, up to a limit.
 func readAll(resp *http.Response) ([]byte, error) {
 	const reason = 1 << 20
 	var body bytes.Buffer
@@ -152,8 +152,7 @@ func readAll(resp *http.Response) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// open sends r, again when the server asks for that, and returns the answer when it is a success. The caller closes its
-// body.
+// open sends r, with the retries that the server requests, and returns a successful answer. The caller closes its body.
 func (c *conn) open(ctx context.Context, r *request) (*http.Response, error) {
 	for try := 1; ; try++ {
 		resp, err := c.send(ctx, r)
@@ -175,7 +174,7 @@ func (c *conn) open(ctx context.Context, r *request) (*http.Response, error) {
 	}
 }
 
-// send sends r once. It gives the answer up when the server sends nothing for the idle timeout of r.
+// send sends r once. It fails if the server sends nothing for the idle timeout of r.
 func (c *conn) send(ctx context.Context, r *request) (*http.Response, error) {
 	if r.idleTimeout == 0 {
 		return c.roundTrip(ctx, r)
@@ -185,7 +184,7 @@ func (c *conn) send(ctx context.Context, r *request) (*http.Response, error) {
 	if err != nil {
 		return nil, idle.failed(err)
 	}
-	waits := idle.timer.Stop() // or it has expired with the header
+	waits := idle.timer.Stop() // or the timer has expired with the header
 	idle.ReadCloser, resp.Body = resp.Body, idle
 	if r.verb == "watch" && isSuccess(resp) && waits {
 		resp.Body = struct {
@@ -196,7 +195,7 @@ func (c *conn) send(ctx context.Context, r *request) (*http.Response, error) {
 	return resp, nil
 }
 
-// roundTrip sends r once, and waits for the header of the answer as long as ctx lasts.
+// roundTrip sends r once and waits for the header of the answer until ctx ends.
 func (c *conn) roundTrip(ctx context.Context, r *request) (*http.Response, error) {
 	u := *c.base
 	u.Path = strings.TrimSuffix(u.Path, "/") + r.path()
@@ -230,8 +229,8 @@ func isSuccess(resp *http.Response) bool {
 	return resp.StatusCode >= http.StatusOK && resp.StatusCode < http.StatusMultipleChoices
 }
 
-// retryDelay reports whether the server asks to send the request again, and after what time. It never asks for that
-// when it may have acted on the request: 429 is a refusal, and an unavailable server did at most answer a read.
+// retryDelay reports whether the server requests a retry, and its delay. It never allows the retry of a request that
+// may have taken effect: 429 refuses a request, and 503 is retried only for reads.
 func retryDelay(resp *http.Response, method string) (time.Duration, bool) {
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests:
@@ -247,14 +246,14 @@ func retryDelay(resp *http.Response, method string) (time.Duration, bool) {
 	return delay, ok && delay <= maxRetryAfter
 }
 
-// retryAfterSeconds returns how long the Retry-After header says to wait, if there is one that says it: by a number of seconds, or by
-// the time until then, which is a time of the server's clock. It fits into 32 bits, as that of a Status does.
+// retryAfterSeconds returns the delay in the Retry-After header, if it is valid: a number of seconds, or the time until
+// a date of the server's clock. The result fits into 32 bits, like the field of a Status.
 func retryAfterSeconds(resp *http.Response) (int, bool) {
 	text := resp.Header.Get("Retry-After")
 	if text != "" && strings.Trim(text, "0123456789") == "" {
 		seconds, err := strconv.ParseInt(text, 10, 32)
 		if err != nil {
-			seconds = math.MaxInt32 // there are too many digits
+			seconds = math.MaxInt32 // the number has too many digits
 		}
 		return int(seconds), true
 	}
@@ -266,7 +265,7 @@ func retryAfterSeconds(resp *http.Response) (int, bool) {
 	if err != nil {
 		now = time.Now()
 	}
-	// Rounded up: earlier it would be refused again.
+	// Rounded up, since an earlier retry would be refused again.
 	seconds := math.Ceil(at.Sub(now).Seconds())
 	return int(max(0, min(seconds, math.MaxInt32))), true
 }

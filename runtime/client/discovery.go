@@ -17,25 +17,25 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// apiVersion is what one group version serves.
+// apiVersion has the resources of one group version.
 type apiVersion struct {
 	kinds     map[string]*served // by kind
 	resources map[string]*served // by plural and by singular name
 }
 
-// served is one resource. It is shared and never changed.
+// served is one resource. It is shared and immutable.
 type served struct {
 	mapping  meta.RESTMapping
 	singular string
 }
 
-// apiGroup is the versions of one group, the preferred one first. A group that does not exist has none.
+// apiGroup has the versions of one group, the preferred one first. A group that does not exist has none.
 type apiGroup struct{ versions []string }
 
-// apiGroups is the named groups of the server, in its order.
+// apiGroups has the names of the server's groups except the core group, in the server's order.
 type apiGroups struct{ names []string }
 
-// loadVersion asks what gv serves. A version that does not exist serves nothing.
+// loadVersion requests the resources of gv. A version that does not exist has none.
 func (c *conn) loadVersion(ctx context.Context, gv schema.GroupVersion) (*apiVersion, error) {
 	var list metav1.APIResourceList
 	if err := c.discover(ctx, versionPath(gv), "APIResourceList", &list, func() bool { return list.APIResources != nil }); err != nil {
@@ -50,7 +50,7 @@ func (c *conn) loadVersion(ctx context.Context, gv schema.GroupVersion) (*apiVer
 	return v, nil
 }
 
-// add adds a resource. Of two resources with one kind the first is that of the kind.
+// add adds a resource. If two resources have one kind, the kind maps to the first.
 func (v *apiVersion) add(gv schema.GroupVersion, r metav1.APIResource) {
 	s := &served{
 		mapping: meta.RESTMapping{
@@ -75,7 +75,7 @@ func (v *apiVersion) add(gv schema.GroupVersion, r metav1.APIResource) {
 	}
 }
 
-// loadGroup asks for the versions of group.
+// loadGroup requests the versions of group.
 func (c *conn) loadGroup(ctx context.Context, group string) (*apiGroup, error) {
 	if group == "" {
 		var core metav1.APIVersions
@@ -99,7 +99,7 @@ func (c *conn) loadGroup(ctx context.Context, group string) (*apiGroup, error) {
 	return result, nil
 }
 
-// loadGroups asks for the names of all groups.
+// loadGroups requests the names of all groups.
 func (c *conn) loadGroups(ctx context.Context) (*apiGroups, error) {
 	var list metav1.APIGroupList
 	if err := c.discover(ctx, "/apis", "APIGroupList", &list, func() bool { return list.Groups != nil }); err != nil {
@@ -112,9 +112,9 @@ func (c *conn) loadGroups(ctx context.Context) (*apiGroups, error) {
 	return groups, nil
 }
 
-// discover reads the discovery document of that kind into doc, and nothing when there is none. Another answer is an error: to
-// take it for a document that names nothing would be to say that kinds do not exist. A document without a kind is taken if
-// it names what it is for.
+// discover reads the discovery document of that kind into doc, and leaves doc empty if the server has none. Any other
+// answer is an error, since an empty document would mean that kinds do not exist. A document without a kind is accepted
+// if names reports that it has its content.
 func (c *conn) discover(ctx context.Context, path, kind string, doc runtime.Object, names func() bool) error {
 	r := &request{verb: "discover", method: http.MethodGet, raw: path, accept: acceptJSON, idleTimeout: maxIdle}
 	body, err := c.do(ctx, r)
@@ -136,7 +136,7 @@ func (c *conn) discover(ctx context.Context, path, kind string, doc runtime.Obje
 	return nil
 }
 
-// named returns what the server says of r, which does not name it.
+// named adds r to an error of the server, which does not contain it.
 func named(r *request, err error) error {
 	if _, ok := err.(apierrors.APIStatus); ok {
 		return fmt.Errorf("%s: %w", r, err)
@@ -149,20 +149,20 @@ const (
 	maxReload = 2 * time.Second
 )
 
-// lazy is a document of the API server that is loaded when it is first needed, and again when what is looked for is not
-// in it. Loads that find nothing new are spaced, at growing intervals, so that a missing kind costs the server little
-// however often it is asked for; waiters share one load, and its failure.
+// lazy is a document of the API server that is loaded when it is first needed, and again when a lookup does not find
+// its entry. Loads that find nothing new are spaced at growing intervals, which limits the load of repeated lookups of
+// a missing kind. Concurrent lookups share one load and its failure.
 type lazy[T any] struct {
 	load func(ctx context.Context) (*T, error)
 
 	current  atomic.Pointer[T]
-	failures atomic.Int64  // loads that have failed, but for those whose caller has given up
-	turn     chan struct{} // holds one token, taken by who loads
-	// The fields below belong to the holder of the token.
-	failure error     // of the last load that counts as a failure
-	loaded  time.Time // when current was loaded
-	misses  int       // lookups in a row that a load did not satisfy
-	next    time.Time // no load before this, unless there is nothing to look in
+	failures atomic.Int64  // failed loads, except those that the caller canceled
+	turn     chan struct{} // holds one token, taken by the goroutine that loads
+	// The goroutine with the token owns the fields below.
+	failure error     // error of the last failed load
+	loaded  time.Time // time at which current was loaded
+	misses  int       // consecutive lookups that a load did not satisfy
+	next    time.Time // earliest time of the next load, unless no document is loaded
 }
 
 func newLazy[T any](load func(ctx context.Context) (*T, error)) *lazy[T] {
@@ -171,8 +171,8 @@ func newLazy[T any](load func(ctx context.Context) (*T, error)) *lazy[T] {
 	return l
 }
 
-// lookup returns what find finds in the document, which it loads or reloads for that when it must and may. found is
-// false when it is not there; err is why the document could not be loaded.
+// lookup returns the result of find for the document. It loads or reloads the document if needed and permitted. found
+// is false if the document lacks the entry. err is the error of the load.
 func lookup[T, R any](ctx context.Context, l *lazy[T], find func(*T) (R, bool)) (result R, found bool, err error) {
 	if doc := l.current.Load(); doc != nil {
 		if result, found = find(doc); found {
@@ -193,7 +193,7 @@ func lookup[T, R any](ctx context.Context, l *lazy[T], find func(*T) (R, bool)) 
 		}
 	}
 	if l.failures.Load() > failures {
-		return result, false, l.failure // it has failed meanwhile
+		return result, false, l.failure // another load has failed meanwhile
 	}
 	if doc, err = l.load(ctx); err != nil {
 		if ctx.Err() == nil {
@@ -216,7 +216,7 @@ func lookup[T, R any](ctx context.Context, l *lazy[T], find func(*T) (R, bool)) 
 // forget makes the next lookup load the document again.
 func (l *lazy[T]) forget() { l.current.Store(nil) }
 
-// expire is forget for a document that is older than maxReload. It reports whether the next lookup loads it again.
+// expire is forget for a document older than maxReload. It reports whether the next lookup loads the document again.
 func (l *lazy[T]) expire(ctx context.Context) bool {
 	select {
 	case <-l.turn:

@@ -1,9 +1,9 @@
 // Package client reads and writes Kubernetes objects through the API server's REST interface.
 //
-// [REST] is the live client: each call is one request. [Client], [Reader] and [Writer] are what reconcilers and helpers
-// should ask for; [NewClient] joins a cached Reader with a live client. [ListWatcher] lists and watches one resource
-// for informers, and [Mapper] learns from the server's discovery which resource serves a kind. [Intercept] puts functions
-// in front of a client; [WithFieldOwner], [WithFieldValidation], [NewDryRunClient] and [NewNamespacedClient] are such.
+// [REST] is the live client: each call is one request. Reconcilers and helpers should accept [Client], [Reader] or
+// [Writer]; [NewClient] joins a cached Reader with a live client. [ListWatcher] lists and watches one resource for
+// informers, and [Mapper] maps kinds to resources by the server's discovery. [Intercept] puts functions in front of a
+// client. [WithFieldOwner], [WithFieldValidation], [NewDryRunClient] and [NewNamespacedClient] use it.
 //
 //	c, err := client.New(config, client.Options{Scheme: scheme, FieldOwner: "guestbook-controller"})
 //	var cm corev1.ConfigMap
@@ -14,22 +14,22 @@
 //
 // # Guarantees
 //
-//   - Errors that the API server sent are *apierrors.StatusError, so apierrors.IsNotFound and its siblings work.
-//     Errors of the network wrap their cause and say verb, resource and name: "get guestbooks default/x: ...".
-//   - A call changes the object it was given only when it succeeds, and leaves nothing of its former content then.
-//   - A kind that is namespaced is never asked for without a namespace: that is an error before any request. The namespace
-//     that the key or the object of a cluster-scoped kind has is dropped.
-//   - What the server answers is what was asked for: the kind, its version, the format. Any other answer is a [*DecodeError],
-//     and a Status of a failure is that failure, whatever the code of the answer. Objects carry their apiVersion and kind.
-//   - An object that a cache holds in parts is not written back as a whole: that is a [*MaskedError].
-//   - A request that the server turned away with 429 and a Retry-After is sent again, a bounded number of times, while
-//     the context lasts.
+//   - Errors from the API server are *apierrors.StatusError, so apierrors.IsNotFound and its siblings work. Network
+//     errors wrap their cause and include verb, resource and name: "get guestbooks default/x: ...".
+//   - A call changes its object only on success, and then replaces the whole content.
+//   - A call for an object of a namespaced kind without a namespace fails before any request. The namespace in the key
+//     or object of a cluster-scoped kind is ignored.
+//   - The server's answer matches the request in kind, version and format; any other answer is a [*DecodeError]. A
+//     Status of a failure is an error, whatever the HTTP code. Objects have their apiVersion and kind set.
+//   - An object that a cache holds in parts is not written as a whole: that fails with a [*MaskedError].
+//   - A request that the server rejects with 429 and Retry-After is sent again, a limited number of times, until the
+//     context ends.
 //
 // # Concurrency
 //
-// All types are safe for concurrent use except a [Stream], which one goroutine reads. Nothing here starts a goroutine,
-// throttles on the client's side, or keeps package-level state.
+// All types are safe for concurrent use except a [Stream], which one goroutine reads. The package starts no goroutines,
+// does not throttle requests, and keeps no state of a connection in package variables.
 //
-// A [REST] speaks JSON; a [ListWatcher], and with it [REST.Watch], speaks protobuf too, see [Scope]. Nothing here
-// caches objects, or converts between API versions.
+// A [REST] uses JSON. A [ListWatcher], and therefore [REST.Watch], also uses protobuf, see [Scope]. The package does
+// not cache objects or convert between API versions.
 package client

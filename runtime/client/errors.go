@@ -16,28 +16,27 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 )
 
-// maxErrorText is how much of an answer that is no Status goes into the error.
+// maxErrorText limits the part of a non-Status answer that an error quotes.
 const maxErrorText = 2048
 
-// MaskedError reports a write of an object as it was read from a cache which has only some fields of it: the others would
-// be removed, or with Apply those of them that its field owner has. Patch such an object, apply one of your own making, or
-// read it with [Live] first. A status may be updated if all of metadata and status are cached, and applied if all of status
-// is.
+// MaskedError reports the write of an object that was read from a cache with only some of its fields. The write would
+// remove the other fields, or with Apply those that its field owner owns. Instead, patch the object, apply a new one,
+// or read it with [Live] first. An Update of the status is possible if the cache has all of metadata and status, and an
+// Apply of the status if it has all of status.
 type MaskedError struct {
-	// What names the write, such as "update pods default/web".
+	// Description of the write, such as "update pods default/web".
 	What string
-	// Mask are the fields that the object has.
+	// Mask has the fields that the object has.
 	Mask []string
 }
 
-// Error names the write, the fields, and what to do instead.
+// Error returns the write, the fields, and the alternatives.
 func (e *MaskedError) Error() string {
 	return fmt.Sprintf("%s: the object was read with only %s of it, and would lose all else: use Patch, apply an object of your own, or read it with client.Live",
 		e.What, strings.Join(e.Mask, ", "))
 }
 
-// networkError wraps what went wrong between the server and us. It is the error of ctx, with its cause, when ctx is
-// why.
+// networkError wraps an error of the connection. If ctx has ended, it is the error of ctx with its cause.
 func networkError(ctx context.Context, what string, err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
@@ -53,8 +52,8 @@ func networkError(ctx context.Context, what string, err error) error {
 	}
 }
 
-// responseError turns an answer that is no success into an error and closes its body: the Status in it if there is one,
-// a generic one for the code otherwise.
+// responseError converts an unsuccessful answer to an error and closes its body. The error is the Status in the body,
+// or a generic one for the HTTP code.
 func responseError(r *request, resp *http.Response) error {
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
@@ -62,7 +61,7 @@ func responseError(r *request, resp *http.Response) error {
 		if status.Code == 0 {
 			status.Code = int32(resp.StatusCode)
 		}
-		status.TypeMeta = metav1.TypeMeta{} // as errors are that a test makes to compare with
+		status.TypeMeta = metav1.TypeMeta{} // without a kind, the error equals one that apierrors creates
 		return apierrors.FromObject(status)
 	}
 	seconds, _ := retryAfterSeconds(resp)
@@ -70,7 +69,7 @@ func responseError(r *request, resp *http.Response) error {
 		errorText(resp, body), seconds, true)
 }
 
-// errorText is what an error cites of an answer that is no Status.
+// errorText returns the part of a non-Status answer that an error quotes.
 func errorText(resp *http.Response, body []byte) string {
 	mediaType, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	isText := err != nil || strings.HasPrefix(mediaType, "text/")
@@ -83,22 +82,21 @@ func errorText(resp *http.Response, body []byte) string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(body), "?"))
 }
 
-// isMissingPath reports whether err is a 404 that did not come from the resource: the path is not served at all, as
-// when the CRD of the kind was deleted.
+// isMissingPath reports whether err is a 404 for a path that the server does not serve, as after the deletion of the
+// kind's CRD, and not for an absent object.
 func isMissingPath(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// DecodeError reports a list or watch body that is not what the API promises. Errors of this type are not retried
-// on the same stream.
+// DecodeError reports the body of a list or watch that violates the API's format. The stream cannot be read further.
 type DecodeError struct {
-	// What names the thing that was being read, such as "watch event of pods".
+	// Description of the decoded value, such as "watch event of pods".
 	What string
 	// Err is the cause.
 	Err error
 }
 
-// Error names what could not be decoded, and why.
+// Error returns the decoded value and the cause.
 func (e *DecodeError) Error() string { return "decode " + e.What + ": " + e.Err.Error() }
 
 // Unwrap returns the cause.

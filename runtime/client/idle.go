@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
-// errSilent reports a server, or something before it, that keeps a connection and sends nothing.
+// errSilent reports a server, or a proxy, that keeps a connection open and sends nothing.
 var errSilent = errors.New("the server sends nothing")
 
-// idleBody is the body of an answer that is given up when nothing comes while somebody waits: for the header first, and then in Read.
+// idleBody is the body of an answer with an idle timeout. The timeout applies to the wait for the header, and then to
+// each Read.
 type idleBody struct {
-	io.ReadCloser // nil before the header has come
+	io.ReadCloser // nil before the header arrives
 	timeout       time.Duration
-	timer         *time.Timer // cancels the request; runs while somebody waits
+	timer         *time.Timer // cancels the request; runs during waits
 	cancel        context.CancelFunc
-	expired       atomic.Bool // the timer has cancelled it
+	expired       atomic.Bool // the timer has canceled the request
 }
 
-// withIdleTimeout returns the context for a request, and what its body becomes.
+// withIdleTimeout returns the context for a request, and the body to wrap around its answer's.
 func withIdleTimeout(ctx context.Context, timeout time.Duration) (context.Context, *idleBody) {
 	b := &idleBody{timeout: timeout}
 	ctx, b.cancel = context.WithCancel(ctx)
@@ -31,7 +32,7 @@ func withIdleTimeout(ctx context.Context, timeout time.Duration) (context.Contex
 	return ctx, b
 }
 
-// failed ends a request that has no answer because of err, and returns why.
+// failed ends a request without an answer, and returns its error.
 func (b *idleBody) failed(err error) error {
 	if b.expired.Load() {
 		err = errSilent

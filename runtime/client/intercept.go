@@ -9,9 +9,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Interceptor has a function for each call of a client that it wants to see. A function gets the client below it, which
-// it may call with what it likes, or not at all; a nil one leaves the call alone. Status() goes to the SubResource
-// functions, with the name "status".
+// Interceptor has a function for each intercepted call of a client. A function receives the underlying client, which it
+// may call in any way or not at all. A nil function does not intercept the call. Calls of Status() go to the
+// SubResource functions, with the name "status".
 type Interceptor struct {
 	Get         func(ctx context.Context, c Client, key object.Key, obj object.Object, opts ...GetOption) error
 	List        func(ctx context.Context, c Client, list object.List, opts ...ListOption) error
@@ -30,7 +30,7 @@ type Interceptor struct {
 	SubResourceApply  func(ctx context.Context, c Client, subResource string, obj object.Object, opts ...ApplyOption) error
 }
 
-// Intercept returns c with the functions of i in front of it. It is a [WithWatch] if c is.
+// Intercept returns c with the functions of i in front of it. The result is a [WithWatch] if c is.
 func Intercept(c Client, i Interceptor) Client {
 	intercepted := &interceptor{Client: c, with: i}
 	if watching, ok := c.(WithWatch); ok {
@@ -44,7 +44,7 @@ type interceptor struct {
 	with Interceptor
 }
 
-// watchInterceptor is an interceptor in front of a client that watches.
+// watchInterceptor is an interceptor in front of a WithWatch.
 type watchInterceptor struct {
 	*interceptor
 	below WithWatch
@@ -162,18 +162,18 @@ func (s *subresourceInterceptor) Apply(ctx context.Context, obj object.Object, o
 	return s.with.SubResourceApply(ctx, s.below, s.name, obj, opts...)
 }
 
-// NewDryRunClient returns c with [DryRunAll] at each write.
+// NewDryRunClient returns c with [DryRunAll] on every write.
 func NewDryRunClient(c Client) Client { return withDefaults(c, defaults{dryRun: true}) }
 
-// WithFieldOwner returns c with owner as the field owner of the writes that name none.
+// WithFieldOwner returns c with owner as the default field owner of writes.
 func WithFieldOwner(c Client, owner string) Client { return withDefaults(c, defaults{owner: owner}) }
 
-// WithFieldValidation returns c with validation at the writes that say none, see [FieldValidation].
+// WithFieldValidation returns c with validation as the default of writes, see [FieldValidation].
 func WithFieldValidation(c Client, validation FieldValidation) Client {
 	return withDefaults(c, defaults{validation: string(validation)})
 }
 
-// defaults are the options of writes that do not say otherwise.
+// defaults are default options of writes.
 type defaults struct {
 	dryRun            bool
 	owner, validation string
@@ -191,7 +191,7 @@ func (d defaults) fill(o WriteOptions, err error) (*WriteOptions, error) {
 	return &o, err
 }
 
-// withDefaults returns c with defaults for its writes, as an [Interceptor] has it, so that a [WithWatch] stays one.
+// withDefaults returns c with default options of its writes. The result is a [WithWatch] if c is.
 func withDefaults(c Client, d defaults) Client {
 	return Intercept(c, Interceptor{
 		Create: func(ctx context.Context, c Client, obj object.Object, opts ...CreateOption) error {
@@ -259,9 +259,9 @@ func withDefaults(c Client, d defaults) Client {
 	})
 }
 
-// NewNamespacedClient returns c for the objects of one namespace: an object or a key without a namespace is one of it,
-// and another namespace is an error before any request. A List or DeleteAllOf is one in the namespace. Cluster-scoped
-// kinds are left alone. It is a [WithWatch] if c is.
+// NewNamespacedClient returns c restricted to one namespace. Objects and keys without a namespace get it, and another
+// namespace is an error before any request. List and DeleteAllOf are restricted to it. Cluster-scoped kinds are not
+// affected. The result is a [WithWatch] if c is.
 func NewNamespacedClient(c Client, namespace string) Client {
 	n := namespaced{client: c, namespace: namespace}
 	return Intercept(c, Interceptor{
@@ -330,7 +330,8 @@ type namespaced struct {
 	namespace string
 }
 
-// fillNamespace makes namespace that of the client if the kind of obj has namespaces.
+// fillNamespace sets an empty namespace to the client's if the kind of obj is namespaced, and fails for another
+// namespace.
 func (n namespaced) fillNamespace(obj runtime.Object, namespace *string) error {
 	has, err := n.client.IsObjectNamespaced(obj)
 	switch {
@@ -345,14 +346,14 @@ func (n namespaced) fillNamespace(obj runtime.Object, namespace *string) error {
 	return nil
 }
 
-// within returns the option that keeps a List in the namespace.
+// within returns the option that restricts a List to the namespace.
 func (n namespaced) within(obj runtime.Object) (in InNamespace, err error) {
 	namespace := ""
 	err = n.fillNamespace(obj, &namespace)
 	return InNamespace(namespace), err
 }
 
-// do calls call while obj is in the namespace. When call fails, obj is as it was.
+// do sets the namespace of obj and calls call. If call fails, do restores obj.
 func (n namespaced) do(obj object.Object, call func() error) error {
 	before := obj.GetNamespace()
 	namespace := before

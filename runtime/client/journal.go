@@ -18,8 +18,7 @@ import (
 )
 
 // Journal passes the writes of all clients that share it to the caches and controllers of this process. The zero value
-// is ready for use, and it is safe for concurrent use. It remembers the last writes, a bounded number of them, without
-// their objects.
+// is ready for use. It is safe for concurrent use. It keeps a limited number of the last writes, without their objects.
 type Journal = writes.Journal
 
 // Journal returns the journal in which c records its writes.
@@ -28,7 +27,7 @@ func (c *REST) Journal() *Journal { return c.journal }
 // record records w.
 func (c *REST) record(ctx context.Context, w writes.Write) { writes.LogOf(c.journal).Record(ctx, w) }
 
-// begin records that r is about to be sent, if it is a write, until end is called.
+// begin records that r is in flight, if it is a write, until end is called.
 func (c *REST) begin(ctx context.Context, r *request) (end func()) {
 	if r.method == http.MethodGet || r.isDryRun() {
 		return func() {}
@@ -36,7 +35,7 @@ func (c *REST) begin(ctx context.Context, r *request) (end func()) {
 	return writes.LogOf(c.journal).Begin(ctx, r.target())
 }
 
-// target returns the write that r is to make, without its outcome.
+// target returns the write of r, without its outcome.
 func (r *request) target() writes.Write {
 	w := writes.Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: cmp.Or(r.name, r.posted)}}
 	if w.GVK.GroupKind() == bindingKind {
@@ -45,7 +44,8 @@ func (r *request) target() writes.Write {
 	return w
 }
 
-// recordWritten records a request that was answered with obj. base is the version of the caller's object before it.
+// recordWritten records a request that was answered with obj. base is the resource version of the caller's object
+// before the request.
 func (c *REST) recordWritten(ctx context.Context, r *request, base string, obj object.Object) {
 	if r.isAction() {
 		c.recordUnknown(ctx, r)
@@ -72,7 +72,7 @@ func (c *REST) recordWritten(ctx context.Context, r *request, base string, obj o
 	c.record(ctx, w)
 }
 
-// isConditional reports whether the server refuses r unless the object has the version base.
+// isConditional reports whether the server rejects r unless the object has the version base.
 func (r *request) isConditional(base string) bool {
 	if base == "" || r.method == http.MethodPut {
 		return base != ""
@@ -86,18 +86,18 @@ func (r *request) isConditional(base string) bool {
 		sent.Metadata.ResourceVersion == base
 }
 
-// isAction reports whether r posts an action on an object, such as an eviction, and not the object.
+// isAction reports whether r posts an action on an object, such as an eviction, instead of the object.
 func (r *request) isAction() bool {
 	return r.verb == "create" && (r.subresource != "" || r.resource.gvk.GroupKind() == bindingKind)
 }
 
-// bindingKind is posted like an object, and changes the pod of its name.
+// bindingKind is posted like an object, but changes the pod with its name.
 var bindingKind = schema.GroupKind{Kind: "Binding"}
 
-// tokenSubresource returns a token of a service account, and changes nothing.
+// tokenSubresource returns a token of a service account. It does not change the object.
 const tokenSubresource = "token"
 
-// recordUnknown records a request whose outcome is unknown. It records none for a generated name, nor for a whole
+// recordUnknown records a request whose outcome is unknown. It skips requests with a generated name and those for a
 // collection.
 func (c *REST) recordUnknown(ctx context.Context, r *request) {
 	w := r.target()
@@ -108,31 +108,31 @@ func (c *REST) recordUnknown(ctx context.Context, r *request) {
 	c.record(ctx, w)
 }
 
-// recordLost records a request that has failed with err, unless the server certainly has not carried it out. It may
-// have if its answer was lost, cannot be read, or is an internal error.
+// recordLost records a request that failed with err, unless the server certainly did not execute it. A request with a
+// lost or invalid answer, or with an internal error, may have taken effect.
 func (c *REST) recordLost(ctx context.Context, r *request, err error) {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && isRefusal(status.Status().Code) {
 		return
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return // it was not sent
+		return // the request was not sent
 	}
 	c.recordUnknown(ctx, r)
 }
 
-// isRefusal reports whether a server that fails with code has changed nothing.
+// isRefusal reports whether an answer with code guarantees that nothing was changed.
 func isRefusal(code int32) bool {
 	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
 }
 
 func (r *request) isDryRun() bool { return r.query.Has("dryRun") }
 
-// namespaceKind can have finalizers in its spec too.
+// namespaceKind can also have finalizers in its spec.
 var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
-// endOf reports whether obj, as a write left it, no longer exists: it has a deletion timestamp and no finalizers. A
-// namespace may still exist, and is reported as ending.
+// endOf reports whether obj, in the state that a write returned, no longer exists: it has a deletion timestamp and no
+// finalizers. A namespace may still exist, and is reported as ending.
 func (r resource) endOf(obj metav1.Object) (gone, ending bool) {
 	grace := obj.GetDeletionGracePeriodSeconds()
 	if obj.GetDeletionTimestamp() == nil || len(obj.GetFinalizers()) > 0 || grace != nil && *grace > 0 {
@@ -142,7 +142,7 @@ func (r resource) endOf(obj metav1.Object) (gone, ending bool) {
 	return !ending, ending
 }
 
-// deletion decodes the answers to deletions: a Status that names the object, the object, or a list of objects.
+// deletion decodes the answers of deletions: a Status that names the object, the object, or a list of objects.
 type deletion struct {
 	metav1.PartialObjectMetadata
 	Status  json.RawMessage                `json:"status"`

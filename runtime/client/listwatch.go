@@ -18,41 +18,41 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Scope is which objects of a kind are listed and watched, and what of them. The zero value is all objects, without
+// Scope selects the listed and watched objects of a kind, and their fields. The zero value selects all objects without
 // their managedFields.
 type Scope struct {
-	// Namespace is the only namespace; empty is all. It must be empty for a cluster-scoped kind.
+	// Namespace is the only namespace; empty means all. It must be empty for a cluster-scoped kind.
 	Namespace string
 	// Labels selects by labels; nil selects all.
 	Labels labels.Selector
 	// Fields selects by fields; nil selects all.
 	Fields fields.Selector
-	// KeepManagedFields keeps metadata.managedFields, which are left out of what a [ListWatcher] returns otherwise.
+	// KeepManagedFields keeps metadata.managedFields, which a [ListWatcher] otherwise omits.
 	KeepManagedFields bool
-	// Mask are the only fields that the objects have, with all that is below them, such as "metadata" and
-	// "status.conditions"; none means all. A path goes through lists. What identifies an object and its state is always
-	// there: apiVersion, kind, and of metadata name, namespace, uid, resourceVersion, generation and deletionTimestamp.
-	// Such an object says so, see [object.Mask], and is not written as a whole: that is a [*MaskedError].
-	// Informers and caches can keep what is left packed, which takes least memory.
+	// Mask has the paths of the fields to keep, each with everything below, such as "metadata" and "status.conditions".
+	// Empty keeps all. A path continues through lists. Identity and state of the object are always kept: apiVersion,
+	// kind, and of metadata name, namespace, uid, resourceVersion, generation and deletionTimestamp. Masked objects are
+	// marked, see [object.Mask]; writing one as a whole fails with a [*MaskedError]. Together with packing in informers
+	// and caches, a mask needs the least memory.
 	Mask []string
-	// Formats are the encodings that the server is asked for, in order of preference. JSON, which every server has, comes
-	// last if it is not named. None means Protobuf and JSON. Protobuf is only asked for if the Go type has that form, as
-	// those of built-in kinds do.
+	// Formats are the accepted encodings in order of preference. JSON is added as the last, since every server supports
+	// it. Empty means Protobuf and JSON. Protobuf is used only for Go types with a protobuf form, such as the built-in
+	// kinds.
 	Formats []Format
 }
 
-// Format is an encoding of the API, by the media type that servers know it by.
+// Format is an encoding of the API, identified by its media type.
 type Format string
 
-// The formats.
+// Formats of the API.
 const (
 	JSON     = Format(wire.JSON)
 	Protobuf = Format(wire.Protobuf)
 )
 
-// ListWatcher lists and watches the objects of one kind within a [Scope]. It is safe for concurrent use and keeps no
-// state: each call is one request. A request is given up when the server sends nothing for two minutes: no answer, or no more of a
-// list. An open watch is quiet for as long as nothing happens.
+// ListWatcher lists and watches the objects of one kind within a [Scope]. It is safe for concurrent use and stateless:
+// each call is one request. A request fails if the server sends nothing for two minutes, either no answer or no further
+// part of a list. This does not apply to an open watch.
 type ListWatcher[T object.Object] struct {
 	client  *REST
 	gvk     schema.GroupVersionKind
@@ -60,9 +60,9 @@ type ListWatcher[T object.Object] struct {
 	decoder *wire.Decoder[T]
 }
 
-// NewListWatcher returns a ListWatcher for the kind of prototype: the Go type of a typed object, the kind that an
-// *unstructured.Unstructured or *metav1.PartialObjectMetadata has set. T may be that pointer type or an interface such
-// as object.Object. It makes no request, and fails when the kind of prototype cannot be told.
+// NewListWatcher returns a ListWatcher for the kind of prototype: the kind of a typed object's Go type, or the kind
+// that an *unstructured.Unstructured or *metav1.PartialObjectMetadata has set. T may be that pointer type or an
+// interface such as object.Object. NewListWatcher sends no request. It fails if prototype has no known kind.
 func NewListWatcher[T object.Object](c *REST, prototype T, scope Scope) (*ListWatcher[T], error) {
 	if v := reflect.ValueOf(prototype); v.Kind() != reflect.Pointer || v.IsNil() {
 		return nil, fmt.Errorf("list and watch: the prototype is %T, which is nil or no pointer", prototype)
@@ -88,7 +88,7 @@ func NewListWatcher[T object.Object](c *REST, prototype T, scope Scope) (*ListWa
 	return &ListWatcher[T]{client: c, gvk: gvk, scope: scope, decoder: decoder}, nil
 }
 
-// List returns one page of the objects in scope. The scope and the selectors of opts must both match.
+// List returns one page of the objects in scope that also match the selectors of opts.
 func (lw *ListWatcher[T]) List(ctx context.Context, opts metav1.ListOptions) (*Page[T], error) {
 	r, err := lw.request(ctx, "list", opts)
 	if err != nil {
@@ -114,8 +114,8 @@ func (lw *ListWatcher[T]) List(ctx context.Context, opts metav1.ListOptions) (*P
 	return (*Page[T])(page), nil
 }
 
-// Watch opens a watch of the objects in scope, which lasts until ctx ends, the server ends it or it is closed. Bookmarks
-// are asked for when opts says so, and always with SendInitialEvents: the end of the initial events is a bookmark.
+// Watch opens a watch of the objects in scope. It lasts until ctx ends, the server ends it, or it is closed. It
+// requests bookmarks if opts does, and always with SendInitialEvents, whose end is a bookmark.
 func (lw *ListWatcher[T]) Watch(ctx context.Context, opts metav1.ListOptions) (Stream[T], error) {
 	opts.Watch = true
 	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
@@ -141,7 +141,7 @@ func (lw *ListWatcher[T]) Watch(ctx context.Context, opts metav1.ListOptions) (S
 	return &stream[T]{ctx: ctx, cancel: cancel, what: r.String(), body: resp.Body, events: events}, nil
 }
 
-// request begins a request for the objects in scope.
+// request returns a request for the objects in scope.
 func (lw *ListWatcher[T]) request(ctx context.Context, verb string, opts metav1.ListOptions) (*request, error) {
 	res, err := lw.client.locate(ctx, lw.gvk, func(res resource) error { return res.checkSurplus(lw.scope.Namespace) })
 	if err != nil {
@@ -175,10 +175,10 @@ func (lw *ListWatcher[T]) request(ctx context.Context, verb string, opts metav1.
 
 // Page is one page of a list, as the API server returned it.
 type Page[T object.Object] struct {
-	// Items are the objects in the order of the server. The caller owns them.
+	// Items are the objects in the server's order. The caller owns them.
 	Items []T
-	// ResourceVersion is that of the list: a watch started here misses nothing.
+	// ResourceVersion is the version of the list. A watch from it misses no change.
 	ResourceVersion string
-	// Continue is the token of the next page, empty on the last.
+	// Continue is the token of the next page. It is empty on the last page.
 	Continue string
 }

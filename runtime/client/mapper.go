@@ -16,35 +16,38 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// discoveryTimeout bounds the lookups that have no context of their own.
+// discoveryTimeout limits lookups without a context.
 const discoveryTimeout = 30 * time.Second
 
-// Mapper tells the resource and scope of kinds, and the kinds of resources, from the discovery documents of the API
-// server. It implements meta.RESTMapper, meta.RESTMapperWithContext and meta.ResettableRESTMapper.
+// Mapper maps kinds to resources and scopes, and resources to kinds, by the API server's discovery documents. It
+// implements meta.RESTMapper, meta.RESTMapperWithContext and meta.ResettableRESTMapper.
 //
-// It loads only what it is asked about: one document for a kind whose version is known, the versions of its group when
-// it is not, and the list of all groups only for a resource without a group. A kind that is not there makes it look
-// again, at growing intervals from a quarter of a second to two seconds, so a kind whose CRD has just been created is
-// found without a restart, and until then costs the server little however often it is asked for. What was found stays
-// until a request of the client finds that its path is not served any more, as when the CRD was deleted, or does not
-// fit the scope of its kind: the CRD may have been replaced. The client then sends the request again if the kind is
-// served at another path. Lookups that find nothing return *meta.NoKindMatchError or *meta.NoResourceMatchError; any
-// other error means that the server could not be asked, as one that sends nothing for two minutes. A group that cannot
-// be asked does not hide the others.
+// It loads only the documents that it needs: one for a kind with a known version, the versions of a group otherwise,
+// and the list of groups only for a resource without a group. A lookup of a missing kind loads the document again, at
+// growing intervals from a quarter of a second to two seconds. So a kind is found soon after the creation of its CRD,
+// and repeated lookups cost the server little.
 //
-// A Mapper is safe for concurrent use. What it returns belongs to the caller.
+// The client invalidates an entry when the server no longer serves its path, as after the deletion of the CRD, or when
+// a request does not fit the kind's scope, which a new CRD can have changed. The client then repeats the request if
+// discovery returns another path.
+//
+// Lookups without a result return *meta.NoKindMatchError or *meta.NoResourceMatchError. Any other error means that the
+// server did not answer, for example within two minutes. A group that fails does not hide the others.
+//
+// A Mapper is safe for concurrent use. The caller owns the results.
 type Mapper struct {
 	conn   *conn
 	groups *lazy[apiGroups]
 
-	mu       sync.Mutex // guards the maps, not what is in them
+	mu       sync.Mutex // guards the maps, but not the documents
 	group    map[string]*lazy[apiGroup]
 	versions map[schema.GroupVersion]*lazy[apiVersion]
 }
 
 var _ meta.ResettableRESTMapper = (*Mapper)(nil)
 
-// NewMapper returns a Mapper for the API server of config. A nil httpClient is made from config. No request is made yet.
+// NewMapper returns a Mapper for the API server of config. If httpClient is nil, NewMapper creates one from config. It
+// sends no request.
 func NewMapper(config *rest.Config, httpClient *http.Client) (*Mapper, error) {
 	c, err := newConn(config, httpClient, slog.Default())
 	if err != nil {
@@ -62,7 +65,7 @@ func newMapper(c *conn) *Mapper {
 	}
 }
 
-// Reset forgets all that was learnt: the next lookups ask the server again.
+// Reset drops all documents. The next lookups load them again.
 func (m *Mapper) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,16 +74,17 @@ func (m *Mapper) Reset() {
 	clear(m.versions)
 }
 
-// forget makes the next lookup in gv ask the server again.
+// forget makes the next lookup in gv load its document again.
 func (m *Mapper) forget(gv schema.GroupVersion) { m.version(gv).forget() }
 
-// expire is forget, unless the server was asked in the last seconds. It reports whether the next lookup asks.
+// expire is forget, unless the document was loaded in the last seconds. It reports whether the next lookup loads it
+// again.
 func (m *Mapper) expire(ctx context.Context, gv schema.GroupVersion) bool {
 	return m.version(gv).expire(ctx)
 }
 
-// RESTMappingWithContext returns where gk is served: in the first of versions that has it, or without versions in the
-// one that the server prefers.
+// RESTMappingWithContext returns the mapping of gk in the first of versions that has it. Without versions, it uses the
+// server's preferred version.
 func (m *Mapper) RESTMappingWithContext(ctx context.Context, gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	found, err := m.mappings(ctx, gk, versions, true)
 	if err != nil {
@@ -89,12 +93,13 @@ func (m *Mapper) RESTMappingWithContext(ctx context.Context, gk schema.GroupKind
 	return found[0], nil
 }
 
-// RESTMappingsWithContext returns where gk is served, in each of versions that has it, or without versions in all.
+// RESTMappingsWithContext returns the mappings of gk in all of versions that have it, or in all versions of the group
+// if versions is empty.
 func (m *Mapper) RESTMappingsWithContext(ctx context.Context, gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
 	return m.mappings(ctx, gk, versions, false)
 }
 
-// KindForWithContext returns the kind of a resource, which may leave out group and version and may be singular.
+// KindForWithContext returns the kind of a resource. Group and version may be empty, and the name may be singular.
 func (m *Mapper) KindForWithContext(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
 	s, err := m.one(ctx, resource)
 	if err != nil {
@@ -113,7 +118,7 @@ func (m *Mapper) KindsForWithContext(ctx context.Context, resource schema.GroupV
 	return kinds, err
 }
 
-// ResourceForWithContext completes a resource, which may leave out group and version and may be singular.
+// ResourceForWithContext completes a resource. Group and version may be empty, and the name may be singular.
 func (m *Mapper) ResourceForWithContext(ctx context.Context, input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
 	s, err := m.one(ctx, input)
 	if err != nil {
@@ -141,7 +146,8 @@ func (m *Mapper) ResourceSingularizerWithContext(ctx context.Context, resource s
 	return all[0].singular, nil
 }
 
-// mappings returns the mappings of gk in versions, or in all versions of its group; at least one unless err is set.
+// mappings returns the mappings of gk in versions, or in all versions of its group. It returns at least one, or an
+// error.
 func (m *Mapper) mappings(ctx context.Context, gk schema.GroupKind, versions []string, first bool) ([]*meta.RESTMapping, error) {
 	found, err := m.search(ctx, gk.Group, versions, first, func(v *apiVersion) *served { return v.kinds[gk.Kind] })
 	if err != nil {
@@ -158,7 +164,7 @@ func (m *Mapper) mappings(ctx context.Context, gk schema.GroupKind, versions []s
 	return mappings, nil
 }
 
-// one returns the one resource that a partial one means.
+// one returns the resource that a partial one identifies, or an error if it is ambiguous.
 func (m *Mapper) one(ctx context.Context, partial schema.GroupVersionResource) (*served, error) {
 	found, err := m.matches(ctx, partial, false)
 	if err != nil {
@@ -175,8 +181,8 @@ func (m *Mapper) one(ctx context.Context, partial schema.GroupVersionResource) (
 	return found[0], nil
 }
 
-// matches returns the resources that partial may mean; at least one unless err is set. Unless all are wanted it stops
-// at the first version of each group, and at the core group when that has a match.
+// matches returns the resources that match partial: at least one, or an error. Unless all is set, it stops at the first
+// version of each group, and at the core group if that has a match.
 func (m *Mapper) matches(ctx context.Context, partial schema.GroupVersionResource, all bool) ([]*served, error) {
 	var versions []string
 	if partial.Version != "" {
@@ -200,7 +206,7 @@ func (m *Mapper) matches(ctx context.Context, partial schema.GroupVersionResourc
 	return nil, &meta.NoResourceMatchError{PartialResource: partial}
 }
 
-// matchesInGroups returns what in finds in all groups but the core one, and why some could not be asked.
+// matchesInGroups returns the results of in for all groups except the core group, and the errors of groups that failed.
 func (m *Mapper) matchesInGroups(ctx context.Context, in func(group string) ([]*served, error)) ([]*served, error) {
 	var searched []string
 	for {
@@ -223,8 +229,8 @@ func (m *Mapper) matchesInGroups(ctx context.Context, in func(group string) ([]*
 	}
 }
 
-// search returns what find finds in the given versions of group, or without any in those that the group has, the
-// preferred one first; only the first when that is wanted.
+// search returns the results of find in the given versions of group. Without versions, it searches the versions of the
+// group, the preferred one first. If first is set, it stops at the first result.
 func (m *Mapper) search(ctx context.Context, group string, versions []string, first bool, find func(*apiVersion) *served) ([]*served, error) {
 	if versions = withoutInternal(versions); len(versions) > 0 {
 		return m.searchVersions(ctx, group, versions, first, find)
@@ -266,7 +272,7 @@ func (m *Mapper) searchVersions(ctx context.Context, group string, versions []st
 	return found, nil
 }
 
-// withoutInternal returns versions without the ones that no server has.
+// withoutInternal returns versions without those that no server has.
 func withoutInternal(versions []string) []string {
 	return slices.DeleteFunc(slices.Clone(versions), func(v string) bool {
 		return v == "" || v == runtime.APIVersionInternal
@@ -322,7 +328,7 @@ func (m *Mapper) ResourceSingularizer(resource string) (string, error) {
 	return m.ResourceSingularizerWithContext(ctx, resource)
 }
 
-// groupVersions returns the document that tells the versions of group, which may not be loaded.
+// groupVersions returns the document with the versions of group, which may not be loaded.
 func (m *Mapper) groupVersions(group string) *lazy[apiGroup] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -338,11 +344,11 @@ func (m *Mapper) version(gv schema.GroupVersion) *lazy[apiVersion] {
 		func(v *apiVersion) bool { return len(v.resources) == 0 })
 }
 
-// maxDocuments is how many documents of one form a mapper remembers before it forgets those that name nothing: there is no end of names
-// that somebody may ask for, but of those that a server has.
+// maxDocuments is the number of documents of one type from which on a mapper drops empty ones. Callers can look up any
+// number of names, while the names of a server are limited.
 const maxDocuments = 1000
 
-// remembered returns the document in all that has the key, which is added if it is not there.
+// remembered returns the document for key in all, and adds it if needed.
 func remembered[K comparable, T any](all map[K]*lazy[T], key K, load func(context.Context) (*T, error), isEmpty func(*T) bool) *lazy[T] {
 	l := all[key]
 	if l != nil {

@@ -39,11 +39,11 @@ type DeleteOption interface{ ApplyToDelete(*DeleteOptions) }
 // DeleteAllOfOption changes a DeleteAllOf.
 type DeleteAllOfOption interface{ ApplyToDeleteAllOf(*DeleteAllOfOptions) }
 
-// GetOptions has the sum of all options of a Get. A pointer to it is an option.
+// GetOptions combines all options of a Get. A pointer to it is an option.
 type GetOptions struct {
-	// NotOlderThan is the least resourceVersion the answer may reflect; empty asks for the latest, "0" for any.
+	// NotOlderThan is the lowest accepted resourceVersion; empty requests the latest state, "0" accepts any.
 	NotOlderThan string
-	// Live, UnsafeDisableDeepCopy and DisableReadYourWritesConsistency are the options of these names.
+	// Live, UnsafeDisableDeepCopy and DisableReadYourWritesConsistency set the options of these names.
 	Live, UnsafeDisableDeepCopy, DisableReadYourWritesConsistency bool
 
 	conflicts
@@ -52,7 +52,7 @@ type GetOptions struct {
 // forServer reports whether only the API server can answer a read with these options.
 func (o *GetOptions) forServer() bool { return o.Live || o.NotOlderThan != "" }
 
-// ListOptions has the sum of all options of a List. A pointer to it is an option.
+// ListOptions combines all options of a List. A pointer to it is an option.
 type ListOptions struct {
 	// Namespace is the namespace to list, empty for all.
 	Namespace string
@@ -67,20 +67,20 @@ type ListOptions struct {
 	// NotOlderThan is the lowest accepted resourceVersion; empty requests the latest state, "0" accepts any. With
 	// Continue, the value of the first page applies.
 	NotOlderThan string
-	// Live, UnsafeDisableDeepCopy and DisableReadYourWritesConsistency are the options of these names.
+	// Live, UnsafeDisableDeepCopy and DisableReadYourWritesConsistency set the options of these names.
 	Live, UnsafeDisableDeepCopy, DisableReadYourWritesConsistency bool
 
 	conflicts
 }
 
-// forServer reports whether the options ask for something that a cache cannot answer.
+// forServer reports whether only the API server can answer a read with these options.
 func (o *ListOptions) forServer() bool { return o.Live || o.NotOlderThan != "" }
 
 // beginsNotOlder reports whether to send NotOlderThan. Later pages have the state of the first one, and the server
 // rejects another version for them.
 func (o *ListOptions) beginsNotOlder() bool { return o.NotOlderThan != "" && o.Continue == "" }
 
-// AsListOptions returns the options as apimachinery has them, without the namespace.
+// AsListOptions converts the options to apimachinery's type, without the namespace.
 func (o *ListOptions) AsListOptions() *metav1.ListOptions {
 	options := &metav1.ListOptions{Limit: o.Limit, Continue: o.Continue}
 	if o.beginsNotOlder() {
@@ -95,10 +95,10 @@ func (o *ListOptions) AsListOptions() *metav1.ListOptions {
 	return options
 }
 
-// AsApplyOptions returns options of a patch as what an apply takes.
+// AsApplyOptions converts options of a patch to options of an apply.
 func AsApplyOptions(opts ...PatchOption) []ApplyOption { return []ApplyOption{patchOptions(opts)} }
 
-// patchOptions are an ApplyOption.
+// patchOptions implement ApplyOption.
 type patchOptions []PatchOption
 
 func (p patchOptions) ApplyToApply(o *WriteOptions) {
@@ -107,24 +107,24 @@ func (p patchOptions) ApplyToApply(o *WriteOptions) {
 	}
 }
 
-// WriteOptions is what all options of a Create, Update, Patch or Apply add up to. Its pointer is an option itself.
+// WriteOptions combines all options of a Create, Update, Patch or Apply. A pointer to it is an option.
 type WriteOptions struct {
 	// DryRun runs all steps of the write without storing the object.
 	DryRun bool
-	// FieldOwner is the name under which fields are owned; empty is that of the client.
+	// FieldOwner is the owner of the written fields; empty means the default of the client.
 	FieldOwner string
-	// FieldValidation is what the server does with unknown and duplicate fields: Ignore, Warn or Strict; empty is the
-	// server's default, Warn.
+	// FieldValidation decides about unknown and duplicate fields: Ignore, Warn or Strict; empty means the server's
+	// default, Warn.
 	FieldValidation string
-	// Force takes fields from other owners. For Apply only.
+	// Force takes fields from other owners. It is for Apply only.
 	Force bool
-	// SubResourceBody is sent instead of the object. For subresources only.
+	// SubResourceBody is sent instead of the object. It is for subresources only.
 	SubResourceBody object.Object
 
 	conflicts
 }
 
-// DeleteOptions has the sum of all options of a Delete. A pointer to it is an option.
+// DeleteOptions combines all options of a Delete. A pointer to it is an option.
 type DeleteOptions struct {
 	// DryRun runs all steps of the deletion without deleting.
 	DryRun bool
@@ -132,28 +132,28 @@ type DeleteOptions struct {
 	GracePeriodSeconds *int64
 	// PropagationPolicy decides about dependents; empty means the default of the kind.
 	PropagationPolicy metav1.DeletionPropagation
-	// Preconditions must hold for the object to be deleted; else the answer is a conflict.
+	// Preconditions must hold for the deletion; otherwise it fails with a conflict.
 	Preconditions Preconditions
 
 	conflicts
 }
 
-// DeleteAllOfOptions has the sum of all options of a DeleteAllOf. A pointer to it is an option.
+// DeleteAllOfOptions combines all options of a DeleteAllOf. A pointer to it is an option.
 type DeleteAllOfOptions struct {
 	// ListOptions selects the objects.
 	ListOptions ListOptions
-	// DeleteOptions says how to delete them.
+	// DeleteOptions configures the deletion.
 	DeleteOptions DeleteOptions
 }
 
-// GetOptionsOf adds up opts. It fails when two of them contradict each other.
+// GetOptionsOf combines opts. It fails if two options contradict each other.
 func GetOptionsOf(opts ...GetOption) (GetOptions, error) {
 	var o GetOptions
 	o.ApplyOptions(opts)
 	return o, o.err()
 }
 
-// ListOptionsOf adds up opts. Objects must match all selectors. It fails if two options contradict each other, or if a
+// ListOptionsOf combines opts. Objects must match all selectors. It fails if two options contradict each other, or if a
 // label is invalid.
 func ListOptionsOf(opts ...ListOption) (ListOptions, error) {
 	var o ListOptions
@@ -161,7 +161,7 @@ func ListOptionsOf(opts ...ListOption) (ListOptions, error) {
 	return o, o.err()
 }
 
-// ApplyOptions adds opts to o, and returns o. Options that contradict each other fail the call that o is given to, see
+// ApplyOptions adds opts to o, and returns o. If options contradict each other, the call with o fails, see
 // [GetOptionsOf].
 func (o *GetOptions) ApplyOptions(opts []GetOption) *GetOptions {
 	for _, opt := range opts {
@@ -170,7 +170,7 @@ func (o *GetOptions) ApplyOptions(opts []GetOption) *GetOptions {
 	return o
 }
 
-// ApplyOptions adds opts to o, and returns o. Options that contradict each other fail the call that o is given to, see
+// ApplyOptions adds opts to o, and returns o. If options contradict each other, the call with o fails, see
 // [ListOptionsOf].
 func (o *ListOptions) ApplyOptions(opts []ListOption) *ListOptions {
 	for _, opt := range opts {
@@ -179,7 +179,7 @@ func (o *ListOptions) ApplyOptions(opts []ListOption) *ListOptions {
 	return o
 }
 
-// ApplyOptions adds opts to o, and returns o. Options that contradict each other fail the call that o is given to, see
+// ApplyOptions adds opts to o, and returns o. If options contradict each other, the call with o fails, see
 // [DeleteOptionsOf].
 func (o *DeleteOptions) ApplyOptions(opts []DeleteOption) *DeleteOptions {
 	for _, opt := range opts {
@@ -254,13 +254,13 @@ func (o *ListOptions) checkSelectors() error {
 	return nil
 }
 
-// isNothing reports whether selector contains [fields.Nothing], which is visible neither in its text nor in its
-// requirements: the selector rejects an object that meets all of them.
+// isNothing reports whether selector contains [fields.Nothing], which neither its text nor its requirements show: the
+// selector rejects an object that meets all requirements.
 func isNothing(selector fields.Selector) bool {
 	requirements, object := selector.Requirements(), fields.Set{}
 	for _, r := range requirements {
 		if r.Operator == selection.NotEquals {
-			object[r.Field] += r.Value + "-" // none of the values that it must not have
+			object[r.Field] += r.Value + "-" // differs from every value that the field must not have
 		}
 	}
 	for _, r := range requirements {
@@ -270,7 +270,7 @@ func isNothing(selector fields.Selector) bool {
 	}
 	for _, r := range requirements {
 		if (object[r.Field] == r.Value) == (r.Operator == selection.NotEquals) {
-			return false // they contradict each other, which a server can be told
+			return false // the requirements contradict each other, which a query can express
 		}
 	}
 	return !selector.Matches(object)
@@ -281,7 +281,7 @@ type conflicts struct{ problems []error }
 
 func (c *conflicts) err() error { return errors.Join(c.problems...) }
 
-// set gives field the value of an option, unless it is the zero value. Two options with different values are a
+// set sets field to the value of an option, unless that is the zero value. Two options with different values are a
 // problem.
 func set[V comparable](c *conflicts, option string, field *V, value V) {
 	var zero V
@@ -294,7 +294,7 @@ func set[V comparable](c *conflicts, option string, field *V, value V) {
 	}
 }
 
-// CreateOptionsOf adds up opts. It fails when two of them contradict each other.
+// CreateOptionsOf combines opts. It fails if two options contradict each other.
 func CreateOptionsOf(opts ...CreateOption) (WriteOptions, error) {
 	var o WriteOptions
 	for _, opt := range opts {
@@ -303,7 +303,7 @@ func CreateOptionsOf(opts ...CreateOption) (WriteOptions, error) {
 	return o, o.err()
 }
 
-// UpdateOptionsOf adds up opts. It fails when two of them contradict each other.
+// UpdateOptionsOf combines opts. It fails if two options contradict each other.
 func UpdateOptionsOf(opts ...UpdateOption) (WriteOptions, error) {
 	var o WriteOptions
 	for _, opt := range opts {
@@ -312,7 +312,7 @@ func UpdateOptionsOf(opts ...UpdateOption) (WriteOptions, error) {
 	return o, o.err()
 }
 
-// PatchOptionsOf adds up opts. It fails when two of them contradict each other.
+// PatchOptionsOf combines opts. It fails if two options contradict each other.
 func PatchOptionsOf(opts ...PatchOption) (WriteOptions, error) {
 	var o WriteOptions
 	for _, opt := range opts {
@@ -321,7 +321,7 @@ func PatchOptionsOf(opts ...PatchOption) (WriteOptions, error) {
 	return o, o.err()
 }
 
-// ApplyOptionsOf adds up opts. It fails when two of them contradict each other.
+// ApplyOptionsOf combines opts. It fails if two options contradict each other.
 func ApplyOptionsOf(opts ...ApplyOption) (WriteOptions, error) {
 	var o WriteOptions
 	for _, opt := range opts {
@@ -330,7 +330,7 @@ func ApplyOptionsOf(opts ...ApplyOption) (WriteOptions, error) {
 	return o, o.err()
 }
 
-// DeleteOptionsOf adds up opts. It fails when two of them contradict each other.
+// DeleteOptionsOf combines opts. It fails if two options contradict each other.
 func DeleteOptionsOf(opts ...DeleteOption) (DeleteOptions, error) {
 	var o DeleteOptions
 	o.ApplyOptions(opts)
@@ -373,7 +373,7 @@ func (o *DeleteAllOfOptions) ApplyToDeleteAllOf(to *DeleteAllOfOptions) {
 	o.DeleteOptions.ApplyToDelete(&to.DeleteOptions)
 }
 
-// InNamespace restricts a List or DeleteAllOf to one namespace. The empty string is all namespaces.
+// InNamespace restricts a List or DeleteAllOf to one namespace. The empty string means all namespaces.
 type InNamespace string
 
 // ApplyToList adds the namespace to a List.
@@ -400,7 +400,7 @@ func (m MatchingLabels) ApplyToList(o *ListOptions) {
 // ApplyToDeleteAllOf adds the labels to a DeleteAllOf.
 func (m MatchingLabels) ApplyToDeleteAllOf(o *DeleteAllOfOptions) { m.ApplyToList(&o.ListOptions) }
 
-// HasLabels selects objects that have all these labels, whatever their values.
+// HasLabels selects objects that have all these labels with any value.
 type HasLabels []string
 
 // ApplyToList adds the labels to a List.
@@ -468,7 +468,7 @@ func (c Continue) ApplyToList(o *ListOptions) {
 	set(&o.conflicts, "Continue", &o.Continue, string(c))
 }
 
-// NotOlderThan allows the server to answer from its cache when that is at least as new as this resourceVersion. "0"
+// NotOlderThan allows the server to answer from its cache if that is at least as new as this resourceVersion. "0"
 // allows any age, which is the cheapest read.
 type NotOlderThan string
 
@@ -482,7 +482,7 @@ func (n NotOlderThan) ApplyToList(o *ListOptions) {
 	set(&o.conflicts, "NotOlderThan", &o.NotOlderThan, string(n))
 }
 
-// FieldOwner is the name under which a write owns the fields it sets.
+// FieldOwner is the name of the owner of the fields that a write sets.
 type FieldOwner string
 
 func (f FieldOwner) apply(o *WriteOptions) {
@@ -501,8 +501,8 @@ func (f FieldOwner) ApplyToPatch(o *WriteOptions) { f.apply(o) }
 // ApplyToApply adds the owner to an Apply.
 func (f FieldOwner) ApplyToApply(o *WriteOptions) { f.apply(o) }
 
-// FieldValidation is what the server does with unknown and duplicate fields: "Ignore", "Warn" (its default) or
-// "Strict", which refuses the write.
+// FieldValidation decides about unknown and duplicate fields: "Ignore", "Warn" (the server's default) or "Strict",
+// which rejects the write.
 type FieldValidation string
 
 func (f FieldValidation) apply(o *WriteOptions) {
@@ -524,7 +524,7 @@ type Ownership bool
 // ForceOwnership makes an Apply take the fields it sets from other owners instead of failing with a conflict.
 const ForceOwnership Ownership = true
 
-// ApplyToPatch adds the force to a Patch, where it is for a raw apply patch only.
+// ApplyToPatch adds the force to a Patch. The server accepts it only for a raw apply patch.
 func (f Ownership) ApplyToPatch(o *WriteOptions) { o.Force = o.Force || bool(f) }
 
 // ApplyToApply adds the force to an Apply.
@@ -533,7 +533,7 @@ func (f Ownership) ApplyToApply(o *WriteOptions) { o.Force = o.Force || bool(f) 
 // DryRun is the type of [DryRunAll].
 type DryRun bool
 
-// DryRunAll makes the server run all steps of a write, admission included, without storing the result.
+// DryRunAll makes the server run all steps of a write, including admission, without storing the result.
 const DryRunAll DryRun = true
 
 // ApplyToCreate makes a Create a dry run.
@@ -554,7 +554,7 @@ func (d DryRun) ApplyToDelete(o *DeleteOptions) { o.DryRun = o.DryRun || bool(d)
 // ApplyToDeleteAllOf makes a DeleteAllOf a dry run.
 func (d DryRun) ApplyToDeleteAllOf(o *DeleteAllOfOptions) { d.ApplyToDelete(&o.DeleteOptions) }
 
-// PropagationPolicy is the effect of a delete on dependents of the object: Orphan, Background or Foreground.
+// PropagationPolicy decides about the dependents of a deleted object: Orphan, Background or Foreground.
 type PropagationPolicy metav1.DeletionPropagation
 
 // ApplyToDelete adds the policy to a Delete.
@@ -567,7 +567,7 @@ func (p PropagationPolicy) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
 	p.ApplyToDelete(&o.DeleteOptions)
 }
 
-// GracePeriodSeconds is the time that a deleted object has to end. Zero deletes it at once.
+// GracePeriodSeconds is the time until a deleted object ends. Zero deletes it at once.
 type GracePeriodSeconds int64
 
 // ApplyToDelete adds the grace period to a Delete.
@@ -632,7 +632,7 @@ func setPointer[V comparable](c *conflicts, option string, field **V, value *V) 
 // LiveRead is the type of [Live].
 type LiveRead bool
 
-// Live makes a read ask the API server for the latest state, also when the kind is cached.
+// Live makes a read request the latest state from the API server, even if the kind is cached.
 const Live LiveRead = true
 
 // ApplyToGet makes a Get live.
@@ -645,15 +645,15 @@ func (l LiveRead) ApplyToList(o *ListOptions) { o.Live = o.Live || bool(l) }
 type SharedRead bool
 
 // UnsafeDisableDeepCopy makes a cached read return objects that share their maps, slices and pointers with the cache.
-// They must not be modified, nor passed to a write. A live read returns objects of the caller's own as always.
+// They must not be modified, nor passed to a write. The option does not affect live reads.
 const UnsafeDisableDeepCopy SharedRead = true
 
-// ApplyToGet lets a Get share.
+// ApplyToGet makes a Get return a shared object.
 func (s SharedRead) ApplyToGet(o *GetOptions) {
 	o.UnsafeDisableDeepCopy = o.UnsafeDisableDeepCopy || bool(s)
 }
 
-// ApplyToList lets a List share.
+// ApplyToList makes a List return shared objects.
 func (s SharedRead) ApplyToList(o *ListOptions) {
 	o.UnsafeDisableDeepCopy = o.UnsafeDisableDeepCopy || bool(s)
 }
@@ -661,16 +661,16 @@ func (s SharedRead) ApplyToList(o *ListOptions) {
 // StaleRead is the type of [DisableReadYourWritesConsistency].
 type StaleRead bool
 
-// DisableReadYourWritesConsistency lets a cached read be older than the writes of this process: it does not wait for
-// the cache to catch up with them.
+// DisableReadYourWritesConsistency allows a cached read to miss writes of this process: the read does not wait for the
+// cache.
 const DisableReadYourWritesConsistency StaleRead = true
 
-// ApplyToGet lets a Get be stale.
+// ApplyToGet allows a stale Get.
 func (s StaleRead) ApplyToGet(o *GetOptions) {
 	o.DisableReadYourWritesConsistency = o.DisableReadYourWritesConsistency || bool(s)
 }
 
-// ApplyToList lets a List be stale.
+// ApplyToList allows a stale List.
 func (s StaleRead) ApplyToList(o *ListOptions) {
 	o.DisableReadYourWritesConsistency = o.DisableReadYourWritesConsistency || bool(s)
 }

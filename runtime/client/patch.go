@@ -16,42 +16,42 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Patch is a change to an object, as one request sends it.
+// Patch is a change to an object that one request sends.
 type Patch interface {
 	// Type is the content type of the patch.
 	Type() types.PatchType
-	// Data is the body of the patch, given the object that is passed to Patch.
+	// Data returns the body of the patch for the object that is passed to Patch.
 	Data(obj object.Object) ([]byte, error)
 }
 
-// RawPatch is a patch whose body is there already.
+// RawPatch returns a patch with a given body.
 func RawPatch(patchType types.PatchType, data []byte) Patch {
 	return &patch{patchType: patchType, data: data}
 }
 
-// Merge is the JSON merge patch that is the object itself, as it is passed to Patch: all that it says, with its resourceVersion if it has
-// one, and nothing that it leaves out. [MergeFrom] is the one that says what has changed.
+// Merge is a JSON merge patch with the whole content of the object that is passed to Patch, including its
+// resourceVersion if set. Absent fields stay unchanged. [MergeFrom] sends only the changes.
 var Merge Patch = wholePatch{}
 
-// MergeFrom is the JSON merge patch from base, a copy taken before the changes, to the object that is passed to Patch.
-// It names only the fields that differ; a list that differs is sent whole. The resourceVersion is never part of it, so
-// the last writer wins. base must not be modified until Patch has returned. An object that a cache has in parts is compared
-// with a copy of itself; with a base that has other fields it is a [*MaskedError].
+// MergeFrom returns the JSON merge patch from base, a copy that was taken before the changes, to the object that is
+// passed to Patch. It contains only the fields that differ; a list that differs is sent whole. It never contains the
+// resourceVersion, so the last writer wins. base must not be modified until Patch has returned. For an object that a
+// cache has in parts, base must be a copy with the same fields; otherwise Patch fails with a [*MaskedError].
 //
-// A patch that changes something has the UID of base if there is one, so that it does not land on an object that was deleted and
-// made anew: that is a conflict, as of an Update. The server does not look at the UID in a patch of the status of a custom
-// resource: where such a status must not go to a successor, take [MergeFromWithOptimisticLock].
+// A patch with changes contains the UID of base, if set, so that it does not change a new object of the same name: the
+// server then reports a conflict, as for an Update. The server ignores the UID in a patch of the status of a custom
+// resource. To protect such a status, use [MergeFromWithOptimisticLock].
 func MergeFrom(base object.Object) Patch {
 	return &mergeFromPatch{patchType: types.MergePatchType, base: base}
 }
 
-// MergeFromWithOptimisticLock is [MergeFrom] with the resourceVersion of base, so that the patch fails with a conflict
-// when the object has changed since. base must have one.
+// MergeFromWithOptimisticLock is [MergeFrom] with the resourceVersion of base, which must be set. The patch fails with
+// a conflict if the object has changed since.
 func MergeFromWithOptimisticLock(base object.Object) Patch {
 	return &mergeFromPatch{patchType: types.MergePatchType, base: base, lock: true}
 }
 
-// Mocks name these types as strings, such as AnythingOfType("*client.mergeFromPatch"). Their names must not change.
+// Mocks refer to these types by name, such as AnythingOfType("*client.mergeFromPatch"), so the names must not change.
 
 type patch struct {
 	patchType types.PatchType
@@ -71,13 +71,13 @@ func (wholePatch) Data(obj object.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if object.Mask(obj) != nil { // the mark is no field of it
+	if object.Mask(obj) != nil { // the mark is not part of the object
 		dropManagedFields(fields)
 	}
 	return json.Marshal(fields)
 }
 
-// mergeFromPatch is a merge patch, or a strategic one.
+// mergeFromPatch is a merge patch or a strategic merge patch.
 type mergeFromPatch struct {
 	patchType types.PatchType
 	base      object.Object
@@ -101,7 +101,7 @@ func (p *mergeFromPatch) Data(obj object.Object) ([]byte, error) {
 	return finishPatch(mergeDiff(base, modified), p.base, p.lock)
 }
 
-// toMaps returns two objects of one type as decoded JSON.
+// toMaps returns two objects of one Go type as decoded JSON.
 func toMaps(base, obj object.Object) (before, after map[string]any, err error) {
 	if reflect.TypeOf(base) != reflect.TypeOf(obj) {
 		return nil, nil, fmt.Errorf("merge patch from %T to %T: the types differ", base, obj)
@@ -115,7 +115,7 @@ func toMaps(base, obj object.Object) (before, after map[string]any, err error) {
 	if after, err = configuration.Map(obj); err != nil {
 		return nil, nil, err
 	}
-	if object.Mask(base) != nil || object.Mask(obj) != nil { // the mark is no change
+	if object.Mask(base) != nil || object.Mask(obj) != nil { // the mark is not a change
 		dropManagedFields(before)
 		dropManagedFields(after)
 	}
@@ -128,8 +128,8 @@ func dropManagedFields(fields map[string]any) {
 	}
 }
 
-// finishPatch encodes a patch without what is no change. One that changes something, or locks, has the UID of base if there is one;
-// and the resourceVersion of base if lock is set.
+// finishPatch encodes a patch without fields that are not changes. A patch with changes or a lock gets the UID of base
+// if set, and with lock its resourceVersion.
 func finishPatch(patch map[string]any, base object.Object, lock bool) ([]byte, error) {
 	delete(patch, "apiVersion")
 	delete(patch, "kind")
@@ -158,8 +158,8 @@ func finishPatch(patch map[string]any, base object.Object, lock bool) ([]byte, e
 	return json.Marshal(patch)
 }
 
-// ofAnother makes a conflict of what the server says of a patch whose UID is that of another object, as it does itself of an update.
-// Every other error stays.
+// ofAnother converts the server's error for a patch with the UID of another object to a conflict, as the server does
+// for updates. Other errors are returned unchanged.
 func (r *request) ofAnother(err error) error {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || !apierrors.IsInvalid(err) || status.Status().Details == nil {
@@ -181,7 +181,7 @@ func (r *request) ofAnother(err error) error {
 	return err
 }
 
-// mergeDiff returns the JSON merge patch (RFC 7386) that makes modified of base.
+// mergeDiff returns the JSON merge patch (RFC 7386) from base to modified.
 func mergeDiff(base, modified map[string]any) map[string]any {
 	patch := map[string]any{}
 	for name, old := range base {

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// probeEvery is the shortest time between two probes of a server that fails; the longest is twice that.
+	// probeEvery is the shortest interval of probes of a failing server. The longest is twice that.
 	probeEvery = time.Second
-	// probeTimeout is how long a probe waits for its answer.
+	// probeTimeout is the timeout of a probe.
 	probeTimeout = 5 * time.Second
-	// readyPath is what a probe asks for: the server is asked for what it needs itself too, such as its storage.
+	// readyPath is the path of a probe. Its answer covers the server's dependencies, such as its storage.
 	readyPath = "/readyz"
 )
 
-// answers lets those wait who were failed by the server, until it answers somebody again.
+// answers wakes callers whose requests failed when the server answers any request again.
 type answers struct {
-	next atomic.Pointer[chan struct{}] // closed by the next answer; nil while nobody waits
-	turn chan struct{}                 // holds one token, taken by who probes
+	next atomic.Pointer[chan struct{}] // closed by the next answer; nil without waiters
+	turn chan struct{}                 // holds one token, taken by the goroutine that probes
 }
 
 func newAnswers() *answers {
@@ -31,7 +31,7 @@ func newAnswers() *answers {
 	return a
 }
 
-// came says that the server has done what it was asked for.
+// came records a successful answer of the server.
 func (a *answers) came() {
 	if a.next.Load() == nil {
 		return
@@ -41,7 +41,7 @@ func (a *answers) came() {
 	}
 }
 
-// wait returns what is closed by the next answer.
+// wait returns a channel that the next answer closes.
 func (a *answers) wait() <-chan struct{} {
 	for {
 		if next := a.next.Load(); next != nil {
@@ -54,12 +54,10 @@ func (a *answers) wait() <-chan struct{} {
 	}
 }
 
-// Reachable blocks until the server does again what it is asked for, or ctx ends: until any request of c from now on
-// succeeds. It is for loops, of informers and of programs, whose requests have failed and who would wait long before they try
-// again. While there are such,
-// one request each one or two seconds asks the server for /readyz, however many wait; one that hides that from this
-// user is reachable when it says so. The server may still fail what the caller wants, so one that comes back must not do
-// so at once, nor together with all others.
+// Reachable blocks until any request of c succeeds, or ctx ends. It is for loops whose requests have failed and that
+// would otherwise back off for long. While callers wait, one request every one to two seconds probes /readyz,
+// independent of their number. A server that denies the user access to /readyz counts as reachable when it answers so.
+// The server may still fail the caller's request, so callers should retry with jitter.
 func (c *REST) Reachable(ctx context.Context) error { return c.conn.reachable(ctx) }
 
 func (c *conn) reachable(ctx context.Context) error {
@@ -91,7 +89,7 @@ func (c *conn) reachable(ctx context.Context) error {
 	}
 }
 
-// probe asks the server whether it is ready. It is answers that hears of it when it is.
+// probe requests the server's readiness. A success wakes the waiters through answers.
 func (c *conn) probe(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, fmt.Errorf("no answer within %s", probeTimeout))
 	defer cancel()
@@ -107,5 +105,5 @@ func (c *conn) probe(ctx context.Context) {
 	}
 }
 
-// Reachable is [REST.Reachable] of the client. A source that wraps a ListWatcher passes it on, for the informer in front of it.
+// Reachable is [REST.Reachable] of the client. A source that wraps a ListWatcher should forward it for the informer.
 func (lw *ListWatcher[T]) Reachable(ctx context.Context) error { return lw.client.Reachable(ctx) }

@@ -21,9 +21,9 @@ const (
 	acceptMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
-// resource is where a kind is served, and how.
+// resource is the path, scope and form under which a kind is served.
 type resource struct {
-	gvk        schema.GroupVersionKind // of one object, also when a list was asked about
+	gvk        schema.GroupVersionKind // kind of one object, even in requests for lists
 	gvr        schema.GroupVersionResource
 	namespaced bool
 }
@@ -36,8 +36,8 @@ func versionPath(gv schema.GroupVersion) string {
 	return "/apis/" + gv.Group + "/" + gv.Version
 }
 
-// within returns the namespace that an object of the kind is in if it is said to be in namespace: that of a cluster-scoped
-// one is dropped, since programs name one where they do not know the scope.
+// within returns the namespace of an object that is addressed in namespace. It is empty for a cluster-scoped kind,
+// since programs set a namespace when they do not know the scope.
 func (r resource) within(namespace string) string {
 	if !r.namespaced {
 		return ""
@@ -45,16 +45,16 @@ func (r resource) within(namespace string) string {
 	return namespace
 }
 
-// scopeError reports a request that does not fit the scope of its kind.
+// scopeError reports a request that contradicts the scope of its kind.
 type scopeError struct {
 	text string
-	// surplus is that a namespace was named for a cluster-scoped kind.
+	// surplus means that a cluster-scoped kind was addressed with a namespace.
 	surplus bool
 }
 
 func (e *scopeError) Error() string { return e.text }
 
-// checkScope reports a scopeError when the objects of the kind are in namespaces, and none is named.
+// checkScope returns a scopeError for a namespaced kind without a namespace.
 func (r resource) checkScope(namespace string) error {
 	if r.namespaced && namespace == "" {
 		return &scopeError{text: r.gvk.Kind + " is namespaced: the namespace is missing"}
@@ -62,7 +62,7 @@ func (r resource) checkScope(namespace string) error {
 	return nil
 }
 
-// checkSurplus reports a scopeError when the objects of the kind are in no namespace, and one is named.
+// checkSurplus returns a scopeError for a cluster-scoped kind with a namespace.
 func (r resource) checkSurplus(namespace string) error {
 	if !r.namespaced && namespace != "" {
 		text := fmt.Sprintf("%s is cluster-scoped: it cannot be in namespace %q", r.gvk.Kind, namespace)
@@ -71,7 +71,7 @@ func (r resource) checkSurplus(namespace string) error {
 	return nil
 }
 
-// ignoreSurplus returns nil for the error of checkSurplus: the namespace is dropped.
+// ignoreSurplus returns nil for an error of checkSurplus, since the namespace is ignored.
 func ignoreSurplus(err error) error {
 	if scope, ok := errors.AsType[*scopeError](err); ok && scope.surplus {
 		return nil
@@ -79,7 +79,7 @@ func ignoreSurplus(err error) error {
 	return err
 }
 
-// checkKey reports an error when key cannot name an object of the kind.
+// checkKey returns an error if key cannot name an object of the kind.
 func (r resource) checkKey(key object.Key) error {
 	if err := r.checkScope(key.Namespace); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (r resource) checkKey(key object.Key) error {
 	return checkSegments(r.within(key.Namespace), key.Name)
 }
 
-// checkSegments reports an error when one of names would change the meaning of a URL path.
+// checkSegments returns an error if a name would change the structure of a URL path.
 func checkSegments(names ...string) error {
 	for _, name := range names {
 		if problems := apimachinery.IsPathSegmentName(name); len(problems) > 0 {
@@ -100,7 +100,7 @@ func checkSegments(names ...string) error {
 	return nil
 }
 
-// isMetadata reports whether o asks for metadata only.
+// isMetadata reports whether o is a metadata-only object or list.
 func isMetadata(o runtime.Object) bool {
 	switch o.(type) {
 	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
@@ -109,7 +109,7 @@ func isMetadata(o runtime.Object) bool {
 	return false
 }
 
-// accept returns the Accept header that asks for an object like o.
+// accept returns the Accept header for objects of o's form.
 func accept(o runtime.Object) string {
 	switch o.(type) {
 	case *metav1.PartialObjectMetadata:
@@ -125,13 +125,12 @@ func (c *REST) GroupVersionKindFor(obj runtime.Object) (schema.GroupVersionKind,
 	return object.GVK(obj, c.scheme)
 }
 
-// IsObjectNamespaced reports whether the objects of the kind of obj, which may be a list, are in namespaces. It asks the
-// server when that is not known yet.
+// IsObjectNamespaced reports whether the kind of obj, which may be a list, is namespaced. It may send a request.
 func (c *REST) IsObjectNamespaced(obj runtime.Object) (bool, error) {
 	return IsObjectNamespaced(obj, c.scheme, c.mapper)
 }
 
-// IsObjectNamespaced reports whether objects of the kind of obj, or of its items, are in namespaces.
+// IsObjectNamespaced reports whether the kind of obj, or of its items, is namespaced.
 func IsObjectNamespaced(obj runtime.Object, scheme *runtime.Scheme, mapper meta.RESTMapper) (bool, error) {
 	gvk, err := object.GVK(obj, scheme)
 	if err != nil {
@@ -143,7 +142,7 @@ func IsObjectNamespaced(obj runtime.Object, scheme *runtime.Scheme, mapper meta.
 	return IsGVKNamespaced(gvk, mapper)
 }
 
-// IsGVKNamespaced reports whether objects of a kind are in namespaces.
+// IsGVKNamespaced reports whether a kind is namespaced.
 func IsGVKNamespaced(gvk schema.GroupVersionKind, mapper meta.RESTMapper) (bool, error) {
 	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
@@ -152,10 +151,10 @@ func IsGVKNamespaced(gvk schema.GroupVersionKind, mapper meta.RESTMapper) (bool,
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
-// listSuffix is what the kind of a list has after that of its items.
+// listSuffix follows the kind of the items in the kind of a list.
 const listSuffix = "List"
 
-// itemKind returns the kind of the items of list. A list that has no Go type may name that one itself.
+// itemKind returns the kind of the items of list. An unstructured list may have that kind set itself.
 func itemKind(list runtime.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	gvk, err := object.GVK(list, scheme)
 	if err != nil {
@@ -169,7 +168,7 @@ func itemKind(list runtime.Object, scheme *runtime.Scheme) (schema.GroupVersionK
 	return gvk.GroupVersion().WithKind(kind), nil
 }
 
-// resourceOf returns where obj is served, once key is found to be able to name it.
+// resourceOf returns the resource of obj, after a check that key can name an object of the kind.
 func (c *REST) resourceOf(ctx context.Context, verb string, key object.Key, obj object.Object) (resource, error) {
 	gvk, err := object.GVK(obj, c.scheme)
 	if err != nil {
@@ -182,10 +181,10 @@ func (c *REST) resourceOf(ctx context.Context, verb string, key object.Key, obj 
 	return res, nil
 }
 
-// keyText is key as errors say it.
+// keyText returns key for errors.
 func keyText(key object.Key) string { return strings.Trim(key.String(), "/") }
 
-// resourceOfKind returns where gvk is served.
+// resourceOfKind returns the resource of gvk.
 func (c *REST) resourceOfKind(ctx context.Context, gvk schema.GroupVersionKind) (resource, error) {
 	mapping, err := apimachinery.RESTMapping(ctx, c.mapper, gvk.GroupKind(), gvk.Version)
 	if err != nil {
@@ -198,9 +197,8 @@ func (c *REST) resourceOfKind(ctx context.Context, gvk schema.GroupVersionKind) 
 	}, nil
 }
 
-// locate returns where gvk is served, and the error of check. When check finds that a request does not fit the scope,
-// the definition of the kind may have been replaced: then the server is asked again, unless that was done in the last
-// seconds.
+// locate returns the resource of gvk, and the error of check. If check fails, a new CRD may have changed the scope, so
+// locate asks the server again, unless it did so in the last seconds.
 func (c *REST) locate(ctx context.Context, gvk schema.GroupVersionKind, check func(resource) error) (resource, error) {
 	res, err := c.resourceOfKind(ctx, gvk)
 	if err != nil {
@@ -219,7 +217,8 @@ func (c *REST) locate(ctx context.Context, gvk schema.GroupVersionKind, check fu
 	return res, check(res)
 }
 
-// serves returns what reports whether gv has a kind. A list may be called anything but after another kind, see [wire.Asked].
+// serves returns a function that reports whether gv has a kind. The name of a list's kind must not be that of another
+// kind, see [wire.Asked].
 func (c *REST) serves(gv schema.GroupVersion) func(kind string) (bool, error) {
 	return func(kind string) (bool, error) {
 		_, err := c.mapper.RESTMapping(gv.WithKind(kind).GroupKind(), gv.Version)
@@ -230,7 +229,7 @@ func (c *REST) serves(gv schema.GroupVersion) func(kind string) (bool, error) {
 	}
 }
 
-// learn makes the mapper look again when the path of r turns out not to be served, and reports whether it does.
+// learn makes the mapper load the path of r again if the server does not serve it, and reports whether it does.
 func (c *REST) learn(r *request, err error) bool {
 	m, ok := c.mapper.(*Mapper)
 	if !ok || !isMissingPath(err) {
@@ -240,8 +239,8 @@ func (c *REST) learn(r *request, err error) bool {
 	return true
 }
 
-// relocate changes r to where its kind is served by now. It reports false if r was sent there, or the kind is not
-// served. It fails when r does not fit the scope that the kind has by now.
+// relocate changes r to the path under which its kind is served now. It reports false if that path is unchanged, or if
+// the kind is not served. It fails if r contradicts the kind's current scope.
 func (c *REST) relocate(ctx context.Context, r *request) (moved bool, err error) {
 	res, err := c.resourceOfKind(ctx, r.resource.gvk)
 	if err != nil || res == r.resource {

@@ -18,27 +18,28 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Options are what a [REST] is made of. All but Scheme may be left out.
+// Options configure a [REST]. Only Scheme is required.
 type Options struct {
-	// Scheme tells the kinds of typed objects, and must be set. An empty one is good for unstructured and metadata-only
-	// objects. There is no scheme that knows the built-in kinds by itself: it would bring the code of all their groups into
-	// every program.
+	// Scheme maps Go types to kinds. It must be set; an empty one suffices for unstructured and metadata-only objects.
+	// There is no default scheme with the built-in kinds, because it would link the code of all their groups into every
+	// program.
 	Scheme *runtime.Scheme
-	// HTTPClient sends the requests; nil makes one from the rest.Config, with its certificates, tokens and timeout.
+	// HTTPClient sends the requests. Nil means a new client from the rest.Config, with its certificates, tokens and
+	// timeout.
 	HTTPClient *http.Client
-	// Mapper tells the resources of kinds; nil is a [Mapper] that asks the server.
+	// Mapper maps kinds to resources. Nil means a new [Mapper].
 	Mapper meta.RESTMapper
-	// FieldOwner is the field owner of writes that do not name one. When it is empty the server derives one from the
-	// user agent, and Apply needs [FieldOwner] on each call.
+	// FieldOwner is the default field owner of writes. If it is empty, the server derives an owner from the user agent,
+	// and Apply requires [FieldOwner] on each call.
 	FieldOwner string
-	// Journal is told of every write, which is how caches in this process know what they have to catch up with. Clients
-	// for one API server should share one; nil makes a new one.
+	// Journal receives every write, so that the caches of this process know which writes to wait for. Clients for one
+	// API server should share a Journal. Nil means a new one.
 	Journal *Journal
-	// Logger gets the warnings that the server sends, each text once; nil is slog.Default().
+	// Logger receives the server's warnings, each text once. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// REST is a [Client] whose every call is a request to the API server. It is safe for concurrent use.
+// REST is a [Client] that sends one request to the API server per call. It is safe for concurrent use.
 type REST struct {
 	conn       *conn
 	scheme     *runtime.Scheme
@@ -49,14 +50,13 @@ type REST struct {
 
 var _ WithWatch = (*REST)(nil)
 
-// errNoScheme is the error of a client that could not tell the kind of any Go type.
+// errNoScheme is the error of a client that could not determine the kind of any Go type.
 var errNoScheme = errors.New("client: Options.Scheme is nil: pass the scheme that the kinds of the program are registered with " +
 	"(s := runtime.NewScheme(); corev1.AddToScheme(s); ...), or an empty one for unstructured and metadata-only objects alone")
 
-// New returns a client for the API server of config. It makes no request, and fails only when config cannot be used or
-// there is no scheme.
-// The QPS, Burst and content type of config are not looked at: the server's own flow control decides, and all is JSON but
-// what a [ListWatcher] reads.
+// New returns a client for the API server of config. It sends no request, and fails only if config is invalid or the
+// scheme is missing. It ignores QPS, Burst and content type of config: the server's flow control limits requests, and
+// everything except the reads of a [ListWatcher] uses JSON.
 func New(config *rest.Config, opts Options) (*REST, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
@@ -83,10 +83,10 @@ func New(config *rest.Config, opts Options) (*REST, error) {
 	}, nil
 }
 
-// Scheme returns the scheme that tells the kinds of typed objects.
+// Scheme returns the mapping of Go types to kinds.
 func (c *REST) Scheme() *runtime.Scheme { return c.scheme }
 
-// RESTMapper returns what tells the resources of kinds.
+// RESTMapper returns the mapping of kinds to resources.
 func (c *REST) RESTMapper() meta.RESTMapper { return c.mapper }
 
 // Get reads the object named key from the API server, see [Reader].
@@ -103,7 +103,7 @@ func (c *REST) Get(ctx context.Context, key object.Key, obj object.Object, opts 
 	return c.get(ctx, r, o, obj, res.gvk)
 }
 
-// get finishes and sends a request for one object of kind gvk.
+// get completes and sends a request for one object of kind gvk.
 func (c *REST) get(ctx context.Context, r *request, o GetOptions, obj object.Object, gvk schema.GroupVersionKind) error {
 	r.verb, r.method, r.query = "get", http.MethodGet, url.Values{}
 	if o.NotOlderThan != "" {
@@ -123,7 +123,7 @@ func (c *REST) List(ctx context.Context, list object.List, opts ...ListOption) e
 		return fmt.Errorf("list: %w", err)
 	}
 	wanted := o.Namespace
-	// Asked again for a namespace that is dropped: the list would be one of all namespaces.
+	// The scope is checked again for a namespace that is ignored, since the request would list all namespaces.
 	res, err := c.locate(ctx, gvk, func(res resource) error { return res.checkSurplus(wanted) })
 	if err := ignoreSurplus(err); err != nil {
 		return fmt.Errorf("list %s: %w", gvk.Kind, err)
@@ -146,7 +146,7 @@ func (c *REST) List(ctx context.Context, list object.List, opts ...ListOption) e
 	return nil
 }
 
-// checkCollection reports an error when a request for several objects cannot say what o asks for.
+// checkCollection returns an error if a request for several objects cannot express o.
 func (r *request) checkCollection(o ListOptions) error {
 	if err := o.checkSelectors(); err != nil {
 		return fmt.Errorf("%s: %w", r, err)
@@ -160,8 +160,8 @@ func (r *request) checkCollection(o ListOptions) error {
 	return nil
 }
 
-// exchange sends r and sets obj to the object of kind gvk in the answer. What is posted may be an order and not an
-// object, such as an eviction: then the answer is a Status and obj stays.
+// exchange sends r and sets obj to the object of kind gvk in the answer. If r posts an action, such as an eviction, the
+// answer may be a Status, and obj stays unchanged.
 func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk schema.GroupVersionKind) error {
 	r.accept = accept(obj)
 	base := obj.GetResourceVersion()
@@ -186,8 +186,8 @@ func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk 
 	return nil
 }
 
-// answerError is the error for an answer to r that is not what was asked for: what the server says of a failure, or that the
-// answer cannot be read.
+// answerError returns the error of an unexpected answer to r: the server's failure, or that the answer cannot be
+// decoded.
 func answerError(r *request, err error) error {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		return err
@@ -195,8 +195,8 @@ func answerError(r *request, err error) error {
 	return &DecodeError{What: r.String(), Err: err}
 }
 
-// send sends r and returns the body of the answer. A server that does not serve the path has done nothing: if the kind
-// is served at another path by now, as when its definition was replaced, r is sent there.
+// send sends r and returns the body of the answer. If the server does not serve the path, and the kind has another path
+// now, as after its definition was replaced, send sends r there.
 func (c *REST) send(ctx context.Context, r *request) ([]byte, error) {
 	body, err := c.conn.do(ctx, r)
 	if !c.learn(r, err) {

@@ -12,23 +12,23 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// StrategicMergeFrom is the strategic merge patch from base, a copy taken before the changes, to the object that is
-// passed to Patch. It is [MergeFrom] for the built-in kinds of Kubernetes, whose Go types say which lists are merged by a
-// key: of such a list it names only the items that differ, so that changes of others to other items stay. The server
-// refuses it for custom resources. The objects must be typed.
+// StrategicMergeFrom returns the strategic merge patch from base, a copy that was taken before the changes, to the
+// object that is passed to Patch. It is like [MergeFrom], but for built-in kinds, whose Go types define lists that are
+// merged by a key. Of such a list the patch contains only the items that differ, so it keeps concurrent changes to
+// other items. The server rejects it for custom resources. The objects must be typed.
 func StrategicMergeFrom(base object.Object) Patch {
 	return &mergeFromPatch{patchType: types.StrategicMergePatchType, base: base}
 }
 
-// StrategicMergeFromWithOptimisticLock is [StrategicMergeFrom] with the resourceVersion of base, so that the patch fails
-// with a conflict when the object has changed since. base must have one.
+// StrategicMergeFromWithOptimisticLock is [StrategicMergeFrom] with the resourceVersion of base, which must be set. The
+// patch fails with a conflict if the object has changed since.
 func StrategicMergeFromWithOptimisticLock(base object.Object) Patch {
 	return &mergeFromPatch{patchType: types.StrategicMergePatchType, base: base, lock: true}
 }
 
-// The directives of a strategic merge patch.
+// Directives of a strategic merge patch.
 const (
-	directive       = "$patch" // with a value of the next two
+	directive       = "$patch" // its value is one of the next two
 	replaceAll      = "replace"
 	deleteItem      = "delete"
 	retainKeys      = "$retainKeys"
@@ -36,8 +36,8 @@ const (
 	setElementOrder = "$setElementOrder/"
 )
 
-// strategicMaps returns the strategic merge patch that makes modified of base, which are what values of type t are in
-// JSON. It is empty when there is nothing to change.
+// strategicMaps returns the strategic merge patch from base to modified, which are the JSON of values of type t. It is
+// empty if they are equal.
 func strategicMaps(t reflect.Type, base, modified map[string]any) map[string]any {
 	patch := map[string]any{}
 	for name, old := range base {
@@ -58,7 +58,7 @@ func strategicMaps(t reflect.Type, base, modified map[string]any) map[string]any
 	return patch
 }
 
-// strategicField adds to patch what makes value of old in a field, which differ.
+// strategicField adds the change of a field from old to value, which differ, to patch.
 func strategicField(patch map[string]any, name string, f patchField, old, value any) {
 	oldMap, wasMap := old.(map[string]any)
 	newMap, isMap := value.(map[string]any)
@@ -80,14 +80,14 @@ func strategicField(patch map[string]any, name string, f patchField, old, value 
 	}
 }
 
-// replacement returns the patch that takes the place of all that is there.
+// replacement returns the patch that replaces the whole field by value.
 func replacement(value map[string]any) map[string]any {
 	patch := maps.Clone(value)
 	patch[directive] = replaceAll
 	return patch
 }
 
-// strategicValues adds to patch what makes the set of values of old.
+// strategicValues adds the change of a set from old to values to patch.
 func strategicValues(patch map[string]any, name string, old, values []any) {
 	added := slices.DeleteFunc(slices.Clone(values), func(v any) bool { return slices.Contains(old, v) })
 	removed := slices.DeleteFunc(slices.Clone(old), func(v any) bool { return slices.Contains(values, v) })
@@ -106,8 +106,7 @@ func areScalars(values []any) bool {
 	return !slices.ContainsFunc(values, func(v any) bool { return v == nil || !reflect.TypeOf(v).Comparable() })
 }
 
-// strategicItems adds to patch what makes items of old, which are told apart by a key. Lists of which that is not so are
-// replaced.
+// strategicItems adds the change of a keyed list from old to items to patch. Lists without unique keys are replaced.
 func strategicItems(patch map[string]any, name string, f patchField, old, items []any) {
 	before, unique := byKey(old, f.key)
 	after, uniqueAfter := byKey(items, f.key)
@@ -145,7 +144,7 @@ func strategicItems(patch map[string]any, name string, f patchField, old, items 
 	}
 }
 
-// byKey returns the items by the value of their key. It reports false when one has none, or that of another one.
+// byKey returns the items by their key. It reports false if an item has no key, or two items have the same.
 func byKey(items []any, key string) (byKey map[any]map[string]any, unique bool) {
 	byKey = map[any]map[string]any{}
 	for _, item := range items {
@@ -166,22 +165,22 @@ func byKey(items []any, key string) (byKey map[any]map[string]any, unique bool) 
 	return byKey, true
 }
 
-// patchField is what the tags of a field say about patches.
+// patchField has the patch settings in the tags of a field.
 type patchField struct {
-	of         reflect.Type // of its value, or of the items of a list
-	opaque     bool         // what is below it is not known
+	of         reflect.Type // type of the value, or of the items of a list
+	opaque     bool         // the fields below are unknown
 	strategies []string
-	key        string // of the items of a list
+	key        string // key of the items of a list
 }
 
 func (f patchField) has(strategy string) bool { return slices.Contains(f.strategies, strategy) }
 
-// retain lets the fields go that value does not have, of a union.
+// retain adds the list of fields that value has, if the field is a union, so that the server removes all others.
 func (f patchField) retain(patch, value map[string]any) {
 	if !f.has("retainKeys") || len(patch) == 0 {
 		return
 	}
-	keys := []any{} // of none it is a list too
+	keys := []any{} // an empty list is encoded too
 	for _, key := range slices.Sorted(maps.Keys(value)) {
 		if value[key] != nil {
 			keys = append(keys, key)
@@ -190,7 +189,7 @@ func (f patchField) retain(patch, value map[string]any) {
 	patch[retainKeys] = keys
 }
 
-// fieldOf returns what is known of the field that is called name in JSON, of values of type t.
+// fieldOf returns the settings of the field with a JSON name in type t.
 func fieldOf(t reflect.Type, name string) patchField {
 	t = withoutPointer(t)
 	switch t.Kind() {
@@ -220,7 +219,7 @@ func withoutPointer(t reflect.Type) reflect.Type {
 	return t
 }
 
-// jsonField returns the field of the struct t that is called name in JSON, also one of an embedded struct.
+// jsonField returns the field of the struct t with a JSON name, including fields of embedded structs.
 func jsonField(t reflect.Type, name string) (reflect.StructField, bool) {
 	for i := range t.NumField() {
 		field := t.Field(i)

@@ -16,7 +16,7 @@ func (c *REST) Status() SubResourceWriter { return c.SubResource(statusSubresour
 // SubResource reads and writes the named subresource on the API server.
 func (c *REST) SubResource(name string) SubResourceClient { return &subresource{client: c, name: name} }
 
-// subresource is one subresource of all kinds.
+// subresource is a subresource of any kind.
 type subresource struct {
 	client *REST
 	name   string
@@ -74,7 +74,7 @@ func (s *subresource) Apply(ctx context.Context, obj object.Object, opts ...Appl
 	return s.client.apply(ctx, obj, s.name, opts)
 }
 
-// request begins a request about the subresource of the object that obj names.
+// request returns a request for the subresource of the object that obj names.
 func (s *subresource) request(ctx context.Context, verb, method string, obj object.Object) (*request, error) {
 	if err := checkSubresource(s.name); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (s *subresource) request(ctx context.Context, verb, method string, obj obje
 	return s.client.requestFor(ctx, verb, method, obj, s.name, WriteOptions{})
 }
 
-// checkSubresource reports an error for a name that would address another thing.
+// checkSubresource returns an error for a name that would address another resource.
 func checkSubresource(name string) error {
 	if name == "" {
 		return fmt.Errorf("the name of the subresource is missing")

@@ -10,17 +10,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// maxWarnings is how many texts are remembered before the memory is emptied.
+// maxWarnings is the number of texts after which warnings forgets all.
 const maxWarnings = 256
 
-// warnings tells each warning of the server once, to the handler of the rest.Config if that has one and else to the
+// warnings reports each warning of the server once, to the handler of the rest.Config if set, and otherwise to the
 // logger.
 type warnings struct {
 	handler rest.WarningHandlerWithContext
 	logger  *slog.Logger
 
 	mu   sync.Mutex
-	seen map[string]bool // texts that were logged; at most maxWarnings
+	seen map[string]bool // reported texts, at most maxWarnings
 }
 
 func newWarnings(config *rest.Config, logger *slog.Logger) *warnings {
@@ -31,14 +31,14 @@ func newWarnings(config *rest.Config, logger *slog.Logger) *warnings {
 	return w
 }
 
-// plainHandler is a handler that has no use for the context.
+// plainHandler adapts a handler without a context.
 type plainHandler struct{ rest.WarningHandler }
 
 func (p plainHandler) HandleWarningHeaderWithContext(_ context.Context, code int, agent, text string) {
 	p.HandleWarningHeader(code, agent, text)
 }
 
-// handle tells the warnings in the header of an answer. Those that cannot be parsed are left out.
+// handle reports the warnings in the header of an answer. It skips malformed ones.
 func (w *warnings) handle(ctx context.Context, header http.Header) {
 	values := header.Values("Warning")
 	if len(values) == 0 {
@@ -55,14 +55,14 @@ func (w *warnings) handle(ctx context.Context, header http.Header) {
 	}
 }
 
-// tell logs a warning of the client's own, once.
+// tell logs a warning of the client itself, once.
 func (w *warnings) tell(ctx context.Context, text string) {
 	if w.first(text) {
 		w.logger.WarnContext(ctx, text)
 	}
 }
 
-// first reports whether text has not been seen lately.
+// first reports whether text was not reported recently.
 func (w *warnings) first(text string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -18,34 +18,35 @@ import (
 )
 
 // WatchEvent is one event of a watch. Its fields are:
-//   - Type, a watch.EventType: Added, Modified, Deleted or Bookmark. An Error event of the server never appears here: Next
-//     returns it as an error.
-//   - Object, a T: the object after the change; its last state for Deleted; the zero value for Bookmark. The caller owns it.
-//   - ResourceVersion, a string: that of the object, or of the bookmark.
-//   - InitialEventsEnd, a bool, set on the bookmark that ends the initial events of a streaming list (KEP-3157): all that
-//     existed at ResourceVersion has been sent before it.
+//
+//   - Type, a watch.EventType: Added, Modified, Deleted or Bookmark. Next returns the server's Error events as errors.
+//   - Object, a T: the object after the change; its last state for Deleted; the zero value for Bookmark. The caller
+//     owns it.
+//   - ResourceVersion, a string: the version of the object or bookmark.
+//   - InitialEventsEnd, a bool: set on the bookmark that ends the initial events of a streaming list (KEP-3157), after
+//     all objects that existed at ResourceVersion.
 type WatchEvent[T object.Object] = wire.Event[T]
 
-// Stream is an open watch. It is read by one goroutine; Close may be called from another, and more than once.
+// Stream is an open watch. One goroutine reads it. Close is safe for concurrent use, and may be called more than once.
 type Stream[T object.Object] interface {
-	// Next blocks until the next event has arrived. It returns io.EOF when the server ended the watch in order,
-	// an apierrors.APIStatus error when the server sent an Error event, a *DecodeError for an event that cannot be
-	// read, and the context's error after its end. A connection that broke is its error, io.ErrUnexpectedEOF within an
-	// event. After any error the stream is over.
+	// Next blocks until the next event arrives. It returns io.EOF when the server ended the watch regularly, an
+	// apierrors.APIStatus error for an Error event, a *DecodeError for an event that cannot be decoded, and the
+	// context's error after its end. After a broken connection it returns that error, which is io.ErrUnexpectedEOF
+	// within an event. After any error, the stream has ended.
 	Next() (WatchEvent[T], error)
 	// Close ends the watch and releases its connection. Next then returns an error.
 	Close() error
 }
 
-// stream is the Stream of a watch that is open. Whoever calls Next reads and decodes.
+// stream implements Stream for an open watch. The caller of Next reads and decodes.
 type stream[T object.Object] struct {
-	ctx    context.Context // of the caller; its end is told apart from Close by it
+	ctx    context.Context // the caller's context, whose end differs from Close
 	cancel context.CancelFunc
 	what   string
 	body   io.Closer
 	events *wire.Stream[T]
 	closed atomic.Bool
-	err    error // what ended the stream
+	err    error // error that ended the stream
 }
 
 // Next implements [Stream].
@@ -54,7 +55,7 @@ func (s *stream[T]) Next() (WatchEvent[T], error) {
 		return WatchEvent[T]{}, s.err
 	}
 	var event WatchEvent[T]
-	err := net.ErrClosed // what was read before the stream ended is not returned after it
+	err := net.ErrClosed // data that was read before the stream ended is discarded
 	if s.ctx.Err() == nil && !s.closed.Load() {
 		event, err = s.events.Next()
 	}
@@ -73,13 +74,13 @@ func (s *stream[T]) Close() error {
 	return nil
 }
 
-// release gives the connection back, which also ends a read that is under way.
+// release closes the connection, which also ends a pending read.
 func (s *stream[T]) release() {
 	s.cancel()
 	_ = s.body.Close()
 }
 
-// readError tells why there is no event.
+// readError returns the error for a missing event.
 func (s *stream[T]) readError(err error) error {
 	if malformed, ok := errors.AsType[*wire.Error](err); ok {
 		return &DecodeError{What: "event of " + s.what, Err: malformed.Err}
@@ -133,7 +134,7 @@ func (c *REST) Watch(ctx context.Context, list object.List, opts ...ListOption) 
 			return nil, err
 		}
 		stream, err := watcher.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
-		// The definition of the kind may have been replaced, as the mapper finds out now.
+		// The definition of the kind may have been replaced; the mapper has dropped the old one.
 		if !isMissingPath(err) || last != (resource{}) {
 			return stream, err
 		}

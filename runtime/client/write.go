@@ -68,8 +68,8 @@ func (c *REST) update(ctx context.Context, obj object.Object, subresource string
 	return r.named(o.SubResourceBody, func() error { return c.write(ctx, r, o, o.SubResourceBody) })
 }
 
-// named calls call while body has the name and namespace of what r is about, unless it has its own. When call fails, body is
-// as it was.
+// named calls call with the name and namespace of r's object set on body, unless body has its own. If call fails, named
+// restores body.
 func (r *request) named(body object.Object, call func() error) error {
 	name, namespace := body.GetName(), body.GetNamespace()
 	body.SetName(cmp.Or(name, r.name))
@@ -82,7 +82,7 @@ func (r *request) named(body object.Object, call func() error) error {
 	return err
 }
 
-// write finishes r, sends it with obj as its body, and sets obj to the answer.
+// write completes r, sends it with obj as its body, and sets obj to the answer.
 func (c *REST) write(ctx context.Context, r *request, o WriteOptions, obj object.Object) error {
 	if isMetadata(obj) {
 		return fmt.Errorf("%s: metadata alone cannot make up the object; use Patch or Apply", r)
@@ -102,9 +102,9 @@ func (c *REST) write(ctx context.Context, r *request, o WriteOptions, obj object
 	return c.exchange(ctx, r, obj, gvk)
 }
 
-// whole returns obj as it is sent in a request that removes what is missing: of all that it is about, or with an apply of
-// what its field owner has. It is a [*MaskedError] if obj does not have all of that. Of the status subresource the server
-// takes the status and, of some kinds, the metadata.
+// whole returns obj as the body of a request that removes missing fields: all fields of its resource, or for an apply
+// those of its field owner. It fails with a [*MaskedError] if obj lacks some of them. For the status subresource, the
+// server uses the status and, for some kinds, the metadata.
 func (r *request) whole(obj object.Object) (object.Object, error) {
 	mask := object.Mask(obj)
 	if mask == nil {
@@ -112,7 +112,7 @@ func (r *request) whole(obj object.Object) (object.Object, error) {
 	}
 	needed := []string{"metadata", "status"}
 	if r.verb == "apply" {
-		needed = []string{"status"} // the server is sent nothing else
+		needed = []string{"status"} // apply sends only the status
 	}
 	for _, path := range needed {
 		if r.subresource != statusSubresource || !slices.Contains(mask, path) {
@@ -177,7 +177,7 @@ func (c *REST) apply(ctx context.Context, obj object.Object, subresource string,
 	return r.named(o.SubResourceBody, func() error { return c.sendApply(ctx, r, o.SubResourceBody) })
 }
 
-// sendApply finishes and sends an apply of body.
+// sendApply completes and sends an apply of body.
 func (c *REST) sendApply(ctx context.Context, r *request, body object.Object) error {
 	gvk, err := object.GVK(body, c.scheme)
 	if err != nil {
@@ -252,14 +252,14 @@ func (c *REST) DeleteAllOf(ctx context.Context, obj object.Object, opts ...Delet
 	return c.sendDelete(ctx, r, obj, o.DeleteOptions)
 }
 
-// sendDelete finishes and sends a request that deletes obj, or all of its kind.
+// sendDelete completes and sends a request that deletes obj, or all objects of its kind.
 func (c *REST) sendDelete(ctx context.Context, r *request, obj object.Object, o DeleteOptions) error {
 	r.accept, r.contentType = acceptJSON, contentJSON
 	var err error
 	if r.body, err = o.body(); err != nil {
 		return fmt.Errorf("%s: encode: %w", r, err)
 	}
-	if !o.DryRun { // which is said by the body
+	if !o.DryRun { // the body has the dry run
 		defer c.begin(ctx, r)()
 	}
 	body, err := c.send(ctx, r)
@@ -276,7 +276,7 @@ func (c *REST) sendDelete(ctx context.Context, r *request, obj object.Object, o 
 	return err
 }
 
-// requestFor begins a request about the object that obj names.
+// requestFor returns a request for the object that obj names.
 func (c *REST) requestFor(ctx context.Context, verb, method string, obj object.Object, subresource string, o WriteOptions) (*request, error) {
 	if err := o.err(); err != nil {
 		return nil, err

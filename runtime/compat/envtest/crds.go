@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// CRDInstallOptions are the CustomResourceDefinitions that [InstallCRDs] installs.
+// CRDInstallOptions select the CustomResourceDefinitions that [InstallCRDs] installs.
 type CRDInstallOptions struct {
 	// Paths are files and directories with definitions.
 	Paths []string
@@ -31,9 +31,9 @@ type CRDInstallOptions struct {
 	CRDs []*apiextensionsv1.CustomResourceDefinition
 	// ErrorIfPathMissing makes missing paths an error.
 	ErrorIfPathMissing bool
-	// MaxTime bounds the wait until the server serves the definitions. Zero is ten seconds.
+	// MaxTime limits the wait until the server serves the definitions. Zero means ten seconds.
 	MaxTime time.Duration
-	// PollInterval is the time between two looks at the server. Zero is 100 milliseconds.
+	// PollInterval is the interval of checks for served definitions. Zero means 100 milliseconds.
 	PollInterval time.Duration
 }
 
@@ -56,7 +56,7 @@ func ReadCRDFiles(options *CRDInstallOptions) error {
 		case errors.Is(err, fs.ErrNotExist) && !options.ErrorIfPathMissing:
 			continue
 		case err == nil && info.IsDir():
-			path += string(filepath.Separator) // to which a link leads
+			path += string(filepath.Separator) // so that symbolic links are followed
 		}
 		err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || name != path && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
@@ -155,7 +155,7 @@ func WaitForCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefi
 // awaitServed waits until a server serves a kind.
 func awaitServed(ctx context.Context, config *rest.Config, gvk schema.GroupVersionKind, interval time.Duration) error {
 	for {
-		mapper, err := client.NewMapper(config, nil) // one that does not remember the missing kind
+		mapper, err := client.NewMapper(config, nil) // a new mapper, since the old one remembers the missing kind
 		if err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func awaitServed(ctx context.Context, config *rest.Config, gvk schema.GroupVersi
 	}
 }
 
-// UninstallCRDs deletes definitions. A missing one is no error.
+// UninstallCRDs deletes definitions. Missing ones are ignored.
 func UninstallCRDs(config *rest.Config, options CRDInstallOptions) error {
 	if err := ReadCRDFiles(&options); err != nil {
 		return err

@@ -29,8 +29,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/local"
 )
 
-// Environment is the server of [testenv.Start] for a suite that starts and stops it itself, such as one of Ginkgo. The zero
-// value is a server without CRDs. It is used by one goroutine.
+// Environment runs the server of [testenv.Start] for a suite with its own start and stop, such as a Ginkgo suite. The
+// zero value is a server without CRDs. An Environment is not safe for concurrent use.
 type Environment struct {
 	// CRDDirectoryPaths are files and directories with CustomResourceDefinitions.
 	CRDDirectoryPaths []string
@@ -38,34 +38,35 @@ type Environment struct {
 	CRDs []*apiextensionsv1.CustomResourceDefinition
 	// ErrorIfCRDPathMissing makes Start fail for missing paths.
 	ErrorIfCRDPathMissing bool
-	// WebhookInstallOptions are the webhooks that the server calls.
+	// WebhookInstallOptions configure the webhooks that the server calls.
 	WebhookInstallOptions WebhookInstallOptions
-	// Config is the configuration of clients. Start sets it.
+	// Config is the clients' configuration. Start sets it.
 	Config *rest.Config
 
 	suite *suite
 }
 
-// WebhookInstallOptions are webhooks that a manager of the test serves.
+// WebhookInstallOptions configure webhooks that a manager of the test serves.
 type WebhookInstallOptions struct {
 	// Paths are files and directories with webhook configurations.
 	Paths []string
-	// MutatingWebhooks and ValidatingWebhooks are further webhook configurations. They are not changed.
+	// MutatingWebhooks and ValidatingWebhooks are further webhook configurations. Start does not modify them.
 	MutatingWebhooks   []*admissionregistrationv1.MutatingWebhookConfiguration
 	ValidatingWebhooks []*admissionregistrationv1.ValidatingWebhookConfiguration
-	// LocalServingHost, LocalServingPort and LocalServingCertDir are for the options of the manager. Start sets what is empty.
+	// LocalServingHost, LocalServingPort and LocalServingCertDir are the options for the manager's webhook server.
+	// Start sets empty fields.
 	LocalServingHost    string
 	LocalServingPort    int
 	LocalServingCertDir string
 }
 
-// Address returns the address where a manager of the test serves its webhooks.
+// Address returns the address at which the manager of the test serves webhooks.
 func (o WebhookInstallOptions) Address() string {
 	return net.JoinHostPort(o.LocalServingHost, strconv.Itoa(o.LocalServingPort))
 }
 
-// Start starts the server, installs what the fields name, and returns the configuration of clients. After an error nothing
-// runs.
+// Start starts the server, installs the definitions and webhooks, and returns the clients' configuration. After an
+// error nothing runs.
 func (e *Environment) Start() (config *rest.Config, err error) {
 	e.suite = newSuite()
 	defer func() {
@@ -109,7 +110,7 @@ func (e *Environment) Start() (config *rest.Config, err error) {
 	return e.Config, nil
 }
 
-// Stop stops the server. It may be called twice.
+// Stop stops the server. Further calls do nothing.
 func (e *Environment) Stop() error {
 	if e.suite == nil {
 		return nil
@@ -190,7 +191,7 @@ func freePort(host string) (int, error) {
 	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
-// writeCertificate writes tls.crt and tls.key for a host, and returns the authority.
+// writeCertificate writes tls.crt and tls.key for a host, and returns the CA bundle.
 func writeCertificate(folder, host string) (bundle []byte, err error) {
 	self, err := authority.SelfSigned(host, host)
 	if err != nil {
@@ -207,16 +208,16 @@ func writeCertificate(folder, host string) (bundle []byte, err error) {
 	)
 }
 
-// suite is the part of a test that [testenv.Start] needs, between the start and the end of an environment.
+// suite implements the parts of testing.TB that [testenv.Start] uses.
 type suite struct {
 	testing.TB // nil: only the methods below are called
 	ctx        context.Context
 	cancel     context.CancelFunc
-	cleanups   []func() // run the last first
+	cleanups   []func() // run in reverse order
 	errs       []error
 }
 
-// failure is the panic of a suite that fails in Start.
+// failure is the panic value of a suite that fails in Start.
 type failure struct{ error }
 
 func newSuite() *suite {

@@ -21,14 +21,14 @@ type User struct {
 	Groups []string
 }
 
-// AuthenticatedUser is a user of an environment.
+// AuthenticatedUser is a user of an Environment.
 type AuthenticatedUser struct {
 	config *rest.Config
 	suite  *suite
 }
 
-// AddUser returns a user that the configuration of the environment impersonates. The user has the rights that roles grant,
-// and those of its groups, such as system:masters. The limits of requests are those of base, which may be nil. It fails
+// AddUser returns a user that the configuration of the environment impersonates. The user has the rights of its role
+// bindings and its groups, such as system:masters. base, which may be nil, sets the request limits. AddUser fails
 // before Start.
 func (e *Environment) AddUser(user User, base *rest.Config) (*AuthenticatedUser, error) {
 	if e.Config == nil {
@@ -45,11 +45,11 @@ func (e *Environment) AddUser(user User, base *rest.Config) (*AuthenticatedUser,
 	return &AuthenticatedUser{config: config, suite: e.suite}, nil
 }
 
-// Config returns the configuration of clients of the user.
+// Config returns the configuration for clients of the user.
 func (u *AuthenticatedUser) Config() *rest.Config { return u.config }
 
-// KubeConfig returns a kubeconfig of the user. Its address on loopback passes requests with its token on to the server, as
-// the user, until the environment stops.
+// KubeConfig returns a kubeconfig of the user. Its server is a proxy on loopback, which forwards requests with the
+// user's token to the API server until the environment stops.
 func (u *AuthenticatedUser) KubeConfig() ([]byte, error) {
 	token := rand.Text()
 	address, authority, err := u.serve(token)
@@ -65,7 +65,7 @@ func (u *AuthenticatedUser) KubeConfig() ([]byte, error) {
 	})
 }
 
-// serve passes requests with a token on to the server, as the user. It returns its address and its authority.
+// serve starts the proxy for requests with a token. It returns the proxy's address and CA.
 func (u *AuthenticatedUser) serve(token string) (address string, authority []byte, err error) {
 	asUser, err := rest.TransportFor(u.config)
 	if err != nil {
@@ -76,7 +76,7 @@ func (u *AuthenticatedUser) serve(token string) (address string, authority []byt
 		return "", nil, err
 	}
 	forward := &httputil.ReverseProxy{
-		Transport: asUser, FlushInterval: -1, // a watch must not wait
+		Transport: asUser, FlushInterval: -1, // flush immediately, for watches
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Header.Del("Authorization")
@@ -90,7 +90,7 @@ func (u *AuthenticatedUser) serve(token string) (address string, authority []byt
 			http.Error(w, "Unauthorized", http.StatusUnauthorized)
 			return
 		}
-		if r.Header.Get(transport.ImpersonateUserHeader) != "" { // it could gain all rights
+		if r.Header.Get(transport.ImpersonateUserHeader) != "" { // impersonation could gain all rights
 			http.Error(w, "a user of an environment impersonates nobody", http.StatusForbidden)
 			return
 		}

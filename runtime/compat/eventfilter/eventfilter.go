@@ -1,5 +1,5 @@
-// Package eventfilter has predicates as types with four methods, for operators that were migrated from
-// controller-runtime, among them those that have its names. New code calls the functions of package predicate.
+// Package eventfilter has predicates in the form of controller-runtime, as types with four methods, for migrated
+// operators. New code should use the functions of package predicate.
 package eventfilter
 
 import (
@@ -10,11 +10,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 )
 
-// Filter is a predicate as four methods, one for each thing that may happen to an object of any kind. [Of] makes a
-// predicate of it.
+// Filter is a predicate with one method per type of event, for objects of any kind. [Of] converts it to a predicate.
 type Filter = FilterOf[object.Object]
 
-// FilterOf is a [Filter] for the objects of one Go type.
+// FilterOf is a [Filter] for objects of one Go type.
 type FilterOf[T object.Object] interface {
 	Create(e informer.Event[T]) bool
 	Update(e informer.Event[T]) bool
@@ -22,9 +21,9 @@ type FilterOf[T object.Object] interface {
 	Generic(e informer.Event[T]) bool
 }
 
-// Of is a predicate that asks the method of f that is for the type of the event: Create about an Added one, Update
-// about an Updated one, Delete about a Deleted one, and Generic about all others, such as those of a resync and of
-// channels. Events of objects of another Go type count.
+// Of returns a predicate that calls the method of f for the type of the event: Create for Added, Update for Updated,
+// Delete for Deleted, and Generic for all others, such as resyncs and events of channels. Events of objects of other Go
+// types pass.
 func Of[T object.Object](f FilterOf[T]) predicate.Predicate {
 	return predicate.Event(func(e informer.Event[T]) bool {
 		switch e.Type {
@@ -39,10 +38,10 @@ func Of[T object.Object](f FilterOf[T]) predicate.Predicate {
 	})
 }
 
-// Funcs is a [Filter] of functions. What has none counts.
+// Funcs is a [Filter] of functions. Events without a function pass.
 type Funcs = FuncsOf[object.Object]
 
-// FuncsOf is a [FilterOf] of functions. What has none counts.
+// FuncsOf is a [FilterOf] of functions. Events without a function pass.
 type FuncsOf[T object.Object] struct {
 	CreateFunc, UpdateFunc, DeleteFunc, GenericFunc func(informer.Event[T]) bool
 }
@@ -61,10 +60,10 @@ func (f FuncsOf[T]) Generic(e informer.Event[T]) bool {
 	return f.GenericFunc == nil || f.GenericFunc(e)
 }
 
-// GenerationChangedPredicate is a [Filter] that leaves out updates which do not change metadata.generation, for types
-// that embed it and have a method of their own beside it. Unlike [predicate.SpecChanged] it leaves out the start of a
-// deletion and changes of finalizers, and all updates of kinds without a generation; the builder's For adds the first
-// two, see [predicate.OrEnding].
+// GenerationChangedPredicate is a [Filter] that drops updates without a change of metadata.generation. It is for types
+// that embed it and add methods. Unlike [predicate.SpecChanged] it drops the start of a deletion, changes of
+// finalizers, and all updates of kinds without a generation. The builder's For adds the first two, see
+// [predicate.OrEnding].
 type GenerationChangedPredicate struct{ unchanged }
 
 // Update implements Filter.
@@ -72,15 +71,13 @@ func (GenerationChangedPredicate) Update(e informer.Event[object.Object]) bool {
 	return generationChanged(e)
 }
 
-// LabelChangedPredicate is [predicate.LabelsChanged] as a [Filter], for types that embed it and have a method of
-// their own beside it.
+// LabelChangedPredicate is [predicate.LabelsChanged] as a [Filter], for types that embed it and add methods.
 type LabelChangedPredicate struct{ unchanged }
 
 // Update implements Filter.
 func (LabelChangedPredicate) Update(e informer.Event[object.Object]) bool { return labelsChanged(e) }
 
-// AnnotationChangedPredicate is [predicate.AnnotationsChanged] as a [Filter], for types that embed it and have a
-// method of their own beside it.
+// AnnotationChangedPredicate is [predicate.AnnotationsChanged] as a [Filter], for types that embed it and add methods.
 type AnnotationChangedPredicate struct{ unchanged }
 
 // Update implements Filter.
@@ -88,8 +85,8 @@ func (AnnotationChangedPredicate) Update(e informer.Event[object.Object]) bool {
 	return annotationsChanged(e)
 }
 
-// ResourceVersionChangedPredicate is [predicate.ResourceVersionChanged] as a [Filter], for types that embed it and
-// have a method of their own beside it.
+// ResourceVersionChangedPredicate is [predicate.ResourceVersionChanged] as a [Filter], for types that embed it and add
+// methods.
 type ResourceVersionChangedPredicate struct{ unchanged }
 
 // Update implements Filter.
@@ -102,7 +99,8 @@ var (
 	resourceVersionChanged            = predicate.ResourceVersionChanged()
 )
 
-// generationChanged reports whether an event is no update, or one with both states, of different generations.
+// generationChanged reports whether an event is not an update, or is an update with two states of different
+// generations.
 func generationChanged(e informer.Event[object.Object]) bool {
 	if e.Type != informer.Updated {
 		return true
@@ -110,13 +108,13 @@ func generationChanged(e informer.Event[object.Object]) bool {
 	return !isNil(e.Old) && !isNil(e.Object) && e.Old.GetGeneration() != e.Object.GetGeneration()
 }
 
-// isNil reports whether an event lacks an object. Events of a Go type that were converted have a nil pointer then.
+// isNil reports whether an event lacks an object. After a conversion of the Go type, a missing object is a nil pointer.
 func isNil(o object.Object) bool {
 	v := reflect.ValueOf(o)
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// unchanged has the methods of a [Filter] that are not about updates: everything counts.
+// unchanged has the other methods of a [Filter]. All events pass.
 type unchanged struct{}
 
 // Create implements Filter.

@@ -1,5 +1,5 @@
-// Package eventhandler has handlers of events as types with four methods, for operators that were migrated from
-// controller-runtime, and queues of client-go for their tests. New code writes a function, see package handler.
+// Package eventhandler has event handlers in the form of controller-runtime, as types with four methods, for migrated
+// operators, and an adapter for client-go queues in their tests. New code should use a function, see package handler.
 package eventhandler
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// Events is a handler as four methods, one for each thing that may happen to an object. [Of] makes a Handler of it.
+// Events is a handler with one method per type of event. [Of] converts it to a Handler.
 type Events[T object.Object, R comparable] interface {
 	Create(ctx context.Context, e informer.Event[T], queue handler.Queue[R])
 	Update(ctx context.Context, e informer.Event[T], queue handler.Queue[R])
@@ -21,8 +21,8 @@ type Events[T object.Object, R comparable] interface {
 	Generic(ctx context.Context, e informer.Event[T], queue handler.Queue[R])
 }
 
-// Of is a handler that calls the method of h that is for the type of the event: Create for an Added one, Update for
-// an Updated one, Delete for a Deleted one, and Generic for all others, such as those of a resync and of channels.
+// Of returns a handler that calls the method of h for the type of the event: Create for Added, Update for Updated,
+// Delete for Deleted, and Generic for all others, such as resyncs and events of channels.
 func Of[T object.Object, R comparable](h Events[T, R]) handler.Handler[T, R] {
 	return func(ctx context.Context, e informer.Event[T], queue handler.Queue[R]) {
 		switch e.Type {
@@ -38,8 +38,8 @@ func Of[T object.Object, R comparable](h Events[T, R]) handler.Handler[T, R] {
 	}
 }
 
-// EnqueueRequestForObject is [Events] that request the object of the event, as [handler.ForObject] does, for types
-// that embed it and do more.
+// EnqueueRequestForObject implements [Events]: it requests the object of the event, as [handler.ForObject] does. It is
+// for types that embed it and add methods.
 type EnqueueRequestForObject = TypedEnqueueRequestForObject[object.Object]
 
 // TypedEnqueueRequestForObject is [EnqueueRequestForObject] for objects of one Go type. The zero value is ready for
@@ -74,10 +74,11 @@ func (TypedEnqueueRequestForObject[T]) Generic(
 	handler.ForObject[T]()(ctx, e, queue)
 }
 
-// Funcs is [Events] of functions, for objects of any Go type. What has none is left out.
+// Funcs implements [Events] with functions, for objects of any Go type. Events without a function are ignored.
 type Funcs = FuncsOf[object.Object, reconcile.Request]
 
-// FuncsOf is [Events] of functions, for objects of one Go type and requests of any. What has none is left out.
+// FuncsOf implements [Events] with functions, for objects of type T and requests of type R. Events without a function
+// are ignored.
 type FuncsOf[T object.Object, R comparable] struct {
 	CreateFunc, UpdateFunc, DeleteFunc, GenericFunc func(context.Context, informer.Event[T], handler.Queue[R])
 }
@@ -110,16 +111,16 @@ func callIfSet[T object.Object, R comparable](
 	}
 }
 
-// RateLimited is a queue with the methods by which client-go's workqueue.TypedRateLimitingInterface is added to.
+// RateLimited has the methods with which client-go's workqueue.TypedRateLimitingInterface accepts items.
 type RateLimited[R comparable] interface {
 	Add(request R)
 	AddAfter(request R, d time.Duration)
 	AddRateLimited(request R)
 }
 
-// QueueOf is a queue that adds to q: by AddRateLimited what is to back off, by AddAfter what is to wait, and all else
-// by Add. It is for queues of other programs, such as one that records in a test what a handler asks for. Priorities
-// are left out.
+// QueueOf returns a queue that adds to q: by AddRateLimited with a backoff, by AddAfter with a delay, and by Add
+// otherwise. It is for foreign queues, such as a queue that records a handler's requests in a test. Priorities are
+// ignored.
 func QueueOf[R comparable](q RateLimited[R]) handler.Queue[R] { return foreign[R]{q} }
 
 type foreign[R comparable] struct{ to RateLimited[R] }

@@ -1,6 +1,6 @@
-// Package eventrecorder has recorders of events in the forms of client-go, for operators that were migrated from
-// controller-runtime: a [TextRecorder] for their tests, a [CoreRecorder] for libraries, and [OfCore] for recorders of
-// their own.
+// Package eventrecorder has event recorders in the form of client-go, for operators that were migrated from
+// controller-runtime: [TextRecorder] for their tests, [CoreRecorder] for libraries, and [OfCore] for the operator's own
+// recorders.
 package eventrecorder
 
 import (
@@ -11,23 +11,22 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/events"
 )
 
-// TextRecorder is a recorder for tests as client-go has it: what it records is in Events as text. [NewTextRecorder]
-// makes one; the zero value records nothing.
+// TextRecorder is a recorder for tests in the form of client-go: Events receives the recorded events as text. Call
+// [NewTextRecorder] for one; the zero value records nothing.
 type TextRecorder struct {
 	*events.Recorder
-	// Events has type, reason and note of what was recorded, in its order, such as "Normal Created made deployment
-	// web".
+	// Events receives type, reason and note of each event, in order, such as "Normal Created made deployment web".
 	Events chan string
 }
 
-// NewTextRecorder returns a recorder that holds up to size events which have not been received; more are dropped.
+// NewTextRecorder returns a recorder whose channel buffers size events. Events beyond that are dropped.
 func NewTextRecorder(size int) *TextRecorder {
 	all := make(chan string, size)
 	return &TextRecorder{Recorder: events.Of(texts(all)), Events: all}
 }
 
-// TextOf returns the recorder that [NewTextRecorder] made, of which r is the Recorder; nil if r is another one. A
-// test that is given a reconciler finds by it what the reconciler has recorded.
+// TextOf returns the TextRecorder from [NewTextRecorder] whose Recorder is r, or nil for other recorders. Tests use it
+// to find the events that a reconciler has recorded.
 func TextOf(r *events.Recorder) *TextRecorder {
 	all, ok := r.Eventer().(texts)
 	if !ok {
@@ -46,24 +45,24 @@ func (t texts) Eventf(_, _ runtime.Object, eventType, reason, _, format string, 
 	}
 }
 
-// CoreRecorder records by an [events.Recorder] what it is told by the methods of client-go's tools/record, for
-// libraries that want such a one. An event's action is its reason. [AsCore] makes one.
+// CoreRecorder records events through an [events.Recorder]. It has the methods of client-go's tools/record, for
+// libraries that require them. The reason also becomes the event's action. Call [AsCore] for one.
 type CoreRecorder struct{ recorder *events.Recorder }
 
 // AsCore returns r in the form of client-go's tools/record.
 func AsCore(r *events.Recorder) CoreRecorder { return CoreRecorder{r} }
 
-// Event records that something happened to regarding.
+// Event records an event about regarding.
 func (c CoreRecorder) Event(regarding runtime.Object, eventType, reason, message string) {
 	c.AnnotatedEventf(regarding, nil, eventType, reason, "%s", message)
 }
 
-// Eventf is Event with a message as of fmt.Sprintf.
+// Eventf is Event with a format, as in fmt.Sprintf.
 func (c CoreRecorder) Eventf(regarding runtime.Object, eventType, reason, format string, args ...any) {
 	c.AnnotatedEventf(regarding, nil, eventType, reason, format, args...)
 }
 
-// AnnotatedEventf is Eventf with annotations of the event.
+// AnnotatedEventf is Eventf with annotations on the event.
 func (c CoreRecorder) AnnotatedEventf(
 	regarding runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any,
 ) {
@@ -74,7 +73,7 @@ func (c CoreRecorder) AnnotatedEventf(
 	r.Eventf(regarding, nil, eventType, reason, reason, format, args...)
 }
 
-// CoreEventer is what records events in a program's own way, in the form of client-go's tools/record.
+// CoreEventer is a program's own recorder in the form of client-go's tools/record.
 type CoreEventer interface {
 	Event(regarding runtime.Object, eventType, reason, message string)
 	Eventf(regarding runtime.Object, eventType, reason, format string, args ...any)
@@ -83,8 +82,8 @@ type CoreEventer interface {
 	)
 }
 
-// OfCore returns a recorder that tells e of all events, by Eventf or, of those with annotations, by AnnotatedEventf.
-// Of their second objects and actions it does not tell.
+// OfCore returns a recorder that passes all events to e: those with annotations by AnnotatedEventf, others by Eventf.
+// Related objects and actions are dropped.
 func OfCore(e CoreEventer) *events.Recorder { return events.Of(coreEvents{e, nil}) }
 
 // coreEvents is an [events.Eventer].
@@ -101,7 +100,7 @@ func (c coreEvents) Eventf(regarding, _ runtime.Object, eventType, reason, _, fo
 	c.eventer.Eventf(regarding, eventType, reason, format, args...)
 }
 
-// WithAnnotations makes events with these annotations, see [events.Eventer].
+// WithAnnotations returns an eventer that adds these annotations, see [events.Eventer].
 func (c coreEvents) WithAnnotations(annotations map[string]string) events.Eventer {
 	return coreEvents{c.eventer, annotations}
 }

@@ -20,23 +20,24 @@ import (
 )
 
 const (
-	// begun is the resource version of objects that a client begins with, unless they have one.
+	// begun is the resource version of a client's initial objects, unless they have one.
 	begun = "999"
-	// nowhere is the namespace of objects that have none although their kind is namespaced.
+	// nowhere is the namespace of objects of namespaced kinds without one.
 	nowhere = "kctrl-no-namespace"
 	// noUID is the UID that the server stores for objects without one.
 	noUID = "kctrl-no-uid"
-	// waitsForNobody is the propagation policy of all deletions: no garbage collector completes the other ones.
+	// waitsForNobody is the propagation policy of all deletions, since there is no garbage collector to complete the
+	// others.
 	waitsForNobody = metav1.DeletePropagationBackground
 )
 
 // fakeClient is a client of an unchecked server.
 type fakeClient struct {
 	*testclient.Client
-	managedFields bool // are returned
+	managedFields bool // return managedFields
 }
 
-// put stores an object, or the items of a list, as they are given, and sets their resource version.
+// put stores an object, or the items of a list, unchanged, and sets its resource version.
 func (c *fakeClient) put(ctx context.Context, obj runtime.Object) error {
 	if meta.IsListType(obj) {
 		return meta.EachListItem(obj, func(item runtime.Object) error { return c.put(ctx, item) })
@@ -68,9 +69,9 @@ func (c *fakeClient) put(ctx context.Context, obj runtime.Object) error {
 	return nil
 }
 
-// with makes a call with an object, which has a namespace meanwhile if its kind is namespaced.
+// with makes a call for an object. During the call, an object of a namespaced kind has a namespace.
 func (c *fakeClient) with(ctx context.Context, obj object.Object, call func(context.Context) error) error {
-	// The call itself reports an unknown kind.
+	// The call itself returns the error of an unknown kind.
 	if namespaced, err := c.IsObjectNamespaced(obj); err == nil && namespaced && obj.GetNamespace() == "" {
 		obj.SetNamespace(nowhere)
 	}
@@ -83,7 +84,7 @@ func (c *fakeClient) with(ctx context.Context, obj object.Object, call func(cont
 	return bare(err)
 }
 
-// show removes from an object what the client does not return.
+// show removes fields that the client does not return.
 func (c *fakeClient) show(obj object.Object) {
 	if obj.GetNamespace() == nowhere {
 		obj.SetNamespace("")
@@ -101,7 +102,7 @@ func (c *fakeClient) show(obj object.Object) {
 	}
 }
 
-// orBackground returns a context for calls without one.
+// orBackground returns ctx, or a background context if ctx is nil.
 func orBackground(ctx context.Context) context.Context {
 	if ctx == nil {
 		return context.Background()
@@ -109,7 +110,7 @@ func orBackground(ctx context.Context) context.Context {
 	return ctx
 }
 
-// bare returns the error of a scheme without its prefix, for [runtime.IsNotRegisteredError].
+// bare returns a scheme's error without its prefix, as [runtime.IsNotRegisteredError] requires.
 func bare(err error) error {
 	if cause := errors.Unwrap(err); runtime.IsNotRegisteredError(cause) || runtime.IsMissingKind(cause) {
 		return cause
@@ -194,7 +195,7 @@ func (c *fakeClient) Delete(ctx context.Context, obj object.Object, opts ...clie
 	return c.with(ctx, obj, func(ctx context.Context) error { return c.Client.Delete(ctx, obj, &o) })
 }
 
-// DeleteAllOf deletes in all namespaces unless the options name one.
+// DeleteAllOf deletes objects in all namespaces unless the options have one.
 func (c *fakeClient) DeleteAllOf(ctx context.Context, obj object.Object, opts ...client.DeleteAllOfOption) error {
 	ctx = orBackground(ctx)
 	var o client.DeleteAllOfOptions
@@ -231,7 +232,7 @@ func (c *fakeClient) Watch(ctx context.Context, list object.List, opts ...client
 	return &fakeStream{events, c}, nil
 }
 
-// fakeStream shows the objects of a watch as the client does.
+// fakeStream returns the objects of a watch in the form that the client returns.
 type fakeStream struct {
 	client.Stream[object.Object]
 	of *fakeClient
@@ -258,7 +259,7 @@ type fakeSubResource struct {
 	name string
 }
 
-// writer returns a client for sub, such as a TokenRequest, whose type need not be in the scheme of the client.
+// writer returns a client for sub, such as a TokenRequest, whose type may be missing from the client's scheme.
 func (s *fakeSubResource) writer(sub object.Object) client.SubResourceClient {
 	if _, err := object.GVK(sub, s.of.Scheme()); err == nil {
 		return s.SubResourceClient

@@ -1,11 +1,11 @@
-// Package fake builds clients that store objects as controller-runtime's fake client does, for tests that were
-// written for that client.
+// Package fake builds clients with the behavior of controller-runtime's fake client, for tests that were written for
+// that client.
 //
-// Each client has an API server in memory of its own, in the process of [testenv.Start]. The server checks nothing,
-// gives no default, UID or time of creation, and accepts objects that lack a namespace. What is read into a Go type
-// has no apiVersion, kind and managedFields. Each object counts its own resource versions: one that is created has 1,
-// one that the client begins with 999 or its own, and each change adds one. New tests use [testenv.NewClientBuilder],
-// whose server is as strict as a real one.
+// Each client has its own API server in memory, in the process of [testenv.Start]. The server does not validate or
+// default objects, does not set UIDs or creation times, and accepts objects without a namespace. Objects read into a Go
+// type have no apiVersion, kind and managedFields. Each object has its own sequence of resource versions: a created
+// object starts at 1, an initial object at 999 or its own version, and each change adds one. New tests should use
+// [testenv.NewClientBuilder], whose server is as strict as a real one.
 package fake
 
 import (
@@ -21,12 +21,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// ClientBuilder builds clients. [NewClientBuilder] makes one. A server stops after its client has become unreachable,
-// at the latest with the test binary.
+// ClientBuilder builds clients. Call [NewClientBuilder] for one. A server stops after its client has become
+// unreachable, at the latest with the test binary.
 //
-// A kind without a definition is served with a schema that accepts any fields, in namespaces unless
-// [ClientBuilder.WithRESTMapper] differs. A builder is used by one goroutine. Its methods return the builder itself,
-// which builds any number of clients.
+// A kind without a definition is served with a schema that accepts any fields. It is namespaced unless
+// [ClientBuilder.WithRESTMapper] differs. A builder is not safe for concurrent use. Its methods return the builder
+// itself, which can build several clients.
 type ClientBuilder struct {
 	builder
 	managedFields bool
@@ -34,15 +34,15 @@ type ClientBuilder struct {
 
 type builder = testclient.Builder[*ClientBuilder]
 
-// NewClientBuilder returns a builder of clients with the scheme of client-go, which is also that of a nil scheme. Build
-// sets the resource versions of the objects.
+// NewClientBuilder returns a builder of clients with client-go's scheme, which also replaces a nil scheme. Build sets
+// the resource versions of the objects.
 func NewClientBuilder() *ClientBuilder {
 	b := &ClientBuilder{}
 	b.builder = testclient.NewBuilder(b, testclient.Options{Unchecked: true}, b.connect)
 	return b
 }
 
-// NewFakeClient returns a client with the scheme of client-go and objects.
+// NewFakeClient returns a client with client-go's scheme and objects.
 func NewFakeClient(objects ...runtime.Object) client.WithWatch {
 	return NewClientBuilder().WithRuntimeObjects(objects...).Build()
 }
@@ -67,7 +67,7 @@ func (b *ClientBuilder) WithRuntimeObjects(objects ...runtime.Object) *ClientBui
 	return b
 }
 
-// WithReturnManagedFields leaves managedFields in what is read.
+// WithReturnManagedFields keeps managedFields in returned objects.
 func (b *ClientBuilder) WithReturnManagedFields() *ClientBuilder {
 	b.managedFields = true
 	return b
