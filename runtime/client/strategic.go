@@ -13,9 +13,9 @@ import (
 )
 
 // StrategicMergeFrom returns the strategic merge patch from base, a copy that was taken before the changes, to the
-// object that is passed to Patch. It is like [MergeFrom], but for built-in kinds, whose Go types define lists that are
-// merged by a key. Of such a list the patch contains only the items that differ, so it keeps concurrent changes to
-// other items. The server rejects it for custom resources. The objects must be typed.
+// object that is passed to Patch. It is the equivalent of [MergeFrom] for built-in kinds, whose Go types define lists
+// that are merged by a key. Of such a list the patch contains only the items that differ, so it keeps concurrent
+// changes to other items. The server rejects it for custom resources. The objects must be typed.
 func StrategicMergeFrom(base object.Object) Patch {
 	return &mergeFromPatch{patchType: types.StrategicMergePatchType, base: base}
 }

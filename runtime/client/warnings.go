@@ -55,7 +55,7 @@ func (w *warnings) handle(ctx context.Context, header http.Header) {
 	}
 }
 
-// tell logs a warning of the client itself, once.
+// tell logs a warning of the client once.
 func (w *warnings) tell(ctx context.Context, text string) {
 	if w.first(text) {
 		w.logger.WarnContext(ctx, text)

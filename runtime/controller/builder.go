@@ -19,26 +19,26 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/source"
 )
 
-// Builder collects what a controller watches: one whose requests are of type R, and for [For] name objects of the
-// kind T. Mistakes come out at [Builder.Complete].
+// Builder configures a controller with requests of type R and, for [For], objects of type T. [Builder.Complete] reports
+// all mistakes.
 type Builder[T object.Object, R comparable] struct {
 	manager    Manager
 	name       string
 	opts       Options
-	forKind    bool                               // it has a kind, of For
-	owning     bool                               // something is owned, which is for one that has a kind
-	prototype  T                                  // of For
-	kind       schema.GroupVersionKind            // of prototype
-	predicates []predicate.Predicate              // of the kind of For
-	filters    []predicate.Predicate              // of every kind
-	watches    []func() (source.Source[R], error) // in order; they declare kinds at the cache, which is for the end
+	forKind    bool                               // For has set the kind
+	owning     bool                               // Owns was called, which requires a kind
+	prototype  T                                  // argument of For
+	kind       schema.GroupVersionKind            // kind of prototype
+	predicates []predicate.Predicate              // for the kind of For
+	filters    []predicate.Predicate              // for all kinds
+	watches    []func() (source.Source[R], error) // in order; they declare kinds at the cache, which only Complete does
 	limiter    RateLimiter[R]
 	errs       []error
 }
 
-// For begins a controller that reconciles the objects of the kind T, a pointer to a type in the manager's scheme, such
-// as *webappv1.Guestbook. There may be several of one kind, with names of their own. Types of any kind, such as
-// *unstructured.Unstructured, need [Builder.For].
+// For returns a builder of a controller that reconciles objects of type T, a pointer to a type in the manager's scheme,
+// such as *webappv1.Guestbook. Several controllers of one kind need different names. For types of any kind, such as
+// *unstructured.Unstructured, use [Builder.For].
 func For[T object.Object](m Manager) *Builder[T, reconcile.Request] {
 	if form := reflect.TypeFor[T](); form.Kind() != reflect.Pointer {
 		b := &Builder[T, reconcile.Request]{manager: m, forKind: true}
@@ -47,10 +47,9 @@ func For[T object.Object](m Manager) *Builder[T, reconcile.Request] {
 	return (&Builder[T, reconcile.Request]{manager: m}).For(object.New[T]())
 }
 
-// For reconciles the objects of the kind of prototype, which an *unstructured.Unstructured or
-// *metav1.PartialObjectMetadata has set as its apiVersion and kind. The prototype is kept and must not be changed.
-// For is for a controller that began with [ForRequests] of a reconcile.Request, once. The predicates are those of
-// [Builder.WithPredicates].
+// For sets the kind to reconcile to that of prototype. An *unstructured.Unstructured or *metav1.PartialObjectMetadata
+// must have its apiVersion and kind set. The builder keeps prototype, which must not change. For can be called once, on
+// a builder from [ForRequests] of reconcile.Request. The predicates are those of [Builder.WithPredicates].
 func (b *Builder[T, R]) For(prototype T, predicates ...predicate.Predicate) *Builder[T, R] {
 	forObject, namesObjects := any(handler.ForObject[object.Object]()).(handler.Handler[object.Object, R])
 	if !namesObjects || b.forKind {
@@ -76,13 +75,13 @@ func (b *Builder[T, R]) For(prototype T, predicates ...predicate.Predicate) *Bui
 	}, false)
 }
 
-// ForRequests begins a controller whose requests are an R: any comparable type, such as a struct of a cluster and a
-// key. With a reconcile.Request, [Builder.For] can set its kind, and its name if that is empty.
+// ForRequests returns a builder of a controller whose requests are of any comparable type R, such as a struct of a
+// cluster and a key. For a reconcile.Request, [Builder.For] can set the kind, and the name if that is empty.
 func ForRequests[R comparable](m Manager, name string) *Builder[object.Object, R] {
 	return &Builder[object.Object, R]{manager: m, name: name}
 }
 
-// fail notes a mistake, if err is one.
+// fail records err if it is not nil.
 func (b *Builder[T, R]) fail(err error) *Builder[T, R] {
 	if err != nil {
 		b.errs = append(b.errs, err)
@@ -90,30 +89,29 @@ func (b *Builder[T, R]) fail(err error) *Builder[T, R] {
 	return b
 }
 
-// Named gives the controller another name, which [For] makes of that of its kind in lower case. Names are unique in a
-// manager.
+// Named sets the name of the controller. The default for [For] is the lower-case name of the kind. Names are unique in
+// a manager.
 func (b *Builder[T, R]) Named(name string) *Builder[T, R] {
 	b.name = name
 	return b
 }
 
-// WithOptions sets options. Where the manager has a default, a zero field means that.
+// WithOptions sets options. Zero fields mean the manager's default where it has one.
 func (b *Builder[T, R]) WithOptions(opts Options) *Builder[T, R] {
 	b.opts = opts
 	return b
 }
 
-// WithRateLimiter lets l say how long a request waits that has failed, in place of BaseDelay and MaxDelay of the
-// options. What is said of the end of a backoff holds for that wait too: this process does not end it by what it
-// writes.
+// WithRateLimiter makes l determine the backoff of failed requests, instead of BaseDelay and MaxDelay of the options.
+// The rules for interrupting a backoff apply to it too: writes of this process do not end it.
 func (b *Builder[T, R]) WithRateLimiter(l RateLimiter[R]) *Builder[T, R] {
 	b.limiter = l
 	return b
 }
 
-// WithPredicates leaves out events of the kind T of [For] that do not count for all predicates. Other watches are not
-// affected. The predicates cannot leave out the end of an object: an update that begins its deletion or changes its
-// finalizers counts if they let the object pass as a new one, see [predicate.OrEnding].
+// WithPredicates drops events of the kind of [For] unless all predicates accept them. It does not affect other watches.
+// The predicates cannot drop the end of an object: an update that begins its deletion or changes its finalizers passes
+// if they accept the object as a new one, see [predicate.OrEnding].
 func (b *Builder[T, R]) WithPredicates(predicates ...predicate.Predicate) *Builder[T, R] {
 	if !b.forKind {
 		return b.fail(errors.New("WithPredicates is for the kind of For; a watch has predicates of its own"))
@@ -122,22 +120,22 @@ func (b *Builder[T, R]) WithPredicates(predicates ...predicate.Predicate) *Build
 	return b
 }
 
-// WithEventFilter leaves out events that do not count for all predicates, of every kind that the controller watches,
-// those that it is told later included. A source of [Builder.WatchesSource] is not affected. The end of an object of
-// the kind of [For] cannot be left out, see [Builder.WithPredicates].
+// WithEventFilter drops events of every watched kind, including kinds that are added later, unless all predicates
+// accept them. It does not affect sources of [Builder.WatchesSource]. It cannot drop the end of an object of the kind
+// of [For], see [Builder.WithPredicates].
 func (b *Builder[T, R]) WithEventFilter(predicates ...predicate.Predicate) *Builder[T, R] {
 	b.filters = append(b.filters, predicates...)
 	return b
 }
 
-// Owns reconciles an object also when an object of the kind of prototype changes whose controlling owner it is. With a
-// *metav1.PartialObjectMetadata that has its kind set, only the metadata of these are watched and cached. It is for a
-// controller that has a kind, by [For].
+// Owns also reconciles an object when an object of prototype's kind changes that it controls. With a
+// *metav1.PartialObjectMetadata that has its kind set, only the metadata of owned objects are watched and cached. Owns
+// requires a kind of [For].
 func (b *Builder[T, R]) Owns(prototype object.Object, predicates ...predicate.Predicate) *Builder[T, R] {
 	return b.owns(prototype, false, predicates)
 }
 
-// OwnsOptional is [Builder.Owns] for a kind that need not be there, see [source.Optional].
+// OwnsOptional is [Builder.Owns] for a kind that the server may not have, see [source.Optional].
 func (b *Builder[T, R]) OwnsOptional(prototype object.Object, predicates ...predicate.Predicate) *Builder[T, R] {
 	return b.owns(prototype, true, predicates)
 }
@@ -145,15 +143,15 @@ func (b *Builder[T, R]) OwnsOptional(prototype object.Object, predicates ...pred
 func (b *Builder[T, R]) owns(prototype object.Object, optional bool, predicates []predicate.Predicate) *Builder[T, R] {
 	b.owning = true
 	return b.watch(func() source.Source[R] {
-		// Which kind it is may be said after this: only now it has been, see declare.
+		// The kind of For may be set after the call of Owns, so it is read here, see declare.
 		owner := handler.ForOwner[object.Object](b.kind.GroupKind(), b.manager.RESTMapper(), true)
 		requestOwner, _ := any(owner).(handler.Handler[object.Object, R])
 		return source.Kind(b.manager.Cache(), prototype, requestOwner, slices.Concat(b.filters, predicates)...)
 	}, optional)
 }
 
-// Watches lets h decide what to reconcile when an object of the kind of prototype changes. [handler.For] returns both
-// arguments for a function of the Go type of the kind:
+// Watches makes h decide which requests to add when an object of prototype's kind changes. [handler.For] returns both
+// arguments for a function of the kind's Go type:
 //
 //	Watches(handler.For(func(ctx context.Context, s *corev1.Secret) []reconcile.Request { ... }))
 func (b *Builder[T, R]) Watches(
@@ -162,15 +160,15 @@ func (b *Builder[T, R]) Watches(
 	return b.watchesKind(prototype, h, false, predicates)
 }
 
-// WatchesOptional is [Builder.Watches] for a kind that need not be there, see [source.Optional].
+// WatchesOptional is [Builder.Watches] for a kind that the server may not have, see [source.Optional].
 func (b *Builder[T, R]) WatchesOptional(
 	prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate,
 ) *Builder[T, R] {
 	return b.watchesKind(prototype, h, true, predicates)
 }
 
-// WatchesMetadata is [Builder.Watches] for the metadata alone of a kind: prototype may be of any Go type, and the
-// objects of the events are *metav1.PartialObjectMetadata.
+// WatchesMetadata is [Builder.Watches] for the metadata of a kind: prototype may have any Go type, and the events have
+// *metav1.PartialObjectMetadata objects.
 func (b *Builder[T, R]) WatchesMetadata(
 	prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate,
 ) *Builder[T, R] {
@@ -213,26 +211,26 @@ func (b *Builder[T, R]) WatchesSource(s source.Source[R]) *Builder[T, R] {
 	return b
 }
 
-// Complete makes the controller and adds it to the manager, or returns every mistake that was made on the way. A
-// controller of which it returns an error never reconciles. It is an error to watch nothing.
+// Complete creates the controller and adds it to the manager, or returns all mistakes. A controller with an error never
+// reconciles. A controller without watches is an error.
 func (b *Builder[T, R]) Complete(r reconcile.Reconciler[R]) error {
 	_, err := b.build(r, false)
 	return err
 }
 
-// Build is [Builder.Complete] for callers that need the controller, such as to [Controller.Subscribe] later: it may
-// watch nothing yet.
+// Build is [Builder.Complete] for callers that need the controller, for example to [Controller.Subscribe] later. The
+// controller may have no watches yet.
 func (b *Builder[T, R]) Build(r reconcile.Reconciler[R]) (*Controller[R], error) {
 	return b.build(r, true)
 }
 
-// build is [Builder.Build]. With watchesLater the controller may watch nothing yet.
+// build implements Build and Complete. With watchesLater the controller may have no watches yet.
 func (b *Builder[T, R]) build(r reconcile.Reconciler[R], watchesLater bool) (*Controller[R], error) {
 	if r == nil {
 		b.fail(errors.New("the reconciler is nil"))
 	}
 	if m, chooses := b.manager.(interface{ Enabled(name string) bool }); chooses && len(b.errs) == 0 && !m.Enabled(b.name) {
-		return New(b.name, r, Options{Logger: b.manager.Logger()}), nil // which watches nothing, and which nobody runs
+		return New(b.name, r, Options{Logger: b.manager.Logger()}), nil // it watches nothing and never runs
 	}
 	sources, err := b.declare()
 	if err == nil && len(sources) == 0 && !watchesLater {
@@ -243,7 +241,7 @@ func (b *Builder[T, R]) build(r reconcile.Reconciler[R], watchesLater bool) (*Co
 	}
 	c := New(b.name, r, b.options())
 	if c.limiter = b.limiter; c.limiter == nil && b.opts.RateLimiter != nil {
-		c.limiter = any(b.opts.RateLimiter).(RateLimiter[R]) // as declare has checked
+		c.limiter = any(b.opts.RateLimiter).(RateLimiter[R]) // declare has checked the type
 	}
 	if b.forKind {
 		c.events.kind = b.kind.GroupKind().String()
@@ -259,7 +257,7 @@ func (b *Builder[T, R]) build(r reconcile.Reconciler[R], watchesLater bool) (*Co
 	return c, nil
 }
 
-// add makes the manager run the controller, and its sources if they are to warm up.
+// add adds the controller to the manager, and its sources if they warm up.
 func (b *Builder[T, R]) add(c *Controller[R]) error {
 	if err := b.manager.Add(c); err != nil || !b.opts.WarmUp {
 		return err
@@ -271,7 +269,7 @@ func (b *Builder[T, R]) add(c *Controller[R]) error {
 	return err
 }
 
-// declare returns all sources, of which it declares the kinds at the cache, unless there was a mistake before.
+// declare declares the watched kinds at the cache and returns all sources, unless there was a mistake before.
 func (b *Builder[T, R]) declare() ([]source.Source[R], error) {
 	if b.owning && !b.forKind {
 		b.fail(errors.New("Owns needs a kind of owners: begin with For"))
@@ -302,8 +300,7 @@ func (b *Builder[T, R]) options() Options {
 	return opts
 }
 
-// workersOfKind returns the number of workers that the manager has for the kind of the controller; zero where it says
-// none.
+// workersOfKind returns the manager's number of workers for the controller's kind, or zero.
 func (b *Builder[T, R]) workersOfKind() int {
 	m, says := b.manager.(interface {
 		Concurrency(kind schema.GroupKind) int

@@ -21,19 +21,19 @@ import (
 )
 
 var (
-	// ErrSyncTimeout is in the error of [Controller.Ready] when the sources have not synced within
+	// ErrSyncTimeout is in the error of [Controller.Ready] if the sources have not synced within
 	// [Options].CacheSyncTimeout.
 	ErrSyncTimeout = errors.New("the sources have not synced in time")
 )
 
 const (
-	// complainAfter is how long a source may take to sync before the log says that it has not, and how often it says so.
+	// complainAfter is the interval at which the log reports sources that have not synced.
 	complainAfter = 10 * time.Second
 	// defaultSyncTimeout is the default of CacheSyncTimeout.
 	defaultSyncTimeout = 2 * time.Minute
 )
 
-// Controller calls a reconciler for every request that its sources ask for. All methods are safe for concurrent use.
+// Controller calls a reconciler for every request that its sources add. It is safe for concurrent use.
 type Controller[R comparable] struct {
 	name       string
 	reconciler reconcile.Reconciler[R]
@@ -43,22 +43,22 @@ type Controller[R comparable] struct {
 	queue      *workqueue.Queue[R]
 	events     *eventQueue[R]
 	parking    *parking[R]
-	limiter    RateLimiter[R] // nil is the backoff of the queue
-	synced     chan struct{}  // closed when Run need not wait for a source any more
+	limiter    RateLimiter[R] // nil means the queue's backoff
+	synced     chan struct{}  // closed when Run has no source left to wait for
 
 	mu        sync.Mutex
 	ran       bool       // Run was called
 	stop      func()     // ends Run; set while it runs
 	abandoned bool       // Run returns at once
-	feeds     []*feed[R] // in the order in which they were added
-	// start runs a feed; it is set while the sources run.
+	feeds     []*feed[R] // in the order of Subscribe
+	// start runs a feed. It is set while the sources run.
 	start func(f *feed[R])
-	ended bool // the sources have run
+	ended bool // the sources have ended
 	late  bool // CacheSyncTimeout has passed
 }
 
-// New returns a controller that calls reconciler. It starts nothing: [Controller.Run] does. The name is that of its
-// log lines and metrics.
+// New returns a controller that calls reconciler. It starts no goroutine; call [Controller.Run]. The name is in its log
+// lines and metrics.
 func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Options) *Controller[R] {
 	opts.MaxConcurrentReconciles = max(1, opts.MaxConcurrentReconciles)
 	opts.CacheSyncTimeout = cmp.Or(opts.CacheSyncTimeout, defaultSyncTimeout)
@@ -76,7 +76,7 @@ func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Opt
 	}
 	c.events = newEventQueue(c.queue, opts.Debounce)
 	c.parking = newParking(func(request R, priority int) {
-		// It was got, so its time had come, even if it backs off.
+		// The request was already due, even if it backs off.
 		c.queue.AddWith(workqueue.AddOptions{Priority: priority, Interrupt: workqueue.InterruptAlways}, request)
 	})
 	return c
@@ -85,15 +85,15 @@ func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Opt
 // Name returns the name.
 func (c *Controller[R]) Name() string { return c.name }
 
-// Watch adds a source, also while the controller runs. It fails after that. See [Controller.Subscribe].
+// Watch adds a source, also while the controller runs. It fails after Run. See [Controller.Subscribe].
 func (c *Controller[R]) Watch(s source.Source[R]) error {
 	_, err := c.Subscribe(s)
 	return err
 }
 
 // Ready returns why the controller does not reconcile yet: an error for each source that has not synced. It returns nil
-// when it does, and before the sources run, since a controller that waits to be the leader is as ready as it can be. An
-// optional source whose kind is not there is not waited for.
+// when the controller reconciles, and before the sources run, since a controller that waits for leadership cannot be
+// more ready. Optional sources whose kind is missing do not count.
 func (c *Controller[R]) Ready() error {
 	var errs []error
 	for _, s := range c.unsynced() {
@@ -115,8 +115,8 @@ func notSynced[R comparable](s source.Source[R]) error {
 	return fmt.Errorf("%s has not synced", s)
 }
 
-// Run starts the sources, and once all have synced reconciles until ctx ends. It returns after the last reconcile and
-// the last source have ended: with nil, or with the error of a source that ended early. It can be called once.
+// Run starts the sources, waits until all have synced, and reconciles until ctx ends. It returns after the last
+// reconcile and the last source have ended: nil, or the error of a source that ended early. It can be called once.
 func (c *Controller[R]) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -142,7 +142,8 @@ func (c *Controller[R]) Run(ctx context.Context) error {
 	return sourceFailure(ctx)
 }
 
-// abandon ends Run, or lets it return at once, for a controller that a manager has only in part. It is ready.
+// abandon ends Run, or makes it return at once, for a controller that was added to a manager only in part. An abandoned
+// controller is ready.
 func (c *Controller[R]) abandon() {
 	c.mu.Lock()
 	stop := c.stop
@@ -153,7 +154,7 @@ func (c *Controller[R]) abandon() {
 	}
 }
 
-// waitSynced blocks until all sources have synced that must, and complains meanwhile. It reports false when ctx ends
+// waitSynced blocks until all required sources have synced, and logs those that take long. It reports false if ctx ends
 // first.
 func (c *Controller[R]) waitSynced(ctx context.Context) bool {
 	complain, late := time.NewTicker(complainAfter), time.NewTimer(c.opts.CacheSyncTimeout)
@@ -172,7 +173,7 @@ func (c *Controller[R]) waitSynced(ctx context.Context) bool {
 			c.late = true
 			c.mu.Unlock()
 			c.metrics.syncTimeouts.Inc(c.name)
-			// It goes on: the operator's other controllers work, and this one does once its sources have synced.
+			// The controller keeps trying: other controllers work, and this one will once its sources have synced.
 			c.logger.Error("the controller does not reconcile", "err", c.Ready())
 		case <-ctx.Done():
 			return false
@@ -183,7 +184,7 @@ func (c *Controller[R]) waitSynced(ctx context.Context) bool {
 // work runs the workers until ctx ends, and returns after the last reconcile.
 func (c *Controller[R]) work(ctx context.Context) {
 	c.logger.Info("controller started", "workers", c.opts.MaxConcurrentReconciles)
-	// Other controllers take a write with this context for foreign.
+	// Other controllers treat a write with this context as foreign.
 	ctx = c.events.writer.Context(ctx)
 	var workers sync.WaitGroup
 	for range c.opts.MaxConcurrentReconciles {
@@ -198,115 +199,114 @@ func (c *Controller[R]) work(ctx context.Context) {
 		})
 	}
 	workers.Wait()
-	// After the workers, who would park more.
+	// The workers, which park requests, have ended.
 	c.parking.close()
 	c.logger.Info("controller stopped")
 }
 
-// Options tune a controller. The zero value is one worker with the default backoff.
+// Options configure a controller. The zero value means one worker with the default backoff.
 type Options struct {
-	// MaxConcurrentReconciles is how many requests are reconciled at once. Zero means the manager's default, which is 1.
+	// MaxConcurrentReconciles is the number of workers. Zero means the manager's default, which is 1.
 	MaxConcurrentReconciles int
-	// BaseDelay is how long a request waits after its first failure; each further one doubles it. Zero means 5 ms.
+	// BaseDelay is the delay of a request after its first failure. Each further failure doubles it. Zero means 5 ms.
 	BaseDelay time.Duration
-	// MaxDelay is the longest time that a request waits after a failure. Zero means 1000 s.
+	// MaxDelay is the longest delay after a failure. Zero means 1000 s.
 	MaxDelay time.Duration
-	// RateLimiter replaces BaseDelay and MaxDelay: it decides how long a failed request waits. [Builder.WithRateLimiter]
-	// takes one for requests of other types, and overrides this.
+	// RateLimiter replaces BaseDelay and MaxDelay: it decides the delay of failed requests. [Builder.WithRateLimiter]
+	// accepts one for requests of other types, and overrides this.
 	RateLimiter RateLimiter[reconcile.Request]
-	// Debounce is how long events of one request are collected, from the first of them, before it is reconciled. What
-	// exists at the start is reconciled at once. Zero collects no longer than the request waits for a worker anyway.
+	// Debounce is how long events of one request are collected, starting with the first, before it is reconciled.
+	// Objects that exist at the start are reconciled at once. Zero disables it.
 	Debounce time.Duration
-	// ReconcileTimeout is how long one reconcile may take: its context ends then. Zero is no limit.
+	// ReconcileTimeout is the timeout of the context of a reconcile. Zero means no timeout.
 	ReconcileTimeout time.Duration
-	// CacheSyncTimeout is how long the sources may take to sync before the controller says that it has failed: in an
-	// error of the log, and in that of Ready, which is an [ErrSyncTimeout] from then on. It goes on trying, and works
-	// when they do sync. Zero means 2 min.
+	// CacheSyncTimeout is the time after which sources that have not synced are an error: in the log, and in Ready,
+	// which then returns an [ErrSyncTimeout]. The controller keeps trying, and works once they have synced. Zero means
+	// 2 min.
 	CacheSyncTimeout time.Duration
-	// WarmUp starts the sources with the manager and not when it becomes the leader, so that a new leader begins to
-	// reconcile at once. Every process then watches. See [Controller.WarmUp].
+	// WarmUp starts the sources with the manager, before it leads, so that a new leader reconciles at once. Every
+	// replica then watches. See [Controller.WarmUp].
 	WarmUp bool
-	// Election says in which process the controller runs, when there are several.
+	// Election decides which replica runs the controller.
 	Election Election
-	// PanicsCrash lets a panic of the reconciler end the program. Otherwise it is an error like any other.
+	// PanicsCrash lets a panic of the reconciler end the program. By default a panic is an error of the reconcile.
 	PanicsCrash bool
-	// Logger is where the controller and, through the context, the reconciler log; nil is that of the manager, or
-	// slog.Default().
+	// Logger is the logger of the controller and, through the context, of the reconciler. Nil means the manager's
+	// logger, or slog.Default().
 	Logger *slog.Logger
-	// Metrics gets the metrics of the controller and of its queue; nil is nowhere.
+	// Metrics receives the metrics of the controller and its queue. Nil disables them.
 	Metrics *metrics.Registry
 }
 
-// RateLimiter decides how long a failed request waits, see [Builder.WithRateLimiter]. Those of client-go implement it.
-// Implementations are safe for concurrent use.
+// RateLimiter decides the delay of failed requests, see [Builder.WithRateLimiter]. client-go's rate limiters implement
+// it. Implementations are safe for concurrent use.
 type RateLimiter[R comparable] interface {
-	// When returns how long the request waits. It is called for each reconcile that has failed.
+	// When returns the delay of the request. It is called for each failed reconcile.
 	When(request R) time.Duration
-	// Forget is called after a reconcile that has not failed, or that is not to be retried.
+	// Forget is called after a reconcile that succeeded or that is not retried.
 	Forget(request R)
 }
 
-// MainGroup is the leader election group of everything that names none. Its lease has the name of the operator.
+// MainGroup is the default leader election group. Its lease has the name of the operator.
 const MainGroup = "main"
 
-// Election says in which process a controller runs, when managers elect leaders. The zero value is in that of the
-// leader of [MainGroup].
+// Election decides which replica runs a controller when managers elect leaders. The zero value means the leader of
+// [MainGroup].
 type Election struct {
-	// Off runs the controller in every process.
+	// Off runs the controller in every replica.
 	Off bool
-	// Group is the group whose leader runs the controller. Each group has a lease of its own, so that the controllers
-	// of an operator can be spread over its replicas. Empty is MainGroup.
+	// Group is the group whose leader runs the controller. Each group has its own lease, so that the controllers of an
+	// operator can be spread over its replicas. Empty means MainGroup.
 	Group string
-	// MigratesFrom is the group that the controller was in before it was in Group. For the release in which it moves, it
-	// runs only in a process that leads both, which takes the lease of MigratesFrom first: then neither a process of the
-	// release before, which has it in the old group, nor one of the release after, which knows only the new one, runs
-	// the controller at the same time. In the release after it is left empty. All of Group waits for MigratesFrom.
-	// Empty is no migration.
+	// MigratesFrom is the previous group of the controller, set for the one release that moves it to Group. In that
+	// release the controller runs only in a process that leads both groups, and the process acquires the lease of
+	// MigratesFrom first. So the controller runs neither beside a process of the previous release, which uses the old
+	// group, nor beside one of the next, which uses only Group. The whole Group waits for MigratesFrom. Leave it empty
+	// otherwise.
 	MigratesFrom string
-	// Lease is the name of the lease of Group, which is not MainGroup. A controller that moves from one program to another
-	// is in a group of both, whose lease has one name. Empty is the name of the operator, a dash and Group.
+	// Lease is the name of the lease of a Group other than MainGroup. A controller that moves between programs is in a
+	// group of both programs with the same lease. Empty means the name of the operator, a dash, and Group.
 	Lease string
 }
 
-// NeedLeaderElection reports whether the controller runs only in the process of a leader.
+// NeedLeaderElection reports whether the controller runs only in a leader.
 func (c *Controller[R]) NeedLeaderElection() bool { return !c.opts.Election.Off }
 
-// LeaderElectionGroup returns the group whose leader runs the controller, empty for [MainGroup].
+// LeaderElectionGroup returns the group whose leader runs the controller. Empty means [MainGroup].
 func (c *Controller[R]) LeaderElectionGroup() string { return c.opts.Election.Group }
 
-// LeaderElectionMigratesFrom returns the group that the controller migrates from, empty when it does not.
+// LeaderElectionMigratesFrom returns the group from which the controller migrates, or "".
 func (c *Controller[R]) LeaderElectionMigratesFrom() string { return c.opts.Election.MigratesFrom }
 
-// LeaderElectionLease returns the name of the lease of the group, empty for the usual one.
+// LeaderElectionLease returns the name of the group's lease. Empty means the default name.
 func (c *Controller[R]) LeaderElectionLease() string { return c.opts.Election.Lease }
 
-// Runnable is what a manager runs: a controller, or anything else that goes on until its context ends. Run returns
-// after the last goroutine that it started has ended. A Run that returns an error ends the manager.
+// Runnable is run by a manager: a controller, or any other code that runs until its context ends. Run returns after the
+// last goroutine that it started has ended. If Run returns an error, the manager ends.
 type Runnable interface {
 	Run(ctx context.Context) error
 }
 
-// Subscription is a source of a controller that can be taken away again.
+// Subscription is a source of a controller that can be removed.
 type Subscription struct{ unsubscribe func() }
 
-// Close takes the source away and waits until it has ended: from then on it adds no requests. Those that it has added
-// are reconciled. Closing twice is fine. It must not be called by a handler or by the source itself, which it would wait
-// for.
+// Close removes the source and waits until it has ended, after which it adds no requests. Requests that it has added
+// are reconciled. Further calls do nothing. A handler or the source itself must not call Close, which would deadlock.
 func (s *Subscription) Close() { s.unsubscribe() }
 
-// feed is a source of a controller. What is not said to be constant is guarded by the controller's mutex.
+// feed is a source of a controller. The controller's mutex guards the fields that are not constant.
 type feed[R comparable] struct {
 	source source.Source[R] // constant
-	first  bool             // constant: it was added before all had synced, so Run waits for it
+	first  bool             // constant: added before all sources had synced, so Run waits for it
 	ended  chan struct{}    // constant, closed when the source has ended
 
-	waiting bool // it runs, and has not synced
+	waiting bool // it runs and has not synced
 	stop    context.CancelFunc
 }
 
-// Subscribe adds a source, also while the controller runs. Run waits for all that are added before they have synced. It
-// does not stop for one that comes later, though Ready names that until it has synced. It fails after Run, and for a
-// source that cannot run, see [source.Failure].
+// Subscribe adds a source, also while the controller runs. Run waits for sources that are added before all sources have
+// synced. A later source does not stop reconciles, but Ready reports it until it has synced. Subscribe fails after Run,
+// and for a source that cannot run, see [source.Failure].
 func (c *Controller[R]) Subscribe(s source.Source[R]) (*Subscription, error) {
 	if err := source.Failure(s); err != nil {
 		return nil, fmt.Errorf("watch %s: %w", s, err)
@@ -324,24 +324,24 @@ func (c *Controller[R]) Subscribe(s source.Source[R]) (*Subscription, error) {
 	return &Subscription{unsubscribe: func() { c.drop(f) }}, nil
 }
 
-// drop takes a feed away and waits for its end.
+// drop removes a feed and waits for its end.
 func (c *Controller[R]) drop(f *feed[R]) {
 	c.mu.Lock()
 	c.feeds = slices.DeleteFunc(c.feeds, func(other *feed[R]) bool { return other == f })
 	stop := f.stop
-	// Run may have waited for nothing but this one.
+	// This feed may have been the last that Run waited for.
 	c.noteSyncedLocked(f)
 	c.mu.Unlock()
 	if stop != nil {
-		// Without the lock, which the source takes when it says that it has synced.
+		// Called without the lock, which the source acquires when it syncs.
 		stop()
 		<-f.ended
 	}
 }
 
-// runSources runs the sources, those that come later included, until ctx ends; fail is told of one that ended before.
-// The function that it returns waits for them; it is called after the end of ctx. When the sources run already, which
-// they do after WarmUp, somebody else sees to all that.
+// runSources runs the sources, including later ones, until ctx ends. It calls fail for a source that ends before. The
+// returned function waits for the sources; call it after the end of ctx. If the sources run already, as after WarmUp,
+// runSources does nothing.
 func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCauseFunc) (wait func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -357,7 +357,7 @@ func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCause
 		running.Go(func() {
 			defer close(f.ended)
 			err := f.source.Run(feeding, c.events.of(logOf(f.source)), func() { c.noteSynced(f) })
-			// One that was dropped, or stopped with the rest, may end in any way.
+			// After drop or the end of ctx, any error of the source is ignored.
 			if err != nil && feeding.Err() == nil {
 				fail(&sourceError{err})
 			}
@@ -370,14 +370,14 @@ func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCause
 	c.noteSyncedLocked(nil)
 	return func() {
 		c.mu.Lock()
-		// Before the wait, so that Subscribe adds nothing that nobody waits for.
+		// This precedes the wait, so that Subscribe cannot add a source that is not waited for.
 		c.start, c.ended = nil, true
 		c.mu.Unlock()
 		running.Wait()
 	}
 }
 
-// logOf returns the log of the writes that can cause the events of a source: an empty one if the source has no journal.
+// logOf returns the log of the writes that can cause the events of a source. It is empty if the source has no journal.
 func logOf(source any) *writes.Log {
 	if j := writes.JournalOf(source); j != nil {
 		return writes.LogOf(j)
@@ -385,14 +385,14 @@ func logOf(source any) *writes.Log {
 	return &writes.Log{}
 }
 
-// sourceError is the cause of the end of the context when a source failed before it had ended.
+// sourceError is the cause of a context that ended because a source failed.
 type sourceError struct{ err error }
 
 func (e *sourceError) Error() string { return e.err.Error() }
 
 func (e *sourceError) Unwrap() error { return e.err }
 
-// sourceFailure returns the error of a source that has ended ctx, or nil.
+// sourceFailure returns the error of the source that ended ctx, or nil.
 func sourceFailure(ctx context.Context) error {
 	if failed, ok := context.Cause(ctx).(*sourceError); ok {
 		return failed.err
@@ -400,14 +400,14 @@ func sourceFailure(ctx context.Context) error {
 	return nil
 }
 
-// noteSynced notes that Run need not wait for a feed any more.
+// noteSynced records that Run need not wait for a feed any longer.
 func (c *Controller[R]) noteSynced(f *feed[R]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.noteSyncedLocked(f)
 }
 
-// noteSyncedLocked is noteSynced; with nil it only looks whether there is something to wait for.
+// noteSyncedLocked is noteSynced. With nil it only checks whether all feeds have synced.
 func (c *Controller[R]) noteSyncedLocked(f *feed[R]) {
 	if f != nil {
 		f.waiting = false
@@ -418,7 +418,7 @@ func (c *Controller[R]) noteSyncedLocked(f *feed[R]) {
 	}
 }
 
-// unsynced returns the sources that are waited for, in the order in which they were added.
+// unsynced returns the sources that have not synced, in the order of Subscribe.
 func (c *Controller[R]) unsynced() []source.Source[R] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -431,17 +431,17 @@ func (c *Controller[R]) unsynced() []source.Source[R] {
 	return unsynced
 }
 
-// WarmUp returns what runs the sources of the controller, for a manager to run in every process; with [Options].WarmUp
-// the builder adds it. Run then finds them running, and their requests in the queue. When Run comes first, as it may, it
-// runs them itself.
+// WarmUp returns a runnable that runs the controller's sources in every replica. With [Options].WarmUp the builder adds
+// it to the manager. Run then finds the sources running and their requests in the queue. If Run starts first, it runs
+// the sources itself.
 func (c *Controller[R]) WarmUp() Runnable { return &warmUp[R]{c} }
 
 type warmUp[R comparable] struct{ controller *Controller[R] }
 
-// Name returns the name that logs show.
+// Name returns the name in logs.
 func (w *warmUp[R]) Name() string { return w.controller.name + " sources" }
 
-// NeedLeaderElection returns false: the sources run in every process.
+// NeedLeaderElection returns false: the sources run in every replica.
 func (w *warmUp[R]) NeedLeaderElection() bool { return false }
 
 // Run runs the sources until ctx ends.

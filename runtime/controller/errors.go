@@ -11,7 +11,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-// explain adds to an error of the API server what the author of the operator can do about it.
+// explain adds advice for the author of the operator to an error of the API server.
 func explain(err error) error {
 	switch {
 	case apierrors.IsForbidden(err):
@@ -24,7 +24,7 @@ func explain(err error) error {
 	return err
 }
 
-// explainKind adds to the error of an object whose kind is not known what can be done about it.
+// explainKind adds advice to the error of an object with an unknown kind.
 func explainKind(err error) error {
 	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
 		if runtime.IsNotRegisteredError(cause) {
@@ -34,14 +34,14 @@ func explainKind(err error) error {
 	return err
 }
 
-// missingMarker returns the RBAC marker that allows a list or watch which was refused.
+// missingMarker returns the RBAC marker that would permit a forbidden list or watch.
 func missingMarker(err error) string {
 	sync, isSync := errors.AsType[*reflector.SyncError](err)
 	status, isStatus := errors.AsType[*apierrors.StatusError](err)
 	if !isSync || !isStatus || sync == nil || status.Status().Details == nil {
 		return ""
 	}
-	details := status.Status().Details // whose kind is the resource
+	details := status.Status().Details // its kind is the resource
 	group := details.Group
 	if group == "" {
 		group = `""`

@@ -17,63 +17,64 @@ import (
 )
 
 const (
-	// quietPriority is that of requests for which nothing has changed: what exists at the start, and resyncs. They age in
-	// the queue as all do, so that changes go first but not for ever.
+	// quietPriority is the priority of requests without a change: objects that exist at the start, and resyncs. They
+	// age in the queue like all others, so that changes go first, but not forever.
 	quietPriority = -100
-	// maxUndecided is how many events of a request are kept during its reconcile whose author is not known yet.
+	// maxUndecided is the number of events of unknown origin that are kept per request during its reconcile.
 	maxUndecided = 16
-	// maxCauses is how many causes of one reconcile are kept.
+	// maxCauses is the number of causes that are kept per reconcile.
 	maxCauses = 4
-	// maxFree is how many requestStates are kept for use by the next requests.
+	// maxFree is the number of requestStates that are kept for reuse.
 	maxFree = 64
 )
 
-// event is one of an object of any kind.
+// event is an event of an object of any kind.
 type event = informer.Event[object.Object]
 
-// eventQueue is the queue of a controller's sources: it records why requests are added, and collects them for a while.
-// A foreign change interrupts the backoff of a request, a certain write of this process does not: see [isMine].
+// eventQueue is the queue of a controller's sources. It records the causes of requests and debounces them. A foreign
+// change interrupts the backoff of a request; a certain write of this process does not, see [isMine].
 type eventQueue[R comparable] struct {
 	queue    *workqueue.Queue[R]
 	debounce time.Duration
-	writer   *writes.Writer // of the controller's reconciles
-	// kind is that of the objects that the requests name, as [Cause] has it. It is empty when they name none. A change of
-	// nothing but the status of such an object is an answer to what is asked for in it, and calls for nothing.
+	writer   *writes.Writer // the writer of the controller's reconciles
+	// kind is the kind of the requested objects, in the form of [Cause]; it is empty if the requests name no objects. A
+	// change of only the status of such an object answers its spec and does not interrupt a backoff.
 	kind string
 
 	mu sync.Mutex
-	// No other lock is taken while this one is held: logs of writes are asked before, or after.
+	// No other lock is acquired under mu: logs of writes are called before or after.
 	//
-	// requests has those that are reconciled, whose last reconcile has failed, or that were added for an event and not got
-	// since.
+	// requests has the requests that are being reconciled, whose last reconcile has failed, or that were added for an
+	// event and not taken since.
 	requests map[R]*requestState[R]
 	free     []*requestState[R]
-	begun    uint64 // how many reconciles have
-	events   uint64 // how many have come that might interrupt a backoff
+	begun    uint64 // number of reconciles that have begun
+	events   uint64 // number of events that might interrupt a backoff
 }
 
-// requestState is what an eventQueue knows of a request.
+// requestState is the state of a request in an eventQueue.
 type requestState[R comparable] struct {
 	request R
-	reason  reason // why it was added since it was got last
-	begun   uint64 // the last reconcile, as the eventQueue counts them
+	reason  reason // causes since the request was last taken
+	begun   uint64 // number of the last reconcile, in the count of the eventQueue
 	running bool
-	failed  bool // so that it backs off
-	// undecided are the events that have come while it runs. Whether they call for another attempt is decided at its end, and
-	// only if it has failed: before that what it writes may not be told, and most do not fail.
+	failed  bool // so it backs off
+	// undecided are events that arrived during the reconcile. At its end, and only if it failed, the queue decides
+	// whether they require another attempt: before that the writes of the reconcile may be unrecorded, and most
+	// reconciles succeed.
 	undecided []undecided
 }
 
-// undecided is an event that may call for another attempt.
+// undecided is an event that may require another attempt.
 type undecided struct {
-	log   *writes.Log // of the writes that may have caused it
+	log   *writes.Log // the writes that may have caused it
 	kind  string
 	event event
-	opts  workqueue.AddOptions // with which the request is added if it does
+	opts  workqueue.AddOptions // options with which the request is added if so
 	begun uint64               // the last reconcile before it
 	// writes is the number of writes that had begun before it.
 	writes uint64
-	// number tells it from all others of its queue.
+	// number identifies it in its queue.
 	number uint64
 }
 
@@ -83,7 +84,7 @@ func newEventQueue[R comparable](queue *workqueue.Queue[R], debounce time.Durati
 	}
 }
 
-// of returns the queue for a source: log has the writes that can cause its events.
+// of returns the queue for a source. log has the writes that can cause its events.
 func (q *eventQueue[R]) of(log *writes.Log) sourceQueue[R] { return sourceQueue[R]{q, log} }
 
 // sourceQueue is an eventQueue for one source.
@@ -100,8 +101,7 @@ func (q sourceQueue[R]) Because(kind string, e event) handler.Queue[R] {
 	return &causalQueue[R]{queue: q.eventQueue, log: q.log, kind: kind, event: e}
 }
 
-// isQuiet reports whether nothing has changed: the object is one of those that existed at the start, or is delivered again
-// by a resync.
+// isQuiet reports whether an event is not a change: the object existed at the start, or a resync delivers it again.
 func isQuiet(e event) bool {
 	if e.Type != informer.Updated {
 		return e.Initial
@@ -116,16 +116,16 @@ func (q *eventQueue[R]) AddAfter(request R, d time.Duration) {
 	q.AddWith(workqueue.AddOptions{After: d}, request)
 }
 
-// AddWith adds requests for no event of an object: the source, which is no part of the reconciler, asks for them.
+// AddWith adds requests without an event. The source is not part of the reconciler, so they interrupt a backoff.
 func (q *eventQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 	o.After = max(o.After, q.debounce)
 	o.Interrupt = workqueue.InterruptLimited
-	// Before a worker can get them: an event that comes then has a backoff to interrupt.
+	// This comes before a worker can take them, so that a later event finds a backoff to interrupt.
 	q.noteFailures(o, requests)
 	q.queue.AddWith(o, requests...)
 }
 
-// noteFailures notes that requests back off, if they are added as such.
+// noteFailures records that requests back off, if o is rate limited.
 func (q *eventQueue[R]) noteFailures(o workqueue.AddOptions, requests []R) {
 	if !o.RateLimited {
 		return
@@ -137,7 +137,7 @@ func (q *eventQueue[R]) noteFailures(o workqueue.AddOptions, requests []R) {
 	}
 }
 
-// stateLocked returns that of a request, and makes it when there is none.
+// stateLocked returns the state of a request, and creates it if needed.
 func (q *eventQueue[R]) stateLocked(request R) *requestState[R] {
 	s, ok := q.requests[request]
 	if ok {
@@ -153,20 +153,19 @@ func (q *eventQueue[R]) stateLocked(request R) *requestState[R] {
 	return s
 }
 
-// begin returns the state of a request that is to be reconciled, and why it was added, and forgets the latter.
+// begin returns the state of a request that is about to be reconciled, and its reason, which it resets.
 func (q *eventQueue[R]) begin(request R) (s *requestState[R], because reason) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s = q.stateLocked(request)
 	q.begun++
 	s.running, s.begun = true, q.begun
-	// What comes from here on is why of the next reconcile.
+	// Later events are a reason of the next reconcile.
 	because, s.reason = s.reason, reason{}
 	return s, because
 }
 
-// end decides about the events that have come since begin. If the reconcile has not failed there is no backoff to
-// interrupt.
+// end decides about the events since begin. After a success there is no backoff to interrupt.
 func (q *eventQueue[R]) end(s *requestState[R], failed bool) {
 	request := s.request
 	events := q.leave(s, failed)
@@ -180,17 +179,17 @@ func (q *eventQueue[R]) end(s *requestState[R], failed bool) {
 	}
 }
 
-// fate is what becomes of an event that may interrupt a backoff.
+// fate is the decision about an event that may interrupt a backoff.
 type fate int
 
 const (
-	interrupts fate = iota // it may: there is nothing to decide
+	interrupts fate = iota // it may interrupt; no decision is needed
 	postponed              // it is kept until the end of the reconcile
-	crowded                // it would be kept, but too many are
-	open                   // the request backs off: it depends on who has caused the event
+	crowded                // it should be kept, but the limit is reached
+	open                   // the request backs off: the origin of the event decides
 )
 
-// note notes that a request is added for an event, and returns what becomes of that.
+// note records that a request is added for an event, and returns the event's fate.
 func (q *eventQueue[R]) note(request R, u *undecided) fate {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -207,7 +206,7 @@ func (q *eventQueue[R]) note(request R, u *undecided) fate {
 	return open
 }
 
-// keep keeps an event until the end of the reconcile, if there is room for it.
+// keep keeps an event until the end of the reconcile, up to the limit.
 func (s *requestState[R]) keep(u *undecided) fate {
 	if len(s.undecided) == maxUndecided {
 		return crowded
@@ -216,8 +215,8 @@ func (s *requestState[R]) keep(u *undecided) fate {
 	return postponed
 }
 
-// makeRoom keeps an event in place of those that are decided by now, since their writes were told meanwhile. It returns what
-// becomes of the event.
+// makeRoom replaces kept events that can be decided by now, since their writes were recorded meanwhile, by a new event.
+// It returns the fate of the new event.
 func (q *eventQueue[R]) makeRoom(request R, u *undecided) fate {
 	q.mu.Lock()
 	var kept []undecided
@@ -236,7 +235,7 @@ func (q *eventQueue[R]) makeRoom(request R, u *undecided) fate {
 	s := q.requests[request]
 	switch {
 	case s == nil || s.begun != u.begun:
-		return interrupts // that reconcile has ended, and another one may have begun
+		return interrupts // that reconcile has ended, and another may have begun
 	case !s.running:
 		return open
 	}
@@ -244,13 +243,13 @@ func (q *eventQueue[R]) makeRoom(request R, u *undecided) fate {
 	return s.keep(u)
 }
 
-// leave notes the end of a reconcile, and returns the events that have come meanwhile.
+// leave records the end of a reconcile, and returns the events that arrived meanwhile.
 func (q *eventQueue[R]) leave(s *requestState[R], failed bool) []undecided {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	events := s.undecided
 	s.running, s.failed, s.undecided = false, failed, nil
-	// With a reason it was added again: its state is needed at the next begin.
+	// With a reason, the request was added again, and the next begin needs its state.
 	if !failed && !s.reason.known {
 		delete(q.requests, s.request)
 		if *s = (requestState[R]{}); len(q.free) < maxFree {
@@ -260,22 +259,22 @@ func (q *eventQueue[R]) leave(s *requestState[R], failed bool) []undecided {
 	return events
 }
 
-// counts reports whether an event calls for another attempt at a request that backs off, now. When that depends on writes
-// that are under way, it is decided later.
+// counts reports whether an event requires another attempt now at a request that backs off. If that depends on writes
+// in flight, counts returns false and the decision follows later.
 func (q *eventQueue[R]) counts(request R, u undecided) bool {
 	if q.isAnswer(request, u) || q.isMine(u) {
 		return false
 	}
 	key := object.KeyOf(u.event.Object)
 	later := u.log.WhenRecorded(q.writer, u.kind, key, u.writes, func() { q.decide(request, u) })
-	// Again: the write may have been recorded in between.
+	// Checked again, since the write may have been recorded in between.
 	return !later && !q.isMine(u)
 }
 
 func (q *eventQueue[R]) isMine(u undecided) bool { return isMine(u.log, q.writer, u.event) }
 
-// decide adds a request for an event, now that all own writes are told that may have caused it, unless one has. A reconcile
-// that has begun since has seen what the event tells of.
+// decide adds a request for an event after all own writes that may have caused it are recorded, unless one of them has.
+// A reconcile that has begun since has seen the change.
 func (q *eventQueue[R]) decide(request R, u undecided) {
 	q.mu.Lock()
 	s, ok := q.requests[request]
@@ -286,7 +285,7 @@ func (q *eventQueue[R]) decide(request R, u undecided) {
 	}
 }
 
-// isAnswer reports whether an event is a change of nothing but the status of the object that a request names.
+// isAnswer reports whether an event changes only the status of the object that a request names.
 func (q *eventQueue[R]) isAnswer(request R, u undecided) bool {
 	if q.kind == "" || u.kind != q.kind {
 		return false
@@ -314,7 +313,7 @@ func (c *causalQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 	c.queue.noteFailures(o, requests)
 	plain := c.note(o, requests)
 	o.Interrupt = workqueue.InterruptLimited
-	// All in one step: so it is for nearly every event.
+	// Nearly every event takes this path, in one step.
 	if plain == nil {
 		c.queue.queue.AddWith(o, requests...)
 		return
@@ -328,8 +327,8 @@ func (c *causalQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 	}
 }
 
-// note notes why requests are added, before a worker can get them. It returns which of them must not interrupt their
-// backoff, nil for none: for nearly all events there is none to interrupt, and nothing to decide.
+// note records the causes of requests before a worker can take them. It returns which of them must not interrupt their
+// backoff, or nil if none: most events have no backoff to interrupt.
 func (c *causalQueue[R]) note(o workqueue.AddOptions, requests []R) (plain []bool) {
 	o.Interrupt = workqueue.InterruptLimited
 	u := undecided{log: c.log, kind: c.kind, event: c.event, opts: o, writes: c.log.Begun()}
@@ -348,7 +347,7 @@ func (c *causalQueue[R]) note(o workqueue.AddOptions, requests []R) (plain []boo
 	return plain
 }
 
-// quietQueue is an eventQueue for an event that changes nothing. It is not collected, and no cause.
+// quietQueue is an eventQueue for an event that is not a change. It does not debounce and records no cause.
 type quietQueue[R comparable] struct{ queue *eventQueue[R] }
 
 func (q quietQueue[R]) Add(requests ...R) { q.AddWith(workqueue.AddOptions{}, requests...) }
@@ -359,37 +358,37 @@ func (q quietQueue[R]) AddAfter(request R, d time.Duration) {
 
 func (q quietQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 	if o.Priority == 0 {
-		// A start or a resync of thousands shall not hold up what somebody has just changed.
+		// A start or resync of thousands of objects must not delay recent changes.
 		o.Priority = quietPriority
 	}
 	q.queue.noteFailures(o, requests)
 	q.queue.queue.AddWith(o, requests...)
 }
 
-// Cause is why a request is in the queue: one event of one object.
+// Cause is an event that caused a request.
 type Cause struct {
-	// Kind is the kind of the object, such as "Deployment.apps", or the name of the source for one that is of no kind.
+	// Kind is the kind of the object, such as "Deployment.apps", or the name of the source for an object without a
+	// kind.
 	Kind string
-	// Type is what happened to the object.
+	// Type is the type of the event.
 	Type informer.EventType
 	// Key names the object.
 	Key object.Key
 }
 
-// String is the cause as logs show it, such as "Updated Deployment.apps default/web".
+// String returns the cause for logs, such as "Updated Deployment.apps default/web".
 func (c Cause) String() string { return fmt.Sprintf("%s %s %s", c.Type, c.Kind, c.Key) }
 
-// Reason is why a reconcile takes place.
+// Reason has the causes of a reconcile.
 type Reason struct {
-	// Causes are the first events that asked for it since the reconcile before began, in the order in which they came.
-	// There is none for what existed when the controller started, and when the reconciler itself has asked, by an error
-	// or by RequeueAfter.
+	// Causes are the first events since the last reconcile of the request began, in order. It is empty for objects that
+	// existed when the controller started, and for requests of the reconciler itself, by an error or RequeueAfter.
 	Causes []Cause
-	// More is how many events came after these.
+	// More is the number of further events.
 	More int
 }
 
-// String is the reason in one line, such as "Updated Deployment.apps default/web, and more".
+// String returns the reason in one line, such as "Updated Deployment.apps default/web, and more".
 func (r Reason) String() string {
 	var text strings.Builder
 	for i, cause := range r.Causes {
@@ -404,7 +403,7 @@ func (r Reason) String() string {
 	return text.String()
 }
 
-// reason is a Reason while it grows. Most have one cause, which costs no slice.
+// reason collects a Reason. Most have one cause, which needs no slice.
 type reason struct {
 	known bool // there is a cause
 	first Cause
@@ -427,8 +426,8 @@ func (r *reason) add(kind string, e event) {
 
 type reasonKey struct{}
 
-// ReasonFrom returns why the reconcile with this context takes place. The caller may modify it. It is for logs and metrics:
-// what a reconciler does should depend on what it reads alone, because events are merged and a new leader has none.
+// ReasonFrom returns the reason of the reconcile with this context. The caller owns it. It is for logs and metrics: a
+// reconciler should act only on the state that it reads, because events are merged, and a new leader has none.
 func ReasonFrom(ctx context.Context) Reason {
 	because, ok := ctx.Value(reasonKey{}).(reason)
 	if !ok {

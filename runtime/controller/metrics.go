@@ -2,7 +2,7 @@ package controller
 
 import "github.com/kctrl-dev/kctrl/runtime/metrics"
 
-// instruments are the metrics of a controller, under the names that dashboards for operators know.
+// instruments are the metrics of a controller, under the names that common dashboards use.
 type instruments struct {
 	total, errors, terminal, panics, parked, timeouts, syncTimeouts *metrics.Counter
 	active                                                          *metrics.Gauge
@@ -23,7 +23,7 @@ func newInstruments(r *metrics.Registry, name string, workers int) *instruments 
 	}
 	r.Gauge("controller_runtime_max_concurrent_reconciles", "Workers of the controller.", "controller").Set(float64(workers), name)
 	i.active.Set(0, name)
-	// From the start, since a series that begins with 1 has not grown for those who look at what it grows by.
+	// All series start at 0, so that rate() sees the first increment.
 	for _, result := range []outcome{succeeded, requeueAfter, requeue, failed} {
 		i.total.Add(0, name, result.String())
 	}

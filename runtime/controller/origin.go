@@ -9,22 +9,22 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 )
 
-// isMine reports whether e is certainly a write of w, or of the process outside of reconciles, and nothing else. A
-// write by reconciles of another controller is foreign: of two controllers that are chained, the second would wait out
-// its backoff for an object that exists.
+// isMine reports whether e is certainly a write of w, or of this process outside of reconciles, and contains no other
+// change. A write by another controller's reconciles is foreign: otherwise the second of two chained controllers would
+// wait for the end of its backoff although the object exists.
 func isMine(log *writes.Log, w *writes.Writer, e event) bool {
 	uid := e.Object.GetUID()
-	if uid == "" || e.Merged || e.FinalStateUnknown { // other changes are in it, of any origin
+	if uid == "" || e.Merged || e.FinalStateUnknown { // it may contain other changes of any origin
 		return false
 	}
-	version := "" // the end of an object has none of its own
+	version := "" // the end of an object has no version of its own
 	if e.Type != informer.Deleted {
 		version = e.Object.GetResourceVersion()
 	}
 	return log.Mine(w, uid, version) || beginsDeletion(e) && log.MineEnding(w, uid)
 }
 
-// beginsDeletion reports whether e is the begin of a deletion, or the end of an object without one.
+// beginsDeletion reports whether e is the beginning of a deletion, or the end of an object without one.
 func beginsDeletion(e event) bool {
 	switch e.Type {
 	case informer.Updated:
@@ -35,7 +35,7 @@ func beginsDeletion(e event) bool {
 	return false
 }
 
-// isStatusOnly reports whether an update leaves alone the fields that users and other controllers set: generation,
+// isStatusOnly reports whether an update leaves the fields of users and other controllers unchanged: generation,
 // labels, annotations, finalizers, owners and deletion. It returns false for an object without a generation.
 func isStatusOnly(e event) bool {
 	if e.Type != informer.Updated {

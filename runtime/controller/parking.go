@@ -7,9 +7,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 )
 
-// parking defers requests whose last reconcile wrote what the caches have not seen yet: a reconcile would block a
-// worker until they have. A request is deferred no longer than a read would wait. It is here, and not in package
-// writes, since it knows requests and priorities, and of writes only the two methods of unseenWrites.
+// parking defers requests until the caches have the writes of their last reconcile. Otherwise the next reconcile would
+// block a worker for that time. A request is deferred no longer than a read would wait. parking belongs to this package
+// because it depends on requests and priorities, and of package writes only on the two methods of unseenWrites.
 type parking[R comparable] struct {
 	// requeue is called, without a lock, for a parked request that is released.
 	requeue func(request R, priority int)
@@ -18,7 +18,7 @@ type parking[R comparable] struct {
 	waiters map[R]*waiter
 }
 
-// unseenWrites are writes of a reconcile that the caches have yet to see, such as a *[writes.Tracked].
+// unseenWrites are writes of a reconcile that the caches do not have yet. *[writes.Tracked] implements it.
 type unseenWrites interface {
 	Timeout() time.Duration
 	WhenSeen(seen func()) bool
@@ -29,15 +29,15 @@ var _ unseenWrites = (*writes.Tracked)(nil)
 // waiter is a deferred request.
 type waiter struct {
 	timer    *time.Timer
-	parked   bool // a worker has got it
-	priority int  // the highest with which a worker has got it
+	parked   bool // a worker has taken it
+	priority int  // the highest priority with which a worker has taken it
 }
 
 func newParking[R comparable](requeue func(request R, priority int)) *parking[R] {
 	return &parking[R]{requeue: requeue, waiters: map[R]*waiter{}}
 }
 
-// deferUntil defers the request until the caches have seen the writes.
+// deferUntil defers the request until the caches have the writes.
 func (p *parking[R]) deferUntil(request R, unseen unseenWrites) {
 	timeout := unseen.Timeout()
 	if timeout == 0 {
@@ -49,13 +49,13 @@ func (p *parking[R]) deferUntil(request R, unseen unseenWrites) {
 	w.timer = time.AfterFunc(timeout, func() { p.release(request, w) })
 	p.waiters[request] = w
 	p.mu.Unlock()
-	// Without the lock: they may be seen already, and then release is called from here.
+	// Called without the lock: if the caches have the writes already, WhenSeen calls release.
 	if !unseen.WhenSeen(func() { p.release(request, w) }) {
 		p.release(request, w)
 	}
 }
 
-// release ends the wait of a request, unless it waits for other writes by now.
+// release ends the wait of a request, unless it waits for later writes.
 func (p *parking[R]) release(request R, w *waiter) {
 	p.mu.Lock()
 	current := p.waiters[request] == w
@@ -63,7 +63,7 @@ func (p *parking[R]) release(request R, w *waiter) {
 		p.dropLocked(request)
 	}
 	p.mu.Unlock()
-	// Without the lock, since it adds to the queue. w was dropped, so no other goroutine has it.
+	// Called without the lock, since it adds to the queue. w was dropped, so no other goroutine has it.
 	if current && w.parked {
 		p.requeue(request, w.priority)
 	}
@@ -76,7 +76,7 @@ func (p *parking[R]) dropLocked(request R) {
 	}
 }
 
-// park reports whether the request is deferred. It asks for its priority only then.
+// park reports whether the request is deferred. It calls priority only then.
 func (p *parking[R]) park(request R, priority func(R) int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +92,7 @@ func (p *parking[R]) park(request R, priority func(R) int) bool {
 	return true
 }
 
-// close drops all waiters, and requeues none.
+// close drops all waiters without requeuing them.
 func (p *parking[R]) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

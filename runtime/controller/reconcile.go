@@ -19,11 +19,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// attempt reconciles one request and decides when it is next. A request whose writes the caches have not seen is parked
-// until they have.
+// attempt reconciles one request and schedules its next reconcile. A request whose writes the caches do not have yet is
+// parked until they do.
 func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	defer c.queue.Done(request)
-	// It is Done, and no worker waits with it: parking adds it again.
+	// The request is Done and blocks no worker: parking adds it again.
 	if c.parking.park(request, c.queue.Priority) {
 		c.metrics.parked.Inc(c.name)
 		return
@@ -33,18 +33,18 @@ func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	defer c.metrics.active.Add(-1, c.name)
 	start := time.Now()
 	tracking, tracked := writes.Track(log.IntoContext(ctx, logger))
-	// As late as can be: an event that comes after this has a state that the reconcile may not have read.
+	// This comes as late as possible: the reconcile may not have read the state of a later event.
 	state, because := c.events.begin(request)
 	if because.known {
 		tracking = context.WithValue(tracking, reasonKey{}, because)
 	}
 	result, err := c.reconcile(tracking, request)
 	c.metrics.seconds.ObserveSince(start, c.name)
-	// Before it can be got again, by the queue or by Done.
+	// This comes before the queue or Done can make the request ready again.
 	c.parking.deferUntil(request, tracked)
 
 	outcome := outcomeOf(ctx, result, err)
-	// After the switch, which begins the backoff that events may interrupt, and before Done.
+	// This comes after the switch, which begins the backoff that events may interrupt, and before Done.
 	defer func() { c.events.end(state, outcome == failed || outcome == requeue) }()
 	c.metrics.total.Inc(c.name, outcome.String())
 	switch outcome {
@@ -67,12 +67,12 @@ func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	}
 }
 
-// retry adds a request again after its backoff.
+// retry adds a request again with a backoff.
 func (c *Controller[R]) retry(request R, result reconcile.Result) {
 	c.queue.AddWith(workqueue.AddOptions{Priority: c.nextPriority(request, result), RateLimited: true, Backoff: c.backoff(request)}, request)
 }
 
-// backoff returns how long a request that is retried backs off, zero for what the options say.
+// backoff returns the backoff of a retried request. Zero means the queue's options.
 func (c *Controller[R]) backoff(request R) time.Duration {
 	if c.limiter == nil {
 		return 0
@@ -88,7 +88,7 @@ func (c *Controller[R]) forget(request R) {
 	}
 }
 
-// nextPriority returns that of the next reconcile: what the result says, or that of the one which has just ended.
+// nextPriority returns the priority of the next reconcile: that of the result, or that of the current one.
 func (c *Controller[R]) nextPriority(request R, result reconcile.Result) int {
 	if result.Priority != nil {
 		return *result.Priority
@@ -96,10 +96,10 @@ func (c *Controller[R]) nextPriority(request R, result reconcile.Result) int {
 	return c.queue.Priority(request)
 }
 
-// errTooLong is the cause of the end of a reconcile's context.
+// errTooLong is the cause of the context of a reconcile after its timeout.
 var errTooLong = errors.New("the reconcile has taken longer than ReconcileTimeout")
 
-// reconcile calls the reconciler, with a deadline if there is one, and makes an error of a panic.
+// reconcile calls the reconciler, with the timeout if set, and converts a panic to an error.
 func (c *Controller[R]) reconcile(ctx context.Context, request R) (result reconcile.Result, err error) {
 	if c.opts.ReconcileTimeout > 0 {
 		inTime, cancel := context.WithTimeoutCause(ctx, c.opts.ReconcileTimeout, errTooLong)
@@ -109,7 +109,7 @@ func (c *Controller[R]) reconcile(ctx context.Context, request R) (result reconc
 				return
 			}
 			c.metrics.timeouts.Inc(c.name)
-			// Most reconcilers return only that a context has ended: the log shall say whose.
+			// Most reconcilers return only that a context has ended, so the error names the timeout.
 			if err != nil && !errors.Is(err, errTooLong) {
 				err = fmt.Errorf("%w: %w", errTooLong, err)
 			}
@@ -117,7 +117,7 @@ func (c *Controller[R]) reconcile(ctx context.Context, request R) (result reconc
 		ctx = inTime
 	}
 	if !c.opts.PanicsCrash {
-		defer func() { // runs before that above, to which a panic is an error like any other
+		defer func() { // runs before the defer above, which handles a panic like any error
 			if value := recover(); value != nil {
 				c.metrics.panics.Inc(c.name)
 				result, err = reconcile.Result{}, &reconcile.PanicError{Value: value, Stack: debug.Stack()}
@@ -127,14 +127,14 @@ func (c *Controller[R]) reconcile(ctx context.Context, request R) (result reconc
 	return c.reconciler.Reconcile(ctx, request)
 }
 
-// outcome is what became of a reconcile.
+// outcome is the outcome of a reconcile.
 type outcome int
 
 const (
 	succeeded    outcome = iota
-	requeueAfter         // succeeded, and asked for another one
-	requeue              // succeeded, and asked for another one after a backoff
-	failed               // is retried
+	requeueAfter         // succeeded, and requested another one
+	requeue              // succeeded, and requested another one with a backoff
+	failed               // failed, and is retried
 	terminal             // failed, and is not retried
 	stopped              // failed because the controller stops
 )
@@ -147,7 +147,7 @@ func (o outcome) String() string {
 func outcomeOf(ctx context.Context, result reconcile.Result, err error) outcome {
 	switch {
 	case err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
-		// No failure of the request: the next leader begins it without a backoff.
+		// This is not a failure of the request: the next leader begins without a backoff.
 		return stopped
 	case errors.Is(err, reconcile.ErrTerminal):
 		return terminal
@@ -161,7 +161,7 @@ func outcomeOf(ctx context.Context, result reconcile.Result, err error) outcome 
 	return succeeded
 }
 
-// logFailure logs a conflict as the retry that it is, a panic with its stack, and everything else in one line.
+// logFailure logs a conflict as a retry, a panic with its stack, and any other error in one line.
 func logFailure(logger *slog.Logger, err error) {
 	if panicked, ok := errors.AsType[*reconcile.PanicError](err); ok {
 		logger.Error("reconcile panicked", "err", err, "stack", string(panicked.Stack))
@@ -174,20 +174,20 @@ func logFailure(logger *slog.Logger, err error) {
 	logger.Error("reconcile failed", "err", explain(err))
 }
 
-// newRequestLogger returns logger with the attributes of one reconcile of request. They are made when something is logged,
-// since most reconciles log nothing.
+// newRequestLogger returns logger with the attributes of one reconcile of request. They are created when the first line
+// is logged, since most reconciles log nothing.
 func newRequestLogger[R comparable](logger *slog.Logger, request R) *slog.Logger {
 	return slog.New(&requestHandler[R]{Handler: logger.Handler(), request: request, id: rand.Uint64()})
 }
 
-// requestHandler adds key and reconcileID to what is logged.
+// requestHandler adds key and reconcileID to records.
 type requestHandler[R comparable] struct {
-	slog.Handler // without them
+	slog.Handler // without the attributes
 	request      R
 	id           uint64
 
 	once       sync.Once
-	attributed slog.Handler // with them; set by once
+	attributed slog.Handler // with the attributes; set by once
 }
 
 func (h *requestHandler[R]) with() slog.Handler {

@@ -51,7 +51,7 @@ type application struct {
 	c           client.Client
 	subresource string
 	apply       func(context.Context, object.Object, ...client.ApplyOption) error
-	memory      *memory // nil remembers nothing
+	memory      *memory // nil records nothing
 }
 
 // do applies o unless that changes nothing.
@@ -197,8 +197,8 @@ func (m *memory) has(d desired, live *unstructured.Unstructured) bool {
 	return known && hash == noted
 }
 
-// hash returns a hash of the configuration, of what its owner has of live, and of the values that this has there. It
-// reports false when the owner has nothing.
+// hash returns a hash of the configuration, of the fields that its owner owns in live, and of their values in live. It
+// reports false if the owner owns nothing.
 func (d desired) hash(live *unstructured.Unstructured) (hash [sha256.Size]byte, known bool) {
 	owned := d.ownedIn(live)
 	if owned == nil {

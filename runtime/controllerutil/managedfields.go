@@ -10,20 +10,20 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// node is a part of a managedFields entry: the fields, list items and set values below one place, by their names in the
-// FieldsV1 format: "f:" and a field, "k:" and the key fields of an item as JSON, "v:" and a value as JSON, "i:" and an
-// index, or "." for the place itself. One without any is a place that is owned as a whole.
+// node is a part of a managedFields entry: the owned fields, list items and set values below a path, in the FieldsV1
+// format: "f:" and a field, "k:" and the key fields of an item as JSON, "v:" and a value as JSON, "i:" and an index, or
+// "." for the path itself. An empty node is a path that is owned as a whole.
 type node = map[string]any
 
-// desired is a configuration and who applies it.
+// desired is a configuration and its field owner.
 type desired struct {
 	configuration map[string]any
 	owner         string
 	subresource   string
 }
 
-// isIn reports whether the fields that the owner has of live are just those of the configuration, with the same values.
-// It says no when it does not know.
+// isIn reports whether the owner owns exactly the fields of the configuration in live, with the same values. In doubt
+// it returns false.
 func (d desired) isIn(live *unstructured.Unstructured) bool {
 	applied, certain := applicable(d.configuration, live)
 	if !certain {
@@ -33,7 +33,7 @@ func (d desired) isIn(live *unstructured.Unstructured) bool {
 	return owned != nil && sameFields(applied, live.Object, owned)
 }
 
-// ownedIn returns what the owner has of live by apply, nil when that is nothing or not known.
+// ownedIn returns the fields of live that the owner owns by apply, or nil if there are none or they are unknown.
 func (d desired) ownedIn(live *unstructured.Unstructured) node {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager != d.owner || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != d.subresource {
@@ -48,11 +48,11 @@ func (d desired) ownedIn(live *unstructured.Unstructured) node {
 	return nil
 }
 
-// applicable returns the fields of configuration that can be owned. It reports false when one of the others asks for
-// something of its own: as a precondition, or a thing that an encoded object need not have.
+// applicable returns the fields of configuration that can be owned. It reports false if one of the other fields has an
+// effect of its own, such as a precondition, or differs from live.
 func applicable(configuration map[string]any, live *unstructured.Unstructured) (applied map[string]any, certain bool) {
 	data, err := json.Marshal(configuration)
-	if err != nil || utiljson.Unmarshal(data, &applied) != nil { // numbers are then those of a decoded object
+	if err != nil || utiljson.Unmarshal(data, &applied) != nil { // numbers then have the types of a decoded object
 		return nil, false
 	}
 	delete(applied, "apiVersion")
@@ -73,7 +73,7 @@ func applicable(configuration map[string]any, live *unstructured.Unstructured) (
 	return applied, true
 }
 
-// same reports whether value is what live is, and what of it is owned is just what value has.
+// same reports whether value equals live, and owned consists of exactly the fields of value.
 func same(value, live any, owned node) bool {
 	kind, certain := entryKind(owned)
 	if !certain {
@@ -97,7 +97,8 @@ func same(value, live any, owned node) bool {
 	return kind == "" && reflect.DeepEqual(value, live)
 }
 
-// entryKind returns what the names below a place begin with, empty when there are none. It reports false for several.
+// entryKind returns the common prefix of the names below a path, or "" without names. It reports false for different
+// prefixes.
 func entryKind(owned node) (kind string, certain bool) {
 	for name := range owned {
 		if name == "." {
@@ -126,7 +127,7 @@ func sameFields(value, live map[string]any, owned node) bool {
 	return true
 }
 
-// sameItems is same for a list whose items are told apart by key fields. The items must be in one order in both lists.
+// sameItems is same for a list whose items have key fields. The items must be in the same order in both lists.
 func sameItems(value, live []any, owned node) bool {
 	if len(value) != count(owned) {
 		return false
@@ -152,8 +153,8 @@ func sameItems(value, live []any, owned node) bool {
 	return true
 }
 
-// entryOf returns the key fields under which item is owned, and what of it is. Key fields that item leaves out have their
-// default, so any value will do if there is just one such entry: had it not been the default, it would be owned as a
+// entryOf returns the key fields of item's entry in owned, and the fields below. Absent key fields of item have their
+// default, so any value matches if there is only one such entry: a value other than the default would be owned as a
 // field, which item does not have.
 func entryOf(item map[string]any, owned node) (key map[string]any, below node) {
 	for name, value := range owned {
@@ -174,7 +175,7 @@ func entryOf(item map[string]any, owned node) (key map[string]any, below node) {
 	return key, below
 }
 
-// fits reports whether the key fields that item has are those of key.
+// fits reports whether the key fields of item equal those of key, as far as item has them.
 func fits(item, key map[string]any) bool {
 	for name, value := range key {
 		if v, ok := item[name]; ok && !reflect.DeepEqual(v, value) {
@@ -219,7 +220,7 @@ func sameValues(value, live []any, owned node) bool {
 	return true
 }
 
-// count returns how many things are owned below a place.
+// count returns the number of entries below a path.
 func count(owned node) int {
 	n := len(owned)
 	if _, ok := owned["."]; ok {

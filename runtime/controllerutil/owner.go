@@ -19,26 +19,26 @@ type AlreadyOwnedError struct {
 	Owner metav1.OwnerReference
 }
 
-// Error names both objects.
+// Error returns both objects.
 func (e *AlreadyOwnedError) Error() string {
 	return fmt.Sprintf("%s is controlled by %s %s (UID %s)", object.KeyOf(e.Object), e.Owner.Kind, e.Owner.Name, e.Owner.UID)
 }
 
-// OwnerReferenceOption changes the reference that is set.
+// OwnerReferenceOption configures an owner reference.
 type OwnerReferenceOption func(*metav1.OwnerReference)
 
 // WithBlockOwnerDeletion sets whether a foreground deletion of the owner waits for the object. The default is true for
-// [SetControllerReference], and not set for [SetOwnerReference]. True needs the right to update the finalizers of the
-// owner where the API server checks that.
+// [SetControllerReference], and unset for [SetOwnerReference]. True requires permission to update the finalizers of the
+// owner, on API servers that check it.
 func WithBlockOwnerDeletion(block bool) OwnerReferenceOption {
 	return func(ref *metav1.OwnerReference) { ref.BlockOwnerDeletion = &block }
 }
 
-// SetControllerReference makes owner the controlling owner of o: o is deleted after owner, and a change of o reconciles
-// owner in a controller that Owns the kind of o. It fails with an [*AlreadyOwnedError], which it does not wrap, when o
-// is controlled by another object, one with the name of owner and another UID included. It also fails when owner is in
-// a namespace and o is not in the same one. Setting the same owner again changes nothing but the API version and
-// whether it blocks, which is true again unless opts say something else.
+// SetControllerReference makes owner the controlling owner of o: o is deleted after owner, and a change of o causes a
+// reconcile of owner in a controller that Owns the kind of o. It fails with an unwrapped [*AlreadyOwnedError] if
+// another object controls o, including one with the name of owner and another UID. It also fails if owner is namespaced
+// and o is not in the same namespace. Setting the same owner again changes only the API version and blockOwnerDeletion,
+// which becomes true unless opts differ.
 func SetControllerReference(owner, o metav1.Object, scheme *runtime.Scheme, opts ...OwnerReferenceOption) error {
 	gvk, err := ownerKind(owner, o, scheme)
 	if err != nil {
@@ -51,10 +51,10 @@ func SetControllerReference(owner, o metav1.Object, scheme *runtime.Scheme, opts
 	return nil
 }
 
-// SetOwnerReference makes owner an owner of o: o is deleted after the last of its owners. It fails when owner is in
+// SetOwnerReference makes owner an owner of o: o is deleted after the last of its owners. It fails if owner is in
 // another namespace. Setting the same owner again changes only the API version and the settings of opts: a controlling
-// owner keeps control. The reference to an earlier object with the kind and name of owner is replaced, unless that
-// controls o.
+// owner keeps control. It replaces the reference to an earlier object with the kind and name of owner, unless that
+// object controls o.
 func SetOwnerReference(owner, o metav1.Object, scheme *runtime.Scheme, opts ...OwnerReferenceOption) error {
 	gvk, err := ownerKind(owner, o, scheme)
 	if err != nil {
@@ -73,7 +73,7 @@ func SetOwnerReference(owner, o metav1.Object, scheme *runtime.Scheme, opts ...O
 	return nil
 }
 
-// ownerKind returns the kind of owner, once owner is found to be able to own o.
+// ownerKind returns the kind of owner, after a check that owner can own o.
 func ownerKind(owner, o metav1.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	gvk, err := gvkOf(owner, scheme)
 	if err != nil {
@@ -144,7 +144,7 @@ func removeReference(owner, o metav1.Object, scheme *runtime.Scheme, accept func
 	return nil
 }
 
-// names reports whether ref is one to owner: by its UID, or by kind and name when owner has none.
+// names reports whether ref refers to owner: by its UID, or by kind and name if owner has no UID.
 func names(ref metav1.OwnerReference, owner metav1.Object, gvk schema.GroupVersionKind) bool {
 	if owner.GetUID() != "" {
 		return ref.UID == owner.GetUID()
@@ -155,8 +155,8 @@ func names(ref metav1.OwnerReference, owner metav1.Object, gvk schema.GroupVersi
 // HasControllerReference reports whether o has a controlling owner.
 func HasControllerReference(o metav1.Object) bool { return metav1.GetControllerOfNoCopy(o) != nil }
 
-// HasOwnerReference reports whether one of refs is to owner: by its UID, or by kind and name when owner has none. It
-// fails when scheme does not know the kind of owner.
+// HasOwnerReference reports whether one of refs refers to owner: by its UID, or by kind and name if owner has no UID.
+// It fails if scheme does not have the kind of owner.
 func HasOwnerReference(refs []metav1.OwnerReference, owner object.Object, scheme *runtime.Scheme) (bool, error) {
 	gvk, err := object.GVK(owner, scheme)
 	if err != nil {

@@ -26,39 +26,39 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// Broadcaster takes events from recorders to a sink, to watchers and to the log. [New] makes one.
+// Broadcaster passes events from recorders to a sink, to watchers and to the log. Call [New] for one.
 type Broadcaster struct {
 	opts Options
-	// reference names an object.
+	// reference returns the reference to an object.
 	reference func(object.Object) (Reference, error)
 	metrics   *instruments
-	// queue has the records that are unwritten, those among them that failed after a pause, and now and then sweep.
+	// queue has the unwritten records, including those that wait for a retry, and sometimes sweep.
 	queue queue
-	// sweep is no record: when it is got, it is time to look for series that are over.
+	// sweep is a marker instead of a record: it schedules the check for ended series.
 	sweep *record
 
 	mu         sync.Mutex
 	correlator correlator
-	// unwritten are the records of which the sink is to be told, at most QueueSize.
+	// unwritten has the records that the sink does not have in their current state, at most QueueSize.
 	unwritten map[*record]struct{}
-	// records is how many there have been.
+	// records is the number of records so far.
 	records uint64
-	// sweeping says that sweep is in the queue.
+	// sweeping means that sweep is in the queue.
 	sweeping bool
-	// filtered is what the metrics know of correlator.filtered.
+	// filtered is the part of correlator.filtered that the metrics have counted.
 	filtered int
-	// stamp is the last one that was given.
+	// stamp is the last used timestamp.
 	stamp time.Duration
 	// logged is when each trouble was last logged.
 	logged map[trouble]time.Time
-	// watchers is replaced and not changed, so that it can be read after mu has been given back.
+	// watchers is replaced, never modified, so that it can be read after mu is released.
 	watchers []*Watcher
-	// started is set by Run, closed at the end of its context: the sink gets nothing new then.
+	// started is set by Run. closed is set at the end of its context: the sink then gets no new events.
 	started, closed bool
 }
 
-// queue is a [workqueue.Queue]. As an interface it leaves its code here: the compiler makes that of a generic type again in each
-// package that knows a type with a field of it, and all that has a recorder knows a Broadcaster.
+// queue is a [workqueue.Queue], behind an interface. The compiler compiles a generic type again in each package that
+// has a type with a field of it, directly or indirectly, and every package with a recorder has a Broadcaster.
 type queue interface {
 	Get(ctx context.Context) (r *record, ok bool)
 	Done(r *record)
@@ -69,7 +69,7 @@ type queue interface {
 	ShutDown()
 }
 
-// referenceOf names what an event is about.
+// referenceOf returns the reference to the object of an event.
 func (b *Broadcaster) referenceOf(o runtime.Object) (Reference, error) {
 	if isNil(o) {
 		return Reference{}, errNoObject
@@ -81,8 +81,8 @@ func (b *Broadcaster) referenceOf(o runtime.Object) (Reference, error) {
 	return b.reference(named)
 }
 
-// New returns a broadcaster. It starts nothing: until [Broadcaster.Run] events reach watchers and the log at once, and
-// wait for the sink.
+// New returns a broadcaster. It starts no goroutine: until [Broadcaster.Run], events reach watchers and the log at
+// once, and wait for the sink.
 func New(opts Options) *Broadcaster {
 	opts = opts.complete()
 	return &Broadcaster{
@@ -98,7 +98,7 @@ func New(opts Options) *Broadcaster {
 }
 
 // Recorder returns a recorder for the controller of that name, such as "guestbook" or "example.com/guestbook". It
-// panics when the name is none that an API server takes as reportingController, a qualified name.
+// panics if the name is not a qualified name, which an API server requires of a reportingController.
 func (b *Broadcaster) Recorder(controller string) *Recorder {
 	if problems := validation.IsQualifiedName(controller); len(problems) > 0 {
 		panic("events: the name of a controller is not valid: " + controller + ": " + problems[0])
@@ -106,7 +106,7 @@ func (b *Broadcaster) Recorder(controller string) *Recorder {
 	return &Recorder{broadcaster: b, controller: controller, instance: cut(controller+"-"+b.opts.Instance, maxInstance)}
 }
 
-// record takes an event that is complete but for its name to everywhere.
+// record passes an event that lacks only its name to the sink, the watchers and the log.
 func (b *Broadcaster) record(e Event) {
 	b.metrics.recorded.Inc(e.Type)
 	watchers, lost, closed := b.keep(&e)
@@ -123,8 +123,8 @@ func (b *Broadcaster) record(e Event) {
 	b.opts.Logger.Log(context.Background(), b.opts.LogLevel.Level(), "recorded an event", "event", e)
 }
 
-// keep names e, counts it, and queues what is to be written because of it. It returns how many events do not fit, or that nothing is
-// written any more.
+// keep names e, counts it, and queues the records to write for it. It returns the number of events that exceed the
+// limit, or that the broadcaster is closed.
 func (b *Broadcaster) keep(e *Event) (watchers []*Watcher, lost int, closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,13 +146,13 @@ func (b *Broadcaster) keep(e *Event) (watchers []*Watcher, lost int, closed bool
 	return b.watchers, lost, false
 }
 
-// queuedLocked reports whether r will be written anyway.
+// queuedLocked reports whether r is already unwritten.
 func (b *Broadcaster) queuedLocked(r *record) bool {
 	_, queued := b.unwritten[r]
 	return queued
 }
 
-// queueLocked queues records for being written, and returns how many there was no place for.
+// queueLocked queues records for writing, and returns the number that exceed the limit.
 func (b *Broadcaster) queueLocked(records ...*record) (lost int) {
 	for _, r := range records {
 		if !b.queuedLocked(r) && len(b.unwritten) >= b.opts.QueueSize {
@@ -169,14 +169,14 @@ func (b *Broadcaster) queueLocked(records ...*record) (lost int) {
 	return lost
 }
 
-// Run writes events to the sink until ctx ends, and then what is left, each event once, within FlushTimeout. It returns
-// nil, after its goroutine has ended; what could not be written by then is counted, and logged as a number. Events that
-// are recorded later reach watchers and the log only. Run can be called once.
+// Run writes events to the sink until ctx ends, and then once each remaining event within FlushTimeout. It returns nil
+// after its goroutine has ended. Events that could not be written are counted, and their number is logged. Events that
+// are recorded later reach only watchers and the log. Run can be called once.
 func (b *Broadcaster) Run(ctx context.Context) error {
 	if !b.start() {
 		return life.ErrAlreadyRun
 	}
-	// A write that has begun goes on when ctx ends.
+	// A write that has begun continues after the end of ctx.
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	ended := make(chan struct{})
@@ -193,7 +193,7 @@ func (b *Broadcaster) Run(ctx context.Context) error {
 	return nil
 }
 
-// work writes what is queued until ctx ends.
+// work writes queued records until ctx ends.
 func (b *Broadcaster) work(ctx, writing context.Context) {
 	for {
 		r, ok := b.queue.Get(ctx)
@@ -209,7 +209,7 @@ func (b *Broadcaster) work(ctx, writing context.Context) {
 	}
 }
 
-// finish queues the last counts of what is over.
+// finish queues the final counts of ended series.
 func (b *Broadcaster) finish() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -221,7 +221,7 @@ func (b *Broadcaster) finish() {
 	}
 }
 
-// flush writes everything that the sink does not know, once and in order, while ctx lasts.
+// flush writes all records that the sink does not have, once and in order, until ctx ends.
 func (b *Broadcaster) flush(ctx context.Context) {
 	for _, r := range b.unfinished() {
 		if ctx.Err() != nil {
@@ -238,7 +238,7 @@ func (b *Broadcaster) flush(ctx context.Context) {
 	}
 }
 
-// unfinished returns all records that the sink does not know as they are, the oldest first.
+// unfinished returns all records that the sink does not have in their current state, oldest first.
 func (b *Broadcaster) unfinished() []*record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -248,7 +248,7 @@ func (b *Broadcaster) unfinished() []*record {
 	return slices.SortedFunc(maps.Keys(b.unwritten), func(x, y *record) int { return cmp.Compare(x.order, y.order) })
 }
 
-// start reports whether Run is called for the first time.
+// start reports whether this is the first call of Run.
 func (b *Broadcaster) start() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -257,7 +257,7 @@ func (b *Broadcaster) start() bool {
 	return first
 }
 
-// close makes the broadcaster take nothing new for the sink.
+// close makes the broadcaster accept no further events for the sink.
 func (b *Broadcaster) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -266,18 +266,18 @@ func (b *Broadcaster) close() {
 }
 
 const (
-	// maxAttempts is how often a write is tried. With the pauses below that takes two minutes.
+	// maxAttempts is the number of attempts at a write. With the pauses below they take two minutes.
 	maxAttempts = 12
 	retryBase   = time.Second
 	retryMax    = 15 * time.Second
-	// attemptTimeout bounds one attempt.
+	// attemptTimeout is the timeout of one attempt.
 	attemptTimeout = 30 * time.Second
 )
 
-// namespaceTerminating is the cause of a refusal because the namespace is being deleted.
+// namespaceTerminating is the cause of a rejection because the namespace is being deleted.
 const namespaceTerminating = "NamespaceTerminating"
 
-// write tells the sink of r once. When that fails and may succeed later, r is queued again.
+// write sends r to the sink once. After a failure that may be temporary, it queues r again.
 func (b *Broadcaster) write(ctx context.Context, r *record) {
 	e, stored := b.take(r)
 	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
@@ -300,8 +300,8 @@ func (b *Broadcaster) write(ctx context.Context, r *record) {
 	}
 }
 
-// put creates e, or changes it if it is stored. An event that is gone is created again. One that exists although it was
-// not known to be stored was created by an attempt whose answer got lost.
+// put creates e, or patches it if it is stored. A deleted event is created again. An event that exists although it was
+// not recorded as stored was created by an attempt whose answer was lost.
 func (b *Broadcaster) put(ctx context.Context, e Event, stored bool) (verb string, err error) {
 	if stored {
 		err := b.opts.Sink.Patch(ctx, e)
@@ -319,7 +319,7 @@ func (b *Broadcaster) put(ctx context.Context, e Event, stored bool) (verb strin
 	return "patch", b.opts.Sink.Patch(ctx, e)
 }
 
-// take returns what the sink is to be told of r, and whether it knows r at all.
+// take returns the event to send for r, and whether the sink has r already.
 func (b *Broadcaster) take(r *record) (e Event, stored bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -327,7 +327,7 @@ func (b *Broadcaster) take(r *record) (e Event, stored bool) {
 	return r.event, r.stored
 }
 
-// wrote notes that the sink has r with that count.
+// wrote records that the sink has r with that count.
 func (b *Broadcaster) wrote(r *record, count int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -335,8 +335,7 @@ func (b *Broadcaster) wrote(r *record, count int) {
 	b.queue.Forget(r)
 }
 
-// failed notes that the sink could not be told of r. It returns the number of attempts, and whether there will be
-// another one.
+// failed records a failed write of r. It returns the number of attempts, and whether to try again.
 func (b *Broadcaster) failed(r *record, err error) (attempts int, again bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -352,8 +351,8 @@ func (b *Broadcaster) failed(r *record, err error) (attempts int, again bool) {
 	return attempts, true
 }
 
-// isRefusal reports whether the same write will fail again: the API server has understood it and does not do it, or
-// cannot do it, or has done it with an answer that makes no sense.
+// isRefusal reports whether a repeated write would fail again: the API server rejects it, cannot execute it, or has
+// executed it with an invalid answer.
 func isRefusal(err error) bool {
 	if meta.IsNoMatchError(err) {
 		return true
@@ -373,8 +372,7 @@ func isRefusal(err error) bool {
 	}
 }
 
-// tellRefused logs that the sink does not take e. In a namespace that is being deleted or is gone that is to be
-// expected.
+// tellRefused logs that the sink rejects e. That is expected in a namespace that is being deleted or gone.
 func (b *Broadcaster) tellRefused(e Event, err error) {
 	const message = "an event is dropped because the API server refuses it"
 	switch {
@@ -387,9 +385,9 @@ func (b *Broadcaster) tellRefused(e Event, err error) {
 	}
 }
 
-// Watcher receives all events of a [Broadcaster] as they are recorded, repetitions too, each with the count 1.
+// Watcher receives all events of a [Broadcaster] as they are recorded, including repetitions, each with count 1.
 type Watcher struct {
-	// C has the events. It is never closed.
+	// C delivers the events. It is never closed.
 	C <-chan Event
 
 	events      chan Event
@@ -397,8 +395,8 @@ type Watcher struct {
 	broadcaster *Broadcaster
 }
 
-// Watch returns a watcher that holds up to size events which have not been received. It needs no Run. A watcher that
-// is full misses events; nobody waits for it. It must be stopped when it is not used any more.
+// Watch returns a watcher that buffers up to size events. It does not need Run. A full watcher loses events, since the
+// broadcaster never waits. Stop it when it is no longer used.
 func (b *Broadcaster) Watch(size int) *Watcher {
 	events := make(chan Event, size)
 	w := &Watcher{C: events, events: events, broadcaster: b}
@@ -408,7 +406,7 @@ func (b *Broadcaster) Watch(size int) *Watcher {
 	return w
 }
 
-// Stop ends the watch. Events that are in C already stay there. Calling it again does nothing.
+// Stop ends the watch. Buffered events stay in C. Further calls do nothing.
 func (w *Watcher) Stop() {
 	b := w.broadcaster
 	b.mu.Lock()
@@ -416,7 +414,7 @@ func (w *Watcher) Stop() {
 	b.watchers = slices.DeleteFunc(slices.Clone(b.watchers), func(other *Watcher) bool { return other == w })
 }
 
-// Dropped returns how many events the watcher missed because it was full.
+// Dropped returns the number of events that the watcher lost because it was full.
 func (w *Watcher) Dropped() int { return int(w.dropped.Load()) }
 
 func (w *Watcher) send(e Event) {
@@ -427,20 +425,20 @@ func (w *Watcher) send(e Event) {
 	}
 }
 
-// trouble is something that goes wrong for many events at once.
+// trouble is a problem of many events at once.
 type trouble string
 
 const (
-	overload    trouble = "overload"    // more wait than may
-	unreachable trouble = "unreachable" // writes fail and are tried again
+	overload    trouble = "overload"    // the limit of unwritten records is reached
+	unreachable trouble = "unreachable" // writes fail and are retried
 	abandoned   trouble = "abandoned"   // writes have failed too often
-	forbidden   trouble = "forbidden"   // RBAC does not allow it
+	forbidden   trouble = "forbidden"   // RBAC forbids writes
 )
 
-// tellInterval is how often one trouble is logged.
+// tellInterval is the interval at which one trouble is logged.
 const tellInterval = 10 * time.Minute
 
-// tell logs a trouble, unless it was logged not long ago.
+// tell logs a trouble, unless it was logged recently.
 func (b *Broadcaster) tell(level slog.Level, about trouble, message string, args ...any) {
 	if b.toTell(about) {
 		b.opts.Logger.Log(context.Background(), level, message, args...)
@@ -458,7 +456,7 @@ func (b *Broadcaster) toTell(about trouble) bool {
 	return true
 }
 
-// LogValue is what a log line has of e: everything that people read, no annotations.
+// LogValue returns the attributes of e for logs: all fields except annotations.
 func (e Event) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.String("regarding", e.Regarding.String())}
 	if e.Related != (Reference{}) {
@@ -473,13 +471,13 @@ func (e Event) LogValue() slog.Value {
 	)...)
 }
 
-// The reasons for which events are dropped, as the metrics call them.
+// Reasons for dropped events, as label values of the metrics.
 const (
-	dropInvalid     = "invalid"     // no API server would take it
-	dropSpam        = "spam"        // too much about one object; it still counts
-	dropOverload    = "overload"    // too many wait
-	dropRefused     = "refused"     // the API server did not take it
-	dropUnreachable = "unreachable" // the API server could not be told for two minutes
+	dropInvalid     = "invalid"     // an API server would reject it
+	dropSpam        = "spam"        // too many events of one object; it still counts
+	dropOverload    = "overload"    // the limit of unwritten records is reached
+	dropRefused     = "refused"     // the API server rejected it
+	dropUnreachable = "unreachable" // the API server did not answer for two minutes
 	dropShutdown    = "shutdown"    // the process ends
 )
 

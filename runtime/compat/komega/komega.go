@@ -1,10 +1,10 @@
-// Package komega gives the functions that assertions of gomega are about, as the package of controller-runtime that
-// has its name:
+// Package komega has functions for gomega assertions on objects, in the form of controller-runtime's package of that
+// name:
 //
 //	k := komega.New(c)
 //	Eventually(k.Object(pod)).Should(HaveField("Status.Phase", Equal(corev1.PodRunning)))
 //
-// It does not import gomega. A suite that has said its client once, by [SetClient], can do without k.
+// It does not import gomega. After a call of [SetClient], the functions of the package work without k.
 package komega
 
 import (
@@ -15,17 +15,17 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Komega makes functions that read and write objects when they are called. It is as safe for concurrent use as its
-// client; a function changes the object that it was made for, and is called by one goroutine at a time.
+// Komega returns functions that read and write objects when they are called. It is as safe for concurrent use as its
+// client. A returned function changes its object and is not safe for concurrent use.
 type Komega struct {
 	client client.Client
 	ctx    context.Context
 }
 
-// New returns one for a client, whose calls have no deadline.
+// New returns a Komega for a client. Its calls have no deadline.
 func New(c client.Client) Komega { return Komega{c, context.Background()} }
 
-// WithContext returns one whose calls end with ctx.
+// WithContext returns a Komega whose calls end with ctx.
 func (k Komega) WithContext(ctx context.Context) Komega { return Komega{k.client, ctx} }
 
 // Get returns a function that reads obj.
@@ -38,7 +38,7 @@ func (k Komega) List(list object.List, opts ...client.ListOption) func() error {
 	return func() error { return k.client.List(k.ctx, list, opts...) }
 }
 
-// Update returns a function that reads obj, changes it by change, and writes it.
+// Update returns a function that reads obj, calls change to modify it, and writes it.
 func (k Komega) Update(obj object.Object, change func(), opts ...client.UpdateOption) func() error {
 	return k.change(obj, change, func() error { return k.client.Update(k.ctx, obj, opts...) })
 }
@@ -68,16 +68,16 @@ func (k Komega) ObjectList(list object.List, opts ...client.ListOption) func() (
 	return func() (object.List, error) { return list, k.List(list, opts...)() }
 }
 
-// suite is what the functions of the package use.
+// suite is the state of the package's functions.
 var suite struct {
 	mu sync.Mutex
 	k  *Komega
 }
 
-// SetClient gives the functions of the package a client, such as in a BeforeSuite.
+// SetClient sets the client of the package's functions, for example in a BeforeSuite.
 func SetClient(c client.Client) { change(func(k *Komega) { k.client = c }) }
 
-// SetContext has the calls that the functions of the package make end with ctx. Without it they have no deadline.
+// SetContext sets the context of the package's functions. Without it they have no deadline.
 func SetContext(ctx context.Context) { change(func(k *Komega) { k.ctx = ctx }) }
 
 func change(set func(*Komega)) {
@@ -91,7 +91,7 @@ func change(set func(*Komega)) {
 	suite.k = &k
 }
 
-// ofSuite returns the Komega of the suite. It panics if that has no client.
+// ofSuite returns the Komega of the package's functions. It panics before SetClient.
 func ofSuite() Komega {
 	suite.mu.Lock()
 	defer suite.mu.Unlock()

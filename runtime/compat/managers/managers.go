@@ -1,8 +1,8 @@
-// Package managers asks a manager or a cluster for what setup functions migrated from controller-runtime use and
-// [controller.Manager] does not have.
+// Package managers has accessors of a manager or cluster that setup functions migrated from controller-runtime use, and
+// that [controller.Manager] does not have.
 //
-// A double of a test answers by a method of the same name as the function. New code takes a *manager.Manager where it
-// needs one, and reads past the cache with client.Live.
+// A test double implements an accessor with a method of the same name. New code should accept a *manager.Manager if it
+// needs one, and use client.Live for reads without the cache.
 package managers
 
 import (
@@ -25,7 +25,7 @@ func Run(ctx context.Context, m controller.Manager) error {
 	return fmt.Errorf("%T cannot run", m)
 }
 
-// Elected returns a channel that is closed once m leads; nil for a double that does not say.
+// Elected returns a channel that is closed once m leads, or nil for a double without the method.
 func Elected(m controller.Manager) <-chan struct{} {
 	if e, ok := m.(interface{ Elected() <-chan struct{} }); ok {
 		return e.Elected()
@@ -33,7 +33,7 @@ func Elected(m controller.Manager) <-chan struct{} {
 	return nil
 }
 
-// APIReader returns a reader that reads from the API server.
+// APIReader returns a reader without a cache.
 func APIReader(c controller.Cluster) client.Reader {
 	switch c := c.(type) {
 	case interface{ APIReader() client.Reader }:
@@ -44,7 +44,7 @@ func APIReader(c controller.Cluster) client.Reader {
 	return c.Client()
 }
 
-// HTTPClient returns the HTTP client of the clients of c; nil for a double that has none.
+// HTTPClient returns the HTTP client of c's clients, or nil for a double without the method.
 func HTTPClient(c controller.Cluster) *http.Client {
 	if h, ok := c.(interface{ HTTPClient() *http.Client }); ok {
 		return h.HTTPClient()
@@ -52,7 +52,7 @@ func HTTPClient(c controller.Cluster) *http.Client {
 	return nil
 }
 
-// FieldIndexer returns what indexes the cache of c by fields.
+// FieldIndexer returns the indexer of c's cache.
 func FieldIndexer(c controller.Cluster) cache.FieldIndexer {
 	if i, ok := c.(interface{ FieldIndexer() cache.FieldIndexer }); ok {
 		return i.FieldIndexer()
@@ -60,8 +60,9 @@ func FieldIndexer(c controller.Cluster) cache.FieldIndexer {
 	return c.Cache()
 }
 
-// EventRecorderFor returns a recorder of events in the form core/v1, whose permissions operators built with
-// controller-runtime have. c runs what writes them. For a double that runs nothing it is [controller.Cluster]'s.
+// EventRecorderFor returns a recorder of core/v1 events, for which operators built with controller-runtime have
+// permissions. c runs the writer of the events. For a double that runs nothing it returns the EventRecorder of
+// [controller.Cluster].
 func EventRecorderFor(c controller.Cluster, name string) *events.Recorder {
 	switch c := c.(type) {
 	case interface {

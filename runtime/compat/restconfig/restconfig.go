@@ -1,5 +1,5 @@
 // Package restconfig finds the API server by the flag --kubeconfig of flag.CommandLine, for main functions that were
-// migrated from controller-runtime. New code calls manager.Main, or manager.LoadConfig.
+// migrated from controller-runtime. New code should call manager.Main or manager.LoadConfig.
 package restconfig
 
 import (
@@ -13,15 +13,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 )
 
-// kubeconfigFlag is the flag of [GetConfig].
+// Flag of [GetConfig].
 const (
 	kubeconfigFlag  = "kubeconfig"
 	kubeconfigUsage = "`file` that says where the API server is; without it $KUBECONFIG, the pod's service account, " +
 		"or ~/.kube/config"
 )
 
-// GetConfig is [manager.LoadConfig] with the kubeconfig that the flag --kubeconfig of flag.CommandLine names, if
-// there is one.
+// GetConfig is [manager.LoadConfig] with the value of the flag --kubeconfig of flag.CommandLine, if that is defined.
 func GetConfig() (*rest.Config, error) {
 	kubeconfig := ""
 	if one := flag.Lookup(kubeconfigFlag); one != nil {
@@ -30,8 +29,8 @@ func GetConfig() (*rest.Config, error) {
 	return manager.LoadConfig(kubeconfig)
 }
 
-// RegisterFlags adds the flag --kubeconfig, which [GetConfig] reads, to set and to flag.CommandLine, where they do
-// not have it. With a nil set it is flag.CommandLine alone.
+// RegisterFlags adds the flag --kubeconfig, which [GetConfig] reads, to set and to flag.CommandLine unless they have
+// it. With a nil set, it adds the flag to flag.CommandLine only.
 func RegisterFlags(set *flag.FlagSet) {
 	if flag.Lookup(kubeconfigFlag) == nil {
 		flag.String(kubeconfigFlag, "", kubeconfigUsage)
@@ -41,8 +40,7 @@ func RegisterFlags(set *flag.FlagSet) {
 	}
 }
 
-// GetConfigOrDie is [GetConfig] for a main function: without an API server the program says why on standard error,
-// and panics.
+// GetConfigOrDie is [GetConfig] for a main function: on an error it prints the reason to standard error and panics.
 func GetConfigOrDie() *rest.Config {
 	config, err := GetConfig()
 	if err != nil {
@@ -51,13 +49,14 @@ func GetConfigOrDie() *rest.Config {
 	return config
 }
 
-// GetConfigWithContext is [GetConfig] with the context of that name in the kubeconfig. Without a name it is GetConfig.
+// GetConfigWithContext is [GetConfig] with the named context of the kubeconfig. An empty name means the current
+// context.
 func GetConfigWithContext(name string) (*rest.Config, error) {
 	if name == "" {
 		return GetConfig()
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.WarnIfAllMissing = false // the error says it
+	rules.WarnIfAllMissing = false // the error has this information
 	if one := flag.Lookup(kubeconfigFlag); one != nil {
 		rules.ExplicitPath = one.Value.String()
 	}
@@ -65,7 +64,8 @@ func GetConfigWithContext(name string) (*rest.Config, error) {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 }
 
-// SetupSignalHandler is [manager.SignalContext] for a main function, which needs no cancel: what it takes is held until the process ends.
+// SetupSignalHandler is [manager.SignalContext] without a cancel function, for a main function. Its resources are held
+// until the process ends.
 func SetupSignalHandler() context.Context {
 	ctx, cancel := manager.SignalContext(context.Background())
 	context.AfterFunc(ctx, cancel)

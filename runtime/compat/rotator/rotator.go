@@ -1,5 +1,5 @@
-// Package rotator is a [authority.Authority] with the names of open-policy-agent's cert-controller, for operators
-// that were migrated from it.
+// Package rotator wraps an [authority.Authority] in the API of open-policy-agent's cert-controller, for migrated
+// operators.
 package rotator
 
 import (
@@ -24,90 +24,90 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// WebhookType is the kind of object that calls a server.
+// WebhookType is a kind of object that contains a CA bundle.
 type WebhookType int
 
-// All that a [CertRotator] makes trust its certificate.
+// Kinds of objects in which a [CertRotator] sets the CA bundle.
 const (
-	Validating           WebhookType = iota // a ValidatingWebhookConfiguration
-	Mutating                                // a MutatingWebhookConfiguration
-	CRDConversion                           // a CustomResourceDefinition
-	APIService                              // an APIService
-	ExternalDataProvider                    // a Provider of Gatekeeper
+	Validating           WebhookType = iota // ValidatingWebhookConfiguration
+	Mutating                                // MutatingWebhookConfiguration
+	CRDConversion                           // CustomResourceDefinition
+	APIService                              // APIService
+	ExternalDataProvider                    // Gatekeeper's Provider
 )
 
-// targetKinds are the kinds of [authority.ParseTarget], by WebhookType.
+// targetKinds has the prefixes for [authority.ParseTarget], by WebhookType.
 var targetKinds = []string{
 	Validating: "validating", Mutating: "mutating", CRDConversion: "crd", APIService: "apiservice",
 	ExternalDataProvider: "provider",
 }
 
-// WebhookInfo names an object that a [CertRotator] makes trust its certificate. One that is not there is told when it
-// comes.
+// WebhookInfo names an object in which a [CertRotator] sets the CA bundle. An object that does not exist is set once it
+// does.
 type WebhookInfo struct {
 	Name string
 	Type WebhookType
 }
 
-// CertRotator is a [authority.Authority] for an operator whose pods mount its Secret: it has the fields of the one
-// of open-policy-agent's cert-controller, whose Secrets it takes over, and needs no right that this one has not: get,
-// list, watch and update of the Secret and of each webhook. What was signed before it took over stays trusted. It
-// belongs to a manager from [AddRotator] on.
+// CertRotator is an [authority.Authority] for an operator whose pods mount its Secret. It has the fields of
+// cert-controller's CertRotator, adopts its Secrets, and needs no additional permissions: get, list, watch and update
+// of the Secret and of each webhook. Certificates that were signed before the adoption stay trusted. [AddRotator]
+// passes it to a manager.
 type CertRotator struct {
-	// SecretKey names the Secret that has the certificates, for all replicas. It is required. One that is missing is
-	// made, if there is a right for it.
+	// SecretKey names the Secret with the certificates of all replicas. It is required. The rotator creates a missing
+	// Secret if it has permission.
 	SecretKey object.Key
-	// CertDir is where the pod has mounted the Secret. IsReady waits for the files; empty waits for none.
+	// CertDir is the directory where the pod mounts the Secret. IsReady waits for its files. Empty skips that wait.
 	CertDir string
-	// CAName and CAOrganization are the subject of the authority. Without a name it is that of any
+	// CAName and CAOrganization are the subject of the CA. Without a name, the subject is the default of
 	// [authority.Authority].
 	CAName, CAOrganization string
-	// DNSName and ExtraDNSNames are those of the server, beside those by which the webhooks call it.
+	// DNSName and ExtraDNSNames are names of the server, in addition to those with which the webhooks call it.
 	DNSName       string
 	ExtraDNSNames []string
-	// IsReady is closed when the files are there and everybody trusts them. Nil tells nobody.
+	// IsReady is closed when the files exist and all webhooks trust them. It may be nil.
 	IsReady chan struct{}
-	// Webhooks trust the certificate.
+	// Webhooks are the objects in which the CA bundle is set.
 	Webhooks []WebhookInfo
-	// FieldOwner is the field manager of what is written to them.
+	// FieldOwner is the field manager of these writes.
 	FieldOwner string
-	// RestartOnSecretRefresh ends the manager, with [ErrRefreshed], when this process has written the Secret.
+	// RestartOnSecretRefresh ends the manager with [ErrRefreshed] after this process has written the Secret.
 	RestartOnSecretRefresh bool
-	// ExtKeyUsages are those of the certificate. Nil is that of a server.
+	// ExtKeyUsages are the extended key usages of the certificate. Nil means server authentication.
 	ExtKeyUsages *[]x509.ExtKeyUsage
-	// RequireLeaderElection leaves the Secret and the webhooks to the leader. Replicas that write at once agree
-	// without it.
+	// RequireLeaderElection restricts writes of the Secret and the webhooks to the leader. It is optional, since
+	// concurrent writers reach the same result.
 	RequireLeaderElection bool
-	// ServerCertDuration is the lifetime of the authority and of its certificate. Zero means a year; less than 12 s
-	// is an error.
+	// ServerCertDuration is the lifetime of the CA and its certificate. Zero means a year; less than 12 s is an error.
 	ServerCertDuration time.Duration
-	// CertName and KeyName are the files in CertDir, and the entries of the Secret. Empty is tls.crt and tls.key.
+	// CertName and KeyName are the files in CertDir and the keys of the Secret. Empty means tls.crt and tls.key.
 	CertName, KeyName string
-	// ControllerName is the name among those that the manager runs. Empty is cert-rotator.
+	// ControllerName is the name in the manager. Empty means cert-rotator.
 	ControllerName string
 
-	// These are there for code that sets them: the authority is rotated with its certificate, after half of its
-	// lifetime, and the webhooks trust what is mounted before and after.
+	// CaCertDuration, RotationCheckFrequency, LookaheadInterval and EnableReadinessCheck have no effect; they exist for
+	// code that sets them. The CA is rotated together with its certificate after half of its lifetime, and the webhooks
+	// trust the mounted files before and after.
 	CaCertDuration, RotationCheckFrequency, LookaheadInterval time.Duration
 	EnableReadinessCheck                                      bool
 
 	authority *authority.Authority
-	refreshed chan struct{} // has room for one
+	refreshed chan struct{} // buffer of size one
 	logger    *slog.Logger
 }
 
-// ErrRefreshed ends a manager whose pod is to start anew with the certificate that it has just written.
+// ErrRefreshed ends a manager whose pod must restart with the certificate that it has just written.
 var ErrRefreshed = errors.New("the Secret of the certificate was written, and the pod is to start anew with it")
 
-// RotatorManager is what [AddRotator] needs of a manager. *manager.Manager is one.
+// RotatorManager has the methods of a manager that [AddRotator] uses. *manager.Manager implements it.
 type RotatorManager interface {
 	Add(r controller.Runnable) error
 	Config() *rest.Config
 	Logger() *slog.Logger
 }
 
-// AddRotator has a manager run r. Two in one manager need a ControllerName each. What it cannot do while it runs is
-// logged, shows in /readyz, and is tried again.
+// AddRotator adds r to a manager. Two rotators of one manager need different ControllerNames. Errors at run time are
+// logged, reported by /readyz, and retried.
 func AddRotator(m RotatorManager, r *CertRotator) error {
 	if r == nil || r.SecretKey.Namespace == "" || r.SecretKey.Name == "" {
 		return errors.New("a rotator of certificates needs the namespace and name of its Secret")
@@ -127,7 +127,7 @@ func AddRotator(m RotatorManager, r *CertRotator) error {
 	return m.Add(r)
 }
 
-// options returns those of the authority.
+// options returns the options of the authority.
 func (r *CertRotator) options(live *client.REST, logger *slog.Logger) (authority.Options, error) {
 	opts := authority.Options{
 		Client: live, Secret: r.SecretKey, Logger: logger,
@@ -139,7 +139,7 @@ func (r *CertRotator) options(live *client.REST, logger *slog.Logger) (authority
 		opts.Subject.Organization = []string{r.CAOrganization}
 	}
 	if r.ExtKeyUsages != nil {
-		opts.Usages = append([]x509.ExtKeyUsage{}, *r.ExtKeyUsages...) // not nil, even if there are none
+		opts.Usages = append([]x509.ExtKeyUsage{}, *r.ExtKeyUsages...) // not nil, even if empty
 	}
 	for _, name := range append([]string{r.DNSName}, r.ExtraDNSNames...) {
 		if name != "" {
@@ -166,13 +166,13 @@ func (r *CertRotator) saved() {
 	}
 }
 
-// Name returns the name among those that a manager runs.
+// Name returns the name in the manager.
 func (r *CertRotator) Name() string { return cmp.Or(r.ControllerName, "cert-rotator") }
 
-// NeedLeaderElection returns RequireLeaderElection.
+// NeedLeaderElection returns r.RequireLeaderElection.
 func (r *CertRotator) NeedLeaderElection() bool { return r.RequireLeaderElection }
 
-// Ready returns an error unless the certificate is valid and all webhooks that are there trust it. It is nil before
+// Ready returns an error unless the certificate is valid and all existing webhooks trust it. It returns nil before
 // [AddRotator].
 func (r *CertRotator) Ready() error {
 	if r.authority == nil {
@@ -181,7 +181,7 @@ func (r *CertRotator) Ready() error {
 	return r.authority.Ready()
 }
 
-// Run keeps the certificates until ctx ends, and closes IsReady on the way. It is called by the manager, once.
+// Run keeps the certificates current until ctx ends, and closes IsReady. The manager calls it once.
 func (r *CertRotator) Run(ctx context.Context) error {
 	if r.authority == nil {
 		return errors.New("a rotator of certificates is given to AddRotator")
@@ -190,7 +190,7 @@ func (r *CertRotator) Run(ctx context.Context) error {
 	var keeping sync.WaitGroup
 	defer keeping.Wait()
 	defer cancel()
-	keeping.Go(func() { _ = r.authority.Run(ctx) }) // which returns nil
+	keeping.Go(func() { _ = r.authority.Run(ctx) }) // it returns nil
 	var restart <-chan struct{}
 	if r.RestartOnSecretRefresh {
 		restart = r.refreshed
@@ -217,11 +217,11 @@ func (r *CertRotator) Run(ctx context.Context) error {
 	}
 }
 
-// lookInterval is how often the files are looked for.
+// lookInterval is the interval of checks for the files.
 const lookInterval = 200 * time.Millisecond
 
-// mounted returns an error unless the files have a certificate that clients accept if they trust the authority. It
-// blocks until the authority is ready.
+// mounted returns an error unless the files have a certificate that clients who trust the CA accept. It blocks until
+// the authority is ready.
 func (r *CertRotator) mounted(ctx context.Context) error {
 	if r.CertDir == "" {
 		return nil
@@ -241,8 +241,8 @@ func (r *CertRotator) mounted(ctx context.Context) error {
 	return err
 }
 
-// usages are the usages for which clients verify the certificate. Webhooks verify it as that of a server, which is
-// the default.
+// usages returns the usages for which clients verify the certificate. Nil means server authentication, for which
+// webhooks verify it.
 func (r *CertRotator) usages() []x509.ExtKeyUsage {
 	if len(r.Webhooks) > 0 || r.ExtKeyUsages == nil {
 		return nil

@@ -9,15 +9,16 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/serve"
 )
 
-// HealthHandler answers 200 when all checks pass and 500 otherwise, with what is wrong, for servers beside that of the manager's probes.
-// Below its path a check alone is asked by its name. It is safe for concurrent use while nobody changes the map.
+// HealthHandler answers 200 if all checks pass and 500 with the failures otherwise, for servers other than the
+// manager's. A path below its own selects a single check by name. It is safe for concurrent use if Checks does not
+// change.
 type HealthHandler struct {
 	Checks map[string]func(*http.Request) error
 }
 
-// ServeHTTP asks the checks.
+// ServeHTTP runs the checks.
 func (h *HealthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// Who serves it below a path may have left a slash at the beginning or none, and clients may have one at the end.
+	// The remaining path may start with a slash, depending on how the handler is mounted, and may end with one.
 	name := strings.TrimPrefix(path.Clean("/"+r.URL.Path), "/")
 	if name != "" {
 		check, ok := h.Checks[name]
@@ -35,12 +36,12 @@ func (h *HealthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	all.ServeHTTP(w, r)
 }
 
-// CheckHandler answers 200 when a check passes, and 500 with what is wrong.
+// CheckHandler answers 200 if a check passes, and 500 with the failure otherwise.
 type CheckHandler struct {
 	Checker func(*http.Request) error
 }
 
-// ServeHTTP asks the check.
+// ServeHTTP runs the check.
 func (h CheckHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := h.Checker(r); err != nil {
 		http.Error(w, fmt.Sprintf("internal server error: %v", err), http.StatusInternalServerError)

@@ -1,5 +1,5 @@
-// Package servers has the HTTP servers and the handlers of health checks of operators that were migrated from
-// controller-runtime. New code runs an http.Server in a manager.RunnableFunc, and adds checks to the manager.
+// Package servers has HTTP servers and health check handlers in the form of controller-runtime, for migrated operators.
+// New code should run an http.Server in a manager.RunnableFunc, and add checks to the manager.
 package servers
 
 import (
@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// Server is an HTTP server that a manager runs beside those of its own. Server is required; all else may be zero.
+// Server is an additional HTTP server that a manager runs. Only the field Server is required.
 type Server struct {
-	// Name says in errors which server it is.
+	// Name identifies the server in errors.
 	Name string
-	// Server is the HTTP server. It is not used by anybody else, as it cannot be used again.
+	// Server is the HTTP server. It must not be used elsewhere, since a server cannot be reused.
 	Server *http.Server
-	// Listener is where it listens. Nil is the address of Server.
+	// Listener is the listener. Nil means a listener on the address of Server.
 	Listener net.Listener
-	// OnlyServeWhenLeader runs it only while the manager leads.
+	// OnlyServeWhenLeader makes the server run only while the manager leads.
 	OnlyServeWhenLeader bool
-	// ShutdownTimeout is how long open requests may go on once it is to end. Zero waits for all of them.
+	// ShutdownTimeout limits the time for open requests after the end of the context. Zero means no limit.
 	ShutdownTimeout time.Duration
 }
 
-// Run serves until ctx ends, and then until the open requests have ended.
+// Run serves until ctx ends, and then waits for open requests.
 func (s *Server) Run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { ended <- s.shutDown(context.WithoutCancel(ctx)) })
@@ -38,7 +38,7 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	if stop() {
-		return nil // somebody else has shut it down
+		return nil // other code has shut the server down
 	}
 	return <-ended
 }

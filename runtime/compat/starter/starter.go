@@ -1,5 +1,5 @@
-// Package starter runs sources and runnables that have Start, as those of controller-runtime do, for operators that
-// were migrated from it and their libraries. New code has Run, see packages source and manager.
+// Package starter adapts sources and runnables with a method Start, in the form of controller-runtime, for migrated
+// operators and their libraries. New code should implement Run, see packages source and manager.
 package starter
 
 import (
@@ -11,21 +11,21 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/source"
 )
 
-// Source is a source as one method. [SourceOf] makes a source of it. Start does not block: it starts what adds
-// requests to queue until ctx ends, and returns.
+// Source is a source with one method. [SourceOf] converts it to a source. Start does not block: it starts goroutines
+// that add requests to queue until ctx ends, and returns.
 type Source[R comparable] interface {
 	Start(ctx context.Context, queue handler.Queue[R]) error
 }
 
-// SourceFunc is a [Source] that is a function.
+// SourceFunc implements [Source] with a function.
 type SourceFunc[R comparable] func(ctx context.Context, queue handler.Queue[R]) error
 
 // Start implements Source.
 func (f SourceFunc[R]) Start(ctx context.Context, queue handler.Queue[R]) error { return f(ctx, queue) }
 
-// SourceOf is a source that starts s. It has synced when Start has returned and, if s has a method WaitForSync(ctx
-// context.Context) error, that has too; an error of either stops the controller. What Start has started is not waited
-// for when the controller stops: [source.Func] is for what should be.
+// SourceOf returns a source that starts s. It has synced when Start has returned, and also WaitForSync(ctx
+// context.Context) error if s has that method. An error of either stops the controller. The controller does not wait
+// for goroutines of s at its end; [source.Func] does.
 func SourceOf[R comparable](s Source[R]) source.Source[R] {
 	return source.Func(fmt.Sprintf("%T", s), func(ctx context.Context, queue handler.Queue[R], synced func()) error {
 		if err := s.Start(ctx, queue); err != nil {
@@ -44,13 +44,13 @@ func SourceOf[R comparable](s Source[R]) source.Source[R] {
 	})
 }
 
-// Runnable is a runnable of controller-runtime, as libraries have it. [RunnableOf] makes a runnable of it.
+// Runnable is a runnable of controller-runtime. [RunnableOf] converts it to a runnable.
 type Runnable interface {
 	Start(ctx context.Context) error
 }
 
-// RunnableOf returns a runnable that runs s. Whether it does so only while the manager leads, s says by
-// NeedLeaderElection; one that says nothing runs while it leads.
+// RunnableOf returns a runnable that runs s. It runs only while the manager leads, unless s has a method
+// NeedLeaderElection that returns false.
 func RunnableOf(s Runnable) manager.Runnable { return started{s} }
 
 type started struct{ Runnable }

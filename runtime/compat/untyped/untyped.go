@@ -1,7 +1,7 @@
-// Package untyped has defaulters and validators in forms that know no Go type of objects, for operators that were
-// migrated from controller-runtime: [Defaulter] and [Validator] get any object, objects that implement
-// [SelfDefaulter] and [SelfValidator] are their own webhooks, and a [Decoder] is given to handlers. New code
-// implements admission.Defaulter and admission.Validator.
+// Package untyped has defaulters and validators without a Go type, for operators that were migrated from
+// controller-runtime: [Defaulter] and [Validator] receive any object, objects that implement [SelfDefaulter] and
+// [SelfValidator] are their own webhooks, and a [Decoder] is for handlers. New code should implement
+// admission.Defaulter and admission.Validator.
 package untyped
 
 import (
@@ -16,26 +16,25 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 )
 
-// Defaulter is a defaulter that finds out itself of which kind an object is, as those of several kinds do.
-// [DefaulterOf] makes an [admission.Defaulter] of one, and its errors are those of one.
+// Defaulter sets defaults in objects of any kind. [DefaulterOf] converts it to an [admission.Defaulter], whose rules
+// for errors apply.
 type Defaulter interface {
 	Default(ctx context.Context, obj runtime.Object) error
 }
 
-// Validator is a validator that finds out itself of which kind an object is, as those of several kinds do.
-// [ValidatorOf] makes an [admission.Validator] of one.
+// Validator validates objects of any kind. [ValidatorOf] converts it to an [admission.Validator].
 type Validator interface {
 	ValidateCreate(ctx context.Context, obj runtime.Object) (admission.Warnings, error)
 	ValidateUpdate(ctx context.Context, oldObj, newObj runtime.Object) (admission.Warnings, error)
 	ValidateDelete(ctx context.Context, obj runtime.Object) (admission.Warnings, error)
 }
 
-// DefaulterOf returns a defaulter of the type T that asks d.
+// DefaulterOf returns a defaulter of type T that calls d.
 func DefaulterOf[T object.Object](d Defaulter) admission.Defaulter[T] {
 	return admission.DefaulterFunc[T](func(ctx context.Context, obj T) error { return d.Default(ctx, obj) })
 }
 
-// ValidatorOf returns a validator of the type T that asks v.
+// ValidatorOf returns a validator of type T that calls v.
 func ValidatorOf[T object.Object](v Validator) admission.Validator[T] {
 	return admission.ValidatorFuncs[T]{
 		Create: func(ctx context.Context, obj T) (admission.Warnings, error) { return v.ValidateCreate(ctx, obj) },
@@ -46,8 +45,8 @@ func ValidatorOf[T object.Object](v Validator) admission.Validator[T] {
 	}
 }
 
-// WithCustomDefaulter returns [admission.NewDefaulting] for objects of the kind of prototype. It answers with 500 if
-// scheme does not know the kind.
+// WithCustomDefaulter returns [admission.NewDefaulting] for objects of the kind of prototype. The handler answers 500
+// if scheme does not have the kind.
 func WithCustomDefaulter(scheme *runtime.Scheme, prototype runtime.Object, d Defaulter) admission.Handler {
 	kind, err := asObject(prototype)
 	if err != nil {
@@ -56,8 +55,8 @@ func WithCustomDefaulter(scheme *runtime.Scheme, prototype runtime.Object, d Def
 	return handlerOf(admission.NewDefaulting(scheme, kind, DefaulterOf[object.Object](d)))
 }
 
-// WithCustomValidator returns [admission.NewValidating] for objects of the kind of prototype. It answers with 500 if
-// scheme does not know the kind.
+// WithCustomValidator returns [admission.NewValidating] for objects of the kind of prototype. The handler answers 500
+// if scheme does not have the kind.
 func WithCustomValidator(scheme *runtime.Scheme, prototype runtime.Object, v Validator) admission.Handler {
 	kind, err := asObject(prototype)
 	if err != nil {
@@ -66,8 +65,8 @@ func WithCustomValidator(scheme *runtime.Scheme, prototype runtime.Object, v Val
 	return handlerOf(admission.NewValidating(scheme, kind, ValidatorOf[object.Object](v)))
 }
 
-// WithDefaulter returns [admission.NewDefaulting] for objects of the type T. It answers with 500 if scheme does not
-// know the type.
+// WithDefaulter returns [admission.NewDefaulting] for objects of type T. The handler answers 500 if scheme does not
+// have the type.
 func WithDefaulter[T object.Object](scheme *runtime.Scheme, d admission.Defaulter[T]) admission.Handler {
 	prototype, err := prototypeOf[T]()
 	if err != nil {
@@ -76,8 +75,8 @@ func WithDefaulter[T object.Object](scheme *runtime.Scheme, d admission.Defaulte
 	return handlerOf(admission.NewDefaulting(scheme, prototype, d))
 }
 
-// WithValidator returns [admission.NewValidating] for objects of the type T. It answers with 500 if scheme does not
-// know the type.
+// WithValidator returns [admission.NewValidating] for objects of type T. The handler answers 500 if scheme does not
+// have the type.
 func WithValidator[T object.Object](scheme *runtime.Scheme, v admission.Validator[T]) admission.Handler {
 	prototype, err := prototypeOf[T]()
 	if err != nil {
@@ -94,7 +93,7 @@ func asObject(prototype runtime.Object) (object.Object, error) {
 	return kind, nil
 }
 
-// prototypeOf returns an empty object of the type T.
+// prototypeOf returns an empty object of type T.
 func prototypeOf[T object.Object]() (prototype T, err error) {
 	form := reflect.TypeFor[T]()
 	if form.Kind() != reflect.Pointer {
@@ -103,15 +102,15 @@ func prototypeOf[T object.Object]() (prototype T, err error) {
 	return reflect.New(form.Elem()).Interface().(T), nil
 }
 
-// SelfDefaulter is an object that fills in what users have left out of it. An [admission.Defaulter] beside the type
-// keeps API packages free of what webhooks need.
+// SelfDefaulter is an object that sets its own defaults. A separate [admission.Defaulter] keeps dependencies of
+// webhooks out of API packages.
 type SelfDefaulter interface {
 	object.Object
 	Default()
 }
 
-// SelfValidator is an object that says itself whether it may be. An [admission.Validator] beside the type keeps API
-// packages free of what webhooks need.
+// SelfValidator is an object that validates itself. A separate [admission.Validator] keeps dependencies of webhooks out
+// of API packages.
 type SelfValidator interface {
 	object.Object
 	ValidateCreate() (admission.Warnings, error)
@@ -119,8 +118,8 @@ type SelfValidator interface {
 	ValidateDelete() (admission.Warnings, error)
 }
 
-// DefaultingWebhookFor returns a webhook that calls Default of the objects of the kind of prototype. It answers with
-// 500 if scheme does not know the kind.
+// DefaultingWebhookFor returns a webhook that calls Default on objects of prototype's kind. It answers 500 if scheme
+// does not have the kind.
 func DefaultingWebhookFor(scheme *runtime.Scheme, prototype SelfDefaulter) *admission.Reviewer {
 	d := admission.DefaulterFunc[SelfDefaulter](func(_ context.Context, obj SelfDefaulter) error {
 		obj.Default()
@@ -129,8 +128,8 @@ func DefaultingWebhookFor(scheme *runtime.Scheme, prototype SelfDefaulter) *admi
 	return reviewerOf(admission.NewDefaulting(scheme, prototype, d))
 }
 
-// ValidatingWebhookFor returns a webhook that calls the methods of the objects of the kind of prototype. It answers
-// with 500 if scheme does not know the kind.
+// ValidatingWebhookFor returns a webhook that calls the methods of objects of prototype's kind. It answers 500 if
+// scheme does not have the kind.
 func ValidatingWebhookFor(scheme *runtime.Scheme, prototype SelfValidator) *admission.Reviewer {
 	return reviewerOf(admission.NewValidating(scheme, prototype, admission.ValidatorFuncs[SelfValidator]{
 		Create: func(_ context.Context, obj SelfValidator) (admission.Warnings, error) { return obj.ValidateCreate() },
@@ -141,12 +140,12 @@ func ValidatingWebhookFor(scheme *runtime.Scheme, prototype SelfValidator) *admi
 	}))
 }
 
-// reviewerOf serves a handler, or the error that it could not be made for.
+// reviewerOf returns the webhook of h, or one that answers with err.
 func reviewerOf(h admission.Handler, err error) *admission.Reviewer {
 	return admission.NewReviewer(handlerOf(h, err), nil)
 }
 
-// handlerOf returns a handler, or one that answers with the error that it could not be made for.
+// handlerOf returns h, or a handler that answers with err.
 func handlerOf(h admission.Handler, err error) admission.Handler {
 	if err != nil {
 		return admission.HandlerFunc(func(context.Context, *admission.Request) admission.Response {
@@ -160,11 +159,11 @@ func handlerOf(h admission.Handler, err error) admission.Handler {
 type Decoder interface {
 	// Decode sets obj to the object of the request, see [admission.Request.Decode].
 	Decode(req *admission.Request, obj any) error
-	// DecodeRaw sets obj to raw, which is an object of a request, such as its OldObject.
+	// DecodeRaw sets obj to raw, an object of a request, such as its OldObject.
 	DecodeRaw(raw runtime.RawExtension, obj any) error
 }
 
-// NewDecoder returns a decoder. Requests decode their objects themselves too, and need no scheme for it.
+// NewDecoder returns a decoder. The scheme is not used: requests can decode their own objects.
 func NewDecoder(*runtime.Scheme) Decoder { return decoder{} }
 
 type decoder struct{}

@@ -1,5 +1,5 @@
-// Package verbosity translates between the levels of log/slog and the verbosity of logr, for loggers of code that was
-// migrated from logr and of libraries that log with it.
+// Package verbosity maps between the levels of log/slog and the verbosity of logr, for loggers of code that was
+// migrated from logr, and for libraries that use logr.
 package verbosity
 
 import (
@@ -7,8 +7,8 @@ import (
 	"log/slog"
 )
 
-// AsDebug returns a logger that writes at debug what it is told at info, as a logger of logr with V(1) does: for code
-// that keeps such a logger. Warnings, errors and what is at debug already stay.
+// AsDebug returns a logger that writes records of level info at level debug, like a logr logger with V(1). Records at
+// other levels keep their level.
 func AsDebug(logger *slog.Logger) *slog.Logger {
 	if _, done := logger.Handler().(asDebug); done {
 		return logger
@@ -16,10 +16,10 @@ func AsDebug(logger *slog.Logger) *slog.Logger {
 	return slog.New(asDebug{logger.Handler()})
 }
 
-// asDebug is a handler of lines of which those at info are at debug.
+// asDebug is a handler that changes the level info to debug.
 type asDebug struct{ next slog.Handler }
 
-// of returns the level that a line of a level is written at.
+// of returns the level at which a record is written.
 func (asDebug) of(level slog.Level) slog.Level {
 	if slog.LevelInfo <= level && level < slog.LevelWarn {
 		return slog.LevelDebug

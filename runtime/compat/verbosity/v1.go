@@ -5,17 +5,17 @@ import (
 	"log/slog"
 )
 
-// DebugAtV1 is next with the lines below [slog.LevelInfo] at V(1) of logr. It goes around logr.ToSlogHandler, which
-// has a line of [slog.LevelDebug] at V(4): a sink that shows debug lines, such as zapr over a core at zap.DebugLevel,
-// leaves these out.
+// DebugAtV1 returns a handler that passes records below [slog.LevelInfo] to next at logr's V(1). Use it around
+// logr.ToSlogHandler, which maps [slog.LevelDebug] to V(4): a sink at debug level, such as zapr with a core at
+// zap.DebugLevel, drops those.
 func DebugAtV1(next slog.Handler) slog.Handler { return &debugAtV1{next} }
 
 type debugAtV1 struct{ slog.Handler }
 
-// v1 is the level in slog of V(1) of logr, which counts the other way.
+// v1 is the slog level of logr's V(1), which has the opposite sign.
 const v1 slog.Level = -1
 
-// atV1 is the level at which a line is handed on.
+// atV1 returns the level at which a record is passed on.
 func atV1(level slog.Level) slog.Level {
 	if level < slog.LevelInfo {
 		return v1

@@ -1,5 +1,5 @@
-// Package watchchannel has the events of a watch come by a channel, for code that was migrated from controller-runtime.
-// New code reads the stream that the Watch of a client returns.
+// Package watchchannel delivers the events of a watch through a channel, for code that was migrated from
+// controller-runtime. New code should read the stream that a client's Watch returns.
 package watchchannel
 
 import (
@@ -14,9 +14,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Open opens a watch of c as a watch of apimachinery. Its channel is closed when the watch ends. An error of the server
-// is the last event, with the type Error and a Status; a broken connection ends the watch without one. Call Stop, or end
-// ctx, if the watch is not read to its end.
+// Open opens a watch of c in the form of apimachinery. Its channel is closed when the watch ends. An error of the
+// server is the last event, with type Error and a Status. A broken connection ends the watch without such an event.
+// Call Stop, or end ctx, unless the watch is read to its end.
 func Open(ctx context.Context, c client.WithWatch, list object.List, opts ...client.ListOption) (watch.Interface, error) {
 	stream, err := c.Watch(ctx, list, opts...)
 	if err != nil {
@@ -27,7 +27,7 @@ func Open(ctx context.Context, c client.WithWatch, list object.List, opts ...cli
 	return w, nil
 }
 
-// watcher is a watch.Interface.
+// watcher implements watch.Interface.
 type watcher struct {
 	stream  client.Stream[object.Object]
 	events  chan watch.Event
@@ -46,7 +46,7 @@ func (w *watcher) Stop() {
 // ResultChan implements watch.Interface.
 func (w *watcher) ResultChan() <-chan watch.Event { return w.events }
 
-// run sends events until the stream is over. It is the only reader of the stream.
+// run sends events until the stream ends. Only run reads the stream.
 func (w *watcher) run(ctx context.Context) {
 	defer close(w.events)
 	defer w.Stop()
@@ -61,7 +61,7 @@ func (w *watcher) run(ctx context.Context) {
 		case err != nil:
 			return
 		case event.Type == watch.Bookmark:
-			continue // which has no object, and was not asked for
+			continue // bookmarks have no object and were not requested
 		}
 		select {
 		case w.events <- sent:

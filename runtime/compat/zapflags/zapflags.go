@@ -1,5 +1,4 @@
-// Package zapflags declares the flags of zap that operators on controller-runtime have, for operators that were
-// migrated from it.
+// Package zapflags declares the zap flags of controller-runtime, for migrated operators.
 package zapflags
 
 import (
@@ -13,10 +12,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/log"
 )
 
-// Bind declares --zap-devel, --zap-encoder, --zap-log-level, --zap-stacktrace-level and --zap-time-encoding on set,
-// so that the arguments of deployments stay valid. The first three change o when set is parsed, in any order:
-// --zap-devel is the default of the other two. Stack traces and other forms of time are not written, so the last two
-// are only checked.
+// Bind declares --zap-devel, --zap-encoder, --zap-log-level, --zap-stacktrace-level and --zap-time-encoding on set, so
+// that the arguments of existing deployments stay valid. The first three change o when set is parsed, in any order:
+// --zap-devel sets the defaults of the other two. The last two are only checked, because there are no stack traces and
+// only one time format.
 func Bind(o *log.Options, set *flag.FlagSet) {
 	z := &zapFlags{options: o}
 	set.Var(zapFlag{z.devel, strconv.FormatBool(o.Level < slog.LevelInfo), true}, "zap-devel",
@@ -31,7 +30,7 @@ func Bind(o *log.Options, set *flag.FlagSet) {
 		"not used: times are written as in RFC 3339, in whatever `form`")
 }
 
-// zapFlags are the flags of zap of some options, and which of these a flag has said for itself.
+// zapFlags has the options that the flags change, and which of them a flag has set explicitly.
 type zapFlags struct {
 	options              *log.Options
 	hasLevel, hasEncoder bool
@@ -68,7 +67,7 @@ func (z *zapFlags) encoder(text string) error {
 	return nil
 }
 
-// levelPanic is above all that a program logs before it ends.
+// levelPanic is above the level of every record before a panic.
 const levelPanic = slog.LevelError + 4
 
 func (z *zapFlags) level(text string) error {
@@ -86,7 +85,7 @@ func (z *zapFlags) level(text string) error {
 	return nil
 }
 
-// oneOf accepts some words.
+// oneOf returns a check that accepts only words.
 func oneOf(words ...string) func(string) error {
 	return func(text string) error {
 		if !slices.Contains(words, strings.ToLower(text)) {
@@ -96,10 +95,10 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// zapFlag is a flag by what it does with its value.
+// zapFlag is a flag with a function that sets its value.
 type zapFlag struct {
 	set    func(string) error
-	text   string // of the default
+	text   string // default value
 	isBool bool
 }
 
@@ -109,5 +108,5 @@ func (f zapFlag) Set(text string) error { return f.set(text) }
 // String implements flag.Value.
 func (f zapFlag) String() string { return f.text }
 
-// IsBoolFlag says whether the flag may stand without a value.
+// IsBoolFlag reports whether the flag may have no value.
 func (f zapFlag) IsBoolFlag() bool { return f.isBool }
