@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// record is one Event object, and how far the sink knows it. The mutex of its broadcaster guards it.
+// record is one Event object, and its state in the sink. The broadcaster's mutex guards it.
 type record struct {
-	// event is what the sink should have.
+	// event is the desired content in the sink.
 	event Event
-	// order is the place of the record among all, by the time at which it was made.
+	// order is the number of the record in the order of creation.
 	order uint64
-	// stored says that the sink has the event, with the count written.
+	// stored means that the sink has the event, with the count written.
 	stored  bool
 	written int
-	// wrote is when the sink was last told.
+	// wrote is the time of the last write to the sink.
 	wrote time.Time
-	// seen is when the event happened last, by the clock and not by what the event says.
+	// seen is the time of the last occurrence, by the clock and not by the event.
 	seen time.Time
-	// attempts is the number of writes that failed since one succeeded.
+	// attempts is the number of failed writes since the last success.
 	attempts int
 }
 
@@ -30,8 +30,8 @@ func (r *record) again(e Event) {
 	r.event.Note = e.Note
 }
 
-// isOther reports whether e says something else than the event, of an object in another state. As one more of the same series nobody
-// would ever read its note.
+// isOther reports whether e has another note than the event, about an object in another state. In the same series, that
+// note would be lost.
 func (r *record) isOther(e Event) bool {
 	return e.Note != r.event.Note &&
 		(e.Regarding.ResourceVersion != r.event.Regarding.ResourceVersion || e.Related.ResourceVersion != r.event.Related.ResourceVersion)
@@ -40,17 +40,17 @@ func (r *record) isOther(e Event) bool {
 // behind reports whether the sink has the event with an older count.
 func (r *record) behind() bool { return r.stored && r.written < r.event.Count }
 
-// correlator finds out which events are repetitions. It is used by one goroutine at a time.
+// correlator detects repeated events. It is not safe for concurrent use.
 type correlator interface {
-	// observe counts e, and returns what is to be written now. What is over has been forgotten before. queued says of a
-	// record that it waits for being written anyway.
+	// observe counts e, and returns the records to write now. Call expire before it. queued reports whether a record is
+	// unwritten already.
 	observe(e Event, now time.Time, queued func(*record) bool) []*record
-	// expire forgets what is over, and returns what of it is to be written for the last time, and when to be called
-	// next; the zero time is never.
+	// expire drops ended series. It returns those of them to write a last time, and when to call expire next; the zero
+	// time means never.
 	expire(now time.Time) (last []*record, next time.Time)
-	// unfinished returns what is to be written before the end of the process.
+	// unfinished returns the records to write before the process ends.
 	unfinished() []*record
-	// filtered returns how many writes were not done for being too many.
+	// filtered returns the number of writes that the spam filter has suppressed.
 	filtered() int
 }
 
@@ -62,28 +62,28 @@ func newCorrelator(o Options) correlator {
 }
 
 const (
-	// seriesEnd is how long a series has to be quiet to be over.
+	// seriesEnd is the time without occurrences after which a series has ended.
 	seriesEnd = 6 * time.Minute
-	// seriesRefresh is how often the count of a series that goes on is written. API servers keep an event for an hour
-	// after its last write.
+	// seriesRefresh is how often the count of an active series is written. API servers keep an event for an hour after
+	// its last write.
 	seriesRefresh = 30 * time.Minute
 )
 
-// series is the correlator [BySeries]. It does what KEP-383 says under "Changes in EventRecorder", and three things
-// more: the series goes on when the object has changed in between and the note has not, as most controllers change what they report about;
-// the last count is written when the series is over, and not at the next of several checks; and the number of writes
-// about one object is limited, see [spamFilter].
+// series is the correlator [BySeries]. It implements "Changes in EventRecorder" of KEP-383, with three differences. A
+// series continues if the object has changed in between and the note has not, since most controllers change the objects
+// on which they report. The last count is written at the end of the series, instead of at a periodic check. The number
+// of writes about one object is limited, see [spamFilter].
 type series struct {
 	records *lru[seriesKey, *record]
 	spam    *spamFilter
 	dropped int
 }
 
-// seriesKey is the same for all events of a series.
+// seriesKey identifies a series.
 type seriesKey struct {
 	controller, instance      string
 	eventType, reason, action string
-	regarding, related        Reference // without state
+	regarding, related        Reference // without resource version
 }
 
 func newSeries(o Options) *series {
@@ -106,7 +106,7 @@ func (s *series) observe(e Event, now time.Time, queued func(*record) bool) (wri
 	if ok {
 		note := r.event.Note
 		r.again(e)
-		r.event.Note = note // API servers do not let it be changed
+		r.event.Note = note // API servers do not allow changes of the note
 	} else {
 		r = &record{event: e}
 		if evicted, full := s.records.put(key, r); full && evicted.behind() {
@@ -120,7 +120,7 @@ func (s *series) observe(e Event, now time.Time, queued func(*record) bool) (wri
 	return write
 }
 
-// due reports whether r, which has just happened, is to be written.
+// due reports whether r, whose event has just occurred, must be written.
 func (s *series) due(r *record, now time.Time) bool {
 	begins := !r.stored || r.written == 1
 	switch {
@@ -133,7 +133,7 @@ func (s *series) due(r *record, now time.Time) bool {
 	return now.Sub(r.wrote) >= seriesRefresh
 }
 
-// expire looks at the records that have been quiet for longest: their order is that of the last use.
+// expire checks the records in the order of their last occurrence.
 func (s *series) expire(now time.Time) (last []*record, next time.Time) {
 	for r, ok := s.records.oldest(); ok; r, ok = s.records.oldest() {
 		if end := r.seen.Add(seriesEnd); now.Before(end) {
@@ -158,7 +158,7 @@ func (s *series) unfinished() (all []*record) {
 
 func (s *series) filtered() int { return s.dropped }
 
-// combinedMark begins the note of an event that stands for similar ones.
+// combinedMark starts the note of an event that combines similar ones.
 const combinedMark = "(combined from similar events): "
 
 // counts is the correlator [ByCount].
@@ -172,23 +172,22 @@ type counts struct {
 	dropped int
 }
 
-// groupKey is the same for events that are similar: they differ in their notes, and perhaps in their actions and related
-// objects.
+// groupKey identifies similar events, which differ in note, and possibly in action and related object.
 type groupKey struct {
 	source
 	reason string
 }
 
-// group are similar events.
+// group has the state of similar events.
 type group struct {
 	last  time.Time
-	notes map[uint64]struct{} // hashes of the notes that are counted one by one; fewer than after
+	notes map[uint64]struct{} // hashes of the notes that are counted separately; fewer than after
 }
 
-// countKey is the same for events that are the same in everything but time.
+// countKey identifies events that differ only in time.
 type countKey struct {
 	groupKey
-	combined     bool // then all below is empty
+	combined     bool // if true, all fields below are empty
 	note, action string
 	related      Reference
 }
@@ -231,8 +230,8 @@ func (c *counts) observe(e Event, now time.Time, queued func(*record) bool) (wri
 	return nil
 }
 
-// combine notes that an event of the group has happened, and reports whether it is one too many to stand alone. The
-// first notes of a group go on to do so.
+// combine records an event of the group, and reports whether it is beyond the number of separate notes. The first notes
+// of a group stay separate.
 func (c *counts) combine(key groupKey, note string, now time.Time) bool {
 	g, ok := c.groups.get(key)
 	if !ok || now.Sub(g.last) > c.within {
@@ -253,28 +252,28 @@ func (c *counts) combine(key groupKey, note string, now time.Time) bool {
 
 func (c *counts) expire(time.Time) ([]*record, time.Time) { return nil, time.Time{} }
 
-// unfinished returns nothing: every count is written when it changes.
+// unfinished returns nil: every count is written when it changes.
 func (c *counts) unfinished() []*record { return nil }
 
 func (c *counts) filtered() int { return c.dropped }
 
-// spamFilter is a token bucket for each [source]: burst tokens at most, one more each refill.
+// spamFilter has a token bucket for each [source]: at most burst tokens, with one more for each refill.
 type spamFilter struct {
 	refill  time.Duration
-	full    time.Duration // the time in which an empty bucket fills
+	full    time.Duration // time to fill an empty bucket
 	buckets *lru[source, *bucket]
 }
 
-// bucket is a number of tokens, as the time that it took to get them: so it is exact.
+// bucket has a number of tokens, expressed as the time to refill them, which is exact.
 type bucket struct {
 	credit time.Duration
-	at     time.Time // when credit was right; never goes back
+	at     time.Time // time of the last update of credit; it never decreases
 }
 
-// source is who says something about which object, and what type of thing.
+// source identifies the controller, object and type of events that share a bucket.
 type source struct {
 	controller, instance string
-	regarding            Reference // without state
+	regarding            Reference // without resource version
 	eventType            string
 }
 
@@ -290,7 +289,7 @@ func sourceOf(e Event) source {
 	return source{controller: e.Controller, instance: e.Instance, regarding: e.Regarding.object(), eventType: e.Type}
 }
 
-// allow takes a token for e, and reports whether there was one.
+// allow removes a token for e, and reports whether there was one.
 func (f *spamFilter) allow(e Event, now time.Time) bool {
 	key := sourceOf(e)
 	b, ok := f.buckets.get(key)
@@ -307,11 +306,11 @@ func (f *spamFilter) allow(e Event, now time.Time) bool {
 	return true
 }
 
-// lru is a map of at most size entries. A new one takes the place of that which was not used for longest.
+// lru is a map of at most size entries. A new entry replaces the least recently used one.
 type lru[K comparable, V any] struct {
 	size    int
-	entries map[K]*list.Element // of pair[K, V]
-	order   list.List           // the last used first
+	entries map[K]*list.Element // values are pair[K, V]
+	order   list.List           // most recently used first
 }
 
 type pair[K comparable, V any] struct {
@@ -323,7 +322,7 @@ func newLRU[K comparable, V any](size int) *lru[K, V] {
 	return &lru[K, V]{size: size, entries: map[K]*list.Element{}}
 }
 
-// get returns the value of key, and counts as a use.
+// get returns the value of key and marks it as used.
 func (l *lru[K, V]) get(key K) (value V, ok bool) {
 	e, ok := l.entries[key]
 	if !ok {
@@ -333,7 +332,7 @@ func (l *lru[K, V]) get(key K) (value V, ok bool) {
 	return e.Value.(pair[K, V]).value, true
 }
 
-// put sets the value of key, and returns the value that had to go for it, if one had.
+// put sets the value of key, and returns the evicted value, if any.
 func (l *lru[K, V]) put(key K, value V) (evicted V, ok bool) {
 	if e, exists := l.entries[key]; exists {
 		e.Value = pair[K, V]{key, value}
@@ -348,7 +347,7 @@ func (l *lru[K, V]) put(key K, value V) (evicted V, ok bool) {
 	return evicted, ok
 }
 
-// oldest returns the value that was not used for longest.
+// oldest returns the least recently used value.
 func (l *lru[K, V]) oldest() (value V, ok bool) {
 	e := l.order.Back()
 	if e == nil {
@@ -357,7 +356,7 @@ func (l *lru[K, V]) oldest() (value V, ok bool) {
 	return e.Value.(pair[K, V]).value, true
 }
 
-// removeOldest removes what oldest returns.
+// removeOldest removes the least recently used value.
 func (l *lru[K, V]) removeOldest() {
 	if e := l.order.Back(); e != nil {
 		delete(l.entries, l.order.Remove(e).(pair[K, V]).key)

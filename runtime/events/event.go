@@ -17,15 +17,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// The types of events that API servers accept.
+// Types of events that API servers accept.
 const (
-	// Normal is the type of an event that is only information.
+	// Normal is the type of an informational event.
 	Normal = "Normal"
-	// Warning is the type of an event after which somebody may have to do something.
+	// Warning is the type of an event that may require an action.
 	Warning = "Warning"
 )
 
-// The longest fields that API servers accept, in bytes (k8s.io/api/events/v1, Event).
+// Maximum lengths of fields that API servers accept, in bytes (k8s.io/api/events/v1, Event).
 const (
 	maxReason   = 128
 	maxAction   = 128
@@ -33,42 +33,42 @@ const (
 	maxNote     = 1024
 )
 
-// Event says what happened to an object. Its fields have the names of events.k8s.io/v1.
+// Event describes an action or condition of an object. Its fields have the names of events.k8s.io/v1.
 type Event struct {
-	// Namespace is that of the object which the event is about, or "default" when that is cluster-scoped.
+	// Namespace is the namespace of the regarding object, or "default" if that is cluster-scoped.
 	Namespace string
 	// Name is unique.
 	Name string
-	// Annotations are those of the Event object. They must not be modified.
+	// Annotations of the Event object. They must not be modified.
 	Annotations map[string]string
 	// Type is Normal or Warning.
 	Type string
-	// Reason says in one word for programs why something was done: "FailedMount".
+	// Reason is one word for programs that states why the action was taken, such as "FailedMount".
 	Reason string
-	// Action says in one word for programs what was done: "MountVolume".
+	// Action is one word for programs that states which action was taken, such as "MountVolume".
 	Action string
-	// Note says all of it for people, in at most 1024 bytes.
+	// Note is the description for people, at most 1024 bytes.
 	Note string
 	// Regarding is the object that the event is about.
 	Regarding Reference
-	// Related is a second object that took part; the zero value is none.
+	// Related is a second object involved; the zero value means none.
 	Related Reference
-	// Controller is the name of the controller that reports.
+	// Controller is the name of the reporting controller.
 	Controller string
-	// Instance tells the processes apart that run the controller.
+	// Instance identifies the process that runs the controller.
 	Instance string
-	// First is when it happened first.
+	// First is the time of the first occurrence.
 	First time.Time
-	// Last is when it happened last, as far as Count goes.
+	// Last is the time of the last occurrence that Count includes.
 	Last time.Time
-	// Count is how often it happened; it is 1 until something counts.
+	// Count is the number of occurrences. It is 1 until a broadcaster counts.
 	Count int
 }
 
 // String returns the type, the reason and the note, such as "Warning FailedMount no such volume".
 func (e Event) String() string { return e.Type + " " + e.Reason + " " + e.Note }
 
-// Reference names an object, and a state of it.
+// Reference names an object and its state.
 type Reference struct {
 	APIVersion      string
 	Kind            string
@@ -86,7 +86,7 @@ func (r Reference) String() string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-// object returns r without the state that the object was in: the same for all events about one object.
+// object returns r without the resource version, so that it is equal for all events of one object.
 func (r Reference) object() Reference {
 	r.ResourceVersion = ""
 	return r
@@ -94,7 +94,7 @@ func (r Reference) object() Reference {
 
 const truncated = "... (truncated)"
 
-// fitNote returns note as the API server takes it: valid UTF-8, and marked when it had to be cut.
+// fitNote returns note in a form that the API server accepts: valid UTF-8, and truncated with a mark.
 func fitNote(note string) string {
 	note = strings.ToValidUTF8(note, string(utf8.RuneError))
 	if len(note) <= maxNote {
@@ -103,7 +103,7 @@ func fitNote(note string) string {
 	return cut(note, maxNote-len(truncated)) + truncated
 }
 
-// cut returns the first characters of s, at most limit bytes of them.
+// cut returns the longest prefix of whole characters of s with at most limit bytes.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -124,8 +124,8 @@ func later(a, b time.Time) time.Time {
 
 var errNoObject = errors.New("there is no object")
 
-// ReferenceTo returns a reference to o in its present state. scheme tells the kind of a typed object; when it does not,
-// what the object says itself counts.
+// ReferenceTo returns a reference to o in its current state. The kind of a typed object is taken from scheme, or from
+// the object if scheme does not have its type.
 func ReferenceTo(o object.Object, scheme *runtime.Scheme) (Reference, error) {
 	if isNil(o) {
 		return Reference{}, errNoObject
@@ -146,7 +146,7 @@ func ReferenceTo(o object.Object, scheme *runtime.Scheme) (Reference, error) {
 	}, nil
 }
 
-// isNil reports whether o is nil, or a nil pointer.
+// isNil reports whether o is nil or a nil pointer.
 func isNil(o runtime.Object) bool {
 	if o == nil {
 		return true
@@ -155,7 +155,7 @@ func isNil(o runtime.Object) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// namespaceOf returns the namespace in which events about an object are.
+// namespaceOf returns the namespace of events about an object.
 func namespaceOf(regarding Reference) string {
 	if regarding.Namespace == "" {
 		return metav1.NamespaceDefault
@@ -163,8 +163,8 @@ func namespaceOf(regarding Reference) string {
 	return regarding.Namespace
 }
 
-// nameOf returns the name of an event about an object: that of the object and a stamp, or random letters when the name
-// of the object is none that an event could have.
+// nameOf returns the name of an event: the name of the object and a stamp, or random letters if an event cannot have
+// that name.
 func nameOf(regarding Reference, stamp time.Duration) string {
 	name := fmt.Sprintf("%s.%x", regarding.Name, int64(stamp))
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {

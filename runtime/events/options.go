@@ -11,54 +11,52 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// Correlation says which events are repetitions of one another, and when a repetition is written.
+// Correlation decides which events are repetitions, and when they are written.
 type Correlation int
 
 const (
-	// BySeries makes series of events that differ only in time, and of one state of an object in note and time (KEP-383). It suits
-	// [NewSink].
+	// BySeries combines events that differ only in time, or in note and time for one state of an object, into series
+	// (KEP-383). Use it with [NewSink].
 	BySeries Correlation = iota
-	// ByCount counts events that differ only in time, and combines similar ones. It suits [NewCoreSink].
+	// ByCount counts events that differ only in time, and combines similar ones. Use it with [NewCoreSink].
 	ByCount
 )
 
-// Options say where events go, and how many of them. The zero value stores them nowhere: they reach watchers and the
-// log.
+// Options configure a Broadcaster. With the zero value, events reach watchers and the log, but are not stored.
 type Options struct {
-	// Scheme tells the kinds of typed objects; nil knows none.
+	// Scheme maps Go types to kinds. Nil means an empty scheme.
 	Scheme *runtime.Scheme
-	// Sink stores the events; nil stores none.
+	// Sink stores the events. Nil means that they are not stored.
 	Sink Sink
-	// Correlation says what repetitions are. The zero value is BySeries.
+	// Correlation decides which events are repetitions. The zero value is BySeries.
 	Correlation Correlation
-	// Instance tells this process from others that run the same controllers. Empty means the host name.
+	// Instance identifies this process among those that run the same controllers. Empty means the host name.
 	Instance string
-	// Logger is told every event, and what goes wrong. Nil means slog.Default().
+	// Logger receives every event, and failures. Nil means slog.Default().
 	Logger *slog.Logger
-	// LogLevel is the level of the line that tells an event. Nil means slog.LevelDebug.
+	// LogLevel is the level at which events are logged. Nil means slog.LevelDebug.
 	LogLevel slog.Leveler
-	// Metrics gets the kctrl_events_* metrics. Nil means that nobody sees them.
+	// Metrics receives the kctrl_events_* metrics. Nil disables them.
 	Metrics *metrics.Registry
-	// QueueSize is how many events may wait for the sink. Zero means 1000.
+	// QueueSize is the maximum number of unwritten events. Zero means 1000.
 	QueueSize int
-	// CacheSize is of how many events, of how many groups of similar events, and of how many objects the repetitions
-	// are known; who has been quiet for longest is forgotten first. Zero means 4096.
+	// CacheSize is the maximum number of events, of groups of similar events, and of objects in the spam filter that
+	// are remembered. The least recently active is dropped first. Zero means 4096.
 	CacheSize int
-	// SpamBurst is how many writes the events of one controller about one object, of one type, cause in a burst. Zero
-	// means 25.
+	// SpamBurst is the number of writes in a burst for the events of one controller, object and type. Zero means 25.
 	SpamBurst int
-	// SpamRefill is how long it takes until one more is allowed. Zero means 5 minutes.
+	// SpamRefill is the time until one more write is allowed. Zero means 5 minutes.
 	SpamRefill time.Duration
-	// CombineAfter is the number of different notes, for one object and reason, from which on ByCount combines events.
+	// CombineAfter is the number of different notes for one object and reason from which on ByCount combines events.
 	// Zero means 10.
 	CombineAfter int
-	// CombineWithin is how long such an event is remembered after the last one like it. Zero means 10 minutes.
+	// CombineWithin is how long such notes are remembered after the last similar event. Zero means 10 minutes.
 	CombineWithin time.Duration
-	// FlushTimeout bounds how long Run goes on writing after the end of its context. Zero means 5 s.
+	// FlushTimeout limits how long Run continues to write after its context has ended. Zero means 5 s.
 	FlushTimeout time.Duration
 }
 
-// complete returns o with its defaults filled in.
+// complete returns o with defaults set.
 func (o Options) complete() Options {
 	if o.Scheme == nil {
 		o.Scheme = runtime.NewScheme()

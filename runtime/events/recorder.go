@@ -12,26 +12,25 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Recorder makes the events of one controller. [Broadcaster.Recorder] makes one. A nil *Recorder records nothing, so
-// that a test can do without.
+// Recorder creates the events of one controller. Call [Broadcaster.Recorder] for one. A nil *Recorder records nothing.
 type Recorder struct {
 	broadcaster          *Broadcaster
 	controller, instance string
-	at                   time.Time // zero is now
+	at                   time.Time // zero means now
 	annotations          map[string]string
-	instead              Eventer // of everything above, if it is set
+	instead              Eventer // if set, receives all events, and the fields above are unused
 }
 
-// Eventer records events in a program's own way, such as a fake in its tests. One that records annotations also has a method
+// Eventer is a program's own recorder, such as a fake in its tests. To record annotations, it implements a method
 // WithAnnotations(annotations map[string]string) Eventer, which returns an Eventer whose events have these annotations.
 type Eventer interface {
 	Eventf(regarding, related runtime.Object, eventType, reason, action, format string, args ...any)
 }
 
-// Of returns a recorder that passes all events to e alone, as they are given to it.
+// Of returns a recorder that passes all events unchanged to e.
 func Of(e Eventer) *Recorder { return &Recorder{instead: e} }
 
-// Eventer returns the argument of [Of], nil for a recorder of a [Broadcaster].
+// Eventer returns the argument of [Of], or nil for a recorder of a [Broadcaster].
 func (r *Recorder) Eventer() Eventer {
 	if r == nil {
 		return nil
@@ -39,14 +38,13 @@ func (r *Recorder) Eventer() Eventer {
 	return r.instead
 }
 
-// Eventf records that something happened to regarding. eventType is [Normal] or [Warning]. reason says in one word why
-// something was done, and action what was done, both for programs and in at most 128 bytes: "FailedMount",
-// "MountVolume". The note is for people; format and args make it as in fmt.Sprintf, and it is cut, with a mark, after
-// 1024 bytes. related is a second object that took part, such as one that was created, or nil. The objects are only
-// named: they are not kept.
+// Eventf records an event about regarding. eventType is [Normal] or [Warning]. reason states in one word why an action
+// was taken, and action which one; both are for programs and have at most 128 bytes, such as "FailedMount" and
+// "MountVolume". The note is for people. It is formatted as in fmt.Sprintf, and truncated with a mark after 1024 bytes.
+// related is a second object involved, such as one that was created, or nil. The objects are not retained.
 //
-// Eventf does not block, and cannot fail: an event that no API server would take, such as one about what has no metadata, is logged and
-// dropped.
+// Eventf does not block and cannot fail. It logs and drops an event that an API server would reject, such as one about
+// an object without metadata.
 func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, action, format string, args ...any) {
 	if r == nil {
 		return
@@ -71,7 +69,7 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	b.record(e)
 }
 
-// At returns a recorder whose events happened at t, which may be long ago. The zero time is when they are recorded.
+// At returns a recorder whose events occurred at t, which may be long ago. The zero time means the time of recording.
 func (r *Recorder) At(t time.Time) *Recorder {
 	if r == nil {
 		return nil
@@ -100,7 +98,7 @@ func (r *Recorder) WithAnnotations(annotations map[string]string) *Recorder {
 	return &annotated
 }
 
-// event returns an event without its note, related object and name.
+// event returns an event without note, related object and name.
 func (r *Recorder) event(regarding runtime.Object, eventType, reason, action string) (Event, error) {
 	e := Event{
 		Annotations: r.annotations, Type: eventType, Reason: reason, Action: action,
@@ -118,7 +116,7 @@ func (r *Recorder) event(regarding runtime.Object, eventType, reason, action str
 	return e, errors.Join(e.check()...)
 }
 
-// check returns what an API server would object to.
+// check returns the reasons for which an API server would reject e.
 func (e Event) check() (problems []error) {
 	if e.Type != Normal && e.Type != Warning {
 		problems = append(problems, fmt.Errorf("type %q is neither %s nor %s", e.Type, Normal, Warning))
@@ -137,17 +135,17 @@ func (e Event) check() (problems []error) {
 	return problems
 }
 
-// FakeRecorder is a recorder for tests: what it records is in Events, and nowhere else. [NewFakeRecorder] makes one.
+// FakeRecorder is a recorder for tests. It sends its events only to the channel Events. Call [NewFakeRecorder] for one.
 type FakeRecorder struct {
 	*Recorder
-	// Events has what was recorded, in its order. It is never closed.
+	// Events delivers the recorded events in order. It is never closed.
 	Events <-chan Event
 
 	watcher *Watcher
 }
 
-// NewFakeRecorder returns a recorder that holds up to size events which have not been received; more are dropped and counted.
-// It knows the kind of an object that does not say it by its Go type. The reconciler gets its Recorder:
+// NewFakeRecorder returns a recorder that buffers up to size events; more are dropped and counted. For objects without
+// a kind it uses the name of the Go type. Pass its Recorder to the reconciler:
 //
 //	recorder := events.NewFakeRecorder(10)
 //	r := &GuestbookReconciler{Client: c, Recorder: recorder.Recorder}
@@ -169,5 +167,5 @@ func NewFakeRecorder(size int) *FakeRecorder {
 	return &FakeRecorder{Recorder: b.Recorder("test"), Events: w.C, watcher: w}
 }
 
-// Dropped returns how many events there was no place for.
+// Dropped returns the number of dropped events.
 func (f *FakeRecorder) Dropped() int { return f.watcher.Dropped() }

@@ -14,39 +14,39 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// Sink stores events. Its methods are called one at a time, and return when ctx ends. apierrors.IsNotFound and its
-// siblings must work on their errors: a 4xx code means that trying again is of no use, save 401, 408, 409 and 429.
+// Sink stores events. The broadcaster calls its methods sequentially; they must return when ctx ends.
+// apierrors.IsNotFound and its siblings must work on their errors: a 4xx code, except 401, 408, 409 and 429, prevents
+// retries.
 type Sink interface {
-	// Create stores a new event, whose Count may be more than 1. It fails with AlreadyExists when there is one of that
-	// name.
+	// Create stores a new event, whose Count may be more than 1. It fails with AlreadyExists if an event has that name.
 	Create(ctx context.Context, e Event) error
-	// Patch updates an event that was stored to the Count, the Last and, where it may change, the Note that e has. It
-	// fails with NotFound when the event is gone.
+	// Patch updates a stored event to Count, Last and, where it may change, Note of e. It fails with NotFound if the
+	// event no longer exists.
 	Patch(ctx context.Context, e Event) error
 }
 
-// NewSink returns a Sink that writes events.k8s.io/v1 through w, which should be a live client. It needs the right to
-// create and patch these, in each namespace of which it tells:
+// NewSink returns a Sink that writes events.k8s.io/v1 through w, which should be a live client. It needs permission to
+// create and patch events in each namespace of the regarding objects:
 //
 //	// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 func NewSink(w client.Writer) Sink {
 	return &server{writer: w, apiVersion: "events.k8s.io/v1", group: "events.k8s.io", body: body, change: change}
 }
 
-// NewCoreSink returns a Sink that writes v1 Events through w, which should be a live client, in the form in which
-// programs wrote them before there was events.k8s.io. It needs the right to create and patch these:
+// NewCoreSink returns a Sink that writes core/v1 Events through w, which should be a live client. It needs permission
+// to create and patch them:
 //
 //	// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 func NewCoreSink(w client.Writer) Sink {
 	return &server{writer: w, apiVersion: "v1", group: `""`, body: coreBody, change: coreChange}
 }
 
-// server is a Sink at an API server. The Go types of Events are not used: with everything else in their package they
-// would be three megabytes of every operator.
+// server is a Sink for an API server. It does not use the Go types of Events, because their packages would add three
+// megabytes to every operator.
 type server struct {
 	writer            client.Writer
 	apiVersion, group string
-	body              func(Event) map[string]any // without what all objects have
+	body              func(Event) map[string]any // without the fields that all objects have
 	change            func(Event) map[string]any // as a merge patch
 }
 
@@ -61,7 +61,7 @@ func (s *server) Create(ctx context.Context, e Event) error {
 	return s.explain(s.writer.Create(ctx, o))
 }
 
-// Patch stores what can change of e.
+// Patch stores the mutable fields of e.
 func (s *server) Patch(ctx context.Context, e Event) error {
 	patch, err := json.Marshal(s.change(e))
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *server) Patch(ctx context.Context, e Event) error {
 	return s.explain(s.writer.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch)))
 }
 
-// explain adds to a refusal how it would be allowed.
+// explain adds the required permission to a Forbidden error.
 func (s *server) explain(err error) error {
 	if apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, namespaceTerminating) {
 		return fmt.Errorf("%w; the marker +kubebuilder:rbac:groups=%s,resources=events,verbs=create;patch on the reconciler would allow it", err, s.group)
@@ -82,7 +82,8 @@ func (s *server) explain(err error) error {
 	return err
 }
 
-// body is the content of an events.k8s.io/v1 Event. The fields that begin with "deprecated" have to be unset there.
+// body returns the content of an events.k8s.io/v1 Event. The API server requires that fields with the prefix
+// "deprecated" are unset.
 func body(e Event) map[string]any {
 	content := change(e)
 	content["eventTime"] = microTime(e.First)
@@ -99,7 +100,7 @@ func body(e Event) map[string]any {
 	return content
 }
 
-// change is all that can change in an events.k8s.io/v1 Event. One that happened once has no series.
+// change returns the mutable fields of an events.k8s.io/v1 Event. A single event has no series.
 func change(e Event) map[string]any {
 	if e.Count < 2 {
 		return map[string]any{}
@@ -107,8 +108,8 @@ func change(e Event) map[string]any {
 	return map[string]any{"series": map[string]any{"count": int64(e.Count), "lastObservedTime": microTime(e.Last)}}
 }
 
-// coreBody is the content of a v1 Event. Without an eventTime it is of the old form, in which the other fields of the
-// new form can be set too.
+// coreBody returns the content of a core/v1 Event. Without an eventTime it has the old form, which permits the other
+// fields of the new form.
 func coreBody(e Event) map[string]any {
 	content := coreChange(e)
 	content["firstTimestamp"] = seconds(e.First)
@@ -125,12 +126,12 @@ func coreBody(e Event) map[string]any {
 	return content
 }
 
-// coreChange is what changes in a v1 Event that happens again.
+// coreChange returns the fields of a core/v1 Event that change with a repetition.
 func coreChange(e Event) map[string]any {
 	return map[string]any{"count": int64(e.Count), "lastTimestamp": seconds(e.Last), "message": e.Note}
 }
 
-// content is a v1 ObjectReference.
+// content returns r as a core/v1 ObjectReference.
 func (r Reference) content() map[string]any {
 	content := map[string]any{}
 	for name, value := range map[string]string{

@@ -25,24 +25,24 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// Name is what the collector is called in events and metrics, as that of kube-controller-manager is.
+// Name is the name of the collector in events and metrics, which is that of kube-controller-manager's collector.
 const Name = "garbage-collector-controller"
 
-// Options tune a [Collector]. The zero value is useful.
+// Options configure a [Collector]. The zero value is ready for use.
 type Options struct {
 	GraphOptions
-	// Workers is how many objects are looked at at the same time. Zero is 20.
+	// Workers is the number of objects that are processed at once. Zero means 20.
 	Workers int
-	// SyncTimeout is how long the collector waits at its start for kinds that cannot be read. Until the graph has them, it
-	// may end a foreground deletion before their objects are gone. Zero is 30 s.
+	// SyncTimeout is how long the collector waits at its start for kinds that cannot be read. Until the graph has them,
+	// it may end a foreground deletion before their objects are gone. Zero means 30 s.
 	SyncTimeout time.Duration
-	// Recorder tells of references into other namespaces; nil tells nobody but the log.
+	// Recorder reports references into other namespaces as events. If it is nil, only the log reports them.
 	Recorder *events.Recorder
 }
 
-// Collector deletes objects whose owners are gone, and does what a foreground or an orphaning deletion leaves to it. One
-// Collector at a time should run against an API server, which is for the caller to see to; two of them, or one beside
-// kube-controller-manager's, do no harm but work twice.
+// Collector deletes objects whose owners are gone, and completes foreground and orphaning deletions. Run one Collector
+// per API server; the caller must ensure this. Several Collectors, or one beside kube-controller-manager's, only
+// duplicate work.
 type Collector struct {
 	graph   *Graph
 	queue   queue
@@ -52,7 +52,7 @@ type Collector struct {
 	log     *slog.Logger
 }
 
-// queue is a [workqueue.Queue], as an interface for the reason that [follower] is one.
+// queue is a [workqueue.Queue], behind an interface for the same reason as [follower].
 type queue interface {
 	Get(ctx context.Context) (t task, ok bool)
 	Done(t task)
@@ -62,17 +62,17 @@ type queue interface {
 	ShutDown()
 }
 
-// task is to look at a node: at an object whose owners or dependents have changed, or at a virtual node that may be absent.
+// task is a node to process: an object whose owners or dependents have changed, or a virtual node that may be absent.
 type task struct {
 	*node
 	verify bool
 }
 
-// maxDelay is how long an object that cannot be dealt with waits at most for another attempt, and how often an owner of a
-// kind that is not followed is looked up.
+// maxDelay is the longest backoff of an object, and the interval of lookups of owners whose kind is not followed.
 const maxDelay = time.Minute
 
-// New returns a collector of the API server of config. It makes no request and starts nothing: [Collector.Run] does.
+// New returns a collector for the API server of config. It sends no request and starts no goroutine; call
+// [Collector.Run].
 func New(config *rest.Config, opts Options) (*Collector, error) {
 	graph, err := NewGraph(config, opts.GraphOptions)
 	if err != nil {
@@ -90,11 +90,11 @@ func New(config *rest.Config, opts Options) (*Collector, error) {
 	return c, nil
 }
 
-// Graph returns the graph that the collector works on, and that its Run runs.
+// Graph returns the collector's graph. The collector's Run runs it.
 func (c *Collector) Graph() *Graph { return c.graph }
 
-// Run collects until ctx ends, and returns nil after its last goroutine has ended. It can be called once, and returns
-// an error otherwise.
+// Run collects until ctx ends, and returns nil after its last goroutine has ended. It can be called once; further calls
+// return an error.
 func (c *Collector) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	var failure error
@@ -112,7 +112,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	return failure
 }
 
-// awaitGraph returns when the graph is whole, or has had the time for it.
+// awaitGraph returns when the graph is complete or the timeout has passed.
 func (c *Collector) awaitGraph(ctx context.Context) {
 	timeout := time.NewTimer(c.timeout)
 	defer timeout.Stop()
@@ -124,8 +124,8 @@ func (c *Collector) awaitGraph(ctx context.Context) {
 	}
 }
 
-// act queues what is to be looked at. A new reference to an owner that was not found at some other place does not wait for
-// the next attempt at that.
+// act queues the nodes to process. A new reference to an owner that was not found at another place does not wait for
+// the retry of that lookup.
 func (c *Collector) act(due changes) {
 	tasks := make([]task, 0, len(due.look)+len(due.verify))
 	for _, n := range due.look {
@@ -140,7 +140,7 @@ func (c *Collector) act(due changes) {
 	}
 }
 
-// tellInvalid tells of a reference to an object in another namespace.
+// tellInvalid reports a reference to an object in another namespace.
 func (c *Collector) tellInvalid(e *edge) {
 	c.graph.mu.Lock()
 	dependent, ref := e.dependent.public(), e.reference()
@@ -177,7 +177,7 @@ func (c *Collector) work(ctx context.Context) {
 	}
 }
 
-// process does a task, and reports whether it is to be done again.
+// process processes a task, and reports whether to retry it.
 func (c *Collector) process(ctx context.Context, t task) (again bool) {
 	item := c.itemOf(t.node)
 	err := c.step(ctx, item, t.verify)
@@ -193,22 +193,22 @@ func (c *Collector) process(ctx context.Context, t task) (again bool) {
 }
 
 var (
-	// errNamespacedOwner says that a cluster-scoped object names an owner of a namespaced kind, which nothing will mend.
+	// errNamespacedOwner reports a cluster-scoped object with an owner of a namespaced kind. It is permanent.
 	errNamespacedOwner = errors.New("a cluster-scoped object cannot have a namespaced owner")
-	// errNoName says that nothing can have the name that a reference has, so that the server cannot be asked.
+	// errNoName reports a reference with a name that no object can have, so that the server cannot be asked.
 	errNoName = errors.New("nothing can have the name of the owner")
-	// errUnseen says that an owner exists which the graph has not seen yet. It may come and go without being seen at all.
+	// errUnseen reports an owner that exists but that the graph has not seen yet. The graph may never see it.
 	errUnseen = errors.New("the owner was not seen yet")
 )
 
-// item is a node that is looked at, as it is in the graph.
+// item is a node to process, in its state in the graph.
 type item struct {
 	Node
 	node               *node
 	removed            bool
 	foreground, orphan bool
 	blocked            bool // a reference to it has blockOwnerDeletion
-	dependents         bool // it has some
+	dependents         bool // it has dependents
 }
 
 func (c *Collector) itemOf(n *node) item {
@@ -220,7 +220,7 @@ func (c *Collector) itemOf(n *node) item {
 	}
 }
 
-// step does what the state of a node calls for.
+// step does the work that the state of a node requires.
 func (c *Collector) step(ctx context.Context, i item, verify bool) error {
 	switch {
 	case i.removed || i.Virtual != verify:
@@ -230,7 +230,7 @@ func (c *Collector) step(ctx context.Context, i item, verify bool) error {
 	case i.orphan:
 		return c.orphan(ctx, i)
 	case i.foreground && i.blocked:
-		return nil // it is looked at when it is not any more
+		return nil // it is processed again when it is unblocked
 	case i.foreground:
 		return c.removeFinalizer(ctx, i, metav1.FinalizerDeleteDependents)
 	case i.Deleting || len(i.Owners) == 0:
@@ -239,8 +239,8 @@ func (c *Collector) step(ctx context.Context, i item, verify bool) error {
 	return c.collect(ctx, i)
 }
 
-// verify asks the API server whether an owner exists that was not seen, at each place where references say it is. It
-// fails with errUnseen when it does.
+// verify checks on the API server whether an unseen owner exists, at each place that references name. It fails with
+// errUnseen if it does.
 func (c *Collector) verify(ctx context.Context, i item) error {
 	c.graph.mu.Lock()
 	places := i.node.unverified()
@@ -275,14 +275,14 @@ func (c *Collector) verify(ctx context.Context, i item) error {
 	return errors.Join(errs...)
 }
 
-// namespaced reports whether the kind of an owner is.
+// namespaced reports whether the kind of an owner is namespaced.
 func (c *Collector) namespaced(ctx context.Context, ref metav1.OwnerReference) (bool, error) {
 	owner := metadataOf(Node{APIVersion: ref.APIVersion, Kind: ref.Kind})
 	return c.graph.live.IsObjectNamespaced(owner)
 }
 
-// owner reads an owner from the API server. It returns nil when there is none: nothing by that name, or something else.
-// namespaced and err are what is known of the kind.
+// owner reads an owner from the API server. It returns nil if the name is unused, or belongs to an object with another
+// UID. namespaced and err are the result of looking up the kind.
 func (c *Collector) owner(ctx context.Context, ref metav1.OwnerReference, namespace string, namespaced bool, err error) (*metav1.PartialObjectMetadata, error) {
 	switch {
 	case err != nil:
@@ -295,13 +295,13 @@ func (c *Collector) owner(ctx context.Context, ref metav1.OwnerReference, namesp
 	return c.read(ctx, Node{APIVersion: ref.APIVersion, Kind: ref.Kind, Key: object.Key{Namespace: namespace, Name: ref.Name}, UID: ref.UID})
 }
 
-// read returns what the API server has of an object, and nil if it has none with that UID.
+// read returns an object from the API server, or nil if there is none with that UID.
 func (c *Collector) read(ctx context.Context, n Node) (*metav1.PartialObjectMetadata, error) {
 	obj := metadataOf(n)
 	err := c.graph.live.Get(ctx, n.Key, obj)
 	switch {
 	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
-		// Of a path that is not served, as of a version that is no more, a 404 says nothing of the object.
+		// A 404 for a path that is not served, such as that of a removed version, proves nothing about the object.
 		return nil, fmt.Errorf("the API server does not serve %s %s: %w", n.APIVersion, n.Kind, err)
 	case apierrors.IsNotFound(err), err == nil && obj.UID != n.UID:
 		return nil, nil
@@ -309,11 +309,11 @@ func (c *Collector) read(ctx context.Context, n Node) (*metav1.PartialObjectMeta
 	return obj, err
 }
 
-// collect deletes an object that has no owner any more, and takes away its references to those that it has no more.
+// collect deletes an object without remaining owners, and removes its references to owners that are gone.
 func (c *Collector) collect(ctx context.Context, i item) error {
 	latest, err := c.read(ctx, i.Node)
 	if err != nil || latest == nil || len(latest.OwnerReferences) == 0 {
-		return err // of one that is gone the graph is told
+		return err // the graph receives the deletion of an object that is gone
 	}
 	owners, err := c.classify(ctx, i, latest)
 	if err != nil {
@@ -330,14 +330,14 @@ func (c *Collector) collect(ctx context.Context, i item) error {
 	return c.delete(ctx, latest, propagation(latest))
 }
 
-// owners are those of an object, as the API server has them.
+// owners classifies the owners of an object on the API server.
 type owners struct {
-	solid   bool        // one exists, and does not wait for its dependents
-	waiting bool        // one exists that is deleted in the foreground
-	lost    []types.UID // those that are not solid; another reference with the UID may be
+	solid   bool        // an owner exists and does not wait for its dependents
+	waiting bool        // an owner exists and is being deleted in the foreground
+	lost    []types.UID // owners that are not solid; another reference may have the same UID
 }
 
-// without returns the references that have none of these UIDs.
+// without returns the references with other UIDs.
 func without(refs []metav1.OwnerReference, owners ...types.UID) []metav1.OwnerReference {
 	return slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool { return slices.Contains(owners, ref.UID) })
 }
@@ -368,7 +368,7 @@ func (c *Collector) classify(ctx context.Context, i item, latest *metav1.Partial
 	return all, nil
 }
 
-// propagation is what a deletion of obj does to its own dependents, if nobody has said.
+// propagation returns the default effect of a deletion of obj on its own dependents.
 func propagation(obj *metav1.PartialObjectMetadata) metav1.DeletionPropagation {
 	switch {
 	case slices.Contains(obj.Finalizers, metav1.FinalizerOrphanDependents):
@@ -379,8 +379,8 @@ func propagation(obj *metav1.PartialObjectMetadata) metav1.DeletionPropagation {
 	return metav1.DeletePropagationBackground
 }
 
-// deleteInForeground deletes an object that has dependents for an owner that waits for it. If one of these waits for its
-// own dependents, that may be a circle: then the object is not to block its owners.
+// deleteInForeground deletes an object with dependents for an owner that waits for it. If a dependent waits for its own
+// dependents, there may be a cycle: then the object must not block its owners.
 func (c *Collector) deleteInForeground(ctx context.Context, i item, latest *metav1.PartialObjectMetadata) error {
 	if c.dependentWaits(i.node) && slices.ContainsFunc(latest.OwnerReferences, blocks) {
 		unblocked := slices.Clone(latest.OwnerReferences)
@@ -407,7 +407,7 @@ func (c *Collector) dependentWaits(n *node) bool {
 	return false
 }
 
-// orphan takes away the references to an object, and then the finalizer that has it wait for that.
+// orphan removes the references to an object, and then its finalizer.
 func (c *Collector) orphan(ctx context.Context, i item) error {
 	limit := make(chan struct{}, c.workers)
 	dependents := c.graph.Dependents(i.UID)
@@ -427,7 +427,7 @@ func (c *Collector) orphan(ctx context.Context, i item) error {
 	return c.removeFinalizer(ctx, i, metav1.FinalizerOrphanDependents)
 }
 
-// disown takes away the references of an object to an owner.
+// disown removes the references of an object to an owner.
 func (c *Collector) disown(ctx context.Context, dependent Node, owner types.UID) error {
 	latest, err := c.read(ctx, dependent)
 	if err != nil || latest == nil {
@@ -453,8 +453,8 @@ func (c *Collector) setOwners(ctx context.Context, latest *metav1.PartialObjectM
 	return c.patch(ctx, latest, map[string]any{"ownerReferences": refs})
 }
 
-// patch changes the metadata of an object that is in the state in which it was read. That is then the state in which the
-// patch has left it. An object that is gone needs no patch.
+// patch changes the metadata of an object, with its resource version as a precondition. On success, latest has the new
+// resource version. A missing object needs no patch.
 func (c *Collector) patch(ctx context.Context, latest *metav1.PartialObjectMetadata, metadata map[string]any) error {
 	metadata["uid"], metadata["resourceVersion"] = latest.UID, latest.ResourceVersion
 	data, err := json.Marshal(map[string]any{"metadata": metadata})
@@ -464,8 +464,8 @@ func (c *Collector) patch(ctx context.Context, latest *metav1.PartialObjectMetad
 	return client.IgnoreNotFound(c.graph.live.Patch(ctx, latest, client.RawPatch(types.MergePatchType, data)))
 }
 
-// delete deletes an object that is in the state in which it was read, or has the same owner references still: somebody who
-// goes on changing the rest does not save it.
+// delete deletes an object if it is unchanged since it was read, or has the same owner references: frequent changes of
+// other fields must not prevent the deletion.
 func (c *Collector) delete(ctx context.Context, latest *metav1.PartialObjectMetadata, policy metav1.DeletionPropagation) error {
 	uid, version := latest.UID, latest.ResourceVersion
 	err := c.graph.live.Delete(ctx, latest, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(policy))

@@ -15,19 +15,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// discoveryFormats ask for all resources of all groups at once. Servers older than 1.30 know the second.
+// discoveryFormats request all resources of all groups at once. Servers older than 1.30 support only the second.
 const discoveryFormats = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 
-// kinds are what an API server has.
+// kinds are the kinds of an API server.
 type kinds struct {
-	// kinds are those that can be deleted, listed and watched, each in the version that the server prefers.
+	// kinds has the kinds that can be deleted, listed and watched, each in the server's preferred version.
 	kinds map[schema.GroupResource]schema.GroupVersionKind
-	// unknown are the versions of which the server cannot say at the moment what they have.
+	// unknown are versions whose resources the server currently cannot list.
 	unknown map[schema.GroupVersion]bool
 }
 
-// discovery asks an API server for its kinds.
+// discovery requests the kinds of an API server.
 type discovery struct{ rest rest.Interface }
 
 func newDiscovery(config *rest.Config, httpClient *http.Client) (*discovery, error) {
@@ -39,7 +39,7 @@ func newDiscovery(config *rest.Config, httpClient *http.Client) (*discovery, err
 	return &discovery{c}, err
 }
 
-// deletable returns the kinds that can be collected.
+// deletable returns the kinds of collectable objects.
 func (d *discovery) deletable(ctx context.Context) (*kinds, error) {
 	found := &kinds{kinds: map[schema.GroupResource]schema.GroupVersionKind{}, unknown: map[schema.GroupVersion]bool{}}
 	for _, root := range []string{"/api", "/apis"} {
@@ -61,7 +61,7 @@ func (d *discovery) deletable(ctx context.Context) (*kinds, error) {
 	return found, nil
 }
 
-// add adds the resources of a group, whose versions come in the order of preference.
+// add adds the resources of a group, whose versions are in order of preference.
 func (k *kinds) add(group apidiscovery.APIGroupDiscovery) {
 	preferred := map[string]bool{}
 	for _, version := range group.Versions {

@@ -27,48 +27,48 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-// GraphOptions tune a [Graph]. The zero value is useful.
+// GraphOptions configure a [Graph]. The zero value is ready for use.
 type GraphOptions struct {
-	// Ignored are resources that are not followed, beside events.
+	// Ignored are resources that are not followed, in addition to events.
 	Ignored []schema.GroupResource
-	// Resync is how often the API server is asked for its kinds. Whenever a CustomResourceDefinition or an APIService
-	// changes it is asked soon, too. Zero is 30 s.
+	// Resync is the interval of discovery. Discovery also runs soon after a change of a CustomResourceDefinition or an
+	// APIService. Zero means 30 s.
 	Resync time.Duration
-	// HTTPClient sends the requests; nil makes one from the rest.Config.
+	// HTTPClient sends the requests. Nil means a new client from the rest.Config.
 	HTTPClient *http.Client
-	// Logger is where failures are logged; nil is slog.Default().
+	// Logger receives failures. Nil means slog.Default().
 	Logger *slog.Logger
-	// Metrics is where the metrics of the graph's reflectors and of the collector's queue are registered; nil is nowhere.
+	// Metrics receives the metrics of the graph's reflectors and of the collector's queue. Nil disables them.
 	Metrics *metrics.Registry
 }
 
-// alwaysIgnored are many, live for an hour, and own nothing.
+// alwaysIgnored are numerous, short-lived, and own nothing.
 var alwaysIgnored = []schema.GroupResource{{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"}}
 
-// Graph keeps which objects of an API server own which, of all kinds that can be listed, watched and deleted. It is what
-// kube-controller-manager calls the GraphBuilder. All methods are safe for concurrent use, and answer from memory.
+// Graph has the ownership relations of all objects of an API server whose kinds can be listed, watched and deleted. It
+// corresponds to kube-controller-manager's GraphBuilder. All methods are safe for concurrent use and read only memory.
 type Graph struct {
 	live    *client.REST
 	groups  *discovery
 	opts    GraphOptions
 	log     *slog.Logger
 	synced  chan struct{}
-	changed chan struct{} // has room for one: the API server may have other kinds
+	changed chan struct{} // buffer of size one: the kinds of the API server may have changed
 
 	mu        sync.Mutex
 	ran       bool
 	relations relations
-	lists     uint32 // lists that were taken over
+	lists     uint32 // number of applied lists
 	monitors  map[schema.GroupResource]*monitor
-	known     bool  // the server has said once which kinds it has
-	waiting   int   // how many of the kinds of that time have not been listed
-	failure   error // why the kinds are not known
+	known     bool  // discovery has succeeded once
+	waiting   int   // number of kinds of the first discovery that are not listed yet
+	failure   error // error of discovery
 
-	// act does what a change of the graph calls for. It is set before Run and called without mu. Nil does nothing.
+	// act handles changes of the graph. It is set before Run and called without mu. It may be nil.
 	act func(changes)
 }
 
-// NewGraph returns a graph of the API server of config, which [Graph.Run] fills. It makes no request.
+// NewGraph returns a graph for the API server of config, which [Graph.Run] fills. It sends no request.
 func NewGraph(config *rest.Config, opts GraphOptions) (*Graph, error) {
 	if opts.HTTPClient == nil {
 		httpClient, err := rest.HTTPClientFor(config)
@@ -80,7 +80,7 @@ func NewGraph(config *rest.Config, opts GraphOptions) (*Graph, error) {
 	opts.Resync = cmp.Or(opts.Resync, 30*time.Second)
 	opts.Ignored = slices.Concat(alwaysIgnored, opts.Ignored)
 	log := cmp.Or(opts.Logger, slog.Default())
-	// It asks for all kinds, so warnings that one is deprecated say nothing.
+	// The graph reads all kinds, so warnings about deprecated ones are of no use.
 	warnings := slog.New(slog.DiscardHandler)
 	live, err := client.New(config, client.Options{Scheme: runtime.NewScheme(), HTTPClient: opts.HTTPClient, Logger: warnings})
 	if err != nil {
@@ -98,8 +98,8 @@ func NewGraph(config *rest.Config, opts GraphOptions) (*Graph, error) {
 	}, nil
 }
 
-// Run keeps the graph in step with the API server until ctx ends, and then returns nil after its last goroutine has
-// ended. It can be called once, and fails otherwise.
+// Run keeps the graph in step with the API server until ctx ends, and returns nil after its last goroutine has ended.
+// It can be called once; further calls return an error.
 func (g *Graph) Run(ctx context.Context) error {
 	g.mu.Lock()
 	ran := g.ran
@@ -119,7 +119,7 @@ func (g *Graph) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
-			// What a CRD promises is served some time after it says so: look again, and then ever less often.
+			// A CRD is served some time after its status reports so: discover again, at growing intervals.
 			pause = min(2*pause, g.opts.Resync)
 		case <-g.changed:
 			pause = min(firstPause, g.opts.Resync)
@@ -130,10 +130,10 @@ func (g *Graph) Run(ctx context.Context) error {
 	return nil
 }
 
-// firstPause is how soon the server is asked again for its kinds after they may have changed.
+// firstPause is the delay of discovery after a possible change of kinds.
 const firstPause = 200 * time.Millisecond
 
-// quiet waits a moment, so that many CRDs that are applied together cost little more than one.
+// quiet waits briefly, so that one discovery covers several CRDs that are applied together.
 func (g *Graph) quiet(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -141,7 +141,7 @@ func (g *Graph) quiet(ctx context.Context) {
 	}
 }
 
-// discover follows the kinds that the server has now.
+// discover starts and stops reflectors to match the server's kinds.
 func (g *Graph) discover(ctx context.Context, reflectors *sync.WaitGroup) {
 	found, err := g.groups.deletable(ctx)
 	if ctx.Err() != nil {
@@ -168,7 +168,7 @@ func (g *Graph) discover(ctx context.Context, reflectors *sync.WaitGroup) {
 
 func compareResources(a, b schema.GroupResource) int { return cmp.Compare(a.String(), b.String()) }
 
-// discovered ends the first discovery: the graph is synced when what it has found is listed.
+// discovered ends the first discovery: the graph is synced once all its kinds are listed.
 func (g *Graph) discovered() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -187,7 +187,7 @@ func (g *Graph) discovered() {
 	}
 }
 
-// stopGone stops following the kinds that the server has no more. Their objects have gone with them.
+// stopGone stops the reflectors of kinds that the server no longer has. Their objects are gone too.
 func (g *Graph) stopGone(found *kinds) {
 	g.mu.Lock()
 	gone := maps.Clone(g.monitors)
@@ -221,7 +221,7 @@ func (g *Graph) notAwaitedLocked(m *monitor) {
 	}
 }
 
-// follow starts a reflector for a resource, unless one follows it in that version.
+// follow starts a reflector for a resource, unless one runs for that version.
 func (g *Graph) follow(ctx context.Context, reflectors *sync.WaitGroup, resource schema.GroupResource, found *kinds) {
 	gvk := found.kinds[resource]
 	g.mu.Lock()
@@ -260,7 +260,7 @@ func (g *Graph) follow(ctx context.Context, reflectors *sync.WaitGroup, resource
 	})
 }
 
-// definesKinds reports whether the server has other kinds when an object of this resource changes.
+// definesKinds reports whether objects of this resource define kinds.
 func definesKinds(resource schema.GroupResource) bool {
 	return resource == schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"} ||
 		resource == schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
@@ -271,7 +271,7 @@ type monitor struct {
 	graph        *Graph
 	gvk          schema.GroupVersionKind
 	kind         unique.Handle[kindName]
-	former       unique.Handle[kindName] // that of the monitor whose place it took, or zero
+	former       unique.Handle[kindName] // kind of the monitor that it replaced, or zero
 	definesKinds bool
 	reflector    follower
 	cancel       context.CancelFunc
@@ -279,23 +279,23 @@ type monitor struct {
 
 	// Guarded by the graph's mu.
 	listed  bool
-	awaited bool // the graph is not synced without its first list
+	awaited bool // the graph is not synced before its first list
 }
 
-// follower is a [reflector.Reflector]. As an interface it leaves its code here: the compiler makes that of a generic type again
-// in each package that knows a type with a field of it.
+// follower is a [reflector.Reflector], behind an interface. The compiler compiles a generic type again in each package
+// that has a type with a field of it.
 type follower interface {
 	Run(ctx context.Context)
 	Err() error
 }
 
-// stop ends the reflector, and returns when it pushes no more.
+// stop ends the reflector, and returns after its last push.
 func (m *monitor) stop() {
 	m.cancel()
 	<-m.done
 }
 
-// Push takes over what has changed.
+// Push applies a delta to the graph.
 func (m *monitor) Push(d reflector.Delta[*metav1.PartialObjectMetadata]) {
 	var c changes
 	g := m.graph
@@ -318,13 +318,13 @@ func (m *monitor) Push(d reflector.Delta[*metav1.PartialObjectMetadata]) {
 	if announce {
 		select {
 		case g.changed <- struct{}{}:
-		default: // it is announced already
+		default: // a change is pending already
 		}
 	}
 }
 
-// replaceLocked takes over all objects of a kind. Those that are not among them are gone, save those that could not be
-// read.
+// replaceLocked replaces all objects of a kind. Objects that are absent from the list are gone, except those that could
+// not be decoded.
 func (g *Graph) replaceLocked(m *monitor, d reflector.Delta[*metav1.PartialObjectMetadata], c *changes) {
 	g.lists++
 	for _, obj := range d.Objects {
@@ -347,11 +347,11 @@ func (g *Graph) pass(c changes) {
 	}
 }
 
-// Synced is closed when the graph has all objects of all kinds that the server had when it was first asked.
+// Synced is closed when the graph has all objects of all kinds that the first discovery found.
 func (g *Graph) Synced() <-chan struct{} { return g.synced }
 
-// Err returns why the graph is not in step with the API server, or nil when it is: a *[reflector.SyncError] for each kind
-// that cannot be read, joined with what prevents the kinds from being known.
+// Err returns why the graph is not in step with the API server, or nil: a *[reflector.SyncError] for each kind that
+// cannot be read, joined with the error of discovery.
 func (g *Graph) Err() error {
 	g.mu.Lock()
 	failure, monitors := g.failure, maps.Clone(g.monitors)
@@ -363,18 +363,18 @@ func (g *Graph) Err() error {
 	return errors.Join(errs...)
 }
 
-// Node is an object of the graph as it was when it was asked for.
+// Node is an object of the graph, in its state at the time of the call.
 type Node struct {
 	UID              types.UID
 	APIVersion, Kind string
-	// Key is empty of namespace for a cluster-scoped object.
+	// Key has an empty namespace for a cluster-scoped object.
 	Key object.Key
-	// Virtual says that the object was not seen: kind, name and namespace are what a reference to it says. It does not
-	// exist, or was not seen yet, or is of a kind that is not followed.
+	// Virtual means that the object was not seen: kind, name and namespace are those of a reference. It does not exist,
+	// was not seen yet, or is of a kind that is not followed.
 	Virtual bool
-	// Deleting says that the object has a deletion timestamp.
+	// Deleting means that the object has a deletion timestamp.
 	Deleting bool
-	// Owners are its references to its owners, in its order. Controller is not kept, and nil.
+	// Owners are the object's owner references, in order. The field Controller is always nil.
 	Owners []metav1.OwnerReference
 }
 
@@ -410,8 +410,8 @@ func (g *Graph) Node(uid types.UID) (Node, bool) {
 	return n.public(), true
 }
 
-// Dependents returns the objects that have a reference to that UID, by kind, namespace and name. A reference may be wrong
-// in all else.
+// Dependents returns the objects with a reference to that UID, ordered by kind, namespace and name. The other fields of
+// the reference may be wrong.
 func (g *Graph) Dependents(uid types.UID) []Node {
 	var all []Node
 	g.mu.Lock()
@@ -424,10 +424,10 @@ func (g *Graph) Dependents(uid types.UID) []Node {
 	slices.SortFunc(all, func(a, b Node) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Key.String(), b.Key.String()), cmp.Compare(a.UID, b.UID))
 	})
-	return slices.CompactFunc(all, func(a, b Node) bool { return a.UID == b.UID }) // one may have two references
+	return slices.CompactFunc(all, func(a, b Node) bool { return a.UID == b.UID }) // an object may have two references
 }
 
-// public is n for a caller. The graph is locked.
+// public returns n for a caller. The graph is locked.
 func (n *node) public() Node {
 	kind := n.kind.Value()
 	all := Node{UID: n.uid, APIVersion: kind.apiVersion, Kind: kind.kind, Key: n.key(), Virtual: n.virtual, Deleting: n.deleting}
@@ -437,7 +437,7 @@ func (n *node) public() Node {
 	return all
 }
 
-// reference is what e was made from, without whether the owner is the controller.
+// reference returns the owner reference of e, without the field Controller.
 func (e *edge) reference() metav1.OwnerReference {
 	kind, block := e.kind.Value(), e.block
 	return metav1.OwnerReference{APIVersion: kind.apiVersion, Kind: kind.kind, Name: e.name, UID: e.owner.uid, BlockOwnerDeletion: &block}

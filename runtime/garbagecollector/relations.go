@@ -11,11 +11,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// kindName is an apiVersion and a kind, as an owner reference spells them. A handle of it is one pointer, however many
-// objects have it.
+// kindName is an apiVersion and a kind, as in an owner reference. Nodes refer to it by a handle of one pointer.
 type kindName struct{ apiVersion, kind string }
 
-// coordinates are where an object is looked for. The namespace of a cluster-scoped one is clusterScoped.
+// coordinates identify an object by kind, namespace and name. The namespace of a cluster-scoped object is
+// clusterScoped.
 type coordinates struct {
 	kind      unique.Handle[kindName]
 	namespace unique.Handle[string]
@@ -26,21 +26,21 @@ var clusterScoped = unique.Make("")
 
 // node is an object that was seen, or that owner references name.
 type node struct {
-	// Of a virtual node, these are those of its first reference, or else those at which it is known to be absent.
+	// For a virtual node, these are the coordinates of its first reference, or those at which it is known to be absent.
 	coordinates
 	uid types.UID
 
-	owners     []edge // one for each owner reference, in their order; replaced as a whole
-	dependents *edge  // the first of a list of all edges to this node
-	blocking   int32  // how many of these have block set
+	owners     []edge // one per owner reference, in order; replaced as a whole
+	dependents *edge  // the first of the list of all edges to this node
+	blocking   int32  // number of these edges with block set
 
 	list     uint32 // the last list that had the object
-	virtual  bool   // never seen, or not any more; it has dependents
-	absent   bool   // virtual, and nothing with this UID is at its coordinates
+	virtual  bool   // never seen, or no longer; it has dependents
+	absent   bool   // virtual, and no object with this UID is at its coordinates
 	deleting bool   // it has a deletion timestamp
-	// Of a node that is deleting: it has the finalizer.
+	// For a deleting node: it has the finalizer.
 	foreground, orphan bool
-	removed            bool // not in the graph any more
+	removed            bool // no longer in the graph
 }
 
 // edge is an owner reference.
@@ -53,15 +53,15 @@ type edge struct {
 	absent           bool // the API server has no such owner
 }
 
-// at are the coordinates of the owner, if it is namespaced.
+// at returns the coordinates of the owner, if it is namespaced.
 func (e *edge) at() coordinates { return coordinates{e.kind, e.dependent.namespace, e.name} }
 
-// names reports whether e is a reference to what is at c.
+// names reports whether e refers to the object at c.
 func (e *edge) names(c coordinates) bool {
 	return e.kind == c.kind && e.name == c.name && (c.namespace == clusterScoped || c.namespace == e.dependent.namespace)
 }
 
-// dependentsOf yields the edges to n. They must not be changed meanwhile.
+// dependentsOf yields the edges to n. They must not change during the iteration.
 func dependentsOf(n *node) func(yield func(*edge) bool) {
 	return func(yield func(*edge) bool) {
 		for e := n.dependents; e != nil; e = e.next {
@@ -72,7 +72,7 @@ func dependentsOf(n *node) func(yield func(*edge) bool) {
 	}
 }
 
-// relations are all nodes by UID. What changes them says which nodes are to be looked at. They are not safe for
+// relations has all nodes by UID. Its methods add the nodes that need processing to a changes value. It is not safe for
 // concurrent use.
 //
 // An edge is in the list of its owner's dependents as long as its dependent has it. A node is in the map iff it is not
@@ -81,21 +81,21 @@ type relations struct {
 	nodes map[types.UID]*node
 }
 
-// changes are what a collector has to do about what has become of the relations.
+// changes collects the nodes that a collector must process after a change of relations.
 type changes struct {
-	// look are the objects whose owners or dependents have changed, and verify the virtual nodes that may be absent. One
-	// may be there twice.
+	// look has the objects whose owners or dependents have changed, verify the virtual nodes that may be absent. A node
+	// may occur twice.
 	look, verify []*node
 	// invalid are references to objects in other namespaces.
 	invalid []*edge
 }
 
-// observe takes over the state of an object.
+// observe applies the state of an object.
 func (r *relations) observe(kind unique.Handle[kindName], obj metav1.Object, c *changes) *node {
 	at := coordinates{kind, unique.Make(obj.GetNamespace()), obj.GetName()}
 	n := r.nodes[obj.GetUID()]
 	if n == nil {
-		// One piece of memory of its own, instead of parts of what the object was decoded from.
+		// One allocation holds both strings, instead of references into the decoded object.
 		words := string(obj.GetUID()) + at.name
 		at.name = words[len(obj.GetUID()):]
 		n = &node{coordinates: at, uid: types.UID(words[:len(obj.GetUID())])}
@@ -108,7 +108,8 @@ func (r *relations) observe(kind unique.Handle[kindName], obj metav1.Object, c *
 	return n
 }
 
-// appear makes n an object that was seen. References that name another one with its UID are to be looked at.
+// appear turns n into an object that was seen. Dependents whose reference has its UID but other coordinates need
+// processing.
 func (r *relations) appear(n *node, at coordinates, c *changes) {
 	at.name = strings.Clone(at.name)
 	n.coordinates, n.virtual, n.absent = at, false, false
@@ -120,7 +121,7 @@ func (r *relations) appear(n *node, at coordinates, c *changes) {
 	}
 }
 
-// mismatched notes an edge whose owner was seen elsewhere than the reference says.
+// mismatched records an edge whose owner was seen at other coordinates than those of the reference.
 func (c *changes) mismatched(e *edge) {
 	c.look = append(c.look, e.dependent)
 	if e.owner.namespace != clusterScoped && e.owner.namespace != e.dependent.namespace {
@@ -128,14 +129,14 @@ func (c *changes) mismatched(e *edge) {
 	}
 }
 
-// setDeletion takes over how far the deletion of the object is.
+// setDeletion applies the state of the object's deletion.
 func (n *node) setDeletion(obj metav1.Object, c *changes) {
 	n.deleting = obj.GetDeletionTimestamp() != nil
 	orphan := n.deleting && slices.Contains(obj.GetFinalizers(), metav1.FinalizerOrphanDependents)
 	foreground := n.deleting && slices.Contains(obj.GetFinalizers(), metav1.FinalizerDeleteDependents)
 	begins := foreground && !n.foreground
 	if begins {
-		// Before n itself, which does not wait for those that do not block it: they are to see it wait.
+		// This precedes n itself, which does not wait for dependents that do not block it: they must find it waiting.
 		for e := range dependentsOf(n) {
 			c.look = append(c.look, e.dependent)
 		}
@@ -146,7 +147,7 @@ func (n *node) setDeletion(obj metav1.Object, c *changes) {
 	n.orphan, n.foreground = orphan, foreground
 }
 
-// setOwners makes refs the owner references of n.
+// setOwners sets the owner references of n.
 func (r *relations) setOwners(n *node, refs []metav1.OwnerReference, c *changes) {
 	if n.owns(refs) {
 		return
@@ -159,17 +160,17 @@ func (r *relations) setOwners(n *node, refs []metav1.OwnerReference, c *changes)
 	for i, ref := range refs {
 		r.link(n, &n.owners[i], ref, old, c)
 	}
-	// Only now: an owner that stays is never without the edge, and is not taken for unblocked.
+	// This comes last: an owner that stays is never without the edge, and does not appear unblocked.
 	for i := range old {
 		r.unlink(&old[i], c)
 	}
-	// What it has lost may have been what kept it, or what nobody could say anything about.
+	// A removed reference may have kept n alive, or may have been unverifiable.
 	if len(old) > 0 && slices.ContainsFunc(n.owners, func(e edge) bool { return e.absent }) {
 		c.look = append(c.look, n)
 	}
 }
 
-// owns reports whether refs are what n has.
+// owns reports whether n has exactly the references refs.
 func (n *node) owns(refs []metav1.OwnerReference) bool {
 	return slices.EqualFunc(n.owners, refs, func(e edge, ref metav1.OwnerReference) bool {
 		return e.owner.uid == ref.UID && e.name == ref.Name && e.block == blocks(ref) && e.kind.Value() == kindName{ref.APIVersion, ref.Kind}
@@ -180,7 +181,7 @@ func blocks(ref metav1.OwnerReference) bool {
 	return ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion
 }
 
-// link makes e the edge of one of n's references. old are the edges that n had before.
+// link initializes e as the edge of one of n's references. old has the previous edges of n.
 func (r *relations) link(n *node, e *edge, ref metav1.OwnerReference, old []edge, c *changes) {
 	kind := unique.Make(kindName{ref.APIVersion, ref.Kind})
 	owner := r.nodes[ref.UID]
@@ -211,7 +212,7 @@ func (r *relations) link(n *node, e *edge, ref metav1.OwnerReference, old []edge
 	c.linked(e)
 }
 
-// linked says who is to be looked at for a new edge.
+// linked adds the nodes that need processing because of a new edge.
 func (c *changes) linked(e *edge) {
 	switch owner := e.owner; {
 	case owner.absent && e.names(owner.coordinates):
@@ -226,7 +227,7 @@ func (c *changes) linked(e *edge) {
 	}
 }
 
-// unlink takes e out of the list of its owner's dependents.
+// unlink removes e from the list of its owner's dependents.
 func (r *relations) unlink(e *edge, c *changes) {
 	owner := e.owner
 	if e.previous == nil {
@@ -253,8 +254,8 @@ func (r *relations) drop(n *node) {
 	delete(r.nodes, n.uid)
 }
 
-// remove takes away an object that the API server has no more. As long as there are references to it, it stays as a
-// virtual node: with gone, one that is known to be absent.
+// remove removes an object that the API server no longer has. While references to it exist, it stays as a virtual node,
+// which with gone is known to be absent.
 func (r *relations) remove(n *node, gone bool, c *changes) {
 	for i := range n.owners {
 		r.unlink(&n.owners[i], c)
@@ -276,8 +277,8 @@ func (r *relations) remove(n *node, gone bool, c *changes) {
 	}
 }
 
-// unverified returns where the references to a virtual node say that it is, save where it is known to be absent. What is
-// there once is there for all of its dependents.
+// unverified returns the coordinates of a virtual node in its references, except where it is known to be absent. An
+// object found at one of them exists for all dependents.
 func (n *node) unverified() []coordinates {
 	var all []coordinates
 	known := map[coordinates]bool{}
@@ -290,7 +291,8 @@ func (n *node) unverified() []coordinates {
 	return all
 }
 
-// verifiedAbsent notes that the API server has nothing with the UID of n at those coordinates, unless it was seen by now.
+// verifiedAbsent records that the API server has no object with the UID of n at those coordinates, unless n was seen
+// meanwhile.
 func (r *relations) verifiedAbsent(n *node, at coordinates, c *changes) {
 	if !n.virtual || n.removed {
 		return

@@ -1,4 +1,4 @@
-// Package handler turns events into requests: for the object itself, for its owner, or for whatever a function says.
+// Package handler maps events to requests: for the object itself, for its owner, or for the results of a function.
 package handler
 
 import (
@@ -26,22 +26,22 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// Queue is where a handler puts requests. *workqueue.Queue is one.
+// Queue accepts the requests of a handler. *workqueue.Queue implements it.
 type Queue[R comparable] interface {
-	// Add asks for the requests to be reconciled as soon as possible.
+	// Add adds requests to reconcile as soon as possible.
 	Add(requests ...R)
-	// AddAfter asks for the request to be reconciled when d has passed.
+	// AddAfter adds a request to reconcile after d.
 	AddAfter(request R, d time.Duration)
-	// AddWith asks for the requests to be reconciled as o says, such as with a priority.
+	// AddWith adds requests with options, such as a priority.
 	AddWith(o workqueue.AddOptions, requests ...R)
 }
 
-// Handler puts the requests that follow from an event into the queue. It must not modify the objects of the event, and
-// is called from several goroutines. The context ends when the controller stops.
+// Handler adds the requests that result from an event to the queue. It must not modify the objects of the event. It is
+// called concurrently. The context ends when the controller stops.
 type Handler[T object.Object, R comparable] func(ctx context.Context, e informer.Event[T], queue Queue[R])
 
-// ForObject is a handler that requests the object of the event: of an update that lacks the new state, the object of
-// the old state. An event without an object, as channels may send it, is logged and requests nothing.
+// ForObject returns a handler that requests the object of the event. If an update lacks the new state, the handler uses
+// the old one. It logs an event without an object, which channels may send, and requests nothing.
 func ForObject[T object.Object]() Handler[T, reconcile.Request] {
 	return func(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
 		o := e.Object
@@ -52,7 +52,7 @@ func ForObject[T object.Object]() Handler[T, reconcile.Request] {
 			log.FromContext(ctx).Error("an event has no object, and requests nothing", "type", e.Type.String())
 			return
 		}
-		// Add would allocate a list for each of the many events that come here.
+		// Add would allocate a slice for each of these many events.
 		queue.AddAfter(reconcile.Request{NamespacedName: object.KeyOf(o)}, 0)
 	}
 }
@@ -63,7 +63,7 @@ func isNil[T object.Object](o T) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// states yields the objects that an event has: the new state, and the old one of an update.
+// states yields the objects of an event: the new state, and the old one of an update.
 func states[T object.Object](e informer.Event[T]) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		if !isNil(e.Object) && !yield(e.Object) {
@@ -75,11 +75,11 @@ func states[T object.Object](e informer.Event[T]) iter.Seq[T] {
 	}
 }
 
-// MapFunc says which requests follow from an object of any kind. It must not modify the object.
+// MapFunc returns the requests that result from an object of any kind. It must not modify the object.
 type MapFunc = func(ctx context.Context, o object.Object) []reconcile.Request
 
-// Map is a handler that requests what requests returns for the object; for an update, for the new state and the old. A
-// state that the event lacks is the zero value of T, as an event that only says that it is time has none.
+// Map returns a handler that requests the results of requests for the object; for an update, for the new and the old
+// state. A missing state is the zero value of T, as in a timer event of a channel.
 func Map[T object.Object, R comparable](requests func(ctx context.Context, o T) []R) Handler[T, R] {
 	return func(ctx context.Context, e informer.Event[T], queue Queue[R]) {
 		all := slices.Clone(requests(ctx, e.Object))
@@ -90,14 +90,14 @@ func Map[T object.Object, R comparable](requests func(ctx context.Context, o T) 
 	}
 }
 
-// For returns an object of the kind of T and a handler of its events, which together are the arguments of the Watches
-// of a controller's builder:
+// For returns an object of T's kind and a handler of its events, which together are the arguments of the builder's
+// Watches:
 //
 //	controller.For[*v1.Widget](m).Watches(handler.For(r.widgetsOf)).Complete(r)
 //
-// The handler requests what requests returns for the object of an event that counts for all predicates, as [Map] does.
-// Events of objects in another Go type, such as those of metadata alone, request nothing. T is a pointer to a type of
-// the scheme; For panics if it is no pointer.
+// The handler requests the results of requests, as [Map] does, for events that all predicates accept. It ignores events
+// of objects of another Go type, such as metadata. T is a pointer to a type of the scheme; For panics if it is not a
+// pointer.
 func For[T object.Object, R comparable](
 	requests func(ctx context.Context, o T) []R, predicates ...predicate.Predicate,
 ) (prototype object.Object, h Handler[object.Object, R]) {
@@ -109,8 +109,8 @@ func For[T object.Object, R comparable](
 	}
 }
 
-// addOnce adds requests to queue in one step, and each of them once: between two steps a worker could get a request
-// that then comes again for the same event.
+// addOnce adds requests to queue in one step and without duplicates. In two steps, a worker could take a request before
+// the same event adds it again.
 func addOnce[R comparable](queue Queue[R], requests []R) {
 	var once []R
 	seen := make(map[R]struct{}, len(requests))
@@ -123,24 +123,24 @@ func addOnce[R comparable](queue Queue[R], requests []R) {
 	queue.Add(once...)
 }
 
-// ForOwner is a handler that requests the owners of the object that are of a kind, in any version of it: those that it
-// has and, for an update, those that it had. With controllerOnly only the owner with controller: true counts.
+// ForOwner returns a handler that requests the owners of the object of that kind, in any version: the current ones and,
+// for an update, the previous ones. With controllerOnly, only the owner with controller: true counts.
 //
-// The handler asks mapper whether owners have a namespace at the first event of an object that has an owner and a
-// namespace. While the mapper fails, the handler blocks and asks again each second. The log, and the readiness of the
-// controller, then name the kind and the cause.
+// At the first event of a namespaced object with an owner, the handler asks mapper whether the owner's kind is
+// namespaced. While the mapper fails, the handler blocks and retries each second. The log and the readiness of the
+// controller then contain the kind and the cause.
 func ForOwner[T object.Object](owner schema.GroupKind, mapper meta.RESTMapper, controllerOnly bool) Handler[T, reconcile.Request] {
 	s := &scope{kind: owner, mapper: mapper}
 	return func(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
 		var owners []reference
-		var namespace string // of the object
+		var namespace string // namespace of the object
 		for o := range states(e) {
 			owners, namespace = append(owners, ownersOf(o, owner, controllerOnly)...), o.GetNamespace()
 		}
 		if len(owners) == 0 {
 			return
 		}
-		if namespace != "" { // the owner of an object without one has none either
+		if namespace != "" { // the owner of a cluster-scoped object is cluster-scoped
 			namespaced, err := s.namespaced(ctx, owners[0].version)
 			if err != nil {
 				return
@@ -157,7 +157,7 @@ func ForOwner[T object.Object](owner schema.GroupKind, mapper meta.RESTMapper, c
 	}
 }
 
-// reference is an owner reference to a kind.
+// reference is an owner reference of a given kind.
 type reference struct{ version, name string }
 
 // ownersOf returns the owners of o of a kind.
@@ -173,23 +173,23 @@ func ownersOf(o metav1.Object, kind schema.GroupKind, controllerOnly bool) []ref
 	return owners
 }
 
-// scope finds out, once, whether a kind has namespaces.
+// scope determines once whether a kind is namespaced.
 type scope struct {
 	kind   schema.GroupKind
 	mapper meta.RESTMapper
 
-	mu     sync.Mutex    // not held while the mapper is asked
+	mu     sync.Mutex    // not held during calls of the mapper
 	known  *bool         // nil until the mapper has answered
-	asking chan struct{} // closed when the one handler that asks the mapper has an answer or an error; nil if none asks
+	asking chan struct{} // closed when the handler that calls the mapper has a result; nil if no call is in progress
 }
 
 const (
 	askAgain = time.Second
-	// logAgain is how often the log repeats the same cause.
+	// logAgain is the interval at which the log repeats the same cause.
 	logAgain = time.Minute
 )
 
-// namespaced blocks until the mapper has answered or ctx ends. version is that of an owner.
+// namespaced blocks until the mapper has answered or ctx ends. version is the version in an owner reference.
 func (s *scope) namespaced(ctx context.Context, version string) (bool, error) {
 	var waiting wait
 	defer func() { waiting.end() }()
@@ -198,7 +198,7 @@ func (s *scope) namespaced(ctx context.Context, version string) (bool, error) {
 		switch {
 		case known != nil:
 			return *known, nil
-		case asked != nil: // by another handler
+		case asked != nil: // another handler calls the mapper
 			select {
 			case <-ctx.Done():
 				return false, context.Cause(ctx)
@@ -219,7 +219,8 @@ func (s *scope) namespaced(ctx context.Context, version string) (bool, error) {
 	}
 }
 
-// begin returns what is known, or else the channel of the handler that asks. It is nil if the caller has to ask.
+// begin returns the known result, or the channel of the handler that calls the mapper. If both are nil, the caller must
+// call it.
 func (s *scope) begin() (known *bool, asked <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,10 +231,10 @@ func (s *scope) begin() (known *bool, asked <-chan struct{}) {
 	return s.known, s.asking
 }
 
-// ask asks the mapper, for all handlers.
+// ask calls the mapper, for all handlers.
 func (s *scope) ask(ctx context.Context, version string) error {
 	mapping, err := apimachinery.RESTMapping(ctx, s.mapper, s.kind, version)
-	if meta.IsNoMatchError(err) { // references may have a version that is served no longer
+	if meta.IsNoMatchError(err) { // references may have a version that is no longer served
 		mapping, err = apimachinery.RESTMapping(ctx, s.mapper, s.kind)
 	}
 	s.mu.Lock()
@@ -247,15 +248,15 @@ func (s *scope) ask(ctx context.Context, version string) error {
 	return err
 }
 
-// wait is why a handler blocks. The zero value is for one that does not.
+// wait has the reason why a handler blocks. The zero value means that it does not block.
 type wait struct {
 	cause  string
 	logged time.Time
 	over   func() // nil if it does not block
 }
 
-// because shows the error of the mapper in the readiness of the controller. It logs each new cause, and an old one now
-// and then.
+// because adds the mapper's error to the readiness of the controller. It logs each new cause, and repeats an old one
+// periodically.
 func (w *wait) because(ctx context.Context, kind schema.GroupKind, err error) {
 	if ctx.Err() != nil {
 		return
@@ -275,7 +276,7 @@ func (w *wait) end() {
 	}
 }
 
-// ForOwnerOf is [ForOwner] for the kind of owner, a Go type in scheme. It panics if scheme does not have it.
+// ForOwnerOf is [ForOwner] for the kind of owner, a Go type in scheme. It panics if scheme does not have the type.
 func ForOwnerOf[T object.Object](owner runtime.Object, scheme *runtime.Scheme, mapper meta.RESTMapper, controllerOnly bool) Handler[T, reconcile.Request] {
 	gvk, err := object.GVK(owner, scheme)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-// sink is the queue of an informer, for a reflector that spares the work for what the store has.
+// sink is the queue of an informer. It lets the reflector skip work for objects that the store has in the same state.
 type sink[T object.Object] struct {
 	*reflector.DeltaFIFO[T]
 	contents *contents[T]
@@ -37,7 +37,7 @@ func (s sink[T]) Collect(size int) collect.Collector[T] {
 	})
 }
 
-// same returns what c has of key, if that is the state that obj is of.
+// same returns the stored object of key, and whether it is in the state of obj.
 func (c *contents[T]) same(key object.Key, obj T) (held stored[T], same bool) {
 	c.mu.RLock()
 	held, same = c.items.find(key)
@@ -49,8 +49,8 @@ func (c *contents[T]) same(key object.Key, obj T) (held stored[T], same bool) {
 	return held, same && held.sameObject(&now) && held.sameState(&now)
 }
 
-// kept is a placeholder for an object that the store has packed: in a list, for a [packedState], and in an event, for a
-// handler that reads only keys. It identifies the object and its state; its other methods panic.
+// kept is a placeholder for a packed object of the store, in a list for a [packedState], and in an event for a handler
+// that reads only keys. It identifies the object and its state; its other methods panic.
 type kept[T object.Object] struct {
 	object.Object
 	packed pack.Packed
@@ -65,19 +65,19 @@ func (k *kept[T]) GetUID() types.UID { return k.packer.UID(k.packed) }
 
 func (k *kept[T]) GetResourceVersion() string { return k.packer.ResourceVersion(k.packed) }
 
-// packedState gathers the whole state of a source for a store of packed objects. It packs each object when it arrives,
-// and refers to the packed object of the store if that is the same state. It has no map while the objects arrive in the
-// order of their keys, as API servers send them.
+// packedState collects a list for a store of packed objects. It packs each object on arrival, and reuses the packed
+// object of the store if the state is the same. It needs no map while the objects arrive in the order of their keys, in
+// which API servers send them.
 type packedState[T object.Object] struct {
 	store     *contents[T]
-	order     []pack.Packed      // in the order of their first states; "" where an object was removed
-	last      object.Key         // of order, while positions is nil
-	positions map[object.Key]int // in order; nil while the keys of order increase and nothing was removed
-	removed   int                // how many of order are ""
+	order     []pack.Packed      // in the order of first arrival; "" for removed objects
+	last      object.Key         // last key of order, while positions is nil
+	positions map[object.Key]int // indexes in order; nil while the keys of order increase and nothing was removed
+	removed   int                // number of "" in order
 	retained  map[object.Key]bool
 }
 
-// newPackedState returns an empty state for store, with room for that many objects.
+// newPackedState returns an empty state for store, with capacity for size objects.
 func newPackedState[T object.Object](store *contents[T], size int) *packedState[T] {
 	return &packedState[T]{
 		store:    store,
@@ -108,7 +108,7 @@ func (s *packedState[T]) Set(key object.Key, obj T) {
 		s.Retain(key)
 		return
 	}
-	s.put(s.store.packer.Key(packed), packed) // without a part of obj
+	s.put(s.store.packer.Key(packed), packed) // the key must not refer to obj
 }
 
 // Retain implements [collect.Collector].
@@ -149,14 +149,14 @@ func (s *packedState[T]) Remove(key object.Key) {
 	}
 }
 
-// locate makes positions.
+// locate initializes positions.
 func (s *packedState[T]) locate() {
 	if s.positions == nil {
 		s.positions = positions(s.store.packer, s.order)
 	}
 }
 
-// positions returns where the objects of order are.
+// positions returns the index of each object in order.
 func positions[T object.Object](packer *pack.Packer[T], order []pack.Packed) map[object.Key]int {
 	at := make(map[object.Key]int, len(order))
 	for n, packed := range order {
@@ -186,12 +186,12 @@ func (s *packedState[T]) State() (collect.State, []object.Key) {
 	all := &packedList[T]{packer: s.store.packer, order: s.order, positions: s.positions}
 	if s.removed > 0 {
 		all.order = slices.DeleteFunc(s.order, func(packed pack.Packed) bool { return packed == "" })
-		all.positions = nil // which have moved
+		all.positions = nil // the objects have moved
 	}
 	return all, slices.Collect(maps.Keys(s.retained))
 }
 
-// listed are the objects of a list in the form in which the store will have them.
+// listed has the objects of a list in the form in which the store keeps them.
 type listed[T object.Object] interface {
 	collect.State
 	has(key object.Key) bool
@@ -199,7 +199,7 @@ type listed[T object.Object] interface {
 	all() iter.Seq2[object.Key, stored[T]]
 }
 
-// listed returns the objects of d, a whole state that c has collected.
+// listed returns the objects of d, a complete list that c has collected.
 func (c *contents[T]) listed(d reflector.Delta[T]) listed[T] {
 	if packed, ok := d.Stored.(*packedList[T]); ok {
 		return packed
@@ -229,7 +229,7 @@ func (w wholeList[T]) all() iter.Seq2[object.Key, stored[T]] {
 type packedList[T object.Object] struct {
 	packer    *pack.Packer[T]
 	order     []pack.Packed
-	positions map[object.Key]int // of order; nil before the first has
+	positions map[object.Key]int // indexes in order; nil before the first call of has
 }
 
 // Len implements [collect.State].
@@ -264,7 +264,7 @@ func (p *packedList[T]) all() iter.Seq2[object.Key, stored[T]] {
 	}
 }
 
-// added returns an Added for every object, in the order of the list.
+// added returns an Added event for every object, in the order of the list.
 func (p *packedList[T]) added() batch[T] {
 	return batch[T]{packed: &packedEvents[T]{packed: p.order, packer: p.packer, example: Event[T]{Type: Added}}}
 }

@@ -13,35 +13,36 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// mutationPeriod is how often the objects in a store are compared with what they were.
+// mutationPeriod is the interval of checks for modified objects.
 const mutationPeriod = time.Second
 
-// MutationError reports an object in a store that was modified by somebody who got it from there.
+// MutationError reports that a reader modified an object in a store.
 type MutationError struct {
 	// Informer is the name of the informer.
 	Informer string
-	// Key is that of the object when it entered the store.
+	// Key is the key of the object when it entered the store.
 	Key object.Key
-	// Diff is what was modified, as lines of JSON: "-" what the object was, "+" what it has become.
+	// Diff has the modification as lines of JSON: "-" for the original, "+" for the modified object.
 	Diff string
 }
 
-// Error names the object and says what was modified.
+// Error returns the object and its modification.
 func (e *MutationError) Error() string {
 	return fmt.Sprintf("%s %s was modified in the store; copy what you change:\n%s", e.Informer, e.Key, e.Diff)
 }
 
-// mutationDetector finds out who modifies the objects of a store, which are whole and which everybody shares. A nil detector does nothing.
+// mutationDetector detects modifications of objects in a store, which readers and handlers share. A nil detector does
+// nothing.
 type mutationDetector[T object.Object] struct {
 	informer string
 	report   func(*MutationError)
 
 	mu     sync.Mutex
 	copies map[object.Key]original[T] // one for each object in the store
-	left   []original[T]              // of objects that have left the store since the last check
+	left   []original[T]              // objects that have left the store since the last check
 }
 
-// original is an object in the store and a copy of it from when it entered.
+// original is an object in the store, with a copy from the time when it entered.
 type original[T object.Object] struct {
 	key object.Key
 	obj T
@@ -52,7 +53,7 @@ func copied[T object.Object](key object.Key, obj T) original[T] {
 	return original[T]{key: key, obj: obj, was: obj.DeepCopyObject().(T)}
 }
 
-// enter remembers what obj is. Nothing is in the store under key.
+// enter records the state of obj. The store has no object of that key.
 func (d *mutationDetector[T]) enter(key object.Key, obj T) {
 	if d == nil {
 		return
@@ -62,7 +63,7 @@ func (d *mutationDetector[T]) enter(key object.Key, obj T) {
 	d.copies[key] = copied(key, obj)
 }
 
-// leave makes the object of key be compared for the last time at the next check.
+// leave schedules a last comparison of the object of key for the next check.
 func (d *mutationDetector[T]) leave(key object.Key) {
 	if d == nil {
 		return
@@ -75,7 +76,7 @@ func (d *mutationDetector[T]) leave(key object.Key) {
 	}
 }
 
-// replace does what leave and enter do for a store whose whole content changes from old to items.
+// replace does leave and enter for a store whose whole content changes from old to items.
 func (d *mutationDetector[T]) replace(old, items items[T]) {
 	if d == nil {
 		return
@@ -92,8 +93,8 @@ func (d *mutationDetector[T]) replace(old, items items[T]) {
 	}
 }
 
-// check compares all objects in the store with what they were, and those that have left it. Each modification is
-// reported once.
+// check compares all objects in the store, and those that have left it, with their originals. It reports each
+// modification once.
 func (d *mutationDetector[T]) check() {
 	if d == nil {
 		return
@@ -110,7 +111,7 @@ func (d *mutationDetector[T]) check() {
 	}
 }
 
-// accept makes what o has become what it is compared with, if it is still in the store.
+// accept makes the current state of o its original, if it is still in the store.
 func (d *mutationDetector[T]) accept(o original[T]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,8 +120,7 @@ func (d *mutationDetector[T]) accept(o original[T]) {
 	}
 }
 
-// diff returns the lines in which the JSON of was and is differ: what is left without the lines that they begin and end
-// with alike.
+// diff returns the differing lines of the JSON of was and is, without their common beginning and end.
 func diff(was, is any) string {
 	a, b := lines(was), lines(is)
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {

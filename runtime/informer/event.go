@@ -6,18 +6,18 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// EventType is what has happened to an object.
+// EventType is the type of a change.
 type EventType int
 
-// The types of events.
+// Types of events.
 const (
-	// Added: the object is new to the handler.
+	// Added means that the object is new to the handler.
 	Added EventType = iota + 1
-	// Updated: the object has another state than before, or is delivered again by a resync.
+	// Updated means that the object has a new state, or is delivered again by a resync.
 	Updated
-	// Deleted: the object is gone.
+	// Deleted means that the object is gone.
 	Deleted
-	// Generic is none of these. Informers do not send it: it is for events from outside of the cluster.
+	// Generic is none of these. Informers do not send it: it is for events from outside the cluster.
 	Generic
 )
 
@@ -30,32 +30,32 @@ func (t EventType) String() string {
 	return fmt.Sprintf("EventType(%d)", int(t))
 }
 
-// Event tells a handler about one change of one object. Object and Old are shared with the store and with every other
-// handler: they must not be modified.
+// Event is one change of one object. Object and Old are shared with the store and with other handlers, and must not be
+// modified.
 type Event[T object.Object] struct {
 	// Type is Added, Updated or Deleted.
 	Type EventType
-	// Object is the new state, or for Deleted the last one that is known.
+	// Object is the new state, or for Deleted the last known state.
 	Object T
-	// Old is, for Updated, the state this handler was told before. In a resync it is Object itself.
+	// Old is, for Updated, the state that the handler received before. In a resync it is Object itself.
 	Old T
-	// Initial marks an Added that is part of the state at the time the handler was added, or of the first list.
+	// Initial marks an Added event for the state at the time when the handler was added, or for the first list.
 	Initial bool
-	// FinalStateUnknown marks a Deleted that was missed by the watch and noticed later: Object is the last state seen,
-	// and may be older than the one that was deleted.
+	// FinalStateUnknown marks a Deleted event that the watch missed and a later list revealed: Object is the last known
+	// state, and may be older than the final one.
 	FinalStateUnknown bool
-	// Merged marks an event that may stand for several changes, between which nobody was told: those of a time without a
-	// watch, and those that were compressed for a slow consumer. Any other one is one change.
+	// Merged marks an event that may combine several changes: those of a time without a watch, or those that were
+	// merged for a slow consumer. Any other event is one change.
 	Merged bool
 
-	bytes int // of the watch event, 0 if it is not known
+	bytes int // size of the watch event, or 0 if unknown
 }
 
-// Key returns the key of the object, which is there for every type of event.
+// Key returns the key of the object, for every type of event.
 func (e Event[T]) Key() object.Key { return object.KeyOf(e.Object) }
 
-// As returns e with its objects in the Go type To. It reports false when they are of another one. An object that is nil, as tests of
-// predicates have it, stays nil.
+// As returns e with its objects in the Go type To. It reports false if they are of another type. A nil object, as in
+// tests of predicates, stays nil.
 func As[To, From object.Object](e Event[From]) (as Event[To], ok bool) {
 	as = Event[To]{Type: e.Type, Initial: e.Initial, FinalStateUnknown: e.FinalStateUnknown, Merged: e.Merged}
 	if as.Object, ok = any(e.Object).(To); !ok && any(e.Object) != nil {
@@ -69,6 +69,6 @@ func As[To, From object.Object](e Event[From]) (as Event[To], ok bool) {
 	return as, true
 }
 
-// Handler is told about every change, one at a time. It should return quickly; while it does not, its changes are kept
-// and, if they become many, compressed per object. A panic in a Handler is not caught: it ends the program.
+// Handler receives every change, one at a time. It should return quickly. Meanwhile its changes are buffered and, if
+// there are many, merged per object. A panic in a Handler is not recovered: it ends the program.
 type Handler[T object.Object] func(Event[T])

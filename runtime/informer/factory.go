@@ -18,44 +18,43 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// FactoryOptions tune a [Factory]. The zero value is useful: all namespaces, no resync.
+// FactoryOptions configure a [Factory]. The zero value means all namespaces and no resync.
 type FactoryOptions struct {
-	// Namespaces are the namespaces in scope of each kind that has no others; none means all.
+	// Namespaces are the default namespaces of kinds; empty means all.
 	Namespaces []string
-	// Resync, Logger and Metrics are those of each kind that has no others; see [Options].
+	// Resync, Logger and Metrics are the defaults for kinds; see [Options].
 	Resync  time.Duration
 	Logger  *slog.Logger
 	Metrics *metrics.Registry
-	// Transform, if set, is applied to the objects of all kinds, before the transform of the kind. An object for which
-	// it fails is logged and left as it was before.
+	// Transform, if set, is applied to the objects of all kinds, before the transform of the kind. If it fails for an
+	// object, the error is logged and the object keeps its previous state.
 	Transform func(object.Object) error
 }
 
-// KindOptions tune one kind of a [Factory].
+// KindOptions configure one kind of a [Factory].
 type KindOptions[T object.Object] struct {
 	Options[T]
-	// Kind tells kinds apart that have one type T and one name, such as those of unstructured objects. Nothing else is
-	// done with it, so the zero value is right for a T that is the type of one kind.
+	// Kind distinguishes kinds with the same type T and name, such as those of unstructured objects. It has no other
+	// effect, so the zero value suffices if T belongs to one kind.
 	Kind schema.GroupVersionKind
-	// Namespaces are the namespaces in scope of this kind, whatever those of the factory are. [""] is all, which is also
-	// for cluster-scoped kinds. Nil is those of the factory, with all that it adds and removes.
+	// Namespaces override the namespaces of the factory. [""] means all, and is also for cluster-scoped kinds. Nil
+	// means the namespaces of the factory, including later additions and removals.
 	Namespaces []string
 }
 
-// Factory holds the informers of a program, one for each kind, and runs them together. All methods are safe for
-// concurrent use.
+// Factory has the informers of a program, one per kind, and runs them together. It is safe for concurrent use.
 type Factory struct {
 	opts FactoryOptions
 
 	mu         sync.Mutex
 	stage      stage
 	ended      chan struct{}   // closed when stage is ended
-	namespaces map[string]bool // in scope of the kinds that follow the factory
+	namespaces map[string]bool // namespaces of the kinds that follow the factory
 	kinds      map[kindName]member
 	start      func(scoped) // runs the informer of a kind; set while stage is running
 }
 
-// kindName names a kind within a factory.
+// kindName identifies a kind within a factory.
 type kindName struct {
 	form reflect.Type
 	name string
@@ -65,7 +64,7 @@ type kindName struct {
 // member is the informer of one kind.
 type member struct {
 	scoped
-	follows bool // the namespaces of the factory
+	follows bool // follows the namespaces of the factory
 }
 
 // scoped is a *[Scoped] of any T.
@@ -91,8 +90,8 @@ func NewFactory(opts FactoryOptions) *Factory {
 	return f
 }
 
-// Shared returns the informer that f has for T and the name and the kind in opts. The first call makes it with open and opts,
-// and with the factory's options where opts has none; if the factory runs, it starts at once.
+// Shared returns f's informer for T and for the name and kind in opts. The first call creates it with open and opts,
+// whose unset fields default to the factory's options. If the factory runs, the informer starts at once.
 func Shared[T object.Object](f *Factory, open Open[T], opts KindOptions[T]) (*Scoped[T], error) {
 	name := kindName{reflect.TypeFor[T](), cmp.Or(opts.Name, reflect.TypeFor[T]().String()), opts.Kind}
 	f.mu.Lock()
@@ -123,9 +122,9 @@ func Shared[T object.Object](f *Factory, open Open[T], opts KindOptions[T]) (*Sc
 	return s, nil
 }
 
-// Forget makes f have no informer of the kind of s, which ends; the next call of [Shared] makes another one. It is for programs
-// whose kinds come and go. wait blocks
-// until nothing of it runs any more, a call of a handler that is under way included, so a handler must not call it.
+// Forget removes the informer s from f and ends it; the next call of [Shared] creates another. It is for programs whose
+// kinds change. wait blocks until all goroutines of the informer have ended, including handler calls in progress, so a
+// handler must not call it.
 func Forget[T object.Object](f *Factory, s *Scoped[T]) (wait func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -133,7 +132,7 @@ func Forget[T object.Object](f *Factory, s *Scoped[T]) (wait func()) {
 	return s.close()
 }
 
-// both returns the transform that applies first and then, of which each may be nil.
+// both returns the transform that applies first and then; both may be nil.
 func both[T object.Object](first func(object.Object) error, then func(T) (T, error)) func(T) (T, error) {
 	if first == nil {
 		return then
@@ -146,9 +145,9 @@ func both[T object.Object](first func(object.Object) error, then func(T) (T, err
 	}
 }
 
-// AddNamespace takes a namespace into scope of all kinds that follow the factory: their handlers are told of what exists there as
-// Added events with Initial set. Adding one that is in scope does nothing. If it
-// fails for one, it is tried for the others, and can be called again.
+// AddNamespace adds a namespace to all kinds that follow the factory: their handlers receive its objects as Added
+// events with Initial set. Adding a present namespace does nothing. If it fails for some kinds, it still covers the
+// others, and can be called again.
 func (f *Factory) AddNamespace(namespace string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -167,10 +166,9 @@ func (f *Factory) AddNamespace(namespace string) error {
 	return errors.Join(all...)
 }
 
-// RemoveNamespace takes a namespace out of scope of all kinds that follow the factory. The handlers are not told, since nothing
-// was deleted; they are just not called for another event of that namespace. wait blocks until nothing of it runs any more, a
-// call of a handler that is under way included, so a handler must not call it; ""
-// stays.
+// RemoveNamespace removes a namespace from all kinds that follow the factory. Handlers receive no events, since nothing
+// was deleted, and no further events of that namespace. wait blocks until all goroutines for it have ended, including
+// handler calls in progress, so a handler must not call it. The namespace "" cannot be removed.
 func (f *Factory) RemoveNamespace(namespace string) (wait func()) {
 	var waits []func()
 	f.mu.Lock()
@@ -187,8 +185,8 @@ func (f *Factory) RemoveNamespace(namespace string) (wait func()) {
 	return all(waits)
 }
 
-// Wait blocks until the informers of all kinds that f has by now have synced. If ctx or Run ends earlier, the error names
-// those that have not, and says why, as [Scoped.Wait] does.
+// Wait blocks until the informers of all current kinds have synced. If ctx or Run ends first, the error has the kinds
+// that have not and the reasons, see [Scoped.Wait].
 func (f *Factory) Wait(ctx context.Context) error {
 	f.mu.Lock()
 	members := slices.Collect(maps.Values(f.kinds))
@@ -209,9 +207,9 @@ func (f *Factory) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Run runs the informers of all kinds, also of those that are added while it runs, until ctx ends. It returns nil after
-// the last goroutine has ended and the last handler has returned. It can be called once, and returns ErrAlreadyRun
-// otherwise.
+// Run runs the informers of all kinds, including kinds that are added while it runs, until ctx ends. It returns nil
+// after the last goroutine has ended and the last handler has returned. It can be called once; further calls return
+// ErrAlreadyRun.
 func (f *Factory) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	if !f.begin(ctx, &workers) {

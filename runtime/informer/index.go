@@ -10,32 +10,31 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Index finds objects by values of type K that a function takes from them. One Index may be added to any number of
-// informers, before they run or later; adding it twice does nothing, and two indexes cannot conflict. It has no
-// content of its own: each informer's store keeps that in step with its objects. An Index is safe for concurrent use.
+// Index finds objects by values of type K that a function derives from them. One Index can be added to several
+// informers, at any time. Adding it twice does nothing. It has no content of its own: each informer's store keeps the
+// index's content in step with its objects. An Index is safe for concurrent use.
 type Index[T object.Object, K cmp.Ordered] struct {
 	values func(T) []K
 }
 
-// Indexer is an *[Index] of any K.
+// Indexer is an *[Index] with any K.
 type Indexer[T object.Object] interface {
 	table(objects iter.Seq2[object.Key, T]) table[T]
 }
 
-// NewIndex returns an index of objects under the values that values returns; none leaves an object out. The function
-// must depend on nothing but the object and must not read the store: it is called while the store is being changed,
-// and again with the same object when that is replaced.
+// NewIndex returns an index of objects by the results of values. An object without values is not in the index. The
+// function must depend only on the object, and must not read the store: it is called during changes of the store, and
+// again with the same object when that is replaced.
 func NewIndex[T object.Object, K cmp.Ordered](values func(T) []K) *Index[T, K] {
 	return &Index[T, K]{values: values}
 }
 
-// Get returns the objects of view with that value, in no order. It panics when the index was not added to the informer
-// that view belongs to.
+// Get returns the objects of view with that value, in no order. It panics if the index was not added to the informer of
+// view.
 func (ix *Index[T, K]) Get(view View[T], value K) []T { return slices.Collect(ix.All(view, value)) }
 
-// All returns an iterator over the objects of view with that value, in no order. It sees the state at the moment of the
-// call, and the iteration holds no lock. A packed object is unpacked when the iteration comes to it. It panics as
-// [Index.Get] does.
+// All returns an iterator over the objects of view with that value, in no order. It has the state at the moment of the
+// call, and holds no lock. Packed objects are unpacked one by one. It panics as [Index.Get] does.
 func (ix *Index[T, K]) All(view View[T], value K) iter.Seq[T] {
 	var found []iter.Seq[T]
 	for _, s := range view.stores() {
@@ -67,10 +66,10 @@ func (ix *Index[T, K]) count(c *contents[T], value K) int {
 	return len(ix.of(c).keys[value])
 }
 
-// Range returns an iterator over the objects with values that are not less than from and less than to: of each store in
-// the order of the values, and in no order among equal ones. An object with several such values comes several times. It
-// sees the state of a store when it comes to it, and holds no lock while it yields. The first Range sorts all values;
-// from then on they are kept in order, which makes a change of the store dearer. It panics as [Index.Get] does.
+// Range returns an iterator over the objects with values from from up to but not including to, ordered by value within
+// each store. An object with several such values is yielded several times. The state of a store is that when the
+// iteration reaches it, and no lock is held while it yields. The first Range sorts all values. From then on they are
+// kept in order, which makes changes of the store more expensive. It panics as [Index.Get] does.
 func (ix *Index[T, K]) Range(view View[T], from, to K) iter.Seq2[K, T] {
 	return func(yield func(K, T) bool) {
 		for _, s := range view.stores() {
@@ -92,7 +91,7 @@ func (ix *Index[T, K]) with(c *contents[T], value K) iter.Seq[T] {
 	return c.items.pick(maps.Keys(ix.of(c).keys[value]))
 }
 
-// between returns the values that are not less than from and less than to, and as many objects with these.
+// between returns the values from from up to but not including to, and for each value an object.
 func (ix *Index[T, K]) between(c *contents[T], from, to K) ([]K, iter.Seq[T]) {
 	ix.sort(c)
 	c.mu.RLock()
@@ -135,7 +134,7 @@ func (ix *Index[T, K]) of(c *contents[T]) *indexTable[T, K] {
 	return t.(*indexTable[T, K])
 }
 
-// table returns the content of ix for objects.
+// table returns a table of ix with the given objects.
 func (ix *Index[T, K]) table(objects iter.Seq2[object.Key, T]) table[T] {
 	t := &indexTable[T, K]{index: ix, keys: make(map[K]map[object.Key]struct{})}
 	for key, obj := range objects {
@@ -144,7 +143,7 @@ func (ix *Index[T, K]) table(objects iter.Seq2[object.Key, T]) table[T] {
 	return t
 }
 
-// table is what one store has for one index. It is guarded by the store.
+// table is the content of one index for one store. The store's mutex guards it.
 type table[T object.Object] interface {
 	insert(key object.Key, obj T)
 	remove(key object.Key, obj T)
@@ -153,7 +152,7 @@ type table[T object.Object] interface {
 type indexTable[T object.Object, K cmp.Ordered] struct {
 	index   *Index[T, K]
 	keys    map[K]map[object.Key]struct{} // no set is empty
-	ordered bool                          // order holds exactly the values in keys; once set it stays
+	ordered bool                          // order has exactly the values in keys; never reset
 	order   sortedSet[K]
 }
 
@@ -187,7 +186,7 @@ func (t *indexTable[T, K]) remove(key object.Key, obj T) {
 	}
 }
 
-// sorted returns a table with the same keys that has its values in order.
+// sorted returns a table with the same keys and ordered values.
 func (t *indexTable[T, K]) sorted() *indexTable[T, K] {
 	s := &indexTable[T, K]{index: t.index, keys: t.keys, order: sortedSet[K]{}}
 	s.order.fill(maps.Keys(t.keys))

@@ -20,32 +20,32 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-// Informer keeps a store in step with a resource of the API server and tells any number of handlers about the changes.
-// All methods are safe for concurrent use.
+// Informer keeps a store in step with a resource of the API server, and reports its changes to any number of handlers.
+// It is safe for concurrent use.
 type Informer[T object.Object] struct {
 	name      string
 	namespace string
-	label     string // the informer in metrics
+	label     string // the informer's label in metrics
 	resync    time.Duration
 	metrics   instruments
 	contents  *contents[T]
 	fifo      *reflector.DeltaFIFO[T]
 	reflector *reflector.Reflector[T]
 	failures  signal
-	detector  *mutationDetector[T] // nil finds nothing
+	detector  *mutationDetector[T] // may be nil
 
-	// mu makes one step of changing the store and handing the events to the listeners, so that a new handler sees each
-	// object exactly once. The mutexes of the store and of the listeners are taken under it, never the other way round.
+	// mu makes a change of the store and passing its events to the listeners atomic, so that a new handler sees each
+	// object exactly once. Lock order: mu, then the mutexes of the store and of the listeners.
 	mu        sync.Mutex
 	stage     stage
-	synced    bool          // the first list is in the store, and its events are with the listeners
-	onSynced  func()        // called, if set, when synced is set; it must not block. Set before Run
+	synced    bool          // the store has the first list, and the listeners have its events
+	onSynced  func()        // if set, called when synced is set; must not block. Set before Run
 	ended     chan struct{} // closed when stage is ended
 	listeners map[*listener[T]]struct{}
 	handlers  sync.WaitGroup // counts the listeners' goroutines; grows only while stage is running
 }
 
-// stage is where an informer is in its life.
+// stage is a stage in the lifecycle of an informer.
 type stage int
 
 const (
@@ -54,7 +54,7 @@ const (
 	ended
 )
 
-// New returns an informer of what source has. It starts nothing: [Informer.Run] does.
+// New returns an informer of source. It starts no goroutine; call [Informer.Run].
 func New[T object.Object](source reflector.ListerWatcher[T], opts Options[T]) *Informer[T] {
 	opts.Name = cmp.Or(opts.Name, reflect.TypeFor[T]().String())
 	opts.Metrics = opts.Metrics.Sub()
@@ -88,12 +88,13 @@ func New[T object.Object](source reflector.ListerWatcher[T], opts Options[T]) *I
 	return i
 }
 
-// Synced is closed when the store holds the first complete state of the source.
+// Synced is closed when the store has the first complete state of the source.
 func (i *Informer[T]) Synced() <-chan struct{} { return i.fifo.Synced() }
 
-// Wait blocks until [Informer.Synced] is closed. It fails with [ErrEnded] when Run ends before, and with the error of ctx
-// and its cause when that ends; both say why the informer has not synced, if that is known. It does not wait for a kind
-// that the API server does not know, or knows no longer: the error is then as of a request, see meta.IsNoMatchError.
+// Wait blocks until [Informer.Synced] is closed. It fails with [ErrEnded] if Run ends first, and with the error of ctx
+// and its cause if ctx ends first. Both errors include the reason why the informer has not synced, if known. Wait fails
+// at once for a kind that the API server does not, or no longer, serve: meta.IsNoMatchError reports true for this
+// error.
 func (i *Informer[T]) Wait(ctx context.Context) error {
 	if isDone(i.Synced()) && i.Err() == nil {
 		return nil
@@ -108,13 +109,13 @@ func (i *Informer[T]) Wait(ctx context.Context) error {
 	return fmt.Errorf("%s has not synced: %w", i.label, why)
 }
 
-// errAbsent stands before the error of the reflector, which says the kind.
+// errAbsent precedes the reflector's error, which has the kind.
 var errAbsent = errors.New("the API server does not know the kind")
 
-// wait returns why there is nothing to wait for.
+// wait returns why the informer cannot sync.
 func (i *Informer[T]) wait(ctx context.Context) error {
 	for {
-		failed := i.failures.next() // before Err is asked
+		failed := i.failures.next() // called before Err
 		if apimeta.IsNoMatchError(i.Err()) {
 			return errAbsent
 		}
@@ -134,31 +135,29 @@ func (i *Informer[T]) wait(ctx context.Context) error {
 	}
 }
 
-// AddIndex adds an index to the store, with what is there already. It can be called at any time; adding an index twice
-// does nothing.
+// AddIndex adds an index to the store and fills it. It can be called at any time. Adding an index twice does nothing.
 func (i *Informer[T]) AddIndex(ix Indexer[T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.contents.addIndex(ix)
 }
 
-// AddHandler makes h be told about every object that exists, as Added events with Initial set, and about every change
-// from then on. It can be called at any time and does not wait for h. Handlers run independently of each other; one
-// handler is called for one event at a time, and the events of one object come in the order in which they happened.
-// After Run has returned, h is never called.
+// AddHandler calls h for every existing object, as Added events with Initial set, and for every later change. It can be
+// called at any time and does not wait for h. Handlers run independently of each other. One handler receives one event
+// at a time, and the events of one object in order. After Run has returned, h is not called again.
 func (i *Informer[T]) AddHandler(h Handler[T]) *Registration {
 	return i.addHandler(h, false, func() {}, func() {})
 }
 
-// AddKeyHandler is [Informer.AddHandler] for a handler that reads only the key, the UID and the resource version of an
-// object that has not changed: in an event that is Initial, and of a resync. A packed store, if T is an interface, does
-// not unpack these objects: the event has placeholders, whose other methods panic. All other events have the objects.
+// AddKeyHandler is [Informer.AddHandler] for a handler that reads only key, UID and resource version of objects that
+// have not changed: in Initial events and in resyncs. If T is an interface, a packed store does not unpack these
+// objects: the events have placeholders, whose other methods panic. All other events have the objects.
 func (i *Informer[T]) AddKeyHandler(h Handler[T]) *Registration {
 	return i.addHandler(h, true, func() {}, func() {})
 }
 
-// addHandler is AddHandler, or with byKey AddKeyHandler; onSynced is called when the handler has seen its initial
-// events, and onDone when it is not called again. They must not block.
+// addHandler is AddHandler, or AddKeyHandler with byKey. It calls onSynced after the initial events, and onDone after
+// the last call of the handler. They must not block.
 func (i *Informer[T]) addHandler(h Handler[T], byKey bool, onSynced, onDone func()) *Registration {
 	l := newListener(h, onSynced, onDone)
 	l.byKey = byKey
@@ -180,8 +179,8 @@ func (i *Informer[T]) addHandler(h Handler[T], byKey bool, onSynced, onDone func
 	return &Registration{synced: l.synced, done: l.done, remove: func() { i.removeHandler(l) }, err: l.err}
 }
 
-// Run keeps the store in step and the handlers informed until ctx ends, and then returns nil after its last goroutine
-// has ended and the last handler has returned. It can be called once, and returns ErrAlreadyRun otherwise.
+// Run keeps the store in step and calls the handlers until ctx ends. It returns nil after its last goroutine has ended
+// and the last handler has returned. It can be called once; further calls return ErrAlreadyRun.
 func (i *Informer[T]) Run(ctx context.Context) error {
 	if !i.begin() {
 		return ErrAlreadyRun
@@ -191,14 +190,14 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	return nil
 }
 
-// endUnrun makes an informer that has not run one that has.
+// endUnrun ends an informer that never ran.
 func (i *Informer[T]) endUnrun() {
 	if i.begin() {
 		i.end()
 	}
 }
 
-// begin starts the handlers that were added so far. It reports whether this is the first Run.
+// begin starts the handlers that were added before. It reports whether this is the first Run.
 func (i *Informer[T]) begin() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -240,7 +239,7 @@ func (i *Informer[T]) removeHandler(l *listener[T]) {
 	}
 }
 
-// handle brings the store to the state after deltas and hands the events to the listeners.
+// handle applies deltas to the store and passes the events to the listeners.
 func (i *Informer[T]) handle(deltas reflector.Deltas[T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -262,86 +261,86 @@ func (i *Informer[T]) handle(deltas reflector.Deltas[T]) {
 	}
 }
 
-// ErrAlreadyRun is returned by the second Run of an informer, or of a factory.
+// ErrAlreadyRun is the error of the second Run of an informer or a factory.
 var ErrAlreadyRun = life.ErrAlreadyRun
 
-// minResync is the shortest resync period.
+// minResync is the minimum resync interval.
 const minResync = time.Second
 
-// Options tune an [Informer] or a [Scoped] one. The zero value is useful.
+// Options configure an [Informer] or a [Scoped] informer. The zero value is ready for use.
 type Options[T object.Object] struct {
-	// Name names the informer in logs, metrics and errors. It should be that of the resource, such as
+	// Name is the name of the informer in logs, metrics and errors. It should be the name of the resource, such as
 	// "guestbooks.webapp.example.com". The default is the name of the type T.
 	Name string
-	// Namespace is the namespace whose objects these are, if they are of one: it is named beside Name.
+	// Namespace is the namespace of the objects, if there is only one. It is added to Name in logs and errors.
 	Namespace string
-	// Logger is where failures are logged; nil is slog.Default().
+	// Logger receives failures. Nil means slog.Default().
 	Logger *slog.Logger
-	// Resync is how often every object in the store is delivered to the handlers again, as an Updated. It asks nothing
-	// of the API server. Zero is never; less than a second is a second.
+	// Resync is the interval at which handlers receive every object of the store again, as Updated events. It causes no
+	// requests. Zero disables it; the minimum is one second.
 	Resync time.Duration
-	// Transform, if set, is applied to each object once when it arrives, before the store or a handler sees it. It may
-	// modify the object. An object for which it fails is logged and left as it was before. Transform must not change
-	// the namespace and the name.
+	// Transform, if set, is applied to each object once on arrival, before the store and the handlers see it. It may
+	// modify the object except its namespace and name. If it fails, the error is logged and the object keeps its
+	// previous state.
 	Transform func(T) (T, error)
-	// Indexes are the indexes of the store. More can be added later.
+	// Indexes are the initial indexes of the store.
 	Indexes []Indexer[T]
 	// DisableWatchList makes the informer begin with a LIST even if the server can stream the initial state.
 	DisableWatchList bool
-	// PageSize is the number of objects per page of a LIST. Zero is 500 where paging does not bypass the server's
-	// cache, and one page otherwise; another value is used always.
+	// PageSize is the number of objects per page of a LIST. Zero means 500 where paging does not bypass the server's
+	// cache, and one page otherwise. Other values always apply.
 	PageSize int64
-	// Observer, if set, is told of each change of the store, before the handlers are.
+	// Observer, if set, receives each change of the store before the handlers do.
 	Observer Observer[T]
-	// Packed, if set, keeps the objects packed in the store, which takes a fraction of the memory: where metadata and
-	// conditions are kept, about a fifth. What is read from the store, and the old state in an event, is then unpacked
-	// each time: that costs about as much as a deep copy, and the object is the reader's own. The object in an event is
-	// shared by the handlers as ever, save in what a new handler or a resync is told. Index functions are called with
-	// objects that nobody keeps. An object that cannot be packed is logged and left as it was before.
+	// Packed, if set, keeps the objects packed in the store, in a fraction of the memory: about a fifth if metadata and
+	// conditions are kept. Reads from the store, and the old state in an event, are unpacked each time. That takes
+	// about as long as a deep copy, and the reader owns the object. The handlers still share the object of an event,
+	// except in initial events and resyncs. Index functions receive temporary objects. If an object cannot be packed,
+	// the error is logged and the object keeps its previous state.
 	Packed *Packing[T]
-	// Metrics is where the informer's metrics are registered; nil is nowhere.
+	// Metrics receives the informer's metrics. Nil disables them.
 	Metrics *metrics.Registry
-	// Mutated, if set, is told of every object that somebody has modified although it is in the store. It is meant for
-	// tests, which pass a function that calls t.Error: finding out costs a copy of each object, and a comparison of all of
-	// them each second and at the end of Run. Mutated is called from goroutines of Run, which waits for it. With Packed
-	// there is nothing to find, since no object is in the store.
+	// Mutated, if set, is called for each object that was modified although it is in the store. It is for tests, which
+	// pass a function that calls t.Error: detection needs a copy of each object, and compares all of them each second
+	// and at the end of Run. Mutated is called from goroutines of Run, which waits for it. With Packed, nothing is
+	// detected, since the store has no objects.
 	Mutated func(*MutationError)
 }
 
-// Observer is told of each change of a store. It is for what has to be in step with the store, such as an index of one's own:
-// handlers hear of a change later.
+// Observer receives each change of a store. It is for state that must be in step with the store, such as a custom
+// index; handlers receive changes later.
 type Observer[T object.Object] interface {
-	// Applied is called after each change: the store has everything up to version, and events is what that meant. It is
-	// called for bookmarks too, without events. It is called by one goroutine at a time, must not call the informer, and
-	// must not block, since everything waits for it. A resync of a packed store comes without events.
+	// Applied is called after each change: the store has all changes up to version, and events are the resulting
+	// events. Bookmarks and resyncs of packed stores have no events. The calls are sequential. Applied must not call
+	// the informer, and must not block, since everything waits for it.
 	Applied(version string, events []Event[T])
-	// Listed is called in place of Applied when a packed store that was empty has received a whole state. The iteration
-	// is valid during the call, and unpacks each object when it comes to it.
+	// Listed is called instead of Applied when an empty packed store has received a complete state. The iteration is
+	// valid during the call, and unpacks the objects one by one.
 	Listed(version string, objects iter.Seq[T])
 }
 
-// Name returns the name from the options.
+// Name returns Options.Name.
 func (i *Informer[T]) Name() string { return i.name }
 
-// Namespace returns the namespace from the options.
+// Namespace returns Options.Namespace.
 func (i *Informer[T]) Namespace() string { return i.namespace }
 
-// Observer returns the observer from the options, for one who has found the informer and not made it.
+// Observer returns Options.Observer.
 func (i *Informer[T]) Observer() Observer[T] { return i.contents.observer }
 
 // Store returns the read side of the store. It is empty before the first list, and keeps the last state after Run.
 func (i *Informer[T]) Store() Store[T] { return Store[T]{i.contents} }
 
-// Err returns why the store is not in step with the source, as a *[reflector.SyncError], or nil when it is, and before Run.
-// A failing list or watch is retried for as long as Run runs.
+// Err returns why the store is not in step with the source, as a *[reflector.SyncError]. It returns nil if the store is
+// in step, and before Run. Failing lists and watches are retried until Run ends.
 func (i *Informer[T]) Err() error { return i.reflector.Err() }
 
 func (i *Informer[T]) store(string) (Store[T], bool) { return i.Store(), true }
 
 func (i *Informer[T]) stores() []Store[T] { return []Store[T]{i.Store()} }
 
-// follow calls handle with what happens to the source, one after the other, until ctx ends. It returns after the last
-// goroutine that it has started has ended.
+// follow calls handle for the changes of the source, sequentially, until ctx ends. It returns after its last goroutine
+// has ended.
 func (i *Informer[T]) follow(ctx context.Context) {
 	var workers sync.WaitGroup
 	workers.Go(func() { i.reflector.Run(ctx) })
@@ -353,13 +352,13 @@ func (i *Informer[T]) follow(ctx context.Context) {
 	if i.detector != nil {
 		workers.Go(func() { every(ctx, mutationPeriod, i.detector.check) })
 	}
-	_ = i.fifo.Run(ctx, i.handle) // until ctx ends
-	// Before the wait: a reflector that pushes meanwhile pushes into nothing.
+	_ = i.fifo.Run(ctx, i.handle) // returns when ctx ends
+	// Closed before the wait, so that pushes of the reflector are dropped.
 	i.fifo.Close()
 	workers.Wait()
 }
 
-// every calls work once in each period until ctx ends.
+// every calls work once per period until ctx ends.
 func every(ctx context.Context, period time.Duration, work func()) {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
@@ -373,10 +372,10 @@ func every(ctx context.Context, period time.Duration, work func()) {
 	}
 }
 
-// signal tells any number of goroutines of something that happens now and then. The zero value is ready.
+// signal wakes any number of goroutines. The zero value is ready for use.
 type signal struct {
 	mu      sync.Mutex
-	waiting chan struct{} // closed by the next send; nil while nobody waits
+	waiting chan struct{} // closed by the next send; nil without waiters
 }
 
 // next returns a channel that the next send closes.
@@ -401,20 +400,20 @@ func (s *signal) send() {
 // ErrRemoved is in the error of a wait for a handler that was removed.
 var ErrRemoved = errors.New("the handler was removed")
 
-// ErrEnded is in the error of a wait for an informer whose Run has ended before, and of [Shared] for a kind that is new to a
-// factory whose Run has ended.
+// ErrEnded is in the error of a wait for an informer whose Run has ended, and of [Shared] for a new kind after the
+// factory's Run has ended.
 var ErrEnded = errors.New("the informer has ended")
 
-// Registration is one handler's place at an informer. All methods are safe for concurrent use.
+// Registration is the registration of a handler with an informer. It is safe for concurrent use.
 type Registration struct {
 	synced <-chan struct{}
 	done   <-chan struct{}
 	remove func()
-	err    func() error // why done is closed
+	err    func() error // returns why done is closed
 }
 
-// Foreign returns the registration of a handler with what is no informer of this package, such as what stands for one in a test. It has
-// synced. Remove calls remove, once, and closes Done.
+// Foreign returns a registration for a foreign informer, such as a test double. It has synced. Remove calls remove
+// once, and closes Done.
 func Foreign(remove func()) *Registration {
 	synced, done := make(chan struct{}), make(chan struct{})
 	close(synced)
@@ -427,18 +426,18 @@ func Foreign(remove func()) *Registration {
 	}
 }
 
-// Synced is closed when the handler has returned from the last of its Initial events: it has then seen all that
-// existed when it was added, or all of the first list. It is never closed earlier, and is not closed at all if the
-// handler is removed or the informer ends before that: [Registration.Wait] ends then, too.
+// Synced is closed after the handler has returned from the last of its Initial events: it has then seen all objects
+// that existed when it was added, or the first list. It is never closed earlier, and never if the handler is removed or
+// the informer ends before that; [Registration.Wait] fails then.
 func (r *Registration) Synced() <-chan struct{} { return r.synced }
 
-// Wait blocks until [Registration.Synced] is closed. It fails with [ErrRemoved] when the handler was removed before, with
-// [ErrEnded] when the informer has ended before, and with the error of ctx and its cause when that ends.
+// Wait blocks until [Registration.Synced] is closed. It fails with [ErrRemoved] if the handler was removed first, with
+// [ErrEnded] if the informer ended first, and with the error of ctx and its cause if ctx ended first.
 func (r *Registration) Wait(ctx context.Context) error {
 	select {
 	case <-r.synced:
 	case <-r.done:
-		// Both may be closed, and select takes either.
+		// Both may be closed, and select chooses either.
 		if !isDone(r.synced) {
 			return r.err()
 		}
@@ -450,17 +449,17 @@ func (r *Registration) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Remove takes the handler away: it is not called for another event. It does not wait for a call that is under way, so it
-// can be called from anywhere, the handler itself included; [Registration.Done] tells when that has returned. Removing
-// twice, or after the informer has ended, does nothing.
+// Remove removes the handler: it receives no further events. Remove does not wait for a call in progress, so the
+// handler itself may call it; [Registration.Done] is closed when that call has returned. Further calls, and calls after
+// the end of the informer, do nothing.
 func (r *Registration) Remove() { r.remove() }
 
-// Done is closed when the handler was removed, or its informer has ended, and the handler has returned from its last call.
-// A handler must not wait for its own.
+// Done is closed when the handler was removed, or its informer has ended, and the last call of the handler has
+// returned. A handler must not wait for its own Done.
 func (r *Registration) Done() <-chan struct{} { return r.done }
 
-// waitFor blocks until done is closed. If ctx ends earlier, the error has that of ctx and what unsynced returns, and if
-// ended is closed earlier ErrEnded in its place.
+// waitFor blocks until done is closed. If ctx ends first, the error has the error of ctx and the results of unsynced.
+// If ended is closed first, it has ErrEnded instead.
 func waitFor(ctx context.Context, done, ended <-chan struct{}, unsynced func() []error) error {
 	why := ErrEnded
 	select {
@@ -475,7 +474,7 @@ func waitFor(ctx context.Context, done, ended <-chan struct{}, unsynced func() [
 	return errors.Join(append(unsynced(), why)...)
 }
 
-// endOf returns the error of ctx, with its cause if that says more.
+// endOf returns the error of ctx, and its cause if that is more specific.
 func endOf(ctx context.Context) error {
 	if cause := context.Cause(ctx); cause != ctx.Err() {
 		return fmt.Errorf("%w: %w", ctx.Err(), cause)
@@ -483,7 +482,7 @@ func endOf(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// notSynced says that what has that name has not synced, and why if that is known.
+// notSynced returns the error that an informer with that name has not synced, with the reason if known.
 func notSynced(name string, why error) error {
 	if why == nil {
 		return fmt.Errorf("%s has not synced", name)
@@ -515,7 +514,7 @@ func newInstruments(registry *metrics.Registry) instruments {
 	}
 }
 
-// label is what the metrics call an informer.
+// label returns the label of an informer in metrics.
 func label(name, namespace string) string {
 	if namespace == "" {
 		return name
