@@ -13,38 +13,38 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// items are the objects of a store by their keys, as the store has them: whole, or packed.
+// items has the objects of a store by key, in the form of the store: whole or packed.
 type items[T object.Object] interface {
 	len() int
 	find(key object.Key) (stored[T], bool)
-	// lookUp is find. It copies no part of the key.
+	// lookUp is find. It does not allocate for the key.
 	lookUp(namespace, name []byte) (stored[T], bool)
-	// form returns obj as it is stored. It changes nothing.
+	// form returns obj in the form of the store, without storing it.
 	form(obj T) (stored[T], error)
-	// put makes obj the object of key, and returns the key with the strings that the object keeps alive anyway.
+	// put sets the object of key, and returns the key with strings that the object keeps alive anyway.
 	put(key object.Key, obj stored[T]) object.Key
 	remove(key object.Key)
-	// all iterates over the present objects.
+	// all iterates over the current objects.
 	all() iter.Seq2[object.Key, stored[T]]
-	// snapshot returns the objects in a namespace, or in all when it is "", whose labels and keys are selected. A nil
-	// selector, or function, selects all. The iteration needs no lock.
+	// snapshot returns the objects in a namespace, or in all if it is "", whose labels and keys are selected. A nil
+	// selector or function selects all. The iteration needs no lock.
 	snapshot(namespace string, selector labels.Selector, selected func(object.Key) bool) iter.Seq2[object.Key, T]
-	// pick returns the objects of those keys, which exist, in that order. The iteration needs no lock.
+	// pick returns the objects of the given keys, which must exist, in that order. The iteration needs no lock.
 	pick(keys iter.Seq[object.Key]) iter.Seq[T]
-	// events returns an event like example about each present object.
+	// events returns a copy of example for each current object.
 	events(example Event[T]) batch[T]
-	// empty returns no items, of the same form.
+	// empty returns empty items of the same form.
 	empty() items[T]
 }
 
-// stored is an object as a store has it.
+// stored is an object in the form of a store.
 type stored[T object.Object] struct {
-	whole  T // also that of a packed object, once it was asked for
+	whole  T // for a packed object, set by object
 	packed pack.Packed
-	packer *pack.Packer[T] // of packed, until whole is there; nil for one that is whole
+	packer *pack.Packer[T] // unpacks packed; nil for a whole object
 }
 
-// object returns the object itself: the one in the store, or one of the caller's own.
+// object returns the object: the stored one, or a new one if it is packed.
 func (r *stored[T]) object() T {
 	if r.packer != nil {
 		r.whole, r.packer = unpack(r.packer, r.packed), nil
@@ -52,8 +52,8 @@ func (r *stored[T]) object() T {
 	return r.whole
 }
 
-// sameObject reports whether r and other, which have one key and one form, are states of one object and not of one that
-// was deleted and created again.
+// sameObject reports whether r and other, which have the same key and form, are states of one object, and not of one
+// that was deleted and created again.
 func (r *stored[T]) sameObject(other *stored[T]) bool {
 	if r.packed != "" {
 		return r.packed.SameObject(other.packed)
@@ -61,7 +61,7 @@ func (r *stored[T]) sameObject(other *stored[T]) bool {
 	return r.whole.GetUID() == other.whole.GetUID()
 }
 
-// sameState reports whether r and other, which are states of one object, are one state.
+// sameState reports whether r and other, which are states of one object, are the same state.
 func (r *stored[T]) sameState(other *stored[T]) bool {
 	if r.packed != "" {
 		return r.packed.SameState(other.packed)
@@ -70,7 +70,7 @@ func (r *stored[T]) sameState(other *stored[T]) bool {
 	return version != "" && version == other.whole.GetResourceVersion()
 }
 
-// sameContent reports whether r and other, of one form, are certainly equal.
+// sameContent reports whether r and other, of the same form, are certainly equal.
 func (r *stored[T]) sameContent(other *stored[T]) bool {
 	if r.packed != "" {
 		return r.packed == other.packed
@@ -78,7 +78,7 @@ func (r *stored[T]) sameContent(other *stored[T]) bool {
 	return reflect.DeepEqual(r.whole, other.whole)
 }
 
-// is reports whether r is the state of the object that has that UID and that resource version.
+// is reports whether r is in the state with that UID and resource version.
 func (r *stored[T]) is(uid, version []byte) bool {
 	if r.packed != "" {
 		return r.packed.IsState(uid, version)
@@ -86,7 +86,7 @@ func (r *stored[T]) is(uid, version []byte) bool {
 	return string(r.whole.GetUID()) == string(uid) && r.whole.GetResourceVersion() == string(version)
 }
 
-// unpack returns a new object of what the packer has packed.
+// unpack returns a new object from its packed form.
 func unpack[T object.Object](packer *pack.Packer[T], packed pack.Packed) T {
 	obj, err := packer.Unpack(packed)
 	if err != nil {
@@ -95,7 +95,7 @@ func unpack[T object.Object](packer *pack.Packer[T], packed pack.Packed) T {
 	return obj
 }
 
-// newItems returns no items, of the form that packing says: nil is whole.
+// newItems returns empty items in the form of packing; nil means whole.
 func newItems[T object.Object](packing *Packing[T]) items[T] {
 	if packing == nil {
 		return &wholeItems[T]{newKeyed[T]()}
@@ -103,7 +103,7 @@ func newItems[T object.Object](packing *Packing[T]) items[T] {
 	return &packedItems[T]{newKeyed[pack.Packed](), packing.packer}
 }
 
-// objects returns what there is in i at the time of the iteration.
+// objects iterates over the current objects of i.
 func objects[T object.Object](i items[T]) iter.Seq2[object.Key, T] {
 	return func(yield func(object.Key, T) bool) {
 		for key, obj := range i.all() {
@@ -116,7 +116,7 @@ func objects[T object.Object](i items[T]) iter.Seq2[object.Key, T] {
 
 // keyed has values by namespace and name.
 type keyed[R any] struct {
-	spaces map[string]map[string]R // none is empty
+	spaces map[string]map[string]R // no inner map is empty
 	count  int
 }
 
@@ -134,12 +134,12 @@ func (k *keyed[R]) at(namespace, name []byte) (R, bool) {
 	return value, ok
 }
 
-// set makes value the one of key, whose name stays in use as long as value.
+// set sets the value of key. The map keeps the name string of key alive.
 func (k *keyed[R]) set(key object.Key, value R) {
 	space := k.spaces[key.Namespace]
 	if space == nil {
 		space = map[string]R{}
-		k.spaces[strings.Clone(key.Namespace)] = space // that of the key may be part of an object
+		k.spaces[strings.Clone(key.Namespace)] = space // the string of the key may be part of an object
 	}
 	k.count -= len(space)
 	space[key.Name] = value
@@ -174,8 +174,8 @@ type entry[R any] struct {
 	value R
 }
 
-// entries returns the values in a namespace, or in all when it is "", whose keys are selected, and which match. A nil
-// function selects all.
+// entries returns the values in a namespace, or in all if it is "", whose keys are selected and for which matches
+// returns true. A nil function selects all.
 func (k *keyed[R]) entries(namespace string, selected func(object.Key) bool, matches func(R) bool) []entry[R] {
 	var found []entry[R]
 	add := func(namespace string, space map[string]R) {
@@ -202,7 +202,7 @@ func (k *keyed[R]) entries(namespace string, selected func(object.Key) bool, mat
 	return found
 }
 
-// opened iterates over entries and opens each in turn.
+// opened iterates over entries and opens each one.
 func opened[R any, T object.Object](entries []entry[R], open func(R) T) iter.Seq2[object.Key, T] {
 	return func(yield func(object.Key, T) bool) {
 		for _, e := range entries {
@@ -213,7 +213,7 @@ func opened[R any, T object.Object](entries []entry[R], open func(R) T) iter.Seq
 	}
 }
 
-// picked iterates over the values of keys, which exist, and opens each in turn.
+// picked iterates over the values of keys, which must exist, and opens each one.
 func picked[R any, T object.Object](k *keyed[R], keys iter.Seq[object.Key], open func(R) T) iter.Seq[T] {
 	var values []R
 	for key := range keys {
@@ -229,7 +229,7 @@ func picked[R any, T object.Object](k *keyed[R], keys iter.Seq[object.Key], open
 	}
 }
 
-// wholeItems are objects that readers share with the store.
+// wholeItems has objects that readers share with the store.
 type wholeItems[T object.Object] struct{ keyed[T] }
 
 func (w *wholeItems[T]) find(key object.Key) (stored[T], bool) {
@@ -285,7 +285,7 @@ func (w *wholeItems[T]) events(example Event[T]) batch[T] {
 
 func (*wholeItems[T]) empty() items[T] { return &wholeItems[T]{newKeyed[T]()} }
 
-// about returns an event like example about obj.
+// about returns a copy of example for obj.
 func about[T object.Object](obj T, example Event[T]) Event[T] {
 	example.Object = obj
 	if example.Type == Updated {
@@ -294,13 +294,13 @@ func about[T object.Object](obj T, example Event[T]) Event[T] {
 	return example
 }
 
-// Packing is how the stores of informers keep objects of one Go type packed. It is safe for concurrent use. The informers of
-// one type may share it, and then share what repeats in their objects.
+// Packing packs objects of one Go type for the stores of informers. It is safe for concurrent use. The informers of one
+// type can share it, and then share the strings that repeat in their objects.
 type Packing[T object.Object] struct{ packer *pack.Packer[T] }
 
-// NewPacking returns the Packing of objects that have the Go type of prototype. T may be that pointer type or an interface
-// such as object.Object. It fails when the type has a field that cannot be packed: a channel, a function, or a struct with
-// unexported fields that does not encode itself as JSON.
+// NewPacking returns the Packing of objects with the Go type of prototype. T may be that pointer type or an interface
+// such as object.Object. NewPacking fails if the type has a field that cannot be packed: a channel, a function, or a
+// struct with unexported fields that does not encode itself as JSON.
 func NewPacking[T object.Object](prototype T) (*Packing[T], error) {
 	packer, err := pack.New(prototype)
 	if err != nil {
@@ -309,7 +309,8 @@ func NewPacking[T object.Object](prototype T) (*Packing[T], error) {
 	return &Packing[T]{packer}, nil
 }
 
-// packedItems are packed objects. Each read returns a new object. The names in the keys are part of the packed objects.
+// packedItems has packed objects. Each read returns a new object. The names in the keys are substrings of the packed
+// objects.
 type packedItems[T object.Object] struct {
 	keyed[pack.Packed]
 	packer *pack.Packer[T]
@@ -331,7 +332,7 @@ func (p *packedItems[T]) form(obj T) (stored[T], error) {
 }
 
 func (p *packedItems[T]) put(key object.Key, obj stored[T]) object.Key {
-	p.remove(key) // its name is part of what was packed before
+	p.remove(key) // its name is a substring of the previous packed object
 	key = p.packer.Key(obj.packed)
 	p.set(key, obj.packed)
 	return key
@@ -379,7 +380,7 @@ func (p *packedItems[T]) empty() items[T] {
 	return &packedItems[T]{newKeyed[pack.Packed](), p.packer}
 }
 
-// packedEvents are events about packed objects, which are unpacked when the events are delivered.
+// packedEvents are events of packed objects, which are unpacked on delivery.
 type packedEvents[T object.Object] struct {
 	packed  []pack.Packed
 	packer  *pack.Packer[T]
@@ -387,10 +388,10 @@ type packedEvents[T object.Object] struct {
 	byKey   bool // the events have placeholders for the objects
 }
 
-// unchanged reports whether the events are about objects that have not changed: those at the start, or of a resync.
+// unchanged reports whether the objects have not changed: initial events, or events of a resync.
 func (s *packedEvents[T]) unchanged() bool { return s.example.Initial || s.example.Type == Updated }
 
-// event returns the event about an object.
+// event returns the event of an object.
 func (s *packedEvents[T]) event(packed pack.Packed) Event[T] {
 	if s.byKey {
 		if obj, ok := any(&kept[T]{packed: packed, packer: s.packer}).(T); ok {
@@ -400,7 +401,7 @@ func (s *packedEvents[T]) event(packed pack.Packed) Event[T] {
 	return about(unpack(s.packer, packed), s.example)
 }
 
-// take removes the first events, at most that many.
+// take removes and returns at most the given number of events.
 func (s *packedEvents[T]) take(most int) []Event[T] {
 	count := min(most, len(s.packed))
 	events := make([]Event[T], count)

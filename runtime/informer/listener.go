@@ -9,20 +9,20 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// listener calls one handler from one goroutine. What the handler has not been told yet waits in an outbox, which
-// compacts per key, so a slow handler holds up nobody and costs memory for objects, not for changes.
+// listener calls one handler from one goroutine. Undelivered events wait in an outbox, which compacts them per key, so
+// that a slow handler delays no other and needs memory per object instead of per change.
 type listener[T object.Object] struct {
 	handler  Handler[T]
 	byKey    bool   // see [Informer.AddKeyHandler]
 	onSynced func() // called before synced is closed
-	onDone   func() // called after done was closed
+	onDone   func() // called after done is closed
 	synced   chan struct{}
-	done     chan struct{} // closed when the handler will not be called again
+	done     chan struct{} // closed after the last call of the handler
 	removed  atomic.Bool   // set before stopped
 	stopped  atomic.Bool   // set under mu
 
 	mu      sync.Mutex
-	changed sync.Cond // signalled when something was pushed or the listener was stopped
+	changed sync.Cond // signaled after a push or stop
 	pending outbox[T]
 }
 
@@ -32,8 +32,8 @@ func newListener[T object.Object](handler Handler[T], onSynced, onDone func()) *
 	return l
 }
 
-// push appends the events of b, and after them the mark at which the listener is synced if initial is set. It returns how
-// many events were folded into others.
+// push appends the events of b, followed by the sync mark if initial is set. It returns the number of events that were
+// folded into others.
 func (l *listener[T]) push(b batch[T], initial bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +48,7 @@ func (l *listener[T]) push(b batch[T], initial bool) int {
 	return folded
 }
 
-// run delivers until stop.
+// run delivers events until stop.
 func (l *listener[T]) run() {
 	defer l.finish()
 	for {
@@ -57,13 +57,13 @@ func (l *listener[T]) run() {
 			return
 		}
 		if synced {
-			// Ahead of the channel: who waits for that may look at what onSynced has set.
+			// This precedes closing the channel, whose receivers may read what onSynced sets.
 			l.onSynced()
 			close(l.synced)
 			continue
 		}
 		for _, e := range events {
-			// Between any two events, so that Remove holds at once and not after a batch.
+			// Checked between events, so that Remove takes effect at once and not after a batch.
 			if l.stopped.Load() {
 				return
 			}
@@ -72,7 +72,7 @@ func (l *listener[T]) run() {
 	}
 }
 
-// finish says that the handler will not be called again.
+// finish records that the handler will not be called again.
 func (l *listener[T]) finish() {
 	close(l.done)
 	l.onDone()
@@ -86,7 +86,7 @@ func (l *listener[T]) err() error {
 	return ErrEnded
 }
 
-// take waits for what is next: some events, or the mark at which the listener is synced. It reports false after stop.
+// take waits for events or the sync mark. It reports false after stop.
 func (l *listener[T]) take() (events []Event[T], synced, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +100,7 @@ func (l *listener[T]) take() (events []Event[T], synced, ok bool) {
 	return events, synced, true
 }
 
-// stop ends run after the event that it is delivering. What waits is dropped.
+// stop ends run after the current event. Waiting events are dropped.
 func (l *listener[T]) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,22 +109,22 @@ func (l *listener[T]) stop() {
 	l.changed.Broadcast()
 }
 
-// atOnce is how many events a listener takes at a time. These are delivered as they are; all others can still be folded
-// into later ones.
+// atOnce is the number of events that a listener takes at a time. Events that were taken are delivered unchanged;
+// others can still be folded.
 const atOnce = 8
 
-// outbox is what a listener has to deliver: events, in the batches in which they came, which all listeners share, and
-// the mark at which it is synced. It keeps within its bound, and is guarded by its owner.
+// outbox has the undelivered events of a listener, in the batches in which they arrived, which all listeners share, and
+// the sync mark. It compacts itself when its bound is exceeded. Its owner's mutex guards it.
 type outbox[T object.Object] struct {
 	batches []batch[T]
-	events  int // in all batches
+	events  int // number in all batches
 	bound   compact.Bound
 }
 
 func (o *outbox[T]) empty() bool { return len(o.batches) == 0 }
 
-// push appends the events of b, and the mark if initial is set, and returns by how many events that compacted the whole. Events
-// that come together are probably of different keys, so there is room for as many again.
+// push appends the events of b, and the mark if initial is set, and returns the number of events that compaction
+// removed. Events of one batch usually have different keys, so the bound grows with the batch.
 func (o *outbox[T]) push(b batch[T], initial bool) int {
 	if count := b.len(); count > 0 {
 		o.batches = append(o.batches, b.own())
@@ -158,7 +158,7 @@ func bytesOf[T object.Object](events []Event[T]) (bytes int) {
 	return bytes
 }
 
-// take removes what is next: some events, or the mark.
+// take removes and returns some events, or the mark.
 func (o *outbox[T]) take() (events []Event[T], synced bool) {
 	first := &o.batches[0]
 	synced = first.len() == 0
@@ -168,12 +168,12 @@ func (o *outbox[T]) take() (events []Event[T], synced bool) {
 	o.events -= len(events)
 	o.bound.Add(-bytesOf(events))
 	if first.len() == 0 {
-		// Delivered events are to be free, although the array of batches stays.
+		// Delivered events must not stay reachable through the array of batches.
 		*first = batch[T]{}
 		o.batches = o.batches[1:]
 	}
 	if len(o.batches) == 0 {
-		// A burst is over: its array and its bound go with it.
+		// At the end of a burst, its array and its bound are released.
 		*o = outbox[T]{}
 	}
 	return events, synced
@@ -205,14 +205,14 @@ func (o *outbox[T]) compact() {
 			run = append(run, one.event)
 			continue
 		}
-		// The mark keeps its place: what came before it is still before it.
+		// The mark keeps its position relative to earlier events.
 		end()
 		o.batches = append(o.batches, batch[T]{})
 	}
 	end()
 }
 
-// notice is one thing to deliver: an event, or the mark at which it is synced.
+// notice is an event, or the sync mark.
 type notice[T object.Object] struct {
 	event  Event[T]
 	synced bool
@@ -225,8 +225,8 @@ func (n notice[T]) slot() (object.Key, compact.Slot) {
 	return object.KeyOf(n.event.Object), compact.Key
 }
 
-// fold relies on the events of a key being a sequence in which each one starts where the one before it ended: an Added
-// is of an object that the handler does not have, so together with a Deleted it comes to nothing.
+// fold relies on the events of a key being a sequence in which each starts in the state in which the previous one
+// ended: the handler does not have an object before its Added, so an Added and a Deleted cancel out.
 func (n notice[T]) fold(next notice[T]) (notice[T], compact.Folding) {
 	switch {
 	case n.event.Type == Deleted && next.event.Type == Deleted:
@@ -234,22 +234,22 @@ func (n notice[T]) fold(next notice[T]) (notice[T], compact.Folding) {
 	case n.event.Type == Deleted:
 		return n, compact.Both
 	case next.event.Type != Deleted:
-		// Old stays that of the first: it is what the handler knows.
+		// Old stays that of the first event, which is the state that the handler has.
 		n.event.Object, n.event.Merged, n.event.bytes = next.event.Object, true, next.event.bytes
 		return n, compact.Merged
 	case n.event.Type == Added:
-		// The handler has never heard of the object, and need not.
+		// The handler has not seen the object, and need not.
 		return n, compact.None
 	}
 	next.event.Merged = true
 	return next, compact.Merged
 }
 
-// batch is events that come together or, without any, the mark at which a listener is synced. The events are shared, and
-// not changed any more.
+// batch has events that arrived together or, if empty, the sync mark of a listener. The events are shared and
+// immutable.
 type batch[T object.Object] struct {
 	events []Event[T]
-	packed *packedEvents[T] // further events; nil is none
+	packed *packedEvents[T] // further events; may be nil
 }
 
 func (b batch[T]) len() int {
@@ -269,7 +269,7 @@ func (b batch[T]) markInitial() {
 	}
 }
 
-// own returns b for one who takes events from it.
+// own returns a copy of b from which events can be taken.
 func (b batch[T]) own() batch[T] {
 	if b.packed != nil {
 		packed := *b.packed
@@ -278,7 +278,7 @@ func (b batch[T]) own() batch[T] {
 	return b
 }
 
-// take removes the first events, at most that many, from a batch of one's own.
+// take removes and returns at most the given number of events. The caller must own the batch.
 func (b *batch[T]) take(most int) []Event[T] {
 	if b.packed != nil && len(b.events) == 0 {
 		return b.packed.take(most)
@@ -289,7 +289,7 @@ func (b *batch[T]) take(most int) []Event[T] {
 	return events
 }
 
-// byKey returns b for a handler that reads the keys of unchanged objects alone.
+// byKey returns b for a handler that reads only the keys of unchanged objects.
 func (b batch[T]) byKey() batch[T] {
 	if b.packed == nil || !b.packed.unchanged() {
 		return b
@@ -299,7 +299,7 @@ func (b batch[T]) byKey() batch[T] {
 	return b
 }
 
-// all iterates over the events. It unpacks an object when it comes to it.
+// all iterates over the events. It unpacks the objects one by one.
 func (b batch[T]) all() iter.Seq[Event[T]] {
 	return func(yield func(Event[T]) bool) {
 		for _, e := range b.events {

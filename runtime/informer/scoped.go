@@ -14,12 +14,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Open returns the informer of one kind in the namespace of the options, with the other options too; "" is all namespaces,
-// and the only one of a cluster-scoped kind. It makes no request and must not call the informer or the factory that it is
-// for.
+// Open returns an informer of one kind with the given options. Its namespace is that of the options; "" means all
+// namespaces, and is the only one for a cluster-scoped kind. Open sends no request and must not call the informer or
+// the factory that it is for.
 type Open[T object.Object] func(Options[T]) (*Informer[T], error)
 
-// FromClient returns how to open the kind of prototype with c. The selectors of scope hold in each namespace.
+// FromClient returns an Open for the kind of prototype that uses c. The selectors of scope apply in each namespace.
 func FromClient[T object.Object](c *client.REST, prototype T, scope client.Scope) Open[T] {
 	return func(opts Options[T]) (*Informer[T], error) {
 		scope.Namespace = opts.Namespace
@@ -31,37 +31,37 @@ func FromClient[T object.Object](c *client.REST, prototype T, scope client.Scope
 	}
 }
 
-// Scoped is the informer of one kind in several namespaces, as if it were one informer: each namespace has an informer of
-// its own, so one that cannot be read holds up no other. Its [Factory] runs it, and can add and remove namespaces at any time. All
-// methods are safe for concurrent use.
+// Scoped is the informer of one kind in several namespaces. It works like one informer, but each namespace has its own,
+// so that a namespace that cannot be read delays no other. Its [Factory] runs it, and can add and remove namespaces at
+// any time. It is safe for concurrent use.
 type Scoped[T object.Object] struct {
 	open   Open[T]
 	opts   Options[T]
 	synced *latch[*Informer[T]]
 
-	// informers are those of the namespaces in scope, in order: one for all namespaces, or one for each. The slice is
-	// replaced under mu, and never changed.
+	// informers are the informers of the namespaces in order: one for all, or one for each. The slice is replaced under
+	// mu, never modified.
 	informers atomic.Pointer[[]*Informer[T]]
 
-	// mu makes one step of changing informers and handlers, so that each handler is at each informer. The mutexes of the
-	// informers are taken under it, never the other way round.
+	// mu makes changes of informers and handlers atomic, so that each handler is registered with each informer. Lock
+	// order: mu, then the mutexes of the informers.
 	mu       sync.Mutex
 	stage    stage
 	ended    chan struct{}             // closed when stage is ended
-	lives    map[*Informer[T]]lifetime // of the informers that were started
+	lives    map[*Informer[T]]lifetime // lifetimes of the informers that were started
 	handlers map[*scopedHandler[T]]struct{}
 	indexes  []Indexer[T]
 	start    func(i *Informer[T]) lifetime // runs an informer; set while stage is running
 }
 
-// lifetime is how an informer ends.
+// lifetime controls and reports the end of an informer.
 type lifetime struct {
 	stop  context.CancelFunc // ends Run
-	ended chan struct{}      // closed when Run has returned
+	ended chan struct{}      // closed after Run has returned
 }
 
-// newScoped returns an informer of what open has in namespaces; none means no namespace yet, and "" means all. It starts
-// nothing: begin does. It fails when open does, and when "" is one of several namespaces.
+// newScoped returns an informer for namespaces; empty means no namespace yet, and "" means all. It starts no goroutine;
+// begin does. It fails if open does, and if "" is one of several namespaces.
 func newScoped[T object.Object](open Open[T], namespaces []string, opts Options[T]) (*Scoped[T], error) {
 	opts.Name = cmp.Or(opts.Name, reflect.TypeFor[T]().String())
 	s := &Scoped[T]{
@@ -82,9 +82,9 @@ func newScoped[T object.Object](open Open[T], namespaces []string, opts Options[
 	return s, nil
 }
 
-// In returns the informers that together have the objects of a namespace, or of all in scope when it is "", in the order of
-// their namespaces: for one who asks about single namespaces, such as why one has not synced. There are none when the
-// namespace is not in scope. The slice must not be modified, and the informers must be run by nobody else.
+// In returns the informers that together have the objects of a namespace, or of all namespaces if it is "", ordered by
+// namespace. It is for queries about single namespaces, such as why one has not synced. It returns none if the
+// namespace is not covered. The caller must not modify the slice or run the informers.
 func (s *Scoped[T]) In(namespace string) []*Informer[T] {
 	all := *s.informers.Load()
 	if namespace == "" || len(all) == 1 && all[0].namespace == "" {
@@ -97,16 +97,16 @@ func (s *Scoped[T]) In(namespace string) []*Informer[T] {
 	return all[n : n+1 : n+1]
 }
 
-// find returns where the informer of a namespace is, or would be, and whether it is there.
+// find returns the index at which the informer of a namespace is or would be, and whether it exists.
 func find[T object.Object](informers []*Informer[T], namespace string) (int, bool) {
 	return slices.BinarySearchFunc(informers, namespace, func(i *Informer[T], namespace string) int {
 		return cmp.Compare(i.namespace, namespace)
 	})
 }
 
-// addNamespace takes a namespace into scope, for all handlers and indexes: the handlers are told of what exists there as
-// Added events with Initial set. Adding one that is in scope, or any after Run, does nothing. It fails when the kind cannot be opened
-// there, and when all namespaces are in scope and one is to be added, or the other way round.
+// addNamespace adds a namespace for all handlers and indexes: the handlers receive its objects as Added events with
+// Initial set. Adding a present namespace, or any after Run, does nothing. It fails if open fails, if all namespaces
+// are covered and a single one is added, and the other way round.
 func (s *Scoped[T]) addNamespace(namespace string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,9 +137,9 @@ func (s *Scoped[T]) addNamespace(namespace string) error {
 	return nil
 }
 
-// removeNamespace takes a namespace out of scope, but for "", which stays. The handlers are not told, since nothing was
-// deleted; they are just not called for another event of that namespace. Who waits for it gets [ErrEnded]. wait blocks
-// until nothing of it runs any more, a call of a handler that is under way included, so a handler must not call it.
+// removeNamespace removes a namespace other than "". Handlers receive no events, since nothing was deleted, and no
+// further events of that namespace. Waits for it fail with [ErrEnded]. wait blocks until all goroutines for it have
+// ended, including handler calls in progress, so a handler must not call it.
 func (s *Scoped[T]) removeNamespace(namespace string) (wait func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *Scoped[T]) removeLocked(namespace string) (wait func()) {
 		h.leave(i)
 	}
 	s.synced.release(i)
-	i.metrics.registry.Close() // before there is another one with that name
+	i.metrics.registry.Close() // before another informer has this name
 	life, started := s.lives[i]
 	if !started {
 		i.endUnrun()
@@ -173,7 +173,7 @@ func (s *Scoped[T]) removeLocked(namespace string) (wait func()) {
 	return func() { <-life.ended }
 }
 
-// AddIndex is [Informer.AddIndex] for all namespaces, those to come included.
+// AddIndex is [Informer.AddIndex] for all current and future namespaces.
 func (s *Scoped[T]) AddIndex(ix Indexer[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,20 +185,20 @@ func (s *Scoped[T]) AddIndex(ix Indexer[T]) {
 	}
 }
 
-// Lister returns a lister of all namespaces in scope.
+// Lister returns a lister of all covered namespaces.
 func (s *Scoped[T]) Lister() Lister[T] { return newLister[T](s, s.opts.Name) }
 
-// Synced is closed when the stores of all namespaces that were in scope until then hold a first complete state.
+// Synced is closed when the stores of all namespaces that were added until then have a complete state.
 func (s *Scoped[T]) Synced() <-chan struct{} { return s.synced.done }
 
-// Wait blocks until [Scoped.Synced] is closed. If ctx or Run ends earlier, the error says which namespaces have not synced,
-// and why, and has the error of ctx or [ErrEnded], and each *[reflector.SyncError].
+// Wait blocks until [Scoped.Synced] is closed. If ctx or Run ends first, the error has the namespaces that have not
+// synced and the reasons. It wraps the error of ctx or [ErrEnded], and each *[reflector.SyncError].
 func (s *Scoped[T]) Wait(ctx context.Context) error {
 	return waitFor(ctx, s.Synced(), s.ended, s.unsynced)
 }
 
-// Err returns why the stores are not in step with the source: a *[reflector.SyncError] for each namespace that is not, joined, or
-// nil.
+// Err returns why the stores are not in step with the source: a *[reflector.SyncError] for each such namespace, joined,
+// or nil.
 func (s *Scoped[T]) Err() error {
 	var all []error
 	for _, i := range s.In("") {
@@ -209,7 +209,7 @@ func (s *Scoped[T]) Err() error {
 	return errors.Join(all...)
 }
 
-// unsynced returns what is awaited, and why.
+// unsynced returns an error for each informer that has not synced, with the reason.
 func (s *Scoped[T]) unsynced() []error {
 	var all []error
 	for _, i := range s.In("") {
@@ -237,8 +237,8 @@ func (s *Scoped[T]) stores() []Store[T] {
 	return all
 }
 
-// begin starts the informers that there are and those to come, until ctx ends, each as one of workers. It reports whether
-// it is the first. The caller must call end when ctx has ended, and wait for workers after that.
+// begin starts the current and future informers, each as one of workers, until ctx ends. It reports whether it is the
+// first call. The caller must call end after ctx has ended, and then wait for workers.
 func (s *Scoped[T]) begin(ctx context.Context, workers *sync.WaitGroup) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,7 +252,7 @@ func (s *Scoped[T]) begin(ctx context.Context, workers *sync.WaitGroup) bool {
 		workers.Go(func() {
 			defer close(life.ended)
 			defer stop()
-			_ = i.Run(alone) // fails only when run twice
+			_ = i.Run(alone) // fails only for a second call
 		})
 		return life
 	}
@@ -266,7 +266,7 @@ func (s *Scoped[T]) begin(ctx context.Context, workers *sync.WaitGroup) bool {
 	return true
 }
 
-// end makes s one that starts nothing any more.
+// end prevents s from starting further informers.
 func (s *Scoped[T]) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,7 +280,7 @@ func (s *Scoped[T]) end() {
 	}
 }
 
-// close ends s and takes all namespaces out of scope. wait blocks until nothing runs any more.
+// close ends s and removes all namespaces. wait blocks until all goroutines have ended.
 func (s *Scoped[T]) close() (wait func()) {
 	s.end()
 	s.mu.Lock()
@@ -289,11 +289,11 @@ func (s *Scoped[T]) close() (wait func()) {
 	for _, i := range s.In("") {
 		waits = append(waits, s.removeLocked(i.namespace))
 	}
-	s.synced.arm() // nobody has to wait for what is not in scope
+	s.synced.arm() // waiters must not wait for removed namespaces
 	return all(waits)
 }
 
-// all returns a function that calls waits.
+// all returns a function that calls all of waits.
 func all(waits []func()) func() {
 	return func() {
 		for _, wait := range waits {
@@ -302,30 +302,30 @@ func all(waits []func()) func() {
 	}
 }
 
-// scopedHandler is one handler at all informers of a [Scoped] one, which call it in turn.
+// scopedHandler is one handler, registered with all informers of a [Scoped] informer, which call it in turn.
 type scopedHandler[T object.Object] struct {
 	handler Handler[T]
 	byKey   bool
 	synced  *latch[*Informer[T]]
-	turn    chan struct{}        // holds a token while the handler is being called
+	turn    chan struct{}        // holds a token during a call of the handler
 	done    *latch[*Informer[T]] // armed when it was removed, or the informer has ended
 	removed atomic.Bool
 
 	at map[*Informer[T]]*place // guarded by the mutex of the scoped informer
 }
 
-// place is where a handler is at one informer.
+// place is the registration of a handler with one informer.
 type place struct {
 	*Registration
-	left atomic.Bool // the informer is in scope no more: what waits for its turn is not told
+	left atomic.Bool // the informer was removed: events that wait for their turn are dropped
 }
 
-// AddHandler is [Informer.AddHandler] for all namespaces in scope, and for each that comes into scope. h is called for
-// one event at a time, of whichever namespace. [Registration.Synced] is closed when h has seen what existed in the
-// namespaces that were in scope until then.
+// AddHandler is [Informer.AddHandler] for all current and future namespaces. h receives one event at a time, across all
+// namespaces. [Registration.Synced] is closed when h has received the objects of all namespaces that were added until
+// then.
 func (s *Scoped[T]) AddHandler(h Handler[T]) *Registration { return s.addHandler(h, false) }
 
-// AddKeyHandler is [Scoped.AddHandler] for a handler as [Informer.AddKeyHandler] takes it.
+// AddKeyHandler is [Scoped.AddHandler] for handlers of [Informer.AddKeyHandler].
 func (s *Scoped[T]) AddKeyHandler(h Handler[T]) *Registration { return s.addHandler(h, true) }
 
 func (s *Scoped[T]) addHandler(h Handler[T], byKey bool) *Registration {
@@ -353,7 +353,7 @@ func (s *Scoped[T]) addHandler(h Handler[T], byKey bool) *Registration {
 	return &Registration{synced: added.synced.done, done: added.done.done, remove: func() { s.removeHandler(added) }, err: added.err}
 }
 
-// join adds the handler to i.
+// join registers the handler with i.
 func (h *scopedHandler[T]) join(i *Informer[T]) {
 	onSynced := func() {}
 	if h.synced.add(i) {
@@ -363,13 +363,13 @@ func (h *scopedHandler[T]) join(i *Informer[T]) {
 	at := &place{}
 	call := func(e Event[T]) { h.call(at, e) }
 	if i.namespace == "" {
-		call = h.handler // nobody else ever calls it
+		call = h.handler // no other informer calls it
 	}
 	at.Registration = i.addHandler(call, h.byKey, onSynced, func() { h.done.release(i) })
 	h.at[i] = at
 }
 
-// leave forgets i, which is not in scope any more.
+// leave removes i, which is no longer covered.
 func (h *scopedHandler[T]) leave(i *Informer[T]) {
 	h.at[i].left.Store(true)
 	h.at[i].Remove()
@@ -385,7 +385,7 @@ func (h *scopedHandler[T]) err() error {
 	return ErrEnded
 }
 
-// call calls the handler when no other informer does.
+// call calls the handler once no other informer does.
 func (h *scopedHandler[T]) call(at *place, e Event[T]) {
 	h.turn <- struct{}{}
 	defer func() { <-h.turn }()
@@ -408,7 +408,7 @@ func (s *Scoped[T]) removeHandler(h *scopedHandler[T]) {
 	h.done.arm()
 }
 
-// latch closes done when it is armed and everything that was added to it was released. From then on it stays closed.
+// latch closes done when it is armed and everything that was added to it was released. done then stays closed.
 type latch[K comparable] struct {
 	done chan struct{}
 
@@ -422,7 +422,7 @@ func newLatch[K comparable]() *latch[K] {
 	return &latch[K]{done: make(chan struct{}), awaited: make(map[K]struct{})}
 }
 
-// add makes the latch wait for k too, and reports whether it was not too late for that.
+// add makes the latch wait for k too. It reports false if done is closed already.
 func (l *latch[K]) add(k K) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -432,7 +432,7 @@ func (l *latch[K]) add(k K) bool {
 	return !l.closed
 }
 
-// release says that k has come, or will not.
+// release ends the wait for k.
 func (l *latch[K]) release(k K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -440,7 +440,7 @@ func (l *latch[K]) release(k K) {
 	l.closeIfDoneLocked()
 }
 
-// arm says that all that the latch has to wait for at first was added.
+// arm reports that everything that the latch must wait for initially was added.
 func (l *latch[K]) arm() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// maxChunk is the most values in one chunk of a sorted set. Inserting moves at most that many.
+// maxChunk is the maximum number of values in a chunk of a sorted set, and the maximum that an insertion moves.
 const maxChunk = 512
 
-// sortedSet is a set whose values can be walked in order. It keeps them in chunks, so that a change of a set of n values
-// moves about maxChunk + n/maxChunk words. It is not safe for concurrent use.
+// sortedSet is an ordered set. It keeps its values in chunks, so that a change of a set of n values moves about
+// maxChunk + n/maxChunk words. It is not safe for concurrent use.
 type sortedSet[K cmp.Ordered] struct {
 	chunks [][]K // ascending within and between chunks; none is empty or longer than maxChunk
 }
 
-// fill makes values the content of s, which is empty.
+// fill sets the content of s, which must be empty.
 func (s *sortedSet[K]) fill(values iter.Seq[K]) {
 	for chunk := range slices.Chunk(slices.Sorted(values), maxChunk/2) {
 		s.chunks = append(s.chunks, slices.Clone(chunk))
 	}
 }
 
-// insert adds value, which is not in s.
+// insert adds value, which must not be in s.
 func (s *sortedSet[K]) insert(value K) {
 	if len(s.chunks) == 0 {
 		s.chunks = [][]K{{value}}
@@ -38,7 +38,7 @@ func (s *sortedSet[K]) insert(value K) {
 	}
 }
 
-// remove takes value out, if it is in s.
+// remove removes value, if it is in s.
 func (s *sortedSet[K]) remove(value K) {
 	c := s.chunkOf(value)
 	if c == len(s.chunks) {
@@ -54,7 +54,7 @@ func (s *sortedSet[K]) remove(value K) {
 	}
 }
 
-// between walks the values from from, up to and without to.
+// between iterates over the values from from up to but not including to.
 func (s *sortedSet[K]) between(from, to K) iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for c := s.chunkOf(from); c < len(s.chunks); c++ {
@@ -68,7 +68,8 @@ func (s *sortedSet[K]) between(from, to K) iter.Seq[K] {
 	}
 }
 
-// chunkOf returns the first chunk whose last value is not less than value: where value is if it is in s at all.
+// chunkOf returns the index of the first chunk whose last value is not less than value. If value is in s, it is in that
+// chunk.
 func (s *sortedSet[K]) chunkOf(value K) int {
 	c, _ := slices.BinarySearchFunc(s.chunks, value, func(chunk []K, value K) int {
 		return cmp.Compare(chunk[len(chunk)-1], value)

@@ -16,20 +16,19 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-// Store is the read side of an informer's store. Every call is answered from one state, in which objects and indexes
-// agree. The objects are shared with all readers and must not be modified, save those of a packed store, which are the
-// caller's: see [Options].Packed. A Store is a small value and safe for concurrent use; it is obtained from
-// [Informer.Store].
+// Store is the read side of an informer's store. Each call reads one consistent state of objects and indexes. The
+// objects are shared with all readers and must not be modified, except those of a packed store, which the caller owns:
+// see [Options].Packed. A Store is a small value and safe for concurrent use. [Informer.Store] returns one.
 type Store[T object.Object] struct {
 	contents *contents[T]
 }
 
-// View is what an [Index] and a [Lister] read: a [Store], or a [Scoped] informer with a store for each namespace. Each
-// store is read in one state of its own.
+// View is read by an [Index] and a [Lister]: a [Store], or a [Scoped] informer with a store for each namespace. Each
+// store is read in its own consistent state.
 type View[T object.Object] interface {
-	// store returns that which has the objects of a namespace; "" is for what is in none.
+	// store returns the store with the objects of a namespace; "" is for cluster-scoped objects.
 	store(namespace string) (Store[T], bool)
-	// stores returns all.
+	// stores returns all stores.
 	stores() []Store[T]
 }
 
@@ -43,19 +42,18 @@ func (s Store[T]) Get(key object.Key) (T, bool) {
 	return obj, ok
 }
 
-// Has reports whether there is an object with that key.
+// Has reports whether an object has that key.
 func (s Store[T]) Has(key object.Key) bool { return s.contents.has(key) }
 
-// All returns an iterator over the objects, in no order. It sees the state at the moment of the call, and the iteration
-// holds no lock; the call copies one key and one pointer per object. A packed object is unpacked when the iteration
-// comes to it.
+// All returns an iterator over the objects, in no order. It has the state at the moment of the call, and holds no lock;
+// the call copies one key and one pointer per object. Packed objects are unpacked one by one.
 func (s Store[T]) All() iter.Seq2[object.Key, T] {
 	return s.Select("", nil, nil)
 }
 
-// Select is [Store.All] for the objects in one namespace, or in all when it is "", whose labels and keys are selected; a
-// nil selector, or function, selects all. Others are not unpacked. selector and selected are called with the store locked
-// and must not call it. A namespace costs what is in it.
+// Select is [Store.All] for the objects in one namespace, or in all if it is "", whose labels and keys are selected; a
+// nil selector or function selects all. Other objects are not unpacked. selector and selected run with the store locked
+// and must not call it. In a namespace, the cost depends only on its objects.
 func (s Store[T]) Select(
 	namespace string, selector labels.Selector, selected func(object.Key) bool,
 ) iter.Seq2[object.Key, T] {
@@ -65,29 +63,29 @@ func (s Store[T]) Select(
 // Len returns the number of objects.
 func (s Store[T]) Len() int { return s.contents.len() }
 
-// ResourceVersion returns how far the store has come: every change up to this version is in it. Single objects may
-// already be newer. It is empty before the first list.
+// ResourceVersion returns the version of the store: every change up to this version is in it. Single objects may be
+// newer. It is empty before the first list.
 func (s Store[T]) ResourceVersion() string {
 	s.contents.mu.RLock()
 	defer s.contents.mu.RUnlock()
 	return s.contents.version
 }
 
-// contents is what a Store reads. It has one writer at a time, which the informer's mutex sees to; mu separates the
+// contents is the content of a Store. The informer's mutex ensures that it has one writer at a time. mu separates the
 // writer from the readers, so the writer may read without it.
 type contents[T object.Object] struct {
 	mu       sync.RWMutex
 	items    items[T]
-	indexes  map[Indexer[T]]table[T] // each holds exactly what its index says of items
+	indexes  map[Indexer[T]]table[T] // each has exactly the values of its index for items
 	version  string
-	packer   *pack.Packer[T]         // of items; nil if they are whole
-	spare    atomic.Pointer[kept[T]] // is free for the next object of a list; may be nil
+	packer   *pack.Packer[T]         // packer of items; nil if they are whole
+	spare    atomic.Pointer[kept[T]] // placeholder for the next object of a list; may be nil
 	log      *slog.Logger            // receives objects that cannot be kept
-	detector *mutationDetector[T]    // nil, or knows all of items
+	detector *mutationDetector[T]    // has originals of all items; may be nil
 	observer Observer[T]             // may be nil
 }
 
-// newContents returns an empty store with these indexes. A nil packing leaves the objects whole.
+// newContents returns an empty store with these indexes. With a nil packing the objects stay whole.
 func newContents[T object.Object](indexes []Indexer[T], packing *Packing[T]) *contents[T] {
 	c := &contents[T]{items: newItems(packing), log: slog.Default(), indexes: make(map[Indexer[T]]table[T])}
 	if packing != nil {
@@ -112,10 +110,10 @@ func (c *contents[T]) has(key object.Key) bool {
 	return ok
 }
 
-// known returns how to find the objects that need not be decoded again, or nil if there are none.
+// known returns a function that finds objects that need not be decoded again, or nil if there are none.
 func (c *contents[T]) known() wire.Known[T] {
 	if c.len() == 0 {
-		// A first list would ask for each object in vain.
+		// Every lookup of a first list would fail.
 		return nil
 	}
 	return func(id wire.Identity) (T, bool) {
@@ -135,7 +133,7 @@ func (c *contents[T]) known() wire.Known[T] {
 	}
 }
 
-// placeholder returns one for an object of the store.
+// placeholder returns a placeholder for an object of the store.
 func (c *contents[T]) placeholder(packed pack.Packed) *kept[T] {
 	k := c.spare.Swap(nil)
 	if k == nil {
@@ -145,17 +143,17 @@ func (c *contents[T]) placeholder(packed pack.Packed) *kept[T] {
 	return k
 }
 
-// free takes back a placeholder that is no longer used.
+// free makes a placeholder available for reuse.
 func (c *contents[T]) free(k *kept[T]) {
 	k.packed = ""
 	c.spare.Store(k)
 }
 
-// setLocked makes obj the object of key in place of old, which is nil if there is none.
+// setLocked replaces old, which may be nil, by obj as the object of key.
 func (c *contents[T]) setLocked(key object.Key, obj, old *stored[T]) {
-	// The indexes know old by its own values, so it leaves them before it is replaced.
+	// old leaves the indexes before it is replaced, since they derive its values from it.
 	c.removeLocked(key, old)
-	// The key of the store, which keeps no body alive that a name was cut from.
+	// The store's key does not keep the body alive from which a name was cut.
 	key = c.items.put(key, *obj)
 	c.detector.enter(key, obj.whole)
 	for _, t := range c.indexes {
@@ -163,7 +161,7 @@ func (c *contents[T]) setLocked(key object.Key, obj, old *stored[T]) {
 	}
 }
 
-// removeLocked removes old, the object of key. It does nothing without one.
+// removeLocked removes old, the object of key. It does nothing if old is nil.
 func (c *contents[T]) removeLocked(key object.Key, old *stored[T]) {
 	if old == nil {
 		return
@@ -181,7 +179,7 @@ func (c *contents[T]) advanceLocked(version string) {
 	}
 }
 
-// swap makes items the whole content at once. The new indexes are built before readers are kept out.
+// swap replaces the whole content at once. It builds the new indexes before it excludes readers.
 func (c *contents[T]) swap(items items[T], version string) {
 	indexes := make(map[Indexer[T]]table[T], len(c.indexes))
 	for ix := range c.indexes {
@@ -194,8 +192,8 @@ func (c *contents[T]) swap(items items[T], version string) {
 	c.advanceLocked(version)
 }
 
-// snapshot returns the present objects of a namespace, or of all when it is "", whose labels and keys are selected; a nil
-// selector, or function, selects all. The iteration needs no lock.
+// snapshot returns the current objects of a namespace, or of all if it is "", whose labels and keys are selected; a nil
+// selector or function selects all. The iteration needs no lock.
 func (c *contents[T]) snapshot(
 	namespace string, selector labels.Selector, selected func(object.Key) bool,
 ) iter.Seq2[object.Key, T] {
@@ -204,33 +202,33 @@ func (c *contents[T]) snapshot(
 	return c.items.snapshot(namespace, selector, selected)
 }
 
-// addIndex adds an index and fills it from what is there, unless it was added before.
+// addIndex adds an index and fills it, unless it was added before.
 func (c *contents[T]) addIndex(ix Indexer[T]) {
 	if _, ok := c.indexes[ix]; ok {
 		return
 	}
-	// Readers may go on: what changes items holds the informer's mutex, as the caller does.
+	// Readers may continue: changes of items require the informer's mutex, which the caller holds.
 	t := ix.table(objects(c.items))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.indexes[ix] = t
 }
 
-// at returns the object of key, and the version of the store, in one state.
+// at returns the object of key and the version of the store, in one consistent state.
 func (c *contents[T]) at(key object.Key) (obj T, ok bool, version string) {
 	c.mu.RLock()
 	held, ok := c.items.find(key)
 	version = c.version
 	c.mu.RUnlock()
-	// After the lock: to unpack an object takes as long as to copy it.
+	// Unpacked after unlocking, since that takes as long as a copy.
 	if ok {
 		obj = held.object()
 	}
 	return obj, ok, version
 }
 
-// advance brings c to the state after deltas, which are as [reflector.DeltaFIFO.Pop] hands them out, tells the observer, and returns
-// what that means for handlers.
+// advance applies deltas, which come from [reflector.DeltaFIFO.Pop], calls the observer, and returns the resulting
+// events for handlers.
 func (c *contents[T]) advance(deltas reflector.Deltas[T]) (events batch[T]) {
 	switch deltas[0].Type {
 	case reflector.Replaced:
@@ -242,7 +240,7 @@ func (c *contents[T]) advance(deltas reflector.Deltas[T]) (events batch[T]) {
 		}
 	case reflector.Sync:
 		c.mu.Lock()
-		c.advanceLocked(deltas[0].ResourceVersion) // of a bookmark, or of deltas that were compacted to nothing, behind it
+		c.advanceLocked(deltas[0].ResourceVersion) // the version of a bookmark, or of deltas that cancelled out before it
 		c.mu.Unlock()
 		events = c.items.events(Event[T]{Type: Updated})
 	default:
@@ -262,8 +260,8 @@ func (c *contents[T]) advance(deltas reflector.Deltas[T]) (events batch[T]) {
 	return events
 }
 
-// apply brings c to the state after deltas, in one step for its readers, and returns what that means for handlers, and why
-// objects could not be kept, which leaves what there was.
+// apply applies deltas in one step for readers. It returns the resulting events, and the errors of objects that could
+// not be kept, for which the previous state stays.
 func (c *contents[T]) apply(deltas reflector.Deltas[T]) (events []Event[T], failed []error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -295,12 +293,12 @@ func (c *contents[T]) apply(deltas reflector.Deltas[T]) (events []Event[T], fail
 	return events, failed
 }
 
-// setStateLocked makes now the object of key in place of old and appends what that means for handlers: nothing if it is
-// in the same state.
+// setStateLocked replaces old by now as the object of key, and appends the resulting event, unless both are the same
+// state.
 func (c *contents[T]) setStateLocked(events []Event[T], key object.Key, old, now *stored[T]) []Event[T] {
 	before := old
 	if old != nil && !old.sameObject(now) {
-		// The name was given to another object: the watch has missed that the one before it was deleted.
+		// The name belongs to a new object: the watch missed the deletion of the old one.
 		events = append(events, missed(old.object()))
 		before = nil
 	}
@@ -311,9 +309,8 @@ func (c *contents[T]) setStateLocked(events []Event[T], key object.Key, old, now
 	return append(events, change(before, now))
 }
 
-// replace makes what d lists the whole content and returns what that means for handlers: the deletions that were
-// missed, in the order of their keys, then the changes in the order of the list. What is in the same state as before
-// stays the same object.
+// replace makes the list d the whole content and returns the resulting events: the missed deletions in the order of
+// their keys, then the changes in the order of the list. An object in an unchanged state is kept.
 func (c *contents[T]) replace(d reflector.Delta[T]) batch[T] {
 	all := c.listed(d)
 	if packed, ok := all.(*packedList[T]); ok && c.items.len() == 0 {
@@ -322,7 +319,7 @@ func (c *contents[T]) replace(d reflector.Delta[T]) batch[T] {
 	}
 	changes, present := c.changes(all, d.SetBack)
 	missing := c.missing(all, d.Retained, present)
-	// Before the store changes: the events have the old states.
+	// This precedes the change of the store, since the events have the old states.
 	var deletions, events []Event[T]
 	if len(changes) > 0 {
 		events = make([]Event[T], 0, len(changes))
@@ -353,19 +350,19 @@ func (c *contents[T]) replace(d reflector.Delta[T]) batch[T] {
 	return batch[T]{events: append(deletions, events...)}
 }
 
-// changedInPlace is how many objects of the store a relist changes at most while readers wait. Beyond that it builds
-// new items and indexes first.
+// changedInPlace is the maximum number of objects that a relist changes while readers wait. For more, it builds new
+// items and indexes first.
 const changedInPlace = 1000
 
-// replaced is a change of one object by a list.
+// replaced is the change of one object by a list.
 type replaced[T object.Object] struct {
 	key object.Key
-	old *stored[T] // nil is none
-	now stored[T]  // of an object that is listed
+	old *stored[T] // may be nil
+	now stored[T]  // set for a listed object
 }
 
-// changes returns the listed objects whose state the store does not have, and the number of listed objects of which the
-// store has any state.
+// changes returns the listed objects whose state the store does not have, and the number of listed objects that the
+// store has in any state.
 func (c *contents[T]) changes(all listed[T], setBack bool) (changes []replaced[T], present int) {
 	if c.items.len() == 0 {
 		changes = make([]replaced[T], 0, all.Len())
@@ -378,14 +375,15 @@ func (c *contents[T]) changes(all listed[T], setBack bool) (changes []replaced[T
 		}
 		present++
 		if !old.sameObject(&now) || !old.sameState(&now) || setBack && !old.sameContent(&now) {
-			before := old // so that only that of a change is allocated
+			before := old // so that only old objects of changes are allocated
 			changes = append(changes, replaced[T]{key: key, old: &before, now: now})
 		}
 	}
 	return changes, present
 }
 
-// missing returns the objects of the store that are neither listed nor retained. Of the listed ones, it has that many.
+// missing returns the objects of the store that are neither listed nor retained. present is the number of listed
+// objects that the store has.
 func (c *contents[T]) missing(all listed[T], retained []object.Key, present int) (missing []replaced[T]) {
 	if present == c.items.len() {
 		return nil
@@ -416,14 +414,14 @@ func (c *contents[T]) update(changes, missing []replaced[T], version string) {
 	c.advanceLocked(version)
 }
 
-// rebuild makes new items of the listed objects, which have the changes, and of the retained ones of d.
+// rebuild creates new items from the listed objects, with the changes, and from the retained ones of d.
 func (c *contents[T]) rebuild(all listed[T], changes []replaced[T], d reflector.Delta[T]) {
 	items := c.items.empty()
 	for key, now := range all.all() {
 		if len(changes) > 0 && changes[0].key == key {
 			changes = changes[1:]
 		} else if old, ok := c.items.find(key); ok {
-			now = old // so that what readers have of it is not doubled
+			now = old // so that readers and store share one object
 		}
 		items.put(key, now)
 	}
@@ -435,10 +433,10 @@ func (c *contents[T]) rebuild(all listed[T], changes []replaced[T], d reflector.
 	c.swap(items, d.ResourceVersion)
 }
 
-// initial returns an Added for every object, as a new handler gets it.
+// initial returns an Added event for every object, for a new handler.
 func (c *contents[T]) initial() batch[T] { return c.items.events(Event[T]{Type: Added, Initial: true}) }
 
-// change is the event of an object that is there in a new state. Nil is no old one.
+// change returns the event of an object with a new state. old may be nil.
 func change[T object.Object](old, now *stored[T]) Event[T] {
 	if old == nil {
 		return Event[T]{Type: Added, Object: now.object()}
@@ -446,14 +444,14 @@ func change[T object.Object](old, now *stored[T]) Event[T] {
 	return Event[T]{Type: Updated, Object: now.object(), Old: old.object()}
 }
 
-// merged returns an event of a list: nobody has seen what led to the state.
+// merged marks an event of a list, since the states in between were not seen.
 func merged[T object.Object](e Event[T]) Event[T] {
 	e.Merged = true
 	return e
 }
 
-// appendDeletion appends the event of an object that is gone. That of an object that was never seen, which is nil, is told
-// too.
+// appendDeletion appends the event of a deleted object. old is nil if the object was never seen; its deletion is
+// reported too.
 func appendDeletion[T object.Object](events []Event[T], old *stored[T], d reflector.Delta[T]) []Event[T] {
 	if d.FinalStateUnknown {
 		if old != nil {
@@ -461,14 +459,14 @@ func appendDeletion[T object.Object](events []Event[T], old *stored[T], d reflec
 		}
 		return events
 	}
-	// Handlers are told of each life by its UID, also of one whose end was missed.
+	// Handlers receive each object by its UID, including one whose deletion was missed.
 	if old != nil && old.object().GetUID() != d.Object.GetUID() {
 		events = append(events, missed(old.object()))
 	}
 	return append(events, Event[T]{Type: Deleted, Object: d.Object, Merged: d.Merged})
 }
 
-// missed is the deletion of an object that the watch did not tell of.
+// missed returns the event of a deletion that the watch did not send.
 func missed[T object.Object](last T) Event[T] {
 	return Event[T]{Type: Deleted, Object: last, FinalStateUnknown: true}
 }

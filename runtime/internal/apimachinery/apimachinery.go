@@ -1,5 +1,5 @@
-// Package apimachinery has what only the newest k8s.io/apimachinery has, so that the runtime compiles with its last three minor
-// versions (v0.35 to v0.37).
+// Package apimachinery replaces functions of the newest k8s.io/apimachinery, so that the runtime compiles with its last
+// three minor versions (v0.35 to v0.37).
 package apimachinery
 
 import (
@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// RESTMapping asks mapper for the resource of a kind, and gives it the context if it takes one.
+// RESTMapping returns the mapping of a kind. It passes the context to mapper if that supports it.
 func RESTMapping(ctx context.Context, mapper meta.RESTMapper, kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	if m, ok := mapper.(interface {
 		RESTMappingWithContext(ctx context.Context, kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
@@ -21,7 +21,7 @@ func RESTMapping(ctx context.Context, mapper meta.RESTMapper, kind schema.GroupK
 	return mapper.RESTMapping(kind, versions...)
 }
 
-// IsPathSegmentName returns why a name cannot be a segment of the path of a URL; nothing if it can.
+// IsPathSegmentName returns why a name cannot be a segment of a URL path, or nothing if it can.
 func IsPathSegmentName(name string) (problems []string) {
 	if name == "." || name == ".." {
 		return []string{fmt.Sprintf("may not be '%s'", name)}

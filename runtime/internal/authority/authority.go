@@ -26,73 +26,76 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Options say what an [Authority] keeps, and where.
+// Options configure an [Authority].
 type Options struct {
-	// Client reads and writes at the API server. It is required, unless there is neither a Secret nor a target.
+	// Client reads and writes the Secret and the targets. It is required unless there is neither.
 	Client *client.REST
-	// Secret has the certificates, for all replicas. Without one they are in the memory of the process.
+	// Secret has the certificates of all replicas. Without a Secret they are in the memory of the process.
 	Secret object.Key
-	// Targets trust the authority.
+	// Targets are the objects in which the authority sets its CA bundle.
 	Targets []Target
-	// Names are those of the server, beside those by which the targets call it: DNS names, also in other scripts or with *. in front,
-	// and IP addresses. Case, a dot at the end, brackets and what is there twice make no difference.
+	// Names are names of the server, in addition to those with which the targets call it: DNS names, including
+	// international names and those with the prefix *., and IP addresses. Case, a trailing dot, brackets and duplicates
+	// are ignored.
 	Names []string
-	// Lifetime is that of the certificates. Zero means a year; less than 12 s is an error. The next authority is made after half
-	// of it, and has taken over before two thirds.
+	// Lifetime is the lifetime of the certificates. Zero means a year; less than 12 s is an error. The next CA is
+	// created after half of it, and signs before two thirds have passed.
 	Lifetime time.Duration
-	// Subject is that of the authority. An empty common name is "kctrl webhook CA".
+	// Subject is the subject of the CA. The default common name is "kctrl webhook CA".
 	Subject pkix.Name
-	// Usages are those of the certificate. Nil is that of a server; an empty list permits all usages.
+	// Usages are the extended key usages of the certificate. Nil means server authentication; an empty list permits all
+	// usages.
 	Usages []x509.ExtKeyUsage
-	// CertificateEntry and KeyEntry are the entries of the Secret with the certificate and its key. Empty is tls.crt
-	// and tls.key.
+	// CertificateEntry and KeyEntry are the keys of the Secret for the certificate and its private key. Empty means
+	// tls.crt and tls.key.
 	CertificateEntry, KeyEntry string
-	// AdoptSecret takes over a Secret that has another authority, which stays trusted until the next rotation.
-	// Otherwise such a Secret is an error.
+	// AdoptSecret takes over a Secret with another CA, which stays trusted until the next rotation. Otherwise such a
+	// Secret is an error.
 	AdoptSecret bool
-	// OptionalTargets permits missing targets. A target that is created later trusts the authority from then on.
+	// OptionalTargets permits missing targets. A target that is created later gets the CA bundle then.
 	OptionalTargets bool
-	// UpdateTargets writes targets by update instead of patch, for roles without the right to patch.
+	// UpdateTargets writes targets by update instead of patch, for roles without permission to patch.
 	UpdateTargets bool
-	// FieldOwner is the field manager of writes to targets. Empty leaves it to the client.
+	// FieldOwner is the field manager of writes to targets. Empty means the default of the client.
 	FieldOwner string
 	// SecretWritten is called after each write of the Secret by this process. It must not block.
 	SecretWritten func()
-	// Logger is where the authority logs. Nil is slog.Default().
+	// Logger is the logger of the authority. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// Authority is a certificate authority that an operator has for itself: it signs the certificate of the operator's webhooks, and
-// makes API servers trust it. [New] makes one, and Run keeps it. Its methods are safe for concurrent use.
+// Authority is an operator's own certificate authority: it signs the certificate of the operator's webhooks, and
+// distributes its CA bundle to API servers. Call [New] for one; Run keeps it current. Its methods are safe for
+// concurrent use.
 type Authority struct {
 	opts   Options
-	names  []string // Options.Names in their normal forms
+	names  []string // normalized Options.Names
 	pace   pace
 	logger *slog.Logger
-	wake   chan struct{} // has room for one
+	wake   chan struct{} // buffer of size one
 
 	mu      sync.Mutex
-	current *generation      // the last that was in the Secret; nil before
-	serving *tls.Certificate // that of current, or of one before while targets do not trust that yet
-	err     error            // why clients may not accept serving
-	// agreed is since when, without a break, all targets have trusted the next signer, which is agreedOn.
+	current *generation      // the last generation in the Secret; nil before
+	serving *tls.Certificate // the certificate of current, or of the previous one while targets do not trust current yet
+	err     error            // why clients may reject serving
+	// agreed is the time since which all targets have trusted the next signer, agreedOn, without interruption.
 	agreed   time.Time
-	agreedOn *big.Int      // the serial number; nil is none
-	served   chan struct{} // closed when there is something to serve
+	agreedOn *big.Int      // the serial number; may be nil
+	served   chan struct{} // closed when there is a certificate to serve
 }
 
 const (
-	// defaultLifetime is that of certificates.
+	// defaultLifetime is the default of Options.Lifetime.
 	defaultLifetime = 365 * 24 * time.Hour
-	// minLifetime leaves replicas and API servers a second to agree on the next authority: it is signed by and trusted beside the one before
-	// for a twelfth of the lifetime.
+	// minLifetime gives replicas and API servers one second to adopt the next CA: for a twelfth of the lifetime it is
+	// signed by, and trusted together with, the previous one.
 	minLifetime = 12 * time.Second
 )
 
 var errNotYet = errors.New("the certificate has not been made yet")
 
-// New returns an authority. It makes no request and starts nothing. It fails if one of the names can be none, and for a lifetime that
-// is too short.
+// New returns an authority. It sends no request and starts no goroutine. It fails for invalid names and for too short a
+// lifetime.
 func New(opts Options) (*Authority, error) {
 	names, err := normalNames(opts.Names)
 	if err != nil {
@@ -113,7 +116,8 @@ func New(opts Options) (*Authority, error) {
 	}, nil
 }
 
-// GetCertificate is that of a tls.Config. At the start it waits until there is a certificate, as long as the client does.
+// GetCertificate implements tls.Config.GetCertificate. At the start it waits for a certificate, until the client gives
+// up.
 func (a *Authority) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if err := a.awaitServed(hello); err != nil {
 		return nil, err
@@ -144,8 +148,8 @@ func (a *Authority) awaitServed(hello *tls.ClientHelloInfo) error {
 	}
 }
 
-// Ready returns an error unless the certificate is valid and all targets, as the API server has them, trust it. While the API server
-// cannot be asked, what it had last counts.
+// Ready returns an error unless the certificate is valid and all targets trust it, by the last known state of the API
+// server.
 func (a *Authority) Ready() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -155,7 +159,7 @@ func (a *Authority) Ready() error {
 	return ValidNow(a.serving, "webhooks")
 }
 
-// Bundle returns who is to be trusted, in PEM, once there is a certificate.
+// Bundle returns the CA bundle in PEM, once there is a certificate.
 func (a *Authority) Bundle(ctx context.Context) ([]byte, error) {
 	select {
 	case <-a.served:
@@ -165,7 +169,7 @@ func (a *Authority) Bundle(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// known returns the last generation that was in the Secret, nil before there is one.
+// known returns the last generation in the Secret, or nil.
 func (a *Authority) known() *generation {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -173,17 +177,17 @@ func (a *Authority) known() *generation {
 }
 
 const (
-	// resync is how often everything is looked at if nobody says that anything has changed.
+	// resync is the interval of checks without notification of a change.
 	resync = 10 * time.Minute
-	// firstRetry and lastRetry are the pauses after failures.
+	// firstRetry and lastRetry are the shortest and longest delay after a failure.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 30 * time.Second
-	// syncTimeout is how long it may take to look at everything.
+	// syncTimeout is the timeout of one check.
 	syncTimeout = 30 * time.Second
 )
 
-// Run keeps the certificates and the targets until ctx ends: it makes what is missing, heals what is damaged, and rotates in
-// time. It returns nil. What it cannot do is logged, shows in Ready, and is tried again.
+// Run keeps the certificates and the targets current until ctx ends: it creates what is missing, repairs damage, and
+// rotates in time. It returns nil. Failures are logged, reported by Ready, and retried.
 func (a *Authority) Run(ctx context.Context) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -212,7 +216,7 @@ func (a *Authority) Run(ctx context.Context) error {
 	return nil
 }
 
-// changed makes Run look at everything.
+// changed makes Run check everything.
 func (a *Authority) changed() {
 	select {
 	case a.wake <- struct{}{}:
@@ -220,7 +224,7 @@ func (a *Authority) changed() {
 	}
 }
 
-// watched are the objects that matter.
+// watched returns the objects to watch.
 func (a *Authority) watched() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	if a.opts.Secret.Name != "" {
@@ -232,7 +236,7 @@ func (a *Authority) watched() []*unstructured.Unstructured {
 	return all
 }
 
-// sync looks at everything once, and does one step of what there is to do. It returns when to do so again.
+// sync checks everything once, and takes the next step. It returns the delay until the next call.
 func (a *Authority) sync(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
@@ -252,7 +256,7 @@ func (a *Authority) sync(ctx context.Context) (time.Duration, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.err != nil || !isOutage(err) { // else what is served is still what everybody has trusted
+	if a.err != nil || !isOutage(err) { // after an outage, the served certificate is still trusted
 		a.err = err
 	}
 	if err != nil {
@@ -261,8 +265,8 @@ func (a *Authority) sync(ctx context.Context) (time.Duration, error) {
 	return min(max(time.Until(a.dueLocked()), 100*time.Millisecond), resync), nil
 }
 
-// outageError is the error of a read that the API server could not answer, or that has not reached it: it says nothing of what was asked
-// about.
+// outageError is the error of a read that the API server could not answer, or that did not reach it. It proves nothing
+// about the object.
 type outageError struct{ error }
 
 func (e *outageError) Unwrap() error { return e.error }
@@ -282,7 +286,7 @@ func answered(err error) error {
 	return &outageError{err}
 }
 
-// isOutage reports whether all of an error is that reads had no answer.
+// isOutage reports whether an error consists only of outageErrors.
 func isOutage(err error) bool {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(several.Unwrap(), func(one error) bool { return !isOutage(one) })
@@ -291,7 +295,7 @@ func isOutage(err error) bool {
 	return ok
 }
 
-// readTargets returns those that could be read, and whether these are all that there are: one that is missing trusts nobody.
+// readTargets returns the targets that could be read, and whether these are all. A missing target counts as untrusting.
 func (a *Authority) readTargets(ctx context.Context) (trusts []*trust, complete bool, err error) {
 	var errs []error
 	complete = true
@@ -310,10 +314,11 @@ func (a *Authority) readTargets(ctx context.Context) (trusts []*trust, complete 
 	return trusts, complete, errors.Join(errs...)
 }
 
-// maxConflicts is how often in a row others may be faster.
+// maxConflicts is the maximum number of consecutive conflicts.
 const maxConflicts = 10
 
-// store brings the Secret to where it should be and returns the generation that it has then: that of whoever wrote it first.
+// store writes the desired generation to the Secret and returns the generation that the Secret then has: that of the
+// first writer.
 func (a *Authority) store(ctx context.Context, names []string, trusts []*trust, complete bool) (*generation, error) {
 	for range maxConflicts {
 		stored, secret, err := a.load(ctx)
@@ -334,7 +339,8 @@ func (a *Authority) store(ctx context.Context, names []string, trusts []*trust, 
 				a.opts.SecretWritten()
 			}
 			return wanted, nil
-		case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), secret != nil && apierrors.IsNotFound(err): // somebody was faster
+		// another replica was first
+		case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), secret != nil && apierrors.IsNotFound(err):
 		default:
 			return nil, err
 		}
@@ -342,7 +348,7 @@ func (a *Authority) store(ctx context.Context, names []string, trusts []*trust, 
 	return nil, fmt.Errorf("secret %s: others changed it %d times", a.opts.Secret, maxConflicts)
 }
 
-// wanted returns the generation that should be stored. One that is lost is stored again, if it is known.
+// wanted returns the generation to store. A lost generation is stored again if it is known.
 func (a *Authority) wanted(stored *generation, names []string, trusts []*trust, complete bool) (*generation, error) {
 	now := time.Now()
 	base := stored
@@ -362,8 +368,8 @@ func (a *Authority) wanted(stored *generation, names []string, trusts []*trust, 
 	return wanted, err
 }
 
-// trusted reports whether the next signer of g may sign: once everybody has trusted it for a while, since API servers learn of their
-// targets by watches of their own.
+// trusted reports whether the next signer of g may sign: once all targets have trusted it for a while, since API
+// servers receive changes of targets by watches.
 func (a *Authority) trusted(g *generation, now time.Time, everybody bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -377,7 +383,7 @@ func (a *Authority) trusted(g *generation, now time.Time, everybody bool) bool {
 	return now.Sub(a.agreed) >= a.pace.overlap(g)
 }
 
-// dueLocked is when there is something to do.
+// dueLocked returns the time of the next step.
 func (a *Authority) dueLocked() time.Time {
 	due := a.pace.due(a.current)
 	if a.agreedOn == nil {
@@ -389,7 +395,7 @@ func (a *Authority) dueLocked() time.Time {
 	return due
 }
 
-// secret returns the Secret with nothing but its identity.
+// secret returns the Secret with only its identity.
 func (a *Authority) secret() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
@@ -398,10 +404,10 @@ func (a *Authority) secret() *unstructured.Unstructured {
 	return u
 }
 
-// ownLabel is on the Secrets that an Authority has made.
+// ownLabel is set on Secrets that an Authority created.
 const ownLabel = "kctrl.dev/webhook-ca"
 
-// load returns the generation in the Secret, nil if there is none, and the Secret, nil if there is none.
+// load returns the generation in the Secret and the Secret itself; either may be nil.
 func (a *Authority) load(ctx context.Context) (*generation, *unstructured.Unstructured, error) {
 	if a.opts.Secret.Name == "" {
 		return a.known(), nil, nil
@@ -429,7 +435,7 @@ func (a *Authority) load(ctx context.Context) (*generation, *unstructured.Unstru
 	return nil, secret, nil
 }
 
-// entry returns the name that an entry has in the Secret.
+// entry returns the key of an entry in the Secret.
 func (a *Authority) entry(name string) string {
 	switch name {
 	case entryCertificate:
@@ -440,17 +446,17 @@ func (a *Authority) entry(name string) string {
 	return name
 }
 
-// entriesOf returns the entries of a Secret.
+// entriesOf returns the decoded data of a Secret.
 func entriesOf(secret *unstructured.Unstructured) map[string][]byte {
 	data, _, _ := unstructured.NestedStringMap(secret.Object, "data")
 	all := map[string][]byte{}
 	for name, text := range data {
-		all[name], _ = base64.StdEncoding.DecodeString(text) // the API server has checked it
+		all[name], _ = base64.StdEncoding.DecodeString(text) // the API server has validated it
 	}
 	return all
 }
 
-// foreigner returns the authority of somebody else that is in a Secret which is adopted, or nil.
+// foreigner returns the foreign CA in a Secret that is adopted, or nil.
 func (a *Authority) foreigner(secret *unstructured.Unstructured) *x509.Certificate {
 	if secret == nil || !a.opts.AdoptSecret {
 		return nil
@@ -462,7 +468,7 @@ func (a *Authority) foreigner(secret *unstructured.Unstructured) *x509.Certifica
 	return foreigner
 }
 
-// save writes g to the Secret, unless somebody else has changed it since it was loaded.
+// save writes g to the Secret, with the resource version of the loaded Secret as a precondition.
 func (a *Authority) save(ctx context.Context, secret *unstructured.Unstructured, g *generation) error {
 	if a.opts.Secret.Name == "" {
 		return nil
@@ -483,7 +489,7 @@ func (a *Authority) save(ctx context.Context, secret *unstructured.Unstructured,
 	if data == nil {
 		data = map[string]any{}
 	}
-	for _, name := range allEntries { // what else there is, is somebody else's
+	for _, name := range allEntries { // other entries are left unchanged
 		value, has := entries[name]
 		if name = a.entry(name); has {
 			data[name] = base64.StdEncoding.EncodeToString(value)
@@ -504,12 +510,12 @@ func (a *Authority) save(ctx context.Context, secret *unstructured.Unstructured,
 	return a.opts.Client.Update(ctx, secret)
 }
 
-// distribute makes all targets trust g, and then serves its certificate.
+// distribute sets the CA bundle of g in all targets, and then serves its certificate.
 func (a *Authority) distribute(ctx context.Context, g *generation, trusts []*trust) error {
 	a.mu.Lock()
 	a.current = g
 	if a.serving == nil || ValidNow(a.serving, "") != nil || a.serving.Leaf.CheckSignatureFrom(g.signer.certificate) == nil {
-		// Nothing better is there, or who accepts what is accepts this, which has more names.
+		// There is no better certificate, or clients that accept the current one accept this one, which has more names.
 		a.serveLocked(g)
 	}
 	a.mu.Unlock()
@@ -529,7 +535,7 @@ func (a *Authority) distribute(ctx context.Context, g *generation, trusts []*tru
 	return accepts(bundle, g.leaf.Leaf, time.Now(), a.usages()...)
 }
 
-// usages are what those who trust the authority take its certificate for. Targets take it for that of a server.
+// usages returns the usages for which clients verify the certificate. Targets verify it for server authentication.
 func (a *Authority) usages() []x509.ExtKeyUsage {
 	if len(a.opts.Targets) > 0 {
 		return nil
@@ -537,7 +543,7 @@ func (a *Authority) usages() []x509.ExtKeyUsage {
 	return a.pace.profile.usages
 }
 
-// teach makes a target trust those in bundle, as other replicas do at the same time.
+// teach sets bundle in a target, while other replicas do the same.
 func (a *Authority) teach(ctx context.Context, t *trust, bundle []byte) error {
 	for range maxConflicts {
 		if t.has(bundle) {
@@ -551,10 +557,10 @@ func (a *Authority) teach(ctx context.Context, t *trust, bundle []byte) error {
 		if err != nil && !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
 			return err
 		}
-		// It is not as it was read.
+		// The target has changed since it was read.
 		fresh, err := t.target.read(ctx, a.opts.Client)
 		if outage, ok := errors.AsType[*outageError](err); ok {
-			return outage.error // by now it is known that the target trusts somebody else
+			return outage.error // it is known that the target has another CA bundle
 		}
 		if err != nil {
 			return err

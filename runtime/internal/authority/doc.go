@@ -1,5 +1,5 @@
-// Package authority issues and rotates the certificate of a server, and makes its clients trust it: [Authority] is one that
-// an operator makes for itself.
+// Package authority issues and rotates the certificate of a server, and distributes the CA bundle to its clients. An
+// [Authority] is an operator's own CA.
 //
 //	target, err := authority.ParseTarget("validating/guestbook-validating-webhook-configuration")
 //	authority, err := authority.New(authority.Options{
@@ -8,26 +8,27 @@
 //
 // # Guarantees
 //
-//   - All replicas have one authority: it is in a Secret, which is written only as it was read, and whoever is first is right. No
-//     leader is needed.
-//   - The certificate is changed after half of its lifetime, before two thirds of it are over. Whoever is to trust the next authority
-//     trusts it before it signs anything, and the last one until the rotation after; so nobody is refused in between.
-//   - It is valid from an hour before it was made, for clients whose clock is behind.
-//   - A Secret that is deleted or damaged is written again, with the same authority as long as one replica knows it. A target that
-//     somebody else has changed is changed back. Both are seen by watches of these objects alone.
-//   - A target that is missing, that may not be written, or that is called by what can be no name is the error of
-//     [Authority.Ready]; the others trust the certificate all the same, and it has the names by which they are called.
-//   - A Secret that has something else is left alone, and the error names it.
-//   - [Authority.Ready] returns nil when the API server has told, after the last change, that every target trusts what is served. An
-//     outage of the API server is no change: it does not take all replicas away from a Service that is called when it is back.
+//   - All replicas have one CA. It is in a Secret, which is written with the read version as a precondition, so that
+//     the first writer wins. No leader is needed.
+//   - The certificate is replaced after half and before two thirds of its lifetime. All targets trust the next CA
+//     before it signs, and the last one until the next rotation, so no client rejects the certificate in between.
+//   - A certificate is valid from one hour before its creation, for clients whose clock is behind.
+//   - A deleted or damaged Secret is restored with the same CA, as long as one replica has it. A target that was
+//     changed is changed back. Both are detected by watches of only these objects.
+//   - A target that is missing, cannot be written, or has an invalid name of the server is an error of
+//     [Authority.Ready]. The other targets still trust the certificate, which has their names of the server.
+//   - A Secret with other content is not changed, and the error names it.
+//   - [Authority.Ready] returns nil when the API server has confirmed, after the last change, that every target trusts
+//     the served certificate. An outage of the API server does not change readiness, so that webhooks are available
+//     when it returns.
 //
-// # Rights
+// # Permissions
 //
-// The authority needs get, list, watch and update of its Secret, and create of Secrets in its namespace; get, list, watch and patch of
-// each target. All but create can be given for the names alone.
+// The authority needs get, list, watch and update of its Secret, and create of Secrets in its namespace; get, list,
+// watch and patch of each target. All permissions except create can be restricted to these names.
 //
 // # Concurrency
 //
-// [Authority.Run] is the only one that makes requests, besides a watch for each object, for which it waits. All methods are safe for concurrent
-// use.
+// Only [Authority.Run] sends requests, and it waits for the watches that it starts, one per object. All methods are
+// safe for concurrent use.
 package authority

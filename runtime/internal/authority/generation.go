@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// backdate is how long before its making a certificate is valid, for clients whose clock is behind.
+// backdate is how long before its creation a certificate is valid, for clients whose clock is behind.
 const backdate = time.Hour
 
-// The entries of the Secret. Two of them are those of any Secret of type kubernetes.io/tls.
+// Keys of the Secret. Two of them are those of Secrets of type kubernetes.io/tls.
 const (
 	entryCertificate = "tls.crt"
 	entryKey         = "tls.key"
@@ -32,18 +32,17 @@ const (
 
 var allEntries = []string{entryCertificate, entryKey, entryCA, entryCAKey, entryNext, entryNextKey, entryPrevious}
 
-// signer is a certificate authority with its key.
+// signer is a CA certificate with its private key.
 type signer struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-// issued is when it was made.
+// issued returns the creation time.
 func (s *signer) issued() time.Time { return s.certificate.NotBefore.Add(backdate) }
 
-// generation is a signer and the certificate that it has signed, with the signers of the generations around it: the next one is
-// trusted before it signs anything, and the previous one while anybody may still show what it has signed. A generation is
-// immutable.
+// generation is a signer and the certificate that it has signed, with the adjacent signers: the next is trusted before
+// it signs, and the previous as long as replicas may serve its certificate. A generation is immutable.
 type generation struct {
 	signer   *signer
 	leaf     *tls.Certificate
@@ -51,19 +50,19 @@ type generation struct {
 	previous *x509.Certificate // nil at first
 }
 
-// profile is what certificates are like.
+// profile has the parameters of new certificates.
 type profile struct {
 	lifetime time.Duration
-	subject  pkix.Name          // of signers
-	usages   []x509.ExtKeyUsage // of what they sign
+	subject  pkix.Name          // subject of signers
+	usages   []x509.ExtKeyUsage // usages of signed certificates
 }
 
-// newProfile returns the profile of servers of webhooks.
+// newProfile returns the profile for webhook servers.
 func newProfile(lifetime time.Duration) profile {
 	return profile{lifetime, pkix.Name{CommonName: "kctrl webhook CA"}, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 }
 
-// newSigner makes a signer that is valid from now on.
+// newSigner creates a signer that is valid from now on.
 func (p profile) newSigner(now time.Time) (*signer, error) {
 	template, err := newTemplate("", now.Add(-backdate), now.Add(p.lifetime))
 	if err != nil {
@@ -84,7 +83,7 @@ func (p profile) newSigner(now time.Time) (*signer, error) {
 	return &signer{certificate, key}, err
 }
 
-// sign makes a certificate of a server with those names, which is valid as long as the signer.
+// sign creates a server certificate with those names, which is valid as long as the signer.
 func (p profile) sign(s *signer, now time.Time, names []string) (*tls.Certificate, error) {
 	template, err := newTemplate(names[0], now.Add(-backdate), s.certificate.NotAfter)
 	if err != nil {
@@ -99,7 +98,7 @@ func (p profile) sign(s *signer, now time.Time, names []string) (*tls.Certificat
 			template.DNSNames = append(template.DNSNames, name)
 		}
 	}
-	if len(names[0]) > 64 { // more than a common name may have
+	if len(names[0]) > 64 { // the maximum length of a common name
 		template.Subject.CommonName = "webhook"
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -114,7 +113,7 @@ func (p profile) sign(s *signer, now time.Time, names []string) (*tls.Certificat
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
 }
 
-// newGeneration makes the first generation, for a server with those names.
+// newGeneration creates the first generation, for a server with those names.
 func (p profile) newGeneration(now time.Time, names []string) (*generation, error) {
 	s, err := p.newSigner(now)
 	if err != nil {
@@ -124,14 +123,14 @@ func (p profile) newGeneration(now time.Time, names []string) (*generation, erro
 	return &generation{signer: s, leaf: leaf}, err
 }
 
-// after returns g with somebody who was trusted before it.
+// after returns g with a previously trusted CA.
 func (g *generation) after(previous *x509.Certificate) *generation {
 	changed := *g
 	changed.previous = previous
 	return &changed
 }
 
-// bundle returns who is to be trusted, in PEM.
+// bundle returns the CA bundle in PEM.
 func (g *generation) bundle() []byte {
 	trusted := encodeCertificate(g.signer.certificate)
 	if g.next != nil {
@@ -143,10 +142,10 @@ func (g *generation) bundle() []byte {
 	return trusted
 }
 
-// pace says when a generation is followed by another one.
+// pace schedules rotations.
 type pace struct{ profile }
 
-// life is how long g is used at the most: it may have been made when lifetimes were shorter, or by somebody else.
+// life returns the lifetime of g, which may differ from the configured one, or be that of a foreign CA.
 func (p pace) life(g *generation) time.Duration {
 	end := g.signer.certificate.NotAfter
 	if g.leaf.Leaf.NotAfter.Before(end) {
@@ -155,13 +154,13 @@ func (p pace) life(g *generation) time.Duration {
 	return min(p.lifetime, end.Sub(g.signer.issued()))
 }
 
-// overlap is how long the signer after g is trusted before it signs.
+// overlap returns how long the signer after g is trusted before it signs.
 func (p pace) overlap(g *generation) time.Duration { return min(10*time.Minute, p.life(g)/12) }
 
-// rotation is when the next signer is made: so that it has taken over before two thirds of the lifetime.
+// rotation returns when the next signer is created, so that it signs before two thirds of the lifetime have passed.
 func (p pace) rotation(g *generation) time.Time { return g.signer.issued().Add(p.life(g) / 2) }
 
-// due is when advance is to be called again.
+// due returns when to call advance again.
 func (p pace) due(g *generation) time.Time {
 	if g.next != nil {
 		return g.next.issued().Add(p.overlap(g))
@@ -169,8 +168,8 @@ func (p pace) due(g *generation) time.Time {
 	return p.rotation(g)
 }
 
-// advance returns the generation that g is to be at this time: g itself, if nothing is to be done. The next signer takes over only
-// once everybody trusts it, which trusted reports.
+// advance returns the generation that replaces g now, or g itself. The next signer signs only if trusted reports that
+// all targets trust it.
 func (p pace) advance(g *generation, now time.Time, names []string, trusted bool) (*generation, error) {
 	if now.After(g.leaf.Leaf.NotAfter) || now.After(g.signer.certificate.NotAfter) {
 		return p.newGeneration(now, names)
@@ -193,18 +192,18 @@ func (p pace) advance(g *generation, now time.Time, names []string, trusted bool
 	return g, nil
 }
 
-// covers reports whether the certificate is one for all names.
+// covers reports whether the certificate is valid for all names.
 func covers(leaf *x509.Certificate, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return leaf.VerifyHostname(name) != nil })
 }
 
-// lacksUsage reports whether the certificate is not for all that is wanted of it. What it is for beside that another replica, of the
-// release before or after, may want.
+// lacksUsage reports whether the certificate lacks one of the required usages. Additional usages may belong to a
+// replica of the previous or next release.
 func (p profile) lacksUsage(leaf *x509.Certificate) bool {
 	return len(leaf.ExtKeyUsage) > 0 && slices.ContainsFunc(p.usages, func(usage x509.ExtKeyUsage) bool { return !slices.Contains(leaf.ExtKeyUsage, usage) })
 }
 
-// withUsages returns p with further usages, if it does not have all by having none.
+// withUsages returns p with additional usages, unless p permits all by having none.
 func (p profile) withUsages(more []x509.ExtKeyUsage) profile {
 	if len(p.usages) > 0 {
 		p.usages = slices.Clone(p.usages)
@@ -217,10 +216,11 @@ func (p profile) withUsages(more []x509.ExtKeyUsage) profile {
 	return p
 }
 
-// maxNames bounds the names of a certificate that it keeps: of services that are gone those are kept that came first.
+// maxNames is the maximum number of names in a certificate that accumulates them. The oldest names of removed services
+// are kept.
 const maxNames = 50
 
-// union returns a, and those in b after it that it has not, up to a number of all.
+// union returns a, followed by those of b that a lacks, up to limit.
 func union(a, b []string, limit int) []string {
 	all := slices.Clone(a)
 	for _, name := range b {
@@ -231,7 +231,7 @@ func union(a, b []string, limit int) []string {
 	return all
 }
 
-// namesOf returns the names of a certificate in their normal forms. One that somebody else has made may have what is no name.
+// namesOf returns the normalized names of a certificate, without the invalid names that a foreign certificate may have.
 func namesOf(leaf *x509.Certificate) []string {
 	var names []string
 	for _, text := range leaf.DNSNames {
@@ -245,7 +245,8 @@ func namesOf(leaf *x509.Certificate) []string {
 	return names
 }
 
-// accepts returns an error unless who trusts the certificates in bundle accepts leaf for one of the usages; none are that of a server.
+// accepts returns an error unless clients that trust bundle accept leaf for one of the usages; no usages means server
+// authentication.
 func accepts(bundle []byte, leaf *x509.Certificate, now time.Time, usages ...x509.ExtKeyUsage) error {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(bundle) {
@@ -255,7 +256,7 @@ func accepts(bundle []byte, leaf *x509.Certificate, now time.Time, usages ...x50
 	return err
 }
 
-// entries returns what the Secret has of a generation.
+// entries returns the entries of the Secret for a generation.
 func (g *generation) entries() (map[string][]byte, error) {
 	all := map[string][]byte{
 		entryCA:          encodeCertificate(g.signer.certificate),
@@ -279,7 +280,7 @@ func (g *generation) entries() (map[string][]byte, error) {
 	return all, nil
 }
 
-// parseGeneration returns the generation that the entries of a Secret are. All of it must be as entries has made it.
+// parseGeneration returns the generation in the entries of a Secret. All entries must be in the form of entries.
 func parseGeneration(all map[string][]byte) (*generation, error) {
 	g := &generation{}
 	var err error

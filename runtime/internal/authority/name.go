@@ -12,11 +12,11 @@ import (
 
 const (
 	maxName  = 253 // bytes of a DNS name
-	maxLabel = 63  // bytes between two dots of it
+	maxLabel = 63  // bytes of a label
 )
 
-// normalName returns the one form that a name of a server has here: an IP address as it is usually written, or a DNS name in lower
-// case, without a dot at its end, and in ASCII. It fails for what no certificate can be for.
+// normalName returns the normal form of a server's name: an IP address in its usual notation, or an ASCII DNS name in
+// lower case without a trailing dot. It fails for names that a certificate cannot have.
 func normalName(text string) (string, error) {
 	address := text
 	if len(text) > 1 && text[0] == '[' && text[len(text)-1] == ']' {
@@ -30,14 +30,15 @@ func normalName(text string) (string, error) {
 	if len(labels) > 1 && labels[0] == "*" {
 		labels = labels[1:]
 	}
-	// A number at the end is that of an IP address, and what is none by now is one that nobody reads in the same way.
+	// A numeric last label belongs to an IP address. At this point such a name is not a valid one, and its
+	// interpretation would be ambiguous.
 	if len(name) > maxName || strings.Trim(labels[len(labels)-1], "0123456789") == "" || slices.ContainsFunc(labels, isNoLabel) {
 		return "", fmt.Errorf("%q: want a DNS name or an IP address", text)
 	}
 	return name, nil
 }
 
-// normalNames returns the normal forms of names, each once.
+// normalNames returns the normal forms of names without duplicates.
 func normalNames(names []string) ([]string, error) {
 	var all []string
 	for _, text := range names {
@@ -52,7 +53,7 @@ func normalNames(names []string) ([]string, error) {
 	return all, nil
 }
 
-// calledName is normalName for what is called, which a pattern cannot be.
+// calledName is normalName for the host of a call, which cannot be a pattern.
 func calledName(text string) (string, error) {
 	name, err := normalName(text)
 	if err == nil && strings.HasPrefix(name, "*") {
@@ -61,7 +62,7 @@ func calledName(text string) (string, error) {
 	return name, err
 }
 
-// isNoLabel reports whether text cannot be between two dots of a name. An underscore is in no name of a host, but people have them.
+// isNoLabel reports whether text is not a valid label. Underscores are invalid in host names but common.
 func isNoLabel(text string) bool {
 	return text == "" || len(text) > maxLabel || text[0] == '-' || text[len(text)-1] == '-' ||
 		strings.ContainsFunc(text, func(r rune) bool {
@@ -69,8 +70,8 @@ func isNoLabel(text string) bool {
 		})
 }
 
-// asciiHost returns a host in other letters than those of ASCII as it is in a certificate, which is as net/http asks for it. What has no
-// such form stays, and is no host.
+// asciiHost returns the ASCII form of an international host name, as certificates and net/http use it. If there is
+// none, it returns the name unchanged, which is not a valid host.
 func asciiHost(host string) string {
 	pattern, rest := "", host
 	if after, ok := strings.CutPrefix(host, "*."); ok {

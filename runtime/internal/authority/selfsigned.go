@@ -23,7 +23,7 @@ func ValidNow(c *tls.Certificate, where string) error {
 	return nil
 }
 
-// SelfSigned makes a certificate that lasts as long as any process does, for clients that do not verify it.
+// SelfSigned creates a certificate that outlives any process, for clients that do not verify it.
 func SelfSigned(name string, dnsNames ...string) (tls.Certificate, error) {
 	now := time.Now()
 	template, err := newTemplate(name, now.Add(-time.Hour), now.AddDate(10, 0, 0))
@@ -41,7 +41,7 @@ func SelfSigned(name string, dnsNames ...string) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// newTemplate returns what certificates of all kinds have.
+// newTemplate returns the common part of all certificates.
 func newTemplate(name string, from, until time.Time) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: until}, err

@@ -18,7 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Target is an object of the API server that says whom it trusts when it calls a webhook.
+// Target is an API object with CA bundles, which the API server uses when it calls a webhook.
 type Target struct {
 	kind *targetKind
 	name string
@@ -26,7 +26,7 @@ type Target struct {
 
 // targetKind is a kind of targets.
 type targetKind struct {
-	short string // in ParseTarget
+	short string // prefix in ParseTarget
 	gvk   schema.GroupVersionKind
 }
 
@@ -39,8 +39,8 @@ var targetKinds = []targetKind{
 	{"provider", schema.GroupVersionKind{Group: "externaldata.gatekeeper.sh", Version: "v1beta1", Kind: "Provider"}},
 }
 
-// ParseTarget returns the target that text names: mutating/NAME and validating/NAME are webhook configurations, crd/NAME is a
-// CustomResourceDefinition, apiservice/NAME an APIService, and provider/NAME a Provider of Gatekeeper.
+// ParseTarget parses a target: mutating/NAME and validating/NAME are webhook configurations, crd/NAME is a
+// CustomResourceDefinition, apiservice/NAME an APIService, and provider/NAME a Gatekeeper Provider.
 func ParseTarget(text string) (Target, error) {
 	short, name, _ := strings.Cut(text, "/")
 	i := slices.IndexFunc(targetKinds, func(k targetKind) bool { return k.short == short })
@@ -50,10 +50,10 @@ func ParseTarget(text string) (Target, error) {
 	return Target{&targetKinds[i], name}, nil
 }
 
-// String returns the text that [ParseTarget] reads.
+// String returns the form that [ParseTarget] parses.
 func (t Target) String() string { return t.kind.short + "/" + t.name }
 
-// object returns the target with nothing but its identity.
+// object returns the target with only its identity.
 func (t Target) object() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(t.kind.gvk)
@@ -61,14 +61,14 @@ func (t Target) object() *unstructured.Unstructured {
 	return u
 }
 
-// trust is what a target says.
+// trust is a target with its client configurations.
 type trust struct {
 	target  Target
 	object  *unstructured.Unstructured
-	configs map[string]map[string]any // of object, see [clientconfig.Of]
+	configs map[string]map[string]any // parts of object, see [clientconfig.Of]
 }
 
-// read returns what the API server has.
+// read reads the target from the API server.
 func (t Target) read(ctx context.Context, live client.Client) (*trust, error) {
 	u := t.object()
 	if err := answered(live.Get(ctx, object.Key{Name: t.name}, u)); err != nil {
@@ -81,8 +81,8 @@ func (t Target) read(ctx context.Context, live client.Client) (*trust, error) {
 	return &trust{t, u, configs}, nil
 }
 
-// names returns the names by which the API server calls the webhooks of the target: those of Services, and the hosts of URLs. What
-// can be no name is left out, and is the error.
+// names returns the names with which the API server calls the webhooks of the target: names of Services, and hosts of
+// URLs. Invalid names are skipped and reported in the error.
 func (t *trust) names() ([]string, error) {
 	var names, wrong []string
 	for _, config := range t.configs {
@@ -109,7 +109,7 @@ func (t *trust) names() ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// has reports whether the target trusts exactly those in bundle.
+// has reports whether all CA bundles of the target equal bundle.
 func (t *trust) has(bundle []byte) bool {
 	text := base64.StdEncoding.EncodeToString(bundle)
 	for _, config := range t.configs {
@@ -120,7 +120,7 @@ func (t *trust) has(bundle []byte) bool {
 	return true
 }
 
-// inject makes the target trust those in bundle, unless it has changed since it was read.
+// inject sets the CA bundles of the target, unless it has changed since it was read.
 func (t *trust) inject(ctx context.Context, opts Options, bundle []byte) error {
 	text := base64.StdEncoding.EncodeToString(bundle)
 	if opts.UpdateTargets {
@@ -148,7 +148,7 @@ func (t *trust) inject(ctx context.Context, opts Options, bundle []byte) error {
 	return err
 }
 
-// update is inject for those who may only update.
+// update is inject for clients that may only update.
 func (t *trust) update(ctx context.Context, opts Options, text string) error {
 	for _, config := range t.configs {
 		config["caBundle"] = text

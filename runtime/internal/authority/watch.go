@@ -11,11 +11,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// watchPause is about how long it takes until a watch that ended is begun anew.
+// watchPause is the average delay before an ended watch is opened again.
 const watchPause = 5 * time.Second
 
-// watchOne calls changed whenever the object that u names may have changed, until ctx ends. It follows a watch of that one object,
-// for which a role that names it is enough.
+// watchOne calls changed whenever the object that u names may have changed, until ctx ends. It watches only that
+// object, so a role that names it suffices.
 func watchOne(ctx context.Context, live *client.REST, u *unstructured.Unstructured, logger *slog.Logger, changed func()) {
 	for ctx.Err() == nil {
 		if err := followOne(ctx, live, u, changed); err != nil && ctx.Err() == nil {
@@ -24,7 +24,7 @@ func watchOne(ctx context.Context, live *client.REST, u *unstructured.Unstructur
 		select {
 		case <-ctx.Done():
 		case <-time.After(watchPause/2 + rand.N(watchPause)):
-			changed() // whatever was missed
+			changed() // a change may have been missed
 		}
 	}
 }
@@ -42,7 +42,7 @@ func followOne(ctx context.Context, live *client.REST, u *unstructured.Unstructu
 		return err
 	}
 	defer stream.Close()
-	changed() // between what was read before and the watch
+	changed() // a change may precede the watch
 	for {
 		if _, err := stream.Next(); err != nil {
 			return err

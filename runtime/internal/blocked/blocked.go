@@ -1,6 +1,6 @@
-// Package blocked lets a handler that waits for something, such as an answer of the API server, show the reason in the
-// readiness of its controller. A source passes [Reasons] to its handlers by the context, and a handler adds a reason with
-// [Because].
+// Package blocked lets a handler that waits, for example for an answer of the API server, report the reason in the
+// readiness of its controller. A source passes [Reasons] to its handlers by the context, and a handler adds a reason
+// with [Because].
 package blocked
 
 import (
@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// Reasons are why handlers of a source wait. The zero value has none. Its methods are safe for concurrent use.
+// Reasons are the reasons why handlers of a source wait. The zero value is empty. It is safe for concurrent use.
 type Reasons struct {
 	mu  sync.Mutex
 	all []*error // in the order in which they were added
 }
 
-// Err returns the oldest reason, or nil when no handler waits.
+// Err returns the oldest reason, or nil if no handler waits.
 func (r *Reasons) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -30,8 +30,8 @@ type key struct{}
 // Into returns a context whose handlers add their reasons to r.
 func Into(ctx context.Context, r *Reasons) context.Context { return context.WithValue(ctx, key{}, r) }
 
-// Because adds err to the reasons of ctx until over is called, which does nothing the second time. Without reasons in ctx it
-// does nothing.
+// Because adds err to the reasons of ctx until over is called. Further calls of over do nothing. Without reasons in
+// ctx, Because does nothing.
 func Because(ctx context.Context, err error) (over func()) {
 	r, _ := ctx.Value(key{}).(*Reasons)
 	if r == nil {

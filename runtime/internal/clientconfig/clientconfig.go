@@ -1,5 +1,5 @@
-// Package clientconfig finds the parts of an object that say how the API server calls a webhook and whom it trusts then: those
-// of webhook configurations, of CustomResourceDefinitions, and of what else has a caBundle.
+// Package clientconfig finds the client configurations of an object, which define how the API server calls a webhook
+// and which CA it trusts: in webhook configurations, CustomResourceDefinitions, and other objects with a caBundle.
 package clientconfig
 
 import (
@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Of returns these parts by their paths in the object. They are the object's own. It fails when an object of these kinds has none;
-// one of another kind has none.
+// Of returns the client configurations by their paths in the object. The maps are parts of the object. For a webhook
+// configuration or CRD without one, Of fails; for other kinds it returns none.
 func Of(u *unstructured.Unstructured) (map[string]map[string]any, error) {
 	switch gvk := u.GroupVersionKind(); gvk.GroupKind() {
 	case schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"},

@@ -1,4 +1,4 @@
-// Package collect gathers the whole state of a source, for a reflector, in the form in which a store keeps it.
+// Package collect assembles a complete list for a reflector, in the form in which a store keeps the objects.
 package collect
 
 import (
@@ -10,36 +10,35 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// State is a whole state: objects, each once, in the order in which the source sent them first.
+// State is a complete list: each object once, in the order in which the source first sent it.
 type State interface {
 	Len() int
 	Keys() iter.Seq[object.Key]
 }
 
-// Store is the sink of a reflector that has the objects of earlier deltas.
+// Store is the sink of a reflector, with the objects of earlier deltas.
 type Store[T object.Object] interface {
-	// Known returns how to find the objects that need not be decoded again; nil finds none.
+	// Known returns a function that finds objects that need not be decoded again; nil finds none.
 	Known() wire.Known[T]
-	// Collect returns an empty collector with room for that many objects.
+	// Collect returns an empty collector with capacity for size objects.
 	Collect(size int) Collector[T]
 }
 
-// Collector gathers a whole state from what a source sends.
+// Collector assembles a complete list from the objects that a source sends.
 type Collector[T object.Object] interface {
-	// Keep makes the object that the store has the object of key, if it is in the state of obj, and reports whether it
-	// is.
+	// Keep reuses the store's object of key if it is in the state of obj, and reports whether it is.
 	Keep(key object.Key, obj T) bool
-	// Set makes obj the object of key.
+	// Set sets the object of key.
 	Set(key object.Key, obj T)
-	// Retain records that the object of key exists but cannot be read: what the store has of it stays.
+	// Retain records that the object of key exists but cannot be decoded: the store keeps its state.
 	Retain(key object.Key)
-	// Remove forgets the object of key.
+	// Remove removes the object of key.
 	Remove(key object.Key)
-	// State returns what was gathered, and the keys that were retained. It is the last call.
+	// State returns the list, and the keys that were retained. No method may be called after it.
 	State() (all State, retained []object.Key)
 }
 
-// Objects is a state of objects as they are.
+// Objects is a list of unpacked objects.
 type Objects[T object.Object] struct {
 	ByKey   map[object.Key]T
 	InOrder []T
@@ -59,16 +58,16 @@ func (o *Objects[T]) Keys() iter.Seq[object.Key] {
 	}
 }
 
-// Whole is a [Collector] of [Objects]. Mostly a source sends one state of each object, which are only appended: a map
-// that grew with them would take twice the memory of the one that is made when their number is known.
+// Whole is a [Collector] of [Objects]. Usually a source sends each object once, so Whole only appends. A growing map
+// would need twice the memory of one that is created with the final size.
 type Whole[T object.Object] struct {
-	held     func(key object.Key, obj T) (T, bool) // the object of the store in the state of obj; nil has none
-	order    collected[T]                          // all states that arrived, not only the last of each object
-	objects  map[object.Key]T                      // the last states, from when one was removed; nil before
+	held     func(key object.Key, obj T) (T, bool) // returns the store's object in the state of obj; may be nil
+	order    collected[T]                          // all received states, including replaced ones
+	objects  map[object.Key]T                      // the last states, once an object was removed; nil before
 	retained map[object.Key]bool
 }
 
-// NewWhole returns an empty collector with room for that many objects, which keeps the objects that held returns; it
+// NewWhole returns an empty collector with capacity for size objects. It reuses the objects that held returns, which
 // may be nil.
 func NewWhole[T object.Object](size int, held func(key object.Key, obj T) (T, bool)) *Whole[T] {
 	return &Whole[T]{held: held, order: collected[T]{room: size}, retained: map[object.Key]bool{}}
@@ -124,7 +123,7 @@ func (w *Whole[T]) State() (State, []object.Key) {
 	return all, slices.Collect(maps.Keys(w.retained))
 }
 
-// latest returns the last state of each object, in the order of the first ones.
+// latest returns the last state of each object, in the order of first arrival.
 func (w *Whole[T]) latest() []T {
 	latest := make([]T, 0, len(w.objects))
 	rest := maps.Clone(w.objects)
@@ -138,12 +137,12 @@ func (w *Whole[T]) latest() []T {
 	return latest
 }
 
-// collectedPart is how many objects are collected in one piece, unless there are fewer.
+// collectedPart is the number of objects per part, unless there are fewer.
 const collectedPart = 1024
 
-// collected are objects in the order in which they were added, in pieces, so that none is moved when more come.
+// collected has objects in the order of addition, in parts, so that growth moves none of them.
 type collected[T object.Object] struct {
-	room  int // of the first piece
+	room  int // capacity of the first part
 	parts [][]T
 	count int
 }
@@ -173,7 +172,7 @@ func (c *collected[T]) all(yield func(T) bool) {
 	}
 }
 
-// slice returns the objects in one piece.
+// slice returns the objects as one slice.
 func (c *collected[T]) slice() []T {
 	if len(c.parts) == 1 {
 		return c.parts[0]

@@ -4,10 +4,10 @@ package compact
 
 import "github.com/kctrl-dev/kctrl/runtime/object"
 
-// Slot is where a change that waits belongs, an edge from one state to the next.
+// Slot is the position of a waiting change, which is an edge from one state to the next.
 type Slot int
 
-// The slots of edges.
+// Slots of edges.
 const (
 	Key     Slot = iota // belongs to one key and may be folded
 	Mark                // belongs to no key; edges may be folded across it
@@ -17,20 +17,20 @@ const (
 // Folding is the outcome of two successive edges of one key.
 type Folding int
 
-// The outcomes.
+// Outcomes of Fold.
 const (
-	Both   Folding = iota // two edges, such as a deletion and a new creation
-	Merged                // one edge replaces both, in the place of the earlier
+	Both   Folding = iota // both edges remain, such as a deletion and a new creation
+	Merged                // one edge replaces both, at the position of the earlier
 	None                  // they cancel out
 )
 
-// Fold returns pending with the edges of each key folded as far as they go, which leaves at most two of a key between
-// two barriers. Order is kept; a merged edge stands where the earlier one stood. slot returns the key of an edge and
-// how to treat it, and fold what two edges come to, of which the first result counts for Merged.
+// Fold returns pending with the edges of each key folded as far as possible, which leaves at most two per key between
+// two barriers. It keeps the order; a merged edge has the position of the earlier one. slot returns the key of an edge
+// and its slot. fold combines two edges; its first result is used for Merged.
 func Fold[E any](pending []E, slot func(E) (object.Key, Slot), fold func(earlier, later E) (E, Folding)) []E {
 	out := make([]E, 0, len(pending))
 	gone := make([]bool, 0, len(pending))
-	open := make(map[object.Key][]int) // the edges of a key that later ones may be folded into, as indexes of out
+	open := make(map[object.Key][]int) // indexes in out of the edges of a key that later edges may be folded into
 	for _, e := range pending {
 		out, gone = append(out, e), append(gone, false)
 		key, kind := slot(e)
@@ -38,7 +38,7 @@ func Fold[E any](pending []E, slot func(E) (object.Key, Slot), fold func(earlier
 		case Mark:
 			continue
 		case Barrier:
-			// What came before a whole state and what comes after it are not of one life.
+			// Changes before and after a complete list must not be folded together.
 			clear(open)
 			continue
 		}
@@ -54,7 +54,7 @@ func Fold[E any](pending []E, slot func(E) (object.Key, Slot), fold func(earlier
 	return kept
 }
 
-// foldLast folds the last edges of one key, whose indexes in out are stack, until they stay apart.
+// foldLast folds the last edges of one key, whose indexes in out are stack, until two remain separate.
 func foldLast[E any](out []E, gone []bool, stack []int, fold func(earlier, later E) (E, Folding)) []int {
 	for len(stack) >= 2 {
 		top := len(stack) - 1
@@ -68,38 +68,38 @@ func foldLast[E any](out []E, gone []bool, stack []int, fold func(earlier, later
 			stack = stack[:top]
 		case None:
 			gone[earlier], gone[later] = true, true
-			// The edge before those may now fold with what comes next.
+			// The previous edge may now be folded with the next one.
 			stack = stack[:top-1]
 		}
 	}
 	return stack
 }
 
-// above is how many edges may wait before they are folded: up to here everything is delivered as it came.
+// above is the number of edges that may wait before they are folded: up to it, all are delivered unchanged.
 const above = 256
 
-// aboveBytes is how many bytes may wait before they are folded.
+// aboveBytes is the number of bytes that may wait before edges are folded.
 const aboveBytes = 4 << 20
 
-// Bound limits how many edges, and how many bytes, wait in a buffer before the buffer folds them. Both limits are twice
-// what the last folding left, so that a buffer never holds more than twice what its objects need, and a push costs O(1)
-// on average. The zero value allows 256 edges and 4 MiB, and a bound is never less.
+// Bound limits the number of edges and bytes that wait in a buffer before it folds them. Both limits are twice the
+// result of the last folding, so that a buffer never has more than twice the size of its objects, and a push costs O(1)
+// on average. The zero value permits 256 edges and 4 MiB, which are also the minimum.
 type Bound struct {
 	limit int
-	bytes int // that wait, of the edges whose size is known
+	bytes int // size of the waiting edges, as far as known
 	most  int
 }
 
-// Add counts the bytes of an edge that waits, or with a negative number of one that no longer does.
+// Add adds the size of an edge that waits, or a negative size for one that no longer does.
 func (b *Bound) Add(bytes int) { b.bytes += bytes }
 
-// IsPassed reports whether too many edges, or bytes, wait.
+// IsPassed reports whether the limit of edges or of bytes is exceeded.
 func (b Bound) IsPassed(waiting int) bool {
 	return waiting > max(b.limit, above) || b.bytes > max(b.most, aboveBytes)
 }
 
-// Leave makes room for as many edges and bytes again as a folding has left.
+// Leave sets the limits to twice the result of a folding.
 func (b *Bound) Leave(left, bytes int) { *b = Bound{limit: 2 * left, bytes: bytes, most: 2 * bytes} }
 
-// Grow makes room for at least that many edges.
+// Grow raises the limit of edges to at least limit.
 func (b *Bound) Grow(limit int) { b.limit = max(b.limit, limit) }

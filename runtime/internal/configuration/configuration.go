@@ -1,5 +1,5 @@
-// Package configuration makes of objects what a server-side apply of them sends, for the client that sends it and for those who
-// look first whether that would change anything.
+// Package configuration converts objects to the body of a server-side apply, for the client that sends it and for
+// callers that compare it with the stored object first.
 package configuration
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Of returns what a server-side apply of obj sends: the fields that obj means to set. For the status
-// subresource that is the name and the status alone.
+// Of returns the body of a server-side apply of obj: the fields that obj sets. For the status subresource that is only
+// the name and the status.
 func Of(obj object.Object, gvk schema.GroupVersionKind, statusOnly bool) (map[string]any, error) {
 	configuration, err := Map(obj)
 	if err != nil {
@@ -41,7 +41,7 @@ func Of(obj object.Object, gvk schema.GroupVersionKind, statusOnly bool) (map[st
 	return configuration, nil
 }
 
-// statusConfiguration is what of a configuration concerns the status of obj.
+// statusConfiguration returns the part of a configuration for the status of obj.
 func statusConfiguration(obj metav1.Object, configuration map[string]any) map[string]any {
 	metadata := map[string]any{"name": obj.GetName()}
 	if obj.GetNamespace() != "" {
@@ -58,7 +58,8 @@ func statusConfiguration(obj metav1.Object, configuration map[string]any) map[st
 	return result
 }
 
-// dropNulls removes the entries of maps that are null, at any depth. Nulls in lists stay: they are positions.
+// dropNulls removes null entries of maps, at any depth. Nulls in lists stay, since removing them would move other
+// items.
 func dropNulls(value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -76,10 +77,10 @@ func dropNulls(value any) {
 	}
 }
 
-// dropEmptyStructs removes from encoded, which is what v is in JSON, the empty objects of struct fields that are tagged
-// omitempty, and the zero values of those whose type encodes itself, such as a port or a quantity: encoding/json cannot
-// omit a struct, so that they say nothing. An empty object behind a pointer, in a list or in a map stays, because
-// somebody set it.
+// dropEmptyStructs removes from encoded, the JSON of v, the empty objects of struct fields with the tag omitempty, and
+// the zero values of such fields whose type encodes itself, such as a port or a quantity. encoding/json cannot omit
+// structs, so these values are not settings. An empty object behind a pointer, in a list or in a map stays, because it
+// was set explicitly.
 func dropEmptyStructs(v reflect.Value, encoded any) {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
@@ -137,13 +138,13 @@ func dropEmptyFields(v reflect.Value, encoded map[string]any) {
 	}
 }
 
-// EncodesItself reports whether a value of t, or a pointer to one, says itself what it is in JSON.
+// EncodesItself reports whether a value of t, or a pointer to one, implements json.Marshaler.
 func EncodesItself(t reflect.Type) bool {
 	marshaler := reflect.TypeFor[json.Marshaler]()
 	return t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler)
 }
 
-// Map returns obj as decoded JSON that shares nothing with it.
+// Map returns obj as decoded JSON, which shares no memory with it.
 func Map(obj any) (map[string]any, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {

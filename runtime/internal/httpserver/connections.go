@@ -12,44 +12,45 @@ import (
 	"time"
 )
 
-// patient is how long a client may be awaited before it counts as slow. A client that is not slow needs a fraction of that for
-// a handshake and a request.
+// patient is the wait after which a client counts as slow. Other clients need a fraction of it for a handshake and a
+// request.
 const patient = time.Second
 
-// connections bounds the connections of a server. When one more comes, it closes the one whose client has been awaited
-// longest: for the handshake, for the rest of a request, or until it has read its answer. Without a slow client that is the
-// connection that has been idle longest. Connections whose handlers work are never closed for others.
+// connections limits the number of connections of a server. For a new connection beyond the limit, it closes the one
+// that has waited longest for its client: for the handshake, for the rest of a request, or for reading the answer.
+// Without a slow client that is the connection that was idle longest. A connection whose handlers work is never closed
+// for another.
 type connections struct {
 	limit int
-	full  func(address string) // called for each connection that is closed for another one, without a lock
+	full  func(address string) // called without a lock for each connection that is closed for another
 
 	mu  sync.Mutex
 	all map[net.Conn]*connection
 }
 
-// connection is one of the connections. Its fields are guarded by their mutex.
+// connection is one of the connections, whose mutex guards its fields.
 type connection struct {
 	of       *connections
 	conn     net.Conn
-	handlers int  // that have not returned; several only with HTTP/2
-	awaiting int  // of them, for their client
+	handlers int  // handlers that have not returned; several only with HTTP/2
+	awaiting int  // handlers that wait for their client
 	isIdle   bool // between two requests
 	phase    phase
-	since    time.Time // when the phase began
+	since    time.Time // beginning of the phase
 }
 
-// phase is what a connection waits for.
+// phase is the party that a connection waits for.
 type phase int
 
 const (
-	awaited phase = iota // the client: a handshake, the rest of a request, or that it reads its answer
+	awaited phase = iota // the client: the handshake, the rest of a request, or reading the answer
 	idle                 // the next request
-	working              // its handlers
+	working              // the handlers
 )
 
 type connectionKey struct{}
 
-// accept notes a new connection, as an http.Server.ConnContext does, and makes room for it.
+// accept adds a new connection and makes room for it. It is an http.Server.ConnContext.
 func (c *connections) accept(ctx context.Context, conn net.Conn) context.Context {
 	added := &connection{of: c, conn: conn, since: time.Now()}
 	c.mu.Lock()
@@ -72,7 +73,7 @@ func (c *connections) accept(ctx context.Context, conn net.Conn) context.Context
 	return context.WithValue(ctx, connectionKey{}, added)
 }
 
-// victimLocked returns the connection that has to go for another one, or nil if the handlers of all work.
+// victimLocked returns the connection to close for another, or nil if all have working handlers.
 func (c *connections) victimLocked() *connection {
 	var oldest [working]*connection
 	for _, one := range c.all {
@@ -89,7 +90,7 @@ func (c *connections) victimLocked() *connection {
 	return cmp.Or(oldest[idle], oldest[awaited])
 }
 
-// close closes the connection below TLS, whose own Close writes to a client that may not read.
+// close closes the connection below TLS, since TLS's Close writes to a client that may not read.
 func (c *connection) close() {
 	if secure, ok := c.conn.(*tls.Conn); ok {
 		secure.NetConn().Close()
@@ -98,7 +99,7 @@ func (c *connection) close() {
 	c.conn.Close()
 }
 
-// note follows the state of a connection, as an http.Server.ConnState does.
+// note records the state of a connection. It is an http.Server.ConnState.
 func (c *connections) note(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +114,7 @@ func (c *connections) note(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// enterLocked begins the phase that the connection is in by now, unless it has.
+// enterLocked updates the phase of the connection.
 func (c *connection) enterLocked() {
 	now := awaited
 	switch {
@@ -127,7 +128,7 @@ func (c *connection) enterLocked() {
 	}
 }
 
-// count adds to the handlers of the connection, and to those that await their client.
+// count adds to the numbers of handlers, and of handlers that wait for their client.
 func (c *connection) count(handlers, awaiting int) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -136,7 +137,7 @@ func (c *connection) count(handlers, awaiting int) {
 	c.enterLocked()
 }
 
-// busy returns the addresses of the clients whose connections are not idle.
+// busy returns the client addresses of connections that are not idle.
 func (c *connections) busy() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,11 +151,11 @@ func (c *connections) busy() []string {
 	return addresses
 }
 
-// handler calls next and notes when it awaits its client. Bodies may have maxBody bytes, if that is positive.
+// handler calls next and records when it waits for its client. A positive maxBody limits the size of bodies.
 func (c *connections) handler(next http.Handler, maxBody int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		of, _ := r.Context().Value(connectionKey{}).(*connection)
-		if of == nil { // it did not come by a connection of this server
+		if of == nil { // the request did not arrive over a connection of this server
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -169,7 +170,7 @@ func (c *connections) handler(next http.Handler, maxBody int64) http.Handler {
 	})
 }
 
-// body is the body of a request, whose client is awaited by those who read it.
+// body is the body of a request. Its readers wait for the client.
 type body struct {
 	io.ReadCloser
 	of *connection
@@ -181,7 +182,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// writer is an answer, whose client is awaited by those who write it.
+// writer is an answer. Its writers wait for the client.
 type writer struct {
 	http.ResponseWriter
 	of *connection
@@ -203,12 +204,12 @@ func (w *writer) WriteString(text string) (int, error) {
 // Flush implements http.Flusher.
 func (w *writer) Flush() { _ = w.FlushError() }
 
-// FlushError is what an http.ResponseController flushes by.
+// FlushError implements the flush of http.ResponseController.
 func (w *writer) FlushError() error {
 	w.of.count(0, 1)
 	defer w.of.count(0, -1)
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the underlying writer, for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }

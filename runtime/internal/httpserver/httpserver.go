@@ -1,8 +1,8 @@
-// Package httpserver runs an HTTP server of an operator: with bounds for slow clients, a drain at the end, and an address that
-// is taken before anything else begins.
+// Package httpserver runs an HTTP server of an operator, with limits for slow clients, a drain at its end, and an
+// address that is bound before anything else starts.
 //
-// Clients need no credentials to be slow. The server therefore bounds the number of its connections, the time for a request
-// and its answer, and the bytes of headers and bodies. A client that is slow loses its connection to one that is not.
+// Clients need no credentials to be slow. The server therefore limits the number of its connections, the time for a
+// request and its answer, and the size of headers and bodies. A slow client loses its connection to one that is not.
 package httpserver
 
 import (
@@ -17,33 +17,33 @@ import (
 	"time"
 )
 
-// Options say what a [Server] serves.
+// Options configure a [Server].
 type Options struct {
-	// Name is what the server is called in logs and errors.
+	// Name is the name of the server in logs and errors.
 	Name    string
 	Address string
 	Handler http.Handler
-	// TLS is nil for plain HTTP. HTTP/2 is spoken only if its NextProtos have h2.
+	// TLS is nil for plain HTTP. HTTP/2 is enabled only if its NextProtos contain h2.
 	TLS    *tls.Config
 	Logger *slog.Logger
-	// Hasty ends requests when the server is stopped, instead of waiting for their answers.
+	// Hasty cancels requests when the server stops, instead of waiting for their answers.
 	Hasty bool
-	// Patience is how long requests may take from the stop of the server until they are cut off; zero means 5 s.
+	// Patience is how long requests may take after the stop of the server; zero means 5 s.
 	Patience time.Duration
-	// MaxConnections is how many clients may be connected at once; zero means 256.
+	// MaxConnections is the maximum number of connections; zero means 256.
 	MaxConnections int
-	// MaxBody is how many bytes the body of a request may have; zero means 64 KiB, and less than that the handler's own bound.
+	// MaxBody is the maximum size of a request body; zero means 64 KiB. Negative leaves the limit to the handler.
 	MaxBody int64
 }
 
-// Server is an HTTP server as a runnable. [New] makes one.
+// Server is a runnable HTTP server. Call [New] for one.
 type Server struct {
 	opts     Options
-	listener net.Listener // set by Listen, which comes before Run
+	listener net.Listener // set by Listen, which precedes Run
 	conns    connections
 }
 
-// New returns a server, which starts nothing.
+// New returns a server and starts no goroutine.
 func New(opts Options) *Server {
 	opts.Patience = cmp.Or(opts.Patience, DefaultPatience)
 	opts.MaxBody = cmp.Or(opts.MaxBody, maxBody)
@@ -52,7 +52,7 @@ func New(opts Options) *Server {
 	}}
 }
 
-// fullLog returns a function that logs, at most once a minute, that a server has closed connections to make room.
+// fullLog returns a function that logs, at most once a minute, that a server closed connections to make room.
 func fullLog(opts Options) func(address string) {
 	var mu sync.Mutex
 	var last time.Time
@@ -77,23 +77,23 @@ func fullLog(opts Options) func(address string) {
 }
 
 const (
-	// ReadTimeout is how long a client may take for a whole request, and for the handshake before it.
+	// ReadTimeout is the timeout for a whole request, and for the handshake before it.
 	ReadTimeout = 10 * time.Second
-	// writeTimeout is how long it may take from then on until it has read the answer.
+	// writeTimeout is the timeout from then on until the client has read the answer.
 	writeTimeout = time.Minute
-	// maxHeader is how many bytes the header of a request may have.
+	// maxHeader is the maximum size of a request header.
 	maxHeader = 64 << 10
-	// maxBody and maxConnections are the bounds of a server that has no others.
+	// maxBody and maxConnections are the default limits.
 	maxBody        = 64 << 10
 	maxConnections = 256
-	// DefaultPatience is how long requests may take at the end if nothing else is said.
+	// DefaultPatience is the default of Options.Patience.
 	DefaultPatience = 5 * time.Second
 )
 
-// Name returns the name.
+// Name returns Options.Name.
 func (s *Server) Name() string { return s.opts.Name }
 
-// Listen opens the address: from then on connections wait for Run.
+// Listen binds the address: from then on connections wait for Run.
 func (s *Server) Listen(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.opts.Address)
 	if err != nil {
@@ -106,14 +106,14 @@ func (s *Server) Listen(ctx context.Context) error {
 	return nil
 }
 
-// Addr is where the server listens, after Listen.
+// Addr returns the address of the server, after Listen.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Close gives the address back when Run is not called.
+// Close releases the address if Run is not called.
 func (s *Server) Close() { s.listener.Close() }
 
-// Run serves until ctx ends, and returns after the last request was answered. Who takes too long for that is cut off, and
-// named in the log.
+// Run serves until ctx ends, and returns after the last request was answered. Requests that take too long are canceled
+// and logged.
 func (s *Server) Run(ctx context.Context) error {
 	s.opts.Logger.Info("serving", "server", s.opts.Name, "address", s.listener.Addr().String())
 	httpServer := &http.Server{
@@ -127,7 +127,7 @@ func (s *Server) Run(ctx context.Context) error {
 		ErrorLog:       slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
 	if s.opts.Hasty {
-		httpServer.WriteTimeout = 0 // a profile takes as long as it was asked to
+		httpServer.WriteTimeout = 0 // the client determines the duration of a profile
 		httpServer.BaseContext = func(net.Listener) context.Context { return ctx }
 	}
 	stopped := make(chan error, 1)

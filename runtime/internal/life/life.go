@@ -1,4 +1,4 @@
-// Package life has what the lifecycles of the runtime share.
+// Package life has shared code of lifecycles.
 package life
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ErrAlreadyRun is returned by the second Run of what can run once.
+// ErrAlreadyRun is the error of the second Run of a value that can run once.
 var ErrAlreadyRun = errors.New("was run before")
 
 // Sleep waits for d. It returns the error of ctx if that ends first.

@@ -20,23 +20,23 @@ var (
 	metaType        = reflect.TypeFor[metav1.ObjectMeta]()
 )
 
-// maxPrealloc is for how many elements there is room before the first of them was read.
+// maxPrealloc is the number of elements that are allocated before the first was read.
 const maxPrealloc = 64
 
-// codec is how the values of one type are packed. Each value takes at least one byte.
+// codec packs and unpacks the values of one type. Each value takes at least one byte.
 type codec struct {
 	pack func(w *writer, v reflect.Value)
 	// unpack sets v, which is addressable and zero.
 	unpack func(r *reader, v reflect.Value)
 }
 
-// compiler makes the codecs of a type and of the types within it.
+// compiler creates the codecs of a type and of the types within it.
 type compiler struct {
 	codecs map[reflect.Type]*codec
 }
 
-// newCodec returns the codec of t, which is that of an object. With identified, its metadata are packed without what the
-// identity has.
+// newCodec returns the codec of t, the type of an object. With identified, metadata are packed without the fields of
+// the identity.
 func newCodec(t reflect.Type, identified bool) (*codec, error) {
 	c := compiler{make(map[reflect.Type]*codec)}
 	if !identified {
@@ -58,7 +58,7 @@ func newCodec(t reflect.Type, identified bool) (*codec, error) {
 	return structOf(fields), nil
 }
 
-// metadata returns the codec of metadata without what the beginning of a packed object has.
+// metadata returns the codec of metadata without the fields at the beginning of a packed object.
 func (c compiler) metadata() (*codec, error) {
 	var fields []packedField
 	for i := range metaType.NumField() {
@@ -80,7 +80,7 @@ func (c compiler) codec(t reflect.Type, path string) (*codec, error) {
 	if known, ok := c.codecs[t]; ok {
 		return known, nil
 	}
-	made := &codec{} // before those of what t consists of, which may be t again
+	made := &codec{} // stored before compiling the parts of t, which may include t
 	c.codecs[t] = made
 	compiled, err := c.compile(t, path)
 	if err != nil {
@@ -120,7 +120,7 @@ func (c compiler) compile(t reflect.Type, path string) (*codec, error) {
 	return nil, fmt.Errorf("%s: a %s cannot be packed", path, t)
 }
 
-// structure returns the codec of a struct: field by field, or by its JSON if it has fields that nobody else can read.
+// structure returns the codec of a struct: field by field, or by its JSON if it has unexported fields.
 func (c compiler) structure(t reflect.Type, path string) (*codec, error) {
 	var fields []packedField
 	for i := range t.NumField() {
@@ -141,7 +141,7 @@ func (c compiler) structure(t reflect.Type, path string) (*codec, error) {
 	return structOf(fields), nil
 }
 
-// field returns how field i of t is packed. It has no codec if it is left out, because no decoder sets it.
+// field returns field i of t with its codec. The codec is nil if the field is omitted, because no decoder sets it.
 func (c compiler) field(t reflect.Type, i int, path string) (packedField, error) {
 	sf := t.Field(i)
 	if kind := sf.Type.Kind(); sf.Tag.Get("json") == "-" && (kind == reflect.Chan || kind == reflect.Func) {
@@ -198,7 +198,7 @@ func (c compiler) slice(t reflect.Type, path string) (*codec, error) {
 			}
 			defer r.leave()
 			if count == 0 {
-				v.Set(reflect.MakeSlice(t, 0, 0)) // which is not nil
+				v.Set(reflect.MakeSlice(t, 0, 0)) // non-nil
 				return
 			}
 			// Unlike MakeSlice, Grow allocates only the elements.
@@ -242,11 +242,11 @@ type packedField struct {
 	codec *codec
 }
 
-// fieldsPerMap is how many fields one number says the presence of: with the seven first of them it takes one byte.
+// fieldsPerMap is the number of fields per presence bitmap. If only the first seven are set, it takes one byte.
 const fieldsPerMap = 56
 
-// structOf returns the codec of a struct with these fields: for each 56 of them a number whose bits say which are not
-// zero, and then those.
+// structOf returns the codec of a struct with these fields: for each 56 of them a bitmap of the non-zero fields,
+// followed by those.
 func structOf(fields []packedField) *codec {
 	if len(fields) == 1 {
 		return onlyField(fields[0])
@@ -269,7 +269,7 @@ func structOf(fields []packedField) *codec {
 	}
 }
 
-// onlyField returns the codec of a struct that is packed as its only field is.
+// onlyField returns the codec of a struct with one field, which is packed like that field.
 func onlyField(f packedField) *codec {
 	return &codec{
 		pack: func(w *writer, v reflect.Value) { f.codec.pack(w, v.Field(f.index)) },
@@ -310,7 +310,7 @@ func unpackFields(r *reader, v reflect.Value, fields []packedField) {
 	}
 }
 
-// mapping returns the codec of a map: its members in the order of their keys.
+// mapping returns the codec of a map: its entries in the order of their keys.
 func (c compiler) mapping(t reflect.Type, path string) (*codec, error) {
 	if t == stringMapType {
 		return &codec{pack: packStringMap, unpack: unpackStringMap}, nil
@@ -398,7 +398,7 @@ func unpackStringMap(r *reader, v reflect.Value) {
 	*v.Addr().Interface().(*map[string]string) = m
 }
 
-// scalarCodec returns the codec of a kind that consists of one thing, or nil if k is none that can be packed.
+// scalarCodec returns the codec of a scalar kind, or nil if k cannot be packed.
 func scalarCodec(k reflect.Kind) *codec {
 	switch k {
 	case reflect.String:
@@ -446,7 +446,7 @@ func unpackBytes(r *reader, v reflect.Value) {
 	}
 }
 
-// packNil packs a value of an interface type that says nothing about how to make another: it must be nil.
+// packNil packs a value of an interface type. It must be nil, since the type does not determine a concrete one.
 func packNil(w *writer, v reflect.Value) {
 	if !v.IsNil() {
 		w.fail(fmt.Errorf("a %s is a %s, of which no other can be made", v.Type(), v.Elem().Type()))

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Labels are the labels of a packed object, read in place. They are valid while the object is, and not for concurrent
-// use.
+// Labels are the labels of a packed object, read in place. They are valid as long as the object, and not safe for
+// concurrent use.
 type Labels struct {
 	at    reader
 	count int
@@ -16,7 +16,7 @@ type Labels struct {
 
 var _ labels.Labels = (*Labels)(nil)
 
-// LabelsOf makes l the labels of a packed object, without unpacking or allocating.
+// LabelsOf sets l to the labels of a packed object, without unpacking or allocating.
 func (p *Packer[T]) LabelsOf(packed Packed, l *Labels) {
 	l.at = reader{data: string(packed), strings: p.strings.all()}
 	for range 4 {
@@ -25,7 +25,7 @@ func (p *Packer[T]) LabelsOf(packed Packed, l *Labels) {
 	l.count, _ = l.at.length()
 }
 
-// Has reports whether there is a label.
+// Has reports whether the label exists.
 func (l *Labels) Has(key string) bool {
 	_, has := l.Lookup(key)
 	return has
@@ -37,7 +37,7 @@ func (l *Labels) Get(key string) string {
 	return value
 }
 
-// Lookup returns the value of a label, and whether there is one.
+// Lookup returns the value of a label, and whether it exists.
 func (l *Labels) Lookup(key string) (value string, has bool) {
 	r := l.at
 	for range l.count {
@@ -49,7 +49,7 @@ func (l *Labels) Lookup(key string) (value string, has bool) {
 	return "", false
 }
 
-// labels writes labels in the order of their keys, so that equal objects are equal bytes.
+// labels writes labels in the order of their keys, so that equal objects have equal bytes.
 func (w *writer) labels(all map[string]string) {
 	w.length(len(all), all == nil)
 	start := len(w.keys)
@@ -63,7 +63,7 @@ func (w *writer) labels(all map[string]string) {
 	w.keys = w.keys[:start]
 }
 
-// word writes a text that is read without allocating: as it is, or by the table.
+// word writes a text that is read without allocating: directly, or as a reference to the table.
 func (w *writer) word(s string) {
 	if n, ok := w.strings.number(s, w.object); ok {
 		w.uint(uint64(n)<<2 | knownText)

@@ -13,22 +13,22 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Packed is a packed object. It begins with what identifies the object and its state, and with its labels.
+// Packed is a packed object. It begins with the identity and version of the object, followed by its labels.
 type Packed string
 
 // Packer packs objects of one Go type. It is safe for concurrent use.
 type Packer[T object.Object] struct {
-	form    reflect.Type // the struct that T points to
+	form    reflect.Type // the struct type to which T points
 	body    *codec
-	meta    []int // where form has its metadata; nil for types of which the body has all of it
+	meta    []int // index of the metadata in form; nil if body has all of them
 	strings *table
 
 	mu      sync.Mutex
 	scratch writer
 }
 
-// New returns a packer of objects that have the Go type of prototype. T may be that pointer type or an interface such as
-// object.Object. It fails when the type has a field that cannot be packed: a channel, a function, or a struct with
+// New returns a packer of objects with the Go type of prototype. T may be that pointer type or an interface such as
+// object.Object. New fails if the type has a field that cannot be packed: a channel, a function, or a struct with
 // unexported fields that does not encode itself as JSON.
 func New[T object.Object](prototype T) (*Packer[T], error) {
 	form := reflect.TypeOf(prototype)
@@ -49,8 +49,8 @@ func New[T object.Object](prototype T) (*Packer[T], error) {
 	return p, err
 }
 
-// Pack returns obj packed. It does not keep obj. It fails when obj has, in a field whose type is an interface, a value
-// that no decoder makes.
+// Pack returns the packed form of obj. It does not retain obj. It fails if a field of an interface type has a value
+// that no decoder creates.
 func (p *Packer[T]) Pack(obj T) (Packed, error) {
 	v := reflect.ValueOf(obj)
 	if !v.IsValid() || v.Type() != reflect.PointerTo(p.form) || v.IsNil() {
@@ -75,7 +75,8 @@ func (p *Packer[T]) Pack(obj T) (Packed, error) {
 	return Packed(w.buf), nil
 }
 
-// Unpack returns a new object that is equal to the one that was packed. It fails for what the packer has not packed.
+// Unpack returns a new object that is equal to the one that was packed. It fails for data that the packer has not
+// created.
 func (p *Packer[T]) Unpack(packed Packed) (T, error) {
 	var none T
 	r := reader{data: string(packed), strings: p.strings.all()}
@@ -103,7 +104,7 @@ func (p *Packer[T]) Unpack(packed Packed) (T, error) {
 	return obj.Interface().(T), nil
 }
 
-// Key returns the key of the object, whose strings are part of packed.
+// Key returns the key of the object. Its strings are substrings of packed.
 func (p *Packer[T]) Key(packed Packed) object.Key {
 	r := reader{data: string(packed), strings: p.strings.all()}
 	r.skipText()
@@ -124,16 +125,16 @@ func (p *Packer[T]) ResourceVersion(packed Packed) string {
 	return r.text()
 }
 
-// SameObject reports whether p and other, which have one key, are states of one object and not of one that was deleted
-// and created again: whether they have one UID.
+// SameObject reports whether p and other, which have the same key, are states of one object, and not of one that was
+// deleted and created again: whether their UIDs are equal.
 func (p Packed) SameObject(other Packed) bool {
 	r := reader{data: string(p)}
 	r.skipText()
 	return strings.HasPrefix(string(other), string(p[:r.at]))
 }
 
-// SameState reports whether p and other are one state of one object: whether they have one UID and one resource version,
-// which is not empty.
+// SameState reports whether p and other are the same state of one object: whether they have the same UID and the same
+// non-empty resource version.
 func (p Packed) SameState(other Packed) bool {
 	r := reader{data: string(p)}
 	r.skipText()
@@ -142,7 +143,7 @@ func (p Packed) SameState(other Packed) bool {
 	return r.err == nil && p[version] != emptyText && strings.HasPrefix(string(other), string(p[:r.at]))
 }
 
-// IsState reports whether p is the state of an object that has that UID and that resource version, which is not empty.
+// IsState reports whether p has that UID and that resource version, which must not be empty.
 func (p Packed) IsState(uid, version []byte) bool {
 	if len(version) == 0 {
 		return false

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// packQuantity packs a quantity as its text. One that was parsed from another text, such as 1000m, or that was made, comes
-// back as one that was parsed from this.
+// packQuantity packs a quantity as its canonical text. A quantity that was parsed from another text, such as 1000m, or
+// that was computed, is unpacked as one parsed from the canonical text.
 func packQuantity(w *writer, v reflect.Value) {
 	q, ok := resource.Quantity{}, v.CanAddr()
 	if ok {
@@ -17,9 +17,9 @@ func packQuantity(w *writer, v reflect.Value) {
 	} else {
 		q = v.Interface().(resource.Quantity) // an element of a map
 	}
-	text := "" // of none
+	text := "" // the text of the zero quantity
 	if q != (resource.Quantity{}) {
-		text = q.String() // which keeps it, in the copy
+		text = q.String() // String caches its result, in the copy
 	}
 	if err := checkQuantity(text); err != nil {
 		w.fail(err)
@@ -42,13 +42,13 @@ func unpackQuantity(r *reader, v reflect.Value) {
 }
 
 const (
-	// fastDigits is up to how many digits a number is parsed without calculating powers of ten.
+	// fastDigits is the number of digits up to which a number is parsed without computing powers of ten.
 	fastDigits = 18
-	// maxExponent is the longest exponent of a number with more: the time for the power grows with it.
+	// maxExponent is the longest exponent of a longer number, since the time for computing the power grows with it.
 	maxExponent = len("e-999")
 )
 
-// checkQuantity returns an error for a text that would take long to be parsed.
+// checkQuantity returns an error for a text that would take long to parse.
 func checkQuantity(text string) error {
 	if at := strings.LastIndexAny(text, "eE"); at > fastDigits && len(text)-at > maxExponent {
 		return fmt.Errorf("a quantity of %d digits has the exponent %s", at, text[at+1:])

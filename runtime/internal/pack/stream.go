@@ -8,23 +8,23 @@ import (
 	"strconv"
 )
 
-// maxDepth is how deep values may be nested.
+// maxDepth is the maximum nesting depth of values.
 const maxDepth = 10000
 
-// identity is what a packed object begins with. The body does not have it again where it can be told from that.
+// identity is the beginning of a packed object. The body omits these fields where they follow from it.
 type identity struct{ uid, version, namespace, name string }
 
-// writer packs one object after the other.
+// writer packs objects one after the other.
 type writer struct {
 	buf     []byte
-	err     error // of the first value that cannot be packed
+	err     error // the error of the first value that cannot be packed
 	strings *table
-	object  uint32 // counts the objects
+	object  uint32 // number of the current object
 	id      identity
-	keys    []string // scratch for the keys of maps, as a stack
+	keys    []string // scratch space for the keys of maps, as a stack
 }
 
-// begin makes w ready for the next object.
+// begin prepares w for the next object.
 func (w *writer) begin() {
 	clear(w.keys[:cap(w.keys)])
 	*w = writer{buf: w.buf[:0], strings: w.strings, object: w.object + 1, keys: w.keys[:0]}
@@ -33,7 +33,7 @@ func (w *writer) begin() {
 	}
 }
 
-// maxScratch is how large a buffer is kept for the next object.
+// maxScratch is the maximum size of a buffer that is kept for the next object.
 const maxScratch = 1 << 20
 
 func (w *writer) identity(uid, version, namespace, name string) {
@@ -49,7 +49,7 @@ func (w *writer) uint(n uint64) { w.buf = appendUint(w.buf, n) }
 
 func (w *writer) int(n int64) { w.buf = binary.AppendVarint(w.buf, n) }
 
-// length writes the length of something that may be nil, which is not the same as empty.
+// length writes the length of a value that may be nil, which differs from empty.
 func (w *writer) length(n int, isNil bool) {
 	if isNil {
 		w.uint(0)
@@ -66,7 +66,7 @@ func (w *writer) text(s string) {
 	w.buf = appendText(w.buf, s)
 }
 
-// fail notes that a value cannot be packed. What is written after that does not matter.
+// fail records that a value cannot be packed. Later output is ignored.
 func (w *writer) fail(err error) {
 	if w.err == nil {
 		w.err = err
@@ -75,7 +75,7 @@ func (w *writer) fail(err error) {
 
 func appendUint(b []byte, n uint64) []byte { return binary.AppendUvarint(b, n) }
 
-// reader reads one packed object. After a failure everything that it returns is zero.
+// reader reads one packed object. After a failure it returns only zero values.
 type reader struct {
 	data    string
 	at      int
@@ -96,7 +96,7 @@ func (r *reader) stop(err error) {
 	r.at = len(r.data)
 }
 
-// left returns how many bytes are left.
+// left returns the number of remaining bytes.
 func (r *reader) left() int { return len(r.data) - r.at }
 
 func (r *reader) byte() byte {
@@ -133,7 +133,7 @@ func (r *reader) int() int64 {
 	return int64(n>>1) ^ -int64(n&1)
 }
 
-// length returns the length of something that has at least one byte for each element, and whether it is not nil.
+// length returns the length of a value with at least one byte per element, and whether it is not nil.
 func (r *reader) length() (int, bool) {
 	n := r.uint()
 	if n == 0 {
@@ -157,7 +157,7 @@ func (r *reader) take(n uint64) string {
 	return r.data[start:r.at]
 }
 
-// enter goes one level deeper and reports whether that is possible; leave comes back.
+// enter increases the nesting depth and reports whether it is permitted; leave decreases it.
 func (r *reader) enter() bool {
 	if r.depth++; r.depth > maxDepth {
 		r.fail("it is nested deeper than %d levels", maxDepth)
@@ -167,24 +167,24 @@ func (r *reader) enter() bool {
 
 func (r *reader) leave() { r.depth-- }
 
-// A text begins with a number: the two low bits say how it goes on, the others how far.
+// A text begins with a number: the two low bits are the encoding, the others its parameter.
 const (
-	plainText   = iota // that many bytes
-	knownText          // the entry of the table with that number
-	hexText            // that many bytes of which each is two hexadecimal digits
-	specialText        // 0: the 16 bytes of a UUID; another: one more than the decimal number that it is
+	plainText   = iota // the number of bytes
+	knownText          // the index in the table
+	hexText            // the number of bytes, each two hexadecimal digits
+	specialText        // 0: the 16 bytes of a UUID; n: the decimal number n-1
 
-	// emptyText is the whole of the empty text.
+	// emptyText is the encoding of the empty text.
 	emptyText = 0
 
-	// shortestHex is the shortest text that is looked at as hexadecimal digits.
+	// shortestHex is the minimum length of a text in hexadecimal encoding.
 	shortestHex = 16
-	// longestDecimal is the longest text that is a decimal number of which one more fits in the bits that are left.
+	// longestDecimal is the maximum length of a decimal number that fits into the remaining bits, plus one.
 	longestDecimal = 18
 	uuidLength     = 36
 )
 
-// appendText appends s, without the table: equal texts are equal bytes.
+// appendText appends s without the table, so that equal texts have equal bytes.
 func appendText[S string | []byte](b []byte, s S) []byte {
 	if n, ok := decimal(s); ok {
 		return appendUint(b, (n+1)<<2|specialText)
@@ -209,7 +209,7 @@ func appendText[S string | []byte](b []byte, s S) []byte {
 	return append(appendUint(b, uint64(len(s))<<2), s...) // plainText is 0
 }
 
-// decimal returns the number that s is, written as it is always written.
+// decimal returns the number in s, if s is in canonical form.
 func decimal[S string | []byte](s S) (n uint64, ok bool) {
 	if len(s) == 0 || len(s) > longestDecimal || s[0] == '0' && len(s) > 1 {
 		return 0, false
@@ -245,7 +245,7 @@ func isHex[S string | []byte](s S) bool {
 	return true
 }
 
-// hexValue returns the value of a hexadecimal digit in lower case, and more than 15 for another byte.
+// hexValue returns the value of a lower-case hexadecimal digit, and more than 15 for any other byte.
 func hexValue(b byte) byte {
 	switch {
 	case '0' <= b && b <= '9':
@@ -256,7 +256,7 @@ func hexValue(b byte) byte {
 	return 255
 }
 
-// text returns the text at the reader. A plain one is part of what is read.
+// text returns the text at the reader's position. A plain text is a substring of the data.
 func (r *reader) text() string {
 	head := r.uint()
 	if head == emptyText {
@@ -277,7 +277,7 @@ func (r *reader) text() string {
 	return uuid(r.take(16))
 }
 
-// known returns the entry of the table with that number.
+// known returns the table entry with that index.
 func (r *reader) known(n uint64) entry {
 	if n >= uint64(len(r.strings)) {
 		r.fail("no string has the number %d", n)
@@ -286,7 +286,7 @@ func (r *reader) known(n uint64) entry {
 	return r.strings[n]
 }
 
-// uuid returns the textual form of 16 bytes, or nothing of none.
+// uuid returns the text of a UUID of 16 bytes, or "" for no bytes.
 func uuid(bytes string) string {
 	if bytes == "" {
 		return ""
@@ -305,7 +305,7 @@ func uuid(bytes string) string {
 	return string(text[:])
 }
 
-// skipText goes past a text.
+// skipText skips a text.
 func (r *reader) skipText() {
 	head := r.uint()
 	switch {

@@ -7,35 +7,35 @@ import (
 )
 
 const (
-	// tableLongest is the length of the longest string in a table: longer ones seldom repeat.
+	// tableLongest is the maximum length of a string in a table: longer strings seldom repeat.
 	tableLongest = 64
-	// tableEntries is how many strings a table has at most.
+	// tableEntries is the maximum number of strings in a table.
 	tableEntries = 4096
-	// tableCandidates is how many strings are watched at a time for whether they repeat. It is a power of two.
+	// tableCandidates is the number of strings that are observed for repetition at a time. It must be a power of two.
 	tableCandidates = 1024
-	// tableObjects is in how many objects a string must be seen to get into the table.
+	// tableObjects is the number of objects with a string before it enters the table.
 	tableObjects = 3
 )
 
-// table has the strings that repeat from object to object. It only grows, so the number of a string stays. Adding is for
-// one goroutine at a time; reading is not restricted.
+// table has strings that repeat across objects. It only grows, so the index of a string is stable. Additions are not
+// safe for concurrent use; reads are.
 type table struct {
 	entries    atomic.Pointer[[]entry]
-	numbers    map[string]int // of the entries
+	numbers    map[string]int // index by entry
 	seed       maphash.Seed
 	candidates []candidate
 }
 
 type entry struct {
 	text  string
-	boxed any // text
+	boxed any // text as an interface value
 }
 
-// candidate is a string that may repeat, by its hash.
+// candidate is a string that may repeat, identified by its hash.
 type candidate struct {
 	hash uint32
-	last uint32 // the object in which it was seen last
-	seen uint8  // in how many objects it was seen
+	last uint32 // the last object with it
+	seen uint8  // the number of objects with it
 }
 
 func newTable() *table {
@@ -48,10 +48,10 @@ func newTable() *table {
 	return t
 }
 
-// all returns the entries. They are not changed any more.
+// all returns the entries, which are immutable.
 func (t *table) all() []entry { return *t.entries.Load() }
 
-// number returns the number of s, which is in that object, if it has one by now.
+// number returns the index of s, which occurs in that object, if it is in the table.
 func (t *table) number(s string, object uint32) (int, bool) {
 	if len(s) < 2 || len(s) > tableLongest {
 		return 0, false
@@ -70,7 +70,7 @@ func (t *table) number(s string, object uint32) (int, bool) {
 	return n, true
 }
 
-// repeats takes note of s in that object and reports whether it was in enough others.
+// repeats records s in that object, and reports whether it occurred in enough objects.
 func (t *table) repeats(s string, object uint32) bool {
 	hash := maphash.String(t.seed, s)
 	c := &t.candidates[hash%tableCandidates]

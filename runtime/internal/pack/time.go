@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// What a time begins with: where it is, and whether it has a fraction of a second.
+// First byte of a time: its location, and whether it has a fraction of a second.
 const (
 	noTime    = iota
-	localTime // as decoders make them
+	localTime // the result of decoders
 	utcTime
 	otherTime // its text follows
 
 	fractional = 4
 )
 
-// timeEpoch is where seconds are counted from: those of most times then take four bytes.
+// timeEpoch is the origin of seconds, chosen so that most times need four bytes.
 const timeEpoch = 1_700_000_000
 
 func packTime(w *writer, v reflect.Value) {
@@ -53,7 +53,7 @@ func packTime(w *writer, v reflect.Value) {
 	}
 }
 
-// timeOf returns the time that v is, which may be an element of a map.
+// timeOf returns the time in v, which may be an element of a map.
 func timeOf(v reflect.Value) time.Time {
 	if v.CanAddr() && v.Addr().CanInterface() {
 		return *v.Addr().Interface().(*time.Time)
