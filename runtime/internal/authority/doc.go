@@ -3,7 +3,9 @@
 //
 //	target, err := authority.ParseTarget("validating/guestbook-validating-webhook-configuration")
 //	authority, err := authority.New(authority.Options{
-//		Client: live, Secret: object.Key{Namespace: "guestbook-system", Name: "webhook-certificates"}, Targets: []authority.Target{target},
+//		Client:  live,
+//		Secret:  object.Key{Namespace: "guestbook-system", Name: "webhook-certificates"},
+//		Targets: []authority.Target{target},
 //	})
 //
 // # Guarantees

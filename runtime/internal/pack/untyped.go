@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What an untyped value begins with.
+// First byte of an untyped value.
 const (
 	untypedNil = iota
 	untypedFalse
@@ -31,7 +31,7 @@ func unpackInterface(r *reader, v reflect.Value) {
 	}
 }
 
-// untyped writes a value of a kind that decoders make where no type is known.
+// untyped writes a value of the types that decoders create for untyped data.
 func (w *writer) untyped(value any) {
 	switch value := value.(type) {
 	case nil:
@@ -73,7 +73,7 @@ func (w *writer) untyped(value any) {
 	}
 }
 
-// members writes the members of m, in order, without those that omit has with the same value.
+// members writes the members of m, in order, except those that omit has with the same value.
 func (w *writer) members(m map[string]any, omit map[string]string) {
 	start := len(w.keys)
 	for key, value := range m {
@@ -93,7 +93,7 @@ func (w *writer) members(m map[string]any, omit map[string]string) {
 	w.keys = w.keys[:start]
 }
 
-// untyped returns the value at the reader.
+// untyped returns the value at the reader's position.
 func (r *reader) untyped() any {
 	if !r.enter() {
 		return nil
@@ -124,7 +124,7 @@ func (r *reader) untyped() any {
 	}
 }
 
-// boxedText returns the text at the reader as an any, which takes no memory for one in the table.
+// boxedText returns the text at the reader's position as an any, without an allocation if the text is in the table.
 func (r *reader) boxedText() any {
 	start := r.at
 	if head := r.uint(); head&3 == knownText {
@@ -155,7 +155,7 @@ func (r *reader) elements() []any {
 	return list
 }
 
-// count returns the number of elements that follow, of which each has at least one byte.
+// count returns the number of elements that follow, each of at least one byte.
 func (r *reader) count() int {
 	n := r.uint()
 	if n > uint64(r.left()) {
@@ -165,10 +165,10 @@ func (r *reader) count() int {
 	return int(n)
 }
 
-// metadata is the member of an unstructured object that has what identifies it.
+// metadata is the member of an unstructured object with its identity.
 const metadata = "metadata"
 
-// packUnstructured packs an unstructured object, whose identity is not repeated in its metadata.
+// packUnstructured packs an unstructured object, without repeating its identity in the metadata.
 func packUnstructured(w *writer, v reflect.Value) {
 	object := v.Addr().Interface().(*unstructured.Unstructured).Object
 	w.length(len(object), object == nil)
@@ -211,7 +211,7 @@ func unpackUnstructured(r *reader, v reflect.Value) {
 	v.Addr().Interface().(*unstructured.Unstructured).Object = object
 }
 
-// members returns what of the metadata of an unstructured object is the identity.
+// members returns the identity as members of an unstructured object's metadata.
 func (id identity) members() map[string]string {
 	return map[string]string{"uid": id.uid, "resourceVersion": id.version, "namespace": id.namespace, "name": id.name}
 }

@@ -1,5 +1,5 @@
-// Package partial notes on objects that they are not whole, but have only the fields that a mask names. [Of] tells whoever
-// would write one. The note stays with the object: through deep copies, conversions and JSON.
+// Package partial marks objects that have only the fields of a mask. [Of] returns the mask to code that would write
+// such an object. The mark survives deep copies, conversions and JSON.
 package partial
 
 import (
@@ -10,20 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// manager begins the manager of the entry of managedFields that is the note. The rest of it is the mask. The note is kept there
-// because managedFields survive a deep copy, a conversion to another Go type and a round trip through JSON, and because the API
-// server takes nothing from an entry that is not its own. No real manager has a colon behind a domain.
+// manager is the prefix of the manager of a managedFields entry, which is the mark. The mask follows the prefix.
+// managedFields survive a deep copy, a conversion to another Go type and a round trip through JSON, and the API server
+// ignores entries that are not its own. No real manager has a colon after a domain.
 const manager = "kctrl.dev/mask:"
 
-// Mark is the note of one mask. The zero value is that of whole objects.
+// Mark is the mark for one mask. The zero value is for complete objects.
 type Mark struct {
 	manager string
-	// shared is the mark as all have it that share it.
+	// shared is the entry that all marked objects share.
 	shared []metav1.ManagedFieldsEntry
 }
 
-// New returns the mark of objects that have only the fields that mask names, such as "metadata" and "status.conditions".
-// Without a mask it is that of whole objects.
+// New returns the mark of objects that have only the fields in mask, such as "metadata" and "status.conditions". With
+// an empty mask it is the mark of complete objects.
 func New(mask []string) Mark {
 	if len(mask) == 0 {
 		return Mark{}
@@ -33,16 +33,16 @@ func New(mask []string) Mark {
 	return m
 }
 
-// Put makes m the mark of o, in place of any other. It modifies o and nothing that o shares with others.
+// Put replaces the mark of o by m. It does not modify data that o shares with other objects.
 func (m Mark) Put(o metav1.Object) {
 	if u, ok := o.(*unstructured.Unstructured); ok && m.manager != "" {
 		metadata, ok := u.Object["metadata"].(map[string]any)
-		if ok && metadata["managedFields"] == nil { // which costs a tenth of what follows
+		if ok && metadata["managedFields"] == nil { // ten times as fast as the code below
 			metadata["managedFields"] = []any{map[string]any{"manager": m.manager}}
 			return
 		}
 	}
-	var entries []metav1.ManagedFieldsEntry // exactly as long as it must be: masked objects are many
+	var entries []metav1.ManagedFieldsEntry // allocated in the exact size, since masked objects are numerous
 	if old := o.GetManagedFields(); len(old) > 0 {
 		entries = slices.DeleteFunc(slices.Clone(old), isMark)
 	}
@@ -55,8 +55,8 @@ func (m Mark) Put(o metav1.Object) {
 	o.SetManagedFields(entries)
 }
 
-// Share is Put for an object that is only read from then on, as those of a cache are: if it has no entry but a mark, it shares
-// the entry with all objects that m is shared by. Masked objects are small and many, and the entry is 96 bytes.
+// Share is Put for an object that is only read from then on, such as a cached one: if it has no other entries, it
+// shares the entry with all objects of m. Masked objects are small and numerous, and an entry takes 96 bytes.
 func (m Mark) Share(o metav1.Object) {
 	old := o.GetManagedFields()
 	if _, untyped := o.(*unstructured.Unstructured); untyped || m.shared == nil || len(old) > 1 || len(old) == 1 && !isMark(old[0]) {
@@ -66,7 +66,7 @@ func (m Mark) Share(o metav1.Object) {
 	o.SetManagedFields(m.shared)
 }
 
-// Of returns the fields that o has if it was marked as less than the whole object, and nil otherwise.
+// Of returns the mask of o, or nil if o is not marked.
 func Of(o metav1.Object) []string {
 	for _, entry := range o.GetManagedFields() {
 		if mask, ok := strings.CutPrefix(entry.Manager, manager); ok {

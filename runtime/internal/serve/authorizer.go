@@ -17,36 +17,36 @@ import (
 
 const (
 	decisionLifetime = 10 * time.Second
-	// maxDecisions is how many refusals are remembered, and how many permissions.
+	// maxDecisions is the maximum number of remembered refusals, and of remembered permissions.
 	maxDecisions = 256
-	// askTimeout is how long the API server may take for a decision.
+	// askTimeout is the timeout for a decision of the API server.
 	askTimeout = 10 * time.Second
-	// Of those who were not let through before the API server is asked about askBurst at once, and about one more each
-	// askEvery.
+	// askBurst and askEvery limit the requests for unknown clients: a burst of askBurst, and one more each askEvery.
 	askBurst = 20
 	askEvery = 200 * time.Millisecond
 )
 
-// authorizer lets through the requests of those whom the API server knows by their bearer token, and whom it allows the
-// verb and the path (TokenReview and SubjectAccessReview). Decisions are remembered for a few seconds, one question is asked
-// once at a time, and questions about strangers are limited, so that nobody makes the operator ask without end. One who was
-// let through is no stranger.
+// authorizer passes requests whose bearer token the API server authenticates, and whose verb and path it authorizes
+// (TokenReview and SubjectAccessReview). It remembers decisions for a few seconds, combines concurrent equal questions,
+// and limits questions about unknown clients, so that they cannot cause unlimited requests. A client that was
+// authorized before is not unknown.
 type authorizer struct {
 	next   http.Handler
 	live   *client.REST
 	logger *slog.Logger
 
 	mu sync.Mutex
-	// refused and allowed have at most maxDecisions each; tokens are hashed. What is allowed stays there after it has
-	// expired.
+	// refused and allowed have at most maxDecisions each; tokens are hashed. Permissions stay in allowed after they
+	// have expired.
 	refused, allowed map[question]decision
 	asking           map[question]*asked
-	// free is how many strangers may be asked about, as of refilled.
+	// free is the number of unknown clients that may be checked, at the time refilled.
 	free     int
 	refilled time.Time
 }
 
-// ServeHTTP passes the request on, or answers 401, 403, 429 when there are too many strangers, or 500 when the API server could not be asked.
+// ServeHTTP passes the request on, or answers 401, 403, 429 for too many unknown clients, or 500 if the API server did
+// not answer.
 func (z *authorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {
@@ -76,7 +76,7 @@ func (z *authorizer) decide(ctx context.Context, token, verb, path string) (int,
 		return status, nil
 	}
 	if mine {
-		// Others wait for it, whatever becomes of the client who asked first.
+		// Other requests wait for the result, so the first client's disconnect must not cancel it.
 		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
 		status, err := z.ask(asking, token, verb, path)
@@ -91,7 +91,7 @@ func (z *authorizer) decide(ctx context.Context, token, verb, path string) (int,
 	}
 }
 
-// begin returns what is known, or else the question as it is being asked, by the caller if it is mine.
+// begin returns the known decision, or the question in progress. If mine is true, the caller must ask it.
 func (z *authorizer) begin(q question) (status int, a *asked, mine bool) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -113,7 +113,7 @@ func (z *authorizer) begin(q question) (status int, a *asked, mine bool) {
 	return 0, a, true
 }
 
-// mayAskLocked reports whether the API server may be asked about one more stranger.
+// mayAskLocked reports whether a question about another unknown client is permitted.
 func (z *authorizer) mayAskLocked(now time.Time) bool {
 	if n := int(now.Sub(z.refilled) / askEvery); n > 0 {
 		z.refilled = z.refilled.Add(time.Duration(n) * askEvery)
@@ -126,7 +126,7 @@ func (z *authorizer) mayAskLocked(now time.Time) bool {
 	return true
 }
 
-// end remembers a decision. What could not be decided is asked again.
+// end records a decision. A failed question is asked again.
 func (z *authorizer) end(q question, a *asked, status int, err error) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -148,7 +148,7 @@ func (z *authorizer) end(q question, a *asked, status int, err error) {
 	into[q] = decision{status: status, expires: time.Now().Add(decisionLifetime)}
 }
 
-// ask asks the API server who the token belongs to, and whether that user may.
+// ask asks the API server for the user of the token, and whether that user is authorized.
 func (z *authorizer) ask(ctx context.Context, token, verb, path string) (int, error) {
 	review, err := z.review(ctx, "authentication.k8s.io/v1", "TokenReview", map[string]any{"token": token})
 	if err != nil {
@@ -174,8 +174,8 @@ func (z *authorizer) ask(ctx context.Context, token, verb, path string) (int, er
 	return http.StatusOK, nil
 }
 
-// review creates an object that only asks, and returns the status that is the answer. The objects are unstructured
-// because the Go types of these two groups would be a fifth of a megabyte of every operator.
+// review creates a review object and returns its status, which is the answer. The objects are unstructured because the
+// Go types of these two groups would add a fifth of a megabyte to every operator.
 func (z *authorizer) review(ctx context.Context, apiVersion, kind string, spec map[string]any) (map[string]any, error) {
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "spec": spec}}
 	if err := z.live.Create(ctx, o); err != nil {
@@ -191,18 +191,18 @@ type question struct {
 }
 
 type decision struct {
-	status  int // http.StatusOK, or with what the request is refused
+	status  int // http.StatusOK, or the code of the refusal
 	expires time.Time
 }
 
-// asked is a question that is being asked.
+// asked is a question in progress.
 type asked struct {
-	done   chan struct{} // closed when the others are set
+	done   chan struct{} // closed when the fields below are set
 	status int
 	err    error
 }
 
-// NewAuthorizer returns a handler in front of next that passes the requests which the API server authorizes.
+// NewAuthorizer returns a handler that passes requests to next if the API server authorizes them.
 func NewAuthorizer(next http.Handler, live *client.REST, logger *slog.Logger) http.Handler {
 	return &authorizer{
 		next: next, live: live, logger: logger, refused: map[question]decision{}, allowed: map[question]decision{},
@@ -210,7 +210,7 @@ func NewAuthorizer(next http.Handler, live *client.REST, logger *slog.Logger) ht
 	}
 }
 
-// Decisions returns how many decisions a handler of [NewAuthorizer] remembers.
+// Decisions returns the number of decisions that a handler of [NewAuthorizer] remembers.
 func Decisions(h http.Handler) int {
 	z := h.(*authorizer)
 	z.mu.Lock()

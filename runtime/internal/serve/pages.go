@@ -9,19 +9,20 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Pages are handlers by their paths. The zero value has none. It is safe for concurrent use.
+// Pages are handlers by path. The zero value is empty. It is safe for concurrent use.
 type Pages struct {
 	mu     sync.Mutex
 	byPath map[string]page
 }
 
-// page is a handler, and who has set it up.
+// page is a handler with its owner.
 type page struct {
 	http.Handler
 	owner server.Owner
 }
 
-// Add adds the handler of a path, and of all below it if that ends in a slash. It fails if another owner has the path.
+// Add adds the handler of a path, which includes all paths below it if it ends in a slash. It fails if another owner
+// has the path.
 func (p *Pages) Add(owner server.Owner, path string, h http.Handler) error {
 	if !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("handle %q: want a path that begins with a slash", path)
@@ -38,7 +39,7 @@ func (p *Pages) Add(owner server.Owner, path string, h http.Handler) error {
 	return nil
 }
 
-// find returns the handler of path, or of the nearest folder around it.
+// find returns the handler of path, or of the closest parent directory.
 func (p *Pages) find(path string) http.Handler {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +56,7 @@ func (p *Pages) find(path string) http.Handler {
 	}
 }
 
-// ServeHTTP answers 404 where nothing is, and 405 to all but GET and HEAD.
+// ServeHTTP answers 404 for unknown paths, and 405 for methods other than GET and HEAD.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := p.find(r.URL.Path)
 	switch {

@@ -13,16 +13,16 @@ import (
 // Checks are the checks of a probe. The zero value has none, which is healthy.
 type Checks struct {
 	mu  sync.Mutex
-	all []*check // by name, those of one name as they were added
+	all []*check // by name, and in order of addition within a name
 }
 
 type check struct {
 	name  string
 	run   func(*http.Request) error
-	owner server.Owner // who has set it up
+	owner server.Owner // who added the check
 }
 
-// Add adds a check, which remove takes away again.
+// Add adds a check. remove removes it.
 func (c *Checks) Add(name string, run func(*http.Request) error) (remove func()) {
 	added := &check{name: name, run: run}
 	c.mu.Lock()
@@ -35,7 +35,7 @@ func (c *Checks) Add(name string, run func(*http.Request) error) (remove func())
 	}
 }
 
-// Set adds a check of somebody, in place of one of the same name of an earlier build of theirs.
+// Set adds a check of an owner. It replaces the check of the same name from an earlier build of the owner.
 func (c *Checks) Set(owner server.Owner, name string, run func(*http.Request) error) {
 	added := &check{name: name, run: run, owner: owner}
 	c.mu.Lock()
@@ -48,7 +48,7 @@ func (c *Checks) Set(owner server.Owner, name string, run func(*http.Request) er
 	c.insertLocked(added)
 }
 
-// DropBefore takes away the checks of earlier builds of an owner, which are about what is gone.
+// DropBefore removes the checks of earlier builds of an owner.
 func (c *Checks) DropBefore(owner server.Owner) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,8 +66,8 @@ func (c *Checks) snapshot() []*check {
 	return slices.Clone(c.all)
 }
 
-// ServeHTTP answers 200 when all checks pass and 500 otherwise. With ?verbose, and when one fails, it lists all of them
-// with what is wrong. Those that ?exclude=NAME names, as often as there are, are not asked.
+// ServeHTTP answers 200 if all checks pass and 500 otherwise. With ?verbose, and on failure, it lists all results.
+// ?exclude=NAME, which may be repeated, skips a check.
 func (c *Checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	healthy := true
 	excluded := r.URL.Query()["exclude"]
@@ -94,7 +94,7 @@ func (c *Checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// ServeOne answers for the check that the path names alone; without a name it answers for all.
+// ServeOne answers for the check named in the path, or for all checks if the name is empty.
 func (c *Checks) ServeOne(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	if name == "" {
@@ -109,7 +109,7 @@ func (c *Checks) ServeOne(w http.ResponseWriter, r *http.Request) {
 	one.ServeHTTP(w, r)
 }
 
-// Results returns what each check says: "ok", or what is wrong.
+// Results returns the result of each check: "ok" or the error.
 func (c *Checks) Results(r *http.Request) map[string]string {
 	results := map[string]string{}
 	for _, check := range c.snapshot() {

@@ -15,11 +15,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
 )
 
-// defaultProfileTime is how long the CPU is profiled unless ?seconds says otherwise.
+// defaultProfileTime is the default of ?seconds for CPU profiles.
 const defaultProfileTime = 30 * time.Second
 
-// Profiles returns the server of /debug/pprof. The package net/http/pprof is not used: it brings a parser of
-// profiles along, and registers itself with every server of the program that has no mux of its own.
+// Profiles returns the server of /debug/pprof. It does not use net/http/pprof, which links a parser of profiles, and
+// registers its handlers with http.DefaultServeMux.
 func Profiles(address string) (httpserver.Options, error) {
 	address, err := LoopbackUnlessNamed(address)
 	if err != nil {
@@ -35,7 +35,7 @@ func Profiles(address string) (httpserver.Options, error) {
 	return httpserver.Options{Name: "pprof", Address: address, Handler: mux, Hasty: true}, nil
 }
 
-// LoopbackUnlessNamed returns address with the loopback address for its host if it has none, as have 6060 and :6060.
+// LoopbackUnlessNamed returns address, with the loopback address as its host if it has none, such as 6060 and :6060.
 func LoopbackUnlessNamed(address string) (string, error) {
 	if !strings.Contains(address, ":") {
 		address = ":" + address
@@ -57,7 +57,7 @@ func listProfiles(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "cmdline\nprofile")
 }
 
-// writeProfile writes the profile of that name as it is now: in the format of go tool pprof, or as text with ?debug=1.
+// writeProfile writes the named profile: in the format of go tool pprof, or as text with ?debug=1.
 func writeProfile(w http.ResponseWriter, r *http.Request) {
 	profile := pprof.Lookup(r.PathValue("name"))
 	if profile == nil {
@@ -68,10 +68,10 @@ func writeProfile(w http.ResponseWriter, r *http.Request) {
 	if debug == 0 {
 		binary(w, profile.Name())
 	}
-	_ = profile.WriteTo(w, debug) // the client is told by the connection
+	_ = profile.WriteTo(w, debug) // the client detects errors of the connection
 }
 
-// profileCPU profiles the CPU for ?seconds, or until the client has gone.
+// profileCPU profiles the CPU for ?seconds, or until the client disconnects.
 func profileCPU(w http.ResponseWriter, r *http.Request) {
 	length := defaultProfileTime
 	if seconds, err := strconv.Atoi(r.FormValue("seconds")); err == nil && seconds > 0 {
@@ -87,11 +87,11 @@ func profileCPU(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer pprof.StopCPUProfile()
-	begun.flush() // tells the client that the profile has begun
+	begun.flush() // the client learns that the profile has begun
 	<-ctx.Done()
 }
 
-// lockedWriter is an answer that is written by another goroutine.
+// lockedWriter is an answer that another goroutine writes.
 type lockedWriter struct {
 	mu sync.Mutex
 	w  http.ResponseWriter
@@ -104,14 +104,14 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// flush sends the header and what was written.
+// flush sends the header and the buffered data.
 func (l *lockedWriter) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_ = http.NewResponseController(l.w).Flush()
 }
 
-// binary announces a profile that is not text.
+// binary sets the headers of a profile that is not text.
 func binary(w http.ResponseWriter, name string) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))

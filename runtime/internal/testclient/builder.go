@@ -10,8 +10,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Builder is what builders of clients share. B is the builder that embeds it, which the methods return. It is used by one
-// goroutine.
+// Builder is the common part of client builders. B is the builder that embeds it, and the result of the methods. It is
+// not safe for concurrent use.
 type Builder[B any] struct {
 	self    B
 	opts    Options
@@ -20,7 +20,7 @@ type Builder[B any] struct {
 	connect func(opts Options, objects []runtime.Object) (client.WithWatch, error)
 }
 
-// NewBuilder returns a builder whose clients connect makes, of options that have a scheme, and of objects to store.
+// NewBuilder returns a builder. connect creates its clients from options with a scheme and from the objects to store.
 func NewBuilder[B any](
 	self B, opts Options, connect func(opts Options, objects []runtime.Object) (client.WithWatch, error),
 ) Builder[B] {
@@ -39,8 +39,8 @@ func (b *Builder[B]) WithRESTMapper(mapper meta.RESTMapper) B {
 	return b.self
 }
 
-// WithObjects adds objects that the server has when the client is built, as they are given: with status, UID, finalizers
-// and times, that of a deletion included.
+// WithObjects adds initial objects of the server. They are stored unchanged, including status, UID, finalizers and
+// times, such as the deletion timestamp.
 func (b *Builder[B]) WithObjects(objects ...object.Object) B {
 	for _, obj := range objects {
 		b.objects = append(b.objects, obj)
@@ -56,14 +56,15 @@ func (b *Builder[B]) WithLists(lists ...object.List) B {
 	return b.self
 }
 
-// WithStatusSubresource names the kinds without a definition whose status only Status() writes. Built-in kinds that have a
-// status are always so, other kinds never.
+// WithStatusSubresource sets kinds without a definition whose status only Status() writes. Built-in kinds with a status
+// always behave so, other kinds never.
 func (b *Builder[B]) WithStatusSubresource(objects ...object.Object) B {
 	b.opts.Statuses = append(b.opts.Statuses, objects...)
 	return b.self
 }
 
-// WithIndex lets lists of the kind of prototype select by a field with [client.MatchingFields], as an index of a cache does.
+// WithIndex allows lists of prototype's kind to select by a field with [client.MatchingFields], like an index of a
+// cache.
 func (b *Builder[B]) WithIndex(prototype object.Object, field string, values func(object.Object) []string) B {
 	b.opts.Indexes = append(b.opts.Indexes, Index{Prototype: prototype, Field: field, Values: values})
 	return b.self

@@ -18,14 +18,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// openMapper maps kinds to resources. It defines a kind that the server does not serve.
+// openMapper maps kinds to resources. It defines kinds that the server does not serve.
 type openMapper struct {
 	*client.Mapper
 	live     client.Client
 	scheme   *runtime.Scheme
 	given    meta.RESTMapper // may be nil
 	statuses map[schema.GroupKind]bool
-	mu       sync.Mutex // held while a kind is defined
+	mu       sync.Mutex // held during the definition of a kind
 }
 
 func newOpenMapper(config *rest.Config, http *http.Client, scheme *runtime.Scheme, given meta.RESTMapper) (*openMapper, error) {
@@ -60,7 +60,7 @@ func (m *openMapper) RESTMappingWithContext(ctx context.Context, kind schema.Gro
 	return m.Mapper.RESTMappingWithContext(ctx, kind, versions...)
 }
 
-// define makes the server serve a kind, in the versions that the scheme has, with a schema that accepts any fields.
+// define makes the server serve a kind, in the versions in the scheme, with a schema that accepts any fields.
 func (m *openMapper) define(ctx context.Context, kind schema.GroupVersionKind) error {
 	plural, singular := meta.UnsafeGuessKindToResource(kind)
 	scope := "Namespaced"
@@ -93,7 +93,7 @@ func (m *openMapper) define(ctx context.Context, kind schema.GroupVersionKind) e
 	return m.live.Patch(ctx, crd, client.RawPatch("application/json-patch+json", patch))
 }
 
-// versions returns the version of kind, which is stored, and the other versions that the scheme has.
+// versions returns the version of kind, which is the storage version, and the other versions in the scheme.
 func (m *openMapper) versions(kind schema.GroupVersionKind) (versions []any) {
 	names := []string{kind.Version}
 	for known := range m.scheme.AllKnownTypes() {

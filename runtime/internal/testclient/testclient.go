@@ -1,5 +1,5 @@
-// Package testclient makes clients for tests of one function. Each has an API server of its own, in the process of package
-// testhost. The server stops after the client has become unreachable.
+// Package testclient creates clients for tests of single functions. Each has its own API server, in the process of
+// package testhost. The server stops after the client has become unreachable.
 package testclient
 
 import (
@@ -23,39 +23,40 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Options are what builders of clients collect.
+// Options are the options of client builders.
 type Options struct {
-	// Unchecked makes the server store objects as clients send them.
+	// Unchecked makes the server store objects unchanged.
 	Unchecked bool
 	// Scheme has the Go types of kinds. It is required.
 	Scheme *runtime.Scheme
-	// Mapper has the resources and scopes of kinds without a definition, and is what the client returns as its mapper. It may
-	// be nil: kinds are in namespaces then.
+	// Mapper has the resources and scopes of kinds without a definition, and is the mapper of the client. If it is nil,
+	// these kinds are namespaced.
 	Mapper meta.RESTMapper
-	// Statuses are of kinds without a definition that have the status subresource.
+	// Statuses have the kinds without a definition that have the status subresource.
 	Statuses []object.Object
-	// Indexes are the fields, besides those of the server, that lists select by.
+	// Indexes are additional fields by which lists can select.
 	Indexes []Index
 }
 
-// Index is a field that lists of a kind select by.
+// Index is a field by which lists of a kind can select.
 type Index struct {
 	Prototype object.Object
 	Field     string
 	Values    func(object.Object) []string
 }
 
-// Client is a client with a server. Kinds that the server does not know are served with a schema that accepts any fields.
+// Client is a client with its own server. Kinds that the server does not have are served with a schema that accepts any
+// fields.
 type Client struct {
 	client.WithWatch
-	// Config is of the server, which it does not keep.
+	// Config is the configuration of the server. It does not keep the server alive.
 	Config *rest.Config
-	// HTTP sends requests of Config, and keeps the server.
+	// HTTP sends requests to the server, and keeps it alive.
 	HTTP *http.Client
 	// Mapper maps all kinds.
 	Mapper  meta.RESTMapper
 	server  *testhost.Server
-	shown   meta.RESTMapper // to users
+	shown   meta.RESTMapper // returned by RESTMapper
 	indexes map[schema.GroupKind]map[string]func(object.Object) []string
 }
 
@@ -105,10 +106,10 @@ func New(opts Options) (*Client, error) {
 	return c, nil
 }
 
-// RESTMapper returns the mapper of the options, or else one of the kinds that are served.
+// RESTMapper returns the mapper of the options, or one of the served kinds.
 func (c *Client) RESTMapper() meta.RESTMapper { return c.shown }
 
-// Unstructured returns a copy of an object with its kind, and the mapping of that.
+// Unstructured returns a copy of an object with its kind, and the mapping of the kind.
 func (c *Client) Unstructured(obj runtime.Object) (*unstructured.Unstructured, *meta.RESTMapping, error) {
 	kind, err := object.GVK(obj, c.Scheme())
 	if err != nil {
@@ -124,7 +125,7 @@ func (c *Client) Unstructured(obj runtime.Object) (*unstructured.Unstructured, *
 	return u, mapping, err
 }
 
-// Put stores an object as it is given, see [testhost.Server.Put].
+// Put stores an object unchanged, see [testhost.Server.Put].
 func (c *Client) Put(resource schema.GroupVersionResource, u *unstructured.Unstructured) error {
 	if err := c.server.Put(resource, u); err != nil {
 		return fmt.Errorf("%s %s: %w", u.GetKind(), object.KeyOf(u), err)
@@ -132,7 +133,7 @@ func (c *Client) Put(resource schema.GroupVersionResource, u *unstructured.Unstr
 	return nil
 }
 
-// List selects by the indexes itself, and leaves other selectors to the server.
+// List selects by the indexes itself, and passes other selectors to the server.
 func (c *Client) List(ctx context.Context, list object.List, opts ...client.ListOption) error {
 	o, err := client.ListOptionsOf(opts...)
 	if err != nil {
@@ -161,7 +162,7 @@ func (c *Client) List(ctx context.Context, list object.List, opts ...client.List
 	return meta.SetList(list, kept)
 }
 
-// condition requires that an index has a value, or that it has not.
+// condition requires that an index has a value, or that it does not.
 type condition struct {
 	values func(object.Object) []string
 	value  string
@@ -172,7 +173,7 @@ func selects(wanted []condition, obj object.Object) bool {
 	return !slices.ContainsFunc(wanted, func(w condition) bool { return slices.Contains(w.values(obj), w.value) == w.not })
 }
 
-// split returns the requirements of a selector that indexes decide, and a selector of the other ones.
+// split returns the requirements of a selector for indexes, and a selector with the other requirements.
 func (c *Client) split(kind schema.GroupVersionKind, selector fields.Selector) (wanted []condition, others fields.Selector) {
 	if selector == nil || selector.Empty() {
 		return nil, selector

@@ -1,7 +1,7 @@
-// Package testhost runs API servers in memory for a test binary, in a kctrl process beside it.
+// Package testhost runs API servers in memory for a test binary, in a separate kctrl process.
 //
-// A process starts with its first server and serves all further ones. It ends when the test binary ends, however that
-// happens: its standard input closes then.
+// The process starts with the first server and serves all further ones. It ends with the test binary, even after a
+// crash, because its standard input closes then.
 package testhost
 
 import (
@@ -24,13 +24,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// CommandVariable names the environment variable with the kctrl command.
+// CommandVariable is the environment variable with the kctrl command.
 const CommandVariable = "KCTRL"
 
 // Command returns the kctrl command to run.
 func Command() string { return cmp.Or(os.Getenv(CommandVariable), "kctrl") }
 
-// Explain adds what to do to the error of a command that does not exist.
+// Explain adds advice to the error of a command that does not exist.
 func Explain(err error) error {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w; install kctrl, or set %s to its path", err, CommandVariable)
@@ -40,21 +40,21 @@ func Explain(err error) error {
 
 // Options configure a server.
 type Options struct {
-	// FakeControllers are the fake controllers that run, as the flag --controllers of kube-controller-manager names them:
-	// "*" for all, "-kubelet" for all but one. Empty runs none.
+	// FakeControllers are the fake controllers to run, in the form of the flag --controllers of
+	// kube-controller-manager: "*" for all, "-kubelet" to exclude one. Empty runs none.
 	FakeControllers []string
-	// Unchecked makes the server store objects as clients send them.
+	// Unchecked makes the server store objects unchanged.
 	Unchecked bool
 }
 
-// hosts are the processes that serve the servers of this test binary: one for each command line, which names kctrl and
-// says whether fake controllers may run.
+// hosts are the processes with the servers of this test binary: one per command line, which contains the kctrl command
+// and whether fake controllers may run.
 var hosts = struct {
-	mu      sync.Mutex // held while a process starts
+	mu      sync.Mutex // held during the start of a process
 	running map[string]*host
 }{running: map[string]*host{}}
 
-// hostOf returns a process of the kctrl command. It starts one if there is none, or the last one has ended.
+// hostOf returns a process of the kctrl command. It starts one if none runs.
 func hostOf(fakeControllers bool) (*host, error) {
 	cmd := exec.Command(Command(), "env", "host")
 	if fakeControllers {
@@ -75,12 +75,12 @@ func hostOf(fakeControllers bool) (*host, error) {
 
 // host is a process that starts and stops isolated API servers. Its protocol is in testserver/internal/standalone.
 type host struct {
-	authority, certificate, key []byte // PEM, which all servers accept
+	authority, certificate, key []byte // PEM; all servers accept them
 
 	mu       sync.Mutex // held from a request to its answer
 	requests *json.Encoder
 	answers  *json.Decoder
-	ended    error                   // why the process no longer runs
+	ended    error                   // why the process has ended
 	end      func(cause error) error // ends the process, waits for it, and returns the cause with its output
 }
 
@@ -118,7 +118,7 @@ func startHost(cmd *exec.Cmd) (*host, error) {
 	return h, nil
 }
 
-// noEOF drops the end of an output, which the exit code explains.
+// noEOF returns nil for io.EOF, since the exit code explains the end.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -126,10 +126,10 @@ func noEOF(err error) error {
 	return err
 }
 
-// request is what a host can do. One field is set.
+// request is a request to a host. One field is set.
 type request struct {
 	Start *start `json:"start,omitempty"`
-	Stop  int    `json:"stop,omitempty"` // id of a server
+	Stop  int    `json:"stop,omitempty"` // ID of a server
 	Put   *put   `json:"put,omitempty"`
 }
 
@@ -173,14 +173,14 @@ func (h *host) ask(r request) (answer, error) {
 	return a, nil
 }
 
-// Server is an API server of its own. Its methods may be called by several goroutines.
+// Server is an isolated API server. It is safe for concurrent use.
 type Server struct {
 	host *host
 	id   int
 	url  string
 }
 
-// Start starts a server, and the process that serves it unless that runs already.
+// Start starts a server, and its process unless that runs already.
 func Start(opts Options) (*Server, error) {
 	h, err := hostOf(len(opts.FakeControllers) > 0)
 	if err != nil {
@@ -193,36 +193,36 @@ func Start(opts Options) (*Server, error) {
 	return &Server{h, started.ID, started.URL}, nil
 }
 
-// Stop stops the server. It is called once.
+// Stop stops the server. It must be called once.
 func (s *Server) Stop() error {
 	_, err := s.host.ask(request{Stop: s.id})
 	return err
 }
 
-// Config returns a new configuration with the rights of an administrator and no limit of requests.
+// Config returns a new configuration with administrator permissions and without request limits.
 func (s *Server) Config() *rest.Config {
 	return &rest.Config{
-		Host: s.url, QPS: -1, // else clients of client-go send five requests a second
+		Host: s.url, QPS: -1, // otherwise client-go sends five requests per second
 		TLSClientConfig: rest.TLSClientConfig{CAData: s.host.authority, CertData: s.host.certificate, KeyData: s.host.key},
 	}
 }
 
 // OwningClient returns an HTTP client that owns the server: the server stops after the garbage collector has found that
-// neither the client nor the body of an answer to it is reachable.
+// neither the client nor the body of one of its answers is reachable.
 func (s *Server) OwningClient() (*http.Client, error) {
-	// The owner must not be in the configuration, which connections keep reachable while they are idle.
+	// The owner must not be in the configuration, which idle connections keep reachable.
 	shared, err := rest.HTTPClientFor(s.Config())
 	if err != nil {
 		return nil, err
 	}
 	owner := &owner{s}
 	runtime.AddCleanup(owner, func(s *Server) {
-		_ = s.Stop() // of a process that ended, the server has ended too
+		_ = s.Stop() // if the process has ended, so has the server
 	}, s)
 	return &http.Client{Transport: &ownedTransport{shared.Transport, owner}}, nil
 }
 
-// owner is reachable while a server is in use.
+// owner is reachable while its server is in use.
 type owner struct{ *Server }
 
 type ownedTransport struct {
@@ -238,7 +238,7 @@ func (t *ownedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// ownedBody is the body of an answer, such as a watch, that keeps its server.
+// ownedBody is the body of an answer, such as a watch, that keeps its server alive.
 type ownedBody struct {
 	io.ReadCloser
 	owner *owner
@@ -250,8 +250,8 @@ func (b *ownedBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// Put stores an object of a resource that is served as it is given: with its status, UID, finalizers, managed fields and
-// times, that of a deletion included. An unchecked server keeps its resource version too. There is none of its name.
+// Put stores an object of a served resource unchanged: with its status, UID, finalizers, managed fields and times,
+// including the deletion timestamp. An unchecked server also keeps its resource version. The name must be unused.
 func (s *Server) Put(resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
 	_, err := s.host.ask(request{Put: &put{s.id, resource.Group, resource.Version, resource.Resource, object.Object}})
 	return err

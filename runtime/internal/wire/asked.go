@@ -15,16 +15,17 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Asked is what a request asks for: objects of one kind, or their metadata. It is where it is decided what the answer may
-// be, whatever its format: nothing but the kind that was asked for, in the version that was asked for.
+// Asked is the subject of a request: objects of one kind, or their metadata. It decides for all formats which answers
+// are acceptable: only the requested kind in the requested version.
 type Asked struct {
 	// GVK is the kind of the objects.
 	GVK schema.GroupVersionKind
-	// Metadata is set when only the metadata was asked for. A server that has no such form sends the kind itself.
+	// Metadata means that only metadata were requested. A server that does not support that form sends the complete
+	// objects.
 	Metadata bool
-	// Serves reports whether the server has objects of another kind in the group version of GVK. It is asked about a list
-	// whose kind is not that of the objects with List behind it, as a CustomResourceDefinition may call it: such a list is
-	// taken if it is not that of another kind. Nil takes no such list.
+	// Serves reports whether the server has another kind in the group version of GVK. It is called for a list whose
+	// kind is not that of the objects with the suffix List, which a CustomResourceDefinition can define: such a list is
+	// accepted unless its kind is that of other objects. Nil rejects such lists.
 	Serves func(kind string) (bool, error)
 }
 
@@ -53,7 +54,7 @@ func (a Asked) List(got schema.GroupVersionKind) error {
 	return err
 }
 
-// mayBeCustom reports whether a CustomResourceDefinition can be of that group: its name is that of a domain.
+// mayBeCustom reports whether a CustomResourceDefinition can have that group, which requires a domain name.
 func mayBeCustom(group string) bool { return strings.Contains(group, ".") }
 
 // Object returns an error unless got is the kind of the objects.
@@ -64,8 +65,8 @@ func (a Asked) Object(got schema.GroupVersionKind) error {
 	return a.mismatch(got, a.GVK)
 }
 
-// Item returns an error unless got and name are those of an item of a list. The server leaves the kind out of the items of
-// built-in kinds.
+// Item returns an error unless got and name belong to an item of a list. The server omits the kind of items of built-in
+// kinds.
 func (a Asked) Item(got schema.GroupVersionKind, name string) error {
 	if !got.Empty() {
 		if err := a.Object(got); err != nil {
@@ -75,7 +76,7 @@ func (a Asked) Item(got schema.GroupVersionKind, name string) error {
 	return checkName(name)
 }
 
-// checkName returns an error for an object that nothing could be called by.
+// checkName returns an error for an object without a name.
 func checkName(name string) error {
 	if name == "" {
 		return errors.New("it has no name")
@@ -83,7 +84,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// mismatch is the error for what says to be got.
+// mismatch returns the error for an answer of kind got.
 func (a Asked) mismatch(got, want schema.GroupVersionKind) error {
 	if got.Kind == "" || got.Version == "" {
 		return fmt.Errorf("the server sent something with apiVersion %q and kind %q, not %s", got.GroupVersion(), got.Kind, want)
@@ -94,14 +95,14 @@ func (a Asked) mismatch(got, want schema.GroupVersionKind) error {
 // Format is an encoding of the API.
 type Format string
 
-// The formats, by the media types that servers know them by.
+// Formats by media type.
 const (
 	JSON     Format = "application/json"
 	Protobuf Format = "application/vnd.kubernetes.protobuf"
 )
 
-// FormatOf returns the format that a Content-Type names. It fails when that is none of those that were asked for. An
-// answer that says none is taken for JSON.
+// FormatOf returns the format of a Content-Type. It fails for a format that was not requested. An answer without a
+// Content-Type counts as JSON.
 func FormatOf(contentType string, asked ...Format) (Format, error) {
 	format := JSON
 	if contentType != "" {
@@ -114,7 +115,7 @@ func FormatOf(contentType string, asked ...Format) (Format, error) {
 	return format, nil
 }
 
-// formats returns which of wanted a type can be decoded from, and JSON.
+// formats returns those of wanted from which a type can be decoded, and JSON.
 func formats(wanted []Format, form reflect.Type) []Format {
 	if len(wanted) == 0 {
 		wanted = []Format{Protobuf}
@@ -128,8 +129,8 @@ func formats(wanted []Format, form reflect.Type) []Format {
 	return all
 }
 
-// Accept returns the Accept header of a request for a watch, or for a list: the formats in order of preference, and only
-// metadata if no more is built.
+// Accept returns the Accept header of a request for a watch or a list: the formats in order of preference, and only
+// metadata if the decoder needs no more.
 func (d *Decoder[T]) Accept(list bool) string {
 	var clauses []string
 	if d.form == reflect.TypeFor[metav1.PartialObjectMetadata]() {
@@ -148,13 +149,13 @@ func (d *Decoder[T]) Accept(list bool) string {
 	return strings.Join(clauses, ",")
 }
 
-// Status returns the Status that data is, in the format that contentType names, if it is one of a failure. A server that
-// refuses a request answers in a format that the request accepts.
+// Status returns the failure Status in data, in the format of contentType, if it is one. A server that rejects a
+// request answers in a format that the request accepts.
 func Status(data []byte, contentType string) (*metav1.Status, bool) {
 	status := &metav1.Status{}
 	format, err := FormatOf(contentType, Protobuf, JSON)
 	if err != nil {
-		format = JSON // a proxy's word for it
+		format = JSON // the answer of a proxy
 	}
 	if format == Protobuf {
 		err = protoStatus(data, status)
@@ -167,8 +168,8 @@ func Status(data []byte, contentType string) (*metav1.Status, bool) {
 	return status, true
 }
 
-// statusError is the error for a Status that came with a success, where something else was asked for: what a failure says,
-// as an apierrors.APIStatus error, and an *[Error] that cites any other.
+// statusError returns the error for an unexpected Status in a successful answer: a failure as an apierrors.APIStatus
+// error, and any other as an *[Error] that quotes it.
 func statusError(status *metav1.Status) error {
 	if status.Status == metav1.StatusFailure {
 		status.Message = cmp.Or(status.Message, "the server failed, and does not say why")
@@ -177,7 +178,7 @@ func statusError(status *metav1.Status) error {
 	return &Error{fmt.Errorf("the server sent a bare Status: %q", status.Message)}
 }
 
-// isOfStatus reports whether name is that of a member of a Status, and of no list.
+// isOfStatus reports whether name is a member of a Status but not of a list.
 func isOfStatus(name string) bool {
 	return slices.Contains([]string{"status", "message", "reason", "code", "details"}, name)
 }

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// backlogBytes is how much of a list must have arrived for several processors to decode it: less is decoded before another
-	// goroutine has started.
+	// backlogBytes is the amount of received list data from which on several processors decode it: less is decoded
+	// before another goroutine has started.
 	backlogBytes = 32 << 10
-	// maxWorkers is the most goroutines that decode one backlog.
+	// maxWorkers is the maximum number of goroutines for one backlog.
 	maxWorkers = 4
 )
 
-// workers returns how many goroutines are worth decoding that many bytes of a list that have arrived.
+// workers returns the number of goroutines for decoding that many received bytes of a list.
 func (d *Decoder[T]) workers(waiting int) int {
 	if waiting < d.backlog {
 		return 1
@@ -24,11 +24,11 @@ func (d *Decoder[T]) workers(waiting int) int {
 	return min(maxWorkers, runtime.GOMAXPROCS(0), 1+waiting/d.backlog)
 }
 
-// longestHead is how far into an item what all items begin with is looked for.
+// longestHead is the length of the part of an item that is searched for the common beginning of all items.
 const longestHead = 512
 
-// itemHead returns what the first item of data, and so probably every item of the list, begins with: all up to its
-// metadata. It is nil if that cannot be told.
+// itemHead returns the beginning of the first item in data, which all items of the list probably share: everything up
+// to its metadata. It returns nil if it does not find them.
 func itemHead(data []byte) []byte {
 	metadata := []byte(`"metadata":{`)
 	n := bytes.Index(data[:min(len(data), longestHead)], metadata)
@@ -38,8 +38,8 @@ func itemHead(data []byte) []byte {
 	return data[:n+len(metadata)]
 }
 
-// splitItems divides data, which begins with an item, into at most n parts of about the same length where an item seems
-// to begin. The commas in between are in no part.
+// splitItems divides data, which begins with an item, into at most n parts of similar length at probable beginnings of
+// items. The commas in between are in no part.
 func splitItems(data []byte, n int) [][]byte {
 	head := itemHead(data)
 	if head == nil {
@@ -59,14 +59,14 @@ func splitItems(data []byte, n int) [][]byte {
 	return append(parts, data)
 }
 
-// itemsPart is what was decoded of some items.
+// itemsPart has the decoded items of a part.
 type itemsPart[T object.Object] struct {
 	items  []T
 	reused []bool
-	used   int // how many bytes the items are, with the commas between them
+	used   int // number of bytes of the items, including the commas between them
 }
 
-// itemsPart decodes the items that data is, up to what is no complete one.
+// itemsPart decodes the complete items in data.
 func (d *Decoder[T]) itemsPart(c *cursor, data []byte, known Known[T]) (part itemsPart[T]) {
 	for start := 0; start < len(data); start = part.used + 1 {
 		c.reset(data[start:], 2, false)
@@ -89,9 +89,9 @@ func (d *Decoder[T]) itemsPart(c *cursor, data []byte, known Known[T]) (part ite
 	return part
 }
 
-// decodeBacklog decodes the items that have arrived already, on several processors, and reports whether there were any.
-// Where an item begins is guessed, and what follows a wrong guess is decoded again: a part is only taken if all before it
-// turned out to be whole items. It returns after the last goroutine has ended.
+// decodeBacklog decodes the items that have already arrived, on several processors, and reports whether there were any.
+// It guesses the beginnings of items. Data after a wrong guess is decoded again: a part is accepted only if all parts
+// before it consisted of complete items. It returns after the last goroutine has ended.
 func (r *listReader[T]) decodeBacklog(workers int) bool {
 	parts := splitItems(r.source.unused(), workers)
 	if len(parts) == 1 {

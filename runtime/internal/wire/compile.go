@@ -21,13 +21,13 @@ var (
 	stringMapType       = reflect.TypeFor[map[string]string]()
 )
 
-// valueDecoder decodes the values of one type. It is made once and then only read.
+// valueDecoder decodes the values of one type. It is immutable after its creation.
 type valueDecoder struct {
-	// decode sets v, which is addressable, to the value at the cursor, over what it holds.
+	// decode sets v, which is addressable, to the value at the cursor, merged over its content.
 	decode func(c *cursor, v reflect.Value) error
 }
 
-// compiler makes the decoders of a type and of the types within it.
+// compiler creates the decoders of a type and of the types within it.
 type compiler struct {
 	decoders map[compileKey]*valueDecoder
 }
@@ -37,8 +37,8 @@ type compileKey struct {
 	mask *mask
 }
 
-// newValueDecoder returns the decoder of the fields of t that m keeps. It fails when m names a field that t does not have, or one
-// that is decoded by the type's own code.
+// newValueDecoder returns a decoder of the fields of t that m keeps. It fails if m contains a field that t does not
+// have, or one inside a type that decodes itself.
 func newValueDecoder(t reflect.Type, m *mask) (*valueDecoder, error) {
 	return compiler{make(map[compileKey]*valueDecoder)}.compile(t, m, "")
 }
@@ -49,7 +49,7 @@ func (c compiler) compile(t reflect.Type, m *mask, path string) (*valueDecoder, 
 	if known, ok := c.decoders[key]; ok {
 		return known, nil
 	}
-	made := &valueDecoder{} // before those of what t consists of, which may be t again
+	made := &valueDecoder{} // stored before compiling the parts of t, which may include t
 	c.decoders[key] = made
 	if m != nil && m.only && (!transparent(t) || decodesItself(t)) {
 		return nil, fmt.Errorf("mask: %s is a %s, of which single fields cannot be kept", path, t)
@@ -59,7 +59,7 @@ func (c compiler) compile(t reflect.Type, m *mask, path string) (*valueDecoder, 
 	return made, err
 }
 
-// transparent reports whether the fields of a value of type t can be told apart.
+// transparent reports whether single fields of a value of type t can be decoded.
 func transparent(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice
 }
@@ -127,7 +127,7 @@ func (c compiler) structDecoder(t reflect.Type, m *mask, path string) (func(*cur
 	return func(c *cursor, v reflect.Value) error { return decodeStruct(c, v, table) }, nil
 }
 
-// wholly returns decode for a type whose fields are not told apart. It fails if m keeps only some of them.
+// wholly returns decode for a type without separate fields. It fails if m keeps only some of them.
 func wholly(decode func(*cursor, reflect.Value) error, t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
 	if m != nil && m.only {
 		return nil, fmt.Errorf("mask: %s is a %s, of which single fields cannot be kept", path, t)
@@ -143,7 +143,8 @@ func join(path, name string) string {
 }
 
 func (c compiler) pointerDecoder(t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
-	// A struct without a name has methods by embedding. The codec calls those of a pointer to one, and not those of one.
+	// An unnamed struct has methods by embedding. The codec calls those of a pointer to such a struct, but not of the
+	// struct.
 	promotes := t.Elem().Name() == "" && t.NumMethod() > 0
 	if t.Name() != "" || promotes || t.Elem().Kind() == reflect.Pointer || t.Elem().Kind() == reflect.Interface {
 		return wholly(decodeByCodec, t, m, path)
@@ -203,7 +204,7 @@ func (c compiler) mapDecoder(t reflect.Type, path string) (func(*cursor, reflect
 	}, nil
 }
 
-// decodeByMethod lets the value decode itself.
+// decodeByMethod calls the value's own decoding method.
 func decodeByMethod(c *cursor, v reflect.Value) error {
 	span, err := c.span()
 	if err != nil {
@@ -212,8 +213,8 @@ func decodeByMethod(c *cursor, v reflect.Value) error {
 	return v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(span)
 }
 
-// within returns how the codec decodes a value of the struct type t within another one. It does not ask such a value to
-// decode itself unless t has a name, while it asks whatever it gets a pointer to.
+// within returns the decoder of a struct of type t inside another value. The codec calls the decoding method of such a
+// struct only if t is named, while it always calls the method of a pointer.
 func within(t reflect.Type) func(*cursor, reflect.Value) error {
 	if t.Name() != "" || reflect.PointerTo(t).NumMethod() == 0 {
 		return decodeByCodec
@@ -233,7 +234,7 @@ func within(t reflect.Type) func(*cursor, reflect.Value) error {
 	}
 }
 
-// decodeByCodec lets apimachinery's codec decode a value, because it is of a kind that is too rare to be known here.
+// decodeByCodec decodes a value of a rare type by apimachinery's codec.
 func decodeByCodec(c *cursor, v reflect.Value) error {
 	span, err := c.span()
 	if err != nil {
@@ -242,18 +243,18 @@ func decodeByCodec(c *cursor, v reflect.Value) error {
 	return utiljson.Unmarshal(span, v.Addr().Interface())
 }
 
-// field is a member of a struct: the Go field that a JSON name stands for.
+// field is a member of a struct: a Go field with its JSON name.
 type field struct {
 	name   string
-	index  []int // of the field, through the structs that are embedded
+	index  []int // index of the field, through embedded structs
 	typ    reflect.Type
-	tagged bool // the name is from a tag
-	// omitEmpty and omitZero are the options of the tag that leave the member out when it is written.
+	tagged bool // the name comes from a tag
+	// omitEmpty and omitZero are the options of the tag that omit the member from output.
 	omitEmpty, omitZero bool
 }
 
-// fieldsOf returns the members of the struct type t by the rules of encoding/json. It reports false for a struct that
-// uses more of these rules than are known here: quoted values and embedded pointers.
+// fieldsOf returns the members of the struct type t by the rules of encoding/json. It reports false for a struct with
+// features that are not supported here: quoted values and embedded pointers.
 func fieldsOf(t reflect.Type) ([]field, bool) {
 	all, ok := appendFields(nil, t, nil)
 	byName := make(map[string][]field)
@@ -310,8 +311,8 @@ func appendFields(fields []field, t reflect.Type, prefix []int) ([]field, bool) 
 	return fields, true
 }
 
-// dominant returns the field that a name stands for: the one that is embedded least deep, of several the one whose name
-// is from a tag, and none if that leaves several.
+// dominant returns the field of a name: the least nested one; of several, the one with a tag; and none if several
+// remain.
 func dominant(fields []field) (field, bool) {
 	best, count := fields[0], 1
 	for _, f := range fields[1:] {
@@ -326,7 +327,7 @@ func dominant(fields []field) (field, bool) {
 	return best, count == 1
 }
 
-// isValidName reports whether encoding/json takes name from a tag.
+// isValidName reports whether encoding/json accepts name in a tag.
 func isValidName(name string) bool {
 	for _, r := range name {
 		if !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
@@ -336,7 +337,7 @@ func isValidName(name string) bool {
 	return name != ""
 }
 
-// fieldTable finds fields by name: those of one length are together.
+// fieldTable finds fields by name, grouped by the length of the name.
 type fieldTable [][]decodedField
 
 type decodedField struct {

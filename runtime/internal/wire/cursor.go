@@ -11,32 +11,32 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep JSON may be nested, which is apimachinery's bound.
+// maxDepth is the maximum nesting depth of JSON, which is that of apimachinery.
 const maxDepth = 10000
 
-// maxList is how many elements there is room for in a cursor that waits.
+// maxList is the maximum capacity of the list of an idle cursor.
 const maxList = 1024
 
-// errShort says that the data ended before the value did.
+// errShort reports that the data ended before the value.
 var errShort = errors.New("unexpected end of JSON input")
 
-// cursor reads JSON from data. It checks the syntax of all that it passes. A method that fails leaves it where it is
-// of no use; one that needs more data fails with errShort.
+// cursor reads JSON from data. It checks the syntax of everything that it passes. After a failed method, its position
+// is undefined. A method that needs more data fails with errShort.
 type cursor struct {
 	data  []byte
 	at    int
 	depth int
-	// whole says that data ends where the JSON does, so that a number may end there too.
+	// whole means that data ends where the JSON ends, so that a number may end there.
 	whole bool
-	// scratch is where a string is unescaped, until the next one is.
+	// scratch has the last unescaped string.
 	scratch []byte
 	strings interner
-	places  map[*valueDecoder]*elements // by the decoder of the elements
-	// list has the elements of the untyped lists that are being decoded. It is kept up to maxList elements.
+	places  map[*valueDecoder]*elements // by decoder of the elements
+	// list has the elements of the untyped lists that are being decoded. Its capacity is kept up to maxList.
 	list []any
 }
 
-// reset puts the cursor at the beginning of data, which is depth levels deep in the JSON.
+// reset moves the cursor to the beginning of data, which is at nesting depth depth.
 func (c *cursor) reset(data []byte, depth int, whole bool) {
 	c.data, c.at, c.depth, c.whole = data, 0, depth, whole
 	if cap(c.scratch) > fullBuffer {
@@ -44,16 +44,16 @@ func (c *cursor) reset(data []byte, depth int, whole bool) {
 	}
 }
 
-// cursors are those that wait for their next use, with the strings that they keep. They are safe for concurrent use.
+// cursors are idle cursors with their strings. They are safe for concurrent use.
 type cursors struct {
 	mu   sync.Mutex
 	idle []*cursor // at most maxIdle
 }
 
-// maxIdle is how many cursors wait for their next use.
+// maxIdle is the maximum number of idle cursors.
 const maxIdle = 4
 
-// cursor returns a cursor, which must be given back to release.
+// cursor returns a cursor, which must be passed to release.
 func (c *cursors) cursor() *cursor {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +84,7 @@ func (c *cursor) syntax(want string) error {
 
 func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\r' || b == '\t' }
 
-// peek goes to the next byte that is no white space and returns it.
+// peek skips white space and returns the next byte.
 func (c *cursor) peek() (byte, error) {
 	for c.at < len(c.data) {
 		b := c.data[c.at]
@@ -96,8 +96,7 @@ func (c *cursor) peek() (byte, error) {
 	return 0, errShort
 }
 
-// enter goes into the object or list that begins at the cursor, which open is, and reports whether there is anything in
-// it before end.
+// enter enters the object or list at the cursor, and reports whether it has content before end.
 func (c *cursor) enter(end byte) (more bool, err error) {
 	c.at++
 	if c.depth++; c.depth > maxDepth {
@@ -112,7 +111,7 @@ func (c *cursor) enter(end byte) (more bool, err error) {
 	return true, err
 }
 
-// more goes past the comma after a member or an element, or past the end that end is.
+// more skips the comma after a member or an element, or the closing byte end.
 func (c *cursor) more(end byte) (bool, error) {
 	b, err := c.peek()
 	switch {
@@ -129,8 +128,8 @@ func (c *cursor) more(end byte) (bool, error) {
 	return false, c.syntax("a comma or " + string(end))
 }
 
-// name reads the name of a member and the colon after it, and goes to the value. The name is valid until the next string
-// is read.
+// name reads the name of a member and the colon, and moves to the value. The name is valid until the next string is
+// read.
 func (c *cursor) name() ([]byte, error) {
 	b, err := c.peek()
 	if err != nil {
@@ -154,7 +153,7 @@ func (c *cursor) name() ([]byte, error) {
 	return name, err
 }
 
-// skip goes past a value.
+// skip skips a value.
 func (c *cursor) skip() error {
 	b, err := c.peek()
 	if err != nil {
@@ -225,7 +224,7 @@ func (c *cursor) skipList() error {
 	return err
 }
 
-// span goes past a value and returns it as it is written.
+// span skips a value and returns its text.
 func (c *cursor) span() ([]byte, error) {
 	if _, err := c.peek(); err != nil {
 		return nil, err
@@ -235,7 +234,7 @@ func (c *cursor) span() ([]byte, error) {
 	return c.data[start:c.at], err
 }
 
-// end checks that nothing but white space is left.
+// end checks that only white space remains.
 func (c *cursor) end() error {
 	if _, err := c.peek(); err == nil {
 		return c.syntax("the end")
@@ -243,7 +242,7 @@ func (c *cursor) end() error {
 	return nil
 }
 
-// literal goes past word, which the value at the cursor must be.
+// literal skips word, which must be the value at the cursor.
 func (c *cursor) literal(word string) error {
 	if len(c.data)-c.at >= len(word) && string(c.data[c.at:c.at+len(word)]) == word {
 		c.at += len(word)
@@ -260,9 +259,9 @@ const (
 	highs = 0x8080808080808080
 )
 
-// oddBytes returns a word that is zero iff none of the eight bytes in x is a quote, a backslash, a control character
-// or outside of ASCII. Its lowest bit that is set is in the first such byte. With a look at each byte, BenchmarkList takes a
-// tenth more of the processor.
+// oddBytes returns a word that is zero iff none of the eight bytes in x is a quote, a backslash, a control character or
+// non-ASCII. The lowest bit set is in the first such byte. Checking each byte instead costs BenchmarkList a tenth more
+// CPU time.
 func oddBytes(x uint64) uint64 {
 	quote, slash := x^(ones*'"'), x^(ones*'\\')
 	return (((quote - ones) | (slash - ones) | (x - ones*' ')) | x) & highs
@@ -271,8 +270,8 @@ func oddBytes(x uint64) uint64 {
 // word returns the eight bytes at i.
 func word(data []byte, i int) uint64 { return binary.LittleEndian.Uint64(data[i:]) }
 
-// scanText goes past the string at the cursor. It returns what is between the quotes, as it is written, and whether that
-// is what it means: it has no escapes and is ASCII.
+// scanText skips the string at the cursor. It returns the text between the quotes, and whether it is plain: ASCII
+// without escapes.
 func (c *cursor) scanText() (raw []byte, plain bool, err error) {
 	start := c.at + 1
 	i := start
@@ -311,7 +310,7 @@ func (c *cursor) scanText() (raw []byte, plain bool, err error) {
 	}
 }
 
-// escape goes past what follows a backslash.
+// escape skips an escape sequence after its backslash.
 func (c *cursor) escape() error {
 	if c.at >= len(c.data) {
 		return errShort
@@ -345,7 +344,7 @@ func hexDigit(b byte) rune {
 	return -1
 }
 
-// text goes past the string at the cursor and returns what it means, with U+FFFD for what is no UTF-8. The result is
+// text skips the string at the cursor and returns its unescaped value, with U+FFFD for invalid UTF-8. The result is
 // valid until the next string is read.
 func (c *cursor) text() ([]byte, error) {
 	raw, plain, err := c.scanText()
@@ -356,7 +355,7 @@ func (c *cursor) text() ([]byte, error) {
 	return c.scratch, nil
 }
 
-// appendUnescaped appends what raw means to b. The escapes in raw are well-formed.
+// appendUnescaped appends the unescaped value of raw, whose escapes must be well-formed, to b.
 func appendUnescaped(b, raw []byte) []byte {
 	for i := 0; i < len(raw); {
 		if raw[i] != '\\' {
@@ -389,7 +388,7 @@ func appendUnescaped(b, raw []byte) []byte {
 	return b
 }
 
-// unicodeEscape returns the character that raw begins with, as one \u or as a pair of them, and how long that is.
+// unicodeEscape returns the character of the \u escape, or pair of them, at the beginning of raw, and its length.
 func unicodeEscape(raw []byte) (rune, int) {
 	r := hexEscape(raw)
 	if !utf16.IsSurrogate(r) {
@@ -410,7 +409,7 @@ func hexEscape(raw []byte) (r rune) {
 	return r
 }
 
-// number goes past the number at the cursor and returns it as it is written.
+// number skips the number at the cursor and returns its text.
 func (c *cursor) number() ([]byte, error) {
 	start := c.at
 	if c.at < len(c.data) && c.data[c.at] == '-' {
@@ -442,7 +441,7 @@ func (c *cursor) number() ([]byte, error) {
 	return c.data[start:c.at], nil
 }
 
-// digits goes past digits and reports whether there were any.
+// digits skips digits and reports whether there were any.
 func (c *cursor) digits() bool {
 	start := c.at
 	for c.at < len(c.data) && '0' <= c.data[c.at] && c.data[c.at] <= '9' {
@@ -451,7 +450,7 @@ func (c *cursor) digits() bool {
 	return c.at > start
 }
 
-// integer returns the value of number if it is a whole one of 64 bits without a fraction and an exponent.
+// integer returns the value of number if it is an integer of 64 bits without fraction and exponent.
 func integer(number []byte) (int64, bool) {
 	if len(number) > 18 {
 		n, err := strconv.ParseInt(string(number), 10, 64)
@@ -475,18 +474,17 @@ func integer(number []byte) (int64, bool) {
 }
 
 const (
-	// maxStrings is how many strings are kept.
+	// maxStrings is the maximum number of strings.
 	maxStrings = 1024
-	// internLongest is the length of the longest string that is kept: longer ones seldom repeat.
+	// internLongest is the maximum length of a kept string: longer ones seldom repeat.
 	internLongest = 64
 )
 
-// interner keeps the strings that repeat, within an object and from object to object, so that each is allocated once.
-// It is bounded: when there are too many it begins anew. Those that repeat often are soon back. The zero value is ready
-// for use.
+// interner keeps strings that repeat within and across objects, so that each is allocated once. It is bounded: at its
+// limit it starts again from empty. Frequent strings soon return. The zero value is ready for use.
 type interner struct {
 	texts map[string]string
-	boxes map[string]any // those that were asked for as an any
+	boxes map[string]any // strings that were requested as an any
 }
 
 // text returns b as a string.

@@ -14,23 +14,23 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Options say what a [Decoder] builds.
+// Options configure a [Decoder].
 type Options struct {
-	// GVK is the kind of the objects. What says to be of another kind is an error.
+	// GVK is the kind of the objects. An object of another kind is an error.
 	GVK schema.GroupVersionKind
-	// Serves tells the other kinds of the group version, see [Asked].
+	// Serves reports other kinds of the group version, see [Asked].
 	Serves func(kind string) (bool, error)
-	// KeepManagedFields builds metadata.managedFields too, which are a third of the bytes of a typical object and are
+	// KeepManagedFields decodes metadata.managedFields, which are a third of the bytes of a typical object and are
 	// otherwise skipped.
 	KeepManagedFields bool
-	// Mask are the fields that are built, with all that is below them, such as "metadata" or "status.conditions"; none
-	// means all. A path goes through lists. What identifies an object and its state is always built: apiVersion, kind,
-	// and of metadata name, namespace, uid, resourceVersion, generation and deletionTimestamp. The objects are marked as
-	// such, see [object.Mask].
+	// Mask has the fields to decode, with everything below them, such as "metadata" or "status.conditions"; empty means
+	// all. A path continues through lists. Identity and state of the object are always decoded: apiVersion, kind, and
+	// of metadata name, namespace, uid, resourceVersion, generation and deletionTimestamp. Masked objects are marked,
+	// see [object.Mask].
 	Mask []string
-	// Formats are what servers are asked for, in order of preference. JSON, which every server has, comes last if it is
-	// not named. None means Protobuf and JSON. Protobuf is only asked for if the Go type has that form, as those of
-	// built-in kinds do.
+	// Formats are the accepted encodings in order of preference. JSON is added as the last, since every server supports
+	// it. Empty means Protobuf and JSON. Protobuf is used only for Go types with a protobuf form, such as the built-in
+	// kinds.
 	Formats []Format
 }
 
@@ -39,26 +39,26 @@ type Decoder[T object.Object] struct {
 	asked    Asked
 	gvk      schema.GroupVersionKind
 	typeMeta metav1.TypeMeta // gvk
-	form     reflect.Type    // the struct that T points to
+	form     reflect.Type    // the struct type to which T points
 	keep     bool            // managedFields
 	mask     *mask
 	partial  bool // objects get mark
 	mark     partial.Mark
 	formats  []Format
-	backlog  int // bytes of a list that several processors decode
+	backlog  int // size of received list data from which on several processors decode
 	proto    *protoMask
 	value    *valueDecoder // nil for unstructured objects
-	list     *valueDecoder // of a metav1.ListMeta
-	bookmark *valueDecoder // of a metav1.PartialObjectMetadata
+	list     *valueDecoder // of metav1.ListMeta
+	bookmark *valueDecoder // of metav1.PartialObjectMetadata
 
 	cursors
 
 	buffers sync.Pool // of *[fullBuffer]byte
 }
 
-// NewDecoder returns a Decoder of objects that have the Go type of prototype. T may be that pointer type or an interface
-// such as object.Object. It fails when a path of the mask leads to nothing that prototype has, or into what cannot be
-// built in part: a map, or a type that decodes itself.
+// NewDecoder returns a Decoder of objects with the Go type of prototype. T may be that pointer type or an interface
+// such as object.Object. It fails if a path of the mask does not exist in prototype, or leads into a value that cannot
+// be decoded in part: a map, or a type that decodes itself.
 func NewDecoder[T object.Object](prototype T, opts Options) (*Decoder[T], error) {
 	form := reflect.TypeOf(prototype)
 	if form == nil || form.Kind() != reflect.Pointer {
@@ -99,7 +99,7 @@ func (d *Decoder[T]) source(body io.Reader) source { return source{body: body, s
 // empty returns a new object.
 func (d *Decoder[T]) empty() T { return reflect.New(d.form).Interface().(T) }
 
-// object goes past an object and returns what is to be built of it.
+// object skips an object and returns its decoded part.
 func (d *Decoder[T]) object(c *cursor) (T, error) {
 	var none T
 	if d.value == nil {
@@ -123,8 +123,8 @@ func (d *Decoder[T]) object(c *cursor) (T, error) {
 	return built, nil
 }
 
-// accept checks that a decoded object is one of those that were asked for, and makes it what callers get: with its
-// apiVersion and kind, and marked if it is masked. An item of a list may be without a kind.
+// accept checks a decoded object against the request, sets its apiVersion and kind, and marks it if it is masked. An
+// item of a list may have no kind.
 func (d *Decoder[T]) accept(obj T, item bool) error {
 	kind := obj.GetObjectKind()
 	got := kind.GroupVersionKind()
@@ -137,7 +137,7 @@ func (d *Decoder[T]) accept(obj T, item bool) error {
 		return err
 	}
 	if typeMeta, ok := kind.(*metav1.TypeMeta); ok {
-		*typeMeta = d.typeMeta // which allocates nothing
+		*typeMeta = d.typeMeta // this allocates nothing
 	} else if got != d.gvk {
 		kind.SetGroupVersionKind(d.gvk)
 	}
@@ -147,9 +147,9 @@ func (d *Decoder[T]) accept(obj T, item bool) error {
 	return nil
 }
 
-// List reads the list that body is, in the format that contentType names, to its end. What known has is not built again;
-// it may be nil. A format that was not asked for and what is no list of the kind are an *[Error], a failure Status is an
-// apierrors.APIStatus error; an error of the body is returned as it is.
+// List decodes the list in body, in the format of contentType. It reuses objects that known returns; known may be nil.
+// A format that was not requested, and a body that is not a list of the kind, are an *[Error]. A failure Status is an
+// apierrors.APIStatus error. Errors of the body are returned unchanged.
 func (d *Decoder[T]) List(body io.Reader, contentType string, known Known[T]) (*Page[T], error) {
 	format, err := FormatOf(contentType, d.formats...)
 	switch {
@@ -161,9 +161,9 @@ func (d *Decoder[T]) List(body io.Reader, contentType string, known Known[T]) (*
 	return d.listJSON(body, known)
 }
 
-// Watch returns the stream of the events that body is, in the format that contentType names. Of the events before the
-// end of the initial ones, what known has is not built again; it may be nil. A format that was not asked for is the error
-// of the first Next.
+// Watch returns the stream of the events in body, in the format of contentType. Before the end of the initial events,
+// it reuses objects that known returns; known may be nil. A format that was not requested is the error of the first
+// Next.
 func (d *Decoder[T]) Watch(body io.Reader, contentType string, known Known[T]) *Stream[T] {
 	s := &Stream[T]{decoder: d, cursor: d.cursor(), frames: frames{source: d.source(body)}, known: known}
 	format, err := FormatOf(contentType, d.formats...)

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// DocumentDecoder decodes single JSON documents into Go values of one type, as a [Decoder] decodes lists. It is safe for
-// concurrent use.
+// DocumentDecoder decodes single JSON documents into Go values of one type, like a [Decoder] decodes lists. It is safe
+// for concurrent use.
 type DocumentDecoder struct {
 	form  reflect.Type
 	value *valueDecoder // nil for unstructured objects
@@ -18,8 +18,7 @@ type DocumentDecoder struct {
 	cursors
 }
 
-// NewDocumentDecoder returns a decoder for values of the type form. Unless they are wanted, metadata.managedFields are
-// skipped.
+// NewDocumentDecoder returns a decoder for values of type form. Without managedFields, it skips metadata.managedFields.
 func NewDocumentDecoder(form reflect.Type, managedFields bool) (*DocumentDecoder, error) {
 	m, err := newMask(nil, managedFields)
 	if err != nil {
@@ -32,8 +31,8 @@ func NewDocumentDecoder(form reflect.Type, managedFields bool) (*DocumentDecoder
 	return d, err
 }
 
-// Decode sets v, which is addressable, to what data is. Nothing of v points into data. What v had before is merged, not
-// emptied. Any error is an [Error].
+// Decode decodes data into v, which must be addressable. v does not refer to data afterwards. The content of v is
+// merged, not cleared. All errors are of type [Error].
 func (d *DocumentDecoder) Decode(data []byte, v reflect.Value) error {
 	c := d.cursor()
 	defer d.release(c)
@@ -44,7 +43,7 @@ func (d *DocumentDecoder) Decode(data []byte, v reflect.Value) error {
 	}
 	switch {
 	case errors.Is(err, errShort):
-		return &Error{errors.New(errShort.Error())} // more data will not come
+		return &Error{errors.New(errShort.Error())} // there is no more data
 	case err != nil:
 		return &Error{err}
 	}
@@ -67,8 +66,8 @@ func (d *DocumentDecoder) decode(c *cursor, v reflect.Value) error {
 	return err
 }
 
-// Member returns the member of that name of the JSON object that data is, as it is written. It is nil when there is none,
-// and when data is no object; of several with one name it is the last.
+// Member returns the text of the member with that name in the JSON object data; of several it is the last. It returns
+// nil if there is none, and if data is not an object.
 func Member(data []byte, name string) []byte {
 	c := cursor{data: data, whole: true}
 	if b, err := c.peek(); err != nil || b != '{' {
@@ -93,7 +92,7 @@ func Member(data []byte, name string) []byte {
 	return found
 }
 
-// Elements returns the elements of the JSON list that data is, as they are written, and nil when it is no list.
+// Elements returns the texts of the elements of the JSON list data, or nil if data is not a list.
 func Elements(data []byte) [][]byte {
 	c := cursor{data: data, whole: true}
 	if b, err := c.peek(); err != nil || b != '[' {
@@ -111,17 +110,17 @@ func Elements(data []byte) [][]byte {
 	return elements
 }
 
-// Field is a member of a struct: the Go field that a JSON name stands for.
+// Field is a member of a struct: a Go field with its JSON name.
 type Field struct {
 	Name  string
-	Index []int // of the field, through the structs that are embedded
+	Index []int // index of the field, through embedded structs
 	Type  reflect.Type
-	// OmitEmpty and OmitZero are the options of the tag that leave the member out when it is written.
+	// OmitEmpty and OmitZero are the options of the tag that omit the member from output.
 	OmitEmpty, OmitZero bool
 }
 
-// Fields returns the members of the struct type t by the rules of encoding/json. It reports false for a struct that uses
-// more of these rules than are known here, and for one that decodes itself: only a codec can tell its members.
+// Fields returns the members of the struct type t by the rules of encoding/json. It reports false for a struct with
+// unsupported features, and for one that decodes itself, whose members are not known.
 func Fields(t reflect.Type) ([]Field, bool) {
 	fields, ok := fieldsOf(t)
 	var all []Field

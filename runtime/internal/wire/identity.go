@@ -6,25 +6,25 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Identity is what tells a state of an object from all others. Its fields are only valid during the call that gets it.
+// Identity identifies a state of an object. Its fields are valid only during the call that receives it.
 type Identity struct {
 	Namespace, Name, UID, ResourceVersion []byte
 }
 
-// Known returns the object that the caller has already in the state that is identified, if it has. It is asked before an
-// object is built, from the goroutines that decode.
+// Known returns the caller's object in the identified state, if the caller has it. The decoding goroutines call it
+// before they decode an object.
 type Known[T object.Object] func(Identity) (T, bool)
 
 type knownKey[T object.Object] struct{}
 
-// WithKnown returns a context for the lists and the watches of a caller who has many of the objects already: known is called
-// at the beginning of each, and returns what to ask then, or nil. Whoever adds it gets objects back that he shares with
-// others, so it is for contexts that go to nobody but the client.
+// WithKnown returns a context for lists and watches of a caller that has many of the objects: known is called at the
+// beginning of each, and returns the function to use, or nil. The caller receives objects that it shares with others,
+// so the context is only for calls of the client.
 func WithKnown[T object.Object](ctx context.Context, known func() Known[T]) context.Context {
 	return context.WithValue(ctx, knownKey[T]{}, known)
 }
 
-// KnownBy returns what the caller with that context has by now, nil if there is nothing.
+// KnownBy returns the current Known of the context, or nil.
 func KnownBy[T object.Object](ctx context.Context) Known[T] {
 	if known, ok := ctx.Value(knownKey[T]{}).(func() Known[T]); ok {
 		return known()
@@ -32,8 +32,8 @@ func KnownBy[T object.Object](ctx context.Context) Known[T] {
 	return nil
 }
 
-// reuse returns what known has for the object at the cursor, and goes past it. If it has none, or that cannot be told,
-// the cursor stays where it is.
+// reuse returns the known object for the object at the cursor, and skips it. If there is none, or the identity is
+// unclear, the cursor does not move.
 func (d *Decoder[T]) reuse(c *cursor, known Known[T]) (T, bool) {
 	var none T
 	if known == nil {
@@ -47,7 +47,7 @@ func (d *Decoder[T]) reuse(c *cursor, known Known[T]) (T, bool) {
 	return obj, ok
 }
 
-// lookUp goes past an object as far as it must to know whether known has it.
+// lookUp skips an object as far as necessary to identify it, and returns the known one.
 func lookUp[T object.Object](c *cursor, known Known[T]) (obj T, found bool) {
 	more, err := c.enter('}')
 	for more && err == nil {
@@ -60,7 +60,7 @@ func lookUp[T object.Object](c *cursor, known Known[T]) (obj T, found bool) {
 		} else {
 			id, ok := c.identity()
 			if !ok || found {
-				return obj, false // said twice
+				return obj, false // duplicate metadata
 			}
 			if obj, found = known(id); !found {
 				return obj, false
@@ -73,8 +73,7 @@ func lookUp[T object.Object](c *cursor, known Known[T]) (obj T, found bool) {
 	return obj, found && err == nil
 }
 
-// identity goes past metadata and returns what it identifies. It reports false for metadata that is not as every server
-// writes it.
+// identity skips metadata and returns the identity in it. It reports false for metadata in an unusual form.
 func (c *cursor) identity() (id Identity, ok bool) {
 	if b, err := c.peek(); err != nil || b != '{' {
 		return id, false

@@ -17,15 +17,15 @@ import (
 
 // Page is one page of a list.
 type Page[T object.Object] struct {
-	// Items are the objects in the order of the server. The caller owns them, save those that a [Known] returned.
+	// Items are the objects in the server's order. The caller owns them, except those that a [Known] returned.
 	Items []T
-	// ResourceVersion is that of the list.
+	// ResourceVersion is the version of the list.
 	ResourceVersion string
-	// Continue is the token of the next page, empty on the last.
+	// Continue is the token of the next page. It is empty on the last page.
 	Continue string
 }
 
-// listReader reads the JSON of one list, a value at a time.
+// listReader reads the JSON of one list, one value at a time.
 type listReader[T object.Object] struct {
 	decoder *Decoder[T]
 	cursor  *cursor
@@ -33,15 +33,15 @@ type listReader[T object.Object] struct {
 	known   Known[T]
 
 	apiVersion, kind string
-	status           map[string]any // what else it says, if that may be a Status
+	status           map[string]any // other members, if the list may be a Status
 	meta             metav1.ListMeta
 	items            []T
-	reused           []bool // of each item if known is set
-	listed           bool   // items was there
-	alone            bool   // this goroutine decodes all: items do not begin alike
+	reused           []bool // for each item, if known is set
+	listed           bool   // the member items exists
+	alone            bool   // only this goroutine decodes, since items have no common beginning
 }
 
-// listJSON reads the list that body is.
+// listJSON decodes the list in body.
 func (d *Decoder[T]) listJSON(body io.Reader, known Known[T]) (*Page[T], error) {
 	r := &listReader[T]{decoder: d, cursor: d.cursor(), source: d.source(body), known: known}
 	defer d.release(r.cursor)
@@ -55,7 +55,7 @@ func (d *Decoder[T]) listJSON(body io.Reader, known Known[T]) (*Page[T], error) 
 	return r.page()
 }
 
-// page returns what was read.
+// page returns the decoded page.
 func (r *listReader[T]) page() (*Page[T], error) {
 	if err := r.checkKind(); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (r *listReader[T]) page() (*Page[T], error) {
 	return &Page[T]{Items: r.items, ResourceVersion: r.meta.ResourceVersion, Continue: r.meta.Continue}, nil
 }
 
-// checkKind checks that what was read is the list that was asked for.
+// checkKind checks that the list is the requested one.
 func (r *listReader[T]) checkKind() error {
 	kind := schema.FromAPIVersionAndKind(r.apiVersion, r.kind)
 	err := r.decoder.asked.List(kind)
@@ -88,7 +88,7 @@ func (r *listReader[T]) checkKind() error {
 	return statusError(status)
 }
 
-// note keeps a member that a Status has.
+// note records a member of a Status.
 func (r *listReader[T]) note(name string, value any) {
 	if r.status == nil {
 		r.status = make(map[string]any)
@@ -122,7 +122,7 @@ func (r *listReader[T]) members() error {
 	return err
 }
 
-// more goes past what is between two members or items, or behind the last.
+// more skips the separator between two members or items, or the end after the last.
 func (r *listReader[T]) more(end byte, depth int) (more bool, err error) {
 	err = r.source.value(r.cursor, depth, func() (err error) {
 		more, err = r.cursor.more(end)
@@ -162,7 +162,8 @@ func (r *listReader[T]) member(name string) error {
 	})
 }
 
-// untypedMeta reads the metadata of a list of untyped objects, which like all of those is not merged with what came before it.
+// untypedMeta reads the metadata of a list of untyped objects. Like all untyped values, they are not merged with
+// earlier ones.
 func (r *listReader[T]) untypedMeta() error {
 	metadata, err := r.cursor.untyped(nil)
 	if err != nil {
@@ -173,7 +174,7 @@ func (r *listReader[T]) untypedMeta() error {
 	return nil
 }
 
-// begin checks, before any item is read, that the list is the one that was asked for, if it has said so by then.
+// begin checks, before the first item, that the list is the requested one, if its kind is known by then.
 func (r *listReader[T]) begin() error {
 	if r.kind == "" || r.apiVersion == "" {
 		return nil
@@ -199,7 +200,7 @@ func (r *listReader[T]) list() error {
 		more, err = r.cursor.enter(']')
 		return err
 	})
-	r.listed = true // not before: what was short is read again
+	r.listed = true // set after the call, since short input is read again
 	for more && err == nil {
 		if workers := r.decoder.workers(len(r.source.unused())); r.alone || workers == 1 || !r.decodeBacklog(workers) {
 			err = r.source.value(r.cursor, 2, r.item)
@@ -240,7 +241,7 @@ func (r *listReader[T]) add(obj T, reused bool) {
 	}
 }
 
-// end checks that nothing follows the list.
+// end checks that no data follows the list.
 func (r *listReader[T]) end() error {
 	for {
 		r.cursor.reset(r.source.unused(), 0, true)

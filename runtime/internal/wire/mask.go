@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// mask says which members of an object are built, and below which of them only some are. Nil builds all.
+// mask selects the members of an object to decode, and the masks below them. Nil selects all.
 type mask struct {
-	only   bool             // only fields are built, not what has no entry in it
-	fields map[string]*mask // what is built of a member; nil is all
-	drop   map[string]bool  // members that are not built
+	only   bool             // decode only the members in fields
+	fields map[string]*mask // masks of members; nil means all
+	drop   map[string]bool  // members to skip
 }
 
-// identity are the fields that no mask takes away: without them an object could not be kept and compared.
+// identity are fields that every mask keeps: without them an object cannot be stored and compared.
 var identity = []string{
 	"apiVersion", "kind",
 	"metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion",
 	"metadata.generation", "metadata.deletionTimestamp",
 }
 
-// newMask returns the mask that builds what paths name, or all if there are none, and managedFields only if they are
-// wanted.
+// newMask returns the mask for paths, or for all fields if there are none. managedFields are included only if
+// requested.
 func newMask(paths []string, managedFields bool) (*mask, error) {
 	if len(paths) == 0 && managedFields {
 		return nil, nil
@@ -33,7 +33,7 @@ func newMask(paths []string, managedFields bool) (*mask, error) {
 	}
 	if root.only {
 		for _, path := range identity {
-			_ = root.keep(strings.Split(path, ".")) // no name in it is empty
+			_ = root.keep(strings.Split(path, ".")) // none of the names is empty
 		}
 	}
 	if !managedFields {
@@ -47,7 +47,7 @@ func newMask(paths []string, managedFields bool) (*mask, error) {
 	return root, nil
 }
 
-// keep adds the member that path leads to, with all below it, to what is built.
+// keep adds the member at path, with everything below it.
 func (m *mask) keep(path []string) error {
 	name := path[0]
 	if name == "" {
@@ -55,7 +55,7 @@ func (m *mask) keep(path []string) error {
 	}
 	child, known := m.fields[name]
 	switch {
-	case known && child == nil: // all of it is kept
+	case known && child == nil: // everything below is kept already
 		return nil
 	case len(path) == 1:
 		m.fields[name] = nil
@@ -67,7 +67,7 @@ func (m *mask) keep(path []string) error {
 	return child.keep(path[1:])
 }
 
-// member returns what is built of the member with that name, and whether anything is.
+// member returns the mask of the member with that name, and whether the member is kept.
 func (m *mask) member(name string) (*mask, bool) {
 	if m == nil {
 		return nil, true

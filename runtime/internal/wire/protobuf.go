@@ -20,7 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// protoObject returns the object whose message data is, and whether known has it.
+// protoObject returns the object in the message data, and whether known returned it.
 func (d *Decoder[T]) protoObject(c *cursor, data []byte, known Known[T]) (obj T, reused bool, err error) {
 	if known != nil {
 		if id, ok := protoIdentity(data); ok {
@@ -46,16 +46,16 @@ func (d *Decoder[T]) protoObject(c *cursor, data []byte, known Known[T]) (obj T,
 	return built, false, nil
 }
 
-// The numbers of the fields of runtime.Unknown, of metav1.WatchEvent and of lists go up to these. All of them have a length.
+// Highest field numbers of runtime.Unknown, of metav1.WatchEvent and of lists. All of these fields have a length.
 const (
 	unknownFields = 4
 	eventFields   = 2
 	listFields    = 2
 )
 
-// unwrap returns the kind and the message of something that says its kind, as servers send it outside of lists.
+// unwrap returns the kind and the message of a value in the form in which servers send it outside of lists.
 func unwrap(data []byte) (kind schema.GroupVersionKind, message []byte, err error) {
-	var typeMeta runtime.TypeMeta // which may come in parts
+	var typeMeta runtime.TypeMeta // may arrive in parts
 	data, ok := bytes.CutPrefix(data, protoPrefix)
 	if !ok {
 		return kind, nil, fmt.Errorf("%w: it does not begin as the API's does", errProto)
@@ -82,7 +82,7 @@ func unwrap(data []byte) (kind schema.GroupVersionKind, message []byte, err erro
 	return kind, message, nil
 }
 
-// nextProto returns the next event of a watch: messages with their length before them.
+// nextProto returns the next event of a watch, which consists of messages with a length prefix.
 func (s *Stream[T]) nextProto() (Event[T], error) {
 	source := &s.frames.source
 	head, err := source.need(4)
@@ -94,7 +94,7 @@ func (s *Stream[T]) nextProto() (Event[T], error) {
 	}
 	length := int64(binary.BigEndian.Uint32(head))
 	if length > MaxObject {
-		if bytes.Equal(head, protoPrefix) { // an object, in place of the events
+		if bytes.Equal(head, protoPrefix) { // an object instead of events
 			_, _ = source.need(MaxObject)
 		}
 		return Event[T]{}, formError(instead(errTooLong, source.unused(), Protobuf))
@@ -147,7 +147,7 @@ func (d *Decoder[T]) protoEvent(c *cursor, frame []byte, known Known[T]) (Event[
 	return event, nil
 }
 
-// rawExtension returns what the message of a RawExtension holds, which is its only field.
+// rawExtension returns the content of a RawExtension message, its only field.
 func rawExtension(message []byte) (raw []byte, err error) {
 	for len(message) > 0 {
 		var f protoField
@@ -167,7 +167,7 @@ func rawExtension(message []byte) (raw []byte, err error) {
 	return raw, nil
 }
 
-// setProto sets the object of event to what raw is.
+// setProto sets the object of event to raw.
 func (d *Decoder[T]) setProto(c *cursor, event *Event[T], raw []byte, known Known[T]) error {
 	kind, message, err := unwrap(raw)
 	switch event.Type {
@@ -199,7 +199,7 @@ func (d *Decoder[T]) setProto(c *cursor, event *Event[T], raw []byte, known Know
 	return fmt.Errorf("unknown event type %q", event.Type)
 }
 
-// listProto reads the list that body is.
+// listProto decodes the list in body.
 func (d *Decoder[T]) listProto(body io.Reader, known Known[T]) (*Page[T], error) {
 	r := &protoLister[T]{decoder: d, cursor: d.cursor(), source: d.source(body), known: known, page: &Page[T]{}}
 	defer d.release(r.cursor)
@@ -226,22 +226,22 @@ func (d *Decoder[T]) listProto(body io.Reader, known Known[T]) (*Page[T], error)
 	return r.page, nil
 }
 
-// protoLister reads one list, a field at a time.
+// protoLister reads one list, one field at a time.
 type protoLister[T object.Object] struct {
 	decoder *Decoder[T]
 	cursor  *cursor
 	source  source
 	known   Known[T]
-	listed  bool // there was a list
+	listed  bool // a list was present
 	page    *Page[T]
 
-	// What may come in parts.
+	// These may arrive in parts.
 	typeMeta runtime.TypeMeta
-	kind     schema.GroupVersionKind // that of typeMeta
+	kind     schema.GroupVersionKind // kind in typeMeta
 	meta     metav1.ListMeta
 }
 
-// wrapper reads what says the kind, and the list within.
+// wrapper reads the kind and the list in it.
 func (r *protoLister[T]) wrapper() error {
 	for {
 		number, length, _, err := r.source.field(unknownFields)
@@ -256,7 +256,7 @@ func (r *protoLister[T]) wrapper() error {
 			return r.status(length)
 		case number == 2:
 			r.listed = true
-			if r.kind.Kind != "" && r.kind.Version != "" { // else it is checked at the end
+			if r.kind.Kind != "" && r.kind.Version != "" { // otherwise it is checked at the end
 				if err := r.checkKind(); err != nil {
 					return err
 				}
@@ -279,7 +279,7 @@ func (r *protoLister[T]) wrapper() error {
 	}
 }
 
-// checkKind checks that what is read is the list that was asked for.
+// checkKind checks that the list is the requested one.
 func (r *protoLister[T]) checkKind() error {
 	if err := r.decoder.asked.List(r.kind); err != nil {
 		return &Error{err}
@@ -287,7 +287,7 @@ func (r *protoLister[T]) checkKind() error {
 	return nil
 }
 
-// status reads a Status in place of a list, and returns what it says.
+// status reads a Status instead of a list, and returns its error.
 func (r *protoLister[T]) status(length int64) error {
 	message, err := r.source.chunk(length)
 	if err != nil {
@@ -300,7 +300,7 @@ func (r *protoLister[T]) status(length int64) error {
 	return statusError(status)
 }
 
-// list reads the message of a list, which is length bytes long.
+// list reads the message of a list of length bytes.
 func (r *protoLister[T]) list(length int64) error {
 	for length > 0 {
 		number, size, head, err := r.source.field(listFields)
@@ -346,8 +346,9 @@ func (r *protoLister[T]) item(message []byte) error {
 	return nil
 }
 
-// field goes past the head of a protobuf field, and returns its number, the length of what follows, and that of the head, which is
-// all of a group. Fields with numbers up to known have a length. It returns io.EOF if nothing is left.
+// field skips the head of a protobuf field, and returns its number, the length of the content after the head, and the
+// length of the head. A group is all head. Fields with numbers up to known must have a length. At the end it returns
+// io.EOF.
 func (s *source) field(known int) (number int, length int64, head int, err error) {
 	for more := s.fill; ; more = s.double {
 		number, length, head, err = fieldHead(s.unused(), known)
@@ -366,18 +367,19 @@ func (s *source) field(known int) (number int, length int64, head int, err error
 	}
 }
 
-// The types of protobuf fields, which are the low bits of their tags.
+// Types of protobuf fields, which are the low bits of their tags.
 const (
 	wireVarint   = 0
 	wireFixed64  = 1
 	wireBytes    = 2
-	wireGroup    = 3 // up to the end of the group, which is a tag
+	wireGroup    = 3 // up to the end tag of the group
 	wireGroupEnd = 4
 	wireFixed32  = 5
 )
 
-// fieldHead returns the number of the field that data begins with, the length of what follows its head, and that of the head, which
-// is all of a group. Fields with numbers up to known have a length. It fails with errShort if data ends before the head does.
+// fieldHead returns the number of the field at the beginning of data, the length of the content after its head, and the
+// length of the head. A group is all head. Fields with numbers up to known must have a length. It fails with errShort
+// if data ends within the head.
 func fieldHead(data []byte, known int) (number int, length int64, n int, err error) {
 	tag, n := binary.Uvarint(data)
 	if err := uvarintError(n); err != nil {
@@ -390,8 +392,8 @@ func fieldHead(data []byte, known int) (number int, length int64, n int, err err
 	return int(tag >> 3), length, n + m, err
 }
 
-// fieldLength returns the length of what data, which is what follows the tag of a field, has of it: what comes last, and what is
-// before that.
+// fieldLength returns the length of a field's content in data, which follows the tag, and the length of the bytes
+// before the content.
 func fieldLength(wireType uint64, data []byte) (length int64, n int, err error) {
 	switch wireType {
 	case wireVarint:
@@ -414,8 +416,8 @@ func fieldLength(wireType uint64, data []byte) (length int64, n int, err error) 
 	return 0, 0, errProto
 }
 
-// groupLength returns the length of what data, which is what follows the tag of a group, has of it, with the tag that ends it. As
-// upstream does it counts the groups within, however deep, and does not look at their numbers.
+// groupLength returns the length of a group's content in data, which follows its tag, including its end tag. Like
+// apimachinery, it counts nested groups to any depth and ignores their numbers.
 func groupLength(data []byte) (n int, err error) {
 	for depth := 1; depth > 0; {
 		tag, m := binary.Uvarint(data[n:])
@@ -443,7 +445,7 @@ func groupLength(data []byte) (n int, err error) {
 	return n, nil
 }
 
-// uvarintError is what n says that binary.Uvarint has returned.
+// uvarintError returns the error for the second result of binary.Uvarint.
 func uvarintError(n int) error {
 	switch {
 	case n == 0:
@@ -456,24 +458,24 @@ func uvarintError(n int) error {
 
 var (
 	errProto = errors.New("malformed protobuf")
-	// protoPrefix begins what servers send in protobuf, so that it is not taken for anything else.
+	// protoPrefix begins the server's protobuf data.
 	protoPrefix = []byte("k8s\x00")
 )
 
-// protoMessage is what types of the API do that have a protobuf form.
+// protoMessage is implemented by API types with a protobuf form.
 type protoMessage interface {
 	Reset()
 	Size() int
 	Unmarshal([]byte) error
 }
 
-// hasProtobuf reports whether a type can be decoded from protobuf. The decoders of recursive types do not bound how deep
-// they go, so these are not.
+// hasProtobuf reports whether a type can be decoded from protobuf. Recursive types are excluded, because their decoders
+// do not limit the depth.
 func hasProtobuf(form reflect.Type) bool {
 	return reflect.PointerTo(form).Implements(reflect.TypeFor[protoMessage]()) && !recursive(form, nil)
 }
 
-// recursive reports whether a value of type t can hold, at any depth, another one of its type or of one of above.
+// recursive reports whether a value of type t can contain, at any depth, a value of its type or of one in above.
 func recursive(t reflect.Type, above []reflect.Type) bool {
 	if slices.Contains(above, t) {
 		return true
@@ -497,11 +499,11 @@ func recursive(t reflect.Type, above []reflect.Type) bool {
 // protoField is one field of a message.
 type protoField struct {
 	number int
-	value  []byte // of a field with a length; nil for other fields
-	raw    []byte // all of the field
+	value  []byte // of a field with a length; otherwise nil
+	raw    []byte // the complete field
 }
 
-// nextField splits data behind its first field.
+// nextField splits data after its first field.
 func nextField(data []byte) (f protoField, rest []byte, err error) {
 	number, length, n, err := fieldHead(data, 0)
 	if err != nil || length > int64(len(data)-n) {
@@ -516,14 +518,14 @@ func nextField(data []byte) (f protoField, rest []byte, err error) {
 	return f, data[end:], nil
 }
 
-// protoMask is a [mask] by the numbers of fields.
+// protoMask is a [mask] by field numbers.
 type protoMask struct {
 	only   bool
-	fields map[int]*protoMask // what is decoded of a field; nil is all
+	fields map[int]*protoMask // masks of fields; nil means all
 	drop   map[int]bool
 }
 
-// newProtoMask returns m for messages of type t, or nil if that keeps all.
+// newProtoMask returns m for messages of type t, or nil if m keeps all.
 func newProtoMask(m *mask, t reflect.Type) *protoMask {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -540,7 +542,7 @@ func newProtoMask(m *mask, t reflect.Type) *protoMask {
 		}
 		name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
 		child, kept := m.member(name)
-		if name == "" { // its members are those of t in JSON
+		if name == "" { // in JSON, its members are those of t
 			child, kept = m, true
 		}
 		switch below := newProtoMask(child, sf.Type); {
@@ -563,7 +565,7 @@ func fieldNumber(tag string) (int, bool) {
 	return number, err == nil
 }
 
-// appendMasked appends what p keeps of the message data to b.
+// appendMasked appends the fields of the message data that p keeps to b.
 func (p *protoMask) appendMasked(b, data []byte) ([]byte, error) {
 	if p == nil {
 		return append(b, data...), nil
@@ -590,10 +592,10 @@ func (p *protoMask) appendMasked(b, data []byte) ([]byte, error) {
 	return b, nil
 }
 
-// appendField appends what p keeps of the message that f has.
+// appendField appends the fields of the message in f that p keeps.
 func (p *protoMask) appendField(b []byte, f protoField) ([]byte, error) {
 	b = binary.AppendUvarint(b, uint64(f.number)<<3|2)
-	const reserved = 4 // bytes of the length, which is only known afterwards
+	const reserved = 4 // bytes for the length, which is known only afterwards
 	length := len(b)
 	b = append(b, make([]byte, reserved)...)
 	b, err := p.appendMasked(b, f.value)
@@ -611,7 +613,7 @@ func (p *protoMask) appendField(b []byte, f protoField) ([]byte, error) {
 	return b, nil
 }
 
-// protoIdentity returns what the message of an object identifies, and reports false if that cannot be told.
+// protoIdentity returns the identity in the message of an object, and reports false if it is unclear.
 func protoIdentity(data []byte) (id Identity, ok bool) {
 	for len(data) > 0 {
 		f, rest, err := nextField(data)

@@ -7,22 +7,21 @@ import (
 	"sync"
 )
 
-// MaxObject is the length of the longest object, and of the longest watch event, that is read. The server stores nothing
-// that comes near it.
+// MaxObject is the maximum size of an object or watch event. It is far beyond what servers store.
 const MaxObject = 16 << 20
 
 const (
-	// firstBuffer and fullBuffer are the sizes of a buffer that short objects are read through, at first and at most, and
-	// bufferGrowth is by how much it grows in between.
+	// firstBuffer and fullBuffer are the initial and maximum size of the buffer for short objects, and bufferGrowth is
+	// its growth factor.
 	firstBuffer  = 4 << 10
 	fullBuffer   = 256 << 10
 	bufferGrowth = 8
 )
 
-// Error reports a body that is not what the API promises. Errors of the connection are not of this type.
+// Error reports a body that violates the API's format. Errors of the connection have other types.
 type Error struct{ Err error }
 
-// Error says what is wrong.
+// Error returns the text of the cause.
 func (e *Error) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
@@ -31,25 +30,25 @@ func (e *Error) Unwrap() error { return e.Err }
 // source buffers a body.
 type source struct {
 	body io.Reader
-	// buf[start:end] was read from body and not yet used.
+	// buf[start:end] has the data that was read from body and not used yet.
 	buf        []byte
 	start, end int
-	err        error // what ended body
-	got        int   // how much the last read brought
-	full       bool  // it left no room: there is more than buf is for
-	// first is the buffer of that size, which is kept while there is a larger one.
+	err        error // error that ended body
+	got        int   // number of bytes of the last read
+	full       bool  // the last read filled buf: more data is available
+	// first is the buffer of size firstBuffer, kept while a larger one is in use.
 	first []byte
-	// spare has buffers of full size that nobody uses. Nil has none.
+	// spare has unused buffers of full size. Nil has none.
 	spare *sync.Pool
 }
 
-// unused is what was read and not yet used. It is valid until more is read.
+// unused returns the data that was read and not used yet. It is valid until the next read.
 func (s *source) unused() []byte { return s.buf[s.start:s.end] }
 
-// maxEmptyReads is how often in a row a body may give neither bytes nor an error.
+// maxEmptyReads is the maximum number of consecutive reads without data or an error.
 const maxEmptyReads = 100
 
-// fill reads more, after making room for it.
+// fill makes room and reads more data.
 func (s *source) fill() error {
 	if s.err != nil {
 		return s.err
@@ -72,8 +71,8 @@ func (s *source) fill() error {
 	return err
 }
 
-// makeRoom makes room in buf. It is grown when it is too short for one object, and when the body comes faster than it is
-// used; it is made small again when little comes.
+// makeRoom makes room in buf. It grows buf when it is too small for an object, or when data arrives faster than it is
+// used, and shrinks it when little data arrives.
 func (s *source) makeRoom() {
 	size := len(s.buf)
 	switch used := s.end - s.start; {
@@ -99,7 +98,7 @@ func (s *source) makeRoom() {
 	}
 }
 
-// take returns a buffer of that size, or one of full size that is there already instead of one in between.
+// take returns a buffer of that size, or an existing one of full size instead of an intermediate size.
 func (s *source) take(size int) []byte {
 	if size == firstBuffer {
 		if s.first == nil {
@@ -115,20 +114,20 @@ func (s *source) take(size int) []byte {
 	return make([]byte, size)
 }
 
-// give takes back a buffer that is used no more.
+// give makes an unused buffer available for reuse.
 func (s *source) give(buf []byte) {
 	if len(buf) == fullBuffer && s.spare != nil {
 		s.spare.Put((*[fullBuffer]byte)(buf))
 	}
 }
 
-// close gives the buffers back. What was returned of them is not valid any more.
+// close releases the buffers. Data in them is no longer valid.
 func (s *source) close() {
 	s.give(s.buf)
 	s.buf, s.first, s.start, s.end = nil, nil, 0, 0
 }
 
-// double reads until there is twice as much as now, or the end.
+// double reads until the amount of data has doubled, or until the end.
 func (s *source) double() error {
 	for want := 2 * max(s.end-s.start, 1); s.end-s.start < want; {
 		if err := s.fill(); err != nil {
@@ -141,8 +140,8 @@ func (s *source) double() error {
 	return nil
 }
 
-// value calls read with c before the next value of the body, which is depth levels deep in it. While there is less than
-// that of it in the buffer, read fails with errShort and is called again when there is more.
+// value calls read with c at the next value of the body, which is at nesting depth depth. While the buffer does not
+// have the complete value, read fails with errShort and is called again with more data.
 func (s *source) value(c *cursor, depth int, read func() error) error {
 	for {
 		ended := s.err == io.EOF
@@ -165,7 +164,7 @@ func (s *source) value(c *cursor, depth int, read func() error) error {
 
 var errTooLong = fmt.Errorf("longer than %d bytes", MaxObject)
 
-// need reads until n bytes are unused and returns them. They stay unused.
+// need reads until n bytes are unused and returns them without using them.
 func (s *source) need(n int) ([]byte, error) {
 	for s.end-s.start < n {
 		if err := s.fill(); err != nil {
@@ -175,7 +174,7 @@ func (s *source) need(n int) ([]byte, error) {
 	return s.buf[s.start : s.start+n], nil
 }
 
-// chunk returns the next n bytes, which are valid until more is read.
+// chunk returns the next n bytes, which are valid until the next read.
 func (s *source) chunk(n int64) ([]byte, error) {
 	if n > MaxObject {
 		return nil, &Error{errTooLong}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// null goes past a null and reports whether there was one.
+// null skips a null and reports whether there was one.
 func (c *cursor) null() (bool, error) {
 	b, err := c.peek()
 	if err != nil || b != 'n' {
@@ -20,7 +20,7 @@ func (c *cursor) null() (bool, error) {
 	return true, c.literal("null")
 }
 
-// nullOr sets v, which null makes nil, or fails because the value at the cursor is none for it.
+// nullOr sets v to nil for a null, and otherwise fails because the value does not fit v.
 func (c *cursor) nullOr(v reflect.Value) error {
 	null, err := c.null()
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *cursor) nullOr(v reflect.Value) error {
 	return nil
 }
 
-// mismatch fails because the value at the cursor is none for v, unless it is null, which leaves v as it is.
+// mismatch fails because the value does not fit v, unless it is null, which leaves v unchanged.
 func (c *cursor) mismatch(v reflect.Value) error {
 	if null, err := c.null(); null || err != nil {
 		return err
@@ -72,8 +72,8 @@ func decodeStruct(c *cursor, v reflect.Value, fields fieldTable) error {
 	return err
 }
 
-// decodeSlice decodes into the elements that v has room for, as they are, and then into new ones. What is decoded twice
-// is merged this way.
+// decodeSlice decodes into the elements within the capacity of v, without clearing them, and then into new ones. This
+// merges members that occur twice.
 func decodeSlice(c *cursor, v reflect.Value, elem *valueDecoder) error {
 	more, err := c.enter(']')
 	if err != nil {
@@ -105,7 +105,7 @@ func decodeSlice(c *cursor, v reflect.Value, elem *valueDecoder) error {
 	return err
 }
 
-// decodeElements decodes the elements of a slice, of which there is at least one, into v, which has no room.
+// decodeElements decodes the elements of a slice, at least one, into v, which has no capacity.
 func decodeElements(c *cursor, v reflect.Value, elem *valueDecoder, place *elements) error {
 	for more := true; more; {
 		err := elem.decode(c, place.next())
@@ -175,7 +175,7 @@ func decodeStringMap(c *cursor, v reflect.Value) error {
 	return err
 }
 
-// decodeBytes decodes a string that is the base64 of v.
+// decodeBytes decodes a base64 string.
 func decodeBytes(c *cursor, v reflect.Value) error {
 	text, err := c.text()
 	if err != nil {
@@ -187,7 +187,7 @@ func decodeBytes(c *cursor, v reflect.Value) error {
 	return err
 }
 
-// decodeTime is the UnmarshalJSON of a metav1.Time, without a copy of what it is mostly called with.
+// decodeTime is the UnmarshalJSON of metav1.Time, without a copy of the usual input.
 func decodeTime(c *cursor, v reflect.Value) error {
 	span, err := c.span()
 	if err != nil {
@@ -204,7 +204,7 @@ func decodeTime(c *cursor, v reflect.Value) error {
 	return json.Unmarshaler(into).UnmarshalJSON(span)
 }
 
-// scalarDecoder returns how a kind that consists of one token is decoded, if k is one.
+// scalarDecoder returns the decoder of a kind that consists of one token, if k is one.
 func scalarDecoder(k reflect.Kind) (func(*cursor, reflect.Value) error, bool) {
 	switch k {
 	case reflect.String:
@@ -248,7 +248,7 @@ func decodeBool(c *cursor, v reflect.Value) error {
 	return c.mismatch(v)
 }
 
-// figure goes past the number at the cursor and returns it, or nil for null.
+// figure skips the number at the cursor and returns it, or nil for null.
 func (c *cursor) figure(v reflect.Value) ([]byte, error) {
 	b, err := c.peek()
 	if err != nil {
@@ -299,17 +299,17 @@ func decodeFloat(c *cursor, v reflect.Value) error {
 	return nil
 }
 
-// maxElements is the size of the largest place for elements that is kept, in bytes.
+// maxElements is the maximum size of a kept buffer for elements, in bytes.
 const maxElements = 8 << 10
 
-// elements is where a cursor decodes the elements of a slice as long as it is not known how many they are. The slice is
-// then allocated once, in its size.
+// elements is the buffer in which a cursor decodes elements of a slice until their number is known. The slice is then
+// allocated once, in its final size.
 type elements struct {
-	slice reflect.Value // a slice without elements, unless it is used
-	used  bool          // the elements of a slice are decoded right now: one within another is not decoded here
+	slice reflect.Value // an empty slice, unless it is in use
+	used  bool          // elements of a slice are being decoded; a nested slice needs another buffer
 }
 
-// elements returns the place for elements that elem decodes, of slices of type t, or nil if it is used.
+// elements returns the buffer for elements of elem, of slices of type t, or nil if it is in use.
 func (c *cursor) elements(elem *valueDecoder, t reflect.Type) *elements {
 	e, ok := c.places[elem]
 	if !ok {
@@ -326,7 +326,7 @@ func (c *cursor) elements(elem *valueDecoder, t reflect.Type) *elements {
 	return e
 }
 
-// next returns the place of one more element, which is zero.
+// next returns the next element, which is zero.
 func (e *elements) next() reflect.Value {
 	n := e.slice.Len()
 	if n == e.slice.Cap() {
@@ -336,7 +336,7 @@ func (e *elements) next() reflect.Value {
 	return e.slice.Index(n)
 }
 
-// moveTo makes v, which has no room, the elements.
+// moveTo moves the elements to v, which has no capacity.
 func (e *elements) moveTo(v reflect.Value) {
 	n := e.slice.Len()
 	v.Grow(n)
@@ -344,7 +344,7 @@ func (e *elements) moveTo(v reflect.Value) {
 	reflect.Copy(v, e.slice)
 }
 
-// release forgets the elements.
+// release clears the buffer.
 func (e *elements) release() {
 	e.used = false
 	if uintptr(e.slice.Cap())*e.slice.Type().Elem().Size() > maxElements {
@@ -355,7 +355,7 @@ func (e *elements) release() {
 	e.slice.SetLen(0)
 }
 
-// decodeUntyped sets v, an empty interface, to what the value at the cursor is by itself.
+// decodeUntyped sets v, an empty interface, to the untyped value at the cursor.
 func decodeUntyped(c *cursor, v reflect.Value) error {
 	value, err := c.untyped(nil)
 	if err != nil {
@@ -369,8 +369,8 @@ func decodeUntyped(c *cursor, v reflect.Value) error {
 	return nil
 }
 
-// untyped goes past a value and returns what m keeps of it: a map[string]any, []any, string, bool, int64, float64 or
-// nil.
+// untyped skips a value and returns the part of it that m keeps: a map[string]any, []any, string, bool, int64, float64
+// or nil.
 func (c *cursor) untyped(m *mask) (any, error) {
 	b, err := c.peek()
 	if err != nil {
@@ -418,8 +418,8 @@ func (c *cursor) untypedObject(m *mask) (map[string]any, error) {
 	return object, err
 }
 
-// untypedList returns a list, of whose elements m keeps the same. The elements are put on top of those of the lists
-// around it until it is known how many they are.
+// untypedList returns a list, with m applied to each element. The elements are collected on top of those of the
+// enclosing lists until their number is known.
 func (c *cursor) untypedList(m *mask) ([]any, error) {
 	bottom := len(c.list)
 	more, err := c.enter(']')

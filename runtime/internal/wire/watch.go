@@ -16,19 +16,19 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Stream reads the events of one watch. It belongs to one goroutine.
+// Stream reads the events of one watch. It is not safe for concurrent use.
 type Stream[T object.Object] struct {
 	decoder *Decoder[T]
 	cursor  *cursor
 	frames  frames
 	known   Known[T]
-	read    func(*Stream[T]) (Event[T], error) // by the format
-	err     error                              // what ended the stream
+	read    func(*Stream[T]) (Event[T], error) // reads an event in the stream's format
+	err     error                              // error that ended the stream
 }
 
-// Next returns the next event, as soon as it has arrived. It returns io.EOF at the end of the body,
-// io.ErrUnexpectedEOF within an event, an apierrors.APIStatus error for an Error event, an *[Error] for what is no
-// event, and any other error of the body as it is. After an error the stream is over, and Next returns it again.
+// Next returns the next event as soon as it has arrived. It returns io.EOF at the end of the body, io.ErrUnexpectedEOF
+// within an event, an apierrors.APIStatus error for an Error event, an *[Error] for invalid data, and any other error
+// of the body unchanged. After an error the stream has ended, and Next returns the same error.
 func (s *Stream[T]) Next() (Event[T], error) {
 	if s.err != nil {
 		return Event[T]{}, s.err
@@ -45,12 +45,12 @@ func (s *Stream[T]) Next() (Event[T], error) {
 		event.ResourceVersion = event.Object.GetResourceVersion()
 	}
 	if event.InitialEventsEnd {
-		s.known = nil // what comes now is new
+		s.known = nil // later objects are new
 	}
 	return event, nil
 }
 
-// nextJSON returns the next event of a watch: objects, one after the other.
+// nextJSON returns the next event of a watch, which consists of consecutive objects.
 func (s *Stream[T]) nextJSON() (Event[T], error) {
 	frame, whole, err := s.frames.next()
 	if err != nil {
@@ -73,7 +73,8 @@ func (s *Stream[T]) nextJSON() (Event[T], error) {
 	return event, nil
 }
 
-// instead is err, of a frame that is no event, or what the frame says of a failure: a Status may come in place of the events.
+// instead returns the failure in frame if that is a Status, which a server may send instead of events, and otherwise
+// err.
 func instead(err error, frame []byte, format Format) error {
 	if status, ok := Status(frame, string(format)); ok {
 		return apierrors.FromObject(status)
@@ -81,7 +82,7 @@ func instead(err error, frame []byte, format Format) error {
 	return err
 }
 
-// formError returns err, as an *Error unless it is what the server said, or one already.
+// formError returns err as an *Error, unless it is an error of the server or an *Error already.
 func formError(err error) error {
 	if err == nil {
 		return nil
@@ -95,17 +96,17 @@ func formError(err error) error {
 	return &Error{err}
 }
 
-// frames finds watch events in a body: JSON objects, one after the other, with nothing but white space between. Servers
-// end each with a line break, so a frame is first taken to end there.
+// frames finds watch events in a body: consecutive JSON objects, separated by white space. Servers end each with a line
+// break, so a frame is first assumed to end there.
 type frames struct {
 	source
 	scan    scanner
-	scanned int // how much of the frame scan has seen
+	scanned int // number of bytes of the frame that scan has seen
 }
 
-// next returns what looks like the next event, and whether it is all of it: what is not may have a line break within.
+// next returns the next probable event, and whether it is certainly complete: an event with a line break inside is not.
 // It is valid until the next call, before which used must be called. At the end next returns io.EOF, within an event
-// io.ErrUnexpectedEOF, and any other error of the body as it is.
+// io.ErrUnexpectedEOF, and any other error of the body unchanged.
 func (f *frames) next() (frame []byte, whole bool, err error) {
 	for {
 		for f.start < f.end && isSpace(f.buf[f.start]) {
@@ -128,7 +129,7 @@ func (f *frames) next() (frame []byte, whole bool, err error) {
 	}
 }
 
-// whole returns the event by its brackets, however it is broken into lines.
+// whole returns the event by its brackets, regardless of line breaks.
 func (f *frames) whole() ([]byte, error) {
 	for {
 		if frame := f.balanced(); frame != nil {
@@ -140,7 +141,7 @@ func (f *frames) whole() ([]byte, error) {
 	}
 }
 
-// balanced returns the event if the last bracket of it was read.
+// balanced returns the event if its last bracket was read, or nil.
 func (f *frames) balanced() []byte {
 	data := f.unused()
 	for ; f.scanned < len(data); f.scanned++ {
@@ -163,20 +164,20 @@ func (f *frames) more() error {
 	return err
 }
 
-// used takes note that the first n bytes of the last frame were an event.
+// used records that the first n bytes of the last frame were an event.
 func (f *frames) used(n int) {
 	f.start += n
 	f.scan, f.scanned = scanner{}, 0
 }
 
-// scanner finds the end of a JSON object. It sees to brackets and strings only.
+// scanner finds the end of a JSON object. It considers only brackets and strings.
 type scanner struct {
 	depth    int
 	inString bool
 	escaped  bool
 }
 
-// step takes the next byte and reports whether it is the last of the object.
+// step consumes the next byte and reports whether it is the last of the object.
 func (s *scanner) step(b byte) (done bool) {
 	switch {
 	case s.escaped:
@@ -200,27 +201,27 @@ func (s *scanner) step(b byte) (done bool) {
 
 // Event is one event of a watch.
 type Event[T object.Object] struct {
-	// Type is Added, Modified, Deleted or Bookmark. An Error event is the error of Next.
+	// Type is Added, Modified, Deleted or Bookmark. Next returns Error events as errors.
 	Type watch.EventType
 	// Object is the object after the change; its last state for Deleted; the zero value for Bookmark. The caller owns
 	// it, unless a [Known] returned it.
 	Object T
-	// ResourceVersion is that of the object, or of the bookmark.
+	// ResourceVersion is the version of the object or bookmark.
 	ResourceVersion string
 	// InitialEventsEnd is set on the bookmark that ends the initial events.
 	InitialEventsEnd bool
-	// Bytes is the size of the event on the wire, or 0 if it is not known.
+	// Bytes is the size of the event on the wire, or 0 if unknown.
 	Bytes int
 }
 
-// event goes past the watch event at the cursor and returns it. An Error event is an apierrors.APIStatus error, all
-// other errors are about the form.
+// event skips the watch event at the cursor and returns it. An Error event is an apierrors.APIStatus error; all other
+// errors are about the format.
 func (d *Decoder[T]) event(c *cursor, known Known[T]) (Event[T], error) {
 	var (
 		event       Event[T]
-		typed, held bool   // type and object were there
-		reused      bool   // known has returned the object
-		late        []byte // the object, if it came before the type
+		typed, held bool   // type and object were present
+		reused      bool   // known returned the object
+		late        []byte // the object, if it preceded the type
 	)
 	if b, err := c.peek(); err != nil || b != '{' {
 		return event, cmp.Or(err, c.syntax("an event"))
@@ -277,7 +278,7 @@ func decodeEventType(c *cursor, into *watch.EventType) error {
 	return err
 }
 
-// lateObject sets the object of event to raw, which is empty if there was none. The cursor stays where it is.
+// lateObject sets the object of event to raw, which may be empty. The cursor does not move.
 func (d *Decoder[T]) lateObject(c *cursor, raw []byte, event *Event[T]) error {
 	before, at := c.data, c.at
 	c.reset(raw, 1, true)
@@ -285,13 +286,13 @@ func (d *Decoder[T]) lateObject(c *cursor, raw []byte, event *Event[T]) error {
 	c.reset(before, 0, false)
 	c.at = at
 	if errors.Is(err, errShort) {
-		err = errors.New(errShort.Error()) // more data will not help
+		err = errors.New(errShort.Error()) // there is no more data
 	}
 	return err
 }
 
-// eventObject sets what event holds, of the type that it has, from the value at the cursor. It reports whether that is an
-// object which known has returned.
+// eventObject decodes the object of event, by its type, from the value at the cursor. It reports whether known returned
+// the object.
 func (d *Decoder[T]) eventObject(c *cursor, event *Event[T], known Known[T]) (reused bool, err error) {
 	switch event.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
@@ -324,7 +325,7 @@ func (d *Decoder[T]) eventObject(c *cursor, event *Event[T], known Known[T]) (re
 	return false, fmt.Errorf("unknown event type %q", event.Type)
 }
 
-// setBookmark makes event a bookmark, which is an object of the kind with nothing but a version and annotations.
+// setBookmark makes event a bookmark, which is an object of the kind with only a version and annotations.
 func (d *Decoder[T]) setBookmark(event *Event[T], kind schema.GroupVersionKind, bookmark *metav1.PartialObjectMetadata) error {
 	if err := d.asked.Object(kind); err != nil {
 		return err
@@ -337,7 +338,7 @@ func (d *Decoder[T]) setBookmark(event *Event[T], kind schema.GroupVersionKind, 
 	return nil
 }
 
-// failure is the error of an Error event that holds raw.
+// failure returns the error of an Error event with raw.
 func failure(raw []byte, contentType string) error {
 	status, ok := Status(raw, contentType)
 	if !ok {

@@ -7,24 +7,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// maxUnresolved bounds the writes without a version that a log remembers for each kind.
+// maxUnresolved is the maximum number of writes without a version that a log keeps per kind.
 const maxUnresolved = 1024
 
-// histories are the writes of each kind so far, for trackers of caches that start later. The zero value is empty.
+// histories have the past writes of each kind, for trackers of caches that start later. The zero value is empty.
 type histories struct {
 	mu    sync.Mutex
-	kinds map[schema.GroupKind]history // by StoredAs
+	kinds map[schema.GroupKind]history // keys are results of StoredAs
 }
 
 // history is a summary of the writes of a kind.
 type history struct {
-	version uint64 // the last one
-	// unresolved are the writes without a version. full means that there were more.
+	version uint64 // of the last write
+	// unresolved are writes without a version. full means that some were dropped.
 	unresolved []Write
 	full       bool
 }
 
-// StoredAs returns the kind under which the server stores the objects of kind, which may be shown in two groups.
+// StoredAs returns the kind under which the server stores objects of kind, which may be available in two groups.
 func StoredAs(kind schema.GroupKind) schema.GroupKind {
 	if kind == (schema.GroupKind{Group: "events.k8s.io", Kind: "Event"}) {
 		kind.Group = ""
@@ -46,13 +46,13 @@ func (h *histories) record(w Write) {
 	case len(of.unresolved) == maxUnresolved:
 		of.unresolved, of.full = nil, true
 	default:
-		w.Object, w.ResourceVersion = nil, "" // the object may have a megabyte
+		w.Object, w.ResourceVersion = nil, "" // the object may be up to a megabyte
 		of.unresolved = append(of.unresolved, w)
 	}
 	h.kinds[kind] = of
 }
 
-// Seed records the writes of a kind so far in a tracker. A write that the tracker has already does no harm.
+// Seed records the past writes of a kind in a tracker. Duplicate writes do no harm.
 func (l *Log) Seed(kind schema.GroupKind, t *Tracker) {
 	l.histories.mu.Lock()
 	of := l.histories.kinds[StoredAs(kind)]

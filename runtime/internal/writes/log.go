@@ -43,7 +43,7 @@ type Write struct {
 	Object object.Object
 }
 
-// Journal is a [Log] without methods, for package client to show to programs.
+// Journal is a [Log] without methods, which package client exports.
 type Journal struct{ log Log }
 
 // LogOf returns the log behind j, which must not be nil.
@@ -120,11 +120,11 @@ func SubscribeFor[T any](l *Log, owner *T, written func(owner *T, ctx context.Co
 	runtime.AddCleanup(owner, func(cancel func()) { cancel() }, cancel)
 }
 
-// Record remembers w, and passes it to the subscribers. A client calls it before the call that wrote returns, with the
+// Record records w, and passes it to the subscribers. A client calls it before the writing call returns, with the
 // context of that call.
 func (l *Log) Record(ctx context.Context, w Write) {
 	l.own.record(ctx, w)
-	l.histories.record(w) // first: a tracker gets w from Seed, from a subscriber, or from both
+	l.histories.record(w) // recorded first: a tracker gets w from Seed, from a subscriber, or from both
 	for _, written := range l.subscribers.list() {
 		(*written)(ctx, w)
 	}

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// maxOwn bounds the versions that a log remembers. Older ones count as foreign.
+	// maxOwn is the maximum number of versions that a log keeps. Older ones count as foreign.
 	maxOwn = 8192
-	// maxCallers bounds the callers that wait for one write in flight. Further ones do not wait.
+	// maxCallers is the maximum number of callers that wait for one write in flight. Further ones do not wait.
 	maxCallers = 16
-	// recordWithin bounds the wait for a write in flight: a foreign change must not wait for one that hangs.
+	// recordWithin limits the wait for a write in flight, since a foreign change must not wait for a write that hangs.
 	recordWithin = time.Second
 )
 
@@ -51,13 +51,13 @@ type own struct {
 type version struct {
 	uid             types.UID
 	resourceVersion string
-	ending          bool // the state may be the end, or the begin of the deletion
+	ending          bool // the state may be the end, or the beginning of the deletion
 }
 
-// inFlight is a write that is being sent and that is not recorded yet. A watch may show it earlier.
+// inFlight is a write that is being sent and is not recorded yet. A watch may show it earlier.
 type inFlight struct {
 	kind    string     // as GroupKind.String returns it
-	key     object.Key // without a name for a whole collection, and for a generated name
+	key     object.Key // empty name for a whole collection, and for a generated name
 	writer  *Writer
 	number  uint64 // of writes that had begun by then
 	callers []*caller
@@ -69,7 +69,7 @@ type caller struct {
 	timeout *time.Timer
 }
 
-// isOf reports whether w writes for by: the writes of the process as a whole are those of every controller.
+// isOf reports whether a write of w counts as one of by: writes without a writer belong to every controller.
 func isOf(w, by *Writer) bool { return w == nil || w == by }
 
 func (f *inFlight) concerns(kind string, key object.Key) bool {
@@ -82,7 +82,7 @@ func (f *inFlight) concerns(kind string, key object.Key) bool {
 	return f.key == key
 }
 
-// record remembers the states that w certainly made.
+// record records the states that w certainly made.
 func (o *own) record(ctx context.Context, w Write) {
 	if w.UID == "" {
 		return
@@ -121,19 +121,20 @@ func (o *own) has(v version, by *Writer) bool {
 }
 
 // Mine reports whether a write of by, or of no writer, certainly made the object's resourceVersion. An empty
-// resourceVersion stands for the end of the object.
+// resourceVersion means the end of the object.
 func (l *Log) Mine(by *Writer, uid types.UID, resourceVersion string) bool {
 	return l.own.has(version{uid: uid, resourceVersion: resourceVersion}, by)
 }
 
 // MineEnding reports whether by, or no writer, deleted the object in a request for several objects, whose answer does
-// not tell an end from the begin of a deletion.
+// not distinguish an end from the beginning of a deletion.
 func (l *Log) MineEnding(by *Writer, uid types.UID) bool {
 	return l.own.has(version{uid: uid, ending: true}, by)
 }
 
-// Begin records that a client is about to send w, of which only GVK and Key count. The client calls end after Record,
-// or after the write has failed. Key has no name for a whole collection, and none if the server generates it.
+// Begin records that a client is about to send w, of which only GVK and Key are used. The client calls end after
+// Record, or after the write has failed. Key has no name for a whole collection, nor for a name that the server
+// generates.
 func (l *Log) Begin(ctx context.Context, w Write) (end func()) {
 	o := &l.own
 	f := &inFlight{kind: w.GVK.GroupKind().String(), key: w.Key, writer: writerOf(ctx)}
@@ -147,14 +148,14 @@ func (l *Log) Begin(ctx context.Context, w Write) (end func()) {
 	return func() { o.end(f) }
 }
 
-// end runs the callers that wait for nothing but f.
+// end runs the callers that wait only for f.
 func (o *own) end(f *inFlight) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.inFlight, f)
 	for _, c := range f.callers {
 		if c.writes--; c.writes == 0 && c.timeout.Stop() {
-			c.timeout.Reset(0) // in a goroutine of its own, without the lock
+			c.timeout.Reset(0) // runs in its own goroutine, without the lock
 		}
 	}
 }
@@ -162,9 +163,9 @@ func (o *own) end(f *inFlight) {
 // Begun returns the number of writes that have begun.
 func (l *Log) Begun() uint64 { return l.own.begun.Load() }
 
-// WhenRecorded reports whether writes of the object, by the given writer or by none, are in flight, among the first
-// begun ones. If so, it calls recorded once from another goroutine: when they have been recorded or have failed, but
-// within a second. kind is a GroupKind as its String returns it.
+// WhenRecorded reports whether writes of the object, by the given writer or by none, are in flight among the first
+// begun writes. If so, it calls recorded once from another goroutine: when they have been recorded or have failed, but
+// within a second. kind is a GroupKind in the form of its String method.
 func (l *Log) WhenRecorded(by *Writer, kind string, key object.Key, begun uint64, recorded func()) bool {
 	o := &l.own
 	o.mu.Lock()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Tracked are the writes that were made with one context and that the caches had not caught up with when they were
-// made. All methods are safe for concurrent use. A nil *Tracked takes none.
+// Tracked collects the writes of one context that the caches did not have when they were made. It is safe for
+// concurrent use. A nil *Tracked ignores writes.
 type Tracked struct {
 	mu      sync.Mutex
 	unseen  []func(seen func()) (waits bool)
@@ -16,20 +16,20 @@ type Tracked struct {
 
 type trackedKey struct{}
 
-// Track returns a context whose writes are collected in writes, by all consistent caches that are told of them.
+// Track returns a context whose writes are collected in writes, by all consistent caches that receive them.
 func Track(ctx context.Context) (tracking context.Context, writes *Tracked) {
 	writes = &Tracked{}
 	return context.WithValue(ctx, trackedKey{}, writes), writes
 }
 
-// TrackedIn returns what the writes of ctx are collected in, or nil.
+// TrackedIn returns the Tracked of ctx, or nil.
 func TrackedIn(ctx context.Context) *Tracked {
 	writes, _ := ctx.Value(trackedKey{}).(*Tracked)
 	return writes
 }
 
-// Add adds a write that a cache has to catch up with, for which a read would wait for timeout. await lets seen be
-// called once it has, or returns false when it has already.
+// Add adds a write that a cache does not have yet, for which a read would wait up to timeout. await calls seen once the
+// cache has the write, or returns false if it has it already.
 func (w *Tracked) Add(timeout time.Duration, await func(seen func()) (waits bool)) {
 	if w == nil {
 		return
@@ -40,8 +40,8 @@ func (w *Tracked) Add(timeout time.Duration, await func(seen func()) (waits bool
 	w.unseen = append(w.unseen, await)
 }
 
-// WhenSeen lets seen be called once, when the caches have caught up with the writes that were made until now. It must
-// not block. When they have already, WhenSeen returns false and seen is not called.
+// WhenSeen calls seen once, when the caches have all writes so far. seen must not block. If the caches have them
+// already, WhenSeen returns false and does not call seen.
 func (w *Tracked) WhenSeen(seen func()) bool {
 	w.mu.Lock()
 	unseen := w.unseen
@@ -50,7 +50,7 @@ func (w *Tracked) WhenSeen(seen func()) bool {
 	return awaitAll(unseen, seen)
 }
 
-// awaitAll lets seen be called after the last of unseen. It returns false when there is nothing to wait for.
+// awaitAll calls seen after the last of unseen. It returns false if none waits.
 func awaitAll(unseen []func(seen func()) bool, seen func()) bool {
 	for n, await := range unseen {
 		next := func() {
@@ -65,7 +65,7 @@ func awaitAll(unseen []func(seen func()) bool, seen func()) bool {
 	return false
 }
 
-// Timeout is how long a read would wait for the writes.
+// Timeout returns how long a read would wait for the writes.
 func (w *Tracked) Timeout() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -48,32 +48,32 @@ var transitions = map[state]map[input]state{
 	unknown:   {found: pending, absent: tombstone},
 }
 
-// Entry is a write that a store has to catch up with. Its fields are guarded by the tracker.
+// Entry is a write that a store does not have yet. The tracker's mutex guards its fields.
 type Entry struct {
 	state state
-	key   object.Key // zero for all objects
-	// version is the version of a pending write. For a tombstone, objects below it are from before the write.
+	key   object.Key // zero means all objects
+	// version is the version of a pending write. For a tombstone, objects with a lower version precede the write.
 	version uint64
 	// until is the version at which a store without an older object has caught up. It is 0 if unknown.
 	until  uint64
 	uid    types.UID  // the deleted object of a tombstone
-	ending bool       // a deletion timestamp confirms the tombstone too
+	ending bool       // a deletion timestamp also confirms the tombstone
 	labels labels.Set // of the object after the write; nil if unknown
-	last   uint64     // the number of the last write that the entry is of
+	last   uint64     // number of the entry's last write
 
 	current     bool   // it is in byKey
 	next        *Entry // the entry that replaced this one, or nil
-	confirmedAt uint64 // the number of confirmations with this one
+	confirmedAt uint64 // number of confirmations including this one
 	waiters     map[*waiter]struct{}
 }
 
 // waiter is woken once: when the store has caught up with an entry, or has changed its object.
 type waiter struct{ wake func() }
 
-// Key names the object. It is zero for an entry that concerns all objects.
+// Key returns the key of the object. It is zero for an entry about all objects.
 func (e *Entry) Key() object.Key { return e.key }
 
-// isOlder reports whether obj, which has the key of e, is from before the write, or may be.
+// isOlder reports whether obj, which has the key of e, precedes the write, or may precede it.
 func (e *Entry) isOlder(obj object.Object) bool {
 	version := VersionOf(obj.GetResourceVersion())
 	switch {
@@ -87,7 +87,7 @@ func (e *Entry) isOlder(obj object.Object) bool {
 	return version > 0 && version < e.version
 }
 
-// latest returns the entry that e has become.
+// latest returns the entry that has replaced e, or e.
 func (e *Entry) latest() *Entry {
 	for e.next != nil {
 		e = e.next
@@ -102,18 +102,17 @@ type Store interface {
 	Len() int
 }
 
-// Limits bound a tracker. The zero value means the defaults.
+// Limits are limits of a tracker. The zero value means the defaults.
 type Limits struct {
 	// Entries is the number of deletions and unknown outcomes that a tracker keeps beyond the number of objects in its
 	// store. If there are more, reads wait until the store reaches the server's version. The default is 8192.
 	Entries int
-	// Past is the number of deletions in the store that a tracker remembers for answers that are late. The default is
-	// 1024.
+	// Past is the number of past deletions in the store that a tracker keeps for late answers. The default is 1024.
 	Past int
 }
 
-// Tracker knows the writes of this process that one store has not caught up with. All methods are safe for concurrent
-// use. Its memory is bounded by the number of objects and by [Limits].
+// Tracker has the writes of this process that one store does not have yet. It is safe for concurrent use. Its memory is
+// bounded by the number of objects and by [Limits].
 type Tracker struct {
 	store     Store
 	namespace string
@@ -125,23 +124,22 @@ type Tracker struct {
 	reached  uint64 // the version of the store
 	recorded uint64 // the number of writes so far
 	confirms uint64 // the number of confirmations so far
-	bound    uint64 // the version of the last Bounded
+	bound    uint64 // version in the last call of boundLocked
 	extra    int    // entries in byKey that are not pending
 
-	// byKey has the entries that the store has not caught up with: for each key at most one that is pending, one that
-	// is unknown, and one tombstone for each UID.
+	// byKey has the entries that the store has not caught up with: for each key at most one pending, one unknown, and
+	// one tombstone for each UID.
 	byKey map[object.Key][]*Entry
-	// versions has the entries with until, in its order: those of byKey, and pending ones that were replaced and have
-	// waiters.
+	// versions has the entries with until, ordered by it: those of byKey, and replaced pending ones with waiters.
 	versions []*Entry
 	past     map[types.UID]struct{} // the last objects that the store has removed
 	pastRing []types.UID            // the keys of past; once full, a ring whose oldest is at pastNext
 	pastNext int
-	woken    []*waiter // to be woken when mu is unlocked
+	woken    []*waiter // to be woken after mu is unlocked
 }
 
-// NewTracker returns a tracker of a store that has the objects of a namespace, or of all if it is empty. selects
-// reports whether the store has an object, and whether that is certain; nil means that it has all objects.
+// NewTracker returns a tracker for a store with the objects of a namespace, or of all if it is empty. selects reports
+// whether the store has an object, and whether that is certain; nil means that it has all objects.
 func NewTracker(
 	store Store, namespace string, selects func(object.Object) (selected, certain bool), limits Limits,
 ) *Tracker {
@@ -152,7 +150,7 @@ func NewTracker(
 	}
 }
 
-// VersionOf returns a resource version as a number, or 0 for one that cannot be compared.
+// VersionOf returns a resource version as a number, or 0 if it cannot be compared.
 func VersionOf(text string) uint64 {
 	version, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
@@ -161,7 +159,7 @@ func VersionOf(text string) uint64 {
 	return version
 }
 
-// Open returns the number of writes that the store has not caught up with.
+// Open returns the number of writes that the store does not have yet.
 func (t *Tracker) Open() int64 { return t.open.Load() }
 
 // unlockAndWake unlocks mu, and wakes the waiters without it, since they may call the tracker.
@@ -202,7 +200,7 @@ func (t *Tracker) Record(w Write) (open []*Entry) {
 	if w.Unknown {
 		t.addUnknownLocked(w.Key)
 	}
-	// The store has seen every version that it has reached: the event was faster than the answer.
+	// The store has all versions up to reached: the event preceded the answer.
 	if version := VersionOf(w.ResourceVersion); version > t.reached {
 		e := &Entry{key: w.Key, version: version, until: version}
 		switch e.state, e.labels = t.outcomeLocked(w, isHeld); e.state {
@@ -222,8 +220,8 @@ func (t *Tracker) Record(w Write) (open []*Entry) {
 	return open
 }
 
-// outcomeLocked returns the first state of a write with a version, and the labels of the object if it is in the store
-// then.
+// outcomeLocked returns the first state of a write with a version, and the labels of the object if the store then has
+// it.
 func (t *Tracker) outcomeLocked(w Write, isHeld bool) (state, labels.Set) {
 	selected, certain := true, t.selects == nil || w.Key == (object.Key{})
 	if !certain && w.Object != nil {
@@ -234,7 +232,7 @@ func (t *Tracker) outcomeLocked(w Write, isHeld bool) (state, labels.Set) {
 		return tombstone, nil
 	case certain && w.Object != nil:
 		return pending, labelsOf(w.Object.GetLabels())
-	// The watch shows the write, even if that takes the object out of the store.
+	// The watch shows the write, even if it removes the object from the store.
 	case certain || isHeld || t.findLocked(w.Key, pending, "") != nil:
 		return pending, nil
 	}
@@ -249,11 +247,11 @@ func labelsOf(set map[string]string) labels.Set {
 	return maps.Clone(set)
 }
 
-// recordDeletionLocked returns nil if there is nothing to wait for.
+// recordDeletionLocked returns the entry to wait for, or nil.
 func (t *Tracker) recordDeletionLocked(w Write) *Entry {
 	held, isHeld := t.store.Get(w.Key)
 	if e := t.findLocked(w.Key, tombstone, w.UID); e != nil {
-		// A deletion timestamp is not enough once the object is gone, nor is a version from before this write.
+		// A deletion timestamp no longer suffices once the object is gone, nor does a version from before this write.
 		if e.last, e.ending = t.recorded, e.ending && w.Ending; e.version == 0 {
 			t.unlistLocked(e)
 			e.until = 0
@@ -265,23 +263,23 @@ func (t *Tracker) recordDeletionLocked(w Write) *Entry {
 	_, isPast := t.past[w.UID]
 	switch complete := t.selects == nil; {
 	case complete && isPast:
-		return nil // a UID does not come back
+		return nil // UIDs are not reused
 	case isHeld && held.GetUID() == w.UID:
 		if !e.isOlder(held) {
 			return nil
 		}
 	case complete && before > 0 && before <= t.reached:
-		return nil // the store has seen the object, and its end
+		return nil // the store has seen the object and its end
 	case complete && before > 0:
 		e.version, e.until = before, before
 	default:
-		t.addUnknownLocked(w.Key) // the object may still come into the store
+		t.addUnknownLocked(w.Key) // the object may still enter the store
 		return nil
 	}
 	return t.addTombstoneLocked(e)
 }
 
-// addPendingLocked adds e, or returns the pending entry of a later version. It replaces an earlier one.
+// addPendingLocked adds e in place of an earlier pending entry, or returns the pending entry of a later version.
 func (t *Tracker) addPendingLocked(e *Entry) *Entry {
 	if old := t.findLocked(e.key, pending, ""); old != nil {
 		if old.version >= e.version {
@@ -306,7 +304,8 @@ func (t *Tracker) addTombstoneLocked(e *Entry) *Entry {
 	return t.addLocked(e)
 }
 
-// addUnknownLocked adds an unknown outcome. One question answers for all of a key, if it is asked after the last.
+// addUnknownLocked adds an unknown outcome. One question resolves all unknown outcomes of a key, if it is asked after
+// the last.
 func (t *Tracker) addUnknownLocked(key object.Key) *Entry {
 	if old := t.findLocked(key, unknown, ""); old != nil {
 		old.last = t.recorded
@@ -328,7 +327,7 @@ func (t *Tracker) addLocked(e *Entry) *Entry {
 	return e
 }
 
-// dropLocked takes e out of byKey.
+// dropLocked removes e from byKey.
 func (t *Tracker) dropLocked(e *Entry) {
 	if !e.current {
 		return
@@ -344,7 +343,7 @@ func (t *Tracker) dropLocked(e *Entry) {
 	}
 }
 
-// overflowLocked replaces all deletions and unknown outcomes by one unknown outcome that concerns all objects.
+// overflowLocked replaces all deletions and unknown outcomes by one unknown outcome about all objects.
 func (t *Tracker) overflowLocked() {
 	all := &Entry{state: unknown}
 	for _, e := range slices.Concat(slices.Collect(maps.Values(t.byKey))...) {
@@ -359,14 +358,14 @@ func (t *Tracker) overflowLocked() {
 	t.addLocked(all)
 }
 
-// searchLocked returns the place in versions where those of version begin.
+// searchLocked returns the first index in versions with that version or a higher one.
 func (t *Tracker) searchLocked(version uint64) int {
 	until := func(e *Entry, version uint64) int { return cmp.Compare(e.until, version) }
 	at, _ := slices.BinarySearchFunc(t.versions, version, until)
 	return at
 }
 
-// listLocked adds e to versions if it has until and is not there.
+// listLocked adds e to versions if it has until and is not in versions.
 func (t *Tracker) listLocked(e *Entry) {
 	if e.until > 0 {
 		t.unlistLocked(e)
@@ -374,7 +373,7 @@ func (t *Tracker) listLocked(e *Entry) {
 	}
 }
 
-// unlistLocked takes e out of versions.
+// unlistLocked removes e from versions.
 func (t *Tracker) unlistLocked(e *Entry) {
 	for at := t.searchLocked(e.until); at < len(t.versions) && t.versions[at].until == e.until; at++ {
 		if t.versions[at] == e {
@@ -389,7 +388,7 @@ func (t *Tracker) moveLocked(e *Entry, in input, a Answer) {
 	to, changes := transitions[e.state][in]
 	if !changes {
 		if in == left || in == removed {
-			t.wakeLocked(e) // to look at the object again
+			t.wakeLocked(e) // so that they check the object again
 		}
 		return
 	}
@@ -411,8 +410,8 @@ func (t *Tracker) moveLocked(e *Entry, in input, a Answer) {
 }
 
 // Applied records that the store has reached version by changes: objects, and whether each was removed. It must be
-// called after each change of the store, in order. A version only goes back when the server was restored from a backup:
-// then no earlier write counts any more.
+// called after each change of the store, in order. A version decreases only when the server was restored from a backup:
+// then no earlier write counts.
 func (t *Tracker) Applied(version string, changes iter.Seq2[object.Object, bool]) {
 	t.mu.Lock()
 	defer t.unlockAndWake()
@@ -422,7 +421,7 @@ func (t *Tracker) Applied(version string, changes iter.Seq2[object.Object, bool]
 	}
 }
 
-// Listed is Applied for the first objects of the store. It does not iterate over them while no write is open.
+// Listed is Applied for the first objects of the store. It does not iterate over them if no write is open.
 func (t *Tracker) Listed(version string, objects iter.Seq[object.Object]) {
 	t.mu.Lock()
 	defer t.unlockAndWake()
@@ -435,7 +434,7 @@ func (t *Tracker) Listed(version string, objects iter.Seq[object.Object]) {
 	}
 }
 
-// appliedLocked notes the version that the store has reached.
+// appliedLocked records the version that the store has reached.
 func (t *Tracker) appliedLocked(version string) {
 	switch reached := VersionOf(version); {
 	case reached >= t.reached:
@@ -463,7 +462,7 @@ func (t *Tracker) confirmLocked(e *Entry) {
 	e.state, e.confirmedAt = confirmed, t.confirms
 }
 
-// reachLocked moves the entries whose version the store has reached.
+// reachLocked changes the entries whose version the store has reached.
 func (t *Tracker) reachLocked(version uint64) {
 	n := t.searchLocked(version + 1)
 	for _, e := range slices.Clone(t.versions[:n]) {
@@ -482,7 +481,7 @@ func (t *Tracker) showsOlder(e *Entry) bool {
 	return ok && e.isOlder(obj)
 }
 
-// changedLocked moves the entries of an object that the store has changed or removed.
+// changedLocked changes the entries of an object that the store has changed or removed.
 func (t *Tracker) changedLocked(obj object.Object, isRemoved bool) {
 	uid := obj.GetUID()
 	if isRemoved {
@@ -501,7 +500,7 @@ func (t *Tracker) changedLocked(obj object.Object, isRemoved bool) {
 		case !isRemoved && (isItself || e.uid == "") && !e.isOlder(obj):
 			t.moveLocked(e, shown, Answer{})
 		case e.state == tombstone:
-			t.wakeLocked(e) // to look at the object again
+			t.wakeLocked(e) // so that they check the object again
 		}
 	}
 }
@@ -518,8 +517,9 @@ func (t *Tracker) rememberLocked(uid types.UID) {
 	t.past[uid] = struct{}{}
 }
 
-// Await calls wake once, when the store has caught up with e, or may have: then it is read again. It reports false, and
-// does nothing, if the store has caught up, or shows nothing older. leave ends the wait; wake may still be called.
+// Await calls wake once, when the store has, or may have, caught up with e: the caller then reads again. It reports
+// false, and does nothing, if the store has caught up or has no older object. leave ends the wait; wake may still be
+// called.
 func (t *Tracker) Await(e *Entry, wake func()) (leave func(), waits bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -553,11 +553,11 @@ type Snapshot struct {
 	// First has the entries to wait for before the store is read.
 	First   []*Entry
 	entries map[object.Key][]*Entry
-	// confirms and reached are those of the tracker when the store was read.
+	// confirms and reached are the values of the tracker when the store was read.
 	confirms, reached uint64
 }
 
-// IsEmpty reports whether the store had caught up with all writes.
+// IsEmpty reports whether the store had all writes.
 func (s *Snapshot) IsEmpty() bool { return s.tracker == nil }
 
 // Before returns the writes before a read of one object.
@@ -577,8 +577,8 @@ func (t *Tracker) Before(key object.Key) Snapshot {
 	return s
 }
 
-// BeforeList returns the writes before a read of the objects whose keys has selects, and whose labels selector matches;
-// nil matches all.
+// BeforeList returns the writes before a read of the objects whose keys selects accepts, and whose labels selector
+// matches; nil matches all.
 func (t *Tracker) BeforeList(selects func(object.Key) bool, selector labels.Selector) Snapshot {
 	if t.open.Load() == 0 {
 		return Snapshot{}
@@ -598,7 +598,7 @@ func (t *Tracker) BeforeList(selects func(object.Key) bool, selector labels.Sele
 			}
 		}
 	}
-	// The last version first: when the store has reached it, it has reached the others.
+	// The last version comes first: when the store has reached it, it has reached the others.
 	slices.SortFunc(s.First, func(a, b *Entry) int { return cmp.Compare(b.version, a.version) })
 	return s
 }
@@ -613,8 +613,8 @@ func (s *Snapshot) Look() {
 	s.confirms, s.reached = s.tracker.confirms, s.tracker.reached
 }
 
-// Older returns the entries of the snapshot that are later than the objects, which were read since Look. The store must
-// be read again if there are some.
+// Older returns the entries of the snapshot that are later than the objects, which were read since Look. If there are
+// any, the store must be read again.
 func (s *Snapshot) Older(objects []object.Object) (older []*Entry) {
 	if s.tracker == nil {
 		return nil
@@ -648,13 +648,13 @@ type Question struct {
 
 // Answer is the server's answer about an object.
 type Answer struct {
-	Found   bool   // the server has the object, and it is one for the store
-	Version uint64 // of the object, or of the server if it was not found
+	Found   bool   // the server has the object, and the store should have it
+	Version uint64 // of the object, or of the server if the object was not found
 	Labels  labels.Set
 }
 
-// Current returns the entry that e has become, or nil if the store has caught up with it. ask means that its outcome is
-// unknown: the answer to q goes to Answered.
+// Current returns the entry that has replaced e, or nil if the store has caught up with it. ask means that its outcome
+// is unknown: pass the answer to q to Answered.
 func (t *Tracker) Current(e *Entry) (now *Entry, q Question, ask bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -664,14 +664,14 @@ func (t *Tracker) Current(e *Entry) (now *Entry, q Question, ask bool) {
 	return e, Question{Entry: e, last: t.recorded}, e.state == unknown
 }
 
-// Full reports whether it is time to ask the server for its version, before there are too many entries.
+// Full reports whether to ask the server for its version, before there are too many entries.
 func (t *Tracker) Full() (q Question, full bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Question{last: t.recorded}, t.bound <= t.reached && t.extra > t.limits.Entries/2+t.store.Len()
 }
 
-// Answered records the answer to a question. It has no effect if the entry has got another write since.
+// Answered records the answer to a question. It has no effect if the entry has received another write since.
 func (t *Tracker) Answered(q Question, a Answer) {
 	t.mu.Lock()
 	defer t.unlockAndWake()
