@@ -54,9 +54,12 @@ bench: build ## Measure whole operators beside controller-runtime; takes an hour
 	go run -C bench ./cmd/footprint -kctrl $(KCTRL)
 	go run -C bench ./cmd/operator -kctrl $(KCTRL)
 
-bench-runtime: build ## Measure the runtime beside controller-runtime; takes half an hour. The results are in docs/benchmarks.md.
+# bench-runtime measures with these numbers of objects.
+OBJECTS = 5000 50000
+
+bench-runtime: build ## Measure the runtime beside controller-runtime; takes half an hour, and OBJECTS=5000 five minutes. The results are in docs/benchmarks.md.
 	cd bench && go test -run '^$$' -bench Ratio -benchtime 200000x ./workqueue
-	go run -C bench ./cmd/runtime -kctrl $(KCTRL)
+	for objects in $(OBJECTS); do go run -C bench ./cmd/runtime -kctrl $(KCTRL) -objects $$objects || exit 1; done
 	go run -C bench ./cmd/replay
 
 bench-webhook: ## Measure webhooks beside controller-runtime; takes ten minutes. The results are in docs/benchmarks.md.
