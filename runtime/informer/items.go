@@ -26,15 +26,26 @@ type items[T object.Object] interface {
 	remove(key object.Key)
 	// all iterates over the current objects.
 	all() iter.Seq2[object.Key, stored[T]]
-	// snapshot returns the objects in a namespace, or in all if it is "", whose labels and keys are selected. A nil
-	// selector or function selects all. The iteration needs no lock.
-	snapshot(namespace string, selector labels.Selector, selected func(object.Key) bool) iter.Seq2[object.Key, T]
+	// count returns the number of objects in a namespace, or in all if it is "".
+	count(namespace string) int
+	// label returns the value of a label of obj, and whether it exists.
+	label(obj *stored[T], label string) (value string, ok bool)
+	// snapshot returns the objects of a query, and their number. The iteration needs no lock.
+	snapshot(q query) (objects iter.Seq2[object.Key, T], count int)
 	// pick returns the objects of the given keys, which must exist, in that order. The iteration needs no lock.
 	pick(keys iter.Seq[object.Key]) iter.Seq[T]
 	// events returns a copy of example for each current object.
 	events(example Event[T]) batch[T]
 	// empty returns empty items of the same form.
 	empty() items[T]
+}
+
+// query selects objects of a store.
+type query struct {
+	namespace string // "" is all
+	selector  labels.Selector
+	selected  func(object.Key) bool
+	among     iter.Seq[object.Key] // keys of objects that exist, among which are all that are selected; nil is all
 }
 
 // stored is an object in the form of a store.
@@ -117,12 +128,19 @@ func objects[T object.Object](i items[T]) iter.Seq2[object.Key, T] {
 // keyed has values by namespace and name.
 type keyed[R any] struct {
 	spaces map[string]map[string]R // no inner map is empty
-	count  int
+	total  int
 }
 
 func newKeyed[R any]() keyed[R] { return keyed[R]{spaces: map[string]map[string]R{}} }
 
-func (k *keyed[R]) len() int { return k.count }
+func (k *keyed[R]) len() int { return k.total }
+
+func (k *keyed[R]) count(namespace string) int {
+	if namespace == "" {
+		return k.total
+	}
+	return len(k.spaces[namespace])
+}
 
 func (k *keyed[R]) get(key object.Key) (R, bool) {
 	value, ok := k.spaces[key.Namespace][key.Name]
@@ -141,16 +159,16 @@ func (k *keyed[R]) set(key object.Key, value R) {
 		space = map[string]R{}
 		k.spaces[strings.Clone(key.Namespace)] = space // the string of the key may be part of an object
 	}
-	k.count -= len(space)
+	k.total -= len(space)
 	space[key.Name] = value
-	k.count += len(space)
+	k.total += len(space)
 }
 
 func (k *keyed[R]) remove(key object.Key) {
 	space := k.spaces[key.Namespace]
-	k.count -= len(space)
+	k.total -= len(space)
 	delete(space, key.Name)
-	k.count += len(space)
+	k.total += len(space)
 	if len(space) == 0 {
 		delete(k.spaces, key.Namespace)
 	}
@@ -174,10 +192,22 @@ type entry[R any] struct {
 	value R
 }
 
-// entries returns the values in a namespace, or in all if it is "", whose keys are selected and for which matches
-// returns true. A nil function selects all.
-func (k *keyed[R]) entries(namespace string, selected func(object.Key) bool, matches func(R) bool) []entry[R] {
+// entries returns the values of a query for which matches, in place of its selector, returns true. A nil function
+// selects all.
+func (k *keyed[R]) entries(q query, matches func(R) bool) []entry[R] {
+	namespace, selected := q.namespace, q.selected
 	var found []entry[R]
+	if q.among != nil {
+		for key := range q.among {
+			if namespace != "" && key.Namespace != namespace || selected != nil && !selected(key) {
+				continue
+			}
+			if value, ok := k.get(key); ok && (matches == nil || matches(value)) {
+				found = append(found, entry[R]{key, value})
+			}
+		}
+		return found
+	}
 	add := func(namespace string, space map[string]R) {
 		if selected == nil && matches == nil {
 			found = slices.Grow(found, len(space))
@@ -194,7 +224,7 @@ func (k *keyed[R]) entries(namespace string, selected func(object.Key) bool, mat
 		return found
 	}
 	if selected == nil && matches == nil {
-		found = make([]entry[R], 0, k.count)
+		found = make([]entry[R], 0, k.total)
 	}
 	for namespace, space := range k.spaces {
 		add(namespace, space)
@@ -259,14 +289,18 @@ func (w *wholeItems[T]) all() iter.Seq2[object.Key, stored[T]] {
 	}
 }
 
-func (w *wholeItems[T]) snapshot(
-	namespace string, selector labels.Selector, selected func(object.Key) bool,
-) iter.Seq2[object.Key, T] {
+func (w *wholeItems[T]) label(obj *stored[T], label string) (value string, ok bool) {
+	value, ok = obj.whole.GetLabels()[label]
+	return value, ok
+}
+
+func (w *wholeItems[T]) snapshot(q query) (objects iter.Seq2[object.Key, T], count int) {
 	var matches func(T) bool
-	if selector != nil {
-		matches = func(obj T) bool { return selector.Matches(labels.Set(obj.GetLabels())) }
+	if q.selector != nil {
+		matches = func(obj T) bool { return q.selector.Matches(labels.Set(obj.GetLabels())) }
 	}
-	return opened(w.entries(namespace, selected, matches), w.open)
+	found := w.entries(q, matches)
+	return opened(found, w.open), len(found)
 }
 
 func (w *wholeItems[T]) pick(keys iter.Seq[object.Key]) iter.Seq[T] {
@@ -348,18 +382,23 @@ func (p *packedItems[T]) all() iter.Seq2[object.Key, stored[T]] {
 	}
 }
 
-func (p *packedItems[T]) snapshot(
-	namespace string, selector labels.Selector, selected func(object.Key) bool,
-) iter.Seq2[object.Key, T] {
+func (p *packedItems[T]) label(obj *stored[T], label string) (value string, ok bool) {
+	var of pack.Labels
+	p.packer.LabelsOf(obj.packed, &of)
+	return of.Lookup(label)
+}
+
+func (p *packedItems[T]) snapshot(q query) (objects iter.Seq2[object.Key, T], count int) {
 	var matches func(pack.Packed) bool
-	if selector != nil {
+	if q.selector != nil {
 		var of pack.Labels
 		matches = func(packed pack.Packed) bool {
 			p.packer.LabelsOf(packed, &of)
-			return selector.Matches(&of)
+			return q.selector.Matches(&of)
 		}
 	}
-	return opened(p.entries(namespace, selected, matches), p.open)
+	found := p.entries(q, matches)
+	return opened(found, p.open), len(found)
 }
 
 func (p *packedItems[T]) pick(keys iter.Seq[object.Key]) iter.Seq[T] {

@@ -54,6 +54,9 @@ func (s Store[T]) All() iter.Seq2[object.Key, T] {
 // Select is [Store.All] for the objects in one namespace, or in all if it is "", whose labels and keys are selected; a
 // nil selector or function selects all. Other objects are not unpacked. selector and selected run with the store locked
 // and must not call it. In a namespace, the cost depends only on its objects.
+//
+// A selector that requires a value of a label reads an index if there is one. The store builds it after 16 reads by that
+// label that looked at all of at least 1,000 objects in vain, keeps at most four, and removes one that is not read.
 func (s Store[T]) Select(
 	namespace string, selector labels.Selector, selected func(object.Key) bool,
 ) iter.Seq2[object.Key, T] {
@@ -83,6 +86,7 @@ type contents[T object.Object] struct {
 	log      *slog.Logger            // receives objects that cannot be kept
 	detector *mutationDetector[T]    // has originals of all items; may be nil
 	observer Observer[T]             // may be nil
+	labels   labelIndexes
 }
 
 // newContents returns an empty store with these indexes. With a nil packing the objects stay whole.
@@ -156,6 +160,7 @@ func (c *contents[T]) setLocked(key object.Key, obj, old *stored[T]) {
 	// The store's key does not keep the body alive from which a name was cut.
 	key = c.items.put(key, *obj)
 	c.detector.enter(key, obj.whole)
+	c.insertLabelsLocked(key, obj)
 	for _, t := range c.indexes {
 		t.insert(key, obj.object())
 	}
@@ -166,6 +171,7 @@ func (c *contents[T]) removeLocked(key object.Key, old *stored[T]) {
 	if old == nil {
 		return
 	}
+	c.removeLabelsLocked(key, old)
 	c.items.remove(key)
 	c.detector.leave(key)
 	for _, t := range c.indexes {
@@ -185,10 +191,11 @@ func (c *contents[T]) swap(items items[T], version string) {
 	for ix := range c.indexes {
 		indexes[ix] = ix.table(objects(items))
 	}
+	byLabel := c.rebuiltLabels(items)
 	c.detector.replace(c.items, items)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.items, c.indexes = items, indexes
+	c.items, c.indexes, c.labels.byLabel = items, indexes, byLabel
 	c.advanceLocked(version)
 }
 
@@ -197,9 +204,29 @@ func (c *contents[T]) swap(items items[T], version string) {
 func (c *contents[T]) snapshot(
 	namespace string, selector labels.Selector, selected func(object.Key) bool,
 ) iter.Seq2[object.Key, T] {
+	label, values := equality(selector)
+	found, build := c.find(query{namespace: namespace, selector: selector, selected: selected}, label, values)
+	if build {
+		c.buildLabelIndex(label)
+	}
+	return found
+}
+
+// find returns the objects of q, which selects values of a label if that is not empty. It reads an index of the label if
+// that is less work. build reports whether an index of the label pays.
+func (c *contents[T]) find(q query, label string, values []string) (found iter.Seq2[object.Key, T], build bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.items.snapshot(namespace, selector, selected)
+	most := c.items.count(q.namespace)
+	ix := c.labels.byLabel[label]
+	if ix != nil {
+		ix.idle.Store(0)
+		if keys, count := ix.with(values); count < most {
+			q.among = keys
+		}
+	}
+	found, count := c.items.snapshot(q)
+	return found, ix == nil && label != "" && c.labels.scanned(label, most-count, c.items.len())
 }
 
 // addIndex adds an index and fills it, unless it was added before.

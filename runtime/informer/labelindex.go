@@ -1,0 +1,222 @@
+package informer
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Bounds of label indexes. One is built after reads by its label have looked at scansPerIndex times the objects of the
+// store in vain, and removed after changesPerIndex times as many changes without a read. A store has at most
+// mostLabelIndexes, and none below leastIndexed objects.
+const (
+	scansPerIndex    = 16
+	changesPerIndex  = 16
+	mostLabelIndexes = 4
+	leastIndexed     = 1000
+)
+
+// labelIndexes are the indexes of one store by the values of labels that reads select often. Reads build them and
+// changes remove them. The mutex of the contents guards byLabel.
+type labelIndexes struct {
+	byLabel map[string]*labelIndex
+
+	mu     sync.Mutex     // guards wasted; can be taken with the mutex of the contents held
+	wasted map[string]int // objects that reads by a label without an index looked at in vain; at most 16 labels
+}
+
+// labelIndex has the keys of the objects by their value of one label.
+type labelIndex struct {
+	keys map[string]*keySet // no set is empty
+	idle atomic.Int64       // changes since the last read
+}
+
+// keySet is a set of keys. A small set is a slice: many labels have a value for each object.
+type keySet struct {
+	few  []object.Key
+	many map[object.Key]struct{} // all keys; nil for a small set
+}
+
+// mostFew is the largest size of a set in a slice.
+const mostFew = 8
+
+func (s *keySet) len() int { return max(len(s.few), len(s.many)) }
+
+func (s *keySet) add(key object.Key) {
+	switch {
+	case s.many != nil:
+		s.many[key] = struct{}{}
+	case len(s.few) < mostFew:
+		s.few = append(s.few, key)
+	default:
+		s.many = map[object.Key]struct{}{key: {}}
+		for _, one := range s.few {
+			s.many[one] = struct{}{}
+		}
+		s.few = nil
+	}
+}
+
+func (s *keySet) remove(key object.Key) {
+	if s.many != nil {
+		delete(s.many, key)
+	} else if i := slices.Index(s.few, key); i >= 0 {
+		s.few = slices.Delete(s.few, i, i+1)
+	}
+}
+
+func (s *keySet) all() iter.Seq[object.Key] {
+	if s.many != nil {
+		return maps.Keys(s.many)
+	}
+	return slices.Values(s.few)
+}
+
+func (ix *labelIndex) insert(key object.Key, value string) {
+	set := ix.keys[value]
+	if set == nil {
+		set = &keySet{}
+		ix.keys[strings.Clone(value)] = set // the string may keep an object alive
+	}
+	set.add(key)
+}
+
+func (ix *labelIndex) remove(key object.Key, value string) {
+	set := ix.keys[value]
+	if set == nil {
+		return
+	}
+	if set.remove(key); set.len() == 0 {
+		delete(ix.keys, value)
+	}
+}
+
+// with returns the keys of the objects with one of the values, and their number.
+func (ix *labelIndex) with(values []string) (keys iter.Seq[object.Key], count int) {
+	var sets []*keySet
+	for _, value := range values {
+		if set := ix.keys[value]; set != nil {
+			sets = append(sets, set)
+			count += set.len()
+		}
+	}
+	return func(yield func(object.Key) bool) {
+		for _, set := range sets {
+			for key := range set.all() {
+				if !yield(key) {
+					return
+				}
+			}
+		}
+	}, count
+}
+
+// equality returns a label that selector requires to have one of some values, or nothing.
+func equality(selector labels.Selector) (label string, values []string) {
+	if selector == nil {
+		return "", nil
+	}
+	requirements, _ := selector.Requirements()
+	for i := range requirements {
+		switch r := &requirements[i]; r.Operator() {
+		case selection.Equals, selection.DoubleEquals, selection.In:
+			values = r.ValuesUnsorted()
+			slices.Sort(values)
+			return r.Key(), slices.Compact(values)
+		}
+	}
+	return "", nil
+}
+
+// mostWasted is the number of labels that a store counts scans for.
+const mostWasted = 16
+
+// scanned notes that a read by a label looked at objects in vain, and reports whether an index of the label pays.
+func (l *labelIndexes) scanned(label string, inVain, objects int) bool {
+	if objects < leastIndexed {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.wasted[label]; !ok && len(l.wasted) >= mostWasted {
+		clear(l.wasted)
+	}
+	if l.wasted == nil {
+		l.wasted = map[string]int{}
+	}
+	l.wasted[label] += inVain
+	if l.wasted[label] < scansPerIndex*objects {
+		return false
+	}
+	delete(l.wasted, label)
+	return true
+}
+
+// buildLabelIndex adds an index of a label, in place of the one that was not read for longest if there are too many.
+func (c *contents[T]) buildLabelIndex(label string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.labels.byLabel
+	if all[label] != nil {
+		return
+	}
+	if len(all) >= mostLabelIndexes {
+		delete(all, slices.MaxFunc(slices.Collect(maps.Keys(all)), func(a, b string) int {
+			return int(all[a].idle.Load() - all[b].idle.Load())
+		}))
+	}
+	if all == nil {
+		c.labels.byLabel = map[string]*labelIndex{}
+	}
+	c.labels.byLabel[label] = indexByLabel(c.items, label)
+}
+
+// rebuiltLabels returns the label indexes for other items. Readers may continue.
+func (c *contents[T]) rebuiltLabels(items items[T]) map[string]*labelIndex {
+	c.mu.RLock()
+	names := slices.Collect(maps.Keys(c.labels.byLabel))
+	c.mu.RUnlock()
+	built := make(map[string]*labelIndex, len(names))
+	for _, label := range names {
+		built[label] = indexByLabel(items, label)
+	}
+	return built
+}
+
+func indexByLabel[T object.Object](items items[T], label string) *labelIndex {
+	ix := &labelIndex{keys: map[string]*keySet{}}
+	for key, obj := range items.all() {
+		if value, ok := items.label(&obj, label); ok {
+			ix.insert(key, value)
+		}
+	}
+	return ix
+}
+
+// insertLabelsLocked adds an object to the label indexes. It removes an index that is changed but not read.
+func (c *contents[T]) insertLabelsLocked(key object.Key, obj *stored[T]) {
+	for label, ix := range c.labels.byLabel {
+		if ix.idle.Add(1) > int64(changesPerIndex*max(c.items.len(), leastIndexed)) {
+			delete(c.labels.byLabel, label)
+		} else if value, ok := c.items.label(obj, label); ok {
+			ix.insert(key, value)
+		}
+	}
+}
+
+// removeLabelsLocked removes an object from the label indexes.
+func (c *contents[T]) removeLabelsLocked(key object.Key, old *stored[T]) {
+	for label, ix := range c.labels.byLabel {
+		if value, ok := c.items.label(old, label); ok {
+			ix.remove(key, value)
+		}
+	}
+}
