@@ -28,9 +28,9 @@ test: build ## Run the tests, on the API server in memory and, where it differs,
 test-all: build ## Run every test, on both API servers, with more seeds and for all systems; takes hours. A nightly workflow runs it.
 	go run ./internal/testsuite -all
 
-test-costs: build ## Run the tests, and write what they cost into docs/CONTRIBUTING.md; ALL=1: what make test-all adds too.
+test-costs: build ## Run the tests, and write what they cost into docs/CONTRIBUTING.md; ALL=1: what make test-all adds too. An interrupted run of all goes on.
 	go run ./internal/testsuite -update
-	$(if $(ALL),go run ./internal/testsuite -all -update)
+	$(if $(ALL),go run ./internal/testsuite -all -update -resume .test-costs)
 
 check: ## Formatting, vet, staticcheck and dead code.
 	test -z "$$(gofmt -s -l $$(git ls-files '*.go'))"

@@ -29,6 +29,7 @@ func main() {
 	all := flag.Bool("all", false, "run the nightly tests and steps too, with more seeds")
 	update := flag.Bool("update", false, "write the costs into docs/CONTRIBUTING.md")
 	only := flag.String("step", "", "run only the step with this name")
+	resume := flag.String("resume", "", "keep costs and results in this directory, and skip the packages that it has as passed")
 	skips := flag.Bool("skipped", false, "print the package and pattern of each nightly test, and run nothing")
 	flag.Parse()
 	if *skips {
@@ -39,35 +40,48 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *all, *update, *only); err != nil {
+	if err := run(ctx, *all, *update, *only, *resume); err != nil {
 		fmt.Fprintf(os.Stderr, "testsuite: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-// run runs the steps and reports their results. It returns an error if a test failed or cost too much.
-func run(ctx context.Context, all, update bool, only string) error {
-	scratch, err := os.MkdirTemp("", "testsuite")
+// run runs the steps and reports their results. It returns an error if a test failed or cost too much. An interrupted run
+// goes on in the next one with the same resume directory.
+func run(ctx context.Context, all, update bool, only, resume string) error {
+	if resume == "" {
+		scratch, err := os.MkdirTemp("", "testsuite")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(scratch)
+		resume = scratch
+	}
+	kept, err := openProgress(resume)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch)
 	s := &suite{
-		all: all, start: time.Now(), results: filepath.Join(scratch, "costs"), out: os.Stdout, failed: map[string]bool{},
+		all: all, start: time.Now(), kept: kept, results: kept.file("costs"), out: os.Stdout, failed: map[string]bool{},
 	}
 	if err := s.plan(ctx, only); err != nil {
 		return err
 	}
+	var interrupted error
 	for _, p := range s.planned {
-		if err := s.runStep(ctx, p); err != nil {
-			return err
+		if interrupted = s.runStep(ctx, p); interrupted != nil {
+			break
 		}
+	}
+	total, known := childrenCPU()
+	total, err = kept.spend(total)
+	if err := errors.Join(interrupted, err); err != nil {
+		return err
 	}
 	costs, err := readCosts(s.results)
 	if err != nil {
 		return err
 	}
-	total, known := childrenCPU()
 	s.summarize(costs, total, known)
 	if update && only == "" {
 		err = writeTable(filepath.FromSlash("docs/CONTRIBUTING.md"), costs, total, all)

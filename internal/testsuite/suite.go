@@ -30,7 +30,9 @@ const (
 type suite struct {
 	all     bool
 	start   time.Time
+	kept    *progress
 	results string // path
+	step    int    // that runs
 	out     io.Writer
 	planned []planned
 
@@ -57,12 +59,17 @@ func (s *suite) plan(ctx context.Context, only string) error {
 		if len(st.command) == 0 {
 			list, err := testPackages(ctx, st)
 			errs = append(errs, err)
-			p.packages = list
+			p.packages = slices.DeleteFunc(list, func(pkg string) bool { return s.kept.has(i, directory(pkg)) })
+			if len(p.packages) == 0 {
+				continue
+			}
+		} else if s.kept.has(i, "") {
+			continue
 		}
 		s.packages += len(p.packages)
 		s.planned = append(s.planned, p)
 	}
-	if len(s.planned) == 0 {
+	if len(s.planned) == 0 && len(s.kept.done) == 0 {
 		errs = append(errs, fmt.Errorf("no step is called %q", only))
 	}
 	return errors.Join(errs...)
@@ -114,8 +121,9 @@ func (s *suite) runStep(ctx context.Context, p planned) error {
 		if err := cmd.Run(); err != nil {
 			s.failed[strings.Join(p.command, " ")] = true
 			fmt.Fprintf(s.out, "FAIL %s: %v\n", strings.Join(p.command, " "), err)
+			return ctx.Err()
 		}
-		return ctx.Err()
+		return errors.Join(s.kept.add(p.index, ""), ctx.Err())
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -141,6 +149,7 @@ func (s *suite) runStep(ctx context.Context, p planned) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("%s: %w", cmd, err)
 	}
+	s.step = p.index
 	s.report(out)
 	if err := cmd.Wait(); err != nil && len(s.failed) == 0 {
 		s.failed[p.name] = true
@@ -241,12 +250,25 @@ func (s *suite) ended(e event, name string) {
 	if e.Action != "skip" {
 		s.done++
 	}
+	if e.Action == "pass" {
+		if err := s.kept.add(s.step, directory(e.Package)); err != nil {
+			fmt.Fprintf(s.out, "not kept: %v\n", err)
+		}
+	}
 	fmt.Fprintf(s.out, "%s [%d/%d] %-4s %s  %.1fs\n", s.elapsed(), s.done, s.packages, result, name, e.Elapsed)
 }
 
 func (s *suite) elapsed() string {
 	d := time.Since(s.start).Round(time.Second)
 	return fmt.Sprintf("%02d:%02d", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// directory is the directory of a package, as costs have it.
+func directory(pkg string) string {
+	if pkg == modulePath {
+		return "."
+	}
+	return strings.TrimPrefix(pkg, modulePath+"/")
 }
 
 // short is a package without the path of the module.

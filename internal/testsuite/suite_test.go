@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -130,5 +131,38 @@ func TestTableKeepsTheOtherColumn(t *testing.T) {
 ` + tableEnd + "tail\n"
 	if !bytes.Equal(got, []byte(want)) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestRunsGoOnWhereTheLastOneEnded(t *testing.T) {
+	dir := t.TempDir()
+	first, err := openProgress(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(first.file("costs"), []byte(`{"Step":3,"Package":"a","CPU":5}
+{"Step":3,"Package":"b","CPU":7}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(first.add(3, "a"), first.add(0, "")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.spend(12); err != nil {
+		t.Fatal(err)
+	}
+	next, err := openProgress(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !next.has(3, "a") || !next.has(0, "") || next.has(3, "b") || next.has(4, "a") {
+		t.Errorf("done: %v, want a in step 3, and step 0", next.done)
+	}
+	costs, err := readCosts(next.file("costs"))
+	if err != nil || len(costs) != 1 || costs[0].Package != "a" {
+		t.Errorf("costs: %v, %v, want those of a: b did not pass", costs, err)
+	}
+	if total, err := next.spend(3); err != nil || total != 15 {
+		t.Errorf("%v CPU seconds, %v, want 15", total, err)
 	}
 }
