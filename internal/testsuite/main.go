@@ -29,7 +29,7 @@ func main() {
 	all := flag.Bool("all", false, "run the nightly tests and steps too, with more seeds")
 	update := flag.Bool("update", false, "write the costs into docs/CONTRIBUTING.md")
 	only := flag.String("step", "", "run only the step with this name")
-	resume := flag.String("resume", "", "keep costs and results in this directory, and skip the packages that it has as passed")
+	resume := flag.String("resume", "", "keep results in this directory, and skip what passed according to it")
 	skips := flag.Bool("skipped", false, "print the package and pattern of each nightly test, and run nothing")
 	flag.Parse()
 	if *skips {
@@ -46,8 +46,8 @@ func main() {
 	}
 }
 
-// run runs the steps and reports their results. It returns an error if a test failed or cost too much. An interrupted run
-// goes on in the next one with the same resume directory.
+// run runs the steps and reports their results. It returns an error if a test failed or cost too much. An interrupted
+// run goes on in the next one with the same resume directory.
 func run(ctx context.Context, all, update bool, only, resume string) error {
 	if resume == "" {
 		scratch, err := os.MkdirTemp("", "testsuite")

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// progress is a directory with what a run has done, from which the next run goes on: the costs, the packages that passed
-// in each step, and the CPU seconds of all runs.
+// progress is a directory with the results of a run, from which the next run goes on: the costs, the packages that
+// passed in each step, and the CPU seconds of all runs.
 type progress struct {
 	dir  string
 	done map[string]bool // "step package"; the package is empty for a step with a command
