@@ -402,12 +402,15 @@ var internalLayers = []internalLayer{
 			"scaffold/versions",
 		"the files of a project, whatever a command does with files that exist",
 	},
-	{"scaffold/sync", "templates scaffold/edit scaffold/layout scaffold/plan scaffold/project",
-		"what a file is merged from"},
+	{
+		"scaffold/sync", "diagnostic templates scaffold/edit scaffold/layout scaffold/plan scaffold/project " +
+			"scaffold/render scaffold/templated",
+		"what happens to each file between two trees, whatever command changes the project",
+	},
 	{
 		"scaffold/refactor", "diagnostic templates scaffold/edit scaffold/gomod scaffold/gosource scaffold/layout " +
-			"scaffold/plan scaffold/project scaffold/render scaffold/sync scaffold/templated",
-		"from one state of a project to another",
+			"scaffold/plan scaffold/project scaffold/render scaffold/sync",
+		"moves and renames of code and manifests between two states of a project",
 	},
 	{
 		"scaffold/upgrade", "diagnostic yamlnode templates scaffold/edit scaffold/gomod scaffold/gosource " +

@@ -81,7 +81,7 @@ func (w *chartWriter) frame() error {
 		if err != nil {
 			return err
 		}
-		if t.Ownership == templates.Users {
+		if t.Owner == templates.User {
 			err = w.putOnce(t.Path(view), content)
 		} else {
 			err = w.put(t.Path(view), content)

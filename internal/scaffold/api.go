@@ -63,7 +63,7 @@ func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, er
 	if err != nil {
 		return nil, err
 	}
-	o := w.Owner(resource)
+	o := w.Kind(resource)
 	if o, err = o.Shape(w.Plan, opts.kind(), opts.Resource); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, er
 	var steps []func() error
 	if opts.Resource {
 		steps = append(steps,
-			func() error { return w.Write(render.KindParts, o) },
+			func() error { return w.WriteKind(o) },
 			func() error { return render.MarkStored(w.Plan, proj, resource, opts.StorageVersion) },
 			func() error { return register.JoinScheme(w.Plan, o.View.Folder) },
 		)

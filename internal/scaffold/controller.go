@@ -47,7 +47,7 @@ func PlanController(fsys fs.FS, proj *project.Project, opts ControllerOptions) (
 	if err != nil {
 		return nil, err
 	}
-	o := w.Owner(resource)
+	o := w.Kind(resource)
 	if resource.API && opts.Name == "" {
 		if o.View, err = render.WithSample(w.Plan, proj, resource, o.View, false); err != nil {
 			return nil, err

@@ -16,7 +16,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/refactor"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
@@ -68,7 +67,11 @@ func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	if err := refactor.Restate(p, &before, proj, opts.Kctrl, header, opts.Force, opts.Base); err != nil {
+	old, err := boilerplate(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := (transition{p, &before, proj, opts.Force, opts.Base, opts.Kctrl}).apply(old, header); err != nil {
 		return nil, err
 	}
 	return p, opts.setFeatures(p, proj)
@@ -207,10 +210,7 @@ func checkOneGroup(proj *project.Project) error {
 
 // header returns what Go files begin with afterwards: as it is, unless the license or the owner changes.
 func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byte, error) {
-	text, err := p.Read(layout.BoilerplateFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		text, err = nil, nil
-	}
+	text, err := boilerplate(p)
 	if err != nil || before.License == after.License && before.Owner == after.Owner {
 		return text, err
 	}

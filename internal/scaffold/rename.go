@@ -9,10 +9,8 @@ import (
 	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/refactor"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
 )
@@ -131,11 +129,11 @@ func planRename(fsys fs.FS, proj *project.Project, opts RenameOptions, rename fu
 	if err != nil {
 		return nil, err
 	}
-	header, err := p.Read(layout.BoilerplateFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	header, err := boilerplate(p)
+	if err != nil {
 		return nil, err
 	}
-	if err := refactor.Restate(p, &before, proj, opts.Kctrl, header, opts.Force, opts.Base); err != nil {
+	if err := (transition{p, &before, proj, opts.Force, opts.Base, opts.Kctrl}).apply(header, header); err != nil {
 		return nil, err
 	}
 	if reflect.DeepEqual(before.Resources, proj.Resources) {

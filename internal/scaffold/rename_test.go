@@ -249,7 +249,7 @@ func TestWhatStaysIsTold(t *testing.T) {
 	}
 	notes := noted(plan)
 	want := []string{
-		`internal/controller/testdata/mine.txt: is beside files that go to internal/controller/webapp and internal/controller/apps, and is kept where it is`,
+		`internal/controller/testdata/mine.txt: is beside files that go to internal/controller/apps and internal/controller/webapp, and is kept where it is`,
 		`api/webapp/v1/mine_test.go:3:12: "../../config/crd" is another folder from here than it was from api/v1`,
 	}
 	if diff := cmp.Diff(want, notes); diff != "" {

@@ -54,7 +54,7 @@ func PlanWebhook(fsys fs.FS, proj *project.Project, opts WebhookOptions) (*plan.
 	if err != nil {
 		return nil, err
 	}
-	o := w.Owner(*resource)
+	o := w.Kind(*resource)
 	var steps []func() error
 	if layout.UsesTypes(*resource) {
 		steps = append(steps, func() error { return gomod.RequirePackage(w.Plan, resource.Path, opts.Module) })

@@ -2,26 +2,14 @@ package templates
 
 import "path"
 
-// Ownership says whose a scaffolded file is once it is written.
-type Ownership uint8
-
-const (
-	// Shared is for a file that kctrl may update as long as the user has not edited it.
-	Shared Ownership = iota
-	// Generated is for a file that only kctrl writes.
-	Generated
-	// Users is for a file that belongs to the user: one that is there already is kept.
-	Users
-)
-
 // Template is one file that can be scaffolded, rendered from a view of type V.
 type Template[V any] struct {
 	// ID is the path below files/, without ".tmpl". The lock of a project records it.
 	ID string
 	// Generator names who writes the file from then on. The lock records that instead.
 	Generator string
-	// Ownership says whether an existing file may be replaced.
-	Ownership Ownership
+	// Owner decides what commands do to the file.
+	Owner Owner
 
 	// Helm says that what is written is a template itself: actions of this one stand between brackets.
 	Helm bool
@@ -34,22 +22,22 @@ func (t Template[V]) Path(view V) string { return t.path(view) }
 
 // Project returns the files of every new project, without those of [Modules].
 func Project() []Template[ProjectView] {
-	same := func(file string, ownership Ownership) Template[ProjectView] {
-		return at[ProjectView]("project", file, ownership)
+	same := func(file string, owner Owner) Template[ProjectView] {
+		return at[ProjectView]("project", file, owner)
 	}
 	emptyRole := same("config/rbac/role.yaml", Generated)
 	emptyRole.Generator = "generate/rbac"
 	return []Template[ProjectView]{
 		same(".dockerignore", Shared),
-		same(".gitattributes", Users),
+		same(".gitattributes", User),
 		same(".github/workflows/lint.yml", Shared),
 		same(".github/workflows/test.yml", Shared),
-		same(".gitignore", Users),
+		same(".gitignore", User),
 		same(".golangci.yml", Shared),
-		same("AGENTS.md", Users),
+		same("AGENTS.md", User),
 		same("Dockerfile", Shared),
 		same("Makefile", Shared),
-		same("README.md", Users),
+		same("README.md", User),
 		same("cmd/main.go", Shared),
 		same("config/components/grafana/dashboard.json", Shared),
 		same("config/components/grafana/kustomization.yaml", Shared),
@@ -72,7 +60,7 @@ func Project() []Template[ProjectView] {
 		emptyRole,
 		same("config/rbac/role_binding.yaml", Shared),
 		same("config/rbac/service_account.yaml", Shared),
-		same("internal/controller/doc.go", Users),
+		same("internal/controller/doc.go", User),
 	}
 }
 
@@ -108,7 +96,7 @@ func APIModule() []Template[ModuleView] {
 }
 
 // APIModuleDoc returns the package that the module has before it has any types: of none the go command vets nothing, and says so by failing.
-func APIModuleDoc() Template[ProjectView] { return at[ProjectView]("apimodule", "api/doc.go", Users) }
+func APIModuleDoc() Template[ProjectView] { return at[ProjectView]("apimodule", "api/doc.go", User) }
 
 // APIApplyConfigurationModules returns what apply configurations add to those, as above.
 func APIApplyConfigurationModules() (mod, sum Template[ModuleView]) {
@@ -125,19 +113,22 @@ func Licenses() map[string]Template[LicenseView] {
 }
 
 // Version returns the file that names the group and version of an API package.
-func Version() Template[VersionView] { return inPackage("groupversion_info.go", Users) }
+func Version() Template[VersionView] { return inPackage("groupversion_info.go", User) }
 
 // VersionRegister returns the file that makes the kinds of an API package known to a scheme.
 func VersionRegister() Template[VersionView] { return inPackage("zz_generated.register.go", Generated) }
 
 // Types returns the file of the Go type of a kind.
 func Types() Template[KindView] {
-	return Template[KindView]{ID: "kind/api/version/kind_types.go", path: KindView.TypesFile}
+	return Template[KindView]{ID: "kind/api/version/kind_types.go", Owner: API, path: KindView.TypesFile}
 }
 
 // Sample returns the file of an object of a kind.
 func Sample() Template[KindView] {
-	return Template[KindView]{ID: "kind/config/samples/group_version_kind.yaml", path: func(k KindView) string { return "config/samples/" + k.SampleFile }}
+	return Template[KindView]{
+		ID: "kind/config/samples/group_version_kind.yaml", Owner: API,
+		path: func(k KindView) string { return "config/samples/" + k.SampleFile },
+	}
 }
 
 // Roles returns the files of the roles for the users of a kind.
@@ -151,12 +142,12 @@ func Roles() []Template[KindView] {
 
 // CRDKustomization returns the file that lists the CRDs.
 func CRDKustomization() Template[ListView] {
-	return at[ListView]("kind", "config/crd/kustomization.yaml", Users)
+	return at[ListView]("kind", "config/crd/kustomization.yaml", User)
 }
 
 // SamplesKustomization returns the file that lists the samples.
 func SamplesKustomization() Template[ListView] {
-	return at[ListView]("kind", "config/samples/kustomization.yaml", Users)
+	return at[ListView]("kind", "config/samples/kustomization.yaml", User)
 }
 
 // Controller returns the files of the controller of one kind.
@@ -186,7 +177,7 @@ func FurtherController() []Template[KindView] {
 // StandIn returns the CRD that the tests of a folder have for a kind that is neither the project's nor built in.
 func StandIn(folder string) Template[KindView] {
 	return Template[KindView]{
-		ID: "controller/internal/controller/testdata/kind_crd.yaml", Ownership: Users,
+		ID: "controller/internal/controller/testdata/kind_crd.yaml", Owner: User,
 		path: func(k KindView) string { return path.Join(folder, "testdata", k.standIn()) },
 	}
 }
@@ -195,12 +186,12 @@ func StandIn(folder string) Template[KindView] {
 func Conversion() []Template[ConversionView] {
 	of := func(file, end string) Template[ConversionView] {
 		return Template[ConversionView]{
-			ID:   "conversion/internal/conversion/" + file,
+			ID: "conversion/internal/conversion/" + file, Owner: API,
 			path: func(v ConversionView) string { return v.Spoke.ConversionFile(end) },
 		}
 	}
 	doc := of("doc.go", "")
-	doc.Ownership = Users
+	doc.Owner = User
 	doc.path = func(v ConversionView) string { return path.Join(v.Spoke.ConversionFolder, "doc.go") }
 	return []Template[ConversionView]{doc, of("kind_version.go", ".go"), of("kind_version_test.go", "_test.go")}
 }
@@ -230,7 +221,7 @@ func WebhookConversion() Template[WebhooksView] {
 // WebhookService returns the Service of the webhooks, and the kustomization that lists it.
 func WebhookService() []Template[WebhooksView] {
 	return []Template[WebhooksView]{
-		at[WebhooksView]("webhook", "config/webhook/kustomization.yaml", Users),
+		at[WebhooksView]("webhook", "config/webhook/kustomization.yaml", User),
 		at[WebhooksView]("webhook", "config/webhook/service.yaml", Shared),
 	}
 }
@@ -266,18 +257,18 @@ func Policy() []Template[AdmissionView] {
 
 // PolicyKustomization returns the file that lists the policies.
 func PolicyKustomization() Template[ListView] {
-	return at[ListView]("policy", "config/policy/kustomization.yaml", Users)
+	return at[ListView]("policy", "config/policy/kustomization.yaml", User)
 }
 
 // TestObject returns what tests of webhooks send for a kind that is not the project's.
 func TestObject() Template[AdmissionView] {
-	return Template[AdmissionView]{ID: "admission/internal/webhook/testdata/kind.yaml", Ownership: Users, path: AdmissionView.testObject}
+	return Template[AdmissionView]{ID: "admission/internal/webhook/testdata/kind.yaml", Owner: User, path: AdmissionView.testObject}
 }
 
 // WebhookDoc returns the documentation of the package of defaulters and validators.
 func WebhookDoc() Template[KindView] {
 	return Template[KindView]{
-		ID: "admission/internal/webhook/doc.go", Ownership: Users,
+		ID: "admission/internal/webhook/doc.go", Owner: User,
 		path: func(k KindView) string { return path.Join(k.WebhookFolder, "doc.go") },
 	}
 }
@@ -285,7 +276,7 @@ func WebhookDoc() Template[KindView] {
 // Register returns the file that makes the kinds and controllers of a project known to its manager, beside its main function.
 func Register() Template[RegisterView] {
 	return Template[RegisterView]{
-		ID: "register/cmd/zz_generated.register.go", Ownership: Generated,
+		ID: "register/cmd/zz_generated.register.go", Owner: Generated,
 		path: func(v RegisterView) string { return path.Join(v.Folder, "zz_generated.register.go") },
 	}
 }
@@ -294,7 +285,7 @@ func Register() Template[RegisterView] {
 func Chart() []Template[ChartView] {
 	list := []Template[ChartView]{
 		at[ChartView]("chart", ".helmignore", Shared),
-		at[ChartView]("chart", "Chart.yaml", Users),
+		at[ChartView]("chart", "Chart.yaml", User),
 		at[ChartView]("chart", "templates/NOTES.txt", Shared),
 		at[ChartView]("chart", "templates/_helpers.tpl", Shared),
 	}
@@ -310,7 +301,7 @@ func Adapter() []Template[AdapterView] {
 	var list []Template[AdapterView]
 	for _, file := range []string{"controllerruntime.go", "client.go", "options.go", "predicate.go", "handler.go", "source.go", "reconcile.go", "ratelimiter.go", "manager.go", "metrics.go"} {
 		list = append(list, Template[AdapterView]{
-			ID: "adapter/internal/controllerruntime/" + file, Ownership: Users,
+			ID: "adapter/internal/controllerruntime/" + file, Owner: User,
 			path: func(v AdapterView) string { return path.Join(v.Folder, file) },
 		})
 	}
@@ -326,15 +317,15 @@ func (t Template[V]) Source() string {
 }
 
 // inPackage returns the template of a file that every API package has.
-func inPackage(file string, ownership Ownership) Template[VersionView] {
+func inPackage(file string, owner Owner) Template[VersionView] {
 	return Template[VersionView]{
-		ID:        "version/api/version/" + file,
-		Ownership: ownership,
-		path:      func(v VersionView) string { return path.Join(v.Folder, file) },
+		ID:    "version/api/version/" + file,
+		Owner: owner,
+		path:  func(v VersionView) string { return path.Join(v.Folder, file) },
 	}
 }
 
 // at returns the template of a file that has the same path in every project.
-func at[V any](folder, file string, ownership Ownership) Template[V] {
-	return Template[V]{ID: folder + "/" + file, Ownership: ownership, path: func(V) string { return file }}
+func at[V any](folder, file string, owner Owner) Template[V] {
+	return Template[V]{ID: folder + "/" + file, Owner: owner, path: func(V) string { return file }}
 }

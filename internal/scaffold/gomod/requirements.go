@@ -346,3 +346,20 @@ func RequireForeign(to *plan.Plan, text []byte, proj *project.Project) error {
 		return changed
 	})
 }
+
+// ReleaseModules marks the modules indirect that only deleted files imported: imported are the imports from before.
+func ReleaseModules(p *plan.Plan, imported map[string]string, proj *project.Project) error {
+	left, err := ImportsOfProject(p, proj)
+	if err != nil {
+		return err
+	}
+	return EditRequirements(p, func(file *modfile.File) bool {
+		changed := false
+		for _, m := range file.Require {
+			if !m.Indirect && ImportsOf(m, file, imported) && !ImportsOf(m, file, left) {
+				m.Indirect, changed = true, true
+			}
+		}
+		return changed
+	})
+}

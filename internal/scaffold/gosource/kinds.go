@@ -27,9 +27,9 @@ const rootMarker = "+kubebuilder:object:root"
 // RegisterFunc is the function that the generated registration of an API package declares.
 const RegisterFunc = "addKnownTypes"
 
-// apiPackage is what the syntax of a Go package tells of its kinds and of how they come into a scheme. What other tools
+// APIPackage is what the syntax of a Go package tells of its kinds and of how they come into a scheme. What other tools
 // generated for it does not count.
-type apiPackage struct {
+type APIPackage struct {
 	folder, Name string
 	// Roots are the exported types with the marker, lists among them, and where they are declared.
 	Roots map[string]token.Position
@@ -41,8 +41,8 @@ type apiPackage struct {
 }
 
 // ReadPackage reads the Go files of a folder that belong to its package here and now.
-func ReadPackage(p *plan.Plan, folder string) (*apiPackage, error) {
-	pkg := &apiPackage{
+func ReadPackage(p *plan.Plan, folder string) (*APIPackage, error) {
+	pkg := &APIPackage{
 		folder: folder, Roots: map[string]token.Position{},
 		Declared: map[string]bool{}, Used: map[string]bool{}, Made: map[string]bool{},
 	}
@@ -77,7 +77,7 @@ func IsBuilt(name string, source []byte) bool {
 	return match || err != nil
 }
 
-func (p *apiPackage) add(set *token.FileSet, file *ast.File, base string) {
+func (p *APIPackage) add(set *token.FileSet, file *ast.File, base string) {
 	p.Name = file.Name.Name
 	for _, name := range PackageNames(file) {
 		if base != layout.RegisterName {
@@ -112,14 +112,14 @@ func (p *apiPackage) add(set *token.FileSet, file *ast.File, base string) {
 	}
 }
 
-func (p *apiPackage) makes(expr ast.Expr) {
+func (p *APIPackage) makes(expr ast.Expr) {
 	if name, ok := expr.(*ast.Ident); ok {
 		p.Made[name.Name] = true
 	}
 }
 
 // addType records a type if a comment between it and what is declared before it has the marker.
-func (p *apiPackage) addType(set *token.FileSet, file *ast.File, spec *ast.TypeSpec, after token.Pos) {
+func (p *APIPackage) addType(set *token.FileSet, file *ast.File, spec *ast.TypeSpec, after token.Pos) {
 	if _, isInterface := spec.Type.(*ast.InterfaceType); isInterface || !spec.Name.IsExported() || spec.TypeParams != nil {
 		return
 	}
@@ -196,7 +196,7 @@ func IsIgnored(name string) bool {
 
 // Objects returns what the generated registration of a package registers: the kinds that PROJECT lists, with their
 // lists, and the types that say themselves that they are kinds.
-func (p *apiPackage) Objects(listed []string) []string {
+func (p *APIPackage) Objects(listed []string) []string {
 	names := slices.Clone(listed)
 	for _, kind := range listed {
 		if p.Declared[kind+"List"] || p.broken {
@@ -210,13 +210,13 @@ func (p *apiPackage) Objects(listed []string) []string {
 
 // GeneratesRegistration reports whether the registration of a package that PROJECT does not list is for kctrl to write:
 // its code calls a function that it does not declare itself.
-func (p *apiPackage) GeneratesRegistration() bool {
+func (p *APIPackage) GeneratesRegistration() bool {
 	return p.Used[RegisterFunc] && !p.Declared[RegisterFunc]
 }
 
 // Unregistered reports the kinds that no code of the package brings into a scheme. generated says that kctrl writes the
 // registration.
-func (p *apiPackage) Unregistered(program string, generated bool) []*diagnostic.Error {
+func (p *APIPackage) Unregistered(program string, generated bool) []*diagnostic.Error {
 	if p.broken {
 		return nil
 	}
@@ -237,7 +237,7 @@ func (p *apiPackage) Unregistered(program string, generated bool) []*diagnostic.
 
 // Importable reports whether a program may import the package: Go hides what is in a folder named internal from all
 // that is not beside it.
-func (p *apiPackage) Importable(program string) bool {
+func (p *APIPackage) Importable(program string) bool {
 	for folder := p.folder; folder != "."; folder = path.Dir(folder) {
 		parent := path.Dir(folder)
 		if path.Base(folder) == "internal" && parent != "." && !strings.HasPrefix(program+"/", parent+"/") {
@@ -247,14 +247,14 @@ func (p *apiPackage) Importable(program string) bool {
 	return true
 }
 
-func (p *apiPackage) obstacle(program string) string {
+func (p *APIPackage) obstacle(program string) string {
 	if !p.Importable(program) {
 		return program + " cannot import " + p.folder
 	}
 	return p.folder + " does not register it"
 }
 
-func (p *apiPackage) registrationHint(program string, generated bool, name string) string {
+func (p *APIPackage) registrationHint(program string, generated bool, name string) string {
 	switch {
 	case !p.Importable(program):
 		return "move the package out of the folder named internal, or register it where it can be imported"

@@ -15,11 +15,11 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// typeChecker checks the packages of a project as far as that can be done without asking anybody: of what they import
+// TypeChecker checks the packages of a project as far as that can be done without asking anybody: of what they import
 // from other modules it knows the names alone, and takes all that is said of it for right. What it complains of is
 // wrong, or is of a file that it was not given, such as a generated one: so complaints count where there were none
 // before.
-type typeChecker struct {
+type TypeChecker struct {
 	repo     string
 	set      *token.FileSet
 	files    map[GoPackage][]*ast.File
@@ -42,8 +42,8 @@ func TypeErrors(p *plan.Plan, sources []GoSource, repo string, changed map[strin
 }
 
 // TypeChecked returns a checker that has checked all packages that typeErrors tells of.
-func TypeChecked(p *plan.Plan, sources []GoSource, repo string, changed map[string][]byte) (*typeChecker, error) {
-	c := &typeChecker{
+func TypeChecked(p *plan.Plan, sources []GoSource, repo string, changed map[string][]byte) (*TypeChecker, error) {
+	c := &TypeChecker{
 		repo: repo, set: token.NewFileSet(), files: map[GoPackage][]*ast.File{}, packages: map[GoPackage]*types.Package{},
 		found: map[Complaint][]token.Position{}, uses: map[*ast.Ident]types.Object{},
 	}
@@ -77,7 +77,7 @@ func TypeChecked(p *plan.Plan, sources []GoSource, repo string, changed map[stri
 
 // EmbeddedFields returns where the files use fields that are called as the types which they embed: these types, by
 // file and offset.
-func (c *typeChecker) EmbeddedFields() map[string]map[int]GoName {
+func (c *TypeChecker) EmbeddedFields() map[string]map[int]GoName {
 	found := map[string]map[int]GoName{}
 	for ident, object := range c.uses {
 		field, ok := object.(*types.Var)
@@ -104,7 +104,7 @@ func (c *typeChecker) EmbeddedFields() map[string]map[int]GoName {
 	return found
 }
 
-func (c *typeChecker) complain(at token.Position, message string) {
+func (c *TypeChecker) complain(at token.Position, message string) {
 	key := Complaint{at.Filename, message}
 	if !slices.Contains(c.found[key], at) {
 		c.found[key] = append(c.found[key], at)
@@ -112,7 +112,7 @@ func (c *typeChecker) complain(at token.Position, message string) {
 }
 
 // check checks a package once, and those of the module that it imports before.
-func (c *typeChecker) check(pkg GoPackage) *types.Package {
+func (c *TypeChecker) check(pkg GoPackage) *types.Package {
 	if done, known := c.packages[pkg]; known || len(c.files[pkg]) == 0 {
 		return done
 	}
@@ -131,7 +131,7 @@ func (c *typeChecker) check(pkg GoPackage) *types.Package {
 var errNotOfModule = errors.New("not of the module")
 
 // Import returns a package of the module, for the type checker.
-func (c *typeChecker) Import(importPath string) (*types.Package, error) {
+func (c *TypeChecker) Import(importPath string) (*types.Package, error) {
 	folder, inside := layout.DirOf(c.repo, importPath)
 	if !inside {
 		return nil, errNotOfModule

@@ -38,8 +38,8 @@ type GoName struct {
 	Name string
 }
 
-// use is where a file says a name of the project.
-type use struct {
+// Use is where a file says a name of the project.
+type Use struct {
 	GoName
 	At token.Position
 }
@@ -147,26 +147,26 @@ func (s GoSource) DotImports(repo string) []GoPackage {
 }
 
 // Uses returns the names of packages of the module repo that a file says, with where it does.
-func (s GoSource) Uses(repo string) []use {
-	var found []use
+func (s GoSource) Uses(repo string) []Use {
+	var found []Use
 	for _, i := range s.Idents(repo) {
-		found = append(found, use{i.GoName, s.Set.Position(i.Node.Pos())})
+		found = append(found, Use{i.GoName, s.Set.Position(i.Node.Pos())})
 	}
 	return found
 }
 
-// namedIdent is an identifier that stands for a name of a package.
-type namedIdent struct {
+// NamedIdent is an identifier that stands for a name of a package.
+type NamedIdent struct {
 	GoName
 	Node *ast.Ident
 }
 
 // Idents returns the identifiers that stand for names of packages of the module repo. One of the file's own package
 // may also stand for something that a function declares.
-func (s GoSource) Idents(repo string) []namedIdent {
+func (s GoSource) Idents(repo string) []NamedIdent {
 	imports := s.imports()
 	skipped := map[*ast.Ident]bool{s.File.Name: true}
-	var found []namedIdent
+	var found []NamedIdent
 	ast.Inspect(s.File, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.ImportSpec:
@@ -179,7 +179,7 @@ func (s GoSource) Idents(repo string) []namedIdent {
 			}
 			if folder, inside := layout.DirOf(repo, imports[x.Name]); inside {
 				skipped[x] = true
-				found = append(found, namedIdent{GoName{GoPackage{Folder: folder}, n.Sel.Name}, n.Sel})
+				found = append(found, NamedIdent{GoName{GoPackage{Folder: folder}, n.Sel.Name}, n.Sel})
 			}
 		case *ast.KeyValueExpr:
 			if key, isName := n.Key.(*ast.Ident); isName {
@@ -191,7 +191,7 @@ func (s GoSource) Idents(repo string) []namedIdent {
 			}
 		case *ast.Ident:
 			if !skipped[n] {
-				found = append(found, namedIdent{GoName{s.Pkg(), n.Name}, n})
+				found = append(found, NamedIdent{GoName{s.Pkg(), n.Name}, n})
 			}
 		}
 		return true

@@ -59,6 +59,16 @@ func NewWithoutLock(fsys fs.FS) *Plan {
 	return &Plan{fsys: fsys, files: map[string]*planned{}, lock: &project.Lock{}, unlocked: true}
 }
 
+// Clone returns a copy of the plan, to try further changes.
+func (p *Plan) Clone() *Plan {
+	c := *p
+	c.files, c.notes = maps.Clone(p.files), slices.Clip(p.notes)
+	if p.lock != nil {
+		c.lock = p.lock.Clone()
+	}
+	return &c
+}
+
 // Write plans a file under the policy [Guarded]; see [Plan.WriteFile].
 func (p *Plan) Write(path string, content []byte, template string) error {
 	return p.WriteFile(File{Path: path, Content: content, Template: template})

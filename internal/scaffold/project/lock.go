@@ -146,6 +146,16 @@ func (l *Lock) Add(e LockEntry) {
 	}
 }
 
+// Clone returns a copy of the lock.
+func (l *Lock) Clone() *Lock {
+	c := &Lock{entries: map[string][]LockEntry{}, text: l.text}
+	for path, known := range l.entries {
+		c.entries[path] = slices.Clone(known)
+	}
+	return c
+}
+
+// Forget removes all entries of a path.
 func (l *Lock) Forget(path string) {
 	if _, ok := l.entries[path]; ok {
 		delete(l.entries, path)

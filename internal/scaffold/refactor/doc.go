@@ -1,4 +1,3 @@
-// Package refactor brings a project from one state to another with the same kinds under other names or in other
-// directories. Files that nobody has edited become those of the new state; in all others imports, identifiers,
-// markers and groups follow by syntax and types.
+// Package refactor moves and renames the Go code and the manifests of a project that changes, with what users wrote.
+// [Find] compares what kctrl writes before and after, and [KeepNeeded] finds the files that other code needs.
 package refactor

@@ -1,7 +1,7 @@
 // Package render returns a project from PROJECT.
 //
 // A feature is what a kind can have: its types, controllers, webhooks, a policy, a conversion. Each declares its
-// files, the lists that name them, and what the manager sets up, in one place ([PartsOf] has the files). [Render]
+// files, the lists that name them, and what the manager sets up, in one place ([Outline] has the files). [Render]
 // writes all features into an empty tree, and depends on its arguments alone. Commands that add a feature to a
 // project write the same files into their plan ([BeginWork]).
 //

@@ -21,67 +21,67 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// KindParts collects the files of a kind of the project's own.
-func KindParts(c *partList, o owner) {
+// kindParts collects the files of a kind of the project's own.
+func kindParts(c *partList, o Kind) {
 	if !o.API {
 		return
 	}
 	ofKind := o.first(func(r project.Resource) bool { return r.APIGroup() == o.APIGroup() && r.Kind == o.Kind })
 	types, sample := templates.Types(), templates.Sample()
-	c.add(Part{
-		Path: types.Path(o.View), ID: types.ID + " " + o.id(),
-		write: func(r *rendering) error { return writeTypes(r.Plan, r.project, o.Resource, o.shaped(), r.force) },
+	c.add(File{Path: types.Path(o.View), ID: types.ID + " " + o.id()}, func(r *Rendering) error {
+		return writeTypes(r.Plan, r.project, o.Resource, o.shaped(), r.force)
 	})
 	ofPackage := []templates.Template[templates.VersionView]{templates.VersionRegister(), templates.Version()}
 	if _, migrated := layout.MigratedDir(o.project, o.Resource); migrated {
 		ofPackage = ofPackage[:1]
 	}
 	for _, t := range ofPackage { // which the registration of the project writes
-		c.add(Part{
-			Path: t.Path(o.View.VersionView), Generated: t.Ownership == templates.Generated, Common: t.Ownership != templates.Generated,
-			ID: t.ID + " " + o.first(func(r project.Resource) bool { return r.APIGroup() == o.APIGroup() && r.Version == o.Version }),
-		})
+		c.add(File{
+			Path: t.Path(o.View.VersionView),
+			ID:   t.ID + " " + o.first(func(r project.Resource) bool { return r.APIGroup() == o.APIGroup() && r.Version == o.Version }),
+		}, nil)
 	}
-	c.add(Part{
-		Path: path.Join(layout.CRDDir, o.View.CRDBase), ID: "generate/crd " + ofKind, Generated: true,
-		Listings: []listing{{layout.CRDDir, "resources", o.View.CRDBase}},
-	})
-	c.add(Part{
-		Path: path.Join(layout.SamplesDir, o.View.SampleFile), ID: sample.ID + " " + o.id(),
-		Listings: []listing{{layout.SamplesDir, "resources", o.View.SampleFile}},
-		write:    func(r *rendering) error { return writeSample(r.Plan, r.project, o.Resource, o.shaped(), r.force) },
-	})
+	crd, object := o.View.CRDBase, o.View.SampleFile
+	c.add(File{
+		Path: path.Join(layout.CRDDir, crd), ID: "generate/crd " + ofKind, Listings: []Listing{{layout.CRDDir, "resources", crd}},
+	}, nil)
+	c.add(File{
+		Path: path.Join(layout.SamplesDir, object), ID: sample.ID + " " + o.id(),
+		Listings: []Listing{{layout.SamplesDir, "resources", object}},
+	}, func(r *Rendering) error { return writeSample(r.Plan, r.project, o.Resource, o.shaped(), r.force) })
 	for _, t := range templates.Roles() {
 		name := t.Path(o.View)
-		c.add(Part{
-			Path: name, ID: t.ID + " " + ofKind, Listings: []listing{{layout.RBACDir, "resources", path.Base(name)}},
-			write: func(r *rendering) error { return templated.Render(r.Plan, t, o.View, r.force) },
-		})
+		c.add(File{
+			Path: name, ID: t.ID + " " + ofKind, Listings: []Listing{{layout.RBACDir, "resources", path.Base(name)}},
+		}, func(r *Rendering) error { return templated.Render(r.Plan, t, o.View, r.force) })
 	}
-	lists := func(r *rendering) error { return templated.WriteLists(r.Plan, r.project) }
-	c.add(Part{
-		Path: path.Join(layout.CRDDir, "kustomization.yaml"), ID: "list of CRDs", Kustomization: true, write: lists,
-		Listings: []listing{{layout.DefaultDir, "resources", "../crd"}},
-	})
-	c.add(Part{Path: path.Join(layout.SamplesDir, "kustomization.yaml"), ID: "list of samples", Kustomization: true, write: lists})
+	lists := func(r *Rendering) error { return templated.WriteLists(r.Plan, r.project) }
+	c.add(File{
+		Path: path.Join(layout.CRDDir, "kustomization.yaml"), ID: "list of CRDs", Kustomization: true,
+		Listings: []Listing{{layout.DefaultDir, "resources", "../crd"}},
+	}, lists)
+	c.add(File{Path: path.Join(layout.SamplesDir, "kustomization.yaml"), ID: "list of samples", Kustomization: true}, lists)
 }
 
+// WriteKind writes the types, the sample and the roles of a kind of the project's own.
+func (r *Rendering) WriteKind(o Kind) error { return r.write(kindParts, o) }
+
 // kindFiles are those of a kind of the project's own, with the controller that comes with it.
-func kindFiles(o owner) []featureFiles {
+func kindFiles(o Kind) []featureFiles {
 	if !o.API {
 		return nil
 	}
 	drop := func(r *project.Resource) { r.API, r.Controller = false, false }
 	flags := func(r *project.Resource) *[]string { return &r.APIFlags }
-	return []featureFiles{{kindFeature, flags, drop, func(r *rendering) error { return renderKind(r, o) }}}
+	return []featureFiles{{kindFeature, flags, drop, func(r *Rendering) error { return renderKind(r, o) }}}
 }
 
-func kindPromises(o owner) []promise {
+func kindPromises(o Kind) []promise {
 	return []promise{{o.API, "api", "true", "false", o.View.TypesFile(), o.View.Kind}}
 }
 
 // registerKind makes the Go types that the project uses of a kind known to its manager.
-func registerKind(r *register.Registration, o owner) {
+func registerKind(r *register.Registration, o Kind) {
 	if o.API || o.Path != "" && layout.UsesTypes(o.Resource) {
 		r.AddAPI(o.View.ImportPath, o.View.Alias)
 	}
@@ -120,7 +120,7 @@ func CheckServed(proj *project.Project, r project.Resource) error {
 }
 
 // controllerParts collects the files of the controllers of a kind.
-func controllerParts(c *partList, o owner) {
+func controllerParts(c *partList, o Kind) {
 	for _, controller := range layout.ControllersOf(o.project, o.Resource, "") {
 		name := ""
 		if slices.Contains(o.Controllers, controller.ControllerName) {
@@ -131,8 +131,8 @@ func controllerParts(c *partList, o owner) {
 	}
 }
 
-// controllerPart collects the files of one controller, the kind of whose owner has its names.
-func controllerPart(c *partList, o owner, name string) {
+// controllerPart collects the files of one controller, and o has its names.
+func controllerPart(c *partList, o Kind, name string) {
 	list, whose := templates.FurtherController(), strings.TrimSpace(o.id()+" "+name)
 	switch {
 	case !o.API || name != "":
@@ -148,7 +148,7 @@ func controllerPart(c *partList, o owner, name string) {
 }
 
 // controllerFiles are those of all controllers but the one that comes with a kind.
-func controllerFiles(o owner) []featureFiles {
+func controllerFiles(o Kind) []featureFiles {
 	names := slices.Clone(o.Controllers)
 	if o.Controller && !o.API {
 		names = append(names, "")
@@ -159,12 +159,12 @@ func controllerFiles(o owner) []featureFiles {
 			r.Controller = r.Controller && name != ""
 			r.Controllers = slices.DeleteFunc(slices.Clone(r.Controllers), func(n string) bool { return n == name })
 		}
-		all = append(all, featureFiles{"controller " + name, noFlags, drop, func(r *rendering) error { return r.Controller(o, name) }})
+		all = append(all, featureFiles{"controller " + name, noFlags, drop, func(r *Rendering) error { return r.Controller(o, name) }})
 	}
 	return all
 }
 
-func controllerPromises(o owner) []promise {
+func controllerPromises(o Kind) []promise {
 	all := []promise{{o.Controller, "controller", "true", "false", o.View.ControllerFile(".go"), o.View.Reconciler}}
 	for _, c := range layout.ControllersOf(o.project, o.Resource, "") {
 		if c.ControllerName != o.View.ControllerName {
@@ -174,7 +174,7 @@ func controllerPromises(o owner) []promise {
 	return all
 }
 
-func registerControllers(r *register.Registration, o owner) {
+func registerControllers(r *register.Registration, o Kind) {
 	for _, c := range layout.ControllersOf(o.project, o.Resource, o.View.Header) {
 		r.SetUp(c.ControllerImportPath, c.ControllerAlias, c.Reconciler)
 	}
@@ -182,28 +182,26 @@ func registerControllers(r *register.Registration, o owner) {
 
 // admissionParts collects what the webhooks and the policy of a kind consist of, and what their tests send for a kind
 // that is not the project's own.
-func admissionParts(c *partList, o owner) {
+func admissionParts(c *partList, o Kind) {
 	for _, a := range layout.AdmissionsOf(o.Resource) {
 		admissionPart(c, o, a, templates.AdmissionView{KindView: o.View, Foreign: !o.API})
 	}
 }
 
 // admissionPart collects the files of one webhook or policy.
-func admissionPart(c *partList, o owner, a layout.Admission, view templates.AdmissionView) {
+func admissionPart(c *partList, o Kind, a layout.Admission, view templates.AdmissionView) {
 	ofGroup := o.first(func(r project.Resource) bool { return r.APIGroup() == o.APIGroup() })
 	addEach(c, []templates.Template[templates.KindView]{templates.WebhookDoc()}, o.View, ofGroup)
 	if a.Suffix == "" {
-		c.add(Part{
+		c.add(File{
 			Path: path.Join(layout.PoliciesDir, view.PolicyFile()), ID: a.Templates()[0].ID + " " + o.id(),
-			Listings: []listing{{layout.PoliciesDir, "resources", view.PolicyFile()}},
-			write:    func(r *rendering) error { return templated.Render(r.Plan, a.Templates()[0], view, r.force) },
-		})
-		c.add(Part{
+			Listings: []Listing{{layout.PoliciesDir, "resources", view.PolicyFile()}},
+		}, func(r *Rendering) error { return templated.Render(r.Plan, a.Templates()[0], view, r.force) })
+		c.add(File{
 			Path: path.Join(layout.PoliciesDir, "kustomization.yaml"), ID: "list of policies", Kustomization: true,
-			Listings: []listing{{layout.DefaultDir, "resources", "../policy"}},
-			write: func(r *rendering) error {
-				return templated.WriteList(r.Plan, layout.PoliciesDir, templates.PolicyKustomization(), []string{view.PolicyFile()})
-			},
+			Listings: []Listing{{layout.DefaultDir, "resources", "../policy"}},
+		}, func(r *Rendering) error {
+			return templated.WriteList(r.Plan, layout.PoliciesDir, templates.PolicyKustomization(), []string{view.PolicyFile()})
 		})
 	}
 	addEach(c, a.Templates(), view, o.id())
@@ -216,16 +214,16 @@ func admissionPart(c *partList, o owner, a layout.Admission, view templates.Admi
 }
 
 // admissionFiles are those of each webhook and policy.
-func admissionFiles(o owner) []featureFiles {
+func admissionFiles(o Kind) []featureFiles {
 	var all []featureFiles
 	for _, a := range layout.AdmissionsOf(o.Resource) {
 		drop := func(r *project.Resource) { *a.Has(r), *a.Flags(r) = false, nil }
-		all = append(all, featureFiles{a.File, a.Flags, drop, func(r *rendering) error { return renderAdmission(r, o, a) }})
+		all = append(all, featureFiles{a.File, a.Flags, drop, func(r *Rendering) error { return renderAdmission(r, o, a) }})
 	}
 	return all
 }
 
-func admissionPromises(o owner) []promise {
+func admissionPromises(o Kind) []promise {
 	var all []promise
 	for _, a := range layout.WebhooksOf(o.Resource) {
 		all = append(all, promise{true, strings.TrimPrefix(a.Flag, "--"), "true", "false", o.View.WebhookFile(a.File, ".go"), o.View.Kind + a.Suffix})
@@ -233,7 +231,7 @@ func admissionPromises(o owner) []promise {
 	return all
 }
 
-func registerWebhooks(r *register.Registration, o owner) {
+func registerWebhooks(r *register.Registration, o Kind) {
 	for _, a := range layout.WebhooksOf(o.Resource) {
 		r.SetUp(o.View.WebhookImportPath, o.View.WebhookAlias, o.View.Kind+a.Suffix)
 	}
@@ -309,26 +307,26 @@ func takenIn(p *plan.Plan, spoke templates.KindView) (map[string]bool, error) {
 }
 
 // conversionParts collects the files of the conversion of a version to its hub.
-func conversionParts(c *partList, o owner) {
+func conversionParts(c *partList, o Kind) {
 	if o.Hub != "" {
 		addEach(c, templates.Conversion(), templates.ConversionView{Spoke: o.View}, o.id())
 	}
 }
 
 // conversionFiles are those that convert all versions of a kind to its hub.
-func conversionFiles(o owner) []featureFiles {
+func conversionFiles(o Kind) []featureFiles {
 	if len(layout.SpokesOf(o.project, o.Resource)) == 0 {
 		return nil
 	}
-	return []featureFiles{{"conversion", noFlags, func(*project.Resource) {}, func(r *rendering) error { return renderConversion(r, o) }}}
+	return []featureFiles{{"conversion", noFlags, func(*project.Resource) {}, func(r *Rendering) error { return renderConversion(r, o) }}}
 }
 
-func conversionPromises(o owner) []promise {
+func conversionPromises(o Kind) []promise {
 	return []promise{{o.Hub != "", "hub", o.Hub, `""`, o.View.ConversionFile(".go"), o.View.Conversion}}
 }
 
 // registerConversions registers the conversions of a kind, which is their hub.
-func registerConversions(r *register.Registration, o owner) {
+func registerConversions(r *register.Registration, o Kind) {
 	spokes := layout.SpokesOf(o.project, o.Resource)
 	if len(spokes) == 0 {
 		return

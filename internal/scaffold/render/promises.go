@@ -20,7 +20,7 @@ type promise struct {
 }
 
 // check refuses a promise that is not kept.
-func (c promise) check(p *plan.Plan, o owner) error {
+func (c promise) check(p *plan.Plan, o Kind) error {
 	err := gosource.CheckDeclares(p, c.file, c.declaration)
 	missing, ok := errors.AsType[*gosource.UndeclaredError](err)
 	if !ok {
@@ -37,7 +37,7 @@ func (c promise) check(p *plan.Plan, o owner) error {
 // not compile.
 func checkDeclared(p *plan.Plan, proj *project.Project) error {
 	var errs []error
-	for _, o := range Owners(proj, "") {
+	for _, o := range Kinds(proj, "") {
 		for _, made := range features() {
 			for _, c := range made.promises(o) {
 				if c.listed {

@@ -50,7 +50,7 @@ func WriteRegistration(p *plan.Plan, proj *project.Project) error {
 // PROJECT, and behind the packages those that PROJECT does not list.
 func registerView(g register.Program, proj *project.Project, header string, others []string) (templates.RegisterView, error) {
 	r := register.NewRegistration(g, header)
-	for _, o := range Owners(proj, header) {
+	for _, o := range Kinds(proj, header) {
 		for _, made := range features() {
 			made.setUp(r, o)
 		}

@@ -2,7 +2,6 @@ package render
 
 import (
 	"errors"
-	"io/fs"
 	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
@@ -25,14 +24,6 @@ type Env struct {
 	Skip []Failed
 	// Kctrl is the kctrl that renders.
 	Kctrl project.Build
-}
-
-// Tree is a project as kctrl writes it, without the output of generators.
-type Tree struct {
-	fs.FS
-	Lock *project.Lock
-	// Failed are the features that this kctrl cannot render. The tree has no files of them.
-	Failed []Failed
 }
 
 // Failed is a feature of a kind that cannot be rendered.
@@ -58,7 +49,7 @@ func Render(proj *project.Project, env Env) (Tree, error) {
 	}
 	blank := proj.Blank()
 	blank.Resources = slices.Clone(proj.Resources)
-	r := &rendering{Plan: plan.New(afero.NewIOFS(memory)), project: blank}
+	r := &Rendering{Plan: plan.New(afero.NewIOFS(memory)), project: blank}
 	err := errors.Join(WriteProjectFiles(r.Plan, blank, env.Kctrl, false), gomod.WriteModules(r.Plan, blank, env.Kctrl, false), gomod.RequireForeign(r.Plan, env.GoMod, blank))
 	if err != nil {
 		return Tree{}, err
@@ -70,32 +61,32 @@ func Render(proj *project.Project, env Env) (Tree, error) {
 	if err := plan.InOrder(r.storage, r.Finish); err != nil {
 		return Tree{}, err
 	}
-	return r.tree(failed)
+	return r.tree(proj, failed)
 }
 
-// rendering writes features into a plan: one of an empty directory, or that of the command which adds them to a
+// Rendering writes features into a plan: one of an empty directory, or that of the command which adds them to a
 // project.
-type rendering struct {
+type Rendering struct {
 	Plan    *plan.Plan
 	project *project.Project // without the features that failed
 	Header  string           // of Go files
 	force   bool             // replaces what the user has edited
 }
 
-// Owner returns a kind of the project.
-func (r *rendering) Owner(of project.Resource) owner {
+// Kind returns a kind of the project.
+func (r *Rendering) Kind(of project.Resource) Kind {
 	at := slices.IndexFunc(r.project.Resources, func(o project.Resource) bool {
 		return o.APIGroup() == of.APIGroup() && o.Version == of.Version && o.Kind == of.Kind
 	})
-	return owner{Resource: of, project: r.project, at: at, View: templates.NewKind(layout.KindNames(r.project, of, r.Header))}
+	return Kind{Resource: of, project: r.project, at: at, View: templates.NewKind(layout.KindNames(r.project, of, r.Header))}
 }
 
-// Write plans the files that collect gives for a kind. Kustomizations then list those that were never part of the
+// write plans the files that collect gives for a kind. Kustomizations then list those that were never part of the
 // project: what is not listed of the others the user has taken off.
-func (r *rendering) Write(collect func(*partList, owner), o owner) error {
+func (r *Rendering) write(collect func(*partList, Kind), o Kind) error {
 	c := &partList{seen: map[string]bool{}}
 	collect(c, o)
-	var added []Part
+	var added []part
 	for _, p := range c.parts {
 		is, err := p.isNew(r.Plan)
 		if err == nil && p.write != nil {
@@ -104,7 +95,7 @@ func (r *rendering) Write(collect func(*partList, owner), o owner) error {
 		if err != nil {
 			return err
 		}
-		if _, err := r.Plan.Read(p.Path); is && (p.Generated || err == nil) {
+		if _, err := r.Plan.Read(p.Path); is && (p.Owner == templates.Generated || err == nil) {
 			added = append(added, p)
 		}
 	}
@@ -112,7 +103,7 @@ func (r *rendering) Write(collect func(*partList, owner), o owner) error {
 }
 
 // Finish plans what follows from all features of the project.
-func (r *rendering) Finish() error {
+func (r *Rendering) Finish() error {
 	return plan.InOrder(
 		func() error { return DeployWebhooks(r.Plan, r.project) },
 		func() error { return WriteRegistration(r.Plan, r.project) },
@@ -121,10 +112,10 @@ func (r *rendering) Finish() error {
 }
 
 // features renders the features of all kinds, and returns those that fail.
-func (r *rendering) features(skip []Failed) []Failed {
+func (r *Rendering) features(skip []Failed) []Failed {
 	var failed []Failed
 	broken := map[int]error{} // why a kind of the project's own has no types
-	all := Owners(r.project, r.Header)
+	all := Kinds(r.project, r.Header)
 	for _, f := range features() {
 		for _, o := range all {
 			for _, one := range f.files(o) {
@@ -151,7 +142,7 @@ func (r *rendering) features(skip []Failed) []Failed {
 }
 
 // storage marks the version that API servers store, of kinds that have several.
-func (r *rendering) storage() error {
+func (r *Rendering) storage() error {
 	var errs []error
 	for _, v := range r.project.Resources {
 		if _, further := layout.VersionBefore(r.project, v); v.API && further {
@@ -159,21 +150,6 @@ func (r *rendering) storage() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// tree returns what was rendered.
-func (r *rendering) tree(failed []Failed) (Tree, error) {
-	memory := afero.NewMemMapFs()
-	for c := range r.Plan.Files() {
-		if c.After == nil {
-			continue
-		}
-		if err := afero.WriteFile(memory, c.Path, c.After, 0o644); err != nil {
-			return Tree{}, err
-		}
-	}
-	lock, _, err := r.Plan.Lock()
-	return Tree{afero.NewIOFS(memory), lock, failed}, err
 }
 
 // EnvOf returns what a project is rendered with where it is.
@@ -191,7 +167,7 @@ func EnvOf(p *plan.Plan, header []byte, kctrl project.Build) (Env, error) {
 
 // renderKind renders the types, the sample and the roles of a kind of the project's own, and the controller that
 // comes with it.
-func renderKind(r *rendering, o owner) error {
+func renderKind(r *Rendering, o Kind) error {
 	opts := KindOptions{}
 	if err := opts.setFlags(o.APIFlags); err != nil {
 		return err
@@ -205,7 +181,7 @@ func renderKind(r *rendering, o owner) error {
 	}
 	return plan.InOrder(
 		func() error { return CheckServed(r.project, o.Resource) },
-		func() error { return r.Write(KindParts, o) },
+		func() error { return r.write(kindParts, o) },
 		func() error {
 			if !o.Controller {
 				return nil
@@ -217,7 +193,7 @@ func renderKind(r *rendering, o owner) error {
 }
 
 // Controller writes the controller of a kind that has a name, or the one without.
-func (r *rendering) Controller(o owner, name string) error {
+func (r *Rendering) Controller(o Kind, name string) error {
 	if name != "" || !o.API { // about the fields of its kind it says nothing
 		names := layout.KindNames(r.project, o.Resource, r.Header)
 		names.Controller = name
@@ -235,13 +211,13 @@ func (r *rendering) Controller(o owner, name string) error {
 			}
 			return nil
 		},
-		func() error { return r.Write(func(c *partList, o owner) { controllerPart(c, o, name) }, o) },
+		func() error { return r.write(func(c *partList, o Kind) { controllerPart(c, o, name) }, o) },
 		func() error { return gomod.RequireDirectly(r.Plan, layout.TypesModule) },
 	)
 }
 
 // renderAdmission renders a webhook or a policy of a kind.
-func renderAdmission(r *rendering, o owner, a layout.Admission) error {
+func renderAdmission(r *Rendering, o Kind, a layout.Admission) error {
 	opts := AdmissionOptions{}
 	if err := opts.SetFlags(a, *a.Flags(&o.Resource)); err != nil {
 		return err
@@ -250,7 +226,7 @@ func renderAdmission(r *rendering, o owner, a layout.Admission) error {
 }
 
 // Admission writes a webhook or a policy of a kind.
-func (r *rendering) Admission(o owner, a layout.Admission, opts AdmissionOptions) error {
+func (r *Rendering) Admission(o Kind, a layout.Admission, opts AdmissionOptions) error {
 	webhook, policy, err := opts.Requests.view(o.View, !o.API)
 	if err != nil {
 		return err
@@ -272,14 +248,14 @@ func (r *rendering) Admission(o owner, a layout.Admission, opts AdmissionOptions
 		})
 	}
 	return plan.InOrder(append(steps,
-		func() error { return r.Write(func(c *partList, o owner) { admissionPart(c, o, a, view) }, o) },
+		func() error { return r.write(func(c *partList, o Kind) { admissionPart(c, o, a, view) }, o) },
 		func() error { return gomod.RequireDirectly(r.Plan, "sigs.k8s.io/yaml") },
 		func() error { return gomod.RequireDirectly(r.Plan, layout.TypesModule) },
 	)...)
 }
 
 // renderConversion renders what converts the other versions of a kind to and from its hub.
-func renderConversion(r *rendering, o owner) error {
+func renderConversion(r *Rendering, o Kind) error {
 	if err := WriteConversions(r.Plan, r.project, layout.SpokesOf(r.project, o.Resource), r.Header, false); err != nil {
 		return err
 	}

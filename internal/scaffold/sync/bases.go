@@ -7,14 +7,11 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
-	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
 // History returns a content that a file once had, by its SHA-256 in hexadecimal, as PROJECT.lock has it: from version
@@ -22,8 +19,7 @@ import (
 type History func(name, sha256 string) ([]byte, bool)
 
 // Bases are what edits are merged from: what kctrl wrote of files that have been edited since. Git has that under the
-// path of the file until kctrl merges it; from then on it has the result, and a folder of the project what kctrl
-// wrote.
+// path of the file until kctrl merges it; from then on it has the result, and .kctrl/base has what kctrl wrote.
 type Bases struct {
 	plan    *plan.Plan
 	history History // nil if there is none
@@ -38,7 +34,8 @@ const baseFolder = ".kctrl/base"
 // Keep plans that the project has what kctrl writes of a file that has become another.
 func (b Bases) Keep(content []byte) error {
 	sum := sha256.Sum256(edit.Plain(content))
-	return b.plan.WriteFile(plan.File{Path: path.Join(baseFolder, hex.EncodeToString(sum[:])), Content: content, Policy: plan.Edit})
+	name := path.Join(baseFolder, hex.EncodeToString(sum[:]))
+	return b.plan.WriteFile(plan.File{Path: name, Content: content, Policy: plan.Edit})
 }
 
 // Of returns what kctrl wrote of a file that the lock knows by some entries, as it is kept or as version control has
@@ -112,21 +109,4 @@ func (b Bases) Drop() error {
 		}
 	}
 	return err
-}
-
-// IsFollowing reports whether a file is made anew from others, or by a step of its own.
-func IsFollowing(name, template string) bool {
-	return slices.Contains([]string{project.File, project.LockFile, layout.BoilerplateFile}, name) || strings.HasPrefix(name, layout.BundleDir+"/") ||
-		slices.Contains([]string{layout.GoModFile, "go.sum"}, path.Base(name)) ||
-		strings.HasPrefix(path.Base(name), "zz_generated.") || strings.HasPrefix(template, "generate/") || strings.HasPrefix(template, "certificates/")
-}
-
-// IsUsers reports whether a template is written once, and then is the user's.
-func IsUsers(id string) bool {
-	for _, t := range templates.Project() {
-		if t.ID == id {
-			return t.Ownership == templates.Users
-		}
-	}
-	return path.Base(id) == "doc.go"
 }

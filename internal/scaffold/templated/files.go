@@ -66,18 +66,18 @@ func Render[V any](p *plan.Plan, t templates.Template[V], view V, force bool) er
 	if err != nil {
 		return err
 	}
-	policy := policyOf(t.Ownership)
+	policy := policyOf(t.Owner)
 	if force {
 		policy = policy.Forced()
 	}
 	return p.WriteFile(plan.File{Path: t.Path(view), Content: content, Template: t.Source(), Policy: policy})
 }
 
-func policyOf(o templates.Ownership) plan.Policy {
+func policyOf(o templates.Owner) plan.Policy {
 	switch o {
 	case templates.Generated:
 		return plan.Own
-	case templates.Users:
+	case templates.User:
 		return plan.Once
 	}
 	return plan.Guarded

@@ -15,45 +15,39 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
-// findMoves says where the parts of the project go.
-func (r *restatement) findMoves() error {
+// findMoves says where the files of the kinds go.
+func (r *Refactoring) findMoves() error {
 	target := map[string]string{}
-	for _, part := range render.PartsOf(r.after) {
-		target[part.ID] = part.Path
+	for _, f := range r.becomes.Files() {
+		target[f.ID] = f.Path
 	}
 	taken := map[string]string{}
-	for _, part := range render.PartsOf(r.before) {
-		to, found := target[part.ID]
-		if !found || part.Kustomization {
+	for _, f := range r.was.Files() {
+		to, found := target[f.ID]
+		if !found || f.ID == "" || f.Kustomization {
 			continue
 		}
-		if path.Ext(part.Path) == ".go" && !slices.Contains(r.folders[path.Dir(part.Path)], path.Dir(to)) {
-			r.folders[path.Dir(part.Path)] = append(r.folders[path.Dir(part.Path)], path.Dir(to))
+		from, dir := path.Dir(f.Path), path.Dir(to)
+		if path.Ext(f.Path) == ".go" && !slices.Contains(r.folders[from], dir) {
+			r.folders[from] = append(r.folders[from], dir)
 		}
-		if to == part.Path {
+		if to == f.Path {
 			continue
 		}
 		if other := taken[to]; other != "" {
 			return &diagnostic.Error{
-				Pos: token.Position{Filename: part.Path}, Message: fmt.Sprintf("and %s would both become %s", other, to), Hint: "rename or delete one of the two first",
+				Pos: token.Position{Filename: f.Path}, Message: fmt.Sprintf("and %s would both become %s", other, to), Hint: "rename or delete one of the two first",
 			}
 		}
-		taken[to], r.moved[part.Path] = part.Path, to
-		if part.Generated {
-			if err := r.plan.Delete(part.Path, plan.Own); err != nil {
-				return err
-			}
-		}
+		taken[to], r.moved[f.Path] = f.Path, to
 	}
 	return nil
 }
 
 // moveOthers moves what a user has beside the parts of a package that moves, with those that use it.
-func (r *restatement) moveOthers() error {
+func (r *Refactoring) moveOthers() error {
 	sources, err := gosource.GoSources(r.plan, r.before)
 	if err != nil {
 		return err
@@ -86,7 +80,7 @@ func (r *restatement) moveOthers() error {
 // moveBeside moves what packages that move have beside their Go files, such as what these embed and their testdata,
 // and what other generators have written. Of packages whose files go to different folders kctrl does not know who
 // needs it.
-func (r *restatement) moveBeside() error {
+func (r *Refactoring) moveBeside() error {
 	sources, err := gosource.GoSources(r.plan, r.before)
 	if err != nil {
 		return err
@@ -123,7 +117,7 @@ func (r *restatement) moveBeside() error {
 
 // beside returns the files of a package that are neither known nor kctrl's, in order: those of its folder, and of the
 // folders below that have no package.
-func (r *restatement) beside(folder string, known map[string]bool) ([]string, error) {
+func (r *Refactoring) beside(folder string, known map[string]bool) ([]string, error) {
 	lock, _, err := r.plan.Lock()
 	if err != nil {
 		return nil, err
@@ -167,7 +161,7 @@ func (r *restatement) beside(folder string, known map[string]bool) ([]string, er
 
 // isPackage reports whether a folder below that of a package is one, or has any: the go command looks for none in
 // testdata.
-func (r *restatement) isPackage(folder, name string) bool {
+func (r *Refactoring) isPackage(folder, name string) bool {
 	if slices.Contains(strings.Split(strings.TrimPrefix(name, folder+"/"), "/"), "testdata") {
 		return false
 	}
@@ -188,7 +182,7 @@ func (r *restatement) isPackage(folder, name string) bool {
 }
 
 // noteRelative tells the user of paths in a Go file that are not what they were from its new folder.
-func (r *restatement) noteRelative(from, to string, text []byte) {
+func (r *Refactoring) noteRelative(from, to string, text []byte) {
 	if strings.Count(from, "/") == strings.Count(to, "/") {
 		return
 	}
@@ -215,7 +209,7 @@ func (r *restatement) noteRelative(from, to string, text []byte) {
 }
 
 // targetsOf returns the folders to which files go that a file of the same package uses, or is used by.
-func (r *restatement) targetsOf(s gosource.GoSource, sources []gosource.GoSource) []string {
+func (r *Refactoring) targetsOf(s gosource.GoSource, sources []gosource.GoSource) []string {
 	declared := map[gosource.GoName]string{}
 	for _, o := range sources {
 		for _, name := range o.Declares() {
@@ -242,7 +236,7 @@ func (r *restatement) targetsOf(s gosource.GoSource, sources []gosource.GoSource
 }
 
 // newPath returns where a file goes.
-func (r *restatement) newPath(name string) string {
+func (r *Refactoring) newPath(name string) string {
 	if to := r.moved[name]; to != "" {
 		return to
 	}
@@ -250,7 +244,7 @@ func (r *restatement) newPath(name string) string {
 }
 
 // folderOfName returns the folder that the file goes to which declares a name.
-func (r *restatement) folderOfName(name gosource.GoName) string {
+func (r *Refactoring) folderOfName(name gosource.GoName) string {
 	for old, to := range r.moved {
 		if path.Dir(old) != name.Pkg.Folder || path.Ext(old) != ".go" {
 			continue
@@ -264,9 +258,4 @@ func (r *restatement) folderOfName(name gosource.GoName) string {
 		}
 	}
 	return name.Pkg.Folder
-}
-
-// occupied is the error of a file whose new place another has.
-func occupied(from, to string) error {
-	return &diagnostic.Error{Pos: token.Position{Filename: from}, Message: "would become " + to + ", which is there", Hint: "rename one of the two first"}
 }

@@ -14,7 +14,7 @@ import (
 
 // rewriteManifests plans the user's own manifests below config, with objects of the project's kinds, samples above
 // all, and with what patches and others find by its name.
-func (r *restatement) rewriteManifests() error {
+func (r *Refactoring) rewriteManifests() error {
 	words := r.manifestWords()
 	renames := map[[2]string][2]string{}
 	for i, o := range r.before.Resources {
@@ -64,7 +64,7 @@ var (
 )
 
 // manifestWords returns what is called otherwise in manifests, by the keys under which it is named.
-func (r *restatement) manifestWords() map[string]map[string]string {
+func (r *Refactoring) manifestWords() map[string]map[string]string {
 	words := map[string]map[string]string{}
 	add := func(keys []string, from, to string) {
 		if from == to {

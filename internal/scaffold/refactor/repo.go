@@ -22,7 +22,7 @@ const maxScript = 256 << 10
 
 // noteRepo tells the user of files that go on to name the module by its old path, of which kctrl does not know what
 // they mean: modules of their own below it, scripts, flags of linkers, directives.
-func (r *restatement) noteRepo() error {
+func (r *Refactoring) noteRepo() error {
 	old := r.before.Repo
 	if old == r.after.Repo {
 		return nil

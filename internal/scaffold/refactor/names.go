@@ -12,12 +12,11 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
 // findNames says what is called otherwise: groups, kinds and versions, and what Go files call these.
-func (r *restatement) findNames() {
+func (r *Refactoring) findNames() {
 	for i, old := range r.before.Resources {
 		now := r.after.Resources[i]
 		if old.Path != "" {
@@ -46,24 +45,14 @@ func (r *restatement) findNames() {
 }
 
 // findRenamed says which names that kctrl's files declare become others: those at the same place of the same file.
-func (r *restatement) findRenamed() error {
-	for entry := range r.was.Lock.All() {
-		if path.Ext(entry.Path) != ".go" || sync.IsFollowing(entry.Path, entry.Template) {
+func (r *Refactoring) findRenamed() error {
+	for _, f := range r.was.Files() {
+		becomes, found := r.becomes.File(r.newPath(f.Path))
+		if path.Ext(f.Path) != ".go" || f.Owner == templates.Generated || !found || f.Content == nil || becomes.Content == nil {
 			continue
 		}
-		was, err := fs.ReadFile(r.was.FS, entry.Path)
-		if err != nil {
-			return err
-		}
-		becomes, err := fs.ReadFile(r.becomes.FS, r.newPath(entry.Path))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		old, ok := gosource.ParseSource(entry.Path, was)
-		now, parsed := gosource.ParseSource(entry.Path, becomes)
+		old, ok := gosource.ParseSource(f.Path, f.Content)
+		now, parsed := gosource.ParseSource(f.Path, becomes.Content)
 		if !ok || !parsed {
 			continue
 		}
@@ -78,7 +67,7 @@ func (r *restatement) findRenamed() error {
 }
 
 // findFields finds the fields that get other names with the types which they embed.
-func (r *restatement) findFields() error {
+func (r *Refactoring) findFields() error {
 	if len(r.renamed) == 0 {
 		return nil
 	}
@@ -96,7 +85,7 @@ func (r *restatement) findFields() error {
 
 // checkDeclared refuses names that a package would declare twice: a user has one already that something is renamed
 // to, or two packages that become one have it each.
-func (r *restatement) checkDeclared() error {
+func (r *Refactoring) checkDeclared() error {
 	sources, err := gosource.GoSources(r.plan, r.before)
 	if err != nil {
 		return err
@@ -146,7 +135,7 @@ func (r *restatement) checkDeclared() error {
 }
 
 // writtenNames returns the names that kctrl writes into a file.
-func (r *restatement) writtenNames(name string) []string {
+func (r *Refactoring) writtenNames(name string) []string {
 	text, err := fs.ReadFile(r.was.FS, name)
 	if err != nil {
 		return nil // it is the user's

@@ -2,8 +2,7 @@ package refactor
 
 import (
 	"errors"
-	"io/fs"
-	"slices"
+	"path"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
@@ -11,16 +10,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 	"golang.org/x/mod/modfile"
 )
 
-// restatement brings a project from one state to another that has the same kinds, in the same order, under other
-// names or in other places. What kctrl writes for both states says what changes; in files that the user has edited it
-// is merged.
-type restatement struct {
+// Refactoring moves and renames what a project consists of, whose kinds get other names or other places. What kctrl
+// writes before and after says what changes.
+type Refactoring struct {
 	plan          *plan.Plan
 	before, after *project.Project
 	// was and becomes are the project as kctrl would write it, in both states.
@@ -44,23 +40,16 @@ type restatement struct {
 	controllers map[string]string
 	// namespace is what RBAC markers name: "" for none, of both states.
 	namespace [2]string
-	force     bool
-	history   sync.History
 }
 
-// Restate plans that a project comes from one state into another. header is what Go files begin with then.
-func Restate(p *plan.Plan, before, after *project.Project, kctrl project.Build, header []byte, force bool, history sync.History) error {
-	old, err := p.Read(layout.BoilerplateFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	r := &restatement{
-		plan: p, before: before, after: after, moved: map[string]string{}, folders: map[string][]string{}, renamed: map[gosource.GoName]string{},
+// Find returns what moves and what gets another name when a project comes from one state into another, which has the
+// same kinds in the same order.
+func Find(p *plan.Plan, before, after *project.Project, was, becomes render.Tree) (*Refactoring, error) {
+	r := &Refactoring{
+		plan: p, before: before, after: after, was: was, becomes: becomes,
+		moved: map[string]string{}, folders: map[string][]string{}, renamed: map[gosource.GoName]string{},
 		aliases: map[string][2]string{}, packages: map[string][2]string{}, locals: map[string]string{},
-		words: map[string]string{}, said: map[string]string{}, controllers: map[string]string{}, force: force, history: history,
-	}
-	if err := r.replay(kctrl, old, header); err != nil {
-		return err
+		words: map[string]string{}, said: map[string]string{}, controllers: map[string]string{},
 	}
 	for i, proj := range []*project.Project{before, after} {
 		if proj.Namespaced {
@@ -68,61 +57,42 @@ func Restate(p *plan.Plan, before, after *project.Project, kctrl project.Build, 
 		}
 	}
 	r.findNames()
-	if err := p.WriteFile(plan.File{Path: layout.BoilerplateFile, Content: header, Policy: plan.Edit}); err != nil {
-		return err
-	}
-	return plan.InOrder(
-		r.findMoves, r.findRenamed, r.findFields, r.moveOthers, r.checkDeclared, r.moveBeside, r.writeScaffolded, r.writeOthers, r.writeModule, r.rewriteManifests,
-		r.moveAPIModule, r.noteRepo,
-		func() error { return render.DeployWebhooks(p, after) },
-		func() error { return render.WriteRegistration(p, after) },
-		func() error { return templated.WriteProject(p, after) },
-		r.bases().Drop,
-	)
+	return r, plan.InOrder(r.findMoves, r.findRenamed, r.findFields, r.moveOthers, r.checkDeclared, r.moveBeside)
 }
 
-// replay makes the project in both states. What kctrl cannot make again in the first is the user's, in both; what it
-// could there, and not in the second, would be lost. Flags by which a part cannot be made again are not counted, so
-// that what follows from them is the user's too.
-func (r *restatement) replay(kctrl project.Build, old, header []byte) error {
-	before, after := r.before.Blank(), r.after.Blank()
-	before.Resources, after.Resources = slices.Clone(r.before.Resources), slices.Clone(r.after.Resources)
-	env, err := render.EnvOf(r.plan, old, kctrl)
+// Moved has the new paths of files.
+func (r *Refactoring) Moved() map[string]string { return r.moved }
+
+// Write plans what follows once the files are written that kctrl writes: the user's own files, the modules and the
+// manifests.
+func (r *Refactoring) Write() error {
+	return plan.InOrder(r.noteScaffolded, r.writeOthers, r.writeModule, r.rewriteManifests, r.moveAPIModule, r.noteRepo)
+}
+
+// noteScaffolded notes relative paths in files of kctrl's that the user has edited and that have moved.
+func (r *Refactoring) noteScaffolded() error {
+	lock, _, err := r.plan.Lock()
 	if err != nil {
 		return err
 	}
-	for {
-		if r.was, err = render.Render(before, env); err != nil {
+	for _, f := range r.was.Files() {
+		to := r.newPath(f.Path)
+		if to == f.Path || path.Ext(to) != ".go" || f.Owner == templates.Generated {
+			continue
+		}
+		c, err := r.plan.Lookup(to)
+		if err != nil {
 			return err
 		}
-		forgotten := false
-		for _, f := range r.was.Failed {
-			flags := f.Flags(&before.Resources[f.Resource])
-			forgotten = forgotten || flags != nil && len(*flags) > 0
-			if flags != nil {
-				*flags, *f.Flags(&after.Resources[f.Resource]) = nil, nil
-			}
-		}
-		if !forgotten {
-			break
+		if _, known := lock.Entry(to); known && c.After != nil && lock.Touched(to, c.After) {
+			r.noteRelative(f.Path, to, c.After)
 		}
 	}
-	if env, err = render.EnvOf(r.plan, header, kctrl); err != nil {
-		return err
-	}
-	env.Skip = r.was.Failed
-	if r.becomes, err = render.Render(after, env); err != nil {
-		return err
-	}
-	var errs []error
-	for _, f := range r.becomes.Failed {
-		errs = append(errs, f.Err)
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // writeModule plans the module path that go.mod says.
-func (r *restatement) writeModule() error {
+func (r *Refactoring) writeModule() error {
 	if r.before.Repo == r.after.Repo {
 		return nil
 	}
@@ -144,7 +114,7 @@ func (r *restatement) writeModule() error {
 }
 
 // moveAPIModule plans that the API packages are in a module of their own, or no more.
-func (r *restatement) moveAPIModule() error {
+func (r *Refactoring) moveAPIModule() error {
 	switch {
 	case r.before.APIModule == r.after.APIModule:
 		return nil

@@ -3,7 +3,6 @@ package refactor
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -19,10 +18,11 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
 )
 
 // writeOthers plans the user's own files: where they go, with what Go names by its new name.
-func (r *restatement) writeOthers() error {
+func (r *Refactoring) writeOthers() error {
 	sources, err := gosource.GoSources(r.plan, r.before)
 	if err != nil {
 		return err
@@ -46,14 +46,14 @@ func (r *restatement) writeOthers() error {
 }
 
 // writeOther plans one file of the user's.
-func (r *restatement) writeOther(name string) error {
+func (r *Refactoring) writeOther(name string) error {
 	content, err := r.plan.Read(name)
 	if err != nil {
 		return err
 	}
 	to := r.newPath(name)
 	if path.Ext(name) == ".go" && !slices.Contains(strings.Split(name, "/"), "testdata") {
-		if content, err = r.rewriteGo(name, content); err != nil {
+		if content, err = r.Rewrite(name, content); err != nil {
 			return err
 		}
 		r.noteRelative(name, to, content)
@@ -68,8 +68,12 @@ func (r *restatement) writeOther(name string) error {
 	}
 	entry, known := lock.Entry(name)
 	if to != name {
-		if c, err := r.plan.Lookup(to); err != nil || c.After != nil {
-			return errors.Join(err, occupied(name, to))
+		c, err := r.plan.Lookup(to)
+		if err != nil {
+			return err
+		}
+		if c.After != nil {
+			return sync.Occupied(name, to)
 		}
 		if err := r.plan.Delete(name, plan.Own); err != nil {
 			return err
@@ -91,9 +95,9 @@ type splice struct {
 	text     string
 }
 
-// rewriteGo returns a Go file as it has to be in the new state: with the imports, the names and the groups of then.
+// Rewrite returns a Go file as it has to be in the new state: with the imports, the names and the groups of then.
 // One that does not parse stays as it is.
-func (r *restatement) rewriteGo(name string, text []byte) ([]byte, error) {
+func (r *Refactoring) Rewrite(name string, text []byte) ([]byte, error) {
 	s, ok := gosource.ParseSource(name, text)
 	if !ok {
 		return text, nil
@@ -134,7 +138,7 @@ func (r *restatement) rewriteGo(name string, text []byte) ([]byte, error) {
 }
 
 // checkInternal refuses that a file moves away from a package that only its old neighbours may import.
-func (r *restatement) checkInternal(s gosource.GoSource, spec *ast.ImportSpec, importPath string) error {
+func (r *Refactoring) checkInternal(s gosource.GoSource, spec *ast.ImportSpec, importPath string) error {
 	from, to := path.Dir(s.Name), path.Dir(r.newPath(s.Name))
 	at := strings.LastIndex("/"+importPath+"/", "/internal/")
 	if from == to || at < 0 {
@@ -167,7 +171,7 @@ func spliced(text []byte, changes []splice) []byte {
 }
 
 // newImport returns what a file has to import instead.
-func (r *restatement) newImport(s gosource.GoSource, importPath string) (string, error) {
+func (r *Refactoring) newImport(s gosource.GoSource, importPath string) (string, error) {
 	folder, inside := layout.DirOf(r.before.Repo, importPath)
 	if !inside {
 		return importPath, nil
@@ -196,7 +200,7 @@ func (r *restatement) newImport(s gosource.GoSource, importPath string) (string,
 }
 
 // renames returns the changes of names of packages that a file declares or uses.
-func (r *restatement) renames(s gosource.GoSource) []splice {
+func (r *Refactoring) renames(s gosource.GoSource) []splice {
 	var changes []splice
 	_, scaffolded := r.was.Lock.Entry(s.Name)
 	_, same := r.same(s.Name)
@@ -235,7 +239,7 @@ func (r *restatement) renames(s gosource.GoSource) []splice {
 
 // same returns what kctrl writes of a file if that is the same in both states: the names in it are those of kinds
 // that keep them, such as one of another group that is called like a kind which is renamed.
-func (r *restatement) same(name string) (text []byte, same bool) {
+func (r *Refactoring) same(name string) (text []byte, same bool) {
 	was, err := fs.ReadFile(r.was.FS, name)
 	becomes, failure := fs.ReadFile(r.becomes.FS, r.newPath(name))
 	return was, err == nil && failure == nil && bytes.Equal(was, becomes)
@@ -243,7 +247,7 @@ func (r *restatement) same(name string) (text []byte, same bool) {
 
 // packageNames returns the changes of the name of a package of the API, and of those that a file imports such
 // packages under.
-func (r *restatement) packageNames(s gosource.GoSource) []splice {
+func (r *Refactoring) packageNames(s gosource.GoSource) []splice {
 	var changes []splice
 	replace := func(ident *ast.Ident, now string) {
 		from := s.Set.PositionFor(ident.Pos(), false).Offset
@@ -289,7 +293,7 @@ func (r *restatement) packageNames(s gosource.GoSource) []splice {
 // groupWords returns the changes of markers and string literals that name an API group or a kind, and of RBAC markers
 // that name a namespace; in what kctrl writes, of all comments, which also name what the package declares, and of
 // what literals say of kinds.
-func (r *restatement) groupWords(s gosource.GoSource) []splice {
+func (r *Refactoring) groupWords(s gosource.GoSource) []splice {
 	var changes []splice
 	_, scaffolded := r.was.Lock.Entry(s.Name)
 	words := r.words
@@ -358,7 +362,7 @@ func wholeWord(literal string, words map[string]string) string {
 const rbacMarker = "+kubebuilder:rbac:"
 
 // inNamespace returns an RBAC marker with the namespace of the new state.
-func (r *restatement) inNamespace(comment string) string {
+func (r *Refactoring) inNamespace(comment string) string {
 	before, args, found := strings.Cut(comment, rbacMarker)
 	if !found || r.namespace[0] == r.namespace[1] {
 		return comment

@@ -1,0 +1,117 @@
+package render
+
+import (
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+	"github.com/spf13/afero"
+)
+
+// Tree has the files that kctrl writes for a project.
+type Tree struct {
+	// FS and Lock have all that was rendered: not the output of generators.
+	fs.FS
+	Lock *project.Lock
+	// Failed are the features that this kctrl cannot render. The tree has no content of their files.
+	Failed []Failed
+
+	files map[string]File
+	paths []string // sorted
+}
+
+// File is a file of a [Tree].
+type File struct {
+	Path string
+	// ID says what the file is in every layout of the project; it is empty if every project has the file.
+	ID string
+	// Template names its row, as PROJECT.lock has it.
+	Template string
+	Owner    templates.Owner
+	// Content is nil for files of generators and of failed features, and in an outline.
+	Content []byte
+	// Kustomization says that the file may have any of the names that kustomize knows.
+	Kustomization bool
+	// Listings are the items of kustomizations that name the file.
+	Listings []Listing
+}
+
+// NewTree returns a tree of some files, without FS and Lock.
+func NewTree(files ...File) Tree {
+	t := Tree{files: map[string]File{}}
+	for _, f := range files {
+		t.files[f.Path] = f
+	}
+	t.paths = slices.Sorted(maps.Keys(t.files))
+	return t
+}
+
+// Outline returns the files of a project without their content. It needs no flags of features, and always succeeds.
+func Outline(proj *project.Project) Tree {
+	var files []File
+	for _, t := range templates.Project() {
+		name := t.Path(templates.ProjectView{})
+		files = append(files, File{Path: name, Template: t.Source(), Owner: t.Owner, Kustomization: isKustomization(name)})
+	}
+	for _, p := range partsOf(proj) {
+		files = append(files, p.File)
+	}
+	return NewTree(files...)
+}
+
+func isKustomization(name string) bool { return path.Base(name) == "kustomization.yaml" }
+
+// Files returns the files of the tree, ordered by path. PROJECT, modules, the bundled runtime and the header of Go files
+// are not among them: these are edited in ways of their own.
+func (t Tree) Files() []File {
+	all := make([]File, 0, len(t.paths))
+	for _, name := range t.paths {
+		all = append(all, t.files[name])
+	}
+	return all
+}
+
+// File returns a file of the tree.
+func (t Tree) File(name string) (File, bool) {
+	f, found := t.files[name]
+	return f, found
+}
+
+// tree returns what was rendered of a project, with the files that it has besides.
+func (r *Rendering) tree(proj *project.Project, failed []Failed) (Tree, error) {
+	memory := afero.NewMemMapFs()
+	outline := Outline(proj)
+	var files []File
+	for c := range r.Plan.Files() {
+		if c.After == nil {
+			continue
+		}
+		if err := afero.WriteFile(memory, c.Path, c.After, 0o644); err != nil {
+			return Tree{}, err
+		}
+		f, found := outline.files[c.Path]
+		if !found {
+			f = File{Path: c.Path, Kustomization: isKustomization(c.Path)}
+		}
+		f.Template, f.Owner, f.Content = c.Template, templates.OwnerOf(c.Template), c.After
+		if !isEditedApart(c.Path) {
+			files = append(files, f)
+		}
+	}
+	tree := NewTree(append(outline.Files(), files...)...)
+	tree.FS, tree.Failed = afero.NewIOFS(memory), failed
+	var err error
+	tree.Lock, _, err = r.Plan.Lock()
+	return tree, err
+}
+
+// isEditedApart reports whether a file is edited in a way of its own.
+func isEditedApart(name string) bool {
+	return slices.Contains([]string{project.File, layout.BoilerplateFile}, name) ||
+		slices.Contains([]string{layout.GoModFile, "go.sum"}, path.Base(name)) || strings.HasPrefix(name, layout.BundleDir+"/")
+}

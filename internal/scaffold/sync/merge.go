@@ -1,0 +1,194 @@
+package sync
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// isListOnly reports whether nothing but the items of a kustomization changes.
+func (s *syncing) isListOnly(f, now render.File) bool {
+	if f.Content == nil || now.Content == nil {
+		return true
+	}
+	base, err := s.relisted(f.Path, f.Content, nil)
+	return err == nil && s.Rewrite == nil && bytes.Equal(base, now.Content)
+}
+
+// updateList plans the items of a kustomization.
+func (s *syncing) updateList(f render.File) error {
+	name, ours, err := s.read(f)
+	if err != nil || ours == nil {
+		return err
+	}
+	text, err := s.relisted(name, ours, s.stays)
+	if err != nil || bytes.Equal(text, ours) {
+		return err
+	}
+	return s.plan.WriteFile(plan.File{Path: name, Content: text, Policy: plan.Edit})
+}
+
+// follows reports whether a file follows its template: always if names change, and else if its owner allows it.
+func (s *syncing) follows(f, now render.File, touched bool) bool {
+	switch {
+	case s.Rewrite != nil:
+		return true
+	case bytes.Equal(f.Content, now.Content):
+		return false
+	}
+	return f.Owner == templates.Shared || f.Owner == templates.User && !touched
+}
+
+// updateMerged plans a file with the edits of the user. One that the user has deleted stays deleted.
+func (s *syncing) updateMerged(f, now render.File) error {
+	to, known := now.Path, s.lock.Entries(f.Path)
+	there, err := s.plan.Lookup(f.Path)
+	if err != nil || there.After == nil {
+		return err
+	}
+	ours, touched := there.After, s.lock.Touched(f.Path, there.After)
+	if !s.follows(f, now, touched) {
+		return nil
+	}
+	if occupied, err := s.isOccupied(f.Path, to); err != nil || occupied {
+		return err
+	}
+	content, conflicts, err := s.merged(f.Path, to, f.Content, ours, now.Content)
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.Force:
+		for _, line := range conflicts {
+			s.conflict(to, line, true, "has a conflict: you and kctrl have changed the same lines",
+				"choose between the lines, and take the markers out")
+		}
+	case len(conflicts) > 0 && !s.isPage(f.Path):
+		s.conflict(f.Path, conflicts[0], false, "has been edited where kctrl has to change it",
+			"--force writes both between the markers of git, for you to choose; "+
+				"if it is as an older kctrl wrote it, run kctrl upgrade first")
+		return nil
+	case len(conflicts) > 0:
+		s.conflict(f.Path, 0, true, "was not written by kctrl, and is kept as it is",
+			"bring it up to date by hand where it names what has changed")
+		content = ours
+	}
+	if to != f.Path {
+		if err := s.plan.Delete(f.Path, plan.Own); err != nil {
+			return err
+		}
+	}
+	template := now.Template
+	if len(known) == 0 {
+		template = ""
+	}
+	file := plan.File{Path: to, Content: content, Template: template, Policy: plan.Own, Mode: there.Mode}
+	if err := s.plan.WriteFile(file); err != nil {
+		return err
+	}
+	switch {
+	case len(known) == 0:
+		s.lock.Forget(to)
+	case touched:
+		return s.recordEdited(to, known, ours, f.Content, now.Content)
+	}
+	return nil
+}
+
+// isOccupied reports whether a file would take the place of one of the user's, which is a conflict.
+func (s *syncing) isOccupied(from, to string) (bool, error) {
+	if to == from || s.newPath(to) != to {
+		return false, nil
+	}
+	there, err := s.plan.Lookup(to)
+	if err != nil || there.After == nil || !s.lock.Touched(to, there.After) {
+		return false, err
+	}
+	s.conflicts = append(s.conflicts, Conflict{Occupied(from, to), false})
+	return true, nil
+}
+
+// isPage reports whether kctrl did not write a file and the project is whole without it: a page, or the configuration
+// of a tool.
+func (s *syncing) isPage(name string) bool {
+	_, known := s.lock.Entry(name)
+	isNeeded := path.Ext(name) == ".go" || strings.HasPrefix(name, "config/") || name == "Makefile" || name == "Dockerfile"
+	return !known && !isNeeded
+}
+
+// merged returns the new content of a file, with the line ends that it has, and the lines of conflicts.
+func (s *syncing) merged(from, to string, base, ours, theirs []byte) (content []byte, conflicts []int, err error) {
+	plain, base, theirs := edit.Plain(ours), edit.Plain(base), edit.Plain(theirs)
+	if bytes.Equal(base, plain) {
+		return edit.EndedAs(ours, theirs), nil, nil
+	}
+	change := func(text []byte, _ bool) ([]byte, error) { return text, nil }
+	switch {
+	case path.Base(to) == "kustomization.yaml":
+		change = func(text []byte, isOurs bool) ([]byte, error) {
+			if isOurs {
+				return s.relisted(to, text, s.stays)
+			}
+			return s.relisted(to, text, nil)
+		}
+	case path.Ext(from) == ".go" && s.Rewrite != nil:
+		change = func(text []byte, _ bool) ([]byte, error) { return s.Rewrite(from, text) }
+	}
+	if base, err = change(base, false); err != nil {
+		return nil, nil, err
+	}
+	if plain, err = change(plain, true); err != nil {
+		return nil, nil, err
+	}
+	content, conflicts = edit.Merge(base, plain, theirs, s.Labels)
+	return edit.EndedAs(ours, content), conflicts, nil
+}
+
+// recordEdited moves the entries of an edited file in the lock to its new path, so that it still counts as edited.
+// Later upgrades merge from the content that kctrl writes in the new state. The first content stays in the lock,
+// because git has it.
+func (s *syncing) recordEdited(to string, known []project.LockEntry, ours, was, becomes []byte) error {
+	from, rebased := was, becomes
+	if !slices.ContainsFunc(known, func(e project.LockEntry) bool { return e.IsOf(was) }) {
+		from, rebased = s.rebased(known, to, ours, was, becomes)
+	}
+	at := slices.IndexFunc(known, func(e project.LockEntry) bool { return from != nil && e.IsOf(from) })
+	s.lock.Forget(to)
+	if at >= 0 {
+		s.lock.Offer(to, rebased, known[at].Template)
+		if !slices.ContainsFunc(known, func(e project.LockEntry) bool { return e.IsOf(rebased) }) {
+			if err := s.bases().Keep(rebased); err != nil {
+				return err
+			}
+		}
+		if s.bases().Has(known[at]) { // else only history has it, for the way back too
+			known = slices.Delete(known, at, at+1)
+		}
+	}
+	for _, e := range known {
+		e.Path = to
+		s.lock.Add(e)
+	}
+	return nil
+}
+
+// rebased returns the content of an edited file that an older kctrl wrote, and what it is in the new state. Both are
+// nil if no history has the content, or if it has conflicts.
+func (s *syncing) rebased(known []project.LockEntry, to string, ours, was, becomes []byte) (base, rebased []byte) {
+	base, found := s.bases().Of(known, ours)
+	if !found {
+		return nil, nil
+	}
+	rebased, conflicts, err := s.merged(known[0].Path, to, was, base, becomes)
+	if err != nil || len(conflicts) > 0 {
+		return nil, nil
+	}
+	return base, rebased
+}

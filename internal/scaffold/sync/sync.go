@@ -1,0 +1,281 @@
+package sync
+
+import (
+	"bytes"
+	"errors"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// Options are what Sync needs beside the trees.
+type Options struct {
+	// Moved has the new paths of files of the base.
+	Moved map[string]string
+	// Rewrite brings a Go file to the names that the other tree has. It is nil if no names change.
+	Rewrite func(name string, text []byte) ([]byte, error)
+	// Keep moves files that other Go code needs from goes to kept, with the reason.
+	Keep func(goes map[string]bool, kept map[string]string) error
+	// Force removes edited files too, and writes conflicts between the markers of git, with these labels.
+	Force  bool
+	Labels edit.Labels
+	// History has what files were edited from. It may be nil.
+	History History
+}
+
+// Conflict is a file that cannot follow. The error names the file, and the line if there is one.
+type Conflict struct {
+	*diagnostic.Error
+	// Kept is set if the project is whole with the file as the plan has it.
+	Kept bool
+}
+
+// Sync plans that a project whose files kctrl wrote as base has them as want, with the edits of the user. The plan has
+// the disk. Of files without content in both trees it changes only the items of kustomizations. Conflicts are ordered
+// by path; if any is not kept, the plan must not be applied.
+func Sync(disk *plan.Plan, base, want render.Tree, opts Options) ([]Conflict, error) {
+	lock, _, err := disk.Lock()
+	if err != nil {
+		return nil, err
+	}
+	s := &syncing{Options: opts, plan: disk, lock: lock, base: base, want: want, stays: map[string]bool{}}
+	err = plan.InOrder(s.remove, s.update, s.create)
+	slices.SortStableFunc(s.conflicts, func(a, b Conflict) int { return strings.Compare(a.Pos.Filename, b.Pos.Filename) })
+	return s.conflicts, err
+}
+
+// syncing is the state of a Sync.
+type syncing struct {
+	Options
+	plan       *plan.Plan
+	lock       *project.Lock
+	base, want render.Tree
+	// stays are files of the base that kustomizations still list, although want does not have them.
+	stays     map[string]bool
+	conflicts []Conflict
+}
+
+func (s *syncing) bases() Bases { return NewBases(s.plan, s.History) }
+
+// newPath returns where a file of the base goes.
+func (s *syncing) newPath(name string) string {
+	if to := s.Moved[name]; to != "" {
+		return to
+	}
+	return name
+}
+
+// successor returns the file of want that replaces a file of the base.
+func (s *syncing) successor(f render.File) (render.File, bool) { return s.want.File(s.newPath(f.Path)) }
+
+func (s *syncing) conflict(name string, line int, kept bool, message, hint string) {
+	pos := token.Position{Filename: name, Line: line}
+	s.conflicts = append(s.conflicts, Conflict{&diagnostic.Error{Pos: pos, Message: message, Hint: hint}, kept})
+}
+
+// Occupied is the error of a file whose new place another has.
+func Occupied(from, to string) *diagnostic.Error {
+	return &diagnostic.Error{
+		Pos:     token.Position{Filename: from},
+		Message: "would become " + to + ", which is there",
+		Hint:    "rename one of the two first",
+	}
+}
+
+// read returns a file as the plan has it, under the name that a kustomization has; text is nil if there is none.
+func (s *syncing) read(f render.File) (name string, text []byte, err error) {
+	name = f.Path
+	if f.Kustomization {
+		if name, _, err = templated.Kustomization(s.plan, path.Dir(f.Path)); err != nil {
+			return name, nil, err
+		}
+	}
+	text, err = s.plan.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return name, nil, nil
+	}
+	return name, text, err
+}
+
+// remove plans that files go which the project no longer has.
+func (s *syncing) remove() error {
+	goes, kept := map[string]bool{}, map[string]string{}
+	var lists []render.File
+	others, err := render.OthersWebhooks(s.plan) // which may serve more than PROJECT has
+	if err != nil {
+		return err
+	}
+	for _, f := range s.base.Files() {
+		if _, found := s.successor(f); found {
+			continue
+		}
+		_, text, err := s.read(f)
+		switch _, known := s.lock.Entry(f.Path); {
+		case err != nil:
+			return err
+		case others && path.Dir(f.Path) == layout.WebhookDir:
+			s.stays[f.Path] = true
+		case f.Kustomization && f.Owner != templates.Generated:
+			lists = append(lists, f)
+		case text == nil || s.Force || f.Owner == templates.Generated || !s.lock.Touched(f.Path, text):
+			goes[f.Path] = true
+		case !known:
+			kept[f.Path] = "was not written by kctrl, so it is kept"
+		default:
+			kept[f.Path] = editedMessage
+		}
+	}
+	if s.Keep != nil {
+		if err := s.Keep(goes, kept); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(kept)) {
+		s.conflict(name, 0, true, kept[name], keptHint)
+	}
+	for _, name := range slices.Sorted(maps.Keys(goes)) {
+		if err := s.plan.Delete(name, plan.Own); err != nil {
+			return err
+		}
+	}
+	for _, f := range lists {
+		if err := s.removeList(f); err != nil {
+			return err
+		}
+	}
+	return s.removeGenerated(goes)
+}
+
+const (
+	editedMessage = "has been edited since kctrl wrote it, so it is kept"
+	keptHint      = "the same command with --force deletes it, or delete it by hand"
+)
+
+// removeList plans that a kustomization goes away, unless it has more than kctrl has listed there.
+func (s *syncing) removeList(f render.File) error {
+	name, text, err := s.read(f)
+	if err != nil || text == nil {
+		return err
+	}
+	touched := s.lock.Touched(name, text)
+	if text, err = s.relisted(name, text, s.stays); err != nil {
+		return err
+	}
+	switch {
+	case touched && len(templated.ListedFiles(text, name)) > 0:
+		s.stays[f.Path] = true
+	case touched && !s.Force:
+		s.conflict(name, 0, true, editedMessage, keptHint)
+	default:
+		return s.plan.Delete(name, plan.Own)
+	}
+	return s.plan.WriteFile(plan.File{Path: name, Content: text, Policy: plan.Edit})
+}
+
+// relisted returns a kustomization that lists the files of want under their new names, and of the others only those
+// that stay.
+func (s *syncing) relisted(name string, text []byte, stays map[string]bool) ([]byte, error) {
+	for _, f := range s.base.Files() {
+		now, found := s.successor(f)
+		for i, l := range f.Listings {
+			var err error
+			switch keys := []string{l.List}; {
+			case l.Folder != path.Dir(name) || stays[f.Path]:
+			case !found || i >= len(now.Listings):
+				text, err = edit.RemoveListItem(text, name, keys, l.Item)
+			case now.Listings[i].Item != l.Item:
+				text, err = edit.ReplaceListItem(text, name, keys, l.Item, now.Listings[i].Item)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return text, nil
+}
+
+// removeGenerated plans that generated Go files go where a package loses all others.
+func (s *syncing) removeGenerated(goes map[string]bool) error {
+	dirs := map[string]bool{}
+	for name := range goes {
+		dirs[path.Dir(name)] = dirs[path.Dir(name)] || path.Ext(name) == ".go"
+	}
+	for dir, has := range dirs {
+		names, err := fs.Glob(s.plan.FS(), path.Join(dir, "*.go"))
+		if err != nil {
+			return err
+		}
+		isGenerated := func(name string) bool { return strings.HasPrefix(path.Base(name), "zz_generated.") }
+		stays := slices.ContainsFunc(names, func(name string) bool {
+			_, err := s.plan.Read(name)
+			return err == nil && !isGenerated(name)
+		})
+		for _, name := range slices.DeleteFunc(names, func(name string) bool { return !isGenerated(name) || stays || !has }) {
+			if err := s.plan.Delete(name, plan.Own); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// create plans the files that are new.
+func (s *syncing) create() error {
+	made := map[string]bool{}
+	for _, f := range s.base.Files() {
+		made[s.newPath(f.Path)] = true
+	}
+	var errs []error
+	for _, f := range s.want.Files() {
+		if f.Content == nil || f.Owner == templates.Generated || made[f.Path] {
+			continue
+		}
+		if _, text, err := s.read(f); err != nil || text != nil && f.Owner == templates.User && !s.Force {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, s.plan.Write(f.Path, f.Content, f.Template))
+	}
+	return errors.Join(errs...)
+}
+
+// update plans the new content of files that both trees have.
+func (s *syncing) update() error {
+	var errs []error
+	for _, f := range s.base.Files() {
+		now, found := s.successor(f)
+		switch {
+		case !found:
+		case f.Owner == templates.Generated:
+			errs = append(errs, s.updateGenerated(f, now))
+		case f.Kustomization && s.isListOnly(f, now):
+			errs = append(errs, s.updateList(f))
+		case f.Content != nil && now.Content != nil:
+			errs = append(errs, s.updateMerged(f, now))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// updateGenerated plans that a generated file moves, or is replaced as long as no generator has written it.
+func (s *syncing) updateGenerated(f, now render.File) error {
+	if f.Path != now.Path {
+		return s.plan.Delete(f.Path, plan.Own)
+	}
+	if _, text, err := s.read(f); err != nil || now.Content == nil || text == nil || !bytes.Equal(text, f.Content) {
+		return err
+	}
+	return s.plan.WriteFile(plan.File{Path: f.Path, Content: now.Content, Template: f.Template, Policy: plan.Own})
+}

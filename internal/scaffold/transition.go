@@ -1,0 +1,114 @@
+package scaffold
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/refactor"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
+)
+
+// transition brings a project from one state into another that has the same kinds in the same order, under other names
+// or in other places. What kctrl writes for both states says what changes.
+type transition struct {
+	plan          *plan.Plan
+	before, after *project.Project
+	// force writes what is edited where kctrl has to change it too, history has what it was edited from.
+	force   bool
+	history sync.History
+	kctrl   project.Build
+}
+
+// apply plans the transition. Go files begin with old before and with header after it.
+func (t transition) apply(old, header []byte) error {
+	was, becomes, err := t.trees(old, header)
+	if err != nil {
+		return err
+	}
+	if err := t.plan.WriteFile(plan.File{Path: layout.BoilerplateFile, Content: header, Policy: plan.Edit}); err != nil {
+		return err
+	}
+	r, err := refactor.Find(t.plan, t.before, t.after, was, becomes)
+	if err != nil {
+		return err
+	}
+	conflicts, err := sync.Sync(t.plan, was, becomes, sync.Options{
+		Moved: r.Moved(), Rewrite: r.Rewrite, Force: t.force, History: t.history,
+		Labels: edit.Labels{Ours: "yours", Base: "kctrl, before", Theirs: "kctrl"},
+	})
+	if err := errors.Join(err, noteConflicts(t.plan, conflicts)); err != nil {
+		return err
+	}
+	return plan.InOrder(
+		r.Write,
+		func() error { return render.DeployWebhooks(t.plan, t.after) },
+		func() error { return render.WriteRegistration(t.plan, t.after) },
+		func() error { return templated.WriteProject(t.plan, t.after) },
+		sync.NewBases(t.plan, t.history).Drop,
+	)
+}
+
+// boilerplate returns what Go files of a project begin with, which may be nothing.
+func boilerplate(p *plan.Plan) ([]byte, error) {
+	text, err := p.Read(layout.BoilerplateFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// trees renders the project in both states. What kctrl cannot render in the first is the user's, in both; what it could
+// there, and not in the second, would be lost. Flags by which a feature cannot be rendered are not counted, so that
+// what follows from them is the user's too.
+func (t transition) trees(old, header []byte) (was, becomes render.Tree, err error) {
+	before, after := t.before.Blank(), t.after.Blank()
+	before.Resources, after.Resources = slices.Clone(t.before.Resources), slices.Clone(t.after.Resources)
+	env, err := render.EnvOf(t.plan, old, t.kctrl)
+	if err != nil {
+		return was, becomes, err
+	}
+	for forgotten := true; forgotten; {
+		if was, err = render.Render(before, env); err != nil {
+			return was, becomes, err
+		}
+		forgotten = false
+		for _, f := range was.Failed {
+			if flags := f.Flags(&before.Resources[f.Resource]); flags != nil {
+				forgotten = forgotten || len(*flags) > 0
+				*flags, *f.Flags(&after.Resources[f.Resource]) = nil, nil
+			}
+		}
+	}
+	if env, err = render.EnvOf(t.plan, header, t.kctrl); err != nil {
+		return was, becomes, err
+	}
+	env.Skip = was.Failed
+	if becomes, err = render.Render(after, env); err != nil {
+		return was, becomes, err
+	}
+	var errs []error
+	for _, f := range becomes.Failed {
+		errs = append(errs, f.Err)
+	}
+	return was, becomes, errors.Join(errs...)
+}
+
+// noteConflicts notes the files that stay as they are, and returns an error of those that cannot.
+func noteConflicts(p *plan.Plan, conflicts []sync.Conflict) error {
+	var errs []error
+	for _, c := range conflicts {
+		if c.Kept {
+			p.Note(c.Error)
+		} else {
+			errs = append(errs, c.Error)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,124 @@
+package upgrade
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// isOfThisKctrl reports whether the project has the templates of this kctrl. Of one that is no release nobody knows.
+func (u *upgrade) isOfThisKctrl() bool {
+	name := u.options.Kctrl.Name()
+	return name != orDevel("") && name == u.project.Kctrl
+}
+
+// tellOfKept notes, once, which types and samples kctrl would write otherwise by now. Those of a further version
+// began as a copy of the first, and were of no template.
+func (u *upgrade) tellOfKept() error {
+	if u.isOfThisKctrl() {
+		return nil
+	}
+	var names []string
+	for _, o := range render.Kinds(u.project, "") {
+		if _, further := layout.VersionBefore(u.project, o.Resource); further || !o.API {
+			continue
+		}
+		for _, name := range []string{templates.Types().Path(o.View), templates.Sample().Path(o.View)} {
+			newer, err := u.hasNewerTemplate(name)
+			if err != nil {
+				return err
+			}
+			if newer {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) > 0 {
+		u.note("", 0, "types and samples are yours and stay as they are, and kctrl writes these otherwise now: "+strings.Join(names, ", "), compareThemHint)
+	}
+	return nil
+}
+
+// hasNewerTemplate reports whether kctrl would write a file of the user's otherwise than it once did, and records
+// that it has been told. The marker of the version that is stored comes and goes with further versions, and is no
+// template's.
+func (u *upgrade) hasNewerTemplate(name string) (bool, error) {
+	lock, _, err := u.plan.Lock()
+	if err != nil {
+		return false, err
+	}
+	now, made := u.now.Lock.Entry(name)
+	_, known := lock.Entry(name)
+	ours, err := u.plan.Read(name)
+	if !made || !known || errors.Is(err, fs.ErrNotExist) {
+		return false, nil // of the user's own, or taken away
+	}
+	if err != nil {
+		return false, err
+	}
+	theirs, err := fs.ReadFile(u.now.FS, name)
+	if err != nil {
+		return false, err
+	}
+	for _, text := range [][]byte{theirs, withoutLine(theirs, "// "+render.StorageMarker)} {
+		same, err := u.isOfTemplate(name, ours, text)
+		if same || err != nil {
+			return false, err
+		}
+	}
+	lock.Offer(name, theirs, now.Template)
+	return true, nil
+}
+
+// isOfTemplate reports whether kctrl has written of a file what it writes now, but for the header if it is Go.
+func (u *upgrade) isOfTemplate(name string, ours, theirs []byte) (bool, error) {
+	lock, _, err := u.plan.Lock()
+	if err != nil || !lock.Touched(name, theirs) || bytes.Equal(edit.Plain(ours), theirs) {
+		return err == nil, err
+	}
+	header, err := templated.GoHeader(u.plan)
+	code, found := bytes.CutPrefix(theirs, []byte(header))
+	if err != nil || !found || path.Ext(name) != ".go" {
+		return false, err
+	}
+	for old := range headers(edit.Plain(ours)) {
+		if !lock.Touched(name, slices.Concat(old, code)) {
+			return true, nil
+		}
+	}
+	base, _ := sync.NewBases(u.plan, u.options.Base).Of(lock.Entries(name), ours)
+	old, found := bytes.CutSuffix(base, code)
+	return found && (len(old) == 0 || bytes.HasSuffix(old, []byte("\n\n"))), nil
+}
+
+// headers yields what may be the header of a Go file: nothing, and all before each empty line in front of the package
+// clause.
+func headers(text []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		end := 0
+		for line := range bytes.Lines(text) {
+			atStart := end == 0 || bytes.HasSuffix(text[:end], []byte("\n\n"))
+			if atStart && !yield(text[:end]) || bytes.HasPrefix(line, []byte("package ")) {
+				return
+			}
+			end += len(line)
+		}
+	}
+}
+
+// withoutLine returns a text without the lines that say something and nothing else.
+func withoutLine(text []byte, line string) []byte {
+	lines := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"), func(l string) bool { return strings.TrimSpace(l) == line })
+	return []byte(strings.Join(lines, ""))
+}

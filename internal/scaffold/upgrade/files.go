@@ -1,0 +1,303 @@
+package upgrade
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// step is a file that kctrl writes otherwise than it did.
+type step struct {
+	was, now render.File // was has no content if the file is new
+	obstacle string      // why it stays as it is
+}
+
+// isCode reports whether a file is brought on with what belongs to it, and only if all of that compiles: a controller, a
+// webhook or the main function, with its test.
+func isCode(f render.File) bool { return f.Owner == templates.Shared && path.Ext(f.Path) == ".go" }
+
+// files brings the files of now into the project: code with its test, both or none.
+func (u *upgrade) files() error {
+	units := map[string][]step{}
+	for _, f := range u.now.Files() {
+		s, found, err := u.step(f)
+		if err != nil {
+			return err
+		}
+		name := f.Path
+		if isCode(f) {
+			name = strings.TrimSuffix(strings.TrimSuffix(name, ".go"), "_test")
+		}
+		if found {
+			units[name] = append(units[name], s)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(units)) {
+		if err := u.unit(units[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step returns what a file becomes, if kctrl writes it otherwise than it did.
+func (u *upgrade) step(f render.File) (s step, found bool, err error) {
+	lock, _, err := u.plan.Lock()
+	if err != nil {
+		return s, false, err
+	}
+	ours, err := u.plan.Read(f.Path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return s, false, err
+	}
+	there, touched := err == nil, lock.Touched(f.Path, ours)
+	entry, known := lock.Entry(f.Path)
+	s.was, s.now = render.File{Path: f.Path, Template: f.Template, Owner: f.Owner}, f
+	switch {
+	case f.Content == nil || f.Owner == templates.Generated || f.Owner == templates.API:
+		return s, false, nil // generators write it, or it follows names alone
+	case isCode(f) && (!known || u.isOfThisKctrl()), !known && u.others && strings.HasPrefix(f.Path, "config/"):
+		return s, false, nil // nothing would list it; or what it follows from has changed, and no template
+	case !there && known, f.Owner == templates.User && (!there || touched):
+		return s, false, nil // taken away by the user, or of the user's own
+	case !there:
+		return s, true, nil
+	}
+	asHere, err := u.listed(f.Path, ours, f.Content)
+	if err != nil || bytes.Equal(asHere, ours) {
+		return s, false, err // but for the order of lists
+	}
+	if known && !touched {
+		s.now.Content = asHere
+	}
+	switch {
+	case known && !lock.Touched(f.Path, s.now.Content):
+		return s, false, nil // the template is as it was
+	case !known:
+		u.noteForeign(lock, s.now)
+		return s, false, nil
+	}
+	if s.was.Content = edit.Plain(ours); touched {
+		return u.edited(s, ours)
+	}
+	switch {
+	case isCode(f) && entry.Template != f.Template:
+		s.obstacle = "was made from another template than kctrl would take by what PROJECT says, so it stays as it is"
+	case !sameRequests(f.Path, ours, s.now.Content):
+		s.obstacle = "is about requests that PROJECT does not tell of, and kctrl writes it otherwise now, so it stays as it is"
+	}
+	return s, true, nil
+}
+
+// edited completes the step of a file that the user has edited.
+func (u *upgrade) edited(s step, ours []byte) (_ step, found bool, err error) {
+	name := s.now.Path
+	if line := edit.Conflict(ours); line > 0 {
+		u.note(name, line, "has the conflict of an upgrade before this one still, so that it stays as it is",
+			"choose between the lines, take the markers out, and run kctrl upgrade again")
+		return s, false, nil
+	}
+	lock, _, err := u.plan.Lock()
+	if err != nil {
+		return s, false, err
+	}
+	known := lock.Entries(name)
+	if s.was.Content, found = sync.NewBases(u.plan, u.options.Base).Of(known, ours); !found {
+		same, err := u.isOfTemplate(name, ours, s.now.Content)
+		s.obstacle = "has been edited, and no version of it in git is what kctrl wrote, so that nothing can be merged"
+		return s, !same, err
+	}
+	switch {
+	case isCode(s.now) && known[0].Template != s.now.Template:
+		s.obstacle = "was made from another template than kctrl would take by what PROJECT says, so it stays as it is"
+	case !sameRequests(name, s.was.Content, s.now.Content):
+		s.obstacle = "is about requests that PROJECT does not tell of, and kctrl writes it otherwise now, so it stays as it is"
+	}
+	s.now.Content, err = u.listed(name, s.was.Content, s.now.Content)
+	return s, true, err
+}
+
+// unit brings some files on together, or notes why they stay as they are: once for each template that is not taken.
+func (u *upgrade) unit(steps []step) error {
+	at := slices.IndexFunc(steps, func(s step) bool { return s.obstacle != "" })
+	if at < 0 {
+		done, err := u.merge(steps)
+		if err != nil || done {
+			return err
+		}
+		at = slices.IndexFunc(steps, func(s step) bool { return s.obstacle != "" })
+	}
+	u.note(steps[at].now.Path, 0, steps[at].obstacle, compareHint)
+	lock, _, err := u.plan.Lock()
+	if err != nil {
+		return err
+	}
+	for _, s := range steps {
+		lock.Offer(s.now.Path, s.now.Content, s.now.Template) // so that no further upgrade says so
+	}
+	return nil
+}
+
+// merge plans what some files become, unless they are code that has conflicts or does not compile then: the step says
+// why.
+func (u *upgrade) merge(steps []step) (done bool, err error) {
+	var was, now []render.File
+	for _, s := range steps {
+		now = append(now, s.now)
+		if s.was.Content != nil {
+			was = append(was, s.was)
+		}
+	}
+	merged, code := u.plan.Clone(), isCode(steps[0].now)
+	conflicts, err := sync.Sync(merged, render.NewTree(was...), render.NewTree(now...), sync.Options{
+		Force: !code, History: u.options.Base,
+		Labels: edit.Labels{Ours: "yours", Base: "kctrl " + orDevel(u.project.Kctrl), Theirs: "kctrl " + u.options.Kctrl.Name()},
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, c := range conflicts {
+		if c.Kept {
+			merged.Note(c.Error)
+			continue
+		}
+		at := slices.IndexFunc(steps, func(s step) bool { return s.now.Path == c.Pos.Filename })
+		steps[at].obstacle = "has been edited where kctrl writes it otherwise now, so it stays as it is"
+		return false, nil
+	}
+	if code {
+		if broken, err := u.isBroken(merged, steps); err != nil || broken {
+			return false, err
+		}
+	}
+	*u.plan = *merged
+	lock, _, err := u.plan.Lock()
+	for _, s := range steps {
+		if c, err := u.plan.Lookup(s.now.Path); err == nil && lock.Touched(s.now.Path, c.After) {
+			lock.Record(s.now.Path, s.now.Content, s.now.Template) // which the next merge begins with
+		}
+	}
+	return true, err
+}
+
+// isBroken reports whether some files would not compile as a plan has them. The step of one says why.
+func (u *upgrade) isBroken(merged *plan.Plan, steps []step) (bool, error) {
+	sources, err := gosource.GoSources(u.plan, u.project)
+	if err != nil {
+		return false, err
+	}
+	changed := map[string][]byte{}
+	for _, s := range steps {
+		if changed[s.now.Path], err = merged.Read(s.now.Path); err != nil {
+			return false, err
+		}
+	}
+	before, err := gosource.TypeErrors(u.plan, sources, u.project.Repo, nil)
+	if err != nil {
+		return false, err
+	}
+	after, err := gosource.TypeErrors(u.plan, sources, u.project.Repo, changed)
+	if err != nil {
+		return false, err
+	}
+	for _, c := range slices.SortedFunc(maps.Keys(after), func(a, b gosource.Complaint) int { return strings.Compare(a.File+a.Message, b.File+b.Message) }) {
+		if len(after[c]) <= len(before[c]) {
+			continue
+		}
+		at := max(0, slices.IndexFunc(steps, func(s step) bool { return s.now.Path == c.File }))
+		where := c.File + " as kctrl writes it now"
+		if c.File == steps[at].now.Path {
+			where = "what kctrl writes there now"
+		}
+		steps[at].obstacle = fmt.Sprintf("would not compile with %s: %s, so it stays as it is", where, c.Message)
+		return true, nil
+	}
+	return false, nil
+}
+
+// listed returns what kctrl writes of a kustomization with the lists of the one that is there: which components it
+// has, and in which order commands have listed the rest, is of the project. What is not there any more goes off the
+// lists.
+func (u *upgrade) listed(name string, there, theirs []byte) ([]byte, error) {
+	if path.Base(name) != "kustomization.yaml" || there == nil {
+		return theirs, nil
+	}
+	var err error
+	for _, list := range []string{"resources", "components"} {
+		at := []string{list}
+		var wanted []string
+		for _, item := range templated.ItemsOf(there, list) {
+			if target := path.Join(path.Dir(name), item); slices.Contains(templated.ItemsOf(theirs, list), item) || u.exists(target) {
+				wanted = append(wanted, item)
+				if theirs, err = edit.EnsureListItem(theirs, name, at, item); err != nil {
+					return nil, err
+				}
+			}
+		}
+		items := templated.ItemsOf(theirs, list)
+		for _, item := range items {
+			if !slices.Contains(wanted, item) {
+				wanted = append(wanted, item)
+			}
+		}
+		if slices.Equal(items, wanted) || len(items) != len(wanted) {
+			continue
+		}
+		for i, item := range items {
+			theirs, err = edit.ReplaceListItem(theirs, name, at, item, fmt.Sprintf("%d.kctrl", i))
+			if err != nil {
+				return nil, err
+			}
+		}
+		for i, item := range wanted {
+			theirs, err = edit.ReplaceListItem(theirs, name, at, fmt.Sprintf("%d.kctrl", i), item)
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return theirs, nil
+}
+
+// exists reports whether the project has a file, or a folder with a kustomization.
+func (u *upgrade) exists(target string) bool {
+	if _, found, err := templated.Kustomization(u.plan, target); found && err == nil {
+		return true
+	}
+	_, err := u.plan.Read(target)
+	return err == nil
+}
+
+// gone takes away what kctrl wrote once for every project and writes no more, unless the user has edited it.
+func (u *upgrade) gone() error {
+	lock, _, err := u.plan.Lock()
+	if err != nil {
+		return err
+	}
+	var was []render.File
+	for entry := range lock.All() {
+		owner := templates.OwnerOf(entry.Template)
+		_, now := u.now.File(entry.Path)
+		if !now && owner != templates.Generated && strings.HasPrefix(entry.Template, "project/") && !strings.HasPrefix(entry.Path, toldFolder+"/") {
+			was = append(was, render.File{Path: entry.Path, Template: entry.Template, Owner: owner})
+		}
+	}
+	conflicts, err := sync.Sync(u.plan, render.NewTree(was...), render.NewTree(), sync.Options{})
+	for _, c := range conflicts {
+		u.note(c.Pos.Filename, 0, "has been edited, and kctrl writes no such file any more, so it is kept", "delete it if you do not need it")
+	}
+	return err
+}
