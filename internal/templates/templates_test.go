@@ -196,3 +196,16 @@ func TestWorkflowsPinActionsAndGrantNothingByDefault(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryTemplateHasAnOwner: PROJECT.lock names templates by their source, from which commands find the owner.
+func TestEveryTemplateHasAnOwner(t *testing.T) {
+	for _, template := range index(t) {
+		part, _, _ := strings.Cut(template.id, "/")
+		if slices.Contains([]string{"chart", "applyconfiguration", "apiapplyconfiguration"}, part) || template.id == "project/config/rbac/role.yaml" {
+			continue // of no file that PROJECT.lock names; or generated from then on
+		}
+		if _, found := owners()[template.id]; !found {
+			t.Errorf("owners has no %s", template.id)
+		}
+	}
+}
