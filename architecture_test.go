@@ -370,12 +370,12 @@ var internalLayers = []internalLayer{
 		"packages for generators, right or wrong: it does not check markers"},
 	{"lint", "diagnostic markers load", "a rule sees markers and packages; nobody but who runs generators knows it"},
 
-	{"templates", "", "files as text, for who knows where they belong"},
 	{"scaffold/edit", "diagnostic yamlnode", "files of users, as bytes, whatever they are for"},
 	{"scaffold/project", "diagnostic regular yamlnode scaffold/edit",
 		"what a project is and what was written into it, as data: it writes nothing"},
 	{"scaffold/plan", "diagnostic transaction scaffold/project",
 		"changes of files, whatever is in them, and the note of them in the lock"},
+	{"templates", "scaffold/plan", "files as text with their owners, for packages that know where files belong"},
 	{"scaffold/versions", "diagnostic",
 		"one version of a kind from another, as text: what kinds a project has is nothing to it"},
 	{"expression", "diagnostic", "CEL as API servers compile it, whoever wrote it"},
@@ -403,7 +403,7 @@ var internalLayers = []internalLayer{
 		"the files of a project, whatever a command does with files that exist",
 	},
 	{
-		"scaffold/sync", "diagnostic templates scaffold/edit scaffold/layout scaffold/plan scaffold/project " +
+		"scaffold/sync", "diagnostic scaffold/edit scaffold/layout scaffold/plan scaffold/project " +
 			"scaffold/render scaffold/templated",
 		"what happens to each file between two trees, whatever command changes the project",
 	},

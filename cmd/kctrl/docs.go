@@ -86,7 +86,7 @@ func runDocs(ctx context.Context, s *streams, write writeOptions, root *cobra.Co
 			return err
 		}
 		for name, content := range m.pages(root) {
-			if err := p.plan.WriteFile(plan.File{Path: path.Join(dir, name), Content: content, Policy: plan.Own}); err != nil {
+			if err := p.plan.WriteFile(plan.File{Path: path.Join(dir, name), Content: content, Force: true}); err != nil {
 				return err
 			}
 		}

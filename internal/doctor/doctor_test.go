@@ -251,7 +251,7 @@ func TestNoteUnbuilt(t *testing.T) {
 		planned := plan.New(p.FS)
 		text, err := planned.Read("config/default/metrics_service.yaml")
 		if err == nil {
-			err = planned.WriteFile(plan.File{Path: "config/default/metrics_service.yaml", Content: []byte(strings.Replace(string(text), old, now, 1)), Policy: plan.Edit})
+			err = planned.Edit("config/default/metrics_service.yaml", []byte(strings.Replace(string(text), old, now, 1)))
 		}
 		if err != nil {
 			t.Fatal(err)

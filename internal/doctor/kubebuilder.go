@@ -200,7 +200,7 @@ func isInsertLine(line []byte) bool {
 func fixLeftovers(ctx context.Context, p *Project, fixes *plan.Plan) error {
 	for _, f := range checkLeftovers(ctx, p) {
 		if f.Hint == unusedHint {
-			if err := fixes.Delete(f.Pos.Filename, plan.Own); err != nil {
+			if err := fixes.Delete(f.Pos.Filename); err != nil {
 				return err
 			}
 		}
@@ -219,7 +219,7 @@ func fixLeftovers(ctx context.Context, p *Project, fixes *plan.Plan) error {
 				kept = append(kept, line...)
 			}
 		}
-		if err := fixes.WriteFile(plan.File{Path: name, Content: kept, Policy: plan.Edit}); err != nil {
+		if err := fixes.Edit(name, kept); err != nil {
 			return err
 		}
 	}

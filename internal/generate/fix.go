@@ -30,7 +30,7 @@ func Fix(ctx context.Context, dir string, p *plan.Plan, o Options) error {
 			return err
 		}
 		after := apply(before, byFile[name])
-		if err := p.WriteFile(plan.File{Path: name, Content: after, Policy: plan.Edit}); err != nil {
+		if err := p.Edit(name, after); err != nil {
 			return err
 		}
 	}

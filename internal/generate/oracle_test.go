@@ -179,7 +179,7 @@ func TestPlannedFilesCountAsWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := p.Delete("api/v1/old_types.go", plan.Own); err != nil {
+	if err := p.Delete("api/v1/old_types.go"); err != nil {
 		t.Fatal(err)
 	}
 	if err := generate.Run(t.Context(), planned, p, nil, everything()); err != nil {

@@ -71,7 +71,7 @@ func (g *generation) empty(of chosen) error {
 
 func (g *generation) writeFile(o output) error {
 	return g.plan.WriteFile(plan.File{
-		Path: o.Path, Content: o.Content, Template: o.template, Policy: plan.Own,
+		Path: o.Path, Content: o.Content, Template: o.template, Owner: plan.Generated,
 	})
 }
 
@@ -92,13 +92,12 @@ func (g *generation) prune(made map[string]bool) error {
 		if !ran || made[entry.Path] || g.isBehindLink(entry.Path) {
 			continue
 		}
-		if err := g.plan.Delete(entry.Path, plan.Once); err != nil {
-			return err
+		text, err := g.plan.Read(entry.Path)
+		if err == nil && lock.Touched(entry.Path, text) {
+			continue // which is the user's now
 		}
-		if _, err := g.plan.Read(entry.Path); errors.Is(err, fs.ErrNotExist) {
-			if err := g.unlist(entry.Path); err != nil {
-				return err
-			}
+		if err := errors.Join(g.plan.Delete(entry.Path), g.unlist(entry.Path)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -156,5 +155,5 @@ func (g *generation) editKustomization(name string, edit listEdit) error {
 	if err != nil {
 		return err
 	}
-	return g.plan.WriteFile(plan.File{Path: kustomization, Content: after, Policy: plan.Edit})
+	return g.plan.Edit(kustomization, after)
 }

@@ -373,13 +373,13 @@ func (f *feature) move(p *plan.Plan) error {
 	}
 	for name, text := range f.files {
 		target := path.Join(f.target, name)
-		if err := p.WriteFile(plan.File{Path: target, Content: text, Policy: plan.Own}); err != nil {
+		if err := p.WriteFile(plan.File{Path: target, Content: text, Force: true}); err != nil {
 			return err
 		}
 		lock.Forget(target)
-		if err := p.Delete(path.Join(f.folder, name), plan.Own); err != nil {
+		if err := p.Delete(path.Join(f.folder, name)); err != nil {
 			return err
 		}
 	}
-	return p.WriteFile(plan.File{Path: f.listedAt, Content: f.after, Policy: plan.Edit})
+	return p.Edit(f.listedAt, f.after)
 }

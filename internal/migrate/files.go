@@ -10,7 +10,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
@@ -32,7 +31,7 @@ func (m *migration) editEach(is func(name string) bool, change func(string) stri
 		}
 		plain, crlf := withoutCarriageReturns(string(text))
 		if after := change(plain); after != plain {
-			if err := m.plan.WriteFile(plan.File{Path: name, Content: []byte(withCarriageReturns(after, crlf)), Policy: plan.Edit}); err != nil {
+			if err := m.plan.Edit(name, []byte(withCarriageReturns(after, crlf))); err != nil {
 				return err
 			}
 		}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // The tools of kubebuilder that kctrl is, as targets of their own and as the variables that describe them. Those of the second kind are
@@ -93,7 +91,7 @@ func (m *migration) editMakefiles() error {
 		if !defined && strings.Contains(text, "$(KCTRL)") {
 			text, defined = kctrlVariable+"\n"+text, true
 		}
-		if err := m.plan.WriteFile(plan.File{Path: f.name, Content: []byte(withCarriageReturns(text, f.crlf)), Policy: plan.Edit}); err != nil {
+		if err := m.plan.Edit(f.name, []byte(withCarriageReturns(text, f.crlf))); err != nil {
 			return err
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	"go/token"
 	"slices"
 	"strings"
-
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // What is left to do in Go code has a comment above it, which says why.
@@ -70,7 +68,7 @@ func (m *migration) markBroken(files []*file) error {
 			}
 			out.WriteString(line)
 		}
-		if err := m.plan.WriteFile(plan.File{Path: f.name, Content: formattedAs(text, []byte(out.String())), Policy: plan.Edit}); err != nil {
+		if err := m.plan.Edit(f.name, formattedAs(text, []byte(out.String()))); err != nil {
 			return err
 		}
 	}

@@ -159,9 +159,9 @@ func (m *migration) rewriteCode(ctx context.Context) error {
 		m.report.Files++
 		m.report.Lines += changedLines(f.source, after)
 		after = []byte(withCarriageReturns(string(after), f.crlf))
-		errs = append(errs, m.plan.WriteFile(plan.File{Path: target, Content: after, Policy: plan.Edit}))
+		errs = append(errs, m.plan.Edit(target, after))
 		if target != f.name {
-			errs = append(errs, m.plan.Delete(f.name, plan.Own))
+			errs = append(errs, m.plan.Delete(f.name))
 		}
 	}
 	m.report.Left = append(m.report.Left, p.unserved()...)
@@ -244,7 +244,7 @@ func (m *migration) alignDeepCopies(files []*file) error {
 			return err
 		}
 		after := bytes.Replace(text, []byte("\truntime"+strings.Replace(imported, "\t", " ", 1)), []byte(imported), 1)
-		if err := m.plan.WriteFile(plan.File{Path: f.name, Content: after, Policy: plan.Edit}); err != nil {
+		if err := m.plan.Edit(f.name, after); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,6 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 const (
@@ -191,7 +190,7 @@ func (m *migration) raiseWorkspace() error {
 	if file.Toolchain != nil && version.Compare(file.Toolchain.Name, "go"+module.Go.Version) < 0 {
 		file.DropToolchainStmt()
 	}
-	return m.plan.WriteFile(plan.File{Path: workFile, Content: modfile.Format(file.Syntax), Policy: plan.Edit})
+	return m.plan.Edit(workFile, modfile.Format(file.Syntax))
 }
 
 // hasWorkspace reports whether the project is built as a workspace.
@@ -396,7 +395,7 @@ func (m *migration) tidy(ctx context.Context, scratch, module string) (string, e
 		if err != nil {
 			return err.Error(), err
 		}
-		if err := m.plan.WriteFile(plan.File{Path: path.Join(module, name), Content: text, Policy: plan.Edit}); err != nil {
+		if err := m.plan.Edit(path.Join(module, name), text); err != nil {
 			return err.Error(), err
 		}
 	}
@@ -490,7 +489,7 @@ func (m *migration) keep(scratch, folder, importPath, from string) error {
 	}
 	for name, text := range files {
 		name = path.Join(folder, name)
-		if err := errors.Join(m.plan.WriteFile(plan.File{Path: name, Content: text, Policy: plan.Edit}), writeTo(scratch, name, text)); err != nil {
+		if err := errors.Join(m.plan.Edit(name, text), writeTo(scratch, name, text)); err != nil {
 			return err
 		}
 	}
@@ -546,7 +545,7 @@ func (m *migration) vendor(ctx context.Context, scratch, module string) (string,
 			return err
 		}
 		stays[rel] = true
-		return m.plan.WriteFile(plan.File{Path: rel, Content: text, Policy: plan.Edit})
+		return m.plan.Edit(rel, text)
 	})
 	if err != nil {
 		return err.Error(), err
@@ -555,7 +554,7 @@ func (m *migration) vendor(ctx context.Context, scratch, module string) (string,
 		if err != nil || entry.IsDir() || stays[name] {
 			return err
 		}
-		return m.plan.Delete(name, plan.Own)
+		return m.plan.Delete(name)
 	})
 	if err != nil {
 		return err.Error(), err

@@ -70,7 +70,7 @@ type Gone struct{}
 `
 	dir, scratch := extract(t, project+old[1:]), extract(t, project)
 	m := &migration{dir: dir, plan: plan.New(os.DirFS(dir)), report: &Report{}, modules: []goModule{{path: "example.com/project", folder: "."}}}
-	if err := m.plan.Delete("main.go", plan.Own); err != nil { // as what moves
+	if err := m.plan.Delete("main.go"); err != nil { // as what moves
 		t.Fatal(err)
 	}
 	if err := m.keepDropped(t.Context(), scratch, "."); err != nil {

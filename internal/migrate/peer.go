@@ -18,7 +18,6 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
@@ -236,7 +235,7 @@ func (m *migration) writeProject(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := m.plan.WriteFile(plan.File{Path: project.File, Content: text, Policy: plan.Edit}); err != nil {
+	if err := m.plan.Edit(project.File, text); err != nil {
 		return err
 	}
 	if err := errors.Join(gomod.AdoptRuntime(m.plan, proj), m.adoptModules()); err != nil {

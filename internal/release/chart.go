@@ -81,7 +81,7 @@ func (w *chartWriter) frame() error {
 		if err != nil {
 			return err
 		}
-		if t.Owner == templates.User {
+		if t.Owner == plan.User {
 			err = w.putOnce(t.Path(view), content)
 		} else {
 			err = w.put(t.Path(view), content)
@@ -116,7 +116,7 @@ func (w *chartWriter) putOnce(name string, content []byte) error {
 			return err
 		}
 	}
-	return w.plan.WriteFile(plan.File{Path: file, Content: have, Policy: plan.Edit})
+	return w.plan.Edit(file, have)
 }
 
 // templates plans one for each object. The namespace is Helm's to make.
@@ -177,7 +177,7 @@ func (w *chartWriter) writeValues() error {
 		if err != nil {
 			return err
 		}
-		return write(w.plan, plan.File{Path: file, Content: content, Template: chartTemplate, Policy: policy(w.Force)})
+		return write(w.plan, plan.File{Path: file, Content: content, Template: chartTemplate, Force: w.Force})
 	}
 	return w.addValues(file, have, sections)
 }
@@ -195,7 +195,7 @@ func (w *chartWriter) addValues(file string, have []byte, sections []section) er
 			return err
 		}
 	}
-	return w.plan.WriteFile(plan.File{Path: file, Content: merged, Policy: plan.Edit})
+	return w.plan.Edit(file, merged)
 }
 
 // imageKeys are those of values.yaml that say what the manager runs.

@@ -46,7 +46,7 @@ func (f *folder) put(name string, content []byte) error {
 		})
 		return nil
 	}
-	return write(f.plan, plan.File{Path: file, Content: content, Template: f.template, Policy: policy(f.force)})
+	return write(f.plan, plan.File{Path: file, Content: content, Template: f.template, Force: f.force})
 }
 
 // edited reports whether a file is there that is not as kctrl has left it.
@@ -89,7 +89,7 @@ func (f *folder) sweep(below string) error {
 			})
 			continue
 		}
-		if err := f.plan.Delete(file, plan.Own); err != nil {
+		if err := f.plan.Delete(file); err != nil {
 			return err
 		}
 	}
@@ -119,11 +119,4 @@ func write(p *plan.Plan, f plan.File) error {
 		}
 	}
 	return p.WriteFile(f)
-}
-
-func policy(force bool) plan.Policy {
-	if force {
-		return plan.Own
-	}
-	return plan.Guarded
 }

@@ -36,5 +36,5 @@ func PlanInstaller(p *plan.Plan, file string, force bool, s Source) error {
 	if err != nil {
 		return err
 	}
-	return write(p, plan.File{Path: file, Content: content, Template: installerTemplate, Policy: policy(force)})
+	return write(p, plan.File{Path: file, Content: content, Template: installerTemplate, Force: force})
 }

@@ -59,7 +59,7 @@ func PlanAdapter(p *plan.Plan, folder string, features AdapterFeatures, parts ma
 		if err != nil {
 			return err
 		}
-		if err := p.WriteFile(plan.File{Path: t.Path(view), Content: text, Policy: plan.Edit}); err != nil {
+		if err := p.Edit(t.Path(view), text); err != nil {
 			return err
 		}
 	}

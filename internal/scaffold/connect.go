@@ -148,7 +148,7 @@ func unmarkStored(p *plan.Plan, before, after *project.Project) error {
 		if text, err = edit.RemoveMarker(text, name, r.Kind, render.StorageMarker); err != nil {
 			return err
 		}
-		if err := p.WriteFile(plan.File{Path: name, Content: text, Policy: plan.Edit}); err != nil {
+		if err := p.Edit(name, text); err != nil {
 			return err
 		}
 	}

@@ -295,7 +295,7 @@ func (o EditOptions) setFeatures(p *plan.Plan, proj *project.Project) error {
 			return err
 		}
 	}
-	return p.WriteFile(plan.File{Path: name, Content: text, Policy: plan.Edit})
+	return p.Edit(name, text)
 }
 
 // makeComponent plans a component of kctrl that a project does not have. Where it has webhooks, API servers may come

@@ -17,7 +17,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
-	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
 // planRemoval plans that a project of one state comes into another, which has less.
@@ -97,7 +96,7 @@ func planLeftovers(fsys fs.FS, proj *project.Project, opts DeleteOptions, r proj
 	for _, f := range render.Outline(&before).Files() {
 		_, stays := after.File(f.Path)
 		_, known := lock.Entry(f.Path)
-		isOfKind := f.Owner == templates.Shared || f.Owner == templates.API
+		isOfKind := f.Owner == plan.Shared || f.Owner == plan.API
 		if _, err := fs.Stat(fsys, f.Path); err == nil && known && isOfKind && !stays {
 			return planRemoval(fsys, &before, proj, opts)
 		}

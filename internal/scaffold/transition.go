@@ -32,7 +32,7 @@ func (t transition) apply(old, header []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := t.plan.WriteFile(plan.File{Path: layout.BoilerplateFile, Content: header, Policy: plan.Edit}); err != nil {
+	if err := t.plan.Edit(layout.BoilerplateFile, header); err != nil {
 		return err
 	}
 	r, err := refactor.Find(t.plan, t.before, t.after, was, becomes)

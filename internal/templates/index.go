@@ -1,6 +1,10 @@
 package templates
 
-import "path"
+import (
+	"path"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+)
 
 // Template is one file that can be scaffolded, rendered from a view of type V.
 type Template[V any] struct {
@@ -9,7 +13,7 @@ type Template[V any] struct {
 	// Generator names who writes the file from then on. The lock records that instead.
 	Generator string
 	// Owner decides what commands do to the file.
-	Owner Owner
+	Owner plan.Owner
 
 	// Helm says that what is written is a template itself: actions of this one stand between brackets.
 	Helm bool
@@ -22,45 +26,45 @@ func (t Template[V]) Path(view V) string { return t.path(view) }
 
 // Project returns the files of every new project, without those of [Modules].
 func Project() []Template[ProjectView] {
-	same := func(file string, owner Owner) Template[ProjectView] {
+	same := func(file string, owner plan.Owner) Template[ProjectView] {
 		return at[ProjectView]("project", file, owner)
 	}
-	emptyRole := same("config/rbac/role.yaml", Generated)
+	emptyRole := same("config/rbac/role.yaml", plan.Generated)
 	emptyRole.Generator = "generate/rbac"
 	return []Template[ProjectView]{
-		same(".dockerignore", Shared),
-		same(".gitattributes", User),
-		same(".github/workflows/lint.yml", Shared),
-		same(".github/workflows/test.yml", Shared),
-		same(".gitignore", User),
-		same(".golangci.yml", Shared),
-		same("AGENTS.md", User),
-		same("Dockerfile", Shared),
-		same("Makefile", Shared),
-		same("README.md", User),
-		same("cmd/main.go", Shared),
-		same("config/components/grafana/dashboard.json", Shared),
-		same("config/components/grafana/kustomization.yaml", Shared),
-		same("config/components/network-policy/allow_metrics.yaml", Shared),
-		same("config/components/network-policy/kustomization.yaml", Shared),
-		same("config/components/prometheus/alerts.yaml", Shared),
-		same("config/components/prometheus/kustomization.yaml", Shared),
-		same("config/components/prometheus/monitor.yaml", Shared),
-		same("config/default/kustomization.yaml", Shared),
-		same("config/default/metrics_service.yaml", Shared),
-		same("config/manager/kustomization.yaml", Shared),
-		same("config/manager/manager.yaml", Shared),
-		same("config/manager/namespace.yaml", Shared),
-		same("config/rbac/kustomization.yaml", Shared),
-		same("config/rbac/leader_election_role.yaml", Shared),
-		same("config/rbac/leader_election_role_binding.yaml", Shared),
-		same("config/rbac/metrics_auth_role.yaml", Shared),
-		same("config/rbac/metrics_auth_role_binding.yaml", Shared),
-		same("config/rbac/metrics_reader_role.yaml", Shared),
+		same(".dockerignore", plan.Shared),
+		same(".gitattributes", plan.User),
+		same(".github/workflows/lint.yml", plan.Shared),
+		same(".github/workflows/test.yml", plan.Shared),
+		same(".gitignore", plan.User),
+		same(".golangci.yml", plan.Shared),
+		same("AGENTS.md", plan.User),
+		same("Dockerfile", plan.Shared),
+		same("Makefile", plan.Shared),
+		same("README.md", plan.User),
+		same("cmd/main.go", plan.Shared),
+		same("config/components/grafana/dashboard.json", plan.Shared),
+		same("config/components/grafana/kustomization.yaml", plan.Shared),
+		same("config/components/network-policy/allow_metrics.yaml", plan.Shared),
+		same("config/components/network-policy/kustomization.yaml", plan.Shared),
+		same("config/components/prometheus/alerts.yaml", plan.Shared),
+		same("config/components/prometheus/kustomization.yaml", plan.Shared),
+		same("config/components/prometheus/monitor.yaml", plan.Shared),
+		same("config/default/kustomization.yaml", plan.Shared),
+		same("config/default/metrics_service.yaml", plan.Shared),
+		same("config/manager/kustomization.yaml", plan.Shared),
+		same("config/manager/manager.yaml", plan.Shared),
+		same("config/manager/namespace.yaml", plan.Shared),
+		same("config/rbac/kustomization.yaml", plan.Shared),
+		same("config/rbac/leader_election_role.yaml", plan.Shared),
+		same("config/rbac/leader_election_role_binding.yaml", plan.Shared),
+		same("config/rbac/metrics_auth_role.yaml", plan.Shared),
+		same("config/rbac/metrics_auth_role_binding.yaml", plan.Shared),
+		same("config/rbac/metrics_reader_role.yaml", plan.Shared),
 		emptyRole,
-		same("config/rbac/role_binding.yaml", Shared),
-		same("config/rbac/service_account.yaml", Shared),
-		same("internal/controller/doc.go", User),
+		same("config/rbac/role_binding.yaml", plan.Shared),
+		same("config/rbac/service_account.yaml", plan.Shared),
+		same("internal/controller/doc.go", plan.User),
 	}
 }
 
@@ -68,65 +72,71 @@ func Project() []Template[ProjectView] {
 // `make golden` recomputes these templates from the root go.mod.
 func Modules() []Template[ModuleView] {
 	return []Template[ModuleView]{
-		at[ModuleView]("bundled", "go.mod", Shared),
-		at[ModuleView]("bundled", "go.sum", Shared),
-		at[ModuleView]("bundled", "third_party/kctrl/go.mod", Generated),
-		at[ModuleView]("bundled", "third_party/kctrl/go.sum", Generated),
+		at[ModuleView]("bundled", "go.mod", plan.Shared),
+		at[ModuleView]("bundled", "go.sum", plan.Shared),
+		at[ModuleView]("bundled", "third_party/kctrl/go.mod", plan.Generated),
+		at[ModuleView]("bundled", "third_party/kctrl/go.sum", plan.Generated),
 	}
 }
 
 // PublishedModules returns go.mod and go.sum of a project that requires the published runtime.
 func PublishedModules() []Template[ModuleView] {
 	return []Template[ModuleView]{
-		at[ModuleView]("module", "go.mod", Shared),
-		at[ModuleView]("module", "go.sum", Shared),
+		at[ModuleView]("module", "go.mod", plan.Shared),
+		at[ModuleView]("module", "go.sum", plan.Shared),
 	}
 }
 
 // ApplyConfigurationModules returns what apply configurations add to go.mod and go.sum of a project: no files of a
 // project themselves. `make golden` recomputes them from the root go.mod.
 func ApplyConfigurationModules() (mod, sum Template[ModuleView]) {
-	return at[ModuleView]("applyconfiguration", "go.mod", Generated), at[ModuleView]("applyconfiguration", "go.sum", Generated)
+	mod = at[ModuleView]("applyconfiguration", "go.mod", plan.Generated)
+	return mod, at[ModuleView]("applyconfiguration", "go.sum", plan.Generated)
 }
 
 // APIModule returns go.mod and go.sum of the API packages of a project, if they are a module of their own. `make golden` recomputes them
 // from those of a project.
 func APIModule() []Template[ModuleView] {
-	return []Template[ModuleView]{at[ModuleView]("apimodule", "api/go.mod", Shared), at[ModuleView]("apimodule", "api/go.sum", Shared)}
+	return []Template[ModuleView]{at[ModuleView]("apimodule", "api/go.mod", plan.Shared), at[ModuleView]("apimodule", "api/go.sum", plan.Shared)}
 }
 
 // APIModuleDoc returns the package that the module has before it has any types: of none the go command vets nothing, and says so by failing.
-func APIModuleDoc() Template[ProjectView] { return at[ProjectView]("apimodule", "api/doc.go", User) }
+func APIModuleDoc() Template[ProjectView] {
+	return at[ProjectView]("apimodule", "api/doc.go", plan.User)
+}
 
 // APIApplyConfigurationModules returns what apply configurations add to those, as above.
 func APIApplyConfigurationModules() (mod, sum Template[ModuleView]) {
-	return at[ModuleView]("apiapplyconfiguration", "go.mod", Generated), at[ModuleView]("apiapplyconfiguration", "go.sum", Generated)
+	mod = at[ModuleView]("apiapplyconfiguration", "go.mod", plan.Generated)
+	return mod, at[ModuleView]("apiapplyconfiguration", "go.sum", plan.Generated)
 }
 
 // Licenses returns the header of source files for each license that init offers, by its name.
 func Licenses() map[string]Template[LicenseView] {
 	const file = "hack/boilerplate.go.txt"
 	return map[string]Template[LicenseView]{
-		"apache2": at[LicenseView]("license/apache2", file, Shared),
-		"none":    at[LicenseView]("license/none", file, Shared),
+		"apache2": at[LicenseView]("license/apache2", file, plan.Shared),
+		"none":    at[LicenseView]("license/none", file, plan.Shared),
 	}
 }
 
 // Version returns the file that names the group and version of an API package.
-func Version() Template[VersionView] { return inPackage("groupversion_info.go", User) }
+func Version() Template[VersionView] { return inPackage("groupversion_info.go", plan.User) }
 
 // VersionRegister returns the file that makes the kinds of an API package known to a scheme.
-func VersionRegister() Template[VersionView] { return inPackage("zz_generated.register.go", Generated) }
+func VersionRegister() Template[VersionView] {
+	return inPackage("zz_generated.register.go", plan.Generated)
+}
 
 // Types returns the file of the Go type of a kind.
 func Types() Template[KindView] {
-	return Template[KindView]{ID: "kind/api/version/kind_types.go", Owner: API, path: KindView.TypesFile}
+	return Template[KindView]{ID: "kind/api/version/kind_types.go", Owner: plan.API, path: KindView.TypesFile}
 }
 
 // Sample returns the file of an object of a kind.
 func Sample() Template[KindView] {
 	return Template[KindView]{
-		ID: "kind/config/samples/group_version_kind.yaml", Owner: API,
+		ID: "kind/config/samples/group_version_kind.yaml", Owner: plan.API,
 		path: func(k KindView) string { return "config/samples/" + k.SampleFile },
 	}
 }
@@ -142,12 +152,12 @@ func Roles() []Template[KindView] {
 
 // CRDKustomization returns the file that lists the CRDs.
 func CRDKustomization() Template[ListView] {
-	return at[ListView]("kind", "config/crd/kustomization.yaml", User)
+	return at[ListView]("kind", "config/crd/kustomization.yaml", plan.User)
 }
 
 // SamplesKustomization returns the file that lists the samples.
 func SamplesKustomization() Template[ListView] {
-	return at[ListView]("kind", "config/samples/kustomization.yaml", User)
+	return at[ListView]("kind", "config/samples/kustomization.yaml", plan.User)
 }
 
 // Controller returns the files of the controller of one kind.
@@ -177,7 +187,7 @@ func FurtherController() []Template[KindView] {
 // StandIn returns the CRD that the tests of a folder have for a kind that is neither the project's nor built in.
 func StandIn(folder string) Template[KindView] {
 	return Template[KindView]{
-		ID: "controller/internal/controller/testdata/kind_crd.yaml", Owner: User,
+		ID: "controller/internal/controller/testdata/kind_crd.yaml", Owner: plan.User,
 		path: func(k KindView) string { return path.Join(folder, "testdata", k.standIn()) },
 	}
 }
@@ -186,12 +196,12 @@ func StandIn(folder string) Template[KindView] {
 func Conversion() []Template[ConversionView] {
 	of := func(file, end string) Template[ConversionView] {
 		return Template[ConversionView]{
-			ID: "conversion/internal/conversion/" + file, Owner: API,
+			ID: "conversion/internal/conversion/" + file, Owner: plan.API,
 			path: func(v ConversionView) string { return v.Spoke.ConversionFile(end) },
 		}
 	}
 	doc := of("doc.go", "")
-	doc.Owner = User
+	doc.Owner = plan.User
 	doc.path = func(v ConversionView) string { return path.Join(v.Spoke.ConversionFolder, "doc.go") }
 	return []Template[ConversionView]{doc, of("kind_version.go", ".go"), of("kind_version_test.go", "_test.go")}
 }
@@ -203,7 +213,7 @@ func Webhooks() map[string][]Template[WebhooksView] {
 	of := func(who string, files ...string) []Template[WebhooksView] {
 		var list []Template[WebhooksView]
 		for _, file := range files {
-			list = append(list, at[WebhooksView]("certificates/"+who, folder+file, Generated))
+			list = append(list, at[WebhooksView]("certificates/"+who, folder+file, plan.Generated))
 		}
 		return list
 	}
@@ -215,20 +225,20 @@ func Webhooks() map[string][]Template[WebhooksView] {
 
 // WebhookConversion returns the patch of the CRDs whose versions the manager converts.
 func WebhookConversion() Template[WebhooksView] {
-	return at[WebhooksView]("webhook", "config/components/webhook/conversion.yaml", Generated)
+	return at[WebhooksView]("webhook", "config/components/webhook/conversion.yaml", plan.Generated)
 }
 
 // WebhookService returns the Service of the webhooks, and the kustomization that lists it.
 func WebhookService() []Template[WebhooksView] {
 	return []Template[WebhooksView]{
-		at[WebhooksView]("webhook", "config/webhook/kustomization.yaml", User),
-		at[WebhooksView]("webhook", "config/webhook/service.yaml", Shared),
+		at[WebhooksView]("webhook", "config/webhook/kustomization.yaml", plan.User),
+		at[WebhooksView]("webhook", "config/webhook/service.yaml", plan.Shared),
 	}
 }
 
 // AllowWebhooks returns what lets the API server call webhooks where a network policy lets nobody in.
 func AllowWebhooks() Template[WebhooksView] {
-	return at[WebhooksView]("webhook", "config/components/network-policy/allow_webhooks.yaml", Shared)
+	return at[WebhooksView]("webhook", "config/components/network-policy/allow_webhooks.yaml", plan.Shared)
 }
 
 // Defaulter returns the files of the defaulter of one kind.
@@ -257,18 +267,18 @@ func Policy() []Template[AdmissionView] {
 
 // PolicyKustomization returns the file that lists the policies.
 func PolicyKustomization() Template[ListView] {
-	return at[ListView]("policy", "config/policy/kustomization.yaml", User)
+	return at[ListView]("policy", "config/policy/kustomization.yaml", plan.User)
 }
 
 // TestObject returns what tests of webhooks send for a kind that is not the project's.
 func TestObject() Template[AdmissionView] {
-	return Template[AdmissionView]{ID: "admission/internal/webhook/testdata/kind.yaml", Owner: User, path: AdmissionView.testObject}
+	return Template[AdmissionView]{ID: "admission/internal/webhook/testdata/kind.yaml", Owner: plan.User, path: AdmissionView.testObject}
 }
 
 // WebhookDoc returns the documentation of the package of defaulters and validators.
 func WebhookDoc() Template[KindView] {
 	return Template[KindView]{
-		ID: "admission/internal/webhook/doc.go", Owner: User,
+		ID: "admission/internal/webhook/doc.go", Owner: plan.User,
 		path: func(k KindView) string { return path.Join(k.WebhookFolder, "doc.go") },
 	}
 }
@@ -276,7 +286,7 @@ func WebhookDoc() Template[KindView] {
 // Register returns the file that makes the kinds and controllers of a project known to its manager, beside its main function.
 func Register() Template[RegisterView] {
 	return Template[RegisterView]{
-		ID: "register/cmd/zz_generated.register.go", Owner: Generated,
+		ID: "register/cmd/zz_generated.register.go", Owner: plan.Generated,
 		path: func(v RegisterView) string { return path.Join(v.Folder, "zz_generated.register.go") },
 	}
 }
@@ -284,10 +294,10 @@ func Register() Template[RegisterView] {
 // Chart returns what every Helm chart has besides values and a template for each object. Their paths are relative to the chart.
 func Chart() []Template[ChartView] {
 	list := []Template[ChartView]{
-		at[ChartView]("chart", ".helmignore", Shared),
-		at[ChartView]("chart", "Chart.yaml", User),
-		at[ChartView]("chart", "templates/NOTES.txt", Shared),
-		at[ChartView]("chart", "templates/_helpers.tpl", Shared),
+		at[ChartView]("chart", ".helmignore", plan.Shared),
+		at[ChartView]("chart", "Chart.yaml", plan.User),
+		at[ChartView]("chart", "templates/NOTES.txt", plan.Shared),
+		at[ChartView]("chart", "templates/_helpers.tpl", plan.Shared),
 	}
 	for i := range list {
 		list[i].Helm = true
@@ -301,7 +311,7 @@ func Adapter() []Template[AdapterView] {
 	var list []Template[AdapterView]
 	for _, file := range []string{"controllerruntime.go", "client.go", "options.go", "predicate.go", "handler.go", "source.go", "reconcile.go", "ratelimiter.go", "manager.go", "metrics.go"} {
 		list = append(list, Template[AdapterView]{
-			ID: "adapter/internal/controllerruntime/" + file, Owner: User,
+			ID: "adapter/internal/controllerruntime/" + file, Owner: plan.User,
 			path: func(v AdapterView) string { return path.Join(v.Folder, file) },
 		})
 	}
@@ -317,7 +327,7 @@ func (t Template[V]) Source() string {
 }
 
 // inPackage returns the template of a file that every API package has.
-func inPackage(file string, owner Owner) Template[VersionView] {
+func inPackage(file string, owner plan.Owner) Template[VersionView] {
 	return Template[VersionView]{
 		ID:    "version/api/version/" + file,
 		Owner: owner,
@@ -326,6 +336,6 @@ func inPackage(file string, owner Owner) Template[VersionView] {
 }
 
 // at returns the template of a file that has the same path in every project.
-func at[V any](folder, file string, owner Owner) Template[V] {
+func at[V any](folder, file string, owner plan.Owner) Template[V] {
 	return Template[V]{ID: folder + "/" + file, Owner: owner, path: func(V) string { return file }}
 }

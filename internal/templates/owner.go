@@ -3,37 +3,24 @@ package templates
 import (
 	"strings"
 	"sync"
-)
 
-// Owner says whose a file is once it is written. It decides what commands do to the file.
-type Owner uint8
-
-const (
-	// Shared is for a file that kctrl updates and that users edit: changes of both are merged.
-	Shared Owner = iota
-	// Generated is for a file that only kctrl writes.
-	Generated
-	// User is for a file that belongs to the user once it differs from what kctrl wrote.
-	User
-	// API is for a file that says what the user's API is or follows from it, such as types and samples. kctrl writes it
-	// once, and then changes only the names in it.
-	API
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // OwnerOf returns the owner of a file by its source, as [Template.Source] returns it and PROJECT.lock records it.
-func OwnerOf(source string) Owner {
+func OwnerOf(source string) plan.Owner {
 	if owner, found := owners()[source]; found {
 		return owner
 	}
 	if strings.HasPrefix(source, "generate/") || strings.HasPrefix(source, "bundle/") {
-		return Generated
+		return plan.Generated
 	}
-	return User
+	return plan.User
 }
 
 // owners has the owner of each template of a project by its source.
-var owners = sync.OnceValue(func() map[string]Owner {
-	all := map[string]Owner{}
+var owners = sync.OnceValue(func() map[string]plan.Owner {
+	all := map[string]plan.Owner{}
 	record(all, append(Project(), APIModuleDoc())...)
 	record(all, append(append(Modules(), PublishedModules()...), APIModule()...)...)
 	record(all, Licenses()["apache2"], Licenses()["none"])
@@ -52,7 +39,7 @@ var owners = sync.OnceValue(func() map[string]Owner {
 	return all
 })
 
-func record[V any](all map[string]Owner, list ...Template[V]) {
+func record[V any](all map[string]plan.Owner, list ...Template[V]) {
 	for _, t := range list {
 		all[t.Source()] = t.Owner
 	}

@@ -466,7 +466,7 @@ func RemoveAPIModule(p *plan.Plan, proj *project.Project) error {
 		} else {
 			err = addSums(p, text)
 		}
-		if err := errors.Join(err, p.Delete(name, plan.Own)); err != nil {
+		if err := errors.Join(err, p.Delete(name)); err != nil {
 			return err
 		}
 	}
@@ -585,5 +585,5 @@ func editWork(p *plan.Plan, edit func(*modfile.WorkFile) bool) error {
 	}
 	file.SortBlocks()
 	file.Cleanup()
-	return p.WriteFile(plan.File{Path: layout.WorkFile, Content: modfile.Format(file.Syntax), Policy: plan.Edit})
+	return p.Edit(layout.WorkFile, modfile.Format(file.Syntax))
 }

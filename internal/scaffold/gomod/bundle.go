@@ -60,7 +60,9 @@ func WriteBundle(p *plan.Plan) error {
 }
 
 func bundledFile(name string, content []byte) plan.File {
-	return plan.File{Path: path.Join(layout.BundleDir, name), Content: content, Template: "bundle/" + name, Policy: plan.Own}
+	return plan.File{
+		Path: path.Join(layout.BundleDir, name), Content: content, Template: "bundle/" + name, Owner: plan.Generated,
+	}
 }
 
 // BundledSource lists the source files of the runtime that a project needs: [bundleRoots], the packages that the
@@ -123,7 +125,7 @@ func PlanRuntime(p *plan.Plan, proj *project.Project) error {
 			return mixedRuntime(lost)
 		}
 		for _, name := range others {
-			if err := p.Delete(name, plan.Own); err != nil {
+			if err := p.Delete(name); err != nil {
 				return err
 			}
 		}
@@ -159,7 +161,8 @@ func writeRuntime(p *plan.Plan, paths []string, files []plan.Change) error {
 		if !slices.Contains(paths, c.Path) {
 			continue
 		}
-		if err := p.WriteFile(plan.File{Path: c.Path, Content: c.After, Template: c.Template, Policy: plan.Own}); err != nil {
+		err := p.WriteFile(plan.File{Path: c.Path, Content: c.After, Template: c.Template, Owner: plan.Generated})
+		if err != nil {
 			return err
 		}
 	}

@@ -201,7 +201,7 @@ func addRuntimeSums(p *plan.Plan, build project.Build) error {
 		fmt.Sprintf("%s %s %s\n", layout.RuntimeModule, build.Version, build.Sum),
 		fmt.Sprintf("%s %s/go.mod %s\n", layout.RuntimeModule, build.Version, goModSum),
 	)
-	return p.WriteFile(plan.File{Path: name, Content: []byte(strings.Join(lines, "")), Policy: plan.Edit})
+	return p.Edit(name, []byte(strings.Join(lines, "")))
 }
 
 // IsHarmless reports whether a new project can start in a folder that holds the named file.

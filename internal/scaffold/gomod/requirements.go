@@ -76,7 +76,7 @@ func editRequirementsIn(p *plan.Plan, folder string, edit func(*modfile.File) bo
 	if err != nil {
 		return err
 	}
-	return p.WriteFile(plan.File{Path: name, Content: out, Policy: plan.Edit})
+	return p.Edit(name, out)
 }
 
 // RequireApplyConfigurations makes go.mod and go.sum hold what apply configurations import, if the project has any:
@@ -277,7 +277,7 @@ func AddSumsIn(p *plan.Plan, folder string, needed []byte) error {
 		return nil
 	}
 	slices.SortStableFunc(lines, compareSums)
-	return p.WriteFile(plan.File{Path: name, Content: []byte(strings.Join(lines, "")), Policy: plan.Edit})
+	return p.Edit(name, []byte(strings.Join(lines, "")))
 }
 
 // compareSums orders lines of go.sum by path and version of the module, that of its go.mod behind its own.

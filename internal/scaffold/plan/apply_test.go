@@ -40,11 +40,11 @@ func mixedPlan(t *testing.T, fsys afero.Fs) *Plan {
 	t.Helper()
 	p := New(afero.NewIOFS(fsys))
 	must(t, p.Write("api/v1/types.go", []byte("package v1\n"), "types"))
-	must(t, p.WriteFile(File{Path: "api/v1/nested/run", Content: []byte("#!\n"), Mode: 0o755}))
-	must(t, p.WriteFile(File{Path: "cmd/main.go", Content: []byte("package main // new\n"), Policy: Own}))
-	must(t, p.WriteFile(File{Path: "hack/run.sh", Content: nil, Policy: Own}))
-	must(t, p.Delete("api/old/deep/x.go", Own))
-	must(t, p.Delete("api/keep/y.go", Own))
+	must(t, p.Edit("api/v1/nested/run", []byte("#!\n")))
+	must(t, p.WriteFile(File{Path: "cmd/main.go", Content: []byte("package main // new\n"), Force: true}))
+	must(t, p.WriteFile(File{Path: "hack/run.sh", Content: nil, Force: true}))
+	must(t, p.Delete("api/old/deep/x.go"))
+	must(t, p.Delete("api/keep/y.go"))
 	return p
 }
 
@@ -63,7 +63,7 @@ func TestApplyWritesEveryChange(t *testing.T) {
 		want := map[string]string{
 			"PROJECT": `-rw-r--r-- "version: kctrl/v1\n"`,
 			"api":     "drwxr-xr-x", "api/keep": "drwxr-xr-x", "api/keep/z.go": `-rw-r--r-- "package keep\n"`,
-			"api/v1": "drwxr-xr-x", "api/v1/nested": "drwxr-xr-x", "api/v1/nested/run": `-rwxr-xr-x "#!\n"`,
+			"api/v1": "drwxr-xr-x", "api/v1/nested": "drwxr-xr-x", "api/v1/nested/run": `-rw-r--r-- "#!\n"`,
 			"api/v1/types.go": `-rw-r--r-- "package v1\n"`,
 			"cmd":             "drwxr-xr-x", "cmd/main.go": `-rw-r--r-- "package main // new\n"`,
 			"hack": "drwxr-xr-x", "hack/run.sh": `-rwxr-x--- ""`,

@@ -46,30 +46,21 @@ type Change struct {
 	Template string
 }
 
-// Policy says what may happen to a file that is already there. It is plain data, so that a table of templates can carry
-// it.
-type Policy uint8
+// Owner says whose a file is once kctrl has written it. The row of its template has it.
+type Owner uint8
 
 const (
-	// Guarded is for a file that kctrl writes and that the user may take over: it is written while it is as kctrl left
-	// it. A file that the user has edited, or that kctrl never wrote, is an error, unless it has the wanted content.
-	Guarded Policy = iota
-	// Own is for a file that is kctrl's alone, such as zz_generated.deepcopy.go: it is written whatever is there.
-	Own
-	// Once is for a file that is the user's after the first write: it is written if absent and else left alone.
-	Once
-	// Edit is for content that was made by editing what [Plan.Read] returned: it is written, and a file that was the
-	// user's before remains so.
-	Edit
+	// Shared is for a file that kctrl updates and that users edit. Commands merge the changes of both, and do not write
+	// over an edited file.
+	Shared Owner = iota
+	// Generated is for a file that only kctrl writes, such as zz_generated.deepcopy.go, whatever is there.
+	Generated
+	// User is for a file that belongs to the user once it differs from what kctrl wrote: an existing one stays.
+	User
+	// API is for a file that defines the user's API or follows from it, such as types and samples. Commands change
+	// only the names in it, and do not write over an edited file.
+	API
 )
-
-// Forced returns the policy that --force makes of p: Own for Guarded and Once, p otherwise.
-func (p Policy) Forced() Policy {
-	if p == Edit {
-		return Edit
-	}
-	return Own
-}
 
 // File is what a file should become.
 type File struct {
@@ -80,8 +71,9 @@ type File struct {
 	// Template names where the content comes from, in the lock: the path of a template, or the name of a generator. A
 	// file without one gets no entry in the lock; an entry it has already follows the new content.
 	Template string
-	// Policy says what may happen to a file that is already there. The zero value is Guarded.
-	Policy Policy
-	// Mode is for a file that is created; 0 means 0o644. A file that exists keeps its own.
-	Mode fs.FileMode
+	// Owner decides about a file that exists and differs: a Generated one is replaced, one of the User stays, and
+	// another one is an error if it was edited.
+	Owner Owner
+	// Force replaces the file in any case.
+	Force bool
 }

@@ -18,10 +18,10 @@ func TestDiffIsUnified(t *testing.T) {
 		"a.txt": {Data: []byte("1\n2\n3\n4\n5\n6\n7\n8\n9\n")}, "b.txt": {Data: []byte("x")}, "c.bin": {Data: []byte("\x00")},
 	})
 	own := func(path, content string) {
-		must(t, p.WriteFile(File{Path: path, Content: []byte(content), Policy: Own}))
+		must(t, p.WriteFile(File{Path: path, Content: []byte(content), Force: true}))
 	}
 	own("a.txt", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n")
-	must(t, p.Delete("b.txt", Own))
+	must(t, p.Delete("b.txt"))
 	own("c.bin", "\xff")
 	own("d/empty", "")
 	own("d/new", "one\ntwo")
@@ -70,8 +70,8 @@ func TestGitAppliesTheDiff(t *testing.T) {
 	startingTree(t, root)
 	write(t, root, map[string]string{"lines": strings.Repeat("same\n", 40) + "end", "crlf": "a\r\nb\r\n"})
 	p := mixedPlan(t, root)
-	must(t, p.WriteFile(File{Path: "lines", Content: []byte("new\n" + strings.Repeat("same\n", 40) + "end\n"), Policy: Own}))
-	must(t, p.WriteFile(File{Path: "crlf", Content: []byte("a\r\nc\r\n"), Policy: Own}))
+	must(t, p.WriteFile(File{Path: "lines", Content: []byte("new\n" + strings.Repeat("same\n", 40) + "end\n"), Force: true}))
+	must(t, p.WriteFile(File{Path: "crlf", Content: []byte("a\r\nc\r\n"), Force: true}))
 
 	git := exec.Command("git", "apply", "--whitespace=nowarn", "-")
 	git.Dir = dir

@@ -6,13 +6,12 @@
 //	...
 //	defer root.Close()
 //	p := plan.New(afero.NewIOFS(root))
-//	err = p.WriteFile(plan.File{Path: "api/v1/zz_generated.deepcopy.go", Content: code, Policy: plan.Own})
+//	err = p.WriteFile(plan.File{Path: "api/v1/zz_generated.deepcopy.go", Content: code, Owner: plan.Generated})
 //	...
 //	fmt.Fprint(out, p.Diff())
 //	err = p.Apply(ctx, root, "kctrl generate")
 //
-// A plan keeps PROJECT.lock, what kctrl wrote and from which template, so that a [Policy] can tell a file that the user has
-// edited.
+// A plan keeps PROJECT.lock, what kctrl wrote and from which template, so that edited files are found.
 //
 // # Guarantees
 //
@@ -20,7 +19,7 @@
 //   - A failed Apply leaves the tree as it was, byte for byte and mode for mode; see package transaction for one that was
 //     killed.
 //   - A file that changed between the plan and Apply is never overwritten.
-//   - A file that the user has edited is overwritten only under the policy [Own].
+//   - An edited file is overwritten only if its [Owner] is Generated, or by force.
 //   - Planning what is already there gives an empty plan.
 //
 // # Concurrency

@@ -69,55 +69,89 @@ func (p *Plan) Clone() *Plan {
 	return &c
 }
 
-// Write plans a file under the policy [Guarded]; see [Plan.WriteFile].
+// Write plans a file that kctrl and the user share; see [Plan.WriteFile].
 func (p *Plan) Write(path string, content []byte, template string) error {
 	return p.WriteFile(File{Path: path, Content: content, Template: template})
 }
 
-// WriteFile plans what a file should become, as its policy allows. Content that is there already is no change, but is
-// recorded in the lock. Where all lines end in CRLF, those of the new content do. Writing a path again replaces what was planned for it. A path outside the project, a folder in
-// the way, a file that the policy protects and a broken lock are *diagnostic.Error, and leave the plan as it was.
+// WriteFile plans the content of a file, if its owner allows it. Content that the file has already is no change, but is
+// recorded in the lock. If all lines of the file end in CRLF, those of the new content do. Writing a path again
+// replaces the plan for it. A path outside the project, a directory in the way, an edited file that is protected and a
+// broken lock are *diagnostic.Error, and leave the plan as it was.
 func (p *Plan) WriteFile(f File) error {
 	state, err := p.load(f.Path)
 	if err != nil {
 		return err
 	}
-	present := state.after != nil
-	touched := present && p.lock.Touched(f.Path, state.after)
 	f.Content = endedAs(state.after, f.Content)
 	switch {
-	case f.Policy == Once && present:
+	case state.after == nil || f.Force || f.Owner == Generated:
+	case f.Owner == User:
 		return nil
-	case f.Policy == Guarded && touched && !bytes.Equal(state.after, f.Content):
+	case p.lock.Touched(f.Path, state.after) && !bytes.Equal(state.after, f.Content):
 		return p.protected(f.Path)
 	}
-	if f.Policy != Edit || !touched {
-		p.lock.Record(f.Path, f.Content, f.Template)
-	}
-	if !state.exists && f.Mode != 0 {
-		state.mode = f.Mode
-	}
-	state.after = nonNil(f.Content)
+	p.lock.Record(f.Path, f.Content, f.Template)
 	if f.Template != "" {
 		state.template = f.Template
 	}
-	p.files[f.Path] = &state
+	p.put(f.Path, state, f.Content)
 	return nil
 }
 
-// Delete plans that a file goes away, with the folders that become empty. A file that is not there is no change, but
-// leaves the lock. A file that the user has edited is an error under Guarded and Edit, is kept under Once, and goes
-// under Own.
-func (p *Plan) Delete(path string, policy Policy) error {
+// Edit plans content that was made by editing the result of [Plan.Read]. A file that was the user's before remains so.
+// Errors are those of WriteFile.
+func (p *Plan) Edit(path string, content []byte) error {
 	state, err := p.load(path)
 	if err != nil {
 		return err
 	}
-	if state.after != nil && policy != Own && p.lock.Touched(path, state.after) {
-		if policy == Once {
-			return nil
-		}
-		return p.protected(path)
+	content = endedAs(state.after, content)
+	if state.after == nil || !p.lock.Touched(path, state.after) {
+		p.lock.Record(path, content, "")
+	}
+	p.put(path, state, content)
+	return nil
+}
+
+// Move plans that a file goes to another path, with its permissions and its entries in the lock. Errors are those of
+// WriteFile.
+func (p *Plan) Move(from, to string) error {
+	state, err := p.load(from)
+	if err != nil {
+		return err
+	}
+	target, err := p.load(to)
+	if err != nil {
+		return err
+	}
+	known := p.lock.Entries(from)
+	if err := p.Delete(from); err != nil {
+		return err
+	}
+	p.lock.Forget(to)
+	for _, e := range known {
+		e.Path = to
+		p.lock.Add(e)
+	}
+	if !target.exists {
+		target.mode = state.mode
+	}
+	target.template = state.template
+	p.put(to, target, state.after)
+	return nil
+}
+
+func (p *Plan) put(path string, state planned, content []byte) {
+	state.after = nonNil(content)
+	p.files[path] = &state
+}
+
+// Delete plans that a file goes away, with the directories that become empty, and leaves the lock.
+func (p *Plan) Delete(path string) error {
+	state, err := p.load(path)
+	if err != nil {
+		return err
 	}
 	entry, _ := p.lock.Entry(path)
 	p.lock.Forget(path)

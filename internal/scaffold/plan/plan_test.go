@@ -30,7 +30,7 @@ func written(t *testing.T, content string) afero.Fs {
 	return fsys
 }
 
-func TestPolicies(t *testing.T) {
+func TestOwners(t *testing.T) {
 	for _, tt := range []struct {
 		rule    string
 		content string // of f.txt on disk
@@ -38,20 +38,17 @@ func TestPolicies(t *testing.T) {
 		want    string // content after, or the error
 		touched bool   // afterwards
 	}{
-		{"guarded file as kctrl left it", "v1", File{Path: "f.txt", Content: []byte("v2")}, "v2", false},
-		{"guarded file the user edited", "edit", File{Path: "f.txt", Content: []byte("v2")}, "error: has been edited since kctrl wrote it", true},
-		{"guarded file the user wrote", "v1", File{Path: "users.txt", Content: []byte("v2")}, "error: exists and was not written by kctrl", true},
-		{"guarded file that is as wanted", "v2", File{Path: "f.txt", Content: []byte("v2")}, "v2", false},
-		{"guarded file that is not there", "v1", File{Path: "new.txt", Content: []byte("v2")}, "v2", true},
-		{"own file the user edited", "edit", File{Path: "f.txt", Content: []byte("v2"), Policy: Own}, "v2", false},
-		{"own file the user wrote", "v1", File{Path: "users.txt", Content: []byte("v2"), Policy: Own, Template: "t"}, "v2", false},
-		{"file to write once, as kctrl left it", "v1", File{Path: "f.txt", Content: []byte("v2"), Policy: Once}, "v1", false},
-		{"file to write once, edited", "edit", File{Path: "f.txt", Content: []byte("v2"), Policy: Once}, "edit", true},
-		{"file to write once, the user's", "v1", File{Path: "users.txt", Content: []byte("v2"), Policy: Once, Template: "t"}, "mine", true},
-		{"file to write once, not there", "v1", File{Path: "new.txt", Content: []byte("v2"), Policy: Once, Template: "t"}, "v2", false},
-		{"edit of a file as kctrl left it", "v1", File{Path: "f.txt", Content: []byte("v2"), Policy: Edit}, "v2", false},
-		{"edit of a file the user edited", "edit", File{Path: "f.txt", Content: []byte("edit, v2"), Policy: Edit, Template: "t"}, "edit, v2", true},
-		{"edit of a file the user wrote", "v1", File{Path: "users.txt", Content: []byte("v2"), Policy: Edit, Template: "t"}, "v2", true},
+		{"shared file as kctrl left it", "v1", File{Path: "f.txt", Content: []byte("v2")}, "v2", false},
+		{"shared file the user edited", "edit", File{Path: "f.txt", Content: []byte("v2")}, "error: has been edited since kctrl wrote it", true},
+		{"shared file the user wrote", "v1", File{Path: "users.txt", Content: []byte("v2")}, "error: exists and was not written by kctrl", true},
+		{"shared file that is as wanted", "v2", File{Path: "f.txt", Content: []byte("v2")}, "v2", false},
+		{"shared file that is not there", "v1", File{Path: "new.txt", Content: []byte("v2")}, "v2", true},
+		{"generated file the user edited", "edit", File{Path: "f.txt", Content: []byte("v2"), Owner: Generated}, "v2", false},
+		{"generated file the user wrote", "v1", File{Path: "users.txt", Content: []byte("v2"), Owner: Generated, Template: "t"}, "v2", false},
+		{"file of the user, as kctrl left it", "v1", File{Path: "f.txt", Content: []byte("v2"), Owner: User}, "v1", false},
+		{"file of the user, edited", "edit", File{Path: "f.txt", Content: []byte("v2"), Owner: User}, "edit", true},
+		{"file of the user, the user's", "v1", File{Path: "users.txt", Content: []byte("v2"), Owner: User, Template: "t"}, "mine", true},
+		{"file of the user, not there", "v1", File{Path: "new.txt", Content: []byte("v2"), Owner: User, Template: "t"}, "v2", false},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			fsys := written(t, tt.content)
@@ -65,7 +62,7 @@ func TestPolicies(t *testing.T) {
 				if p.Len() != 0 {
 					t.Errorf("the plan changed:\n%s", p.Diff())
 				}
-				tt.file.Policy = tt.file.Policy.Forced()
+				tt.file.Force = true
 				must(t, p.WriteFile(tt.file))
 				return
 			}
@@ -92,9 +89,60 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestLinesEndAsTheyDid has every policy meet a file that git has checked out with other ends of lines, which is no edit.
+// TestEdit keeps the note of whose a file is.
+func TestEdit(t *testing.T) {
+	for _, tt := range []struct {
+		rule, content, file string
+		touched             bool // afterwards
+	}{
+		{"a file as kctrl left it", "v1", "f.txt", false},
+		{"a file that the user edited", "edit", "f.txt", true},
+		{"a file of the user", "v1", "users.txt", true},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			p := New(afero.NewIOFS(written(t, tt.content)))
+			must(t, p.Edit(tt.file, []byte("v2")))
+			content, err := p.Read(tt.file)
+			lock, _, failure := p.Lock()
+			must(t, errors.Join(err, failure))
+			if touched := lock.Touched(tt.file, content); string(content) != "v2" || touched != tt.touched {
+				t.Errorf("got %q, touched %v", content, touched)
+			}
+		})
+	}
+}
+
+// TestMove takes along permissions and the note of whose a file is.
+func TestMove(t *testing.T) {
+	for content, touched := range map[string]bool{"v1": false, "edit": true} {
+		fsys := written(t, content)
+		must(t, fsys.Chmod("f.txt", 0o755))
+		p := New(afero.NewIOFS(fsys))
+		must(t, p.Move("f.txt", "deep/g.txt"))
+		must(t, p.Apply(t.Context(), fsys, "test"))
+		got, err := afero.ReadFile(fsys, "deep/g.txt")
+		info, failure := fsys.Stat("deep/g.txt")
+		lock, broken := project.LoadLock(afero.NewIOFS(fsys))
+		must(t, errors.Join(err, failure, broken))
+		_, known := lock.Entry("deep/g.txt")
+		if string(got) != content || info.Mode().Perm() != 0o755 || !known || lock.Touched("deep/g.txt", got) != touched {
+			t.Errorf("%q with %v, in the lock: %v", got, info.Mode(), known)
+		}
+		if _, err := fsys.Stat("f.txt"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the old file: %v", err)
+		}
+	}
+}
+
+// TestLinesEndAsTheyDid writes over a file that git has checked out with other ends of lines, which is no edit.
 func TestLinesEndAsTheyDid(t *testing.T) {
-	for _, policy := range []Policy{Guarded, Own, Edit} {
+	for name, rewrite := range map[string]func(*Plan, []byte) error{
+		"shared": func(p *Plan, text []byte) error { return p.Write("f.txt", text, "t") },
+		"generated": func(p *Plan, text []byte) error {
+			return p.WriteFile(File{Path: "f.txt", Content: text, Template: "t", Owner: Generated})
+		},
+		"edited": func(p *Plan, text []byte) error { return p.Edit("f.txt", text) },
+	} {
 		for content, want := range map[string]string{"a\r\nb\r\n": "v2\r\nb\r\n", "a\nb\n": "v2\nb\n", "": "v2\nb\n"} {
 			fsys := afero.NewMemMapFs()
 			p := New(afero.NewIOFS(fsys))
@@ -102,76 +150,49 @@ func TestLinesEndAsTheyDid(t *testing.T) {
 			must(t, p.Apply(t.Context(), fsys, "test"))
 			write(t, fsys, map[string]string{"f.txt": content})
 			p = New(afero.NewIOFS(fsys))
-			must(t, p.WriteFile(File{Path: "f.txt", Content: []byte("v2\nb\n"), Template: "t", Policy: policy}))
+			must(t, rewrite(p, []byte("v2\nb\n")))
 			must(t, p.Apply(t.Context(), fsys, "test"))
 			got, err := afero.ReadFile(fsys, "f.txt")
 			if must(t, err); string(got) != want {
-				t.Errorf("policy %v: %q became %q, want %q", policy, content, got, want)
+				t.Errorf("%s: %q became %q, want %q", name, content, got, want)
 			}
 			p = New(afero.NewIOFS(fsys))
 			if must(t, p.Write("f.txt", []byte("v2\nb\n"), "t")); p.Len() > 0 {
-				t.Errorf("policy %v: %q is a change each time", policy, got)
+				t.Errorf("%s: %q is a change each time", name, got)
 			}
-		}
-	}
-}
-
-func TestForcedPolicyOverwritesAllButEdits(t *testing.T) {
-	want := map[Policy]Policy{Guarded: Own, Own: Own, Once: Own, Edit: Edit}
-	for policy, want := range want {
-		if got := policy.Forced(); got != want {
-			t.Errorf("%d forced is %d, want %d", policy, got, want)
 		}
 	}
 }
 
 func TestDelete(t *testing.T) {
-	for _, tt := range []struct {
-		rule, content string
-		policy        Policy
-		want          string
-	}{
-		{"as kctrl left it", "v1", Guarded, "gone"},
-		{"edited", "edit", Guarded, "error"},
-		{"edited, kept", "edit", Once, "edit"},
-		{"edited, whatever is there", "edit", Own, "gone"},
-	} {
-		t.Run(tt.rule, func(t *testing.T) {
-			fsys := written(t, tt.content)
-			p := New(afero.NewIOFS(fsys))
-			err := p.Delete("f.txt", tt.policy)
-			if tt.want == "error" {
-				if err == nil {
-					t.Error("no error")
-				}
-				return
-			}
-			must(t, err)
-			if _, err := p.Read("f.txt"); (tt.want == "gone") != errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("read: %v", err)
-			}
-			must(t, p.Apply(t.Context(), fsys, "test"))
-			if content, err := afero.ReadFile(fsys, "f.txt"); err == nil && string(content) != tt.want || err != nil && tt.want != "gone" {
-				t.Errorf("got %q, %v", content, err)
-			}
-			lock, err := project.LoadLock(afero.NewIOFS(fsys))
-			must(t, err)
-			if _, known := lock.Entry("f.txt"); known != (tt.want != "gone") {
-				t.Errorf("in the lock: %v", known)
-			}
-		})
+	for _, content := range []string{"v1", "edit"} {
+		fsys := written(t, content)
+		p := New(afero.NewIOFS(fsys))
+		must(t, p.Delete("f.txt"))
+		if _, err := p.Read("f.txt"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("read: %v", err)
+		}
+		must(t, p.Apply(t.Context(), fsys, "test"))
+		if _, err := fsys.Stat("f.txt"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("on disk: %v", err)
+		}
+		lock, err := project.LoadLock(afero.NewIOFS(fsys))
+		must(t, err)
+		if _, known := lock.Entry("f.txt"); known {
+			t.Error("it is in the lock")
+		}
 	}
 }
 
 func TestLaterDecisionsReplaceEarlierOnes(t *testing.T) {
 	p := New(fstest.MapFS{"a": {Data: []byte("old")}})
-	must(t, p.WriteFile(File{Path: "a", Content: []byte("one"), Policy: Own}))
-	must(t, p.WriteFile(File{Path: "a", Content: []byte("old"), Policy: Own}))
+	must(t, p.WriteFile(File{Path: "a", Content: []byte("one"), Force: true}))
+	must(t, p.WriteFile(File{Path: "a", Content: []byte("old"), Force: true}))
 	must(t, p.Write("b", []byte("new"), "t"))
 	must(t, p.Write("b", []byte("newer"), ""))
 	must(t, p.Write("c", []byte("c"), "t"))
-	must(t, p.Delete("c", Guarded))
-	must(t, p.WriteFile(File{Path: "b", Content: []byte("newest"), Template: "t", Policy: Once}))
+	must(t, p.Delete("c"))
+	must(t, p.WriteFile(File{Path: "b", Content: []byte("newest"), Template: "t", Owner: User}))
 	var got []string
 	for c := range p.Changes() {
 		got = append(got, c.Op.String()+" "+c.Path+" "+c.Template)
@@ -276,7 +297,7 @@ func TestOverlayHasTheNewContents(t *testing.T) {
 	p := New(fstest.MapFS{"gone.go": {}, "same.go": {Data: []byte("same")}})
 	must(t, p.Write("api/v1/x.go", []byte("package v1"), "t"))
 	must(t, p.Write("same.go", []byte("same"), ""))
-	must(t, p.Delete("gone.go", Own))
+	must(t, p.Delete("gone.go"))
 	overlay := p.Overlay(filepath.FromSlash("/project"))
 	if got := string(overlay[filepath.FromSlash("/project/api/v1/x.go")]); got != "package v1" || len(overlay) != 2 {
 		t.Errorf("got %v", overlay)
@@ -295,7 +316,7 @@ func TestRootIsNeverLeft(t *testing.T) {
 	defer root.Close()
 
 	for _, path := range []string{"api/v1/x.go", "Makefile", "api"} {
-		if err := New(afero.NewIOFS(root)).WriteFile(File{Path: path, Content: []byte("evil"), Policy: Own}); err == nil {
+		if err := New(afero.NewIOFS(root)).WriteFile(File{Path: path, Content: []byte("evil"), Force: true}); err == nil {
 			t.Errorf("%s: planned over a link to the outside", path)
 		}
 		blind := New(fstest.MapFS{})
@@ -314,7 +335,7 @@ func TestRootIsNeverLeft(t *testing.T) {
 		}
 	}
 	p := New(afero.NewIOFS(root))
-	must(t, p.WriteFile(File{Path: "link", Content: []byte("x"), Policy: Own}))
+	must(t, p.WriteFile(File{Path: "link", Content: []byte("x"), Force: true}))
 	if err := p.Apply(t.Context(), root, "test"); err == nil || err.Error() != "link: a symbolic link is in the way" {
 		t.Errorf("got %v", err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -51,7 +50,7 @@ func (r *Refactoring) rewriteManifests() error {
 		if err != nil || bytes.Equal(edited, text) {
 			return nil // which is left as it is
 		}
-		return r.plan.WriteFile(plan.File{Path: to, Content: edited, Policy: plan.Edit})
+		return r.plan.Edit(to, edited)
 	})
 }
 

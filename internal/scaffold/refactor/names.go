@@ -12,6 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -48,7 +49,7 @@ func (r *Refactoring) findNames() {
 func (r *Refactoring) findRenamed() error {
 	for _, f := range r.was.Files() {
 		becomes, found := r.becomes.File(r.newPath(f.Path))
-		if path.Ext(f.Path) != ".go" || f.Owner == templates.Generated || !found || f.Content == nil || becomes.Content == nil {
+		if path.Ext(f.Path) != ".go" || f.Owner == plan.Generated || !found || f.Content == nil || becomes.Content == nil {
 			continue
 		}
 		old, ok := gosource.ParseSource(f.Path, f.Content)

@@ -77,7 +77,7 @@ func (r *Refactoring) noteScaffolded() error {
 	}
 	for _, f := range r.was.Files() {
 		to := r.newPath(f.Path)
-		if to == f.Path || path.Ext(to) != ".go" || f.Owner == templates.Generated {
+		if to == f.Path || path.Ext(to) != ".go" || f.Owner == plan.Generated {
 			continue
 		}
 		c, err := r.plan.Lookup(to)
@@ -110,7 +110,7 @@ func (r *Refactoring) writeModule() error {
 	if err := file.AddModuleStmt(r.after.Repo); err != nil {
 		return err
 	}
-	return r.plan.WriteFile(plan.File{Path: layout.GoModFile, Content: modfile.Format(file.Syntax), Policy: plan.Edit})
+	return r.plan.Edit(layout.GoModFile, modfile.Format(file.Syntax))
 }
 
 // moveAPIModule plans that the API packages are in a module of their own, or no more.

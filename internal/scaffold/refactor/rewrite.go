@@ -17,7 +17,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
 )
 
@@ -58,15 +57,6 @@ func (r *Refactoring) writeOther(name string) error {
 		}
 		r.noteRelative(name, to, content)
 	}
-	there, err := r.plan.Lookup(name)
-	if err != nil {
-		return err
-	}
-	lock, _, err := r.plan.Lock()
-	if err != nil {
-		return err
-	}
-	entry, known := lock.Entry(name)
 	if to != name {
 		c, err := r.plan.Lookup(to)
 		if err != nil {
@@ -75,18 +65,11 @@ func (r *Refactoring) writeOther(name string) error {
 		if c.After != nil {
 			return sync.Occupied(name, to)
 		}
-		if err := r.plan.Delete(name, plan.Own); err != nil {
+		if err := r.plan.Move(name, to); err != nil {
 			return err
 		}
 	}
-	if err := r.plan.WriteFile(plan.File{Path: to, Content: content, Policy: plan.Edit, Mode: there.Mode}); err != nil {
-		return err
-	}
-	if known && to != name {
-		entry.Path = to
-		lock.Add(entry)
-	}
-	return nil
+	return r.plan.Edit(to, content)
 }
 
 // splice is a change of a text.

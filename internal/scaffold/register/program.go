@@ -156,7 +156,7 @@ func (g Program) EnsureRegistered(p *plan.Plan) error {
 		}
 		edited, err := edit.EnsureArgument(s.text, s.name, layout.ManagerPackage, "Main", "register")
 		if err == nil {
-			return p.WriteFile(plan.File{Path: s.name, Content: edited, Policy: plan.Edit})
+			return p.Edit(s.name, edited)
 		}
 		if failure == nil || s.importsManager() || s.hasMain() {
 			failure = err
@@ -174,7 +174,7 @@ func (g Program) EnsureRegistered(p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	return p.WriteFile(plan.File{Path: layout.MainFile, Content: edited, Policy: plan.Edit})
+	return p.Edit(layout.MainFile, edited)
 }
 
 func (s programFile) hasMain() bool {
@@ -210,7 +210,7 @@ func (g Program) Follow(p *plan.Plan, isKnown bool) error {
 		}
 	}
 	for _, name := range before {
-		if err := p.Delete(name, plan.Own); err != nil {
+		if err := p.Delete(name); err != nil {
 			return err
 		}
 	}

@@ -84,7 +84,7 @@ func editBuilder(p *plan.Plan, folder string, change func(text []byte, name stri
 			return err
 		}
 		if edited := change(text, name); !bytes.Equal(edited, text) {
-			return p.WriteFile(plan.File{Path: name, Content: edited, Policy: plan.Edit})
+			return p.Edit(name, edited)
 		}
 	}
 	return nil

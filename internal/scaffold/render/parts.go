@@ -85,7 +85,7 @@ func (c *partList) add(f File, write func(*Rendering) error) {
 func addEach[V any](c *partList, list []templates.Template[V], view V, owner string) {
 	for _, t := range list {
 		c.add(File{Path: t.Path(view), ID: t.ID + " " + owner}, func(r *Rendering) error {
-			return templated.Render(r.Plan, t, view, r.force && t.Owner != templates.User)
+			return templated.Render(r.Plan, t, view, r.force && t.Owner != plan.User)
 		})
 	}
 }

@@ -55,7 +55,7 @@ func keeps(p *plan.Plan, t templates.Template[templates.ProjectView], view templ
 		return false
 	}
 	text, err := t.Render(view)
-	if err != nil || bytes.Equal(text, there) || t.Owner == templates.User {
+	if err != nil || bytes.Equal(text, there) || t.Owner == plan.User {
 		return false
 	}
 	if lock, _, err := p.Lock(); err == nil {

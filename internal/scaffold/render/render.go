@@ -95,7 +95,7 @@ func (r *Rendering) write(collect func(*partList, Kind), o Kind) error {
 		if err != nil {
 			return err
 		}
-		if _, err := r.Plan.Read(p.Path); is && (p.Owner == templates.Generated || err == nil) {
+		if _, err := r.Plan.Read(p.Path); is && (p.Owner == plan.Generated || err == nil) {
 			added = append(added, p)
 		}
 	}

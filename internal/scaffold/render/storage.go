@@ -53,7 +53,7 @@ func MarkStored(p *plan.Plan, proj *project.Project, r project.Resource, wanted 
 		if text, err = change(text, name, v.Kind, StorageMarker); err != nil {
 			return err
 		}
-		if err := p.WriteFile(plan.File{Path: name, Content: text, Policy: plan.Edit}); err != nil {
+		if err := p.Edit(name, text); err != nil {
 			return err
 		}
 	}

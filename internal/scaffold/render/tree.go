@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 	"github.com/spf13/afero"
@@ -32,7 +33,7 @@ type File struct {
 	ID string
 	// Template names its row, as PROJECT.lock has it.
 	Template string
-	Owner    templates.Owner
+	Owner    plan.Owner
 	// Content is nil for files of generators and of failed features, and in an outline.
 	Content []byte
 	// Kustomization says that the file may have any of the names that kustomize knows.

@@ -120,9 +120,7 @@ func writeSample(p *plan.Plan, proj *project.Project, r project.Resource, shaped
 	if text, err = shaped.extendSample(target, text); err != nil {
 		return err
 	}
-	policy := plan.Guarded
-	if force {
-		policy = policy.Forced()
-	}
-	return p.WriteFile(plan.File{Path: target, Content: text, Template: templates.Sample().Source(), Policy: policy})
+	return p.WriteFile(plan.File{
+		Path: target, Content: text, Template: templates.Sample().Source(), Owner: templates.Sample().Owner, Force: force,
+	})
 }

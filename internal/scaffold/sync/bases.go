@@ -35,7 +35,7 @@ const baseFolder = ".kctrl/base"
 func (b Bases) Keep(content []byte) error {
 	sum := sha256.Sum256(edit.Plain(content))
 	name := path.Join(baseFolder, hex.EncodeToString(sum[:]))
-	return b.plan.WriteFile(plan.File{Path: name, Content: content, Policy: plan.Edit})
+	return b.plan.Edit(name, content)
 }
 
 // Of returns what kctrl wrote of a file that the lock knows by some entries, as it is kept or as version control has
@@ -105,7 +105,7 @@ func (b Bases) Drop() error {
 	}
 	for _, entry := range entries {
 		if !used[entry.Name()] {
-			err = errors.Join(err, b.plan.Delete(path.Join(baseFolder, entry.Name()), plan.Own))
+			err = errors.Join(err, b.plan.Delete(path.Join(baseFolder, entry.Name())))
 		}
 	}
 	return err

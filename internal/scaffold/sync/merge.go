@@ -10,7 +10,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
-	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
 // isListOnly reports whether nothing but the items of a kustomization changes.
@@ -32,7 +31,7 @@ func (s *syncing) updateList(f render.File) error {
 	if err != nil || bytes.Equal(text, ours) {
 		return err
 	}
-	return s.plan.WriteFile(plan.File{Path: name, Content: text, Policy: plan.Edit})
+	return s.plan.Edit(name, text)
 }
 
 // follows reports whether a file follows its template: always if names change, and else if its owner allows it.
@@ -43,7 +42,7 @@ func (s *syncing) follows(f, now render.File, touched bool) bool {
 	case bytes.Equal(f.Content, now.Content):
 		return false
 	}
-	return f.Owner == templates.Shared || f.Owner == templates.User && !touched
+	return f.Owner == plan.Shared || f.Owner == plan.User && !touched
 }
 
 // updateMerged plans a file with the edits of the user. One that the user has deleted stays deleted.
@@ -81,7 +80,7 @@ func (s *syncing) updateMerged(f, now render.File) error {
 		content = ours
 	}
 	if to != f.Path {
-		if err := s.plan.Delete(f.Path, plan.Own); err != nil {
+		if err := s.plan.Move(f.Path, to); err != nil {
 			return err
 		}
 	}
@@ -89,8 +88,7 @@ func (s *syncing) updateMerged(f, now render.File) error {
 	if len(known) == 0 {
 		template = ""
 	}
-	file := plan.File{Path: to, Content: content, Template: template, Policy: plan.Own, Mode: there.Mode}
-	if err := s.plan.WriteFile(file); err != nil {
+	if err := s.plan.WriteFile(plan.File{Path: to, Content: content, Template: template, Force: true}); err != nil {
 		return err
 	}
 	switch {

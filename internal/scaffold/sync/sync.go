@@ -17,7 +17,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
-	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
 // Options are what Sync needs beside the trees.
@@ -127,9 +126,9 @@ func (s *syncing) remove() error {
 			return err
 		case others && path.Dir(f.Path) == layout.WebhookDir:
 			s.stays[f.Path] = true
-		case f.Kustomization && f.Owner != templates.Generated:
+		case f.Kustomization && f.Owner != plan.Generated:
 			lists = append(lists, f)
-		case text == nil || s.Force || f.Owner == templates.Generated || !s.lock.Touched(f.Path, text):
+		case text == nil || s.Force || f.Owner == plan.Generated || !s.lock.Touched(f.Path, text):
 			goes[f.Path] = true
 		case !known:
 			kept[f.Path] = "was not written by kctrl, so it is kept"
@@ -146,7 +145,7 @@ func (s *syncing) remove() error {
 		s.conflict(name, 0, true, kept[name], keptHint)
 	}
 	for _, name := range slices.Sorted(maps.Keys(goes)) {
-		if err := s.plan.Delete(name, plan.Own); err != nil {
+		if err := s.plan.Delete(name); err != nil {
 			return err
 		}
 	}
@@ -179,9 +178,9 @@ func (s *syncing) removeList(f render.File) error {
 	case touched && !s.Force:
 		s.conflict(name, 0, true, editedMessage, keptHint)
 	default:
-		return s.plan.Delete(name, plan.Own)
+		return s.plan.Delete(name)
 	}
-	return s.plan.WriteFile(plan.File{Path: name, Content: text, Policy: plan.Edit})
+	return s.plan.Edit(name, text)
 }
 
 // relisted returns a kustomization that lists the files of want under their new names, and of the others only those
@@ -223,7 +222,7 @@ func (s *syncing) removeGenerated(goes map[string]bool) error {
 			return err == nil && !isGenerated(name)
 		})
 		for _, name := range slices.DeleteFunc(names, func(name string) bool { return !isGenerated(name) || stays || !has }) {
-			if err := s.plan.Delete(name, plan.Own); err != nil {
+			if err := s.plan.Delete(name); err != nil {
 				return err
 			}
 		}
@@ -239,10 +238,10 @@ func (s *syncing) create() error {
 	}
 	var errs []error
 	for _, f := range s.want.Files() {
-		if f.Content == nil || f.Owner == templates.Generated || made[f.Path] {
+		if f.Content == nil || f.Owner == plan.Generated || made[f.Path] {
 			continue
 		}
-		if _, text, err := s.read(f); err != nil || text != nil && f.Owner == templates.User && !s.Force {
+		if _, text, err := s.read(f); err != nil || text != nil && f.Owner == plan.User && !s.Force {
 			errs = append(errs, err)
 			continue
 		}
@@ -258,7 +257,7 @@ func (s *syncing) update() error {
 		now, found := s.successor(f)
 		switch {
 		case !found:
-		case f.Owner == templates.Generated:
+		case f.Owner == plan.Generated:
 			errs = append(errs, s.updateGenerated(f, now))
 		case f.Kustomization && s.isListOnly(f, now):
 			errs = append(errs, s.updateList(f))
@@ -272,10 +271,10 @@ func (s *syncing) update() error {
 // updateGenerated plans that a generated file moves, or is replaced as long as no generator has written it.
 func (s *syncing) updateGenerated(f, now render.File) error {
 	if f.Path != now.Path {
-		return s.plan.Delete(f.Path, plan.Own)
+		return s.plan.Delete(f.Path)
 	}
 	if _, text, err := s.read(f); err != nil || now.Content == nil || text == nil || !bytes.Equal(text, f.Content) {
 		return err
 	}
-	return s.plan.WriteFile(plan.File{Path: f.Path, Content: now.Content, Template: f.Template, Policy: plan.Own})
+	return s.plan.WriteFile(plan.File{Path: f.Path, Content: now.Content, Template: f.Template, Owner: f.Owner})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
-	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
 const (
@@ -26,25 +25,25 @@ func TestOwnerDecides(t *testing.T) {
 	none := "-"
 	for _, test := range []struct {
 		rule             string
-		owner            templates.Owner
+		owner            plan.Owner
 		base, disk, want string
 		result           string
 		conflict         string
 	}{
-		{"an unedited file becomes the new one", templates.Shared, before, before, after, after, ""},
-		{"an edited file is merged", templates.Shared, before, edited, after, after + "mine\n", ""},
-		{"edits of the same lines are a conflict", templates.Shared, before, clashing, after, clashing, "where kctrl has to change it"},
-		{"an unedited file of the user becomes the new one", templates.User, before, before, after, after, ""},
-		{"an edited file of the user stays", templates.User, before, edited, after, edited, ""},
-		{"an API stays", templates.API, before, before, after, before, ""},
-		{"an edited API stays", templates.API, before, edited, after, edited, ""},
-		{"the output of a generator stays", templates.Generated, before, edited, after, edited, ""},
-		{"a deleted file stays deleted", templates.Shared, before, none, after, none, ""},
-		{"an unedited file goes", templates.API, before, before, none, none, ""},
-		{"an edited file does not go", templates.Shared, before, edited, none, edited, "has been edited since kctrl wrote it, so it is kept"},
-		{"an edited file of a generator goes", templates.Generated, before, edited, none, none, ""},
-		{"a new file comes", templates.Shared, none, none, after, after, ""},
-		{"a file of the user's own stays", templates.User, none, edited, after, edited, ""},
+		{"an unedited file becomes the new one", plan.Shared, before, before, after, after, ""},
+		{"an edited file is merged", plan.Shared, before, edited, after, after + "mine\n", ""},
+		{"edits of the same lines clash", plan.Shared, before, clashing, after, clashing, "where kctrl has to change it"},
+		{"an unedited file of the user becomes the new one", plan.User, before, before, after, after, ""},
+		{"an edited file of the user stays", plan.User, before, edited, after, edited, ""},
+		{"an API stays", plan.API, before, before, after, before, ""},
+		{"an edited API stays", plan.API, before, edited, after, edited, ""},
+		{"the output of a generator stays", plan.Generated, before, edited, after, edited, ""},
+		{"a deleted file stays deleted", plan.Shared, before, none, after, none, ""},
+		{"an unedited file goes", plan.API, before, before, none, none, ""},
+		{"an edited file does not go", plan.Shared, before, edited, none, edited, "has been edited since kctrl wrote it"},
+		{"an edited file of a generator goes", plan.Generated, before, edited, none, none, ""},
+		{"a new file comes", plan.Shared, none, none, after, after, ""},
+		{"a file of the user's own stays", plan.User, none, edited, after, edited, ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			const name = "config/file.yaml"
@@ -74,7 +73,9 @@ func TestOwnerDecides(t *testing.T) {
 			if err != nil || string(result) != test.result {
 				t.Errorf("the file is %q, %v; want %q", result, err, test.result)
 			}
-			found := slices.ContainsFunc(conflicts, func(c sync.Conflict) bool { return strings.Contains(c.Message, test.conflict) })
+			found := slices.ContainsFunc(conflicts, func(c sync.Conflict) bool {
+				return strings.Contains(c.Message, test.conflict)
+			})
 			if len(conflicts) > 1 || found != (test.conflict != "") {
 				t.Errorf("conflicts %v, want %q", conflicts, test.conflict)
 			}
@@ -87,8 +88,10 @@ func TestOwnerDecides(t *testing.T) {
 func TestListsFollowByItems(t *testing.T) {
 	const list, file = "config/samples/kustomization.yaml", "config/samples/a.yaml"
 	base := render.NewTree(
-		render.File{Path: list, Template: "x", Owner: templates.User, Kustomization: true},
-		render.File{Path: file, Template: "x", Listings: []render.Listing{{Folder: "config/samples", List: "resources", Item: "a.yaml"}}},
+		render.File{Path: list, Template: "x", Owner: plan.User, Kustomization: true},
+		render.File{Path: file, Template: "x", Listings: []render.Listing{{
+			Folder: "config/samples", List: "resources", Item: "a.yaml",
+		}}},
 	)
 	for _, test := range []struct{ disk, want string }{
 		{"resources:\n- a.yaml\n", ""},

@@ -66,21 +66,7 @@ func Render[V any](p *plan.Plan, t templates.Template[V], view V, force bool) er
 	if err != nil {
 		return err
 	}
-	policy := policyOf(t.Owner)
-	if force {
-		policy = policy.Forced()
-	}
-	return p.WriteFile(plan.File{Path: t.Path(view), Content: content, Template: t.Source(), Policy: policy})
-}
-
-func policyOf(o templates.Owner) plan.Policy {
-	switch o {
-	case templates.Generated:
-		return plan.Own
-	case templates.User:
-		return plan.Once
-	}
-	return plan.Guarded
+	return p.WriteFile(plan.File{Path: t.Path(view), Content: content, Template: t.Source(), Owner: t.Owner, Force: force})
 }
 
 // WriteProject plans the PROJECT file. It is not recorded in the lock: users may edit it at any time.
@@ -89,5 +75,5 @@ func WriteProject(p *plan.Plan, proj *project.Project) error {
 	if err != nil {
 		return err
 	}
-	return p.WriteFile(plan.File{Path: project.File, Content: text, Policy: plan.Edit})
+	return p.Edit(project.File, text)
 }

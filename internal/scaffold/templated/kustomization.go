@@ -82,7 +82,7 @@ func AddItems(p *plan.Plan, folder, list string, files ...string) error {
 			return err
 		}
 	}
-	return p.WriteFile(plan.File{Path: kustomization, Content: text, Policy: plan.Edit})
+	return p.Edit(kustomization, text)
 }
 
 // IsNew reports whether a file was never part of the project: what is there, or was, and is not listed was taken off

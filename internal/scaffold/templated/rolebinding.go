@@ -44,7 +44,7 @@ func relistRole(p *plan.Plan) error {
 			return err
 		}
 	}
-	return p.WriteFile(plan.File{Path: kustomization, Content: edited, Policy: plan.Edit})
+	return p.Edit(kustomization, edited)
 }
 
 // bindRole has the binding of the manager's role follow when the role gets another name. A binding that names any other
@@ -66,7 +66,7 @@ func bindRole(p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	return p.WriteFile(plan.File{Path: binding, Content: edited, Policy: plan.Edit})
+	return p.Edit(binding, edited)
 }
 
 // roleNames returns the names of the roles that are generated into config/rbac, as they are on disk and as they become.

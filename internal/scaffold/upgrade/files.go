@@ -27,7 +27,7 @@ type step struct {
 
 // isCode reports whether a file is brought on with what belongs to it, and only if all of that compiles: a controller, a
 // webhook or the main function, with its test.
-func isCode(f render.File) bool { return f.Owner == templates.Shared && path.Ext(f.Path) == ".go" }
+func isCode(f render.File) bool { return f.Owner == plan.Shared && path.Ext(f.Path) == ".go" }
 
 // files brings the files of now into the project: code with its test, both or none.
 func (u *upgrade) files() error {
@@ -67,11 +67,11 @@ func (u *upgrade) step(f render.File) (s step, found bool, err error) {
 	entry, known := lock.Entry(f.Path)
 	s.was, s.now = render.File{Path: f.Path, Template: f.Template, Owner: f.Owner}, f
 	switch {
-	case f.Content == nil || f.Owner == templates.Generated || f.Owner == templates.API:
+	case f.Content == nil || f.Owner == plan.Generated || f.Owner == plan.API:
 		return s, false, nil // generators write it, or it follows names alone
 	case isCode(f) && (!known || u.isOfThisKctrl()), !known && u.others && strings.HasPrefix(f.Path, "config/"):
 		return s, false, nil // nothing would list it; or what it follows from has changed, and no template
-	case !there && known, f.Owner == templates.User && (!there || touched):
+	case !there && known, f.Owner == plan.User && (!there || touched):
 		return s, false, nil // taken away by the user, or of the user's own
 	case !there:
 		return s, true, nil
@@ -291,7 +291,7 @@ func (u *upgrade) gone() error {
 	for entry := range lock.All() {
 		owner := templates.OwnerOf(entry.Template)
 		_, now := u.now.File(entry.Path)
-		if !now && owner != templates.Generated && strings.HasPrefix(entry.Template, "project/") && !strings.HasPrefix(entry.Path, toldFolder+"/") {
+		if !now && owner != plan.Generated && strings.HasPrefix(entry.Template, "project/") && !strings.HasPrefix(entry.Path, toldFolder+"/") {
 			was = append(was, render.File{Path: entry.Path, Template: entry.Template, Owner: owner})
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 	"github.com/kctrl-dev/kctrl/internal/templates"
@@ -45,7 +44,7 @@ func (u *upgrade) runtime() error {
 		}
 	}
 	for _, name := range old {
-		if err := u.plan.Delete(name, plan.Own); err != nil {
+		if err := u.plan.Delete(name); err != nil {
 			return err
 		}
 	}

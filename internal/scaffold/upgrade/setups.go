@@ -11,7 +11,6 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // managerMethods are the methods of the runtime's controller.Manager.
@@ -55,8 +54,7 @@ func (u *upgrade) writeSetup(name string, text, changed []byte) error {
 		return err
 	}
 	known := lock.Entries(name)
-	entry, _ := u.now.Lock.Entry(name)
-	if err := u.plan.WriteFile(plan.File{Path: name, Content: changed, Template: entry.Template, Policy: plan.Edit}); err != nil {
+	if err := u.plan.Edit(name, changed); err != nil {
 		return err
 	}
 	for _, e := range known {
