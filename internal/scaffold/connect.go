@@ -138,7 +138,11 @@ func checkStored(p *plan.Plan, before, after *project.Project) error {
 // unmarkStored takes the marker of the stored version off a kind that has one version left.
 func unmarkStored(p *plan.Plan, before, after *project.Project) error {
 	for _, r := range after.Resources {
-		if !r.API || layout.HasOthers(after, r) || !layout.HasOthers(before, r) {
+		stays := slices.ContainsFunc(before.Versions(r), func(v *project.Resource) bool { // its types, which others need
+			_, _, err := render.TypeFile(p, before, *v)
+			return err == nil && v.API
+		})
+		if !r.API || layout.HasOthers(after, r) || !layout.HasOthers(before, r) || stays {
 			continue
 		}
 		name, text, err := render.TypeFile(p, after, r)

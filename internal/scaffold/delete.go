@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
+	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
 // DeleteOptions say what to take out of a project. The names are those that it was created with.
@@ -66,8 +68,23 @@ func PlanDeleteAPI(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan
 		if v.Hub == r.Version {
 			v.Hub = ""
 		}
+		if kept.Controller && v.API && controllerUses(fsys, proj, kept, *v) {
+			v.Controller, kept.Controller = true, false // to which the user has moved it
+		}
 	}
 	return planRemoval(fsys, &before, proj, opts)
+}
+
+// controllerUses reports whether the controller of a kind uses the types of another version.
+func controllerUses(fsys fs.FS, proj *project.Project, r, other project.Resource) bool {
+	name := templates.NewKind(layout.KindNames(proj, r, "")).ControllerFile(".go")
+	text, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return false // it is gone, or the plan reports why it cannot be read
+	}
+	s, ok := gosource.ParseSource(name, text)
+	dir := templates.NewKind(layout.KindNames(proj, other, "")).Folder
+	return ok && slices.ContainsFunc(s.Uses(proj.Repo), func(u gosource.Use) bool { return u.Pkg.Folder == dir })
 }
 
 // PlanDeleteVersion plans that one of several versions of a kind goes away, as [PlanDeleteAPI] does.

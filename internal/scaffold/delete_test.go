@@ -507,3 +507,48 @@ func TestDeleteTellsOfWebhooksThatStayDeployed(t *testing.T) {
 		t.Errorf("notes %v", plan.Notes())
 	}
 }
+
+// newVersions returns a project with a kind in two versions, of which API servers store the second.
+func newVersions(t *testing.T) (*randomProject, deletion) {
+	p := newEdited(t)
+	p.mustRun(scaffold.APIOptions{
+		Group: "webapp", Version: "v2", Kind: "Guestbook", Resource: true, Namespaced: true, StorageVersion: true,
+	})
+	return p, deletion{
+		scaffold.DeleteOptions{Group: "webapp", Version: "v1", Kind: "Guestbook"}, scaffold.PlanDeleteVersion,
+	}
+}
+
+// TestAControllerThatWasMovedStays: the controller of a version that the user has moved to another one is of that.
+func TestAControllerThatWasMovedStays(t *testing.T) {
+	p, v1 := newVersions(t)
+	toV2 := strings.NewReplacer("webappv1", "webappv2", `/api/v1"`, `/api/v2"`)
+	for _, end := range []string{".go", "_test.go"} {
+		p.edit("internal/controller/guestbook_controller"+end, func(text []byte) []byte {
+			return []byte(toV2.Replace(string(text)))
+		})
+	}
+	p.mustRun(v1)
+	p.check()
+	if register := string(p.tree()["cmd/zz_generated.register.go"]); !strings.Contains(register, "GuestbookReconciler") {
+		t.Errorf("the controller is not registered:\n%s", register)
+	}
+	if r, found := p.load().Find("webapp.example.com", "v2", "Guestbook"); !found || !r.Controller {
+		t.Errorf("PROJECT has %+v", r)
+	}
+}
+
+// TestTheStoredVersionStaysMarked while the types of another one stay, because edited code needs them.
+func TestTheStoredVersionStaysMarked(t *testing.T) {
+	p, v1 := newVersions(t)
+	const controller = "internal/controller/guestbook_controller.go"
+	p.edit(controller, func(text []byte) []byte { return append(text, "\n// mine\n"...) })
+	p.mustRun(v1)
+	tree := p.tree()
+	if tree["api/v1/guestbook_types.go"] == nil {
+		t.Fatal("the types are gone that the controller needs")
+	}
+	if types := string(tree["api/v2/guestbook_types.go"]); !strings.Contains(types, "+kubebuilder:storageversion") {
+		t.Errorf("neither version is stored:\n%s", types)
+	}
+}

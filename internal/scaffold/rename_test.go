@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -434,5 +435,61 @@ func TestMovesKeepToWhatGoImports(t *testing.T) {
 	want := "internal/controller/webapp/mine.go:3:8: the file goes to internal/controller, and from there Go imports no example.com/guestbook/internal/controller/webapp/internal/help"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// toVisitor renames the kind of newEdited.
+var toVisitor = renaming{scaffold.RenameOptions{
+	Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl,
+}, scaffold.PlanRenameKind}
+
+// TestEditedBodiesFollow: a user has written another body, other markers and other calls where kctrl writes other
+// comments, namespaces and paths now. Names, markers and paths follow, and nothing of that is a conflict.
+func TestEditedBodiesFollow(t *testing.T) {
+	p := newEdited(t)
+	const name, test = "internal/controller/guestbook_controller.go", "internal/controller/guestbook_controller_test.go"
+	p.edit(name, func(text []byte) []byte {
+		text = bytes.Replace(text, []byte("verbs=get;list;watch"), []byte("verbs=get;list;watch;update"), 1)
+		begin, end := bytes.Index(text, []byte("\tlogger := ")), bytes.Index(text, []byte("// SetupWithManager"))
+		body := []byte("\tguestbook := &webappv1.Guestbook{}\n" +
+			"\treturn reconcile.Result{}, r.Get(ctx, req.NamespacedName, guestbook)\n}\n\n")
+		return slices.Concat(text[:begin], body, text[end:])
+	})
+	p.edit(test, func(text []byte) []byte {
+		return bytes.Replace(text, []byte(`crd/bases"))`), []byte(`crd/bases")) // mine`), 1)
+	})
+	p.mustRun(toVisitor)
+	plan, err := p.plan(change{scaffold.EditOptions{MultiGroup: new(true), Namespaced: new(true)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := noted(plan); len(notes) > 0 {
+		t.Errorf("notes %v", notes)
+	}
+	for file, wants := range map[string][]string{
+		"internal/controller/webapp/visitor_controller.go": {
+			"visitor := &webappv1.Visitor{}\n\treturn reconcile.Result{}, r.Get(ctx, req.NamespacedName, visitor)\n",
+			"groups=webapp.example.com,namespace=guestbook-system,resources=visitors,verbs=get;list;watch;update\n",
+		},
+		"internal/controller/webapp/visitor_controller_test.go": {`"../../../config/crd/bases")) // mine`},
+	} {
+		text, err := plan.Read(file)
+		for _, want := range wants {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s has no %q: %v\n%s", file, want, err, text)
+			}
+		}
+	}
+}
+
+// TestListsOfAnotherNameFollow: kustomize reads kustomization.yml, too.
+func TestListsOfAnotherNameFollow(t *testing.T) {
+	p := newEdited(t)
+	if err := p.fs.Rename("config/samples/kustomization.yaml", "config/samples/kustomization.yml"); err != nil {
+		t.Fatal(err)
+	}
+	p.mustRun(toVisitor)
+	if list := string(p.tree()["config/samples/kustomization.yml"]); !strings.Contains(list, "webapp_v1_visitor.yaml") {
+		t.Errorf("it lists\n%s", list)
 	}
 }

@@ -1,6 +1,7 @@
 package refactor
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -181,8 +182,8 @@ func (r *Refactoring) isPackage(folder, name string) bool {
 	return found
 }
 
-// noteRelative tells the user of paths in a Go file that are not what they were from its new folder.
-func (r *Refactoring) noteRelative(from, to string, text []byte) {
+// noteRelative notes the first relative path in a Go file that kctrl has not written and that means another file now.
+func (r *Refactoring) noteRelative(from, to string, text, written []byte) {
 	if strings.Count(from, "/") == strings.Count(to, "/") {
 		return
 	}
@@ -196,7 +197,9 @@ func (r *Refactoring) noteRelative(from, to string, text []byte) {
 		if !ok || noted || lit.Kind != token.STRING {
 			return !noted
 		}
-		if said, err := strconv.Unquote(lit.Value); err == nil && (said == ".." || strings.HasPrefix(said, "../")) {
+		said, err := strconv.Unquote(lit.Value)
+		isRelative := err == nil && (said == ".." || strings.HasPrefix(said, "../"))
+		if isRelative && !bytes.Contains(written, []byte(lit.Value)) {
 			noted = true
 			at := s.Set.PositionFor(lit.Pos(), false)
 			at.Filename = to

@@ -84,8 +84,9 @@ func (r *Refactoring) noteScaffolded() error {
 		if err != nil {
 			return err
 		}
+		becomes, _ := r.becomes.File(to)
 		if _, known := lock.Entry(to); known && c.After != nil && lock.Touched(to, c.After) {
-			r.noteRelative(f.Path, to, c.After)
+			r.noteRelative(f.Path, to, c.After, becomes.Content)
 		}
 	}
 	return nil

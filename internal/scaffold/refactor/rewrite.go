@@ -55,7 +55,7 @@ func (r *Refactoring) writeOther(name string) error {
 		if content, err = r.Rewrite(name, content); err != nil {
 			return err
 		}
-		r.noteRelative(name, to, content)
+		r.noteRelative(name, to, content, nil)
 	}
 	if to != name {
 		c, err := r.plan.Lookup(to)
@@ -344,25 +344,26 @@ func wholeWord(literal string, words map[string]string) string {
 
 const rbacMarker = "+kubebuilder:rbac:"
 
-// inNamespace returns an RBAC marker with the namespace of the new state.
+// inNamespace returns an RBAC marker with the namespace of the new state, behind its groups.
 func (r *Refactoring) inNamespace(comment string) string {
-	before, args, found := strings.Cut(comment, rbacMarker)
+	before, text, found := strings.Cut(comment, rbacMarker)
 	if !found || r.namespace[0] == r.namespace[1] {
 		return comment
 	}
-	if old := r.namespace[0]; old != "" {
-		rest, had := strings.CutPrefix(args, "namespace="+old+",")
-		if !had {
-			return comment
-		}
-		args = rest
-	} else if strings.Contains(args, "namespace=") {
+	args := strings.Split(text, ",")
+	at := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "namespace=") })
+	old := ""
+	if at >= 0 {
+		old = strings.TrimPrefix(args[at], "namespace=")
+		args = slices.Delete(args, at, at+1)
+	}
+	if old != r.namespace[0] {
 		return comment
 	}
 	if now := r.namespace[1]; now != "" {
-		args = "namespace=" + now + "," + args
+		args = slices.Insert(args, 1, "namespace="+now)
 	}
-	return before + rbacMarker + args
+	return before + rbacMarker + strings.Join(args, ",")
 }
 
 // replaceWords replaces words of a text, which are what DNS names are made of.

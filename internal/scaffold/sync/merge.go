@@ -47,19 +47,21 @@ func (s *syncing) follows(f, now render.File, touched bool) bool {
 
 // updateMerged plans a file with the edits of the user. One that the user has deleted stays deleted.
 func (s *syncing) updateMerged(f, now render.File) error {
-	to, known := now.Path, s.lock.Entries(f.Path)
-	there, err := s.plan.Lookup(f.Path)
-	if err != nil || there.After == nil {
+	name, ours, err := s.read(f)
+	if err != nil || ours == nil {
 		return err
 	}
-	ours, touched := there.After, s.lock.Touched(f.Path, there.After)
+	if name != f.Path { // a kustomization by another name
+		f.Path, now.Path = name, name
+	}
+	to, known, touched := now.Path, s.lock.Entries(f.Path), s.lock.Touched(f.Path, ours)
 	if !s.follows(f, now, touched) {
 		return nil
 	}
 	if occupied, err := s.isOccupied(f.Path, to); err != nil || occupied {
 		return err
 	}
-	content, conflicts, err := s.merged(f.Path, to, f.Content, ours, now.Content)
+	content, conflicts, err := s.merged(f, to, ours, now.Content)
 	if err != nil {
 		return err
 	}
@@ -95,7 +97,7 @@ func (s *syncing) updateMerged(f, now render.File) error {
 	case len(known) == 0:
 		s.lock.Forget(to)
 	case touched:
-		return s.recordEdited(to, known, ours, f.Content, now.Content)
+		return s.recordEdited(f, to, known, ours, now.Content)
 	}
 	return nil
 }
@@ -122,22 +124,22 @@ func (s *syncing) isPage(name string) bool {
 }
 
 // merged returns the new content of a file, with the line ends that it has, and the lines of conflicts.
-func (s *syncing) merged(from, to string, base, ours, theirs []byte) (content []byte, conflicts []int, err error) {
-	plain, base, theirs := edit.Plain(ours), edit.Plain(base), edit.Plain(theirs)
+func (s *syncing) merged(f render.File, to string, ours, theirs []byte) (_ []byte, conflicts []int, err error) {
+	plain, base, theirs := edit.Plain(ours), edit.Plain(f.Content), edit.Plain(theirs)
 	if bytes.Equal(base, plain) {
 		return edit.EndedAs(ours, theirs), nil, nil
 	}
 	change := func(text []byte, _ bool) ([]byte, error) { return text, nil }
 	switch {
-	case path.Base(to) == "kustomization.yaml":
+	case f.Kustomization:
 		change = func(text []byte, isOurs bool) ([]byte, error) {
 			if isOurs {
 				return s.relisted(to, text, s.stays)
 			}
 			return s.relisted(to, text, nil)
 		}
-	case path.Ext(from) == ".go" && s.Rewrite != nil:
-		change = func(text []byte, _ bool) ([]byte, error) { return s.Rewrite(from, text) }
+	case path.Ext(f.Path) == ".go" && s.Rewrite != nil:
+		change = func(text []byte, _ bool) ([]byte, error) { return s.Rewrite(f.Path, text) }
 	}
 	if base, err = change(base, false); err != nil {
 		return nil, nil, err
@@ -145,17 +147,21 @@ func (s *syncing) merged(from, to string, base, ours, theirs []byte) (content []
 	if plain, err = change(plain, true); err != nil {
 		return nil, nil, err
 	}
-	content, conflicts = edit.Merge(base, plain, theirs, s.Labels)
+	if path.Ext(f.Path) == ".go" && s.Rewrite != nil {
+		changed := changedTexts(base, theirs)
+		base, plain = withTexts(base, changed), withTexts(plain, changed)
+	}
+	content, conflicts := edit.Merge(base, plain, theirs, s.Labels)
 	return edit.EndedAs(ours, content), conflicts, nil
 }
 
 // recordEdited moves the entries of an edited file in the lock to its new path, so that it still counts as edited.
 // Later upgrades merge from the content that kctrl writes in the new state. The first content stays in the lock,
 // because git has it.
-func (s *syncing) recordEdited(to string, known []project.LockEntry, ours, was, becomes []byte) error {
-	from, rebased := was, becomes
-	if !slices.ContainsFunc(known, func(e project.LockEntry) bool { return e.IsOf(was) }) {
-		from, rebased = s.rebased(known, to, ours, was, becomes)
+func (s *syncing) recordEdited(f render.File, to string, known []project.LockEntry, ours, becomes []byte) error {
+	from, rebased := f.Content, becomes
+	if !slices.ContainsFunc(known, func(e project.LockEntry) bool { return e.IsOf(f.Content) }) {
+		from, rebased = s.rebased(f, to, known, ours, becomes)
 	}
 	at := slices.IndexFunc(known, func(e project.LockEntry) bool { return from != nil && e.IsOf(from) })
 	s.lock.Forget(to)
@@ -179,12 +185,12 @@ func (s *syncing) recordEdited(to string, known []project.LockEntry, ours, was, 
 
 // rebased returns the content of an edited file that an older kctrl wrote, and what it is in the new state. Both are
 // nil if no history has the content, or if it has conflicts.
-func (s *syncing) rebased(known []project.LockEntry, to string, ours, was, becomes []byte) (base, rebased []byte) {
+func (s *syncing) rebased(f render.File, to string, known []project.LockEntry, ours, becomes []byte) (_, _ []byte) {
 	base, found := s.bases().Of(known, ours)
 	if !found {
 		return nil, nil
 	}
-	rebased, conflicts, err := s.merged(known[0].Path, to, was, base, becomes)
+	rebased, conflicts, err := s.merged(f, to, base, becomes)
 	if err != nil || len(conflicts) > 0 {
 		return nil, nil
 	}
