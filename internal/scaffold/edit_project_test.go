@@ -1,6 +1,7 @@
 package scaffold_test
 
 import (
+	"bytes"
 	"cmp"
 	"io/fs"
 	"maps"
@@ -253,4 +254,28 @@ func TestEditKeepsLineEnds(t *testing.T) {
 		}
 		p.restore(before)
 	}
+}
+
+// TestForcedConflictsAreNamed with the line where the markers of git begin.
+func TestForcedConflictsAreNamed(t *testing.T) {
+	const file = "config/default/kustomization.yaml"
+	p := newEdited(t)
+	p.edit(file, func(text []byte) []byte {
+		return bytes.Replace(text, []byte("namePrefix: guestbook-"), []byte("namePrefix: mine-"), 1)
+	})
+	plan, err := p.plan(change{scaffold.EditOptions{ProjectName: new("library"), Force: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := plan.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, note := range plan.Notes() {
+		lines := strings.Split(string(text), "\n")
+		if note.Pos.Filename == file && strings.HasPrefix(lines[note.Pos.Line-1], "<<<<<<< yours") {
+			return
+		}
+	}
+	t.Errorf("notes %v of\n%s", plan.Notes(), text)
 }

@@ -147,11 +147,11 @@ func (s *syncing) merged(f render.File, to string, ours, theirs []byte) (_ []byt
 	if plain, err = change(plain, true); err != nil {
 		return nil, nil, err
 	}
-	if path.Ext(f.Path) == ".go" && s.Rewrite != nil {
-		changed := changedTexts(base, theirs)
-		base, plain = withTexts(base, changed), withTexts(plain, changed)
-	}
 	content, conflicts := edit.Merge(base, plain, theirs, s.Labels)
+	if len(conflicts) > 0 && path.Ext(f.Path) == ".go" && s.Rewrite != nil {
+		changed := changedTexts(base, theirs)
+		content, conflicts = edit.Merge(withTexts(base, changed), withTexts(plain, changed), theirs, s.Labels)
+	}
 	return edit.EndedAs(ours, content), conflicts, nil
 }
 

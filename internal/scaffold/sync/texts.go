@@ -3,6 +3,7 @@ package sync
 import (
 	"go/scanner"
 	"go/token"
+	"strings"
 )
 
 // lexeme is a token of a Go file.
@@ -27,8 +28,8 @@ func lexemesOf(text []byte) []lexeme {
 	}
 }
 
-// changedTexts returns the comments and string literals that differ between two Go files whose tokens are of the same
-// kinds. Edits around such a text do not conflict with its change.
+// changedTexts returns the comments and string literals of one line that differ between two Go files whose tokens are of
+// the same kinds. Edits around such a text do not conflict with its change.
 func changedTexts(was, becomes []byte) map[string]string {
 	old, now := lexemesOf(was), lexemesOf(becomes)
 	if len(old) != len(now) {
@@ -39,7 +40,7 @@ func changedTexts(was, becomes []byte) map[string]string {
 		if l.token != now[i].token {
 			return nil
 		}
-		if l.token == token.COMMENT || l.token == token.STRING {
+		if (l.token == token.COMMENT || l.token == token.STRING) && !strings.Contains(l.text, "\n") {
 			previous, found := changed[l.text]
 			unclear[l.text] = unclear[l.text] || found && previous != now[i].text
 			changed[l.text] = now[i].text
