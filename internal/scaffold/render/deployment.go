@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
 	"path"
@@ -24,41 +23,9 @@ func DeployWebhooks(p *plan.Plan, proj *project.Project) error {
 	if others, err := OthersWebhooks(p); err != nil || others {
 		return err
 	}
-	services, err := templated.NewOf(p, layout.WebhookDir, "service.yaml")
-	if err != nil {
-		return err
-	}
-	var called []string
-	if view.Mutating || view.Validating {
-		if called, err = templated.NewOf(p, layout.WebhookDir, "manifests.yaml"); err != nil {
-			return err
-		}
-	}
-	components, err := templated.NewOf(p, layout.ComponentDir, "kustomization.yaml")
-	if err != nil {
-		return err
-	}
-	allowed, err := AllowWebhooks(p, view)
-	if err != nil {
-		return err
-	}
-	list := slices.Clone(templates.Webhooks()[cmp.Or(proj.Certificates, project.SelfSigned)])
-	if len(view.CRDs) > 0 {
-		list = append(list, templates.WebhookConversion())
-	}
-	if err := errors.Join(templated.RenderUnlessEdited(p, templates.WebhookService(), view), templated.RenderAll(p, list, view, true)); err != nil {
-		return err
-	}
-	if err := errors.Join(dropUnused(p, list, view), templated.AddResources(p, layout.WebhookDir, called...), templated.AddResources(p, layout.PolicyDir, allowed...)); err != nil {
-		return err
-	}
-	for range services {
-		err = errors.Join(err, templated.AddResources(p, layout.DefaultDir, "../webhook"))
-	}
-	for range components {
-		err = errors.Join(err, templated.AddItems(p, layout.DefaultDir, "components", "../components/webhook"))
-	}
-	return err
+	r := &Rendering{Plan: p, project: proj}
+	err := r.write(func(c *partList, _ Kind) { c.addWebhooks(proj) }, Kind{})
+	return errors.Join(err, dropUnused(p, templates.Webhooks()[layout.CertificatesOf(proj)], view))
 }
 
 // OthersDeployment reports whether a project is deployed by what somebody else than kctrl has written, as one that
@@ -119,9 +86,9 @@ func AllowWebhooks(p *plan.Plan, view templates.WebhooksView) ([]string, error) 
 		return nil, err
 	}
 	t := templates.AllowWebhooks()
-	added, err := templated.NewOf(p, layout.PolicyDir, path.Base(t.Path(view)))
-	if err != nil || len(added) == 0 {
+	isNew, err := templated.IsNew(p, t.Path(view))
+	if err != nil || !isNew {
 		return nil, err
 	}
-	return added, templated.Render(p, t, view, false)
+	return []string{path.Base(t.Path(view))}, templated.Render(p, t, view, false)
 }

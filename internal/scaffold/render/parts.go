@@ -102,7 +102,13 @@ func (c *partList) addWebhooks(proj *project.Project) {
 		if f.Kustomization {
 			f.Listings = []Listing{{layout.DefaultDir, "resources", "../webhook"}}
 		}
-		c.add(f, nil)
+		c.add(f, func(r *Rendering) error {
+			_, found, err := templated.Kustomization(r.Plan, layout.WebhookDir)
+			if err != nil || found && f.Kustomization {
+				return err
+			}
+			return templated.RenderUnlessEdited(r.Plan, t, view)
+		})
 	}
 	if view.Mutating || view.Validating {
 		c.add(File{
@@ -119,9 +125,14 @@ func (c *partList) addWebhooks(proj *project.Project) {
 		if isKustomization(f.Path) {
 			f.Listings = []Listing{{layout.DefaultDir, "components", "../components/webhook"}}
 		}
-		c.add(f, nil)
+		c.add(f, func(r *Rendering) error { return templated.Render(r.Plan, t, view, true) })
 	}
 	allow := templates.AllowWebhooks()
 	name := allow.Path(view)
-	c.add(File{Path: name, ID: allow.Source(), Listings: []Listing{{layout.PolicyDir, "resources", path.Base(name)}}}, nil)
+	c.add(File{
+		Path: name, ID: allow.Source(), Listings: []Listing{{layout.PolicyDir, "resources", path.Base(name)}},
+	}, func(r *Rendering) error {
+		_, err := AllowWebhooks(r.Plan, view)
+		return err
+	})
 }

@@ -28,8 +28,8 @@ func lexemesOf(text []byte) []lexeme {
 	}
 }
 
-// changedTexts returns the comments and string literals of one line that differ between two Go files whose tokens are of
-// the same kinds. Edits around such a text do not conflict with its change.
+// changedTexts returns the comments and string literals of one line that differ between two Go files, if their tokens
+// are of the same kinds. Edits around such a text do not conflict with its change.
 func changedTexts(was, becomes []byte) map[string]string {
 	old, now := lexemesOf(was), lexemesOf(becomes)
 	if len(old) != len(now) {

@@ -42,22 +42,16 @@ func RenderAll[V any](p *plan.Plan, list []templates.Template[V], view V, force 
 	return errors.Join(errs...)
 }
 
-// RenderUnlessEdited plans files that are no command's subject: what the user made of them stays.
-func RenderUnlessEdited[V any](p *plan.Plan, list []templates.Template[V], view V) error {
+// RenderUnlessEdited plans a file that is no command's subject: an edited one stays.
+func RenderUnlessEdited[V any](p *plan.Plan, t templates.Template[V], view V) error {
 	lock, _, err := p.Lock()
 	if err != nil {
 		return err
 	}
-	for _, t := range list {
-		there, err := p.Read(t.Path(view))
-		if err == nil && lock.Touched(t.Path(view), there) {
-			continue
-		}
-		if err := Render(p, t, view, false); err != nil {
-			return err
-		}
+	if there, err := p.Read(t.Path(view)); err == nil && lock.Touched(t.Path(view), there) {
+		return nil
 	}
-	return nil
+	return Render(p, t, view, false)
 }
 
 // Render plans one file. With force, what the user made of it is replaced.

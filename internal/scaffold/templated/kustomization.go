@@ -100,21 +100,6 @@ func IsNew(p *plan.Plan, file string) (bool, error) {
 	return !known && c.Before == nil, nil
 }
 
-// NewOf returns those of the files of a folder that were never part of the project.
-func NewOf(p *plan.Plan, folder string, files ...string) ([]string, error) {
-	var added []string
-	for _, file := range files {
-		is, err := IsNew(p, path.Join(folder, file))
-		if err != nil {
-			return nil, err
-		}
-		if is {
-			added = append(added, file)
-		}
-	}
-	return added, nil
-}
-
 // WriteLists plans the kustomizations of the CRDs and of the samples where they are missing: new ones list all that
 // there is of the project's kinds.
 func WriteLists(p *plan.Plan, proj *project.Project) error {
