@@ -29,6 +29,9 @@ type Result struct {
 	Priority *int
 }
 
+// IsZero reports whether r, which may be nil, schedules nothing.
+func (r *Result) IsZero() bool { return r == nil || *r == (Result{}) }
+
 // Reconciler moves the object that a request names toward its spec. R is the request type of the controller, usually
 // [Request].
 //

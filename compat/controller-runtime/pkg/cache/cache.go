@@ -1,0 +1,297 @@
+// Package cache has caches with the API of controller-runtime. Their informers are those of kctrl: objects are kept
+// packed, and a read that begins after a write of this process sees that write.
+//
+// As in controller-runtime, a read of a kind without an informer starts one, and each kind has one informer for each of
+// typed, unstructured and metadata-only objects.
+package cache
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	kclient "github.com/kctrl-dev/kctrl/runtime/client"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache/cacheapi"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	logf "sigs.k8s.io/controller-runtime/pkg/internal/log"
+)
+
+var log = logf.RuntimeLog.WithName("object-cache")
+
+// defaultSyncPeriod is how often objects are delivered again.
+const defaultSyncPeriod = 10 * time.Hour
+
+// InformerGetOptions are the options of GetInformer.
+type InformerGetOptions = cacheapi.InformerGetOptions
+
+// InformerGetOption changes the options of GetInformer.
+type InformerGetOption = cacheapi.InformerGetOption
+
+// BlockUntilSynced sets whether GetInformer waits until the informer has synced.
+func BlockUntilSynced(shouldBlock bool) InformerGetOption { return cacheapi.BlockUntilSynced(shouldBlock) }
+
+// Cache reads objects from informers.
+type Cache interface {
+	client.Reader
+	Informers
+}
+
+// Informers has the informers of a cache.
+type Informers = cacheapi.Informers
+
+// Informer passes the events of one kind to handlers.
+type Informer = cacheapi.Informer
+
+// AllNamespaces is the key of all namespaces that have no options of their own.
+const AllNamespaces = metav1.NamespaceAll
+
+// Options are the options of [New].
+type Options struct {
+	// HTTPClient sends the requests; nil makes one from the configuration.
+	HTTPClient *http.Client
+	// Scheme has the Go types of the kinds; nil is that of client-go.
+	Scheme *runtime.Scheme
+	// Mapper maps kinds to resources; nil is one that asks the server.
+	Mapper meta.RESTMapper
+	// SyncPeriod is how often objects are delivered again; nil is 10 hours.
+	SyncPeriod *time.Duration
+	// ReaderFailOnMissingInformer makes reads of kinds without an informer fail with an [ErrResourceNotCached].
+	ReaderFailOnMissingInformer bool
+	// DefaultNamespaces are the namespaces that are cached, with their options; empty is all.
+	DefaultNamespaces map[string]Config
+	// DefaultLabelSelector selects what is cached.
+	DefaultLabelSelector labels.Selector
+	// DefaultFieldSelector selects what is cached.
+	DefaultFieldSelector fields.Selector
+	// DefaultTransform changes objects before they are cached.
+	DefaultTransform toolscache.TransformFunc
+	// DefaultWatchErrorHandler is not supported: failing lists and watches are logged.
+	DefaultWatchErrorHandler toolscache.WatchErrorHandlerWithContext
+	// DefaultUnsafeDisableDeepCopy makes reads return objects that share memory with the cache.
+	DefaultUnsafeDisableDeepCopy *bool
+	// DefaultEnableWatchBookmarks has no effect: bookmarks are requested.
+	DefaultEnableWatchBookmarks *bool
+	// ByObject has the options of single kinds.
+	ByObject map[client.Object]ByObject
+	// NewInformer is not supported.
+	NewInformer func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
+}
+
+// ByObject are the options of one kind.
+type ByObject struct {
+	// Namespaces are the namespaces that are cached, with their options.
+	Namespaces map[string]Config
+	// Label selects what is cached.
+	Label labels.Selector
+	// Field selects what is cached.
+	Field fields.Selector
+	// Transform changes objects before they are cached.
+	Transform toolscache.TransformFunc
+	// UnsafeDisableDeepCopy makes reads return objects that share memory with the cache.
+	UnsafeDisableDeepCopy *bool
+	// EnableWatchBookmarks has no effect: bookmarks are requested.
+	EnableWatchBookmarks *bool
+	// SyncPeriod is how often objects are delivered again.
+	SyncPeriod *time.Duration
+}
+
+// Config are the options of one namespace.
+type Config struct {
+	// LabelSelector selects what is cached.
+	LabelSelector labels.Selector
+	// FieldSelector selects what is cached.
+	FieldSelector fields.Selector
+	// Transform changes objects before they are cached.
+	Transform toolscache.TransformFunc
+	// UnsafeDisableDeepCopy makes reads return objects that share memory with the cache.
+	UnsafeDisableDeepCopy *bool
+	// EnableWatchBookmarks has no effect: bookmarks are requested.
+	EnableWatchBookmarks *bool
+	// SyncPeriod is how often objects are delivered again. It must be that of the kind.
+	SyncPeriod *time.Duration
+}
+
+// NewCacheFunc makes a cache.
+type NewCacheFunc func(config *rest.Config, opts Options) (Cache, error)
+
+// New returns a cache for the server of cfg. It starts nothing.
+func New(cfg *rest.Config, opts Options) (Cache, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	if opts.Scheme == nil {
+		opts.Scheme = scheme.Scheme
+	}
+	if opts.HTTPClient == nil {
+		var err error
+		if opts.HTTPClient, err = rest.HTTPClientFor(cfg); err != nil {
+			return nil, fmt.Errorf("could not create HTTP client from config: %w", err)
+		}
+	}
+	if opts.Mapper == nil {
+		var err error
+		if opts.Mapper, err = apiutil.NewDynamicRESTMapper(cfg, opts.HTTPClient); err != nil {
+			return nil, fmt.Errorf("could not create RESTMapper from config: %w", err)
+		}
+	}
+	live, err := kclient.New(cfg, kclient.Options{
+		Scheme: opts.Scheme, Mapper: opts.Mapper, HTTPClient: client.CountRequests(opts.HTTPClient), Logger: logf.Slog(log),
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &informerCache{
+		live: live, opts: opts, byObject: map[schema.GroupVersionKind]ByObject{},
+		started: make(chan struct{}), kinds: map[kindKey]*kind{},
+	}
+	for obj, of := range opts.ByObject {
+		gvk, err := apiutil.GVKForObject(obj, opts.Scheme)
+		if err != nil {
+			return nil, fmt.Errorf("get GVK for type %T: %w", obj, err)
+		}
+		c.byObject[gvk] = of
+	}
+	return c, nil
+}
+
+// check returns an error for options without support.
+func (o *Options) check() error {
+	switch {
+	case o.DefaultWatchErrorHandler != nil:
+		return fmt.Errorf("cache.Options.DefaultWatchErrorHandler is not supported: failing lists and watches are logged")
+	case o.NewInformer != nil:
+		return fmt.Errorf("cache.Options.NewInformer is not supported: the cache has informers of its own")
+	}
+	for obj, of := range o.ByObject {
+		period := of.SyncPeriod
+		if period == nil {
+			period = o.SyncPeriod
+		}
+		for namespace, config := range of.Namespaces {
+			if !isSame(config.SyncPeriod, period) {
+				return fmt.Errorf("the SyncPeriod of namespace %q of %T must be that of the kind", namespace, obj)
+			}
+		}
+	}
+	for namespace, config := range o.DefaultNamespaces {
+		if !isSame(config.SyncPeriod, o.SyncPeriod) {
+			return fmt.Errorf("the SyncPeriod of namespace %q must be that of the cache", namespace)
+		}
+	}
+	return nil
+}
+
+func isSame(period, other *time.Duration) bool {
+	return period == nil || other != nil && *period == *other || other == nil && *period == defaultSyncPeriod
+}
+
+// TransformStripManagedFields returns a transform that removes the managed fields.
+func TransformStripManagedFields() toolscache.TransformFunc {
+	return func(in any) (any, error) {
+		if obj, err := meta.Accessor(in); err == nil && obj.GetManagedFields() != nil {
+			obj.SetManagedFields(nil)
+		}
+		return in, nil
+	}
+}
+
+// optionsOf are the options of one kind, with those of the cache where it has none.
+type optionsOf struct {
+	namespaces map[string]Config
+	defaults   Config
+	period     time.Duration
+}
+
+func (c *informerCache) optionsOf(gvk schema.GroupVersionKind) optionsOf {
+	of := c.byObject[gvk]
+	all := Config{
+		LabelSelector: c.opts.DefaultLabelSelector, FieldSelector: c.opts.DefaultFieldSelector,
+		Transform: c.opts.DefaultTransform, UnsafeDisableDeepCopy: c.opts.DefaultUnsafeDisableDeepCopy,
+		SyncPeriod: c.opts.SyncPeriod,
+	}
+	own := Config{
+		LabelSelector: of.Label, FieldSelector: of.Field, Transform: of.Transform,
+		UnsafeDisableDeepCopy: of.UnsafeDisableDeepCopy, SyncPeriod: of.SyncPeriod,
+	}
+	namespaces := of.Namespaces
+	if namespaces == nil {
+		namespaces = c.opts.DefaultNamespaces
+	}
+	o := optionsOf{namespaces: map[string]Config{}, defaults: own.or(all), period: defaultSyncPeriod}
+	for namespace, config := range namespaces {
+		o.namespaces[namespace] = config.or(o.defaults)
+	}
+	if o.defaults.SyncPeriod != nil {
+		o.period = *o.defaults.SyncPeriod
+	}
+	if o.period > 0 { // so that the informers of a program do not resync all at once
+		o.period += time.Duration(rand.Float64() * float64(o.period) / 10)
+	}
+	return o
+}
+
+// or returns c with the options of other where it has none.
+func (c Config) or(other Config) Config {
+	if c.LabelSelector == nil {
+		c.LabelSelector = other.LabelSelector
+	}
+	if c.FieldSelector == nil {
+		c.FieldSelector = other.FieldSelector
+	}
+	if c.Transform == nil {
+		c.Transform = other.Transform
+	}
+	if c.UnsafeDisableDeepCopy == nil {
+		c.UnsafeDisableDeepCopy = other.UnsafeDisableDeepCopy
+	}
+	if c.SyncPeriod == nil {
+		c.SyncPeriod = other.SyncPeriod
+	}
+	return c
+}
+
+// scope returns the options of a namespace for kctrl's cache.
+func (c Config) scope() kclient.Scope {
+	return kclient.Scope{Labels: c.LabelSelector, Fields: c.FieldSelector, KeepManagedFields: true}
+}
+
+// scopes returns the scope of each namespace. The key of all namespaces selects those that have no options of their own.
+func (o optionsOf) scopes() map[string]kclient.Scope {
+	scopes := map[string]kclient.Scope{}
+	for namespace, config := range o.namespaces {
+		scopes[namespace] = config.scope()
+	}
+	return scopes
+}
+
+// config returns the options of a namespace.
+func (o optionsOf) config(namespace string) Config {
+	if config, ok := o.namespaces[namespace]; ok {
+		return config
+	}
+	if config, ok := o.namespaces[AllNamespaces]; ok {
+		return config
+	}
+	return o.defaults
+}
+
+// transforms reports whether objects of some namespace are changed.
+func (o optionsOf) transforms() bool {
+	return o.defaults.Transform != nil || slices.ContainsFunc(slices.Collect(maps.Values(o.namespaces)),
+		func(c Config) bool { return c.Transform != nil })
+}

@@ -1,0 +1,73 @@
+// Package cacheapi has the interfaces of caches that packages below the cache use.
+package cacheapi
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// InformerGetOptions are the options of [Informers].GetInformer.
+type InformerGetOptions struct {
+	// BlockUntilSynced makes the call wait until the informer has synced, if the cache runs. Nil is true.
+	BlockUntilSynced *bool
+}
+
+// InformerGetOption changes the options of [Informers].GetInformer.
+type InformerGetOption func(*InformerGetOptions)
+
+// BlockUntilSynced sets whether the call waits until the informer has synced.
+func BlockUntilSynced(shouldBlock bool) InformerGetOption {
+	return func(o *InformerGetOptions) { o.BlockUntilSynced = &shouldBlock }
+}
+
+// Object is an object with metadata.
+type Object = object.Object
+
+// IndexerFunc returns the values of a field index for an object.
+type IndexerFunc func(Object) []string
+
+// FieldIndexer adds field indexes to a cache.
+type FieldIndexer interface {
+	// IndexField indexes the objects of the kind of obj, so that a List can select them by field.
+	IndexField(ctx context.Context, obj Object, field string, extractValue IndexerFunc) error
+}
+
+// Informers has the informers of a cache.
+type Informers interface {
+	// GetInformer returns the informer for the kind of obj, and makes it if there is none.
+	GetInformer(ctx context.Context, obj Object, opts ...InformerGetOption) (Informer, error)
+	// GetInformerForKind is GetInformer for a kind of the scheme.
+	GetInformerForKind(ctx context.Context, gvk schema.GroupVersionKind, opts ...InformerGetOption) (Informer, error)
+	// RemoveInformer stops and forgets the informer for the kind of obj.
+	RemoveInformer(ctx context.Context, obj Object) error
+	// Start runs the informers until ctx ends.
+	Start(ctx context.Context) error
+	// WaitForCacheSync waits until all informers have synced. It reports false if ctx ends first.
+	WaitForCacheSync(ctx context.Context) bool
+	FieldIndexer
+}
+
+// Informer passes the events of one kind to handlers.
+type Informer interface {
+	// AddEventHandler adds a handler.
+	AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error)
+	// AddEventHandlerWithResyncPeriod is AddEventHandler. The period must be 0 or that of the cache.
+	AddEventHandlerWithResyncPeriod(handler toolscache.ResourceEventHandler, resyncPeriod time.Duration) (toolscache.ResourceEventHandlerRegistration, error)
+	// AddEventHandlerWithOptions is AddEventHandler with options.
+	AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler, options toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error)
+	// RemoveEventHandler removes a handler.
+	RemoveEventHandler(handle toolscache.ResourceEventHandlerRegistration) error
+	// AddIndexers fails in caches of this module: IndexField adds indexes.
+	AddIndexers(indexers toolscache.Indexers) error
+	// HasSynced reports whether the informer has synced.
+	HasSynced() bool
+	// HasSyncedChecker returns what is done when the informer has synced.
+	HasSyncedChecker() toolscache.DoneChecker
+	// IsStopped reports whether the informer has stopped.
+	IsStopped() bool
+}

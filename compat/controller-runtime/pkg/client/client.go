@@ -1,0 +1,352 @@
+// Package client has clients with the API of controller-runtime. Their requests are those of kctrl's client.
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+
+	kclient "github.com/kctrl-dev/kctrl/runtime/client"
+
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	logf "sigs.k8s.io/controller-runtime/pkg/internal/log"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// Options are the options of [New].
+type Options struct {
+	// HTTPClient sends the requests; nil makes one from the configuration.
+	HTTPClient *http.Client
+	// Scheme has the Go types of the kinds; nil is that of client-go.
+	Scheme *runtime.Scheme
+	// Mapper maps kinds to resources; nil is one that asks the server.
+	Mapper meta.RESTMapper
+	// Cache makes reads come from a cache.
+	Cache *CacheOptions
+	// DryRun makes every write a dry run.
+	DryRun *bool
+	// FieldOwner is the field owner of writes that do not name one.
+	FieldOwner string
+	// FieldValidation is how the server treats unknown fields in writes that do not say it.
+	FieldValidation string
+	// Log is the logger of the client.
+	Log logr.Logger
+}
+
+// CacheOptions decide which reads come from a cache.
+type CacheOptions struct {
+	// Reader is the cache.
+	Reader Reader
+	// DisableFor has objects of the kinds that are read from the server.
+	DisableFor []Object
+	// Unstructured makes unstructured objects be read from the cache too.
+	Unstructured bool
+	// EnableReadYourWritesConsistency makes cached reads wait for earlier writes of this process. Nil is true.
+	EnableReadYourWritesConsistency *bool
+}
+
+// NewClientFunc makes a client.
+type NewClientFunc func(config *rest.Config, options Options) (Client, error)
+
+// New returns a client for the server of config. It makes no request.
+func New(config *rest.Config, options Options) (Client, error) {
+	c, err := newClient(config, options)
+	if err != nil {
+		return nil, err
+	}
+	return decorate(c, options), nil
+}
+
+// decorate adds the defaults of options to the writes of c.
+func decorate(c Client, options Options) Client {
+	if isTrue(options.DryRun) {
+		c = NewDryRunClient(c)
+	}
+	if options.FieldOwner != "" {
+		c = WithFieldOwner(c, options.FieldOwner)
+	}
+	if options.FieldValidation != "" {
+		c = WithFieldValidation(c, FieldValidation(options.FieldValidation))
+	}
+	return c
+}
+
+func newClient(config *rest.Config, options Options) (*client, error) {
+	if config == nil {
+		return nil, errors.New("must provide non-nil rest.Config to client.New")
+	}
+	config = rest.CopyConfig(config)
+	if config.UserAgent == "" {
+		config.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	if config.WarningHandler == nil && config.WarningHandlerWithContext == nil {
+		config.WarningHandlerWithContext = log.NewKubeAPIWarningLogger(log.KubeAPIWarningLoggerOptions{})
+	}
+	if options.HTTPClient == nil {
+		var err error
+		if options.HTTPClient, err = rest.HTTPClientFor(config); err != nil {
+			return nil, err
+		}
+	}
+	if options.Scheme == nil {
+		options.Scheme = scheme.Scheme
+	}
+	if options.Mapper == nil {
+		var err error
+		if options.Mapper, err = apiutil.NewDynamicRESTMapper(config, options.HTTPClient); err != nil {
+			return nil, err
+		}
+	}
+	if options.Log.IsZero() {
+		options.Log = log.Log.WithName("client")
+	}
+	c := &client{}
+	if err := c.cacheReads(options); err != nil {
+		return nil, err
+	}
+	live, err := kclient.New(config, kclient.Options{
+		Scheme: options.Scheme, Mapper: options.Mapper, Logger: logf.Slog(options.Log),
+		HTTPClient: limited(withQueryTransport(CountRequests(options.HTTPClient)), config),
+		Journal:    c.journal(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.live = live
+	for _, obj := range c.disableFor {
+		gvk, err := live.GroupVersionKindFor(obj)
+		if err != nil {
+			return nil, err
+		}
+		c.uncached[gvk] = struct{}{}
+	}
+	return c, nil
+}
+
+// limited returns a client like c whose requests wait for the rate limit of config, if that has one.
+func limited(c *http.Client, config *rest.Config) *http.Client {
+	limiter := config.RateLimiter
+	if limiter == nil && config.QPS > 0 {
+		limiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, max(1, config.Burst))
+	}
+	if limiter == nil {
+		return c
+	}
+	wrapped := *c
+	wrapped.Transport = limitedTransport{c.Transport, limiter}
+	return &wrapped
+}
+
+// limitedTransport makes requests wait for a rate limiter.
+type limitedTransport struct {
+	next    http.RoundTripper
+	limiter flowcontrol.RateLimiter
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := t.limiter.Wait(r.Context()); err != nil {
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		return nil, err
+	}
+	return t.next.RoundTrip(r)
+}
+
+// WrappedRoundTripper returns the next transport.
+func (t limitedTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// client is a client of one server that reads from a cache if it has one.
+type client struct {
+	live         *kclient.REST
+	cache        Reader // nil without a cache
+	disableFor   []Object
+	uncached     map[schema.GroupVersionKind]struct{}
+	unstructured bool // unstructured objects are cached
+	stale        bool // cached reads do not wait for writes
+}
+
+var _ Client = (*client)(nil)
+
+func (c *client) cacheReads(options Options) error {
+	c.uncached = map[schema.GroupVersionKind]struct{}{}
+	if options.Cache == nil || options.Cache.Reader == nil {
+		return nil
+	}
+	c.cache, c.unstructured, c.disableFor = options.Cache.Reader, options.Cache.Unstructured, options.Cache.DisableFor
+	enabled := options.Cache.EnableReadYourWritesConsistency
+	c.stale = enabled != nil && !*enabled
+	if isTrue(enabled) && c.journal() == nil {
+		return errors.New("the cache reader is not a cache of this module and cannot provide ReadYourWritesConsistency")
+	}
+	return nil
+}
+
+// journal returns the journal that the cache follows, or nil.
+func (c *client) journal() *kclient.Journal {
+	if follows, ok := c.cache.(interface{ Journal() *kclient.Journal }); ok {
+		return follows.Journal()
+	}
+	return nil
+}
+
+// Live returns kctrl's client of the server.
+func (c *client) Live() *kclient.REST { return c.live }
+
+// isLive reports whether obj, an object or a list, is read from the server.
+func (c *client) isLive(obj runtime.Object) (bool, error) {
+	if c.cache == nil {
+		return true, nil
+	}
+	gvk, err := c.GroupVersionKindFor(obj)
+	if err != nil {
+		return false, err
+	}
+	if meta.IsListType(obj) {
+		gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	}
+	if _, uncached := c.uncached[gvk]; uncached {
+		return true, nil
+	}
+	_, isUnstructured := obj.(runtime.Unstructured)
+	return isUnstructured && !c.unstructured, nil
+}
+
+// Scheme implements [Client].
+func (c *client) Scheme() *runtime.Scheme { return c.live.Scheme() }
+
+// RESTMapper implements [Client].
+func (c *client) RESTMapper() meta.RESTMapper { return c.live.RESTMapper() }
+
+// GroupVersionKindFor implements [Client].
+func (c *client) GroupVersionKindFor(obj runtime.Object) (schema.GroupVersionKind, error) {
+	return apiutil.GVKForObject(obj, c.live.Scheme())
+}
+
+// IsObjectNamespaced implements [Client].
+func (c *client) IsObjectNamespaced(obj runtime.Object) (bool, error) {
+	return apiutil.IsObjectNamespaced(obj, c.live.Scheme(), c.live.RESTMapper())
+}
+
+// Get implements [Reader].
+func (c *client) Get(ctx context.Context, key ObjectKey, obj Object, opts ...GetOption) error {
+	isLive, err := c.isLive(obj)
+	if err != nil {
+		return err
+	}
+	if !isLive {
+		if c.stale {
+			opts = append([]GetOption{DisableReadYourWritesConsistency}, opts...)
+		}
+		return c.cache.Get(ctx, key, obj, opts...)
+	}
+	ctx, o, err := new(GetOptions).ApplyOptions(opts).convert(ctx)
+	if err != nil {
+		return err
+	}
+	return c.call(obj, func() error { return c.live.Get(ctx, key, obj, o) })
+}
+
+// List implements [Reader].
+func (c *client) List(ctx context.Context, list ObjectList, opts ...ListOption) error {
+	isLive, err := c.isLive(list)
+	if err != nil {
+		return err
+	}
+	if !isLive {
+		if c.stale {
+			opts = append([]ListOption{DisableReadYourWritesConsistency}, opts...)
+		}
+		return c.cache.List(ctx, list, opts...)
+	}
+	ctx, o, err := new(ListOptions).ApplyOptions(opts).convert(ctx)
+	if err != nil {
+		return err
+	}
+	return c.call(list, func() error { return c.live.List(ctx, list, o) })
+}
+
+// Create implements [Writer].
+func (c *client) Create(ctx context.Context, obj Object, opts ...CreateOption) error {
+	ctx, o, err := new(CreateOptions).ApplyOptions(opts).convert(ctx)
+	if err != nil {
+		return err
+	}
+	return c.call(obj, func() error { return c.live.Create(ctx, obj, o) })
+}
+
+// Update implements [Writer].
+func (c *client) Update(ctx context.Context, obj Object, opts ...UpdateOption) error {
+	ctx, o, err := new(UpdateOptions).ApplyOptions(opts).convert(ctx)
+	if err != nil {
+		return err
+	}
+	return c.call(obj, func() error { return c.live.Update(ctx, obj, o) })
+}
+
+// Patch implements [Writer].
+func (c *client) Patch(ctx context.Context, obj Object, patch Patch, opts ...PatchOption) error {
+	ctx, o, err := new(PatchOptions).ApplyOptions(opts).convert(ctx)
+	if err != nil {
+		return err
+	}
+	return c.call(obj, func() error { return c.live.Patch(ctx, obj, patch, o) })
+}
+
+// Delete implements [Writer].
+func (c *client) Delete(ctx context.Context, obj Object, opts ...DeleteOption) error {
+	ctx, o, err := new(DeleteOptions).ApplyOptions(opts).convert(ctx)
+	if err != nil {
+		return err
+	}
+	return c.call(obj, func() error { return c.live.Delete(ctx, obj, o) })
+}
+
+// DeleteAllOf implements [Writer].
+func (c *client) DeleteAllOf(ctx context.Context, obj Object, opts ...DeleteAllOfOption) error {
+	all := new(DeleteAllOfOptions).ApplyOptions(opts)
+	ctx, selection, err := all.ListOptions.convert(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, deletion, err := all.DeleteOptions.convert(ctx)
+	if err != nil {
+		return err
+	}
+	o := &kclient.DeleteAllOfOptions{ListOptions: *selection, DeleteOptions: *deletion}
+	return c.call(obj, func() error { return c.live.DeleteAllOf(ctx, obj, o) })
+}
+
+// call calls f, which reads or writes obj on the server. A typed object then has the apiVersion and kind that it had
+// before, and the items of a typed list have none.
+func (c *client) call(obj runtime.Object, f func() error) error {
+	kind := obj.GetObjectKind()
+	before := kind.GroupVersionKind()
+	if _, err := c.GroupVersionKindFor(obj); err != nil {
+		return err // as the scheme returns it, for runtime.IsNotRegisteredError
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	if !isTyped(obj) {
+		return nil
+	}
+	kind.SetGroupVersionKind(before)
+	if _, isList := obj.(ObjectList); !isList {
+		return nil
+	}
+	return meta.EachListItem(obj, func(item runtime.Object) error {
+		item.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+		return nil
+	})
+}

@@ -1,0 +1,198 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kclient "github.com/kctrl-dev/kctrl/runtime/client"
+)
+
+// This file converts the options of calls into those of kctrl's client. Options that only the API has, such as those
+// of Raw, travel in the context to [queryTransport], which adds them to the query of the request.
+
+type queryKey struct{}
+
+// withRaw returns ctx with the fields of options, a struct such as metav1.GetOptions, for the query of the request.
+func withRaw(ctx context.Context, options runtime.Object) (context.Context, error) {
+	query, err := queryparams.Convert(options)
+	if err != nil {
+		return ctx, fmt.Errorf("convert options: %w", err)
+	}
+	return withQuery(ctx, query), nil
+}
+
+func withQuery(ctx context.Context, query url.Values) context.Context {
+	query.Del("watch") // the client sets it
+	if len(query) == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, queryKey{}, query)
+}
+
+// queryTransport adds the query of the context to requests. Parameters that a request has stay as they are.
+type queryTransport struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t queryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if added, ok := r.Context().Value(queryKey{}).(url.Values); ok {
+		r = r.Clone(r.Context())
+		query := r.URL.Query()
+		for name, values := range added {
+			if !query.Has(name) {
+				query[name] = values
+			}
+		}
+		r.URL.RawQuery = query.Encode()
+	}
+	return t.next.RoundTrip(r)
+}
+
+// WrappedRoundTripper returns the next transport.
+func (t queryTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// withQueryTransport returns a client like c whose requests have the query of their context.
+func withQueryTransport(c *http.Client) *http.Client {
+	wrapped := *c
+	next := c.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	wrapped.Transport = queryTransport{next}
+	return &wrapped
+}
+
+// dryRun reports whether stages ask for a dry run. Other stages than All are for the server, which rejects them.
+func dryRun(ctx context.Context, stages []string) (context.Context, bool) {
+	if len(stages) == 0 || slices.Equal(stages, allStages()) {
+		return ctx, len(stages) > 0
+	}
+	return withQuery(ctx, url.Values{"dryRun": stages}), false
+}
+
+func (o *CreateOptions) convert(ctx context.Context) (context.Context, *kclient.WriteOptions, error) {
+	if o.Raw != nil {
+		var err error
+		if ctx, err = withRaw(ctx, o.Raw); err != nil {
+			return ctx, nil, err
+		}
+	}
+	ctx, dry := dryRun(ctx, o.DryRun)
+	return ctx, &kclient.WriteOptions{DryRun: dry, FieldOwner: o.FieldManager, FieldValidation: o.FieldValidation}, nil
+}
+
+func (o *UpdateOptions) convert(ctx context.Context) (context.Context, *kclient.WriteOptions, error) {
+	if o.Raw != nil {
+		var err error
+		if ctx, err = withRaw(ctx, o.Raw); err != nil {
+			return ctx, nil, err
+		}
+	}
+	ctx, dry := dryRun(ctx, o.DryRun)
+	return ctx, &kclient.WriteOptions{DryRun: dry, FieldOwner: o.FieldManager, FieldValidation: o.FieldValidation}, nil
+}
+
+func (o *PatchOptions) convert(ctx context.Context) (context.Context, *kclient.WriteOptions, error) {
+	if o.Raw != nil {
+		var err error
+		if ctx, err = withRaw(ctx, o.Raw); err != nil {
+			return ctx, nil, err
+		}
+	}
+	ctx, dry := dryRun(ctx, o.DryRun)
+	return ctx, &kclient.WriteOptions{
+		DryRun: dry, Force: isTrue(o.Force), FieldOwner: o.FieldManager, FieldValidation: o.FieldValidation,
+	}, nil
+}
+
+func (o *ApplyOptions) convert(ctx context.Context) (context.Context, *kclient.WriteOptions) {
+	ctx, dry := dryRun(ctx, o.DryRun)
+	return ctx, &kclient.WriteOptions{DryRun: dry, Force: isTrue(o.Force), FieldOwner: o.FieldManager}
+}
+
+func (o *DeleteOptions) convert(ctx context.Context) (context.Context, *kclient.DeleteOptions, error) {
+	if raw := o.Raw; raw != nil {
+		if raw.OrphanDependents != nil || isTrue(raw.IgnoreStoreReadErrorWithClusterBreakingPotential) {
+			return ctx, nil, errors.New("delete: Raw.OrphanDependents and " +
+				"Raw.IgnoreStoreReadErrorWithClusterBreakingPotential are not supported")
+		}
+	}
+	ctx, dry := dryRun(ctx, o.DryRun)
+	converted := &kclient.DeleteOptions{DryRun: dry, GracePeriodSeconds: o.GracePeriodSeconds}
+	if o.PropagationPolicy != nil {
+		converted.PropagationPolicy = *o.PropagationPolicy
+	}
+	if p := o.Preconditions; p != nil {
+		converted.Preconditions = kclient.Preconditions{UID: p.UID, ResourceVersion: p.ResourceVersion}
+	}
+	return ctx, converted, nil
+}
+
+func (o *GetOptions) convert(ctx context.Context) (context.Context, *kclient.GetOptions, error) {
+	if o.Raw != nil {
+		var err error
+		if ctx, err = withRaw(ctx, o.Raw); err != nil {
+			return ctx, nil, err
+		}
+	}
+	return ctx, o.cached(), nil
+}
+
+// cached returns the options of a cached Get.
+func (o *GetOptions) cached() *kclient.GetOptions {
+	return &kclient.GetOptions{
+		UnsafeDisableDeepCopy:            isTrue(o.UnsafeDisableDeepCopy),
+		DisableReadYourWritesConsistency: o.DisableReadYourWritesConsistency,
+	}
+}
+
+func (o *ListOptions) convert(ctx context.Context) (context.Context, *kclient.ListOptions, error) {
+	if o.Raw != nil {
+		query, err := queryparams.Convert(o.Raw)
+		if err != nil {
+			return ctx, nil, fmt.Errorf("convert options: %w", err)
+		}
+		// The fields of o replace those of Raw.
+		maps.DeleteFunc(query, func(name string, _ []string) bool { return name == "limit" || name == "continue" })
+		ctx = withQuery(ctx, query)
+	}
+	return ctx, o.cached(), nil
+}
+
+// cached returns the options of a cached List.
+func (o *ListOptions) cached() *kclient.ListOptions {
+	converted := &kclient.ListOptions{
+		Namespace: o.Namespace, Limit: o.Limit, Continue: o.Continue,
+		UnsafeDisableDeepCopy:            isTrue(o.UnsafeDisableDeepCopy),
+		DisableReadYourWritesConsistency: o.DisableReadYourWritesConsistency,
+	}
+	// The wrappers are not selectors of their own: kctrl looks at the type of a selector that matches nothing.
+	switch selector := o.LabelSelector.(type) {
+	case MatchingLabelsSelector:
+		converted.LabelSelector = selector.Selector
+	default:
+		converted.LabelSelector = selector
+	}
+	switch selector := o.FieldSelector.(type) {
+	case MatchingFieldsSelector:
+		converted.FieldSelector = selector.Selector
+	default:
+		converted.FieldSelector = selector
+	}
+	return converted
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// Cached returns the options for a cache of kctrl. It is for the packages of this module.
+func (o *GetOptions) Cached() *kclient.GetOptions { return o.cached() }
+
+// Cached returns the options for a cache of kctrl. It is for the packages of this module.
+func (o *ListOptions) Cached() *kclient.ListOptions { return o.cached() }

@@ -1,0 +1,77 @@
+// Package metrics has the registry of a program's metrics: those that it registers, and those of kctrl's packages.
+package metrics
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	kmetrics "github.com/kctrl-dev/kctrl/runtime/metrics"
+)
+
+// RegistererGatherer registers and gathers metrics.
+type RegistererGatherer interface {
+	prometheus.Registerer
+	prometheus.Gatherer
+}
+
+// Registry is the registry that the metrics server exposes.
+var Registry RegistererGatherer = newRegistry()
+
+// The names of the metrics of work queues.
+const (
+	WorkQueueSubsystem         = "workqueue"
+	DepthKey                   = "depth"
+	AddsKey                    = "adds_total"
+	QueueLatencyKey            = "queue_duration_seconds"
+	WorkDurationKey            = "work_duration_seconds"
+	UnfinishedWorkKey          = "unfinished_work_seconds"
+	LongestRunningProcessorKey = "longest_running_processor_seconds"
+	RetriesKey                 = "retries_total"
+)
+
+// internal has the metrics of kctrl's packages.
+var internal = kmetrics.NewRegistry()
+
+// Kctrl returns the registry for kctrl's packages. [Registry] gathers its metrics too.
+func Kctrl() *kmetrics.Registry { return internal }
+
+// registry is a registry of client_golang that gathers the metrics of kctrl's packages too.
+type registry struct{ *prometheus.Registry }
+
+func newRegistry() registry {
+	r := registry{prometheus.NewRegistry()}
+	r.MustRegister(
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewGoCollector(),
+	)
+	return r
+}
+
+// Gather implements prometheus.Gatherer. A metric that the program has registered hides one of kctrl of the same name.
+func (r registry) Gather() ([]*dto.MetricFamily, error) {
+	own, err := r.Registry.Gather()
+	var text bytes.Buffer
+	if _, writeErr := internal.WriteTo(&text); writeErr != nil {
+		return own, writeErr
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	others, parseErr := parser.TextToMetricFamilies(&text)
+	if parseErr != nil {
+		return own, parseErr
+	}
+	for _, family := range own {
+		delete(others, family.GetName())
+	}
+	for _, family := range others {
+		own = append(own, family)
+	}
+	slices.SortFunc(own, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return own, err
+}

@@ -1,0 +1,28 @@
+// Package recorder has the interface of what provides event recorders.
+package recorder
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
+)
+
+// EventRecorder records events of events.k8s.io/v1.
+type EventRecorder interface {
+	events.EventRecorder
+	// AnnotatedEventf is Eventf with annotations of the event.
+	AnnotatedEventf(
+		regarding, related runtime.Object, annotations map[string]string,
+		eventtype, reason, action, note string, args ...any,
+	)
+}
+
+// Provider provides event recorders.
+type Provider interface {
+	// GetEventRecorderFor returns a recorder of core/v1 events with the name as their source.
+	//
+	// Deprecated: use GetEventRecorder.
+	GetEventRecorderFor(name string) record.EventRecorder
+	// GetEventRecorder returns a recorder with the name as the reporting controller.
+	GetEventRecorder(name string) EventRecorder
+}
