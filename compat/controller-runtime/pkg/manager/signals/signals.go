@@ -1,0 +1,29 @@
+// Package signals ends programs in good order.
+package signals
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync/atomic"
+)
+
+var taken atomic.Bool
+
+// SetupSignalHandler returns a context that ends at the first SIGTERM or SIGINT. A second one ends the program at once.
+// It panics if it is called twice.
+func SetupSignalHandler() context.Context {
+	if taken.Swap(true) {
+		panic("SetupSignalHandler was called twice")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	received := make(chan os.Signal, 2)
+	signal.Notify(received, shutdownSignals...)
+	go func() {
+		<-received
+		cancel()
+		<-received
+		os.Exit(1)
+	}()
+	return ctx
+}

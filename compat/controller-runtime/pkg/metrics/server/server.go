@@ -1,0 +1,246 @@
+// Package server serves metrics.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/client-go/rest"
+	certutil "k8s.io/client-go/util/cert"
+
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/internal/httpserver"
+	logf "sigs.k8s.io/controller-runtime/pkg/internal/log"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+var log = logf.RuntimeLog.WithName("metrics")
+
+const metricsPath = "/metrics"
+
+// DefaultBindAddress is the address if the options have none.
+var DefaultBindAddress = ":8080"
+
+// Server serves metrics.
+type Server interface {
+	// AddExtraHandler serves a handler at a path beside the metrics.
+	AddExtraHandler(path string, handler http.Handler) error
+	// NeedLeaderElection returns false: every process serves metrics.
+	NeedLeaderElection() bool
+	// Start serves until ctx ends.
+	Start(ctx context.Context) error
+}
+
+// Options are the options of [NewServer].
+type Options struct {
+	// SecureServing serves over TLS.
+	SecureServing bool
+	// BindAddress is the address; empty is [DefaultBindAddress], and "0" is no server.
+	BindAddress string
+	// ExtraHandlers are served beside the metrics.
+	ExtraHandlers map[string]http.Handler
+	// FilterProvider makes a filter in front of all handlers, such as one that authorizes clients.
+	FilterProvider func(c *rest.Config, httpClient *http.Client) (Filter, error)
+	// CertDir is the directory of the certificate. Without one there the server makes a certificate of its own.
+	CertDir string
+	// CertName is the file of the certificate; empty is tls.crt.
+	CertName string
+	// KeyName is the file of the key; empty is tls.key.
+	KeyName string
+	// TLSOpts change how the server speaks TLS.
+	TLSOpts []func(*tls.Config)
+	// HandlerOpts change the options of the handler of the metrics.
+	HandlerOpts []func(*promhttp.HandlerOpts)
+	// ListenConfig opens the address.
+	ListenConfig net.ListenConfig
+}
+
+// Filter wraps a handler.
+type Filter func(log logr.Logger, handler http.Handler) (http.Handler, error)
+
+// NewServer returns a server, or nil if the address is "0".
+func NewServer(o Options, config *rest.Config, httpClient *http.Client) (Server, error) {
+	if o.BindAddress == "0" {
+		return nil, nil
+	}
+	o.complete()
+	s := &server{options: o, extra: map[string]http.Handler{}}
+	for path, handler := range o.ExtraHandlers {
+		if err := s.AddExtraHandler(path, handler); err != nil {
+			return nil, err
+		}
+	}
+	if o.FilterProvider != nil {
+		var err error
+		if s.filter, err = o.FilterProvider(config, httpClient); err != nil {
+			return nil, fmt.Errorf("filter provider failed to create filter for the metrics server: %w", err)
+		}
+	}
+	return s, nil
+}
+
+func (o *Options) complete() {
+	setDefault(&o.BindAddress, DefaultBindAddress)
+	setDefault(&o.CertDir, filepath.Join(os.TempDir(), "k8s-metrics-server", "serving-certs"))
+	setDefault(&o.CertName, "tls.crt")
+	setDefault(&o.KeyName, "tls.key")
+}
+
+func setDefault(field *string, value string) {
+	if *field == "" {
+		*field = value
+	}
+}
+
+// server is a [Server].
+type server struct {
+	options Options
+	filter  Filter // nil without one
+
+	mu    sync.RWMutex
+	extra map[string]http.Handler
+	bound string // the address, once it is open
+}
+
+// NeedLeaderElection implements [Server].
+func (*server) NeedLeaderElection() bool { return false }
+
+// AddExtraHandler implements [Server].
+func (s *server) AddExtraHandler(path string, handler http.Handler) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if path == metricsPath {
+		return fmt.Errorf("overriding builtin %s endpoint is not allowed", metricsPath)
+	}
+	if _, taken := s.extra[path]; taken {
+		return fmt.Errorf("can't register extra handler by duplicate path %q on metrics http server", path)
+	}
+	s.extra[path] = handler
+	return nil
+}
+
+// GetBindAddr returns the address that the server listens on.
+func (s *server) GetBindAddr() string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.bound
+}
+
+// Start implements [Server].
+func (s *server) Start(ctx context.Context) error {
+	log.Info("Starting metrics server")
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel()
+	listener, err := s.listen(ctx, &watching)
+	if err != nil {
+		return fmt.Errorf("failed to start metrics server: failed to create listener: %w", err)
+	}
+	s.mu.Lock()
+	s.bound = listener.Addr().String()
+	s.mu.Unlock()
+	mux, err := s.mux()
+	if err != nil {
+		listener.Close()
+		return fmt.Errorf("failed to start metrics server: %w", err)
+	}
+	log.Info("Serving metrics server", "bindAddress", s.options.BindAddress, "secure", s.options.SecureServing)
+	return httpserver.Serve(ctx, httpserver.New(ctx, mux), listener, time.Minute)
+}
+
+// mux returns the handlers behind the filter.
+func (s *server) mux() (http.Handler, error) {
+	options := promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}
+	for _, change := range s.options.HandlerOpts {
+		change(&options)
+	}
+	mux := http.NewServeMux()
+	if err := s.handle(mux, metricsPath, promhttp.HandlerFor(metrics.Registry, options)); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for path, handler := range s.extra {
+		if err := s.handle(mux, path, handler); err != nil {
+			return nil, err
+		}
+	}
+	return mux, nil
+}
+
+func (s *server) handle(mux *http.ServeMux, path string, handler http.Handler) error {
+	if s.filter != nil {
+		var err error
+		if handler, err = s.filter(log.WithValues("path", path), handler); err != nil {
+			return fmt.Errorf("failed to add metrics filter for path %s: %w", path, err)
+		}
+	}
+	mux.Handle(path, handler)
+	return nil
+}
+
+// listen opens the address. A watcher of certificates runs in watching until ctx ends.
+func (s *server) listen(ctx context.Context, watching *sync.WaitGroup) (net.Listener, error) {
+	if !s.options.SecureServing {
+		return s.options.ListenConfig.Listen(ctx, "tcp", s.options.BindAddress)
+	}
+	config := &tls.Config{NextProtos: []string{"h2"}}
+	for _, change := range s.options.TLSOpts {
+		change(config)
+	}
+	if config.GetCertificate == nil {
+		if err := s.setCertificate(ctx, config, watching); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := s.options.ListenConfig.Listen(ctx, "tcp", s.options.BindAddress)
+	if err != nil {
+		return nil, err
+	}
+	return tls.NewListener(listener, config), nil
+}
+
+// setCertificate sets the certificate in the files, or a new one without files.
+func (s *server) setCertificate(ctx context.Context, config *tls.Config, watching *sync.WaitGroup) error {
+	certPath := filepath.Join(s.options.CertDir, s.options.CertName)
+	keyPath := filepath.Join(s.options.CertDir, s.options.KeyName)
+	if exists(certPath) && exists(keyPath) {
+		watcher, err := certwatcher.New(certPath, keyPath)
+		if err != nil {
+			return err
+		}
+		config.GetCertificate = watcher.GetCertificate
+		watching.Go(func() {
+			if err := watcher.Start(ctx); err != nil {
+				log.Error(err, "certificate watcher error")
+			}
+		})
+		return nil
+	}
+	cert, key, err := certutil.GenerateSelfSignedCertKeyWithFixtures("localhost", []net.IP{{127, 0, 0, 1}}, nil, "")
+	if err != nil {
+		return fmt.Errorf("failed to generate self-signed certificate for metrics server: %w", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return fmt.Errorf("failed to create self-signed key pair for metrics server: %w", err)
+	}
+	config.Certificates = []tls.Certificate{pair}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !os.IsNotExist(err)
+}
