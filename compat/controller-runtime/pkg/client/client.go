@@ -168,7 +168,7 @@ func (t limitedTransport) WrappedRoundTripper() http.RoundTripper { return t.nex
 
 // client is a client of one server that reads from a cache if it has one.
 type client struct {
-	live         *kclient.REST
+	live         kclient.WithWatch
 	cache        Reader // nil without a cache
 	disableFor   []Object
 	uncached     map[schema.GroupVersionKind]struct{}
@@ -200,8 +200,14 @@ func (c *client) journal() *kclient.Journal {
 	return nil
 }
 
-// Live returns kctrl's client of the server.
-func (c *client) Live() *kclient.REST { return c.live }
+// Kctrl returns kctrl's client of the server, for code that uses it already.
+func (c *client) Kctrl() kclient.WithWatch { return c.live }
+
+// FromKctrl returns a client of kctrl with the API of this package, for packages that still use it.
+func FromKctrl(c kclient.WithWatch) WithWatch {
+	base := &client{live: c, uncached: map[schema.GroupVersionKind]struct{}{}}
+	return &watching{Client: base, base: base}
+}
 
 // isLive reports whether obj, an object or a list, is read from the server.
 func (c *client) isLive(obj runtime.Object) (bool, error) {

@@ -30,8 +30,8 @@ type watching struct {
 	base *client
 }
 
-// Live returns kctrl's client of the server.
-func (w *watching) Live() *kclient.REST { return w.base.live }
+// Kctrl returns kctrl's client of the server, for code that uses it already.
+func (w *watching) Kctrl() kclient.WithWatch { return w.base.live }
 
 // Watch implements [WithWatch].
 func (w *watching) Watch(ctx context.Context, list ObjectList, opts ...ListOption) (watch.Interface, error) {

@@ -1,0 +1,269 @@
+package envtest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	kenvtest "github.com/kctrl-dev/kctrl/runtime/compat/envtest"
+)
+
+// User is a user of the server.
+type User struct {
+	// Name is the name.
+	Name string
+	// Groups are the groups, such as system:masters.
+	Groups []string
+}
+
+// AuthenticatedUser is a user that [Environment.AddUser] has added.
+type AuthenticatedUser struct{ user *kenvtest.AuthenticatedUser }
+
+// Config returns the configuration of the user's clients.
+func (u *AuthenticatedUser) Config() *rest.Config { return u.user.Config() }
+
+// KubeConfig returns a kubeconfig of the user.
+func (u AuthenticatedUser) KubeConfig() ([]byte, error) { return u.user.KubeConfig() }
+
+// ControlPlane is the server of an [Environment]. It has no settings: flags and paths of binaries are an error at the
+// start.
+type ControlPlane struct {
+	// APIServer is the API server.
+	APIServer *APIServer
+	// Etcd is the store of the API server.
+	Etcd *Etcd
+	// KubectlPath is the path of kubectl.
+	KubectlPath string
+
+	env *Environment
+}
+
+// GetAPIServer returns the API server.
+func (f *ControlPlane) GetAPIServer() *APIServer {
+	if f.APIServer == nil {
+		f.APIServer = &APIServer{}
+	}
+	return f.APIServer
+}
+
+// check returns an error for settings without support.
+func (f *ControlPlane) check() error {
+	if s := f.APIServer; s != nil {
+		if s.arguments != nil && len(s.arguments.values) > 0 {
+			return fmt.Errorf("envtest: flags of kube-apiserver are not supported: %v",
+				slices.Sorted(maps.Keys(s.arguments.values)))
+		}
+		if len(s.Args) > 0 {
+			return errors.New("envtest: APIServer.Args is not supported")
+		}
+	}
+	if e := f.Etcd; e != nil && (len(e.Args) > 0 || e.arguments != nil && len(e.arguments.values) > 0) {
+		return errors.New("envtest: flags of etcd are not supported")
+	}
+	return nil
+}
+
+// APIURL returns the URL of the server, or nil before it has started.
+func (f *ControlPlane) APIURL() *url.URL {
+	if f.env == nil || f.env.Config == nil {
+		return nil
+	}
+	u, err := url.Parse(f.env.Config.Host)
+	if err != nil {
+		return nil
+	}
+	return u
+}
+
+// AddUser is [Environment.AddUser].
+func (f *ControlPlane) AddUser(user User, baseConfig *rest.Config) (*AuthenticatedUser, error) {
+	if f.env == nil {
+		return nil, errors.New("add a user: the control plane has not started")
+	}
+	return f.env.AddUser(user, baseConfig)
+}
+
+// ListenAddr is an address to listen on.
+type ListenAddr struct{ Address, Port string }
+
+// HostPort returns the address with the port.
+func (l *ListenAddr) HostPort() string { return net.JoinHostPort(l.Address, l.Port) }
+
+// URL returns the URL of a path.
+func (l *ListenAddr) URL(scheme, path string) *url.URL {
+	return &url.URL{Scheme: scheme, Host: l.HostPort(), Path: path}
+}
+
+// SecureServing is where the API server serves over TLS.
+type SecureServing struct {
+	ListenAddr
+	// CA is the authority of the server's certificate.
+	CA []byte
+	Authn
+}
+
+// Authn is how users of the API server authenticate.
+type Authn interface {
+	// Configure sets the flags of the API server.
+	Configure(workDir string, args *Arguments) error
+	// Start runs what is needed.
+	Start() error
+	// AddUser adds a user.
+	AddUser(user User, baseCfg *rest.Config) (*rest.Config, error)
+	// Stop ends what Start has started.
+	Stop() error
+}
+
+// APIServer has the settings of the API server.
+type APIServer struct {
+	URL        *url.URL
+	SecurePort int
+	SecureServing
+	InsecureServing           *ListenAddr
+	Path                      string
+	Args                      []string
+	CertDir                   string
+	EtcdURL                   *url.URL
+	StartTimeout, StopTimeout time.Duration
+	Out, Err                  io.Writer
+
+	arguments *Arguments
+}
+
+// Configure returns the flags.
+func (s *APIServer) Configure() *Arguments {
+	if s.arguments == nil {
+		s.arguments = EmptyArguments()
+	}
+	return s.arguments
+}
+
+// Etcd has the settings of etcd.
+type Etcd struct {
+	URL                       *url.URL
+	Path                      string
+	Args                      []string
+	DataDir                   string
+	StartTimeout, StopTimeout time.Duration
+	Out, Err                  io.Writer
+
+	arguments *Arguments
+}
+
+// Configure returns the flags.
+func (e *Etcd) Configure() *Arguments {
+	if e.arguments == nil {
+		e.arguments = EmptyArguments()
+	}
+	return e.arguments
+}
+
+// Arg is a flag with its values.
+type Arg interface {
+	// Append returns the flag with further values.
+	Append(vals ...string) Arg
+	// Get returns the values, given the defaults.
+	Get(defaults []string) []string
+}
+
+type userArg []string
+
+func (a userArg) Append(vals ...string) Arg { return append(slices.Clip(a), vals...) }
+func (a userArg) Get([]string) []string     { return a }
+
+type defaultedArg []string
+
+func (a defaultedArg) Append(vals ...string) Arg { return append(slices.Clip(a), vals...) }
+func (a defaultedArg) Get(defaults []string) []string {
+	return slices.Concat(defaults, a)
+}
+
+// Arguments are flags.
+type Arguments struct{ values map[string]Arg }
+
+// EmptyArguments returns no flags.
+var EmptyArguments = func() *Arguments { return &Arguments{values: map[string]Arg{}} }
+
+// Get returns a flag.
+func (a *Arguments) Get(key string) Arg {
+	if arg, ok := a.values[key]; ok {
+		return arg
+	}
+	return defaultedArg(nil)
+}
+
+// Enable sets a flag without a value.
+func (a *Arguments) Enable(key string) *Arguments { return a.SetRaw(key, userArg{""}) }
+
+// Disable removes a flag.
+func (a *Arguments) Disable(key string) *Arguments { return a.SetRaw(key, userArg(nil)) }
+
+// Append adds values to a flag and its defaults.
+func (a *Arguments) Append(key string, values ...string) *Arguments {
+	return a.SetRaw(key, a.Get(key).Append(values...))
+}
+
+// AppendNoDefaults adds values to a flag without its defaults.
+func (a *Arguments) AppendNoDefaults(key string, values ...string) *Arguments {
+	return a.SetRaw(key, userArg(a.Get(key).Get(nil)).Append(values...))
+}
+
+// Set sets the values of a flag.
+func (a *Arguments) Set(key string, values ...string) *Arguments { return a.SetRaw(key, userArg(values)) }
+
+// SetRaw sets a flag.
+func (a *Arguments) SetRaw(key string, val Arg) *Arguments {
+	if a.values == nil {
+		a.values = map[string]Arg{}
+	}
+	a.values[key] = val
+	return a
+}
+
+// AsStrings returns the flags as arguments, with defaults.
+func (a *Arguments) AsStrings(defaults map[string][]string) []string {
+	keys := map[string]struct{}{}
+	for key := range defaults {
+		keys[key] = struct{}{}
+	}
+	for key := range a.values {
+		keys[key] = struct{}{}
+	}
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		for _, value := range a.Get(key).Get(defaults[key]) {
+			if value == "" {
+				all = append(all, "--"+key)
+			} else {
+				all = append(all, "--"+key+"="+value)
+			}
+		}
+	}
+	return all
+}
+
+// DefaultKubeAPIServerFlags are flags of kube-apiserver that environments once needed.
+//
+// Deprecated: use APIServer.Configure.
+var DefaultKubeAPIServerFlags []string
+
+// DefaultBinaryAssetsIndexURL is where binaries of the control plane are listed.
+var DefaultBinaryAssetsIndexURL = "https://raw.githubusercontent.com/kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml"
+
+// SetupEnvtestDefaultBinaryAssetsDirectory returns the directory in which setup-envtest stores binaries.
+func SetupEnvtestDefaultBinaryAssetsDirectory() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "kubebuilder-envtest", "k8s"), nil
+}

@@ -1,0 +1,176 @@
+// Package envtest runs API servers for tests. They are kctrl's test servers: in memory, or etcd and kube-apiserver with
+// KCTRL_TEST_SERVER=real.
+package envtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	kenvtest "github.com/kctrl-dev/kctrl/runtime/compat/envtest"
+
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+	logf "sigs.k8s.io/controller-runtime/pkg/internal/log"
+)
+
+var log = logf.RuntimeLog.WithName("test-env")
+
+// existingClusterVariable is the environment variable that replaces UseExistingCluster.
+const existingClusterVariable = "USE_EXISTING_CLUSTER"
+
+// StartTimeout and StopTimeout are timeouts of Ginkgo suites, in seconds.
+const (
+	StartTimeout = 60
+	StopTimeout  = 60
+)
+
+// Environment is an API server with what a test installs on it.
+type Environment struct {
+	// ControlPlane is the server.
+	ControlPlane ControlPlane
+	// Scheme decides which kinds get conversion webhooks; nil is that of client-go.
+	Scheme *runtime.Scheme
+	// Config is the configuration of clients. [Environment.Start] sets it, unless UseExistingCluster is set.
+	Config *rest.Config
+	// KubeConfig is a kubeconfig for the server. [Environment.Start] sets it.
+	KubeConfig []byte
+	// CRDInstallOptions are the definitions to install.
+	CRDInstallOptions CRDInstallOptions
+	// WebhookInstallOptions are the webhooks to install.
+	WebhookInstallOptions WebhookInstallOptions
+	// ErrorIfCRDPathMissing makes missing paths of definitions an error.
+	ErrorIfCRDPathMissing bool
+	// CRDs are further definitions.
+	CRDs []*apiextensionsv1.CustomResourceDefinition
+	// CRDDirectoryPaths are files and directories with further definitions.
+	CRDDirectoryPaths []string
+	// DownloadBinaryAssets has no effect: nothing needs to be downloaded.
+	DownloadBinaryAssets bool
+	// DownloadBinaryAssetsVersion has no effect.
+	DownloadBinaryAssetsVersion string
+	// DownloadBinaryAssetsIndexURL has no effect.
+	DownloadBinaryAssetsIndexURL string
+	// BinaryAssetsDirectory has no effect: the server needs no binaries.
+	BinaryAssetsDirectory string
+	// UseExistingCluster uses the server of Config, or of the kubeconfig, instead of starting one.
+	UseExistingCluster *bool
+	// ControlPlaneStartTimeout has no effect.
+	ControlPlaneStartTimeout time.Duration
+	// ControlPlaneStopTimeout has no effect.
+	ControlPlaneStopTimeout time.Duration
+	// AttachControlPlaneOutput has no effect.
+	AttachControlPlaneOutput bool
+
+	server *kenvtest.Environment // nil with an existing cluster
+}
+
+// Start starts the server, installs what the fields name, and returns the configuration of clients. After an error
+// nothing runs.
+func (te *Environment) Start() (_ *rest.Config, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, te.Stop())
+		}
+	}()
+	if te.useExisting() {
+		if te.Config == nil {
+			if te.Config, err = config.GetConfig(); err != nil {
+				return nil, fmt.Errorf("unable to get configuration for existing cluster: %w", err)
+			}
+		}
+	} else if err := te.startServer(); err != nil {
+		return nil, err
+	}
+	te.Config.QPS, te.Config.Burst = 1000, 2000
+	if err := te.install(); err != nil {
+		return te.Config, err
+	}
+	return te.Config, nil
+}
+
+func (te *Environment) startServer() (err error) {
+	if err := te.ControlPlane.check(); err != nil {
+		return err
+	}
+	te.server = &kenvtest.Environment{}
+	if te.Config, err = te.server.Start(); err != nil {
+		return fmt.Errorf("unable to start control plane itself: %w", err)
+	}
+	te.ControlPlane.env = te
+	admin, err := te.server.AddUser(kenvtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
+	if err != nil {
+		return err
+	}
+	te.KubeConfig, err = admin.KubeConfig()
+	return err
+}
+
+// install installs webhooks and definitions.
+func (te *Environment) install() error {
+	if te.Scheme != nil && te.CRDInstallOptions.Scheme == nil {
+		te.CRDInstallOptions.Scheme = te.Scheme
+	}
+	if err := te.WebhookInstallOptions.PrepWithoutInstalling(); err != nil {
+		return err
+	}
+	o := &te.CRDInstallOptions
+	o.CRDs = append(slices.Clip(te.CRDs), o.CRDs...)
+	for _, path := range te.CRDDirectoryPaths {
+		if !slices.Contains(o.Paths, path) {
+			o.Paths = append(o.Paths, path)
+		}
+	}
+	o.ErrorIfPathMissing = o.ErrorIfPathMissing || te.ErrorIfCRDPathMissing
+	o.WebhookOptions = te.WebhookInstallOptions
+	crds, err := InstallCRDs(te.Config, *o)
+	if err != nil {
+		return fmt.Errorf("unable to install CRDs onto control plane: %w", err)
+	}
+	te.CRDs = crds
+	if err := te.WebhookInstallOptions.Install(te.Config); err != nil {
+		return fmt.Errorf("unable to install webhooks onto control plane: %w", err)
+	}
+	return nil
+}
+
+// useExisting reports whether to use a server that runs already.
+func (te *Environment) useExisting() bool {
+	if te.UseExistingCluster != nil {
+		return *te.UseExistingCluster
+	}
+	use, err := strconv.ParseBool(os.Getenv(existingClusterVariable))
+	return err == nil && use
+}
+
+// Stop stops the server. It may be called twice.
+func (te *Environment) Stop() error {
+	var errs []error
+	if te.CRDInstallOptions.CleanUpAfterUse && te.Config != nil {
+		errs = append(errs, UninstallCRDs(te.Config, te.CRDInstallOptions))
+	}
+	errs = append(errs, te.WebhookInstallOptions.Cleanup())
+	if te.server != nil {
+		errs = append(errs, te.server.Stop())
+		te.server = nil
+	}
+	return errors.Join(errs...)
+}
+
+// AddUser returns a user of the server. The rate limits of its clients are those of baseConfig, which may be nil.
+func (te *Environment) AddUser(user User, baseConfig *rest.Config) (*AuthenticatedUser, error) {
+	if te.server == nil {
+		return nil, errors.New("add a user: the environment has no server of its own")
+	}
+	added, err := te.server.AddUser(kenvtest.User(user), baseConfig)
+	if err != nil {
+		return nil, err
+	}
+	return &AuthenticatedUser{added}, nil
+}
