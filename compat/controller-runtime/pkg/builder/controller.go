@@ -42,7 +42,9 @@ type TypedBuilder[request comparable] struct {
 }
 
 // ControllerManagedBy begins a controller that m runs.
-func ControllerManagedBy(m manager.Manager) *Builder { return TypedControllerManagedBy[reconcile.Request](m) }
+func ControllerManagedBy(m manager.Manager) *Builder {
+	return TypedControllerManagedBy[reconcile.Request](m)
+}
 
 // TypedControllerManagedBy is [ControllerManagedBy] for requests of any type.
 func TypedControllerManagedBy[request comparable](m manager.Manager) *TypedBuilder[request] {

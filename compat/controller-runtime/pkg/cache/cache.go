@@ -43,7 +43,9 @@ type InformerGetOptions = cacheapi.InformerGetOptions
 type InformerGetOption = cacheapi.InformerGetOption
 
 // BlockUntilSynced sets whether GetInformer waits until the informer has synced.
-func BlockUntilSynced(shouldBlock bool) InformerGetOption { return cacheapi.BlockUntilSynced(shouldBlock) }
+func BlockUntilSynced(shouldBlock bool) InformerGetOption {
+	return cacheapi.BlockUntilSynced(shouldBlock)
+}
 
 // Cache reads objects from informers.
 type Cache interface {

@@ -524,7 +524,9 @@ type GracePeriodSeconds int64
 func (s GracePeriodSeconds) ApplyToDelete(o *DeleteOptions) { o.GracePeriodSeconds = (*int64)(&s) }
 
 // ApplyToDeleteAllOf sets the grace period of a DeleteAllOf.
-func (s GracePeriodSeconds) ApplyToDeleteAllOf(o *DeleteAllOfOptions) { s.ApplyToDelete(&o.DeleteOptions) }
+func (s GracePeriodSeconds) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
+	s.ApplyToDelete(&o.DeleteOptions)
+}
 
 // Preconditions must hold for an object to be deleted.
 type Preconditions metav1.Preconditions
@@ -544,7 +546,9 @@ func (p PropagationPolicy) ApplyToDelete(o *DeleteOptions) {
 }
 
 // ApplyToDeleteAllOf sets the policy of a DeleteAllOf.
-func (p PropagationPolicy) ApplyToDeleteAllOf(o *DeleteAllOfOptions) { p.ApplyToDelete(&o.DeleteOptions) }
+func (p PropagationPolicy) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
+	p.ApplyToDelete(&o.DeleteOptions)
+}
 
 // MatchingLabels selects objects with these labels.
 type MatchingLabels map[string]string
@@ -593,7 +597,9 @@ func (m MatchingLabelsSelector) ApplyToList(o *ListOptions) {
 }
 
 // ApplyToDeleteAllOf sets the selector of a DeleteAllOf.
-func (m MatchingLabelsSelector) ApplyToDeleteAllOf(o *DeleteAllOfOptions) { m.ApplyToList(&o.ListOptions) }
+func (m MatchingLabelsSelector) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
+	m.ApplyToList(&o.ListOptions)
+}
 
 // MatchingFields selects objects whose fields have these values.
 type MatchingFields fields.Set
@@ -616,7 +622,9 @@ func (m MatchingFieldsSelector) ApplyToList(o *ListOptions) {
 }
 
 // ApplyToDeleteAllOf sets the selector of a DeleteAllOf.
-func (m MatchingFieldsSelector) ApplyToDeleteAllOf(o *DeleteAllOfOptions) { m.ApplyToList(&o.ListOptions) }
+func (m MatchingFieldsSelector) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
+	m.ApplyToList(&o.ListOptions)
+}
 
 // InNamespace restricts a List or DeleteAllOf to one namespace.
 type InNamespace string
@@ -654,7 +662,9 @@ const UnsafeDisableDeepCopy = UnsafeDisableDeepCopyOption(true)
 func (d UnsafeDisableDeepCopyOption) ApplyToGet(o *GetOptions) { o.UnsafeDisableDeepCopy = (*bool)(&d) }
 
 // ApplyToList changes a List.
-func (d UnsafeDisableDeepCopyOption) ApplyToList(o *ListOptions) { o.UnsafeDisableDeepCopy = (*bool)(&d) }
+func (d UnsafeDisableDeepCopyOption) ApplyToList(o *ListOptions) {
+	o.UnsafeDisableDeepCopy = (*bool)(&d)
+}
 
 type forceOwnership struct{}
 

@@ -149,7 +149,11 @@ func WithSubResourceBody(body Object) SubResourceUpdateAndPatchOption { return s
 type subResourceBody struct{ body Object }
 
 // ApplyToSubResourceUpdate sets the body of an Update.
-func (b subResourceBody) ApplyToSubResourceUpdate(o *SubResourceUpdateOptions) { o.SubResourceBody = b.body }
+func (b subResourceBody) ApplyToSubResourceUpdate(o *SubResourceUpdateOptions) {
+	o.SubResourceBody = b.body
+}
 
 // ApplyToSubResourcePatch sets the body of a Patch.
-func (b subResourceBody) ApplyToSubResourcePatch(o *SubResourcePatchOptions) { o.SubResourceBody = b.body }
+func (b subResourceBody) ApplyToSubResourcePatch(o *SubResourcePatchOptions) {
+	o.SubResourceBody = b.body
+}

@@ -115,7 +115,9 @@ func NewTyped[request comparable](
 }
 
 // NewUnmanaged returns a controller that the caller runs.
-func NewUnmanaged(name string, options Options) (Controller, error) { return NewTypedUnmanaged(name, options) }
+func NewUnmanaged(name string, options Options) (Controller, error) {
+	return NewTypedUnmanaged(name, options)
+}
 
 // NewTypedUnmanaged is [NewUnmanaged] for requests of any type.
 func NewTypedUnmanaged[request comparable](

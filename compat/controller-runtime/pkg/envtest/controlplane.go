@@ -218,7 +218,9 @@ func (a *Arguments) AppendNoDefaults(key string, values ...string) *Arguments {
 }
 
 // Set sets the values of a flag.
-func (a *Arguments) Set(key string, values ...string) *Arguments { return a.SetRaw(key, userArg(values)) }
+func (a *Arguments) Set(key string, values ...string) *Arguments {
+	return a.SetRaw(key, userArg(values))
+}
 
 // SetRaw sets a flag.
 func (a *Arguments) SetRaw(key string, val Arg) *Arguments {

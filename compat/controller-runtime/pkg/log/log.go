@@ -32,7 +32,9 @@ func FromContext(ctx context.Context, keysAndValues ...any) logr.Logger {
 }
 
 // IntoContext returns a context with logger for [FromContext].
-func IntoContext(ctx context.Context, logger logr.Logger) context.Context { return logr.NewContext(ctx, logger) }
+func IntoContext(ctx context.Context, logger logr.Logger) context.Context {
+	return logr.NewContext(ctx, logger)
+}
 
 // patience is how long a program may log without a logger before it is told that it has none.
 const patience = 30 * time.Second

@@ -139,7 +139,9 @@ func (m byHost) Observe(_ context.Context, host string, latency time.Duration) {
 type bySize struct{ *histogram }
 
 // Observe implements clientmetrics.SizeMetric.
-func (m bySize) Observe(_ context.Context, verb, host string, size float64) { m.observe(size, verb, host) }
+func (m bySize) Observe(_ context.Context, verb, host string, size float64) {
+	m.observe(size, verb, host)
+}
 
 // retryCounter is a counter that drops values until it is registered.
 type retryCounter struct {

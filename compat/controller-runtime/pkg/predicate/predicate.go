@@ -68,7 +68,9 @@ func (p TypedFuncs[object]) Generic(e event.TypedGenericEvent[object]) bool {
 }
 
 // NewPredicateFuncs returns a predicate of a filter for the objects of events; for an update, the new one.
-func NewPredicateFuncs(filter func(object client.Object) bool) Funcs { return NewTypedPredicateFuncs(filter) }
+func NewPredicateFuncs(filter func(object client.Object) bool) Funcs {
+	return NewTypedPredicateFuncs(filter)
+}
 
 // NewTypedPredicateFuncs is [NewPredicateFuncs] for objects of one type.
 func NewTypedPredicateFuncs[object any](filter func(object object) bool) TypedFuncs[object] {

@@ -35,7 +35,9 @@ type TypedFunc[request comparable] func(context.Context, request) (Result, error
 var _ Reconciler = Func(nil)
 
 // Reconcile calls f.
-func (f TypedFunc[request]) Reconcile(ctx context.Context, req request) (Result, error) { return f(ctx, req) }
+func (f TypedFunc[request]) Reconcile(ctx context.Context, req request) (Result, error) {
+	return f(ctx, req)
+}
 
 // ObjectReconciler reconciles objects of one Go type, which it gets.
 type ObjectReconciler[object client.Object] interface {
@@ -80,4 +82,3 @@ func (e *terminalError) Is(target error) bool {
 	_, ok := target.(*terminalError)
 	return ok
 }
-

@@ -167,7 +167,9 @@ func remove(owner, object metav1.Object, scheme *runtime.Scheme, controllerOnly 
 }
 
 // HasControllerReference reports whether object has a controlling owner.
-func HasControllerReference(object metav1.Object) bool { return metav1.GetControllerOfNoCopy(object) != nil }
+func HasControllerReference(object metav1.Object) bool {
+	return metav1.GetControllerOfNoCopy(object) != nil
+}
 
 // HasOwnerReference reports whether one of ownerRefs is to obj, in any version of its kind.
 func HasOwnerReference(ownerRefs []metav1.OwnerReference, obj client.Object, scheme *runtime.Scheme) (bool, error) {

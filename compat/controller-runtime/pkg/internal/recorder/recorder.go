@@ -194,4 +194,3 @@ func (s sink) Patch(oldEvent *corev1.Event, data []byte) (*corev1.Event, error) 
 	written := oldEvent.DeepCopy()
 	return written, s.to.Patch(context.Background(), written, kclient.RawPatch("application/strategic-merge-patch+json", data))
 }
-

@@ -59,7 +59,9 @@ func Encoder(encoder zapcore.Encoder) func(o *Options) {
 func JSONEncoder(opts ...EncoderConfigOption) func(o *Options) { return Encoder(newJSON(opts...)) }
 
 // ConsoleEncoder makes the logger write text for people.
-func ConsoleEncoder(opts ...EncoderConfigOption) func(o *Options) { return Encoder(newConsole(opts...)) }
+func ConsoleEncoder(opts ...EncoderConfigOption) func(o *Options) {
+	return Encoder(newConsole(opts...))
+}
 
 // Level sets the lowest level that is logged.
 func Level(level zapcore.LevelEnabler) func(o *Options) {
