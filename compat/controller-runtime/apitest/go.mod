@@ -3,7 +3,6 @@ module github.com/kctrl-dev/kctrl/compat/controller-runtime/apitest
 go 1.26.0
 
 require (
-	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f
 	golang.org/x/tools v0.51.0
 	sigs.k8s.io/controller-runtime v0.25.2
 )
@@ -70,6 +69,7 @@ require (
 	go.uber.org/zap v1.27.1 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.4 // indirect
+	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/net v0.59.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect

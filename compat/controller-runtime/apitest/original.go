@@ -14,3 +14,6 @@ import (
 	_ "sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	_ "sigs.k8s.io/controller-runtime/pkg/webhook/authentication"
 )
+
+// module is the path of both modules.
+const module = "sigs.k8s.io/controller-runtime"

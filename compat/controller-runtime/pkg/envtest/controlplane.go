@@ -1,6 +1,7 @@
 package envtest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"time"
@@ -70,6 +72,82 @@ func (f *ControlPlane) check() error {
 		return errors.New("envtest: flags of etcd are not supported")
 	}
 	return nil
+}
+
+// Start starts the server.
+func (f *ControlPlane) Start() error {
+	if f.env == nil {
+		f.env = &Environment{ControlPlane: ControlPlane{APIServer: f.APIServer, Etcd: f.Etcd}}
+	}
+	return f.env.startServer()
+}
+
+// Stop stops the server.
+func (f *ControlPlane) Stop() error {
+	if f.env == nil {
+		return nil
+	}
+	return f.env.Stop()
+}
+
+// RESTClientConfig returns the configuration of an administrator.
+func (f *ControlPlane) RESTClientConfig() (*rest.Config, error) {
+	if f.env == nil || f.env.Config == nil {
+		return nil, errors.New("the control plane has not started")
+	}
+	return rest.CopyConfig(f.env.Config), nil
+}
+
+// KubeCtl returns a kubectl that uses the server as an administrator, or nil before it has started.
+func (f *ControlPlane) KubeCtl() *KubeCtl {
+	if f.env == nil || f.env.server == nil {
+		return nil
+	}
+	admin, err := f.AddUser(User{Name: "kubectl", Groups: []string{"system:masters"}}, nil)
+	if err != nil {
+		return nil
+	}
+	kubectl, err := admin.Kubectl()
+	if err != nil {
+		return nil
+	}
+	if f.KubectlPath != "" {
+		kubectl.Path = f.KubectlPath
+	}
+	return kubectl
+}
+
+// KubeCtl runs kubectl.
+type KubeCtl struct {
+	// Path is the path of kubectl.
+	Path string
+	// Opts are arguments of each call.
+	Opts []string
+}
+
+// Run runs kubectl.
+func (k *KubeCtl) Run(args ...string) (stdout, stderr io.Reader, err error) {
+	out, errs := &bytes.Buffer{}, &bytes.Buffer{}
+	cmd := exec.Command(k.Path, slices.Concat(k.Opts, args)...)
+	cmd.Stdout, cmd.Stderr = out, errs
+	err = cmd.Run()
+	return out, errs, err
+}
+
+// Kubectl returns a kubectl that uses the server as the user. Its kubeconfig is a temporary file.
+func (u *AuthenticatedUser) Kubectl() (*KubeCtl, error) {
+	kubeconfig, err := u.KubeConfig()
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp("", "*.kubecfg")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := file.Write(kubeconfig); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &KubeCtl{Path: "kubectl", Opts: []string{"--kubeconfig=" + file.Name()}}, file.Close()
 }
 
 // APIURL returns the URL of the server, or nil before it has started.
@@ -166,6 +244,15 @@ func (e *Etcd) Configure() *Arguments {
 	}
 	return e.arguments
 }
+
+// errNoEtcd is the error of an etcd that runs alone.
+var errNoEtcd = errors.New("envtest: etcd does not run alone; start the control plane")
+
+// Start fails: the server has a store of its own.
+func (e *Etcd) Start() error { return errNoEtcd }
+
+// Stop does nothing.
+func (e *Etcd) Stop() error { return nil }
 
 // Arg is a flag with its values.
 type Arg interface {
