@@ -53,7 +53,9 @@ func run(m *testing.M) int {
 				ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"validated": "true"}},
 				Rules: []admissionv1.RuleWithOperations{{
 					Operations: []admissionv1.OperationType{admissionv1.Create},
-					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+					Rule: admissionv1.Rule{
+						APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"},
+					},
 				}},
 			}},
 		}},

@@ -135,7 +135,7 @@ func (c *comparison) compareType(path string, o, n *types.TypeName) {
 func (c *comparison) compareFields(path, name string, old *types.Struct, now types.Type) {
 	under, isStruct := now.Underlying().(*types.Struct)
 	if !isStruct {
-		c.report(path, "%s is no struct", name)
+		c.report(path, "%s is not a struct", name)
 		return
 	}
 	fields := map[string]*types.Var{}
@@ -241,7 +241,8 @@ func (c *comparison) identicalTuple(o, n *types.Tuple) bool {
 }
 
 func (c *comparison) identicalInterface(o, n *types.Interface) bool {
-	if o.NumMethods() != n.NumMethods() || o.IsComparable() != n.IsComparable() || o.NumEmbeddeds() != n.NumEmbeddeds() {
+	if o.NumMethods() != n.NumMethods() || o.IsComparable() != n.IsComparable() ||
+		o.NumEmbeddeds() != n.NumEmbeddeds() {
 		return false
 	}
 	for i := range o.NumMethods() {

@@ -39,12 +39,12 @@ func TestCompareFindsWhatDoesNotCompile(t *testing.T) {
 		{"no field", "type T struct{ A int }", "type T struct{}", "T.A was"},
 		{"another field", "type T struct{ A int }", "type T struct{ A string }", "T.A was"},
 		{"no method", "type T struct{}\nfunc (T) M() {}", "type T struct{}", "method M of T is missing"},
-		{"a pointer's method", "type T struct{}\nfunc (T) M() {}", "type T struct{}\nfunc (*T) M() {}", "method M of T is missing"},
+		{"a pointer's method", "type T int\nfunc (T) M() {}", "type T int\nfunc (*T) M() {}", "method M of T is missing"},
 		{"an interface with more", "type I interface{ M() }", "type I interface{ M(); N() }", "I has other methods"},
 		{"another value", "const C = 1", "const C = 2", "C was"},
 		{"another kind", "type T int", "type T string", "T was"},
 		{"another constraint", "type T[P any] struct{}", "type T[P comparable] struct{}", "T has other type parameters"},
-		{"another argument", "type G[P any] struct{}\ntype T = G[int]", "type G[P any] struct{}\ntype T = G[string]", "T was"},
+		{"another argument", "type G[P any] int\ntype T = G[int]", "type G[P any] int\ntype T = G[string]", "T was"},
 		{"a function for a type", "type T int", "func T() {}", "T was"},
 	} {
 		found := compare(check(t, r.original), check(t, r.ours))

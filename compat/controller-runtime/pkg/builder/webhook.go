@@ -196,7 +196,8 @@ func (blder *WebhookBuilder[T]) register(hook *admission.Webhook, stem, path str
 	} else if !validPath.MatchString(path) {
 		return fmt.Errorf("customPath %q does not match this regex: %s", path, validPath)
 	}
-	hook.LogConstructor, hook.WithContextFunc, hook.RecoverPanic = blder.logConstructor, blder.contextFunc, blder.recoverPanic
+	hook.LogConstructor, hook.WithContextFunc = blder.logConstructor, blder.contextFunc
+	hook.RecoverPanic = blder.recoverPanic
 	if blder.isHandled(path) {
 		return nil
 	}

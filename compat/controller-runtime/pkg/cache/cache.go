@@ -91,7 +91,9 @@ type Options struct {
 	// ByObject has the options of single kinds.
 	ByObject map[client.Object]ByObject
 	// NewInformer is not supported.
-	NewInformer func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
+	NewInformer func(
+		toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers,
+	) toolscache.SharedIndexInformer
 }
 
 // ByObject are the options of one kind.
@@ -175,7 +177,7 @@ func New(cfg *rest.Config, opts Options) (Cache, error) {
 func (o *Options) check() error {
 	switch {
 	case o.DefaultWatchErrorHandler != nil:
-		return fmt.Errorf("cache.Options.DefaultWatchErrorHandler is not supported: failing lists and watches are logged")
+		return fmt.Errorf("cache.Options.DefaultWatchErrorHandler is not supported: the cache logs failing watches")
 	case o.NewInformer != nil:
 		return fmt.Errorf("cache.Options.NewInformer is not supported: the cache has informers of its own")
 	}
@@ -272,7 +274,7 @@ func (c Config) scope() kclient.Scope {
 	return kclient.Scope{Labels: c.LabelSelector, Fields: c.FieldSelector, KeepManagedFields: true}
 }
 
-// scopes returns the scope of each namespace. The key of all namespaces selects those that have no options of their own.
+// scopes returns the scope of each namespace.
 func (o optionsOf) scopes() map[string]kclient.Scope {
 	scopes := map[string]kclient.Scope{}
 	for namespace, config := range o.namespaces {

@@ -38,7 +38,8 @@ func deliver(handler toolscache.ResourceEventHandler, e kinformer.Event[client.O
 		handler.OnUpdate(e.Old, e.Object)
 	case kinformer.Deleted:
 		if e.FinalStateUnknown {
-			handler.OnDelete(toolscache.DeletedFinalStateUnknown{Key: toolscache.MetaObjectToName(e.Object).String(), Obj: e.Object})
+			name := toolscache.MetaObjectToName(e.Object)
+			handler.OnDelete(toolscache.DeletedFinalStateUnknown{Key: name.String(), Obj: e.Object})
 			return
 		}
 		handler.OnDelete(e.Object)

@@ -182,10 +182,8 @@ func (c *informerCache) newKind(key kindKey, prototype client.Object) (*kind, er
 	}
 	k := &kind{prototype: prototype, opts: c.optionsOf(key.gvk), stopped: make(chan struct{})}
 	options := kcache.KindOptions{Object: prototype, Scope: k.opts.defaults.scope()}
-	if _, all := k.opts.namespaces[AllNamespaces]; len(k.opts.namespaces) > 0 && !(all && len(k.opts.namespaces) == 1) {
-		if all {
-			return nil, errors.New("cache: options of all namespaces beside those of single namespaces are not supported")
-		}
+	if _, all := k.opts.namespaces[AllNamespaces]; all && len(k.opts.namespaces) > 1 {
+		return nil, errors.New("cache: options of all namespaces beside those of single namespaces are not supported")
 	}
 	if len(k.opts.namespaces) > 0 {
 		namespaced, err := apiutil.IsGVKNamespaced(key.gvk, c.live.RESTMapper())
@@ -207,7 +205,7 @@ func (c *informerCache) newKind(key kindKey, prototype client.Object) (*kind, er
 	return k, err
 }
 
-// transform changes obj as the options of its namespace say.
+// transform changes obj by the transform of its namespace.
 func (k *kind) transform(obj client.Object) (client.Object, error) {
 	f := k.opts.config(obj.GetNamespace()).Transform
 	if f == nil {
@@ -242,7 +240,7 @@ func (c *informerCache) prototype(key kindKey, given client.Object) (client.Obje
 	}
 	obj, ok := o.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("%T is no object with metadata", o)
+		return nil, fmt.Errorf("%T has no metadata", o)
 	}
 	return obj, nil
 }

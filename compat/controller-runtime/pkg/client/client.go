@@ -36,7 +36,7 @@ type Options struct {
 	DryRun *bool
 	// FieldOwner is the field owner of writes that do not name one.
 	FieldOwner string
-	// FieldValidation is how the server treats unknown fields in writes that do not say it.
+	// FieldValidation is how the server treats unknown fields in writes without one.
 	FieldValidation string
 	// Log is the logger of the client.
 	Log logr.Logger

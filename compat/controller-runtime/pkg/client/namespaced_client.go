@@ -22,7 +22,8 @@ type namespaced struct {
 
 // otherNamespace is the error for an object in another namespace than that of the client.
 func (n *namespaced) otherNamespace(namespace, name string) error {
-	return fmt.Errorf("namespace %s of the object %s does not match the namespace %s on the client", namespace, name, n.namespace)
+	return fmt.Errorf("namespace %s of the object %s does not match the namespace %s on the client",
+		namespace, name, n.namespace)
 }
 
 func (n *namespaced) isNamespaced(obj runtime.Object) (bool, error) {

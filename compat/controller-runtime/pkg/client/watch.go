@@ -52,12 +52,11 @@ func (w *watching) Watch(ctx context.Context, list ObjectList, opts ...ListOptio
 		cancel()
 		return nil, err
 	}
-	return NewStreamWatch(stream, cancel), nil
+	return newStreamWatch(stream, cancel), nil
 }
 
-// NewStreamWatch returns the events of stream as a watch.Interface. Stop, and the end of the stream, call stop. It is for
-// packages of this module.
-func NewStreamWatch(stream kclient.Stream[Object], stop func()) watch.Interface {
+// newStreamWatch returns the events of stream as a watch.Interface. Stop, and the end of the stream, call stop.
+func newStreamWatch(stream kclient.Stream[Object], stop func()) watch.Interface {
 	s := &streamWatch{stream: stream, stop: stop, events: make(chan watch.Event), stopped: make(chan struct{})}
 	go s.run()
 	return s
@@ -94,7 +93,8 @@ func (s *streamWatch) run() {
 		case err != nil:
 			event = watch.Event{Type: watch.Error, Object: statusOf(err)}
 		case e.Object == nil: // a bookmark
-			event.Object = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ResourceVersion: e.ResourceVersion}}
+			metadata := metav1.ObjectMeta{ResourceVersion: e.ResourceVersion}
+			event.Object = &metav1.PartialObjectMetadata{ObjectMeta: metadata}
 		case isTyped(e.Object):
 			e.Object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 		}

@@ -45,7 +45,9 @@ type TypedOptions[request comparable] struct {
 	// RateLimiter decides how long a failed request waits. Nil waits from 5 ms to 1000 s, twice as long each time.
 	RateLimiter workqueue.TypedRateLimiter[request]
 	// NewQueue is not supported: the controller has a queue of its own.
-	NewQueue func(controllerName string, rateLimiter workqueue.TypedRateLimiter[request]) workqueue.TypedRateLimitingInterface[request]
+	NewQueue func(
+		controllerName string, rateLimiter workqueue.TypedRateLimiter[request],
+	) workqueue.TypedRateLimitingInterface[request]
 	// Logger is the logger of the controller.
 	Logger logr.Logger
 	// LogConstructor makes the logger of a reconcile. The request is nil for the logger of the controller.
@@ -171,7 +173,8 @@ func logConstructor[request comparable](name string, logger logr.Logger) func(*r
 	logger = logger.WithValues("controller", name)
 	return func(in *request) logr.Logger {
 		if req, ok := any(in).(*reconcile.Request); ok && req != nil {
-			return logger.WithValues("object", klog.KRef(req.Namespace, req.Name), "namespace", req.Namespace, "name", req.Name)
+			object := klog.KRef(req.Namespace, req.Name)
+			return logger.WithValues("object", object, "namespace", req.Namespace, "name", req.Name)
 		}
 		return logger
 	}

@@ -22,7 +22,8 @@ import (
 )
 
 // panics counts the panics of reconcilers that callers of Reconcile see.
-var panics = metrics.Kctrl().Counter("controller_runtime_reconcile_panics_total", "Reconciles that panicked.", "controller")
+var panics = metrics.Kctrl().Counter(
+	"controller_runtime_reconcile_panics_total", "Reconciles that panicked.", "controller")
 
 // ReconcileIDFromContext returns the ID of the reconcile that ctx belongs to, or "".
 var ReconcileIDFromContext = func(ctx context.Context) types.UID {

@@ -346,7 +346,8 @@ func (a *Arguments) AsStrings(defaults map[string][]string) []string {
 var DefaultKubeAPIServerFlags []string
 
 // DefaultBinaryAssetsIndexURL is where binaries of the control plane are listed.
-var DefaultBinaryAssetsIndexURL = "https://raw.githubusercontent.com/kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml"
+var DefaultBinaryAssetsIndexURL = "https://raw.githubusercontent.com/" +
+	"kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml"
 
 // SetupEnvtestDefaultBinaryAssetsDirectory returns the directory in which setup-envtest stores binaries.
 func SetupEnvtestDefaultBinaryAssetsDirectory() (string, error) {

@@ -54,7 +54,7 @@ type CRDInstallOptions struct {
 	PollInterval time.Duration
 	// CleanUpAfterUse deletes the definitions at the end of the environment.
 	CleanUpAfterUse bool
-	// WebhookOptions say where conversion webhooks are served.
+	// WebhookOptions have the address of conversion webhooks.
 	WebhookOptions WebhookInstallOptions
 }
 
@@ -256,7 +256,7 @@ func awaitServed(ctx context.Context, config *rest.Config, gvk schema.GroupVersi
 	}
 }
 
-// UninstallCRDs deletes definitions. A missing one is no error.
+// UninstallCRDs deletes definitions. It ignores missing ones.
 func UninstallCRDs(config *rest.Config, options CRDInstallOptions) error {
 	if err := ReadCRDFiles(&options); err != nil {
 		return err

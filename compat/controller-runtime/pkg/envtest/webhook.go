@@ -31,7 +31,7 @@ type WebhookInstallOptions struct {
 	ValidatingWebhooks []*admissionv1.ValidatingWebhookConfiguration
 	// IgnoreSchemeConvertible gives all definitions a conversion webhook.
 	IgnoreSchemeConvertible bool
-	// IgnoreErrorIfPathMissing makes missing paths no error.
+	// IgnoreErrorIfPathMissing skips missing paths.
 	IgnoreErrorIfPathMissing bool
 	// LocalServingHost is the host of the manager's webhook server.
 	LocalServingHost string

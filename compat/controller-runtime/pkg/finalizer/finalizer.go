@@ -12,7 +12,7 @@ type Finalizer = kfinalizer.Finalizer
 // Finalizers is a registry of finalizers.
 type Finalizers = kfinalizer.Finalizers
 
-// Result says what a finalizer has changed.
+// Result reports what a finalizer has changed.
 type Result = kfinalizer.Result
 
 // NewFinalizers returns an empty registry.

@@ -36,7 +36,7 @@ func IntoContext(ctx context.Context, logger logr.Logger) context.Context {
 	return logr.NewContext(ctx, logger)
 }
 
-// patience is how long a program may log without a logger before it is told that it has none.
+// patience is how long a program may log without a logger before the package reports that.
 const patience = 30 * time.Second
 
 // program is the root of all loggers of the package.
@@ -82,7 +82,7 @@ type delegate struct {
 	derive []func(logr.LogSink) logr.LogSink // in order, from the root to this logger
 
 	mu      sync.Mutex
-	from    logr.LogSink // the sink of the root that derived is made of
+	from    logr.LogSink // the sink of the root that derived derives from
 	derived logr.LogSink
 }
 

@@ -202,14 +202,14 @@ func (m *manager) addServers() error {
 		}
 	}
 	if m.probes != nil {
-		server := &Server{Name: "health probe", Server: httpserver.New(context.Background(), m.probeMux()), Listener: m.probes}
-		if err := m.Add(server); err != nil {
+		server := httpserver.New(context.Background(), m.probeMux())
+		if err := m.Add(&Server{Name: "health probe", Server: server, Listener: m.probes}); err != nil {
 			return fmt.Errorf("failed to add health probe server: %w", err)
 		}
 	}
 	if m.profiles != nil {
-		server := &Server{Name: "pprof", Server: httpserver.New(context.Background(), profileMux()), Listener: m.profiles}
-		if err := m.Add(server); err != nil {
+		server := httpserver.New(context.Background(), profileMux())
+		if err := m.Add(&Server{Name: "pprof", Server: server, Listener: m.profiles}); err != nil {
 			return fmt.Errorf("failed to add pprof server: %w", err)
 		}
 	}

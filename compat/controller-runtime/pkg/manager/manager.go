@@ -92,19 +92,19 @@ type Options struct {
 	LeaderElectionResourceLockInterface resourcelock.Interface
 	// LeaseDuration is how long others wait for a leader that gives no sign; nil is 15 s.
 	LeaseDuration *time.Duration
-	// RenewDeadline is how long a leader goes on without a renewal; nil is 10 s.
+	// RenewDeadline is how long a leader continues without a renewal; nil is 10 s.
 	RenewDeadline *time.Duration
 	// RetryPeriod is the time between two attempts; nil is 2 s.
 	RetryPeriod *time.Duration
 	// Metrics are the options of the metrics server.
 	Metrics metricsserver.Options
-	// HealthProbeBindAddress is the address of the probes; empty and "0" are no server.
+	// HealthProbeBindAddress is the address of the probes; empty and "0" disable them.
 	HealthProbeBindAddress string
 	// ReadinessEndpointName is the path of the readiness probe; empty is /readyz.
 	ReadinessEndpointName string
 	// LivenessEndpointName is the path of the liveness probe; empty is /healthz.
 	LivenessEndpointName string
-	// PprofBindAddress is the address of profiles; empty and "0" are no server.
+	// PprofBindAddress is the address of profiles; empty and "0" disable them.
 	PprofBindAddress string
 	// WebhookServer is the webhook server; nil is one with its default options.
 	WebhookServer webhook.Server
@@ -135,7 +135,7 @@ type RunnableFunc func(context.Context) error
 // Start calls r.
 func (r RunnableFunc) Start(ctx context.Context) error { return r(ctx) }
 
-// LeaderElectionRunnable is implemented by runnables that say whether they run only in the leader.
+// LeaderElectionRunnable decides whether it runs only in the leader.
 type LeaderElectionRunnable interface {
 	// NeedLeaderElection reports whether the runnable runs only in the leader.
 	NeedLeaderElection() bool

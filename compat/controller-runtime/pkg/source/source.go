@@ -112,7 +112,8 @@ func (k *kind[object, request]) feed(ctx context.Context, queue workqueue.TypedR
 	}); err != nil {
 		return fmt.Errorf("failed to get informer from cache: %w", err)
 	}
-	registration, err := informer.AddEventHandlerWithOptions(k.to.into(ctx, queue), toolscache.HandlerOptions{Logger: &logKind})
+	options := toolscache.HandlerOptions{Logger: &logKind}
+	registration, err := informer.AddEventHandlerWithOptions(k.to.into(ctx, queue), options)
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ type Server interface {
 type Options struct {
 	// Host is the address to listen on; empty is all.
 	Host string
-	// Port is the port; 0 is [DefaultPort], and a negative one is no server.
+	// Port is the port; 0 is [DefaultPort], and a negative one disables the server.
 	Port int
 	// CertDir is the directory of the certificate; empty is k8s-webhook-server/serving-certs in the temporary directory.
 	CertDir string

@@ -57,9 +57,13 @@ type Informer interface {
 	// AddEventHandler adds a handler.
 	AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error)
 	// AddEventHandlerWithResyncPeriod is AddEventHandler. The period must be 0 or that of the cache.
-	AddEventHandlerWithResyncPeriod(handler toolscache.ResourceEventHandler, resyncPeriod time.Duration) (toolscache.ResourceEventHandlerRegistration, error)
+	AddEventHandlerWithResyncPeriod(
+		handler toolscache.ResourceEventHandler, resyncPeriod time.Duration,
+	) (toolscache.ResourceEventHandlerRegistration, error)
 	// AddEventHandlerWithOptions is AddEventHandler with options.
-	AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler, options toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error)
+	AddEventHandlerWithOptions(
+		handler toolscache.ResourceEventHandler, options toolscache.HandlerOptions,
+	) (toolscache.ResourceEventHandlerRegistration, error)
 	// RemoveEventHandler removes a handler.
 	RemoveEventHandler(handle toolscache.ResourceEventHandlerRegistration) error
 	// AddIndexers fails in caches of this module: IndexField adds indexes.

@@ -125,7 +125,8 @@ func GVKForObject(obj runtime.Object, scheme *runtime.Scheme) (schema.GroupVersi
 	case isUnversioned:
 		return none, fmt.Errorf("cannot create group-version-kind for unversioned type %T", obj)
 	case len(gvks) == 0:
-		return none, fmt.Errorf("no GroupVersionKind associated with Go type %T, was the type registered with the Scheme?", obj)
+		return none, fmt.Errorf("no GroupVersionKind associated with Go type %T, "+
+			"was the type registered with the Scheme?", obj)
 	case len(gvks) == 1:
 		return gvks[0], nil
 	}

@@ -12,21 +12,57 @@ import (
 
 // Funcs replace calls of a client. Calls without a function reach the client.
 type Funcs struct {
-	Get               func(ctx context.Context, client client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
-	List              func(ctx context.Context, client client.WithWatch, list client.ObjectList, opts ...client.ListOption) error
-	Create            func(ctx context.Context, client client.WithWatch, obj client.Object, opts ...client.CreateOption) error
-	Delete            func(ctx context.Context, client client.WithWatch, obj client.Object, opts ...client.DeleteOption) error
-	DeleteAllOf       func(ctx context.Context, client client.WithWatch, obj client.Object, opts ...client.DeleteAllOfOption) error
-	Update            func(ctx context.Context, client client.WithWatch, obj client.Object, opts ...client.UpdateOption) error
-	Patch             func(ctx context.Context, client client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error
-	Apply             func(ctx context.Context, client client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error
-	Watch             func(ctx context.Context, client client.WithWatch, obj client.ObjectList, opts ...client.ListOption) (watch.Interface, error)
-	SubResource       func(client client.WithWatch, subResource string) client.SubResourceClient
-	SubResourceGet    func(ctx context.Context, client client.Client, subResourceName string, obj client.Object, subResource client.Object, opts ...client.SubResourceGetOption) error
-	SubResourceCreate func(ctx context.Context, client client.Client, subResourceName string, obj client.Object, subResource client.Object, opts ...client.SubResourceCreateOption) error
-	SubResourceUpdate func(ctx context.Context, client client.Client, subResourceName string, obj client.Object, opts ...client.SubResourceUpdateOption) error
-	SubResourcePatch  func(ctx context.Context, client client.Client, subResourceName string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error
-	SubResourceApply  func(ctx context.Context, client client.Client, subResourceName string, obj runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error
+	Get func(
+		ctx context.Context, client client.WithWatch,
+		key client.ObjectKey, obj client.Object, opts ...client.GetOption,
+	) error
+	List func(
+		ctx context.Context, client client.WithWatch, list client.ObjectList, opts ...client.ListOption,
+	) error
+	Create func(
+		ctx context.Context, client client.WithWatch, obj client.Object, opts ...client.CreateOption,
+	) error
+	Delete func(
+		ctx context.Context, client client.WithWatch, obj client.Object, opts ...client.DeleteOption,
+	) error
+	DeleteAllOf func(
+		ctx context.Context, client client.WithWatch, obj client.Object, opts ...client.DeleteAllOfOption,
+	) error
+	Update func(
+		ctx context.Context, client client.WithWatch, obj client.Object, opts ...client.UpdateOption,
+	) error
+	Patch func(
+		ctx context.Context, client client.WithWatch,
+		obj client.Object, patch client.Patch, opts ...client.PatchOption,
+	) error
+	Apply func(
+		ctx context.Context, client client.WithWatch,
+		obj runtime.ApplyConfiguration, opts ...client.ApplyOption,
+	) error
+	Watch func(
+		ctx context.Context, client client.WithWatch, obj client.ObjectList, opts ...client.ListOption,
+	) (watch.Interface, error)
+	SubResource    func(client client.WithWatch, subResource string) client.SubResourceClient
+	SubResourceGet func(
+		ctx context.Context, client client.Client,
+		subResourceName string, obj client.Object, subResource client.Object, opts ...client.SubResourceGetOption,
+	) error
+	SubResourceCreate func(
+		ctx context.Context, client client.Client,
+		subResourceName string, obj client.Object, subResource client.Object, opts ...client.SubResourceCreateOption,
+	) error
+	SubResourceUpdate func(
+		ctx context.Context, client client.Client,
+		subResourceName string, obj client.Object, opts ...client.SubResourceUpdateOption,
+	) error
+	SubResourcePatch func(
+		ctx context.Context, client client.Client,
+		subResourceName string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
+	) error
+	SubResourceApply func(
+		ctx context.Context, client client.Client,
+		subResourceName string, obj runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption,
+	) error
 }
 
 // NewClient returns a client like interceptedClient whose calls go through funcs.

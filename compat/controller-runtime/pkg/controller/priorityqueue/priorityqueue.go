@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// AddOpts say how items are added.
+// AddOpts are the options of [PriorityQueue].AddWithOpts.
 type AddOpts struct {
 	// After is how long the items wait.
 	After time.Duration

@@ -125,7 +125,7 @@ func (d difference) below(prefixes [][]string) bool {
 	return false
 }
 
-// begins reports whether path begins with prefix. The last name of prefix stands for all elements of it too.
+// begins reports whether path begins with prefix. The last name of prefix matches its elements too.
 func begins(path, prefix []string) bool {
 	if len(path) < len(prefix) {
 		return false

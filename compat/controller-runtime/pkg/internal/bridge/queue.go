@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// Options say how handlers see the queue of a controller.
+// Options are the options of [Queue].
 type Options[R comparable] struct {
 	// Limiter decides how long rate-limited requests wait; nil is the backoff of the queue.
 	Limiter workqueue.TypedRateLimiter[R]

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -84,7 +85,9 @@ func (p *Provider) runLocked(b *events.Broadcaster) {
 }
 
 // broadcasterLocked returns the broadcaster at field, and makes it.
-func (p *Provider) broadcasterLocked(field **events.Broadcaster, to events.Sink, by events.Correlation) *events.Broadcaster {
+func (p *Provider) broadcasterLocked(
+	field **events.Broadcaster, to events.Sink, by events.Correlation,
+) *events.Broadcaster {
 	if *field == nil {
 		*field = events.New(events.Options{
 			Scheme: p.scheme, Sink: to, Correlation: by, Logger: logf.Slog(p.logger.V(1)),
@@ -192,5 +195,6 @@ func (s sink) Update(event *corev1.Event) (*corev1.Event, error) {
 
 func (s sink) Patch(oldEvent *corev1.Event, data []byte) (*corev1.Event, error) {
 	written := oldEvent.DeepCopy()
-	return written, s.to.Patch(context.Background(), written, kclient.RawPatch("application/strategic-merge-patch+json", data))
+	patch := kclient.RawPatch(types.StrategicMergePatchType, data)
+	return written, s.to.Patch(context.Background(), written, patch)
 }

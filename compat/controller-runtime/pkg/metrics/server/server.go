@@ -44,7 +44,7 @@ type Server interface {
 type Options struct {
 	// SecureServing serves over TLS.
 	SecureServing bool
-	// BindAddress is the address; empty is [DefaultBindAddress], and "0" is no server.
+	// BindAddress is the address; empty is [DefaultBindAddress], and "0" disables the server.
 	BindAddress string
 	// ExtraHandlers are served beside the metrics.
 	ExtraHandlers map[string]http.Handler

@@ -76,7 +76,7 @@ func (wh *Webhook) read(r *http.Request) (req Request, gvk *schema.GroupVersionK
 	return req, gvk, http.StatusBadRequest, err
 }
 
-// write writes a response in a review of a kind; nil writes one without a kind.
+// write writes a response in a review of a kind; with nil it has no kind.
 func (wh *Webhook) write(w io.Writer, response Response, gvk *schema.GroupVersionKind) {
 	out := admissionv1.AdmissionReview{Response: &response.AdmissionResponse}
 	if gvk != nil {
@@ -101,7 +101,7 @@ func (wh *Webhook) write(w io.Writer, response Response, gvk *schema.GroupVersio
 type StandaloneOptions struct {
 	// Logger is the logger of the webhook.
 	Logger logr.Logger
-	// MetricsPath is the path in the metrics of the webhook; empty is no metrics.
+	// MetricsPath is the path in the metrics of the webhook; empty disables them.
 	MetricsPath string
 }
 

@@ -172,7 +172,7 @@ func read(r *http.Request) (req Request, gvk *schema.GroupVersionKind, err error
 	return req, gvk, err
 }
 
-// write writes a response in a review of a kind; nil writes one without a kind.
+// write writes a response in a review of a kind; with nil it has no kind.
 func (wh *Webhook) write(w io.Writer, response Response, gvk *schema.GroupVersionKind) {
 	out := response.TokenReview
 	if gvk != nil {

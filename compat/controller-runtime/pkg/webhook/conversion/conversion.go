@@ -43,8 +43,8 @@ func (d *Decoder) DecodeInto(content []byte, into runtime.Object) error {
 	return runtime.DecodeInto(d.from, content, into)
 }
 
-// NewWebhookHandler returns the webhook for the types of scheme. Kinds with a converter in registry are converted by it,
-// and others by their methods.
+// NewWebhookHandler returns the webhook for the types of scheme. It converts kinds by their converter in registry, and
+// others by their methods.
 func NewWebhookHandler(scheme *runtime.Scheme, registry Registry) http.Handler {
 	return &webhook{scheme, NewDecoder(scheme), registry}
 }
@@ -221,7 +221,7 @@ func IsConvertible(scheme *runtime.Scheme, obj runtime.Object) (bool, error) {
 // PartialImplementationError is the error for a kind of which only some versions can be converted.
 type PartialImplementationError struct{ versions versions }
 
-// Error says what is missing.
+// Error names what is missing.
 func (e PartialImplementationError) Error() string {
 	switch v := e.versions; {
 	case len(v.hubs) == 0:

@@ -154,7 +154,8 @@ func (c *hubSpokeConverter[hubObject]) checkComplete(hub hubObject) error {
 		return nil
 	}
 	missing := strings.Join(slices.Sorted(maps.Keys(all)), ",")
-	return fmt.Errorf("failed to create hub spoke converter: missing spoke converter for %s: %s", c.hub.GroupKind(), missing)
+	return fmt.Errorf("failed to create hub spoke converter: missing spoke converter for %s: %s",
+		c.hub.GroupKind(), missing)
 }
 
 // ConvertObject implements [Converter].
