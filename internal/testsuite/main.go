@@ -47,7 +47,7 @@ func main() {
 }
 
 // run runs the steps and reports their results. It returns an error if a test failed or cost too much. An interrupted
-// run goes on in the next one with the same resume directory.
+// run continues in the next one with the same resume directory.
 func run(ctx context.Context, all, update bool, only, resume string) error {
 	if resume == "" {
 		scratch, err := os.MkdirTemp("", "testsuite")

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// progress is a directory with the results of a run, from which the next run goes on: the costs, the packages that
+// progress is a directory with the results of a run, from which the next run continues: the costs, the packages that
 // passed in each step, and the CPU seconds of all runs.
 type progress struct {
 	dir  string

@@ -134,7 +134,7 @@ func TestTableKeepsTheOtherColumn(t *testing.T) {
 	}
 }
 
-func TestRunsGoOnWhereTheLastOneEnded(t *testing.T) {
+func TestRunsContinueWhereTheLastOneEnded(t *testing.T) {
 	dir := t.TempDir()
 	first, err := openProgress(dir)
 	if err != nil {
