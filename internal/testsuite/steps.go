@@ -50,6 +50,15 @@ var steps = []step{
 	{name: "CronJob example in memory", dir: "examples/cronjob", env: tool, args: []string{"-timeout", "10m", "./..."}},
 
 	{
+		name: "controller-runtime's API in memory", dir: "compat/controller-runtime", env: tool,
+		args: []string{"-timeout", "20m", "./..."},
+	},
+	{
+		name: "controller-runtime's API compared", dir: "compat/controller-runtime/apitest", env: tool,
+		args: []string{"-timeout", "20m", "./..."},
+	},
+
+	{
 		name: "all of the runtime on the real server", nightly: true, env: realServer, race: true,
 		args: []string{"-timeout", "80m", "./runtime/..."},
 	},

@@ -268,8 +268,14 @@ func directory(pkg string) string {
 	if pkg == modulePath {
 		return "."
 	}
+	if below, ok := strings.CutPrefix(pkg, replacedPath); ok {
+		return "compat/controller-runtime" + below
+	}
 	return strings.TrimPrefix(pkg, modulePath+"/")
 }
+
+// replacedPath is the path of the module in compat/controller-runtime.
+const replacedPath = "sigs.k8s.io/controller-runtime"
 
 // short is a package without the path of the module.
 func short(pkg string) string {
