@@ -54,7 +54,7 @@ var steps = []step{
 		args: []string{"-timeout", "20m", "./..."},
 	},
 	{
-		name: "controller-runtime's API compared", dir: "compat/controller-runtime/apitest", env: tool,
+		name: "controller-runtime's API compared", nightly: true, dir: "compat/controller-runtime/apitest", env: tool,
 		args: []string{"-timeout", "20m", "./..."},
 	},
 
