@@ -12,6 +12,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	kenvtest "github.com/kctrl-dev/kctrl/runtime/compat/envtest"
@@ -79,6 +80,9 @@ func (te *Environment) Start() (_ *rest.Config, err error) {
 			err = errors.Join(err, te.Stop())
 		}
 	}()
+	if te.Scheme == nil {
+		te.Scheme = scheme.Scheme
+	}
 	if te.useExisting() {
 		if te.Config == nil {
 			if te.Config, err = config.GetConfig(); err != nil {
@@ -114,7 +118,7 @@ func (te *Environment) startServer() (err error) {
 
 // install installs webhooks and definitions.
 func (te *Environment) install() error {
-	if te.Scheme != nil && te.CRDInstallOptions.Scheme == nil {
+	if te.CRDInstallOptions.Scheme == nil {
 		te.CRDInstallOptions.Scheme = te.Scheme
 	}
 	if err := te.WebhookInstallOptions.PrepWithoutInstalling(); err != nil {

@@ -345,7 +345,7 @@ func (o *owned[object]) enqueue(q workqueue.TypedRateLimitingInterface[reconcile
 		if isNil(obj) {
 			continue
 		}
-		for _, ref := range obj.GetOwnerReferences() {
+		for _, ref := range o.owners(obj) {
 			request, ok := o.request(obj, ref)
 			if _, twice := added[request]; !ok || twice {
 				continue
@@ -356,11 +356,19 @@ func (o *owned[object]) enqueue(q workqueue.TypedRateLimitingInterface[reconcile
 	}
 }
 
-// request returns the request for an owner, if it counts.
-func (o *owned[object]) request(obj object, ref metav1.OwnerReference) (request reconcile.Request, ok bool) {
-	if o.controllerOnly && (ref.Controller == nil || !*ref.Controller) {
-		return request, false
+// owners returns the owners of obj that count: all, or the first that controls it.
+func (o *owned[object]) owners(obj object) []metav1.OwnerReference {
+	if !o.controllerOnly {
+		return obj.GetOwnerReferences()
 	}
+	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
+		return []metav1.OwnerReference{*ref}
+	}
+	return nil
+}
+
+// request returns the request for an owner, if it is of the kind.
+func (o *owned[object]) request(obj object, ref metav1.OwnerReference) (request reconcile.Request, ok bool) {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
 		log.Error(err, "Could not parse OwnerReference APIVersion", "api version", ref.APIVersion)
