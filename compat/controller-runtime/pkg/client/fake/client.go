@@ -27,6 +27,8 @@ type ClientBuilder struct {
 	to          *kfake.ClientBuilder
 	intercept   *interceptor.Funcs
 	unsupported []string
+	objs        []runtime.Object
+	indexes     map[string]bool
 	built       bool
 }
 
@@ -48,18 +50,25 @@ func (f *ClientBuilder) WithRESTMapper(restMapper meta.RESTMapper) *ClientBuilde
 // WithObjects adds objects.
 func (f *ClientBuilder) WithObjects(initObjs ...client.Object) *ClientBuilder {
 	f.to.WithObjects(initObjs...)
+	for _, obj := range initObjs {
+		f.objs = append(f.objs, obj)
+	}
 	return f
 }
 
 // WithLists adds the items of lists.
 func (f *ClientBuilder) WithLists(initLists ...client.ObjectList) *ClientBuilder {
 	f.to.WithLists(initLists...)
+	for _, list := range initLists {
+		f.objs = append(f.objs, list)
+	}
 	return f
 }
 
 // WithRuntimeObjects adds objects, and the items of lists.
 func (f *ClientBuilder) WithRuntimeObjects(initRuntimeObjs ...runtime.Object) *ClientBuilder {
 	f.to.WithRuntimeObjects(initRuntimeObjs...)
+	f.objs = append(f.objs, initRuntimeObjs...)
 	return f
 }
 
@@ -81,7 +90,7 @@ func (f *ClientBuilder) WithTypeConverters(...managedfields.TypeConverter) *Clie
 	return f
 }
 
-// WithIndex adds a field index. It panics for an object without metadata.
+// WithIndex adds a field index. It panics for an object without metadata and for the second index of a field.
 func (f *ClientBuilder) WithIndex(
 	obj runtime.Object, field string, extractValue client.IndexerFunc,
 ) *ClientBuilder {
@@ -89,6 +98,17 @@ func (f *ClientBuilder) WithIndex(
 	if !ok {
 		panic(fmt.Errorf("cannot index %T: it has no metadata", obj))
 	}
+	index := fmt.Sprintf("%T %s", obj, field)
+	if !typed(obj) {
+		index = fmt.Sprintf("%s %s", obj.GetObjectKind().GroupVersionKind(), field)
+	}
+	if f.indexes[index] {
+		panic(fmt.Errorf("indexer conflict: there is an index of field %q of %T", field, obj))
+	}
+	if f.indexes == nil {
+		f.indexes = map[string]bool{}
+	}
+	f.indexes[index] = true
 	f.to.WithIndex(prototype, field, extractValue)
 	return f
 }
@@ -111,7 +131,8 @@ func (f *ClientBuilder) WithReturnManagedFields() *ClientBuilder {
 	return f
 }
 
-// Build returns the client. It panics if it is called twice, and for methods without support.
+// Build returns the client. It panics if it is called twice, for methods without support, and for objects with
+// deletionTimestamp and without finalizers.
 func (f *ClientBuilder) Build() client.WithWatch {
 	if f.built {
 		panic("Build() must not be called multiple times when creating a ClientBuilder")
@@ -120,7 +141,8 @@ func (f *ClientBuilder) Build() client.WithWatch {
 	if len(f.unsupported) > 0 {
 		panic(fmt.Sprintf("fake.ClientBuilder: %v are not supported", f.unsupported))
 	}
-	built := client.FromKctrl(f.to.Build())
+	deleted(f.objs)
+	built := client.WithWatch(checked{WithWatch: client.FromKctrl(f.to.Build())})
 	if f.intercept != nil {
 		return interceptor.NewClient(built, *f.intercept)
 	}
