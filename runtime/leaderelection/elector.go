@@ -14,27 +14,27 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// ErrLost is what errors.Is finds in the error of [Elector.Run], and in the cause of the leader's context, when the
-// leadership ended before the leader did.
+// ErrLost is in the error of [Elector.Run], and in the cause of the leader's context, if the leadership ended before
+// the leader did.
 var ErrLost = errors.New("leadership lost")
 
-// errEnded is why a context cannot be written with any more after its term has ended in good order.
+// errEnded is the reason why a context cannot be used for writes after its term has ended regularly.
 var errEnded = errors.New("the leader has stopped, and the lease may be released")
 
-// Elector is a candidate for one Lease. [New] makes one.
+// Elector is a candidate for one Lease. Call [New] for one.
 type Elector struct {
 	leases Leases
 	opts   Options
 	status *metrics.Gauge
 
 	mu sync.Mutex
-	// leader is the holder of the Lease when it was last read or written, empty when there was none.
+	// leader is the holder of the Lease at the last read or write, or "".
 	leader string
-	// tenure is the term while it goes on, and until what was started in it has ended.
+	// tenure is the current term. It stays set until everything that was started in the term has ended.
 	tenure *tenure
 }
 
-// New returns a candidate that does nothing until it is Run. It fails when opts cannot work.
+// New returns a candidate that does nothing until Run. It fails for invalid opts.
 func New(leases Leases, opts Options) (*Elector, error) {
 	opts, err := opts.complete()
 	if err != nil {
@@ -48,15 +48,15 @@ func New(leases Leases, opts Options) (*Elector, error) {
 // Identity returns the name of this candidate in the Lease.
 func (e *Elector) Identity() string { return e.opts.Identity }
 
-// Leader returns the identity of the leader as this candidate saw it last, empty when there was none.
+// Leader returns the identity of the last known leader, or "".
 func (e *Elector) Leader() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.leader
 }
 
-// Healthy returns an error when this candidate became the leader, has not renewed the Lease for its duration and margin
-// more, and yet has not ended what it does as leader: only the end of the process can help then.
+// Healthy returns an error if this candidate became the leader, has not renewed the Lease for its duration plus margin,
+// and has still not stopped its work as leader. Only the end of the process helps then.
 func (e *Elector) Healthy(margin time.Duration) error {
 	e.mu.Lock()
 	t := e.tenure
@@ -77,22 +77,22 @@ func (e *Elector) setTenure(t *tenure) {
 }
 
 // Run waits until this candidate is the leader, calls lead once, and returns after lead has returned. It may be called
-// again afterwards, but not twice at once.
+// again afterwards, but not concurrently.
 //
-// The context of lead ends when ctx does, and when the leadership is lost, which is before another candidate can get
-// it. In that case Run returns an error that is [ErrLost], joined with that of lead unless lead only says that its
-// context has ended; whoever cannot be sure that everything lead started has stopped should end the process then.
-// Otherwise Run returns what lead returned, and nil when ctx ended before lead was called.
+// The context of lead ends when ctx ends, and when the leadership is lost, which is before another candidate can get
+// it. After a loss, Run returns an [ErrLost], joined with the error of lead unless that only reports the end of its
+// context. A caller that cannot be sure that everything lead started has stopped should then end the process. Otherwise
+// Run returns the error of lead, or nil if ctx ended before lead was called.
 //
-// lead may itself Run an Elector of another Lease with its context: what that one leads ends when either is lost.
+// lead may itself Run an Elector of another Lease with its context: the inner term ends when either Lease is lost.
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context) error) error {
 	t := &term{elector: e}
-	// This term may be within another: its Lease must be given back also when that one is lost.
+	// This term may be nested in another: its Lease must be released even if the outer one is lost.
 	calls := unfenced(ctx)
 	if !t.acquire(calls) {
 		return nil
 	}
-	// The Lease came together with the end: another candidate shall not wait for it to expire.
+	// The Lease was acquired as ctx ended: other candidates must not wait until it expires.
 	if ctx.Err() != nil {
 		t.release(calls)
 		return nil
@@ -102,15 +102,15 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context) error)
 		if errors.Is(leadErr, context.Canceled) || errors.Is(leadErr, ErrLost) {
 			leadErr = nil
 		}
-		// Nothing is released: the Lease may be somebody else's.
+		// Nothing is released, since the Lease may belong to another candidate.
 		return errors.Join(lostErr, leadErr)
 	}
 	t.release(calls)
 	return leadErr
 }
 
-// lead calls fn while it renews the Lease in a goroutine, which has ended on return. lostErr tells why the leadership
-// was lost, if it was.
+// lead calls fn while a goroutine renews the Lease, and returns after that has ended. lostErr is the reason if the
+// leadership was lost.
 func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadErr, lostErr error) {
 	e := t.elector
 	e.opts.Logger.Info("became leader")
@@ -119,24 +119,24 @@ func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadEr
 
 	t.tenure = &tenure{lease: e.opts.Namespace + "/" + e.opts.Name}
 	t.tenure.renew(t.renewed, e.opts.RenewDeadline)
-	// Before fn has a context: no request is sent in a term that the fence does not know.
+	// This precedes the context of fn: the fence must have the term before a request is sent in it.
 	e.opts.Fence.add(t.tenure)
 	e.setTenure(t.tenure)
 	defer e.setTenure(nil)
 	leadCtx, endLead := context.WithCancelCause(t.tenure.begin(ctx))
 	defer endLead(nil)
-	// The term goes on when ctx ends: the Lease is held until fn has returned.
+	// The term continues when ctx ends: the Lease is held until fn has returned.
 	termCtx, endTerm := context.WithCancelCause(context.WithoutCancel(unfenced(ctx)))
 	defer endTerm(nil)
 	held := make(chan struct{})
 	go func() {
 		defer close(held)
 		t.hold(termCtx, func(err error) {
-			// The term first: fn may return as soon as its context ends.
+			// The term ends first: fn may return as soon as its context ends.
 			if endTerm(err); context.Cause(termCtx) != err {
 				return
 			}
-			// Before the context, whose end lets others run: from here on nothing is sent.
+			// This precedes the end of the context, which wakes other goroutines: no request is sent from here on.
 			t.tenure.end(err)
 			endLead(err)
 			e.opts.Fence.remove(t.tenure, true)
@@ -145,7 +145,7 @@ func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadEr
 		})
 	}()
 	leadErr = fn(leadCtx)
-	// Goroutines that fn has left behind send nothing more, and the Lease can be given back.
+	// Goroutines that fn has left running can send no requests, so the Lease can be released.
 	t.tenure.end(errEnded)
 	e.opts.Fence.remove(t.tenure, false)
 	endTerm(nil)
@@ -156,15 +156,15 @@ func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadEr
 	return leadErr, lostErr
 }
 
-// hold renews the Lease until ctx ends. It calls lose when the Lease is found to be somebody else's, and when it was
-// not renewed in time, even while an attempt hangs.
+// hold renews the Lease until ctx ends. It calls lose if another candidate has the Lease, and if it was not renewed in
+// time, even while an attempt hangs.
 func (t *term) hold(ctx context.Context, lose func(error)) {
 	opts := t.elector.opts
 	var failure atomic.Pointer[error]
 	expiry := time.NewTimer(t.remaining())
 	defer expiry.Stop()
-	// In a goroutine of its own, since an attempt may hang for longer than the term lasts. It has ended when ctx has, which it does here
-	// at the latest when the Lease is lost.
+	// This needs its own goroutine, since an attempt may hang for longer than the term. It ends with ctx, which ends
+	// here at the latest when the Lease is lost.
 	var expiring sync.WaitGroup
 	defer expiring.Wait()
 	expiring.Go(func() {
@@ -193,16 +193,16 @@ func (t *term) hold(ctx context.Context, lose func(error)) {
 		default:
 			failure.Store(nil)
 			t.tenure.renew(t.renewed, opts.RenewDeadline)
-			// Counted from when the request was begun: others count from when they have seen it, which is later.
+			// This counts from the start of the request. Other candidates count from when they see it, which is later.
 			expiry.Reset(t.remaining())
 		}
 	}
 }
 
-// remaining returns the time until the leader has to stop unless the Lease is renewed.
+// remaining returns the time until the leader must stop without a renewal.
 func (t *term) remaining() time.Duration {
 	return time.Until(t.renewed.Add(t.elector.opts.RenewDeadline))
 }
 
-// spread takes up to a quarter off d, so that candidates do not all act at once.
+// spread shortens d by up to a quarter, so that candidates do not act simultaneously.
 func spread(d time.Duration) time.Duration { return d - rand.N(d/4+1) }

@@ -14,26 +14,26 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Fence keeps what a process wanted to write as leader from reaching the API server after its term. [NewFence] makes
-// one; an [Elector] is told of it by its Options. It works by the clock and not by timers, so a process that has been
-// frozen finds it closed. All methods are safe for concurrent use.
+// Fence prevents requests that a process sends as leader from reaching the API server after its term. Call [NewFence]
+// for one, and set it in the Options of an [Elector]. It checks clocks instead of relying on timers, so it also works
+// after a process was suspended. It is safe for concurrent use.
 //
-// Requests are refused before they are sent when their context is that of a term that has ended, or comes from it,
-// even by context.WithoutCancel. Connections are reset when a term is lost, so that what lies in a buffer of this
-// machine never leaves it.
+// A request is rejected before it is sent if its context belongs to a term that has ended, or derives from such a
+// context, even by context.WithoutCancel. Connections are reset when a term is lost, so that data in a buffer of this
+// machine is never sent.
 type Fence struct {
 	mu    sync.Mutex
-	terms map[*tenure]struct{}     // those that go on
-	conns map[*fencedConn]struct{} // those that are open
+	terms map[*tenure]struct{}     // current terms
+	conns map[*fencedConn]struct{} // open connections
 }
 
-// NewFence returns a fence without terms, which refuses nothing.
+// NewFence returns a fence without terms, which rejects nothing.
 func NewFence() *Fence {
 	return &Fence{terms: map[*tenure]struct{}{}, conns: map[*fencedConn]struct{}{}}
 }
 
-// TermErr returns nil while the term goes on that ctx comes from, and when it comes from none; afterwards it returns
-// why not. An error that is ErrLost says that another process may be the leader by now.
+// TermErr returns nil if ctx belongs to no term or to a current one. Otherwise it returns why the term has ended. An
+// ErrLost means that another process may be the leader by now.
 func TermErr(ctx context.Context) error {
 	own, _ := ctx.Value(tenureKey{}).(*tenure)
 	for t := own; t != nil; t = t.outer {
@@ -44,7 +44,7 @@ func TermErr(ctx context.Context) error {
 	return nil
 }
 
-// Guard returns a copy of config whose clients send nothing for a term that has ended.
+// Guard returns a copy of config whose clients send no requests of a term that has ended.
 func (f *Fence) Guard(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	if config.Transport == nil {
@@ -86,7 +86,7 @@ func (f *Fence) add(t *tenure) {
 	f.terms[t] = struct{}{}
 }
 
-// remove forgets a term that has ended, and resets all connections if it was lost.
+// remove removes a term that has ended, and resets all connections if it was lost.
 func (f *Fence) remove(t *tenure, lost bool) {
 	if f == nil {
 		return
@@ -98,13 +98,13 @@ func (f *Fence) remove(t *tenure, lost bool) {
 		open = slices.Collect(maps.Keys(f.conns))
 	}
 	f.mu.Unlock()
-	// Without the lock, which each connection takes to be forgotten.
+	// Called without the lock, which each connection acquires to remove itself.
 	for _, c := range open {
 		c.reset()
 	}
 }
 
-// overdue returns an error when a term was not renewed in time, though nobody may have noticed yet.
+// overdue returns an error if a term was not renewed in time, even if no timer has fired yet.
 func (f *Fence) overdue() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,13 +116,13 @@ func (f *Fence) overdue() error {
 	return nil
 }
 
-// fencedTripper is an http.RoundTripper that asks for the term first.
+// fencedTripper is an http.RoundTripper that checks the term first.
 type fencedTripper struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (t fencedTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := TermErr(req.Context()); err != nil {
-		// A RoundTripper closes the body also when it sends nothing.
+		// A RoundTripper must close the body even if it sends nothing.
 		if req.Body != nil {
 			req.Body.Close()
 		}
@@ -131,7 +131,7 @@ func (t fencedTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(req)
 }
 
-// WrappedRoundTripper returns what sends the requests, for those who look for a transport's connections.
+// WrappedRoundTripper returns the underlying round tripper.
 func (t fencedTripper) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // fencedConn is a connection that can be reset.
@@ -140,7 +140,7 @@ type fencedConn struct {
 	fence *Fence
 }
 
-// Write resets the connection instead when a term is over, since what is written may belong to it.
+// Write resets the connection if a term is over, since the data may belong to it.
 func (c *fencedConn) Write(p []byte) (int, error) {
 	if err := c.fence.overdue(); err != nil {
 		c.reset()
@@ -149,17 +149,17 @@ func (c *fencedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Close closes the connection in good order.
+// Close closes the connection regularly.
 func (c *fencedConn) Close() error {
 	c.forget()
 	return c.Conn.Close()
 }
 
-// reset closes the connection, and what was written but not yet sent is thrown away.
+// reset closes the connection and discards data that was written but not sent.
 func (c *fencedConn) reset() {
 	c.forget()
 	if conn, ok := c.Conn.(interface{ SetLinger(sec int) error }); ok {
-		// Else the kernel sends what it has buffered, however late.
+		// Otherwise the kernel sends its buffer at any later time.
 		_ = conn.SetLinger(0)
 	}
 	c.Conn.Close()
@@ -171,12 +171,12 @@ func (c *fencedConn) forget() {
 	delete(c.fence.conns, c)
 }
 
-// tenure is a term as those see it who act in its name.
+// tenure is a term in the view of code that acts in it.
 type tenure struct {
 	lease string
-	// outer is the term within which this one was acquired, nil when there is none: both must go on.
+	// outer is the term in which this one was acquired, or nil: both must be current.
 	outer *tenure
-	// renewed is when the last renewal that succeeded was begun, and deadline when the term ends without another one.
+	// renewed is the start of the last successful renewal, and deadline is when the term ends without another one.
 	renewed, deadline atomic.Pointer[time.Time]
 	ended             atomic.Pointer[error]
 }
@@ -189,7 +189,7 @@ func (t *tenure) begin(ctx context.Context) context.Context {
 	return context.WithValue(ctx, tenureKey{}, t)
 }
 
-// unfenced returns a context that outlives every term, for requests that are about Leases.
+// unfenced returns a context that belongs to no term, for requests about Leases.
 func unfenced(ctx context.Context) context.Context {
 	return context.WithValue(ctx, tenureKey{}, (*tenure)(nil))
 }
@@ -201,16 +201,16 @@ func (t *tenure) renew(begun time.Time, patience time.Duration) {
 	t.deadline.Store(&deadline)
 }
 
-// since returns how long t has been over by now: by the monotonic clock, which stands still while the machine sleeps,
-// or by the wall clock, which may be set, whichever says more.
+// since returns the time from t to now: the maximum of the monotonic clock, which stops while the machine sleeps, and
+// the wall clock, which can be set.
 func since(t, now time.Time) time.Duration {
 	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
 }
 
-// end ends the term for good. Only the first error counts.
+// end ends the term permanently. Only the first error counts.
 func (t *tenure) end(err error) { t.ended.CompareAndSwap(nil, &err) }
 
-// err returns nil while the term goes on.
+// err returns nil if the term is current.
 func (t *tenure) err() error {
 	if ended := t.ended.Load(); ended != nil {
 		return *ended

@@ -15,27 +15,27 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// term is one run of a candidate: what it knows of the Lease. It is used by one goroutine at a time.
+// term is one run of a candidate, with its knowledge of the Lease. It is not safe for concurrent use.
 type term struct {
 	elector *Elector
 
-	// lease is the Lease as it was last read or written, nil before the first time.
+	// lease is the Lease at the last read or write, or nil before.
 	lease *coordinationv1.Lease
-	// changed is when, on the clock of this process, the spec of lease was first seen as it is.
+	// changed is when, on the clock of this process, the current spec of lease was first seen.
 	changed time.Time
-	// current says that lease is likely still what the server has, so that a write needs no read before it.
+	// current means that lease is probably still the server's state, so that a write needs no read.
 	current bool
-	// leading says that this candidate has had the Lease without a break since it acquired it.
+	// leading means that this candidate has had the Lease without interruption since it acquired it.
 	leading bool
-	// renewed is when the last write that succeeded was begun: no candidate can have seen it earlier.
+	// renewed is the start of the last successful write: no candidate can have seen it earlier.
 	renewed time.Time
-	// freed is when the Lease was first found free, the zero time when it was not at the last look.
+	// freed is when the Lease was first found free, or zero if it was not free at the last check.
 	freed time.Time
-	// tenure is this term to others, nil until it begins.
+	// tenure is this term for other code, or nil until it begins.
 	tenure *tenure
 }
 
-// acquire tries to get the Lease until that succeeds, and reports false when ctx ends before.
+// acquire tries to acquire the Lease until it succeeds. It reports false if ctx ends first.
 func (t *term) acquire(ctx context.Context) bool {
 	logger := t.elector.opts.Logger
 	logger.Info("waiting for leadership")
@@ -59,7 +59,7 @@ func (t *term) acquire(ctx context.Context) bool {
 	}
 }
 
-// untilNextLook is the retry period, or less when the Lease expires before: then the time is not lost.
+// untilNextLook returns the retry period, or less if the Lease expires earlier.
 func (t *term) untilNextLook() time.Duration {
 	wait := spread(t.elector.opts.RetryPeriod)
 	if holder(t.lease) == "" {
@@ -71,12 +71,13 @@ func (t *term) untilNextLook() time.Duration {
 	return wait
 }
 
-// attempt acquires or renews the Lease, and reports whether this candidate now holds it. Without an error false means
-// that somebody else does, or did. It takes at most half of the renew deadline, to leave time for another one.
+// attempt acquires or renews the Lease, and reports whether this candidate now holds it. false without an error means
+// that another candidate holds, or held, it. An attempt takes at most half of the renew deadline, which leaves time for
+// another.
 func (t *term) attempt(ctx context.Context) (held bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.elector.opts.RenewDeadline/2)
 	defer cancel()
-	// A renewal is one request as long as nobody else writes the Lease.
+	// A renewal is one request as long as no other client writes the Lease.
 	if t.current && holder(t.lease) == t.elector.opts.Identity {
 		err := t.write(ctx, t.elector.leases.Update, t.claim())
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
@@ -92,7 +93,7 @@ func (t *term) attempt(ctx context.Context) (held bool, err error) {
 	case err != nil:
 		return false, err
 	case !t.free():
-		// The next time that it is free counts from its beginning.
+		// When the Lease is free again, the time counts from then.
 		t.freed = time.Time{}
 		return false, nil
 	}
@@ -103,9 +104,9 @@ func (t *term) attempt(ctx context.Context) (held bool, err error) {
 	return err == nil, err
 }
 
-// yields reports whether a Lease that is free is left to others for now.
+// yields reports whether this candidate leaves a free Lease to others for now.
 func (t *term) yields() bool {
-	// What this process has, or had a moment ago, is not for others.
+	// A candidate does not yield a Lease that it holds or has just held.
 	if t.leading || t.elector.opts.Yield == nil || holder(t.lease) == t.elector.opts.Identity {
 		return false
 	}
@@ -115,20 +116,20 @@ func (t *term) yields() bool {
 	return time.Since(t.freed) < t.elector.opts.Yield()
 }
 
-// free reports whether this candidate may write itself into the Lease.
+// free reports whether this candidate may acquire the Lease.
 func (t *term) free() bool {
 	switch holder(t.lease) {
 	case t.elector.opts.Identity:
 		return true
 	case "":
-		// A leader that finds no holder was released by somebody else: its term has had a break.
+		// If the leader finds no holder, another client has released the Lease: its term was interrupted.
 		return !t.leading
 	}
-	// By the clock here and the last change seen here: clocks of machines may differ.
+	// This uses the local clock and the last change seen, because clocks of machines may differ.
 	return !t.leading && time.Since(t.changed) >= t.duration()
 }
 
-// duration returns how long the holder of the Lease may go without a sign.
+// duration returns how long the holder may hold the Lease without renewing it.
 func (t *term) duration() time.Duration {
 	if seconds := t.lease.Spec.LeaseDurationSeconds; seconds != nil && *seconds > 0 {
 		return time.Duration(*seconds) * time.Second
@@ -136,7 +137,7 @@ func (t *term) duration() time.Duration {
 	return t.elector.opts.LeaseDuration
 }
 
-// claim returns the Lease as it is to be written by its holder.
+// claim returns the Lease to write as its holder.
 func (t *term) claim() *coordinationv1.Lease {
 	opts := t.elector.opts
 	now := metav1.NowMicro()
@@ -147,7 +148,8 @@ func (t *term) claim() *coordinationv1.Lease {
 		if lease.Spec.LeaseTransitions != nil {
 			transitions = max(0, *lease.Spec.LeaseTransitions)
 		}
-		// One that is full stays so: the API server takes no Lease with a negative number, and then nobody would ever lead.
+		// The counter stays at its maximum: the API server rejects a Lease with a negative number, and no candidate
+		// could ever lead.
 		transitions += min(1, math.MaxInt32-transitions)
 	}
 	if holder(lease) != opts.Identity {
@@ -162,7 +164,7 @@ func (t *term) claim() *coordinationv1.Lease {
 	return lease
 }
 
-// read gets the Lease from the server.
+// read reads the Lease from the server.
 func (t *term) read(ctx context.Context) error {
 	opts := t.elector.opts
 	lease := &coordinationv1.Lease{}
@@ -174,37 +176,37 @@ func (t *term) read(ctx context.Context) error {
 	return nil
 }
 
-// write creates or updates the Lease. Nobody knows what a write that failed has done: it has to be read.
+// write creates or updates the Lease. The effect of a failed write is unknown, so the Lease must be read again.
 func (t *term) write(ctx context.Context, call func(context.Context, *coordinationv1.Lease) error, lease *coordinationv1.Lease) error {
 	begun := time.Now()
 	t.current = false
 	if err := call(ctx, lease); err != nil {
 		return err
 	}
-	// When it was sent: the server may have answered late, and others may have seen it before.
+	// The start of the request, since the server may have answered late, and others may have seen the write earlier.
 	t.renewed = begun
 	t.know(lease)
 	return nil
 }
 
-// know records what the server has just answered.
+// know records the server's answer.
 func (t *term) know(lease *coordinationv1.Lease) {
 	if t.lease == nil || t.lease.UID != lease.UID || !reflect.DeepEqual(t.lease.Spec, lease.Spec) {
-		// Metadata may change without a sign of the holder, such as by an annotation.
+		// A change of metadata, such as an annotation, is not a renewal by the holder.
 		t.changed = time.Now()
 	}
 	t.lease, t.current = lease, true
 	t.elector.setLeader(holder(lease))
 }
 
-// release gives the Lease back if it is this candidate's and the options say so. It does its best for as long as the
-// renew deadline, also when ctx has ended.
+// release releases the Lease if this candidate holds it and the options require it. It tries for up to the renew
+// deadline, even if ctx has ended.
 func (t *term) release(ctx context.Context) {
 	opts := t.elector.opts
 	if !opts.ReleaseOnExit {
 		return
 	}
-	// ctx has mostly ended by then: that is why it is released.
+	// ctx has usually ended: that is the reason for the release.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opts.RenewDeadline)
 	defer cancel()
 	for {
@@ -215,7 +217,7 @@ func (t *term) release(ctx context.Context) {
 		opts.Logger.Warn("lease not released", "err", err)
 		pause := opts.RetryPeriod
 		if apierrors.IsConflict(err) {
-			// Somebody has written it, perhaps only an annotation: read again, soon.
+			// Another client has written it, perhaps only an annotation: read it again soon.
 			pause /= 10
 		}
 		if life.Sleep(ctx, spread(pause)) != nil {
@@ -237,7 +239,7 @@ func (t *term) tryRelease(ctx context.Context) error {
 	if holder(t.lease) != t.elector.opts.Identity {
 		return nil
 	}
-	// Candidates that do not look at the holder wait for the duration, which is therefore short.
+	// The duration is short for candidates that ignore the holder and wait for the duration.
 	now, second := metav1.NowMicro(), int32(1)
 	lease := t.lease.DeepCopy()
 	lease.Spec.HolderIdentity = nil
@@ -250,7 +252,7 @@ func (t *term) tryRelease(ctx context.Context) error {
 	return nil
 }
 
-// holder returns the identity of the holder of lease, empty when it has none.
+// holder returns the identity of the holder of lease, or "".
 func holder(lease *coordinationv1.Lease) string {
 	if lease == nil || lease.Spec.HolderIdentity == nil {
 		return ""

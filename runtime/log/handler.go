@@ -14,15 +14,15 @@ import (
 // NewHandler returns a handler that replaces each API object in a record by its kind, namespace and name, and passes
 // the record to next. So a logger does not reveal the data of a Secret. [Full] exempts an object.
 //
-// An object is what has the methods of metav1.Object or runtime.Object, or what such a thing would be if its address were
-// taken; an apply configuration; and a map[string]any with apiVersion and kind. It is found as the value of an attribute, of
-// one in a group, of what a LogValuer returns, and in pointers, slices, arrays, maps and the fields of structs. A struct in
-// which there is one is logged as the map of its exported fields. Where a field that is not exported points to is not looked at:
-// it is not printed, and may change meanwhile. What is deeper than ten levels in a value with objects is
-// named by its type. Errors and texts are left as they are, and so are parts of objects, such as a spec or the data of a
-// Secret: who names one of these asks for it.
+// An object is a value with the methods of metav1.Object or runtime.Object, also with pointer receivers; an apply
+// configuration; or a map[string]any with apiVersion and kind. The handler finds objects as values of attributes and
+// groups, as results of a LogValuer, and in pointers, slices, arrays, maps and the fields of structs. It logs a struct
+// that contains an object as the map of its exported fields. It does not follow pointers in unexported fields, which
+// are not printed and may change concurrently. In values with objects, it replaces data below ten levels by its type.
+// Errors and strings are not changed, nor are parts of objects, such as a spec or the data of a Secret: a caller that
+// logs these does so explicitly.
 //
-// A next that NewHandler has returned is returned as it is.
+// A handler that NewHandler has returned is returned unchanged.
 func NewHandler(next slog.Handler) slog.Handler {
 	if done, ok := next.(*handler); ok {
 		return done
@@ -30,7 +30,7 @@ func NewHandler(next slog.Handler) slog.Handler {
 	return &handler{next}
 }
 
-// Brief returns logger with a handler of [NewHandler] before its own; logger itself if it has one.
+// Brief returns logger with a handler from [NewHandler], or logger itself if it has one.
 func Brief(logger *slog.Logger) *slog.Logger {
 	if _, done := logger.Handler().(*handler); done {
 		return logger
@@ -66,7 +66,7 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler.
 func (h *handler) WithGroup(name string) slog.Handler { return &handler{h.Handler.WithGroup(name)} }
 
-// Full is v as a value of a log line that a handler of [NewHandler] leaves as it is, whatever it holds:
+// Full returns v as an attribute value that a handler of [NewHandler] does not change:
 //
 //	log.FromContext(ctx).Debug("read", "deployment", log.Full(deployment))
 func Full(v any) slog.LogValuer { return full{v} }
@@ -76,7 +76,7 @@ type full struct{ value any }
 // LogValue implements slog.LogValuer, for other handlers.
 func (f full) LogValue() slog.Value { return slog.AnyValue(f.value) }
 
-// isPlain reports whether v cannot hold an object.
+// isPlain reports whether v cannot contain an object.
 func isPlain(v slog.Value) bool {
 	switch v.Kind() {
 	case slog.KindAny, slog.KindGroup, slog.KindLogValuer:
@@ -122,17 +122,17 @@ func briefValue(v slog.Value) slog.Value {
 	return slog.AnyValue(short)
 }
 
-// maxDepth is how many levels of pointers, slices, maps and structs are looked into.
+// maxDepth is the number of levels of pointers, slices, maps and structs that are searched.
 const maxDepth = 10
 
-// identity is what is logged of an object.
+// identity is the logged form of an object.
 type identity struct {
 	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 }
 
-// String is the identity where it is one of several.
+// String returns the identity as text, for one of several objects.
 func (i identity) String() string {
 	switch {
 	case i.Name == "":
@@ -161,7 +161,7 @@ var (
 	errorType     = reflect.TypeFor[error]()
 )
 
-// applyConfiguration is what those of all kinds have.
+// applyConfiguration has the common methods of apply configurations.
 type applyConfiguration interface {
 	GetKind() *string
 	GetNamespace() *string
@@ -179,7 +179,7 @@ func isObject(t reflect.Type) bool {
 	return t.Kind() == reflect.Pointer && (t.Implements(metaObject) || t.Implements(runtimeObject) || t.Implements(configuration))
 }
 
-// holdsObject reports whether v is an object or has one in it, or may have one below what is looked into.
+// holdsObject reports whether v is or contains an object, or may contain one below the searched levels.
 func holdsObject(v reflect.Value, depth int) bool {
 	if !v.IsValid() || isEmpty(v) {
 		return false
@@ -226,8 +226,8 @@ func holdsObject(v reflect.Value, depth int) bool {
 	return false
 }
 
-// printsObject reports whether an object may be printed with v, of a field that is not exported. Of a pointer there no more is
-// printed than an address, and what it leads to may change meanwhile, as slices and maps may: they are judged by their types.
+// printsObject reports whether printing v, of an unexported field, may print an object. A pointer is printed as an
+// address. Its target, and the content of slices and maps, may change concurrently, so these are judged by their types.
 func printsObject(v reflect.Value, depth int) bool {
 	if v.Kind() == reflect.Interface {
 		return !v.IsNil() && (depth < 0 || printsObject(v.Elem(), depth-1))
@@ -257,7 +257,7 @@ func printsObject(v reflect.Value, depth int) bool {
 	return false
 }
 
-// mayHoldObject reports whether an object may be printed with a value of type t.
+// mayHoldObject reports whether printing a value of type t may print an object.
 func mayHoldObject(t reflect.Type, depth int) bool {
 	if isScalar(t) || t.Implements(errorType) {
 		return false
@@ -282,7 +282,7 @@ func mayHoldObject(t reflect.Type, depth int) bool {
 	return false
 }
 
-// isEmpty reports whether v refers to nothing.
+// isEmpty reports whether v is nil.
 func isEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map, reflect.Chan, reflect.Func:
@@ -300,7 +300,7 @@ func isContent(v reflect.Value) bool {
 	return v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String && textAt(v, "kind") != "" && textAt(v, "apiVersion") != ""
 }
 
-// textAt returns the text in a map with that key, if there is one.
+// textAt returns the string in a map with that key, or "".
 func textAt(m reflect.Value, key string) string {
 	v := m.MapIndex(reflect.ValueOf(key).Convert(m.Type().Key()))
 	for v.IsValid() && v.Kind() == reflect.Interface {
@@ -312,7 +312,7 @@ func textAt(m reflect.Value, key string) string {
 	return v.String()
 }
 
-// brief returns what is logged of v, which was not reached by an unexported field.
+// brief returns the logged form of v, which was not reached through an unexported field.
 func brief(v reflect.Value, depth int) any {
 	switch {
 	case !v.IsValid() || isEmpty(v):

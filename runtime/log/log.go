@@ -1,10 +1,11 @@
 // Package log carries a logger in a context. A controller puts its logger, with the attributes controller, key and
-// reconcileID, into the context of every reconcile; code below takes it out, so that its lines can be told apart:
+// reconcileID, into the context of every reconcile. Code that the reconciler calls uses it, so that its log lines can
+// be assigned to the reconcile:
 //
 //	log.FromContext(ctx).Info("created deployment", "deployment", name)
 //
-// The logger is a [slog.Logger] of the standard library. This package has no logger, no level and no format of its
-// own, and all functions are safe for use from several goroutines.
+// The logger is a [slog.Logger] of the standard library. This package has no logger, level or format of its own. All
+// functions are safe for concurrent use.
 //
 // Managers and controllers use a handler of [NewHandler]: for an object among the arguments, such as a Secret, a line
 // has only kind, namespace and name. [Full] logs the whole object.

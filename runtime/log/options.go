@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// The formats of [Options].
+// Formats of [Options].
 const (
 	Text = "text"
 	JSON = "json"
@@ -16,9 +16,9 @@ const (
 
 // Options configure a logger of [New]. The zero value writes text to standard error, from level info on.
 type Options struct {
-	// Level is the lowest level that is written.
+	// Level is the minimum level.
 	Level slog.Level
-	// Format is [Text] or [JSON]. Empty is Text.
+	// Format is [Text] or [JSON]. Empty means Text.
 	Format string
 	// Output receives the lines. Nil means os.Stderr.
 	Output io.Writer
@@ -49,9 +49,10 @@ func New(opts Options) *slog.Logger {
 // initialized before a main function calls [slog.SetDefault].
 func Default() *slog.Logger { return slog.New(following{}) }
 
-// following is a handler that looks for the default one with every line. What is added to it is applied then, in order.
+// following is a handler that uses the current default handler for each line, and applies its attributes and groups to
+// it in order.
 type following struct {
-	added func(slog.Handler) slog.Handler // nil for nothing
+	added func(slog.Handler) slog.Handler // may be nil
 }
 
 func (f following) now() slog.Handler {

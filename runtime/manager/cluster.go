@@ -22,47 +22,48 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Cluster is an API server besides the one that the manager itself works with, see [Manager.AddCluster]. It has
-// clients, a cache and a mapper of its own. Controllers watch it when they are built with it in place of the manager:
+// Cluster is an additional API server of a manager, see [Manager.AddCluster]. It has its own clients, cache and mapper.
+// A controller that is built with the cluster instead of the manager watches it:
 //
 //	controller.For[*corev1.Secret](remote).Named("remote-secret").Complete(r)
 //
-// They are the manager's controllers, with names that are unique there, and elected by its lease. Clusters come and
-// go while the manager runs, and their controllers with them. All methods are safe for concurrent use.
+// Such controllers belong to the manager: their names are unique in it, and its lease elects their leader. Clusters can
+// be added and stopped while the manager runs, together with their controllers. All methods are safe for concurrent
+// use.
 type Cluster struct {
 	*connection
 	name    string
 	manager *Manager
-	// metrics are those of the controllers, and cached those of the cache. Stop closes them.
+	// metrics is the registry of the controllers, and cached that of the cache. Stop closes them.
 	metrics, cached *metrics.Registry
 	recording       *eventWriter
 
-	// What runs for the cluster ends in this order: what was added to it, its events, its cache.
+	// These end in this order: runnables of the cluster, its events, its cache.
 	runnables, writers, informers phase
 
 	mu       sync.Mutex
-	removals []func() // what is to be done after the end of what was added
-	stopped  bool     // nothing is added any more
+	removals []func() // called after the end of the runnables
+	stopped  bool     // no further additions
 }
 
-// ClusterOptions tune a [Cluster]. The zero value has the scheme and the namespaces of the manager.
+// ClusterOptions configure a [Cluster]. The zero value means the scheme and the namespaces of the manager.
 type ClusterOptions struct {
-	// Scheme knows the Go types of the kinds that are read and written. Nil is that of the manager.
+	// Scheme has the Go types of the kinds that are read and written. Nil means the manager's.
 	Scheme *runtime.Scheme
-	// Namespaces restrict what is cached and watched. Nil is those of the manager, and an empty one means all. A
-	// controller over a restricted cache cannot be built while the API server is away.
+	// Namespaces restrict the cached and watched namespaces. Nil means the manager's, and non-nil but empty means all.
+	// A controller for a restricted cache cannot be built while the API server is unreachable.
 	Namespaces []string
-	// Cache tunes the cache further. Its Namespaces are those above, and its Logger that of the manager, unless it has
-	// its own. Its Metrics are its own only: those of another cluster have the same names.
+	// Cache configures the cache further. The Namespaces above override its Namespaces, and its Logger defaults to the
+	// manager's. Its Metrics are not the manager's by default, since the metrics of other clusters have the same names.
 	Cache cache.Options
 }
 
 var _ controller.Manager = (*Cluster)(nil)
 
-// AddCluster connects the manager to another API server. It makes no request. The cache starts and stops together
-// with that of the manager, or starts at once when that runs already, and so do the controllers that are built with
-// the cluster; while the API server cannot be reached, only the controllers that watch it wait. It fails after Run
-// has ended, with [ErrStopped], and when there is a cluster of the same name.
+// AddCluster connects the manager to another API server. It sends no request. The cache, and the controllers that are
+// built with the cluster, start and stop with the manager's, or start at once if those run. While the API server is
+// unreachable, only the controllers that watch it wait. AddCluster fails after Run has ended, with [ErrStopped], and if
+// a cluster has that name.
 func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptions) (*Cluster, error) {
 	if name == "" {
 		return nil, errors.New("a cluster needs a name")
@@ -103,11 +104,11 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 	return c, nil
 }
 
-// Stop ends the controllers of the cluster and all else that was added to it, then what writes its events, and then
-// its cache, and returns when nothing of it runs any more. Its name, and those of its controllers, are free then.
-// When ctx ends first, the error names what still runs, and Stop can be called again. It must not be called by what
-// it would wait for, such as a reconciler of the cluster. The manager goes on, and stops what is left of the cluster
-// when it ends.
+// Stop ends the controllers and other runnables of the cluster, then the writer of its events, and then its cache, and
+// returns after all have ended. Its name, and the names of its controllers, are then available. If ctx ends first, the
+// error has the names of those that still run, and Stop can be called again. It must not be called by a goroutine that
+// it waits for, such as a reconciler of the cluster. The manager continues; at its end it stops the rest of the
+// cluster.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	c.stopped = true
@@ -131,7 +132,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return nil
 }
 
-// forget makes the manager have nothing of a cluster that was stopped.
+// forget removes a stopped cluster from the manager.
 func (m *Manager) forget(c *Cluster) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,7 +147,7 @@ func (m *Manager) forget(c *Cluster) {
 	}
 }
 
-// withoutOwned returns the runnables that are not of a cluster.
+// withoutOwned returns the runnables that do not belong to the cluster.
 func withoutOwned(runnables []Runnable, c *Cluster) []Runnable {
 	return slices.DeleteFunc(slices.Clone(runnables), func(r Runnable) bool {
 		o, ok := r.(owned)
@@ -160,7 +161,7 @@ func (m *Manager) allClusters() []*Cluster {
 	return slices.Collect(maps.Values(m.clusters))
 }
 
-// Cluster returns the cluster that was added with that name, nil when there is none.
+// Cluster returns the cluster with that name, or nil.
 func (m *Manager) Cluster(name string) *Cluster {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -170,9 +171,9 @@ func (m *Manager) Cluster(name string) *Cluster {
 // Name returns the name.
 func (c *Cluster) Name() string { return c.name }
 
-// Add makes the manager run r, see [Manager.Add], until the cluster is stopped. When the manager runs already, r
-// starts at once, or when this manager leads. Then its leader election group, if it names one, must be one that the
-// manager had when it started.
+// Add adds r to the manager, see [Manager.Add], until the cluster is stopped. If the manager runs already, r starts at
+// once, or when this manager leads. Then the leader election group of r, if any, must have existed when the manager
+// started.
 func (c *Cluster) Add(r Runnable) error {
 	c.manager.mu.Lock()
 	defer c.manager.mu.Unlock()
@@ -199,41 +200,41 @@ func (c *Cluster) AddReadyz(name string, check func(*http.Request) error) {
 	c.manager.AddReadyz(name, check)
 }
 
-// Handle serves a page beside the metrics of the manager, see [Manager.Handle].
+// Handle adds a page to the manager's metrics server, see [Manager.Handle].
 func (c *Cluster) Handle(path string, h http.Handler) error { return c.manager.Handle(path, h) }
 
-// Webhooks returns the server of webhooks of the manager, which the API server of the cluster may call too.
+// Webhooks returns the manager's webhook server, which the cluster's API server may call too.
 func (c *Cluster) Webhooks() (*server.Server, error) { return c.manager.Webhooks() }
 
-// Logger returns the logger of the manager with the name of the cluster.
+// Logger returns the manager's logger with the name of the cluster.
 func (c *Cluster) Logger() *slog.Logger { return c.manager.logger.With("cluster", c.name) }
 
-// Metrics returns a registry that that of the manager exposes until [Cluster.Stop].
+// Metrics returns a registry whose metrics the manager's registry exposes until [Cluster.Stop].
 func (c *Cluster) Metrics() *metrics.Registry { return c.metrics }
 
-// MaxConcurrentReconciles returns the number of workers of controllers that say none.
+// MaxConcurrentReconciles returns the default number of workers of controllers.
 func (c *Cluster) MaxConcurrentReconciles() int { return c.manager.MaxConcurrentReconciles() }
 
 // Concurrency returns the number of workers of controllers for a kind, see [Manager.Concurrency].
 func (c *Cluster) Concurrency(kind schema.GroupKind) int { return c.manager.Concurrency(kind) }
 
-// clusterCache is the cache of a cluster as a runnable.
+// clusterCache runs the cache of a cluster.
 type clusterCache struct{ cluster *Cluster }
 
-// Name tells the caches apart.
+// Name returns a unique name.
 func (c clusterCache) Name() string { return "cache of cluster " + c.cluster.name }
 
 // Run runs the cache.
 func (c clusterCache) Run(ctx context.Context) error { return c.cluster.cache.Run(ctx) }
 
-// owned is a runnable that ends with its phase in the life of a cluster, if that comes before the end of the manager.
+// owned is a runnable that belongs to a phase of a cluster, and ends with it or with the manager.
 type owned struct {
 	Runnable
 	phase   *phase
 	cluster *Cluster
 }
 
-// Run runs the runnable. One that is stopped with its cluster cannot fail the manager.
+// Run runs the runnable. If it is stopped with its cluster, its error does not end the manager.
 func (o owned) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -252,44 +253,44 @@ func (o owned) Run(ctx context.Context) error {
 	return nil
 }
 
-// Name returns that of the runnable.
+// Name returns the name of the runnable.
 func (o owned) Name() string { return nameOf(o.Runnable) }
 
-// NeedLeaderElection says whether the runnable does.
+// NeedLeaderElection reports whether the runnable needs leader election.
 func (o owned) NeedLeaderElection() bool { return groupOf(o.Runnable) == controllers }
 
-// LeaderElectionGroup returns that of the runnable.
+// LeaderElectionGroup returns the group of the runnable.
 func (o owned) LeaderElectionGroup() string {
 	group, _ := electionGroup(o.Runnable)
 	return group
 }
 
-// LeaderElectionMigratesFrom returns what the runnable does.
+// LeaderElectionMigratesFrom returns the previous group of the runnable.
 func (o owned) LeaderElectionMigratesFrom() string {
 	_, from := electionGroup(o.Runnable)
 	return from
 }
 
-// LeaderElectionLease returns that of the runnable.
+// LeaderElectionLease returns the lease of the runnable.
 func (o owned) LeaderElectionLease() string { return electionLease(o.Runnable) }
 
-// phase is the life of runnables that are stopped together. The zero value is not over.
+// phase is a set of runnables that are stopped together. The zero value is open.
 type phase struct {
 	mu      sync.Mutex
-	over    bool // nothing enters any more
+	over    bool // no runnable can enter
 	entered int
-	running map[int]entered // by the place in the order in which they entered
-	// idle is closed when the phase is over and nothing runs; nil before it is over.
+	running map[int]entered // by order of entry
+	// idle is closed when the phase is over and empty; it is nil before the phase is over.
 	idle chan struct{}
 }
 
-// entered is a runnable in a phase.
+// entered is a runnable of a phase.
 type entered struct {
 	name   string
 	cancel context.CancelFunc
 }
 
-// enter notes a runnable that begins. It reports false when the phase is over.
+// enter adds a runnable that begins. It reports false if the phase is over.
 func (p *phase) enter(name string, cancel context.CancelFunc) (place int, begun bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -304,7 +305,7 @@ func (p *phase) enter(name string, cancel context.CancelFunc) (place int, begun 
 	return p.entered, true
 }
 
-// leave notes that a runnable has ended.
+// leave removes a runnable that has ended.
 func (p *phase) leave(place int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -320,7 +321,8 @@ func (p *phase) isOver() bool {
 	return p.over
 }
 
-// end ends the phase, and waits until nothing of it runs any more. When ctx ends first, the error names what does.
+// end ends the phase, and waits until its runnables have ended. If ctx ends first, the error has the names of those
+// that still run.
 func (p *phase) end(ctx context.Context) error {
 	idle := p.close()
 	select {
@@ -342,7 +344,7 @@ func (p *phase) end(ctx context.Context) error {
 	return fmt.Errorf("%w; still running: %s", ctx.Err(), strings.Join(names, ", "))
 }
 
-// close cancels what runs, and returns what is closed when that has ended.
+// close cancels the runnables, and returns a channel that is closed when they have ended.
 func (p *phase) close() (idle <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,24 +15,22 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Collection is what a function that sets up a manager sees of it when what it adds is collected, see
-// [Manager.Collect].
+// Collection configures the manager that a setup function receives from [Manager.Collect].
 type Collection struct {
-	// Enabled says by their names which controllers the builders of the package controller make; they leave out the
-	// others, and declare nothing for them. Nil is all.
+	// Enabled reports by name which controllers are built. The builders of package controller skip the others, and
+	// declare nothing for them. Nil means all.
 	Enabled func(name string) bool
-	// Live is the client that the manager has then. Nil is that of the manager.
+	// Live is the client of that manager. Nil means the manager's.
 	Live *client.REST
-	// Workers is the number of workers of controllers that say none. Zero is that of the manager.
+	// Workers is the default number of workers of controllers. Zero means the manager's.
 	Workers int
-	// Owner is who sets up. What it sets up beside runnables (webhooks, conversions, pages, checks) takes the place
-	// of what an earlier build of it has set up, and checks that it does not set up any more are gone. For nobody
-	// what is taken is taken.
+	// Owner is the owner of the setup. Its webhooks, conversions, pages and checks replace those of its earlier builds,
+	// and checks that it no longer adds are removed. Without an Owner, a duplicate is an error.
 	Owner server.Owner
 }
 
-// Collect calls setup with a manager that returns from Collect what setup adds, and does not run it: the caller does.
-// All other methods are those of m. What setup adds to a [Cluster] is not collected.
+// Collect calls setup with a manager that does not run the runnables that setup adds. Collect returns them, and the
+// caller runs them. All other methods are those of m. Runnables that setup adds to a [Cluster] are not collected.
 func (m *Manager) Collect(as Collection, setup func(controller.Manager) error) ([]Runnable, error) {
 	c := &collector{Manager: m, as: as}
 	err := setup(c)
@@ -45,7 +43,7 @@ func (m *Manager) Collect(as Collection, setup func(controller.Manager) error) (
 	return c.added, err
 }
 
-// collector is the manager of a function that sets up, see [Manager.Collect].
+// collector is the manager of a setup function, see [Manager.Collect].
 type collector struct {
 	*Manager
 	as Collection

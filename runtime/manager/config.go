@@ -9,15 +9,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// errNoServer is the error of LoadConfig when the places where it looked say nothing.
+// errNoServer is the error of LoadConfig if it finds no configuration.
 var errNoServer = errors.New("no API server is named")
 
-// LoadConfig finds the API server: by the given kubeconfig, unless it is empty, by $KUBECONFIG, by the pod's service
-// account, or by ~/.kube/config. The configuration is the caller's.
+// LoadConfig finds the API server by the given kubeconfig unless it is empty, by $KUBECONFIG, by the pod's service
+// account, or by ~/.kube/config. The caller owns the configuration.
 func LoadConfig(kubeconfig string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
-	rules.WarnIfAllMissing = false // the error below says it
+	rules.WarnIfAllMissing = false // the error below has this information
 	fromEnv := os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
 	if kubeconfig == "" && fromEnv == "" {
 		config, err := rest.InClusterConfig()

@@ -18,11 +18,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// connection is what a manager has of one API server: clients that share a pool of connections and a mapper, and a
-// cache that hears of the writes of all of them.
+// connection is the manager's connection to one API server: clients that share a pool of connections and a mapper, and
+// a cache that receives the writes of all of them.
 type connection struct {
 	config *rest.Config
-	// dials says that the connections are opened by a function that nobody else has.
+	// dials means that only this connection uses its dial function.
 	dials  bool
 	http   *http.Client
 	live   *client.REST
@@ -30,9 +30,8 @@ type connection struct {
 	cache  *cache.Cache
 }
 
-// connect makes the clients for the API server of config. With a fence they write nothing for a leader that is none any
-// more, and with a throttle they wait for their turn, which is before the fence is asked. The requests that are sent
-// are counted in measures.
+// connect creates the clients for the API server of config. With a fence they send no writes of an ended term. With a
+// throttle they wait for their turn before the fence checks. Sent requests are counted in measures.
 func connect(
 	config *rest.Config, scheme *runtime.Scheme, fence *leaderelection.Fence, limit *throttle,
 	measures *metrics.Registry, logger *slog.Logger,
@@ -41,7 +40,7 @@ func connect(
 		return nil, errors.New("connect to the API server: no rest.Config")
 	}
 	dials := fence != nil && config.Transport == nil
-	config = counted(config, measures) // first, so that it is next to the connections
+	config = counted(config, measures) // first, so that it is closest to the connections
 	if fence != nil {
 		config = fence.Guard(config)
 	}
@@ -66,36 +65,34 @@ func (c *connection) newClient(scheme *runtime.Scheme, mapper meta.RESTMapper, l
 	return live, nil
 }
 
-// close ends reads that wait for a cache that was begun and will not run any more, and closes idle connections that
-// nobody else can use.
+// close ends reads that wait for a cache that will not run, and closes idle connections that are not shared.
 func (c *connection) close() {
 	ended, end := context.WithCancel(context.Background())
 	end()
-	_ = c.cache.Run(ended) // fails when it has run
+	_ = c.cache.Run(ended) // fails if it has run
 	if c.dials {
 		utilnet.CloseIdleConnectionsFor(c.http.Transport)
 	}
 }
 
-// open makes the cache.
+// open creates the cache.
 func (c *connection) open(opts cache.Options) {
 	c.cache = cache.New(c.live, opts)
 	c.client = client.NewClient(c.cache, c.live)
 }
 
-// HTTPClient returns what sends the requests of the clients, for further clients that share its connections. Its
-// credentials are those of the configuration, and so is its fence.
+// HTTPClient returns the HTTP client of the clients, for further clients that share its connections. It has the
+// credentials and the fence of the configuration.
 func (c *connection) HTTPClient() *http.Client {
 	return c.http
 }
 
-// Client returns the client that controllers use: it reads the kinds that are watched from the cache, and does all else
-// live.
+// Client returns the client for controllers: it reads watched kinds from the cache, and sends all other requests live.
 func (c *connection) Client() client.Client {
 	return c.client
 }
 
-// Live returns the client that reads from the API server too.
+// Live returns the client that also reads from the API server.
 func (c *connection) Live() *client.REST { return c.live }
 
 // Cache returns the cache.
@@ -103,7 +100,7 @@ func (c *connection) Cache() *cache.Cache {
 	return c.cache
 }
 
-// Scheme returns the scheme. Types are added before Run.
+// Scheme returns the scheme. Add types before Run.
 func (c *connection) Scheme() *runtime.Scheme {
 	return c.live.Scheme()
 }
@@ -113,8 +110,8 @@ func (c *connection) RESTMapper() meta.RESTMapper {
 	return c.live.RESTMapper()
 }
 
-// Config returns the configuration that the clients are made of. With leader election, clients that are made of it
-// write nothing for a leader that is none any more. It must not be modified.
+// Config returns the configuration of the clients. With leader election, clients of this configuration send no writes
+// of an ended term. It must not be modified.
 func (c *connection) Config() *rest.Config {
 	return c.config
 }

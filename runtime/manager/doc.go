@@ -1,35 +1,35 @@
 // Package manager runs an operator: its cache, its controllers, probes, metrics and leader election.
 //
-// A scaffolded main is all of it:
+// A scaffolded main consists of:
 //
 //	func main() {
 //		options := manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"}}
 //		os.Exit(manager.Main(options, register))
 //	}
 //
-// [Main] reads flags and the kubeconfig, handles signals, and runs a [Manager] that the function has set up; flags
-// that the operator declares on flag.CommandLine are read with its own. [New] and [Manager.Run] do without flags and
-// signals, for tests and for programs with a main of their own, which have the parts of Main as [BindFlags],
-// [LoadConfig], [SignalContext], [LimitMemory] and [TrimMemory].
+// [Main] reads flags and the kubeconfig, handles signals, and runs a [Manager] that the function has set up. It also
+// parses flags that the operator declares on flag.CommandLine. [New] and [Manager.Run] need no flags and signals. They
+// are for tests and for programs with their own main, which can use the parts of Main: [BindFlags], [LoadConfig],
+// [SignalContext], [LimitMemory] and [TrimMemory].
 //
-// What runs is started in the order of the groups: servers, caches, recorders of events, others, controllers. The
-// servers listen before anything else begins, and the controllers wait for the lease if leader election is on. They
-// stop in the opposite order, each group when the one after it has ended, all within a bound; what has not ended by
-// then is named in the error.
+// Runnables start in the order of their groups: servers, caches, event recorders, others, controllers. The servers
+// listen before anything else begins, and with leader election the controllers wait for the lease. The groups stop in
+// the opposite order, one after the other, within a time limit. The error has the names of runnables that have not
+// ended by then.
 //
 // # Leader election
 //
-// Controllers run in the process that holds the lease, or, if they name a group, the lease of that group: so an
-// operator splits its work over its replicas. A controller that moves to another group does so in two releases, and
-// in the first runs only where both are led; see controller.Election. A process that has lost a lease ends, /healthz
-// fails when it cannot, and nothing that its clients were asked to write in a context of that term is sent any more.
+// Controllers run in the process that holds the lease or, if they have a group, the lease of that group. So an operator
+// can split its work among its replicas. A controller moves to another group in two releases, and in the first it runs
+// only where both groups are led; see controller.Election. A process that has lost a lease ends. If it cannot, /healthz
+// fails. Its clients send no further writes of the ended term.
 //
 // # Several clusters
 //
-// [Manager.AddCluster] connects the manager to another API server, whose kinds its controllers can watch too.
-// Clusters may come at any time, and go with all that was built for them by [Cluster.Stop].
+// [Manager.AddCluster] connects the manager to another API server, whose kinds its controllers can watch too. Clusters
+// can be added at any time, and are removed together with their controllers by [Cluster.Stop].
 //
-// # When something is missing
+// # Failures
 //
-// A controller that cannot sync does not stop the others. /readyz says which and why.
+// A controller that cannot sync does not stop the others. /readyz reports it with the reason.
 package manager

@@ -24,10 +24,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// watchdogMargin is how long after the end of its lease a leader may still be busy with stopping before /healthz fails.
+// watchdogMargin is the time after the end of its lease that a leader has for stopping before /healthz fails.
 const watchdogMargin = 20 * time.Second
 
-// electionGroup returns the leader election group of r, and the one that it migrates from, empty when it does not.
+// electionGroup returns the leader election group of r, and the group from which it migrates, or "".
 func electionGroup(r Runnable) (group, from string) {
 	if grouped, ok := r.(interface{ LeaderElectionGroup() string }); ok {
 		group = grouped.LeaderElectionGroup()
@@ -38,7 +38,7 @@ func electionGroup(r Runnable) (group, from string) {
 	return cmp.Or(group, controller.MainGroup), from
 }
 
-// electionLease returns the name that r gives the lease of its group, empty for the usual one.
+// electionLease returns the name of the lease of r's group. Empty means the default.
 func electionLease(r Runnable) string {
 	if named, ok := r.(interface{ LeaderElectionLease() string }); ok {
 		return named.LeaderElectionLease()
@@ -46,7 +46,7 @@ func electionLease(r Runnable) string {
 	return ""
 }
 
-// checkElection returns an error when r names groups that cannot be.
+// checkElection returns an error if r has invalid groups.
 func checkElection(r Runnable) error {
 	group, from := electionGroup(r)
 	for _, name := range []string{group, cmp.Or(from, group)} {
@@ -67,8 +67,8 @@ func checkElection(r Runnable) error {
 	return nil
 }
 
-// electLocked makes the runnables of each group run only while this manager holds its lease, if that is wanted. lost
-// is told as soon as a lease is lost, even when something goes on that should stop then.
+// electLocked makes the runnables of each group run only while this manager holds its lease, if leader election is
+// enabled. lost is called as soon as a lease is lost, even if some runnables do not stop.
 func (m *Manager) electLocked(lost func(error)) error {
 	if !m.opts.LeaderElection.Enabled {
 		return nil
@@ -101,8 +101,8 @@ func (m *Manager) electLocked(lost func(error)) error {
 	return nil
 }
 
-// electedGroups sorts runnables by their group, the main one first, and puts each group that migrates into the one that
-// has to be led first.
+// electedGroups sorts runnables by group, the main group first, and puts each migrating group into the one that must be
+// led first.
 func electedGroups(runnables []Runnable) ([]*electedGroup, error) {
 	groups := []*electedGroup{{name: controller.MainGroup}}
 	named := func(name string) *electedGroup {
@@ -144,23 +144,23 @@ func electedGroups(runnables []Runnable) ([]*electedGroup, error) {
 		}
 	}
 	if main := groups[0]; len(main.runnables) == 0 && len(groups) > 1 {
-		groups = groups[1:] // nothing needs its lease
+		groups = groups[1:] // its lease is not needed
 	}
 	return groups, nil
 }
 
-// election is what the groups of a manager share.
+// election is the shared state of the groups of a manager.
 type election struct {
 	manager   *Manager
 	namespace string
 	lost      func(error)
 	electors  []*leaderelection.Elector
-	leases    map[string]string // the groups by the names of their leases
-	led       atomic.Int32      // how many groups this manager leads
+	leases    map[string]string // groups by the names of their leases
+	led       atomic.Int32      // number of groups that this manager leads
 }
 
-// prepare makes the elector of g. The process has one identity in all leases. It hesitates to take a lease the longer
-// the more it has, and does not look for all of them at once, so that processes that start together share them.
+// prepare creates the elector of g. The process has one identity in all leases. The more leases it has, the longer it
+// yields a free one. It does not check all leases at once, so that processes that start together share them.
 func (e *election) prepare(g *electedGroup) error {
 	m := e.manager
 	o := m.opts.LeaderElection
@@ -181,7 +181,7 @@ func (e *election) prepare(g *electedGroup) error {
 	if len(e.electors) > 0 {
 		opts.Identity = e.electors[0].Identity()
 	}
-	if place := len(e.electors); g.from == "" { // what migrates can only go where the other group is led
+	if place := len(e.electors); g.from == "" { // a migrating group can only be led where the other group is
 		opts.Yield = func() time.Duration {
 			return time.Duration(place+int(e.led.Load())) * cmp.Or(o.RetryPeriod, defaultRetryPeriod)
 		}
@@ -196,10 +196,10 @@ func (e *election) prepare(g *electedGroup) error {
 	return nil
 }
 
-// defaultRetryPeriod is that of the package leaderelection.
+// defaultRetryPeriod is the default of package leaderelection.
 const defaultRetryPeriod = 2 * time.Second
 
-// healthy is a check that fails when this manager goes on with work for which it has lost the lease.
+// healthy is a check that fails if this manager still does work for which it has lost the lease.
 func (e *election) healthy(*http.Request) error {
 	var errs []error
 	for _, elector := range e.electors {
@@ -208,16 +208,16 @@ func (e *election) healthy(*http.Request) error {
 	return errors.Join(errs...)
 }
 
-// electedGroup is what runs while this manager leads the group, as one runnable.
+// electedGroup runs the runnables of a group while this manager leads it.
 type electedGroup struct {
 	name string
-	// lease is the name of its lease. Empty is that of the manager and the group.
+	// lease is the name of its lease. Empty means the default, derived from the manager and the group.
 	lease string
-	// from is the group that has to be led as well, and first: this one is among its runnables. Empty is none.
+	// from is the group that must also be led, and first: this group is then among its runnables. It may be empty.
 	from    string
 	elector *leaderelection.Elector
 	led     *atomic.Int32
-	begins  func() // is called when this manager begins to lead the group
+	begins  func() // called when this manager begins to lead the group
 	lost    func(error)
 	logger  *slog.Logger
 
@@ -234,7 +234,7 @@ func (g *electedGroup) Name() string {
 	return "leader election of group " + g.name
 }
 
-// Run waits for the lease, runs the group while it is held, and gives it back.
+// Run waits for the lease, runs the group while it is held, and releases it.
 func (g *electedGroup) Run(ctx context.Context) error {
 	return g.elector.Run(ctx, func(ctx context.Context) error {
 		g.led.Add(1)
@@ -251,7 +251,7 @@ func (g *electedGroup) Run(ctx context.Context) error {
 		case <-failed.happened:
 		}
 		group.cancel()
-		<-group.ended // the lease is held until the last has ended
+		<-group.ended // the lease is held until the last runnable has ended
 		return failed.first()
 	})
 }
@@ -270,7 +270,7 @@ func (g *electedGroup) retire() {
 	g.leading = nil
 }
 
-// add adds a runnable to those that run while this manager leads. It reports false when they are being stopped.
+// add adds a runnable to the group while this manager leads. It reports false if the group is being stopped.
 func (g *electedGroup) add(r Runnable) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -278,14 +278,15 @@ func (g *electedGroup) add(r Runnable) bool {
 	return g.leading == nil || g.leading.add(r)
 }
 
-// forget makes the group not run what a cluster owns.
+// forget removes the runnables of a cluster from the group.
 func (g *electedGroup) forget(c *Cluster) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.runnables = withoutOwned(g.runnables, c)
 }
 
-// stragglers returns the names of those in the group that still run, or of the group when only the lease is left.
+// stragglers returns the names of the runnables of the group that still run, or the name of the group if only the lease
+// remains.
 func (g *electedGroup) stragglers() []string {
 	g.mu.Lock()
 	leading := g.leading
@@ -311,8 +312,8 @@ func (l leases) Update(ctx context.Context, lease *coordinationv1.Lease) error {
 	return l.live.Update(ctx, lease)
 }
 
-// LeaderElectionID returns the name of the lease of the main group, which is that of the program among those that
-// share an API server. It is empty when the manager runs without leader election.
+// LeaderElectionID returns the name of the lease of the main group, which identifies the program on its API server. It
+// is empty without leader election.
 func (m *Manager) LeaderElectionID() string {
 	if !m.opts.LeaderElection.Enabled {
 		return ""
@@ -322,8 +323,8 @@ func (m *Manager) LeaderElectionID() string {
 
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// Namespace returns the namespace of the operator itself, where its leases are: LeaderElection.Namespace of the
-// options, or that of the pod. Outside of a pod it is an error that the options have none.
+// Namespace returns the namespace of the operator itself and its leases: LeaderElection.Namespace of the options, or
+// the namespace of the pod. Outside a pod it fails if the option is empty.
 func (m *Manager) Namespace() (string, error) {
 	if m.opts.LeaderElection.Namespace != "" {
 		return m.opts.LeaderElection.Namespace, nil
@@ -335,10 +336,10 @@ func (m *Manager) Namespace() (string, error) {
 	return namespace, err
 }
 
-// errNoPod is the error of podNamespace outside of a pod.
+// errNoPod is the error of podNamespace outside a pod.
 var errNoPod = errors.New("this process runs in no pod")
 
-// podNamespace returns the namespace of the pod that this process runs in, as file says it.
+// podNamespace returns the namespace of the pod of this process, which is the content of file.
 func podNamespace(file string) (string, error) {
 	content, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -6,12 +6,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/events"
 )
 
-// EventRecorder returns a recorder for the events of a controller, such as "guestbook". It may be called at any time;
-// the first call starts what writes the events, as events.k8s.io/v1. What controllers have recorded by the time they
-// end is still written. It panics when the name is not valid, see [events.Broadcaster.Recorder].
+// EventRecorder returns a recorder for the events of a controller, such as "guestbook". It may be called at any time.
+// The first call starts the writer of the events, which writes events.k8s.io/v1. Events that controllers have recorded
+// before they end are still written. It panics for an invalid name, see [events.Broadcaster.Recorder].
 //
-// Events are written where the objects are that they are about, which takes a right that an operator does not have
-// otherwise:
+// Events are written in the namespace of their objects. This needs a permission that an operator does not have by
+// default:
 //
 //	// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 func (m *Manager) EventRecorder(controller string) *events.Recorder {
@@ -22,8 +22,8 @@ func (m *Manager) EventRecorder(controller string) *events.Recorder {
 	})
 }
 
-// EventRecorder returns a recorder for the events about objects of the cluster, which are written there; see
-// [Manager.EventRecorder]. What is recorded after [Cluster.Stop] is not written.
+// EventRecorder returns a recorder for events about objects of the cluster, which are written there; see
+// [Manager.EventRecorder]. Events that are recorded after [Cluster.Stop] are not written.
 func (c *Cluster) EventRecorder(controller string) *events.Recorder {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,15 +32,15 @@ func (c *Cluster) EventRecorder(controller string) *events.Recorder {
 	})
 }
 
-// eventWriter writes events once there is a recorder.
+// eventWriter writes events once a recorder was created.
 type eventWriter struct {
 	*onDemand
-	broadcaster *events.Broadcaster // nil until a recorder is asked for; under the mutex of what has the writer
+	broadcaster *events.Broadcaster // nil until a recorder was created; guarded by the owner's mutex
 }
 
 func newEventWriter(name string) *eventWriter { return &eventWriter{onDemand: newOnDemand(name)} }
 
-// recorderLocked returns a recorder, and has what writes its events run.
+// recorderLocked returns a recorder, and starts the writer of its events.
 func (w *eventWriter) recorderLocked(controller string, opts func() events.Options) *events.Recorder {
 	if w.broadcaster == nil {
 		w.broadcaster = events.New(opts())
@@ -49,17 +49,18 @@ func (w *eventWriter) recorderLocked(controller string, opts func() events.Optio
 	return w.broadcaster.Recorder(controller)
 }
 
-// onDemand is a runnable that may be known only when it should run already. Programs that do without events do not even
-// contain their code: nothing but the methods that return recorders refers to it.
+// onDemand is a runnable whose implementation may be set after its start. Programs without events do not link the code
+// of events: only the methods that return recorders refer to it.
 type onDemand struct {
 	name  string
-	start chan Runnable // has room for one
+	start chan Runnable // buffer of size one
 }
 
 // Name returns the name.
 func (o *onDemand) Name() string { return o.name }
 
-// Run waits for the runnable and runs it. One that came before the end of ctx is run even then, so that it can finish.
+// Run waits for the runnable and runs it. A runnable that was set before the end of ctx runs even after that, so that
+// it can finish.
 func (o *onDemand) Run(ctx context.Context) error {
 	select {
 	case r := <-o.start:

@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/log"
 )
 
-// Flags are the flags of an operator, on a flag set that the caller owns and may have others on. [BindFlags] makes
-// some, for a program with a main of its own:
+// Flags are the flags of an operator, on a flag set that the caller owns and that may have other flags. Call
+// [BindFlags] in a program with its own main:
 //
 //	flags := manager.BindFlags(flag.CommandLine, manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"}})
 //	flag.Parse()
@@ -26,36 +26,36 @@ import (
 //	config, err := flags.Config()
 //	m, err := manager.New(config, opts)
 //
-// They are not safe for concurrent use.
+// Flags are not safe for concurrent use.
 type Flags struct {
 	options    Options
 	set        *flag.FlagSet
 	env        lookup
-	output     io.Writer // of the log
+	output     io.Writer // output of the log
 	completed  bool
 	file       string
 	kubeconfig string
 	log        log.Options
-	unbounded  bool              // the default of the graceful shutdown timeout is no bound
+	unbounded  bool              // by default, the graceful shutdown has no timeout
 	own        map[string]bool   // the flags that bind has declared
-	settings   map[string]string // what ServeHTTP shows; set when the command line is complete
+	settings   map[string]string // content of ServeHTTP; set when the command line is complete
 }
 
-// lookup finds an environment variable, as os.LookupEnv does.
+// lookup looks up an environment variable, like os.LookupEnv.
 type lookup func(name string) (value string, found bool)
 
-// BindFlags declares the flags of [Main] on set, whose defaults are defaults. It panics, as the package flag does,
-// when set has a flag of such a name. Once the command line is parsed [Flags.Options] returns what it says.
+// BindFlags declares the flags of [Main] on set, with the given defaults. Like package flag, it panics if set has a
+// flag of the same name. After the command line was parsed, [Flags.Options] returns the options.
 func BindFlags(set *flag.FlagSet, defaults Options) *Flags {
 	f := &Flags{options: defaults, set: set, env: os.LookupEnv, output: os.Stderr}
 	f.bind()
 	return f
 }
 
-// Options returns the options after the command line was parsed. Each flag of the set that was not given, those of
-// the caller included, takes the value of its environment variable, or of the field of the file of --config, if there
-// is one. Without a Logger in the defaults there is one that writes to standard error what --log-level and
-// --log-format say. An error names the flag, the variable, or the place in the file.
+// Options returns the options after the command line was parsed. Each unset flag of the set, including the caller's
+// own, takes the value of its environment variable, or of its field in the file of --config. Without a Logger in the
+// defaults, Options creates one that writes to standard error as configured by --log-level and --log-format. An error
+// names the flag, the variable, or the position in the file.
 func (f *Flags) Options() (Options, error) {
 	if !f.completed {
 		if err := f.complete(); err != nil {
@@ -66,10 +66,10 @@ func (f *Flags) Options() (Options, error) {
 	return f.options, nil
 }
 
-// Config finds the API server, see [LoadConfig], by --kubeconfig among other things.
+// Config finds the API server, see [LoadConfig], with the value of --kubeconfig.
 func (f *Flags) Config() (*rest.Config, error) { return LoadConfig(f.kubeconfig) }
 
-// complete sets the flags that were not given.
+// complete sets the unset flags.
 func (f *Flags) complete() error {
 	prefix := envPrefix(f.options.EnvPrefix, filepath.Base(f.set.Name()))
 	given := map[string]bool{}
@@ -99,21 +99,21 @@ func (f *Flags) complete() error {
 	return nil
 }
 
-// Shown is a flag.Value whose text is no secret, so that /configz shows it.
+// Shown is a flag.Value whose text is not a secret, so that /configz shows it.
 type Shown interface {
 	flag.Value
 	// Shown marks the type.
 	Shown()
 }
 
-// The texts of flags that may be secrets, in /configz.
+// Replacements for flags that may be secrets, in /configz.
 const (
 	hiddenDefault = "(the default)"
 	hiddenGiven   = "(set)"
 )
 
-// shown returns the values of all flags, with no text in it that may be a secret: flags that are not of this package
-// are shown if they are booleans, numbers, times or [Shown].
+// shown returns the values of all flags without possible secrets: flags of other packages are shown if they are
+// booleans, numbers, times or [Shown].
 func (f *Flags) shown() map[string]string {
 	settings := map[string]string{}
 	f.set.VisitAll(func(one *flag.Flag) {
@@ -145,11 +145,11 @@ func harmless(value flag.Value) bool {
 	return false
 }
 
-// ServeHTTP writes what all flags are set to, wherever that came from, as a JSON object. It is /configz of [Main].
-// The texts that the operator's own flags have are not shown, since they may be secrets; those of a [Shown] are.
+// ServeHTTP writes the effective values of all flags as a JSON object. It serves /configz of [Main]. Text values of the
+// operator's own flags are hidden, since they may be secrets, unless they are [Shown].
 func (f *Flags) ServeHTTP(w http.ResponseWriter, _ *http.Request) { writeJSON(w, f.settings) }
 
-// parse reads the command line of a program. own are flags of the operator, or nil. With --help it prints all of them
+// parse parses the command line of a program. own has flags of the operator, or is nil. With --help it prints all flags
 // and returns flag.ErrHelp.
 func parse(program string, args []string, env lookup, defaults Options, stderr io.Writer, own *flag.FlagSet) (*Flags, error) {
 	set := flag.NewFlagSet(program, flag.ContinueOnError)
@@ -173,7 +173,7 @@ func parse(program string, args []string, env lookup, defaults Options, stderr i
 	return f, err
 }
 
-// adopt declares on set the flags of another one, which counts as parsed from then on.
+// adopt declares the flags of own on set. own then counts as parsed.
 func adopt(set, own *flag.FlagSet) error {
 	if own == nil {
 		return nil
@@ -196,7 +196,7 @@ func adopt(set, own *flag.FlagSet) error {
 	return own.Parse(nil)
 }
 
-// bind declares all flags, which are all settings: the environment and the file have no others.
+// bind declares all flags. These are all settings: the environment and the file have no others.
 func (f *Flags) bind() {
 	o, flags := &f.options, f.set
 	f.own = map[string]bool{}
@@ -263,7 +263,7 @@ func (f *Flags) bind() {
 	f.log.BindFlags(flags)
 }
 
-// check returns what is wrong with flags that are each of their type.
+// check returns an error for values that are invalid although they have the flag's type.
 func (f *Flags) check() error {
 	if err := checkNamespaces(f.options.Namespaces); err != nil {
 		return fmt.Errorf("-namespaces: %w", err)
@@ -281,7 +281,7 @@ func (f *Flags) check() error {
 		return fmt.Errorf("-min-resync-period: want 0 or more, got %s", o.MinResyncPeriod)
 	case !o.Webhook.validLifetime():
 		return fmt.Errorf("-webhook-cert-lifetime: want 0 or at least %s, got %s", minCertLifetime, o.Webhook.CertLifetime)
-	case !(o.QPS >= 0): // NaN is neither
+	case !(o.QPS >= 0): // this includes NaN
 		return fmt.Errorf("-kube-api-qps: want 0 or more, got %v", o.QPS)
 	case o.Burst < 0:
 		return fmt.Errorf("-kube-api-burst: want 0 or more, got %d", o.Burst)
@@ -300,11 +300,11 @@ func printHelp(w io.Writer, flags *flag.FlagSet, program, prefix string) {
 	fmt.Fprintln(w, ".")
 }
 
-// kubeconfigFlag says where the API server is.
+// Flag for the API server.
 const (
 	kubeconfigFlag  = "kubeconfig"
 	kubeconfigUsage = "`file` that says where the API server is; without it $KUBECONFIG, the pod's service account, or ~/.kube/config"
 )
 
-// configFlag is the only flag that a configuration file cannot set.
+// configFlag is the only flag that cannot be set in a configuration file.
 const configFlag = "config"

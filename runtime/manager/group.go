@@ -14,21 +14,21 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 )
 
-// groupName says when something runs.
+// groupName identifies a group of runnables that start together.
 type groupName string
 
 const (
 	servers     groupName = "servers"     // first, so that probes answer from the start
-	caches      groupName = "caches"      // before everything that reads them
-	recorders   groupName = "recorders"   // while anything runs that may record events
-	others      groupName = "others"      // whether or not this manager leads
+	caches      groupName = "caches"      // before their readers
+	recorders   groupName = "recorders"   // while runnables may record events
+	others      groupName = "others"      // independent of leadership
 	controllers groupName = "controllers" // while this manager leads
 )
 
-// startOrder is the order of the groups. They stop in the opposite order.
+// startOrder is the order in which groups start. They stop in the opposite order.
 var startOrder = []groupName{servers, caches, recorders, others, controllers}
 
-// groupOf returns where something that was added belongs.
+// groupOf returns the group of a runnable.
 func groupOf(r Runnable) groupName {
 	if _, ok := r.(*cache.Cache); ok {
 		return caches
@@ -39,7 +39,7 @@ func groupOf(r Runnable) groupName {
 	return controllers
 }
 
-// nameOf names something that runs, for logs and errors.
+// nameOf returns the name of a runnable, for logs and errors.
 func nameOf(r Runnable) string {
 	switch r := r.(type) {
 	case interface{ Name() string }:
@@ -53,19 +53,19 @@ func nameOf(r Runnable) string {
 // group is a set of runnables that run together.
 type group struct {
 	cancel context.CancelFunc
-	fail   func(error) // is told of the first error of each, except after cancel
+	fail   func(error) // receives the first error of each runnable, except after cancel
 	logger *slog.Logger
-	launch func(place int, r Runnable) // runs it in a goroutine of all
+	launch func(place int, r Runnable) // runs r in a goroutine of all
 	all    sync.WaitGroup              // grows only while closed is false
-	ended  chan struct{}               // closed when, after cancel, the last has ended
+	ended  chan struct{}               // closed when, after cancel, the last runnable has ended
 
 	mu      sync.Mutex
-	closed  bool // nothing is started any more
+	closed  bool // nothing can be started
 	started int
-	running map[int]Runnable // by the place among those that were started: a Runnable need not be comparable
+	running map[int]Runnable // by order of start, since a Runnable need not be comparable
 }
 
-// add runs r too. It reports false when the group is being stopped.
+// add also runs r. It reports false if the group is being stopped.
 func (g *group) add(r Runnable) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -98,11 +98,11 @@ func (g *group) run(ctx context.Context, place int, r Runnable) {
 	delete(g.running, place)
 }
 
-// tellStragglers is how often it is logged what still runs if there is no end of the time for it.
+// tellStragglers is the interval at which the names of still running runnables are logged if there is no timeout.
 const tellStragglers = 10 * time.Second
 
-// stop ends all and waits for them, and names those that still run: in the log each third of the time that ctx gives
-// them, and in the error when ctx ends first.
+// stop ends all runnables and waits for them. It names those that still run: in the log after each third of the time
+// until ctx ends, and in the error when it ends.
 func (g *group) stop(ctx context.Context) error {
 	g.cancel()
 	period := tellStragglers
@@ -126,7 +126,7 @@ func (g *group) stop(ctx context.Context) error {
 	}
 }
 
-// stragglers returns the names of those that still run, in the order in which they were added.
+// stragglers returns the names of the runnables that still run, in the order in which they were added.
 func (g *group) stragglers() []string {
 	g.mu.Lock()
 	running := maps.Clone(g.running)
@@ -143,7 +143,7 @@ func (g *group) stragglers() []string {
 	return names
 }
 
-// startGroup runs all of runnables.
+// startGroup runs all runnables.
 func startGroup(ctx context.Context, runnables []Runnable, logger *slog.Logger, fail func(error)) *group {
 	ctx, cancel := context.WithCancel(ctx)
 	g := &group{cancel: cancel, fail: fail, logger: logger, ended: make(chan struct{}), running: map[int]Runnable{}}
@@ -162,7 +162,7 @@ func startGroup(ctx context.Context, runnables []Runnable, logger *slog.Logger, 
 	return g
 }
 
-// failure keeps the first error that is reported.
+// failure records the first reported error.
 type failure struct {
 	once     sync.Once
 	happened chan struct{}
@@ -176,7 +176,7 @@ func (f *failure) report(err error) {
 	})
 }
 
-// first returns the error that was reported, if one was.
+// first returns the reported error, or nil.
 func (f *failure) first() error {
 	select {
 	case <-f.happened:

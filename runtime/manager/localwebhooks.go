@@ -19,12 +19,13 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// localWebhooks is a server that the API server reaches by URL. It is told so while it runs.
+// localWebhooks is a webhook server that the API server calls by URL. While it runs, its configurations are installed
+// at the API server.
 type localWebhooks struct {
 	*server.Server
 	authority *authority.Authority
 	manager   *Manager
-	url       string // without a port it has that of the server
+	url       string // without a port, the server's port is added
 	installed chan struct{}
 	manifests []*unstructured.Unstructured
 }
@@ -55,9 +56,9 @@ func (m *Manager) newLocalWebhooks(opts server.Options) (*server.Server, webhook
 	return s, &localWebhooks{s, authority, m, base, make(chan struct{}), manifests}, nil
 }
 
-// Run serves until ctx ends, and meanwhile has the API server call.
+// Run serves until ctx ends, with its webhook configurations installed at the API server.
 func (l *localWebhooks) Run(ctx context.Context) error {
-	// The server outlives what the API server knows of it.
+	// The server outlives its configurations at the API server.
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithCancel(ctx)
 	var served error
@@ -92,7 +93,7 @@ func (l *localWebhooks) install(ctx context.Context) error {
 	return l.installAt(ctx, parsed.String(), bundle)
 }
 
-// installAt has the API server call the webhooks at a URL until ctx ends.
+// installAt installs the webhooks with a URL at the API server until ctx ends.
 func (l *localWebhooks) installAt(ctx context.Context, url string, bundle []byte) error {
 	var kinds []schema.GroupKind
 	if converter, ok := l.Server.At("/convert").(interface{ Kinds() []schema.GroupKind }); ok {
@@ -113,7 +114,7 @@ type inProcess interface {
 	HandleWebhooks(handler http.Handler) (url string, release func())
 }
 
-// hostedWebhooks are called by an API server in this process: they listen nowhere and have no certificate.
+// hostedWebhooks are called by an API server in this process: they need no listener and no certificate.
 type hostedWebhooks struct {
 	*localWebhooks
 	here inProcess
@@ -125,14 +126,14 @@ func (*hostedWebhooks) Listen(context.Context) error { return nil }
 // Close does nothing.
 func (*hostedWebhooks) Close() {}
 
-// Run has the API server call until ctx ends.
+// Run installs the webhooks at the API server until ctx ends.
 func (h *hostedWebhooks) Run(ctx context.Context) error {
 	url, release := h.here.HandleWebhooks(h.Server)
 	defer release()
 	return h.installAt(ctx, url, nil)
 }
 
-// Ready returns an error until the API server calls the webhooks.
+// Ready returns an error until the webhooks are installed.
 func (h *hostedWebhooks) Ready() error {
 	select {
 	case <-h.installed:
@@ -144,8 +145,8 @@ func (h *hostedWebhooks) Ready() error {
 
 var errNotInstalled = errors.New("the API server has not been told of the webhooks yet")
 
-// served returns the manifests without the webhooks whose path nothing serves here: a test sets up one of several,
-// and the API server would refuse all that the others are to be asked about.
+// served returns the manifests without webhooks whose path has no handler here: a test may set up only some of them,
+// and the API server would reject all requests that the others should review.
 func (l *localWebhooks) served() ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, manifest := range l.manifests {
@@ -157,7 +158,7 @@ func (l *localWebhooks) served() ([]*unstructured.Unstructured, error) {
 			fields, _ := webhook.(map[string]any)
 			path, found, err := unstructured.NestedString(fields, "clientConfig", "service", "path")
 			if err != nil || !found || l.Server.At(path) != nil {
-				return false // one that is by URL is somebody else's
+				return false // a webhook with a URL of its own is not served here
 			}
 			l.manager.logger.Warn("a webhook is not installed, since nothing serves its path here", "webhook", fields["name"], "path", path)
 			return true
@@ -173,7 +174,7 @@ func (l *localWebhooks) served() ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// Ready returns an error until the API server calls the webhooks.
+// Ready returns an error until the webhooks are installed.
 func (l *localWebhooks) Ready() error {
 	select {
 	case <-l.installed:

@@ -16,41 +16,40 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 )
 
-// The exit codes of Main.
+// Exit codes of Main.
 const (
 	exitOK    = 0
 	exitError = 1
 	exitUsage = 2
 )
 
-// Setup is a function that adds controllers to a manager in [Main]. The context ends with the first signal.
+// Setup is a function that adds controllers to a manager in [Main]. Its context ends with the first signal.
 type Setup interface {
 	func(controller.Manager) error | func(context.Context, controller.Manager) error
 }
 
-// Main is the main function of an operator: it reads the flags (--help lists them, defaults are their defaults),
-// finds the API server, lets setup add controllers, and runs the manager until SIGINT or SIGTERM, which lets it end
-// in good order. A second signal ends the process at once. The log goes to standard error. Main returns the exit
-// code.
+// Main is the main function of an operator. It parses the flags (--help lists them; defaults are their defaults), finds
+// the API server, calls setup to add controllers, and runs the manager until SIGINT or SIGTERM, which starts a graceful
+// shutdown. A second signal ends the process at once. The log is written to standard error. Main returns the exit code.
 //
-// The flags that the operator has declared on flag.CommandLine are flags like those of Main, and have their values
-// when setup is called. A name that Main uses is an error.
+// Main also parses the flags that the operator has declared on flag.CommandLine, before it calls setup. A name that
+// Main uses is an error.
 //
-// Each flag is also an environment variable, with the name of the program before it (see Options.EnvPrefix), and a
-// field of the file of --config. A flag stands over the variable, that over the field, and all over defaults.
+// Each flag is also an environment variable, prefixed with the name of the program (see Options.EnvPrefix), and a field
+// of the file of --config. A flag overrides the variable, which overrides the field, which overrides defaults.
 //
-// The manager that setup gets is a *Manager. A setup that adds clusters or pages asserts that type.
+// The manager that setup receives is a *Manager. A setup that adds clusters or pages asserts that type.
 //
-// The memory is limited and trimmed, see [LimitMemory] and [TrimMemory].
+// Main limits and trims the memory, see [LimitMemory] and [TrimMemory].
 //
-// A program with a main of its own has the same of [BindFlags], [LimitMemory], [SignalContext], [New] and TrimMemory.
+// A program with its own main can call [BindFlags], [LimitMemory], [SignalContext], [New] and TrimMemory instead.
 func Main[S Setup](defaults Options, setup S) int {
 	ctx, cancel := SignalContext(context.Background())
 	defer cancel()
 	return run(ctx, filepath.Base(os.Args[0]), os.Args[1:], os.Stderr, defaults, flag.CommandLine, withContext(setup))
 }
 
-// withContext gives every setup a context.
+// withContext adapts setup to a function with a context.
 func withContext[S Setup](setup S) func(context.Context, controller.Manager) error {
 	switch setup := any(setup).(type) {
 	case func(controller.Manager) error:
@@ -61,8 +60,8 @@ func withContext[S Setup](setup S) func(context.Context, controller.Manager) err
 	panic("manager: a type that is no Setup")
 }
 
-// SignalContext returns a context that ends with parent and with the first SIGINT or SIGTERM. From then on signals do
-// what they do to any process, so that a second one ends it. cancel gives back what it takes.
+// SignalContext returns a context that ends with parent and with the first SIGINT or SIGTERM. After that, signals have
+// their default effect, so that a second one ends the process. cancel releases the resources.
 func SignalContext(parent context.Context) (ctx context.Context, cancel context.CancelFunc) {
 	ctx, cancel = context.WithCancel(parent)
 	signals := make(chan os.Signal, 1)
@@ -72,13 +71,13 @@ func SignalContext(parent context.Context) (ctx context.Context, cancel context.
 		case <-signals:
 		case <-ctx.Done():
 		}
-		signal.Stop(signals) // before anything can see the end of ctx
+		signal.Stop(signals) // before the end of ctx is visible
 		cancel()
 	}()
 	return ctx, cancel
 }
 
-// run is Main without a process.
+// run is Main without access to the process.
 func run(
 	ctx context.Context, program string, args []string, stderr io.Writer, defaults Options, own *flag.FlagSet,
 	setup func(context.Context, controller.Manager) error,
@@ -120,11 +119,11 @@ func run(
 	return exitOK
 }
 
-// UsageError is what a setup function returns to [Main] when the command line, or what stands for it, asks for what
-// cannot be: Main then prints each line of the error and the hint, and returns 2.
+// UsageError is the error of a setup function for an invalid command line or its equivalent: Main prints each line of
+// the error and the hint, and returns 2.
 type UsageError struct {
 	Err  error
-	Hint string // empty is the one that says how to list the flags
+	Hint string // empty means the hint how to list the flags
 }
 
 // Error is that of Err.

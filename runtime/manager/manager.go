@@ -29,59 +29,62 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Runnable is what a manager runs. One that has a method NeedLeaderElection() bool which returns false runs whether
-// or not this manager leads; every other one runs only while it does, or while it leads the group that a method
-// LeaderElectionGroup() string names; LeaderElectionMigratesFrom() string is another one that it has to lead as well,
-// and LeaderElectionLease() string the name of the group's lease, see controller.Election. One with a method Name()
-// string must have a name of its own, and one with Ready() error is part of /readyz.
+// Runnable is run by a manager while it leads. Optional methods change this:
+//
+//   - NeedLeaderElection() bool: if it returns false, the Runnable runs whether or not the manager leads.
+//   - LeaderElectionGroup() string names the group that must be led. LeaderElectionMigratesFrom() string names another
+//     one that must be led too, and LeaderElectionLease() string returns the lease of the group, see
+//     controller.Election.
+//   - Name() string returns a unique name.
+//   - Ready() error adds a check to /readyz.
 type Runnable = controller.Runnable
 
-// LeaderElectionRunnable is the method by which a [Runnable] says whether it runs only while this manager leads.
+// LeaderElectionRunnable is implemented by a [Runnable] to control whether it runs only while this manager leads.
 type LeaderElectionRunnable interface {
 	NeedLeaderElection() bool
 }
 
-// RunnableFunc is a function that a manager runs, while it leads. It returns after the last goroutine that it started
+// RunnableFunc is a function that a manager runs while it leads. It returns after the last goroutine that it started
 // has ended, and its error ends the manager.
 type RunnableFunc func(ctx context.Context) error
 
 // Run calls f.
 func (f RunnableFunc) Run(ctx context.Context) error { return f(ctx) }
 
-// Manager runs an operator. [New] makes one. All methods are safe for concurrent use.
+// Manager runs an operator. Call [New] for one. All methods are safe for concurrent use.
 type Manager struct {
 	*connection
 	opts      Options
 	logger    *slog.Logger
 	fence     *leaderelection.Fence // nil without leader election
-	system    *client.REST          // for the manager's own kinds, whatever the user's scheme has
+	system    *client.REST          // for the manager's own kinds, independent of the user's scheme
 	metrics   *metrics.Registry
 	servers   []listener
 	recording *eventWriter
 
-	leads chan struct{} // what Elected returns
-	lead  func()        // closes it, once
+	leads chan struct{} // returned by Elected
+	lead  func()        // closes leads once
 
 	mu       sync.Mutex
-	groups   map[groupName][]Runnable // those that have not started
-	running  map[groupName]*group     // those that have
+	groups   map[groupName][]Runnable // not started yet
+	running  map[groupName]*group     // started
 	elected  []*electedGroup          // set by Run with leader election
 	names    map[string]struct{}
 	clusters map[string]*Cluster
 	started  bool
 	ended    bool
-	webhooks *server.Server // nil until somebody asks for it
+	webhooks *server.Server // nil before the first use
 
 	healthz, readyz *serve.Checks
-	pages           *serve.Pages // of the metrics server
-	sections        sections     // of /statusz
+	pages           *serve.Pages // pages of the metrics server
+	sections        sections     // sections of /statusz
 	created         time.Time
 }
 
-// ErrStopped is returned by what must come before the end of [Manager.Run], or of the [Cluster] that is used.
+// ErrStopped is the error of calls that require a running [Manager.Run] or [Cluster].
 var ErrStopped = errors.New("has been stopped")
 
-// New returns a manager for the API server of config. It makes no request and starts nothing: [Manager.Run] does.
+// New returns a manager for the API server of config. It sends no request and starts no goroutine; call [Manager.Run].
 func New(config *rest.Config, opts Options) (*Manager, error) {
 	if err := opts.complete(); err != nil {
 		return nil, err
@@ -95,7 +98,7 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 	m.leads = make(chan struct{})
 	m.lead = sync.OnceFunc(func() { close(m.leads) })
 	metrics.RegisterProcess(m.metrics)
-	(&certificate.Files{}).Measure(m.metrics) // alerts need the metrics also where no file is read
+	(&certificate.Files{}).Measure(m.metrics) // alerts need the metrics even if no file is read
 	if err := m.connect(config); err != nil {
 		return nil, err
 	}
@@ -120,8 +123,7 @@ func (m *Manager) cacheOptions() cache.Options {
 	return opts
 }
 
-// ResyncPeriod returns a time between the MinResyncPeriod of the options and twice that, another one each time. Zero
-// is never.
+// ResyncPeriod returns a random time between the MinResyncPeriod of the options and twice that. Zero disables resyncs.
 func (m *Manager) ResyncPeriod() time.Duration {
 	least := m.opts.MinResyncPeriod
 	if least <= 0 {
@@ -130,7 +132,7 @@ func (m *Manager) ResyncPeriod() time.Duration {
 	return least + rand.N(least)
 }
 
-// connect makes the clients and the cache.
+// connect creates the clients and the cache.
 func (m *Manager) connect(config *rest.Config) error {
 	if m.opts.LeaderElection.Enabled {
 		m.fence = leaderelection.NewFence()
@@ -150,9 +152,9 @@ func (m *Manager) connect(config *rest.Config) error {
 	return err
 }
 
-// Add makes the manager run r. When the manager runs already, r starts at once, or when this manager leads: then its
-// leader election group, if it names one, must be one that the manager had when it started. It fails after the end of
-// Run, with [ErrStopped], and when r has the name of another one.
+// Add adds r to the manager. If the manager runs already, r starts at once, or when this manager leads. Then the leader
+// election group of r, if any, must have existed when the manager started. Add fails after the end of Run, with
+// [ErrStopped], and if another runnable has the name of r.
 func (m *Manager) Add(r Runnable) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -160,7 +162,7 @@ func (m *Manager) Add(r Runnable) error {
 	return err
 }
 
-// addLocked adds r, which is run as another runnable. remove undoes what that has left behind after r has ended.
+// addLocked adds r, which runs as the runnable as. remove undoes the side effects of the addition after r has ended.
 func (m *Manager) addLocked(r, as Runnable) (remove func(), err error) {
 	if err := checkElection(r); err != nil {
 		return nil, fmt.Errorf("add %s: %w", nameOf(r), err)
@@ -196,27 +198,25 @@ func (m *Manager) Logger() *slog.Logger {
 	return m.logger
 }
 
-// Metrics returns the registry that /metrics shows.
+// Metrics returns the registry that /metrics exposes.
 func (m *Manager) Metrics() *metrics.Registry { return m.metrics }
 
-// Namespaces returns the namespaces that the manager is restricted to; none is all.
+// Namespaces returns the namespaces to which the manager is restricted; empty means all.
 func (m *Manager) Namespaces() []string { return slices.Clone(m.opts.Namespaces) }
 
-// MaxConcurrentReconciles returns the number of workers of controllers that say none.
+// MaxConcurrentReconciles returns the default number of workers of controllers.
 func (m *Manager) MaxConcurrentReconciles() int {
 	return m.opts.Controller.MaxConcurrentReconciles
 }
 
-// Concurrency returns the number of workers of controllers for a kind that say none; zero where that is
-// MaxConcurrentReconciles.
+// Concurrency returns the default number of workers of controllers for a kind, or zero for MaxConcurrentReconciles.
 func (m *Manager) Concurrency(kind schema.GroupKind) int {
 	return m.opts.Controller.GroupKindConcurrency[kind.String()]
 }
 
-// Run runs everything until ctx ends, and then stops it in good order, within the graceful shutdown timeout. It returns
-// nil then. It returns early, after the same shutdown, with the first error of anything that runs, or with
-// leaderelection.ErrLost: the process should then end. An error of something that has been stopped is only logged. Run
-// can be called once.
+// Run runs everything until ctx ends, and then shuts down gracefully within the timeout. It then returns nil. It
+// returns early, after the same shutdown, with the first error of a runnable, or with leaderelection.ErrLost; the
+// process should then end. Errors of stopped runnables are only logged. Run can be called once.
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.begin(); err != nil {
 		return err
@@ -228,7 +228,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	switch err := m.listen(ctx); {
 	case err != nil && ctx.Err() != nil:
-		return nil // it was stopped before anything began
+		return nil // stopped before anything began
 	case err != nil:
 		return err
 	}
@@ -247,7 +247,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	return errors.Join(failed.first(), stopErr)
 }
 
-// close closes the connections to all API servers. Nothing can be added any more.
+// close closes the connections to all API servers. Nothing can be added afterwards.
 func (m *Manager) close() {
 	m.mu.Lock()
 	m.ended = true
@@ -264,7 +264,7 @@ func (m *Manager) elect(lost func(error)) error {
 	return m.electLocked(lost)
 }
 
-// start starts a group with what is in it so far.
+// start starts a group with its current runnables.
 func (m *Manager) start(ctx context.Context, name groupName, fail func(error)) *group {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -277,14 +277,14 @@ func (m *Manager) start(ctx context.Context, name groupName, fail func(error)) *
 	return g
 }
 
-// Elected returns a channel that is closed when this manager leads for the first time: the group
-// controller.MainGroup, or any if nothing is in that; or, without leader election, when the controllers start. It
-// stays closed. A manager that does not lead any more ends.
+// Elected returns a channel that is closed when this manager first leads the group controller.MainGroup, or any group
+// if that has no runnables. Without leader election it is closed when the controllers start. It stays closed. A manager
+// that no longer leads ends.
 func (m *Manager) Elected() <-chan struct{} {
 	return m.leads
 }
 
-// enlistLocked makes r run with a group: when that starts, or at once.
+// enlistLocked adds r to a group, and starts it if the group has started.
 func (m *Manager) enlistLocked(name groupName, r Runnable) error {
 	running := m.running[name]
 	switch {
@@ -328,8 +328,8 @@ func (m *Manager) begin() error {
 	return nil
 }
 
-// stop stops the groups, last started first. After the timeout the rest end with the context that Run gave them.
-// Controllers that have used up their own share of it do not keep the others from ending in good order.
+// stop stops the groups in reverse order. After the timeout the remaining ones end with the context that Run gave them.
+// If the controllers use up their own share of the time, the others still end regularly.
 func (m *Manager) stop(started []*group) error {
 	m.logger.Info("stopping")
 	whole := context.Background()
@@ -338,7 +338,7 @@ func (m *Manager) stop(started []*group) error {
 		defer cancel()
 		whole = limited
 	}
-	var late error // of the controllers
+	var late error // error of the controllers
 	for i := len(started) - 1; i >= 0; i-- {
 		if startOrder[i] == controllers {
 			late = m.stopControllers(whole, started[i])

@@ -14,17 +14,17 @@ import (
 	"time"
 )
 
-// noLimit is what control groups of version 1 say when there is none; it is the largest number of whole pages.
+// noLimit is the limit of an unlimited control group of version 1: the largest number of whole pages.
 const noLimit = math.MaxInt64 &^ (1<<16 - 1)
 
-// LimitMemory tells the garbage collector to keep to nine tenths of the memory that the control group of the process
-// may have, unless $GOMEMLIMIT says otherwise, and logs what it has set.
+// LimitMemory sets the memory limit of the garbage collector to nine tenths of the limit of the process's control
+// group, unless $GOMEMLIMIT is set, and logs it.
 func LimitMemory(logger *slog.Logger) {
 	limitMemory(os.DirFS("/"), os.LookupEnv, debug.SetMemoryLimit, logger)
 }
 
-// limitMemory tells the garbage collector, by set, to keep to nine tenths of what the control group of the process
-// allows, so that it works harder instead of letting the kernel kill the process. $GOMEMLIMIT stands over that.
+// limitMemory calls set with nine tenths of the control group's limit, so that the garbage collector works harder
+// before the kernel kills the process. $GOMEMLIMIT overrides it.
 func limitMemory(root fs.FS, env lookup, set func(int64) int64, logger *slog.Logger) {
 	if value, _ := env("GOMEMLIMIT"); value != "" {
 		return
@@ -38,8 +38,7 @@ func limitMemory(root fs.FS, env lookup, set func(int64) int64, logger *slog.Log
 	logger.Info("memory limit set", "bytes", limit, "cgroup", allowed)
 }
 
-// memoryLimit returns the smallest limit of the control group of this process and of those around it, of version 2 or
-// 1.
+// memoryLimit returns the lowest limit of this process's control group and its parents, of version 2 or 1.
 func memoryLimit(root fs.FS) (limit int64, found bool) {
 	content, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -59,8 +58,8 @@ func memoryLimit(root fs.FS) (limit int64, found bool) {
 	return limit, limit < noLimit
 }
 
-// smallest returns the smallest number in a file of the folder group or above it. The folders themselves need not be
-// there: a container sees only its own group, as the top.
+// smallest returns the lowest number in a file of the directory group or its parents. These directories need not exist:
+// a container sees only its own group, as the root.
 func smallest(root fs.FS, top, group, file string) int64 {
 	limit := int64(noLimit)
 	for folder := path.Join("/", group); ; folder = path.Dir(folder) {
@@ -75,40 +74,40 @@ func smallest(root fs.FS, top, group, file string) int64 {
 }
 
 const (
-	// trimEvery is how often a trimmer looks, and so the shortest time between two collections that it causes.
+	// trimEvery is the interval of checks, and the minimum interval of collections that a trimmer causes.
 	trimEvery = 20 * time.Second
-	// quietShare is what part of the live heap a quiet process allocates between two looks at the most.
+	// quietShare is the fraction of the live heap that a quiet process allocates at most between two checks.
 	quietShare = 8
-	// spareShare is what part of the live heap must be spare for giving it back to be worth a collection.
+	// spareShare is the fraction of the live heap that must be spare to justify a collection.
 	spareShare = 4
-	// leastSpare is what is not worth a collection, however small the heap is.
+	// leastSpare is the minimum spare memory that justifies a collection.
 	leastSpare = 4 << 20
 )
 
-// heapState is what the heap of the process looks like, in bytes.
+// heapState is the state of the process's heap, in bytes.
 type heapState struct {
 	live      uint64 // found by the last collection
-	held      uint64 // taken from the system and not given back, whether it is used or not
-	allocated uint64 // since the process began
+	held      uint64 // obtained from the system and not returned, whether used or not
+	allocated uint64 // since the process started
 }
 
-// trimmer gives memory back to the system once the process is quiet. Go keeps what a busy time took for the next one,
-// up to about twice the live heap, and an operator is busy for seconds at its start and quiet for days.
+// trimmer returns memory to the system once the process is quiet. Go keeps memory of a busy period for the next one, up
+// to about twice the live heap. An operator is busy for seconds at its start and then quiet for days.
 type trimmer struct {
 	read func() heapState
 	trim func()
 }
 
-// TrimMemory returns a runnable that gives memory back to the system that a busy time took, once little is going on.
+// TrimMemory returns a runnable that returns memory of a busy period to the system, once the process is quiet.
 func TrimMemory() Runnable { return &trimmer{read: readHeap, trim: debug.FreeOSMemory} }
 
-// Run trims until ctx ends. A trim is a collection, so there is one only when little is allocated, when much is spare,
-// and when enough was allocated since the last that it would find something.
+// Run trims until ctx ends. A trim is a collection, so Run trims only when few bytes are allocated, much memory is
+// spare, and enough was allocated since the last trim to expect a result.
 func (t *trimmer) Run(ctx context.Context) error {
 	ticker := time.NewTicker(trimEvery)
 	defer ticker.Stop()
 	last := t.read()
-	trimmed := uint64(0) // what was allocated before the last trim
+	trimmed := uint64(0) // bytes allocated before the last trim
 	for {
 		select {
 		case <-ctx.Done():
@@ -127,10 +126,10 @@ func (t *trimmer) Run(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection makes it run on every replica.
+// NeedLeaderElection returns false, so that it runs on every replica.
 func (*trimmer) NeedLeaderElection() bool { return false }
 
-// Name names it in logs.
+// Name returns the name in logs.
 func (*trimmer) Name() string { return "memory trimmer" }
 
 func readHeap() heapState {

@@ -21,84 +21,84 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/log"
 )
 
-// Off is the address of a server that does not run.
+// Off is the address of a disabled server.
 const Off = "0"
 
 // Options configure a manager. The zero value runs a cache, and no servers. In a program that uses [Main] they are
 // defaults, which flags, environment variables and the file of --config override.
 type Options struct {
-	// Scheme knows the Go types of the kinds that are read and written. Nil is a new one with coordination.k8s.io/v1,
+	// Scheme has the Go types of the kinds that are read and written. Nil means a new one with coordination.k8s.io/v1,
 	// to which the program adds its kinds with [Manager.Scheme] and the AddToScheme of their packages, before it builds
 	// the controllers. This includes built-in kinds.
 	Scheme *runtime.Scheme
-	// Logger is where everything logs; nil is slog.Default(). Objects among the arguments are logged by kind, namespace
-	// and name, see log.NewHandler.
+	// Logger is the logger of all components. Nil means slog.Default(). Objects among the arguments are logged by kind,
+	// namespace and name, see log.NewHandler.
 	Logger *slog.Logger
-	// Namespaces restrict what is cached and watched; none means all.
+	// Namespaces restrict the cached and watched namespaces; empty means all.
 	Namespaces []string
-	// Cache tunes the cache. Its Namespaces, Logger and Metrics default to those of the manager.
+	// Cache configures the cache. Its Namespaces, Logger and Metrics default to those of the manager.
 	Cache cache.Options
 	// Controller has the defaults of the controllers.
 	Controller ControllerOptions
-	// Metrics configure the server of /metrics.
+	// Metrics configures the server of /metrics.
 	Metrics MetricsOptions
-	// Webhook configures the server of webhooks, which a program with webhooks has.
+	// Webhook configures the webhook server of programs with webhooks.
 	Webhook WebhookOptions
 	// LeaderElection runs the controllers in one replica at a time.
 	LeaderElection LeaderElectionOptions
-	// HealthProbeBindAddress is where /healthz and /readyz are served, such as ":8081". Empty is [Off].
+	// HealthProbeBindAddress is the address of /healthz and /readyz, such as ":8081". Empty means [Off].
 	HealthProbeBindAddress string
-	// LivenessEndpointName and ReadinessEndpointName are the paths of the two probes. Empty is /healthz and /readyz.
-	// A path below them asks one check, such as /readyz/webhooks; ?exclude=webhooks asks all other checks. [New] fails
-	// if one is not a path or both are the same.
+	// LivenessEndpointName and ReadinessEndpointName are the paths of the two probes. Empty means /healthz and /readyz.
+	// A path below them runs one check, such as /readyz/webhooks; ?exclude=webhooks runs all other checks. [New] fails
+	// if one is not a path or both are equal.
 	LivenessEndpointName, ReadinessEndpointName string
-	// PprofBindAddress is where /debug/pprof is served, to everybody, such as ":6060". Without a host it is the
-	// loopback address. Empty is [Off].
+	// PprofBindAddress is the address of /debug/pprof, such as ":6060". It requires no authorization. Without a host it
+	// is the loopback address. Empty means [Off].
 	PprofBindAddress string
-	// GracefulShutdownTimeout bounds the time from the end of the context to the return of Run. Zero means 30 s; a
-	// negative time is no bound.
+	// GracefulShutdownTimeout limits the time from the end of the context to the return of Run. Zero means 30 s;
+	// negative means no limit.
 	GracefulShutdownTimeout time.Duration
-	// MinResyncPeriod is the minimum time between two deliveries of every object to the controllers. The manager adds a
-	// random part of up to the same length, so that replicas do not resync together. Zero is never. A Resync of Cache
-	// overrides it.
+	// MinResyncPeriod is the minimum resync interval of the controllers. The manager adds a random part of up to the
+	// same length, so that replicas do not resync together. Zero disables resyncs. A Resync of Cache overrides it.
 	MinResyncPeriod time.Duration
-	// QPS and Burst limit the requests of all clients of the process to its API server: the number each second, and the
-	// number at once. Leases are not limited. Zero is no limit, since the API server has its own; a Burst of zero is 1.
+	// QPS and Burst limit the requests of all clients of the process to its API server: the number per second, and the
+	// number at once. Leases are not limited. Zero means no limit, since the API server has its own; a Burst of zero
+	// means 1.
 	QPS   float64
 	Burst int
 	// EnvPrefix is the prefix of the environment variables that [Main] reads, such as "GUESTBOOK" for
-	// GUESTBOOK_LOG_LEVEL. Empty is the name of the program; [Off] reads none.
+	// GUESTBOOK_LOG_LEVEL. Empty means the name of the program; [Off] disables them.
 	EnvPrefix string
 }
 
-// ControllerOptions are the defaults of controllers whose own options are unset.
+// ControllerOptions are defaults for unset options of controllers.
 type ControllerOptions struct {
 	// MaxConcurrentReconciles is the number of workers of a controller. Zero means 1.
 	MaxConcurrentReconciles int
-	// GroupKindConcurrency is the number of workers of controllers For a kind, by kind and group as schema.GroupKind
-	// writes them, such as "ReplicaSet.apps" and "Pod". Other kinds have MaxConcurrentReconciles.
+	// GroupKindConcurrency is the number of workers of controllers For a kind, by kind and group in the form of
+	// schema.GroupKind, such as "ReplicaSet.apps" and "Pod". Other kinds have MaxConcurrentReconciles.
 	GroupKindConcurrency map[string]int
-	// ShutdownTimeout bounds the part of the graceful shutdown that the controllers may take. After it the manager logs
-	// the names of those that still run, and stops the rest in order. Zero is no bound of its own.
+	// ShutdownTimeout limits the controllers' part of the graceful shutdown. After it, the manager logs the names of
+	// those that still run, and stops the rest in order. Zero means no separate limit.
 	ShutdownTimeout time.Duration
 }
 
 // MetricsOptions configure the server of /metrics.
 type MetricsOptions struct {
-	// BindAddress is where metrics are served, such as ":8443". Empty is [Off].
+	// BindAddress is the address of the metrics server, such as ":8443". Empty means [Off].
 	BindAddress string
-	// Insecure serves metrics over plain HTTP to everybody. Otherwise the server uses TLS, and answers clients with a
-	// bearer token that the API server authenticates and authorizes to get /metrics.
+	// Insecure serves metrics over plain HTTP without authorization. Otherwise the server uses TLS, and answers clients
+	// with a bearer token that the API server authenticates and authorizes to get /metrics.
 	Insecure bool
-	// CertDir has the certificate and its key, which are read again when they change. Empty is a self-signed
+	// CertDir has the certificate and its key, which are read again when they change. Empty means a self-signed
 	// certificate, which clients cannot verify.
 	CertDir string
-	// CertName and KeyName are the names of the two files there. Empty is tls.crt and tls.key.
+	// CertName and KeyName are the names of the two files there. Empty means tls.crt and tls.key.
 	CertName, KeyName string
-	// TLSOpts change the TLS configuration, in order. The default is at least TLS 1.2, and HTTP/1.1.
+	// TLSOpts modify the TLS configuration, in order. The default is at least TLS 1.2, and HTTP/1.1.
 	TLSOpts []func(*tls.Config)
-	// ExtraHandlers are pages beside /metrics, by path, as [Manager.Handle] adds them. With Insecure they are served to
-	// everybody too.
+	// ExtraHandlers are additional pages by path, see [Manager.Handle]. With Insecure they require no authorization
+	// either.
 	ExtraHandlers map[string]http.Handler
 }
 
@@ -108,51 +108,53 @@ type LeaderElectionOptions struct {
 	Enabled bool
 	// ID is the name of the lease.
 	ID string
-	// Namespace is the namespace of the lease. Empty is that of the pod.
+	// Namespace is the namespace of the lease. Empty means the pod's.
 	Namespace string
-	// LeaseDuration, RenewDeadline and RetryPeriod are those of leaderelection.Options. Zero means 15 s, 10 s and 2 s.
+	// LeaseDuration, RenewDeadline and RetryPeriod set these fields of leaderelection.Options. Zero means 15 s, 10 s
+	// and 2 s.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
-// WebhookOptions configure the server of [Manager.Webhooks], and how the API server comes to trust it. A program
-// without webhooks ignores them.
+// WebhookOptions configure the server of [Manager.Webhooks], and how the API server trusts it. A program without
+// webhooks ignores them.
 type WebhookOptions struct {
-	// BindAddress is where webhooks are served. Empty is ":9443", or a free port of loopback with Manifests. [Off]
-	// serves none, so that an operator with webhooks runs without them.
+	// BindAddress is the address of the webhook server. Empty means ":9443", or a free port of loopback with Manifests.
+	// [Off] disables it, so that an operator with webhooks can run without them.
 	BindAddress string
-	// HTTP2 lets clients use HTTP/2, which the API server does not need.
+	// HTTP2 enables HTTP/2, which the API server does not need.
 	HTTP2 bool
-	// TLSOpts change the TLS configuration, in order, see [server.Options]. The server uses a certificate that they set
+	// TLSOpts modify the TLS configuration, in order, see [server.Options]. The server uses a certificate that they set
 	// unless CertDir or Targets are set too.
 	TLSOpts []func(*tls.Config)
 	// CertDir has the certificate and its key, which are read again when they change, such as those of cert-manager.
-	// Their issuer also makes the API server trust them. Empty, without Targets, is k8s-webhook-server/serving-certs in
-	// the directory of temporary files, if the files exist, as deployments of kubebuilder mount them.
+	// Their issuer also sets the CA bundle at the API server. Empty, without Targets, means
+	// k8s-webhook-server/serving-certs in the directory of temporary files, if the files exist; kubebuilder's
+	// deployments mount them there.
 	CertDir string
-	// CertName and KeyName are the names of the two files there. Empty is tls.crt and tls.key.
+	// CertName and KeyName are the names of the two files there. Empty means tls.crt and tls.key.
 	CertName, KeyName string
-	// Targets are the objects that the manager makes trust a certificate of its own: mutating/NAME and validating/NAME
-	// are webhook configurations, crd/NAME is a CustomResourceDefinition.
+	// Targets are the objects in which the manager sets the CA bundle of its own certificate: mutating/NAME and
+	// validating/NAME are webhook configurations, crd/NAME is a CustomResourceDefinition.
 	Targets []string
-	// Secret is the name of the Secret that has this certificate. Empty is webhook-certificates.
+	// Secret is the name of the Secret with this certificate. Empty means webhook-certificates.
 	Secret string
-	// SecretNamespace is its namespace. Empty is that of the pod.
+	// SecretNamespace is the namespace of the Secret. Empty means the pod's.
 	SecretNamespace string
-	// CertLifetime is that of this certificate. Zero means a year; less than a minute is an error.
+	// CertLifetime is the lifetime of this certificate. Zero means a year; less than a minute is an error.
 	CertLifetime time.Duration
-	// Manifests are files and directories with webhook configurations, which the manager installs at the API server
-	// while it runs, with the URL of this process in place of a Service: for development and tests. It skips webhooks
-	// whose path has no handler. Conversions are installed too.
+	// Manifests are files and directories with webhook configurations. While the manager runs, it installs them at the
+	// API server, with the URL of this process instead of a Service. They are for development and tests. The manager
+	// skips webhooks whose path has no handler, and also installs conversions.
 	Manifests []string
-	// URL is where the API server reaches this process then. Empty is https://127.0.0.1; without a port it has that of
-	// BindAddress. Set it alone to install conversions only.
+	// URL is the URL of this process for Manifests. Empty means https://127.0.0.1; without a port it has that of
+	// BindAddress. If only URL is set, the manager installs only conversions.
 	URL string
 }
 
-// defaultWebhookSecret is the name of the Secret with the certificates of webhooks.
+// defaultWebhookSecret is the default of WebhookOptions.Secret.
 const defaultWebhookSecret = "webhook-certificates"
 
-// minCertLifetime leaves replicas and API servers the time to agree on the next certificate.
+// minCertLifetime gives replicas and API servers enough time to adopt the next certificate.
 const minCertLifetime = time.Minute
 
 func (o *WebhookOptions) validLifetime() bool {
@@ -178,8 +180,8 @@ func (o *Options) complete() error {
 	return coordinationv1.AddToScheme(o.Scheme)
 }
 
-// checkNames returns the invalid names of the options. An API server would not report them: the list of a namespace
-// that cannot exist is empty.
+// checkNames returns an error for invalid names in the options. An API server would not report them: the list of a
+// namespace that cannot exist is empty.
 func (o *Options) checkNames() error {
 	errs := []error{checkNamespaces(o.Namespaces), checkNamespaces(o.Cache.Namespaces)}
 	id := o.LeaderElection.ID

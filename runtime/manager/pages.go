@@ -15,27 +15,27 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// sections are those of /statusz, by name.
+// sections are the sections of /statusz by name.
 type sections struct {
 	mu     sync.Mutex
 	byName map[string]func() any
 }
 
-// Handle makes the metrics server answer GET of path by h, and of all below path when that ends in a slash. Who asks
-// must have a bearer token that the API server knows, and be allowed to get the path:
+// Handle makes h serve path on the metrics server, for GET, including all paths below it if it ends in a slash. Clients
+// need a bearer token that the API server authenticates, and permission to get the path:
 //
 //	// in a ClusterRole
 //	- nonResourceURLs: ["/debug/controllers/*"]
 //	  verbs: ["get"]
 //
-// It is not served when there is no metrics server, nor when that is insecure. It may be called at any time, and
-// fails when the path has another handler.
+// The page is not available without a metrics server, or if that is insecure. Handle may be called at any time, and
+// fails if the path has another handler.
 func (m *Manager) Handle(path string, h http.Handler) error {
 	return m.pages.Add(server.Owner{}, path, h)
 }
 
-// AddStatus adds a section to /statusz, which is what of returns, as JSON. of is called for each request, also by
-// several goroutines. A later section of the same name stands in its place.
+// AddStatus adds a section to /statusz with the result of of as JSON. of is called for each request, possibly
+// concurrently. A later section replaces one of the same name.
 func (m *Manager) AddStatus(name string, of func() any) {
 	m.sections.mu.Lock()
 	defer m.sections.mu.Unlock()
@@ -45,7 +45,8 @@ func (m *Manager) AddStatus(name string, of func() any) {
 	m.sections.byName[name] = of
 }
 
-// statusz says what runs, as JSON: the program, since when, who leads what, and what is ready or why not.
+// statusz writes the state of the process as JSON: the program, its start time, the leaders, and the results of the
+// readiness checks.
 func (m *Manager) statusz(w http.ResponseWriter, r *http.Request) {
 	status := map[string]any{
 		"program": filepath.Base(os.Args[0]),
@@ -77,10 +78,10 @@ func writeJSON(w http.ResponseWriter, value any) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(text, '\n')) // the client is told by the connection
+	_, _ = w.Write(append(text, '\n')) // the client detects errors of the connection
 }
 
-// termStatus is who leads a leader election group.
+// termStatus is the leader of a leader election group.
 type termStatus struct {
 	Group   string `json:"group"`
 	Leader  string `json:"leader"`

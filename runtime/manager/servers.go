@@ -16,7 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// addServers adds the servers that the options ask for.
+// addServers adds the servers that the options enable.
 func (m *Manager) addServers() error {
 	if wanted(m.opts.HealthProbeBindAddress) {
 		m.addServer(probeServer(m.opts, m.healthz, m.readyz))
@@ -45,7 +45,7 @@ func (m *Manager) addServer(opts httpserver.Options) {
 	m.groups[servers] = append(m.groups[servers], s)
 }
 
-// patience is how long servers may take to answer the last requests.
+// patience returns how long servers may take to answer the last requests.
 func (m *Manager) patience() time.Duration {
 	if m.opts.GracefulShutdownTimeout < 0 {
 		return httpserver.DefaultPatience
@@ -53,7 +53,7 @@ func (m *Manager) patience() time.Duration {
 	return min(httpserver.DefaultPatience, m.opts.GracefulShutdownTimeout/2)
 }
 
-// listener is a server as a runnable: it has its address before Run.
+// listener is a runnable server that binds its address before Run.
 type listener interface {
 	Runnable
 	Name() string
@@ -63,7 +63,7 @@ type listener interface {
 
 func wanted(address string) bool { return address != "" && address != Off }
 
-// listen opens the addresses of all servers, so that one that is taken is an error before anything runs.
+// listen binds the addresses of all servers, so that an address in use is an error before anything runs.
 func (m *Manager) listen(ctx context.Context) error {
 	for i, s := range m.servers {
 		if err := s.Listen(ctx); err != nil {
@@ -76,7 +76,7 @@ func (m *Manager) listen(ctx context.Context) error {
 	return nil
 }
 
-// metricsServer returns the server of /metrics: over TLS and for authorized clients, unless the options say otherwise.
+// metricsServer returns the server of /metrics: with TLS and for authorized clients, unless it is insecure.
 func metricsServer(m *Manager) (httpserver.Options, error) {
 	o := httpserver.Options{Name: "metrics", Address: m.opts.Metrics.BindAddress}
 	if m.opts.Metrics.Insecure {
@@ -102,8 +102,8 @@ func metricsServer(m *Manager) (httpserver.Options, error) {
 	return o, nil
 }
 
-// serverTLS returns a configuration with the certificate that the options name, or a self-signed one when they name
-// no folder.
+// serverTLS returns a configuration with the certificate in the options' directory, or with a self-signed one if there
+// is none.
 func serverTLS(o *MetricsOptions, measures *metrics.Registry, logger *slog.Logger) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	if o.CertDir == "" {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// envPrefix returns what the environment variables of a program begin with, Off if it reads none.
+// envPrefix returns the prefix of a program's environment variables, or Off if it reads none.
 func envPrefix(given, program string) string {
 	if given != "" {
 		return given
@@ -28,12 +28,12 @@ func envPrefix(given, program string) string {
 	}, program))
 }
 
-// envName returns the variable that stands for a flag.
+// envName returns the environment variable of a flag.
 func envName(prefix, flag string) string {
 	return prefix + "_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// setFromEnv sets the flags whose variables are not empty, save those that were given, and adds them to these.
+// setFromEnv sets the flags whose variables are not empty, except those in given, and adds them to given.
 func setFromEnv(flags *flag.FlagSet, env lookup, prefix string, given map[string]bool) error {
 	if prefix == Off {
 		return nil
@@ -53,8 +53,8 @@ func setFromEnv(flags *flag.FlagSet, env lookup, prefix string, given map[string
 	return wrong
 }
 
-// setFromFile sets the flags that the YAML file names, save those that were given. What is no flag, and what a flag
-// does not take, are errors with their positions.
+// setFromFile sets the flags in a YAML file, except those in given. Unknown flags and invalid values are errors with
+// their positions.
 func setFromFile(flags *flag.FlagSet, path string, given map[string]bool) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -81,7 +81,7 @@ func setFromFile(flags *flag.FlagSet, path string, given map[string]bool) error 
 	return errors.Join(errs...)
 }
 
-// fieldError is what is wrong at a place of the file.
+// fieldError is an error at a position of the file.
 type fieldError struct {
 	path         string
 	line, column int
@@ -108,7 +108,7 @@ func setField(flags *flag.FlagSet, name string, value any, given map[string]bool
 	return nil
 }
 
-// scalar returns a value of the file as it would be written on the command line.
+// scalar returns a value of the file in the form of the command line.
 func scalar(value any) (string, error) {
 	switch value := value.(type) {
 	case string:
@@ -129,7 +129,7 @@ func scalar(value any) (string, error) {
 	return "", errors.New("want a string, a number, a boolean or a list")
 }
 
-// quoted returns a value as it is in JSON.
+// quoted returns a value as JSON.
 func quoted(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -138,8 +138,8 @@ func quoted(value any) string {
 	return string(text)
 }
 
-// position returns where a field of the mapping is named: in the first line with which the beginning of the file has
-// it.
+// position returns the position of a field's name in the mapping: the first line up to which the beginning of the file
+// has the field.
 func position(content []byte, name string) (line, column int) {
 	var begun []byte
 	for text := range bytes.Lines(content) {
@@ -154,7 +154,7 @@ func position(content []byte, name string) (line, column int) {
 	return 1, 1
 }
 
-// parseFields returns the fields of a YAML mapping; numbers are as they were written.
+// parseFields returns the fields of a YAML mapping. Numbers keep their text.
 func parseFields(content []byte) (map[string]any, error) {
 	text, err := yaml.YAMLToJSONStrict(content)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// counted returns config with a counter of the requests that are sent, under the name and the labels of client-go.
+// counted returns config with a counter of sent requests, which has the name and the labels of client-go's.
 func counted(config *rest.Config, measures *metrics.Registry) *rest.Config {
 	sent := measures.Counter("rest_client_requests_total", "Requests to API servers by status code, method and host.",
 		"code", "method", "host")
@@ -40,29 +40,29 @@ func (c counting) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// WrappedRoundTripper returns what sends the requests, for those who look for a transport's connections.
+// WrappedRoundTripper returns the underlying round tripper.
 func (c counting) WrappedRoundTripper() http.RoundTripper { return c.next }
 
-// throttle lets requests through in the order in which they came, so many each second and so many at once.
+// throttle limits the rate and the burst of requests, and passes them in order.
 type throttle struct {
-	every time.Duration // between two requests
-	saved time.Duration // how much of it can be saved up
+	every time.Duration // interval of requests
+	saved time.Duration // maximum time that can be saved up
 
 	mu   sync.Mutex
-	next time.Time // when the next request has its turn
+	next time.Time // time of the next request
 }
 
-// newThrottle returns nil when there is no limit.
+// newThrottle returns nil if there is no limit.
 func newThrottle(qps float64, burst int) *throttle {
 	if qps <= 0 {
 		return nil
 	}
-	const most = float64(1 << 60) // 36 years, which no sum of two makes overflow
+	const most = float64(1 << 60) // 36 years; the sum of two does not overflow
 	every := min(most, float64(time.Second)/qps)
 	return &throttle{every: time.Duration(every), saved: time.Duration(min(most, every*float64(max(1, burst)-1)))}
 }
 
-// turn takes a turn, and returns how long it is until then.
+// turn reserves the next request, and returns the time until then.
 func (l *throttle) turn() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +94,7 @@ func (l *throttle) roundTripper(next http.RoundTripper) http.RoundTripper {
 	return throttled{l, next}
 }
 
-// throttled sends requests in their turn.
+// throttled sends requests within the limit.
 type throttled struct {
 	limit *throttle
 	next  http.RoundTripper
@@ -102,7 +102,7 @@ type throttled struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t throttled) RoundTrip(req *http.Request) (*http.Response, error) {
-	// A lease that had to wait for others would be lost.
+	// A lease that had to wait for other requests would be lost.
 	if !strings.Contains(req.URL.Path, "/apis/"+coordinationv1.GroupName+"/") {
 		if err := t.limit.wait(req.Context()); err != nil {
 			if req.Body != nil {
@@ -114,5 +114,5 @@ func (t throttled) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(req)
 }
 
-// WrappedRoundTripper returns what sends the requests, for those who look for a transport's connections.
+// WrappedRoundTripper returns the underlying round tripper.
 func (t throttled) WrappedRoundTripper() http.RoundTripper { return t.next }

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// insecure is the value of --metrics-secure, which says the opposite of the option.
+// insecure is the value of --metrics-secure, which is the negation of the option.
 type insecure struct{ insecure *bool }
 
-// String returns the value as it is written on the command line, and of the zero value, which is none, nothing.
+// String returns the value in the form of the command line, or "" for the zero value.
 func (i insecure) String() string {
 	if i.insecure == nil {
 		return ""
@@ -28,25 +28,24 @@ func (i insecure) Set(value string) error {
 	return nil
 }
 
-// IsBoolFlag lets the flag go without a value.
+// IsBoolFlag allows the flag without a value.
 func (insecure) IsBoolFlag() bool { return true }
 
-// list is the value of a flag with several values. What is given first takes the place of the defaults, what is given
-// later is added.
+// list is the value of a flag with several values. The first occurrence replaces the defaults, later ones append.
 type list struct {
 	values *[]string
 	given  bool
 }
 
-// String returns the values as they are written on the command line.
+// String returns the values in the form of the command line.
 func (l *list) String() string {
 	if l.values == nil {
-		return "" // of a zero list, which the package flag makes
+		return "" // package flag calls it on a zero list
 	}
 	return strings.Join(*l.values, ",")
 }
 
-// Set reads a list that is separated by commas, and blanks around them.
+// Set parses a comma-separated list and trims blanks.
 func (l *list) Set(value string) error {
 	values := strings.Split(value, ",")
 	for i := range values {

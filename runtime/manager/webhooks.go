@@ -17,22 +17,22 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Webhooks returns the server of webhooks, which webhook.For registers them with. The first call makes it: a program
-// that has no webhooks serves none. Made before Run it listens before the caches start, so that kinds can be read
-// that it converts; made while the manager runs, as by who waits for a certificate first, it listens at once. After
-// the end of Run the error is [ErrStopped].
+// Webhooks returns the webhook server, with which webhook.For registers webhooks. The first call creates it, so a
+// program without webhooks has no server. A server that is created before Run listens before the caches start, because
+// reads of kinds that it converts depend on it. A server that is created while the manager runs listens at once, for
+// example after a wait for a certificate. After the end of Run the error is [ErrStopped].
 //
-// Its certificate is in files ([WebhookOptions].CertDir), or is made and rotated by the manager and kept in a Secret
-// for all replicas, and the objects in [WebhookOptions].Targets are made to trust it. That takes these rights, of
-// which the first two are best given by a Role, and create is all that cannot be given for one name:
+// Its certificate is in files ([WebhookOptions].CertDir). Alternatively, the manager creates and rotates it, keeps it
+// in a Secret for all replicas, and sets the CA bundle in the objects of [WebhookOptions].Targets. That needs the
+// following permissions. The first two belong in a Role, and only create cannot be restricted to a name:
 //
 //	// +kubebuilder:rbac:groups="",namespace=system,resources=secrets,verbs=create
 //	// +kubebuilder:rbac:groups="",namespace=system,resources=secrets,resourceNames=webhook-certificates,verbs=get;list;watch;update
 //	// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,resourceNames=NAME,verbs=get;list;watch;patch
 //	// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=NAME,verbs=get;list;watch;patch
 //
-// Or, for development, the server is told to the API server by URL ([WebhookOptions].Manifests), which takes nothing
-// at all.
+// For development, the manager can install the webhooks at the API server by URL ([WebhookOptions].Manifests), which
+// needs no permissions in the operator's role.
 func (m *Manager) Webhooks() (*server.Server, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,7 +50,7 @@ func (m *Manager) Webhooks() (*server.Server, error) {
 	return s, nil
 }
 
-// serveLocked makes a server run with the others. One of a manager that has started has its address at once.
+// serveLocked runs a server with the others. If the manager has started, the server binds its address at once.
 func (m *Manager) serveLocked(run webhookServer) error {
 	switch {
 	case m.ended:
@@ -70,13 +70,13 @@ func (m *Manager) serveLocked(run webhookServer) error {
 	return nil
 }
 
-// webhookServer is a server of webhooks as a runnable.
+// webhookServer is a runnable webhook server.
 type webhookServer interface {
 	listener
 	Ready() error
 }
 
-// newWebhooks returns the server, and what runs it.
+// newWebhooks returns the server, and the runnable that runs it.
 func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 	opts := server.Options{
 		Address: m.opts.Webhook.BindAddress, HTTP2: m.opts.Webhook.HTTP2, TLSOpts: m.opts.Webhook.TLSOpts,
@@ -115,17 +115,17 @@ func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 	return s, s, nil
 }
 
-// mountedCertDir is where deployments of kubebuilder have mounted a certificate.
+// mountedCertDir returns the directory where kubebuilder's deployments mount a certificate.
 func mountedCertDir() string {
 	return filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs")
 }
 
-// certificateFiles returns the certificate in a directory. Empty names are tls.crt and tls.key.
+// certificateFiles returns the certificate in a directory. Empty names mean tls.crt and tls.key.
 func certificateFiles(dir, cert, key string, logger *slog.Logger) (*certificate.Files, error) {
 	return certificate.NewFiles(filepath.Join(dir, cmp.Or(cert, "tls.crt")), filepath.Join(dir, cmp.Or(key, "tls.key")), logger)
 }
 
-// given reports whether TLSOpts bring a certificate.
+// given reports whether TLSOpts set a certificate.
 func (o *WebhookOptions) given() bool {
 	config := &tls.Config{}
 	for _, change := range o.TLSOpts {
@@ -134,7 +134,7 @@ func (o *WebhookOptions) given() bool {
 	return config.GetCertificate != nil || config.GetConfigForClient != nil || len(config.Certificates) > 0
 }
 
-// newAuthority returns the authority whose certificates are in a Secret.
+// newAuthority returns the authority with its certificates in a Secret.
 func (m *Manager) newAuthority() (*authority.Authority, error) {
 	if lifetime := m.opts.Webhook.CertLifetime; !m.opts.Webhook.validLifetime() {
 		return nil, fmt.Errorf("Webhook.CertLifetime (--webhook-cert-lifetime) is %s; want at least %s", lifetime, minCertLifetime)

@@ -1,8 +1,7 @@
-// Package metrics counts, and shows the counts to Prometheus. It needs nothing outside the standard library.
+// Package metrics collects metrics and exposes them to Prometheus. It depends only on the standard library.
 //
-// A [Registry] makes metrics and is the http.Handler that exposes them in the text format. Metrics are [Counter],
-// [Gauge] and [Histogram]; each has a fixed list of label names, and one series for every list of label values that
-// was used:
+// A [Registry] creates metrics and is the http.Handler that exposes them in the text format. Metrics are [Counter],
+// [Gauge] and [Histogram]. Each has a fixed list of label names, and one series per list of label values in use:
 //
 //	registry := metrics.NewRegistry()
 //	total := registry.Counter("reconcile_total", "Reconciles by result.", "result")
@@ -12,15 +11,15 @@
 // # Guarantees
 //
 //   - The output is sorted by metric name and then by labels, and each value is read once.
-//   - Asking a registry twice for one metric gives the same metric, so that two controllers can share one.
-//     A registry of [Registry.Sub] has metrics of its own.
-//   - A nil *Registry gives metrics that work and that nobody sees: code that counts needs no condition.
-//   - Functions given to a gauge run without any lock of this package held.
+//   - Requesting one metric twice from a registry returns the same metric, so that two controllers can share one. A
+//     registry of [Registry.Sub] has its own metrics.
+//   - The metrics of a nil *Registry work but are not exposed, so that code that counts needs no condition.
+//   - Functions of a gauge are called without any lock of this package.
 //
 // # Concurrency
 //
-// Everything here is safe for use from several goroutines, starts none, and never blocks for long.
+// All types are safe for concurrent use. The package starts no goroutines, and its calls do not block for long.
 //
-// There are no summaries, no exemplars, no push, and no registry of the process: who counts is given a registry.
-// A wrong name, a wrong number of label values and the like are mistakes in the program, and panic.
+// There are no summaries, exemplars, pushes, or global registry: code that counts receives a registry. An invalid name,
+// a wrong number of label values and similar errors are programming mistakes, and panic.
 package metrics

@@ -17,7 +17,7 @@ const (
 	kindHistogram kind = "histogram"
 )
 
-// family is one metric: a name, and a series for every list of label values in use.
+// family is one metric: a name, and one series per list of label values in use.
 type family struct {
 	kind    kind
 	name    string
@@ -26,36 +26,36 @@ type family struct {
 	buckets []float64
 
 	mu sync.RWMutex
-	// series is keyed by the labels as they are written in the text format, which tells any two lists of values apart.
+	// series is keyed by the labels in the text format, which is unique per list of values.
 	series map[string]*series
-	// short has the same series by the label values themselves, when there are no more labels than a shortKey has room for.
+	// short has the same series by label values, if they fit into a shortKey.
 	short map[shortKey]*series
 }
 
 // shortKey is a few label values.
 type shortKey [2]string
 
-// series is the value, or the distribution, for one list of label values.
+// series has the value or the distribution for one list of label values.
 type series struct {
 	// bits is the float64 of a counter or gauge.
 	bits atomic.Uint64
-	// value, when set, is called instead of reading bits.
+	// value, if set, is called instead of reading bits.
 	value atomic.Pointer[func() float64]
-	// values are those of the labels.
+	// values are the label values.
 	values []string
-	// distribution is set in histograms alone.
+	// distribution is set only in histograms.
 	distribution *distribution
 }
 
 // distribution counts observations by bucket.
 type distribution struct {
 	mu sync.Mutex
-	// counts has one element for each bound and one for +Inf, not cumulated.
+	// counts has one element per bound and one for +Inf, not cumulative.
 	counts []uint64
 	sum    float64
 }
 
-// at returns the series with those label values, and makes it when it does not exist.
+// at returns the series with those label values, and creates it if needed.
 func (f *family) at(values []string) *series {
 	if len(values) != len(f.labels) {
 		panic(fmt.Sprintf("metrics: %s has %d labels %q, got the values %q", f.name, len(f.labels), f.labels, values))
@@ -72,7 +72,7 @@ func (f *family) at(values []string) *series {
 	return f.atText(values, few)
 }
 
-// atText is at by the labels as text. It adds the series to those that are found by few, if few has all values.
+// atText is at by the labels as text. It also adds the series to short under few, if few has all values.
 func (f *family) atText(values []string, few shortKey) *series {
 	var space [128]byte
 	key := appendLabels(space[:0], f.labels, values)
@@ -121,7 +121,7 @@ func (s *series) read() float64 {
 	return math.Float64frombits(s.bits.Load())
 }
 
-// observe counts one observation into the first bucket that holds it. NaN is above every bound.
+// observe counts one observation in the first bucket that includes it. NaN is above every bound.
 func (d *distribution) observe(value float64, bounds []float64) {
 	bucket := len(bounds)
 	if !math.IsNaN(value) {
@@ -144,7 +144,7 @@ func (f *family) sameShape(other *family) bool {
 	return f.kind == other.kind && slices.Equal(f.labels, other.labels) && slices.Equal(f.buckets, other.buckets)
 }
 
-// shape describes what two metrics of one name must have in common.
+// shape describes the properties that two metrics of one name must share.
 func (f *family) shape() string {
 	text := fmt.Sprintf("%s with labels %q", f.kind, f.labels)
 	if f.kind == kindHistogram {
@@ -172,7 +172,7 @@ func (f *family) mustBeValid() {
 	}
 }
 
-// validName reports whether name is one of the text format: letters, digits and underscores, not beginning with a
+// validName reports whether name is valid in the text format: letters, digits and underscores, not beginning with a
 // digit, and for metrics also colons.
 func validName(name string, colons bool) bool {
 	for i, c := range []byte(name) {

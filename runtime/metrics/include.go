@@ -10,16 +10,17 @@ import (
 	"strings"
 )
 
-// Include makes the registry expose what h answers too: a GET in the Prometheus text format, such as that of promhttp. So a
-// program that has collectors of client_golang shows them where these metrics are, and nobody else links it:
+// Include makes the registry also expose the metrics that h serves: the answer to a GET in the Prometheus text format,
+// such as that of promhttp. A program with client_golang collectors so exposes them together with these metrics, and
+// other programs do not link that library:
 //
 //	collectors := prometheus.NewRegistry()
 //	collectors.MustRegister(requests)
 //	m.Metrics().Include(promhttp.HandlerFor(collectors, promhttp.HandlerOpts{}))
 //
-// A metric whose name the registry has, or one that was included before, is left out: a scraper would refuse them all. h is
-// asked at each scrape, by several goroutines, with the context of the scrape. When it fails, panics, answers in another
-// format or with more than 16 MiB, the others are exposed without it: a comment says why, and
+// A metric whose name the registry or an earlier included handler has is omitted, since a scraper would reject the
+// whole answer. h is called at each scrape, concurrently, with the context of the scrape. If it fails, panics, answers
+// in another format or with more than 16 MiB, the other metrics are exposed without it: a comment has the reason, and
 // metrics_include_failures_total counts it.
 func (r *Registry) Include(h http.Handler) {
 	if r == nil {
@@ -37,7 +38,7 @@ const (
 	includeFailuresHelp = "Scrapes in which metrics of another registry are missing."
 )
 
-// includedText returns what the included handlers have, but for metrics of these names, to which it adds theirs.
+// includedText returns the metrics of the included handlers, except those in names, and adds their names to names.
 func (r *Registry) includedText(ctx context.Context, names map[string]bool) (text []byte) {
 	if r == nil {
 		return nil
@@ -58,7 +59,7 @@ func (r *Registry) includedText(ctx context.Context, names map[string]bool) (tex
 	return text
 }
 
-// ask returns what h answers to a scrape.
+// ask returns the answer of h to a scrape.
 func ask(ctx context.Context, h http.Handler) (text []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "/metrics", http.NoBody)
 	if err != nil {
@@ -90,10 +91,10 @@ const maxIncluded = 16 << 20
 
 var errTooLong = errors.New("the answer has more than 16 MiB")
 
-// answer keeps an answer, up to maxIncluded bytes.
+// answer records an answer of up to maxIncluded bytes.
 type answer struct {
 	header  http.Header
-	status  int // zero until it is written
+	status  int // zero before the first write
 	body    bytes.Buffer
 	tooLong bool
 }
@@ -110,7 +111,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.body.Write(p)
 }
 
-// appendOthers appends the metrics in more that have none of the names, to which it adds theirs.
+// appendOthers appends the metrics in more that are not in names, and adds their names.
 func appendOthers(text, more []byte, names map[string]bool) []byte {
 	current, keep := "", false
 	for line := range bytes.Lines(more) {
@@ -125,8 +126,8 @@ func appendOthers(text, more []byte, names map[string]bool) []byte {
 	return text
 }
 
-// familyOf returns the name of the metric that a line is about, and whether it is a header: # HELP or # TYPE. It is empty for
-// a line that is about none, such as another comment, or about one that is named among its labels.
+// familyOf returns the name of the metric of a line, and whether the line is a header: # HELP or # TYPE. The name is
+// empty for other comments, and for lines with a name among the labels.
 func familyOf(line string) (name string, header bool) {
 	if words := strings.Fields(line); len(words) > 2 && words[0] == "#" && (words[1] == "HELP" || words[1] == "TYPE") {
 		return words[2], true
@@ -138,7 +139,7 @@ func familyOf(line string) (name string, header bool) {
 	return line[:max(0, end)], false
 }
 
-// isOf reports whether a sample of that name is one of a metric: a histogram's or a summary's have longer names.
+// isOf reports whether a sample of that name belongs to a metric: histograms and summaries have samples with suffixes.
 func isOf(sample, metric string) bool {
 	suffix, ok := strings.CutPrefix(sample, metric)
 	return ok && metric != "" && (suffix == "_bucket" || suffix == "_sum" || suffix == "_count")

@@ -489,7 +489,7 @@ func (a *Authority) save(ctx context.Context, secret *unstructured.Unstructured,
 	if data == nil {
 		data = map[string]any{}
 	}
-	for _, name := range allEntries { // other entries are left unchanged
+	for _, name := range allEntries { // other entries stay unchanged
 		value, has := entries[name]
 		if name = a.entry(name); has {
 			data[name] = base64.StdEncoding.EncodeToString(value)
