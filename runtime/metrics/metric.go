@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Counter is a number that only grows, such as a number of errors. A nil *Counter counts nothing.
+// Counter is a number that only increases, such as a number of errors. A nil *Counter counts nothing.
 type Counter struct{ family *family }
 
-// Inc adds one to the series with those label values, given in the order of the label names. It panics when their
-// number is wrong, as every method with label values does.
+// Inc adds one to the series with those label values, which are in the order of the label names. Like all methods with
+// label values, it panics if their number is wrong.
 func (c *Counter) Inc(labelValues ...string) { c.Add(1, labelValues...) }
 
-// Add adds delta to the series with those label values. It panics when delta is negative.
+// Add adds delta to the series with those label values. It panics if delta is negative.
 func (c *Counter) Add(delta float64, labelValues ...string) {
 	if c == nil {
 		return
@@ -25,7 +25,7 @@ func (c *Counter) Add(delta float64, labelValues ...string) {
 	c.family.at(labelValues).add(delta)
 }
 
-// Value returns the count of the series with those label values, zero when nothing was counted.
+// Value returns the count of the series with those label values, or zero if there is none.
 func (c *Counter) Value(labelValues ...string) float64 {
 	if c == nil {
 		return 0
@@ -33,32 +33,32 @@ func (c *Counter) Value(labelValues ...string) float64 {
 	return c.family.at(labelValues).read()
 }
 
-// Gauge is a number that goes up and down, such as the length of a queue. A nil *Gauge holds nothing.
+// Gauge is a number that increases and decreases, such as the length of a queue. A nil *Gauge holds nothing.
 type Gauge struct{ family *family }
 
-// Set makes value the value of the series with those label values.
+// Set sets the value of the series with those label values.
 func (g *Gauge) Set(value float64, labelValues ...string) {
 	if g != nil {
 		g.family.at(labelValues).set(value)
 	}
 }
 
-// Add changes the series with those label values by delta. It has no visible effect on a series that has a function.
+// Add adds delta to the series with those label values. It has no visible effect on a series with a function.
 func (g *Gauge) Add(delta float64, labelValues ...string) {
 	if g != nil {
 		g.family.at(labelValues).add(delta)
 	}
 }
 
-// SetFunc makes the series with those label values show what value returns at each scrape, until the next Set or
-// SetFunc. The function is called from the goroutine of the scrape and may be called by several at once.
+// SetFunc makes the series with those label values return the result of value at each scrape, until the next Set or
+// SetFunc. The goroutines of scrapes call value concurrently.
 func (g *Gauge) SetFunc(value func() float64, labelValues ...string) {
 	if g != nil {
 		g.family.at(labelValues).setFunc(value)
 	}
 }
 
-// Value returns the value of the series with those label values, zero when it was never set.
+// Value returns the value of the series with those label values, or zero if it was never set.
 func (g *Gauge) Value(labelValues ...string) float64 {
 	if g == nil {
 		return 0
@@ -81,7 +81,7 @@ func (h *Histogram) ObserveSince(start time.Time, labelValues ...string) {
 	h.Observe(time.Since(start).Seconds(), labelValues...)
 }
 
-// Count returns how many values were observed in the series with those label values.
+// Count returns the number of observations of the series with those label values.
 func (h *Histogram) Count(labelValues ...string) uint64 {
 	if h == nil {
 		return 0
@@ -103,13 +103,13 @@ func (h *Histogram) Sum(labelValues ...string) float64 {
 	return sum
 }
 
-// DefaultBuckets returns bounds that suit the seconds of a request over a network: 5 ms to 10 s. The caller owns them.
+// DefaultBuckets returns bounds for durations of network requests in seconds: 5 ms to 10 s. The caller owns them.
 func DefaultBuckets() []float64 {
 	return []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 }
 
-// ExponentialBuckets returns count bounds, the first being start and each next one factor times the one before. It
-// panics unless start is positive and factor above one.
+// ExponentialBuckets returns count bounds, starting at start, each factor times the previous one. It panics unless
+// start is positive and factor above one.
 func ExponentialBuckets(start, factor float64, count int) []float64 {
 	if !(start > 0 && factor > 1) {
 		panic(fmt.Sprintf("metrics: exponential buckets from %v by %v", start, factor))
@@ -122,7 +122,7 @@ func ExponentialBuckets(start, factor float64, count int) []float64 {
 	return bounds
 }
 
-// upperBounds returns the finite bounds of a histogram that was asked for with those buckets.
+// upperBounds returns the finite bounds for the given buckets.
 func upperBounds(buckets []float64) []float64 {
 	if len(buckets) == 0 {
 		return DefaultBuckets()

@@ -24,7 +24,7 @@ func RegisterProcess(r *Registry) {
 	registerProc(r, os.DirFS("/proc"))
 }
 
-// runtimeMetric returns a function that reads one of the integers of the standard library's runtime/metrics.
+// runtimeMetric returns a function that reads an integer of the standard library's runtime/metrics.
 func runtimeMetric(name string) func() float64 {
 	return func() float64 {
 		sample := []metrics.Sample{{Name: name}}
@@ -36,10 +36,10 @@ func runtimeMetric(name string) func() float64 {
 	}
 }
 
-// ticksPerSecond is the unit of processor times in /proc: the same on every architecture that Go runs on.
+// ticksPerSecond is the unit of processor times in /proc. It is the same on every architecture that Go supports.
 const ticksPerSecond = 100
 
-// The fields of /proc/self/stat in use, counted from the first after the command's name, which may hold blanks.
+// Fields of /proc/self/stat in use, counted from the first after the command's name, which may contain blanks.
 const (
 	statUserTicks   = 11
 	statSystemTicks = 12
@@ -49,8 +49,8 @@ const (
 
 var errProcFormat = errors.New("unexpected format")
 
-// registerProc adds what the proc file system tells. Where there is none, only the start time is left, and it is
-// that of the call.
+// registerProc adds the metrics of the proc file system. Without it, only the start time is added, which is then the
+// time of the call.
 func registerProc(r *Registry, proc fs.FS) {
 	const startName, startHelp = "process_start_time_seconds", "When the process started, in seconds since the Unix epoch."
 	start, err := processStart(proc)
@@ -73,7 +73,8 @@ func registerProc(r *Registry, proc fs.FS) {
 	})
 }
 
-// processStart returns when this process began, in seconds since the epoch: the boot time plus the ticks since then.
+// processStart returns the start time of this process, in seconds since the epoch: the boot time plus the ticks since
+// then.
 func processStart(proc fs.FS) (float64, error) {
 	fields, err := statFields(proc, statStartTicks)
 	if err != nil {
@@ -92,7 +93,7 @@ func processStart(proc fs.FS) (float64, error) {
 	return 0, errProcFormat
 }
 
-// statFields returns those fields of self/stat, zeros with any error.
+// statFields returns the given fields of self/stat, or zeros with an error.
 func statFields(proc fs.FS, indexes ...int) ([]float64, error) {
 	values := make([]float64, len(indexes))
 	text, err := fs.ReadFile(proc, "self/stat")

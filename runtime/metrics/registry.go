@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// Registry makes metrics and exposes them. A nil *Registry makes metrics that are not exposed anywhere.
+// Registry creates metrics and exposes them. The metrics of a nil *Registry are not exposed.
 type Registry struct {
 	mu sync.RWMutex
-	// families holds every metric that was asked for, by name.
+	// families has every metric by name.
 	families map[string]*family
-	// included have further metrics. The slice is replaced and not changed.
+	// included have further metrics. The slice is replaced, never modified.
 	included []http.Handler
-	// parent exposes the metrics until Close; nil for a registry of NewRegistry.
+	// parent exposes the metrics until Close. It is nil for a registry of NewRegistry.
 	parent *Registry
-	subs   []*Registry // not closed, in the order in which they were made
-	// shapes holds the first family of each name, of subs too, in a registry without a parent.
+	subs   []*Registry // not closed, in order of creation
+	// shapes has the first family of each name, including those of subs, in a registry without a parent.
 	shapes map[string]*family
 }
 
@@ -26,8 +26,8 @@ func NewRegistry() *Registry {
 	return &Registry{families: map[string]*family{}, shapes: map[string]*family{}}
 }
 
-// Sub returns a registry for the metrics of one owner, such as a queue or a cluster that comes and goes. r exposes them
-// with its own until [Registry.Close]. Where both have a series of the same labels, r exposes its own.
+// Sub returns a registry for the metrics of one owner with a limited lifetime, such as a queue or a cluster. r exposes
+// them with its own until [Registry.Close]. If both have a series with the same labels, r exposes its own.
 func (r *Registry) Sub() *Registry {
 	if r == nil {
 		return nil
@@ -40,8 +40,8 @@ func (r *Registry) Sub() *Registry {
 	return sub
 }
 
-// Close ends the exposition of a registry that [Registry.Sub] has made, and releases the functions that its gauges call.
-// Its metrics go on to count. It may be called twice, and does nothing for other registries.
+// Close ends the exposition of a registry from [Registry.Sub], and releases the functions of its gauges. Its metrics
+// continue to count. Further calls, and calls on other registries, do nothing.
 func (r *Registry) Close() {
 	if r == nil || r.parent == nil {
 		return
@@ -73,42 +73,42 @@ func (r *Registry) mustHaveShape(wanted *family) {
 	}
 }
 
-// Counter returns the counter of that name, which by convention ends in _total, and makes it when it does not exist.
-// It panics when the name is taken by another kind of metric or with other labels, and when a name is not valid.
+// Counter returns the counter of that name, which by convention ends in _total, and creates it if needed. It panics if
+// the name belongs to another type of metric or one with other labels, and for an invalid name.
 func (r *Registry) Counter(name, help string, labels ...string) *Counter {
 	return &Counter{r.family(&family{kind: kindCounter, name: name, help: help, labels: labels})}
 }
 
-// Gauge returns the gauge of that name, and makes it when it does not exist. It panics as [Registry.Counter] does.
+// Gauge returns the gauge of that name, and creates it if needed. It panics as [Registry.Counter] does.
 func (r *Registry) Gauge(name, help string, labels ...string) *Gauge {
 	return &Gauge{r.family(&family{kind: kindGauge, name: name, help: help, labels: labels})}
 }
 
-// Histogram returns the histogram of that name, and makes it when it does not exist. The buckets are upper bounds in
-// ascending order; the last one, +Inf, is implied; no buckets at all means [DefaultBuckets]. It panics as
-// [Registry.Counter] does, and when the buckets are not ascending or not those of the existing histogram.
+// Histogram returns the histogram of that name, and creates it if needed. The buckets are upper bounds in ascending
+// order; the last one, +Inf, is implied; no buckets mean [DefaultBuckets]. It panics as [Registry.Counter] does, and if
+// the buckets are not ascending or differ from those of the existing histogram.
 func (r *Registry) Histogram(name, help string, buckets []float64, labels ...string) *Histogram {
 	return &Histogram{r.family(&family{kind: kindHistogram, name: name, help: help, labels: labels, buckets: upperBounds(buckets)})}
 }
 
-// GaugeFunc exposes what value returns at each scrape as a gauge without labels. A second call for the same name
+// GaugeFunc exposes the result of value at each scrape as a gauge without labels. A second call for the same name
 // replaces the function.
 func (r *Registry) GaugeFunc(name, help string, value func() float64) {
 	r.Gauge(name, help).SetFunc(value)
 }
 
-// CounterFunc is [Registry.GaugeFunc] for a value that only grows.
+// CounterFunc is [Registry.GaugeFunc] for a value that only increases.
 func (r *Registry) CounterFunc(name, help string, value func() float64) {
 	r.Counter(name, help).family.at(nil).setFunc(value)
 }
 
-// family returns the metric of the same name and shape as wanted, adding wanted when there is none.
+// family returns the metric with the name and shape of wanted. It adds wanted if there is none.
 func (r *Registry) family(wanted *family) *family {
 	wanted.mustBeValid()
 	wanted.labels = slices.Clone(wanted.labels)
 	wanted.series, wanted.short = map[string]*series{}, map[shortKey]*series{}
 	if len(wanted.labels) == 0 {
-		wanted.at(nil) // Shown as zero from the start.
+		wanted.at(nil) // Exposed as zero from the start.
 	}
 	if r == nil {
 		return wanted

@@ -17,7 +17,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	text := r.text(req.Context())
 	w.Header().Set("Content-Type", textFormat+"; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	_, _ = w.Write(text) // The only error is a scraper that has gone away.
+	_, _ = w.Write(text) // The only error is that the scraper has disconnected.
 }
 
 // WriteTo writes all metrics to w in the Prometheus text format 0.0.4.
@@ -35,14 +35,14 @@ func (r *Registry) text(ctx context.Context) []byte {
 	for _, same := range all {
 		names[same[0].name] = true
 	}
-	more := r.includedText(ctx, names) // which counts those that fail
+	more := r.includedText(ctx, names) // counts those that fail
 	for _, same := range all {
 		text = appendText(text, same)
 	}
 	return append(text, more...)
 }
 
-// sorted returns the metrics of r and its subs by name. Those of one name are together, that of r first.
+// sorted returns the metrics of r and its subs by name. Those of one name are together, with r's first.
 func (r *Registry) sorted() [][]*family {
 	byName := map[string][]*family{}
 	r.collect(byName)
@@ -67,7 +67,7 @@ func (r *Registry) collect(byName map[string][]*family) {
 // appendText appends the header and all series of metrics with one name, or nothing if they have no series yet.
 func appendText(text []byte, same []*family) []byte {
 	all := map[string]*series{}
-	for _, f := range slices.Backward(same) { // so that the first of two series with the same labels stays
+	for _, f := range slices.Backward(same) { // the first of two series with the same labels stays
 		f.mu.RLock()
 		maps.Copy(all, f.series)
 		f.mu.RUnlock()
@@ -89,7 +89,7 @@ func appendText(text []byte, same []*family) []byte {
 	return text
 }
 
-// appendDistribution appends the buckets, each of which counts what is at or below its bound, the sum and the count.
+// appendDistribution appends the cumulative buckets, the sum and the count.
 func (f *family) appendDistribution(text []byte, labels string, d *distribution) []byte {
 	counts, sum := d.snapshot()
 	var total uint64
@@ -106,7 +106,7 @@ func (f *family) appendDistribution(text []byte, labels string, d *distribution)
 	return appendSample(text, f.name, "_count", labels, "", float64(total))
 }
 
-// appendSample appends one line. The labels, and the extra label, are as they appear between the braces.
+// appendSample appends one line. labels and extra are in the form between the braces.
 func appendSample(text []byte, name, suffix, labels, extra string, value float64) []byte {
 	text = append(append(text, name...), suffix...)
 	if labels != "" || extra != "" {
@@ -120,7 +120,7 @@ func appendSample(text []byte, name, suffix, labels, extra string, value float64
 	return append(text, '\n')
 }
 
-// appendLabels appends the labels as they appear between the braces.
+// appendLabels appends the labels in the form between the braces.
 func appendLabels(text []byte, names, values []string) []byte {
 	for i, name := range names {
 		if i > 0 {
@@ -133,7 +133,7 @@ func appendLabels(text []byte, names, values []string) []byte {
 	return text
 }
 
-// appendEscaped appends value as valid UTF-8, with backslashes, line feeds and, when quoted, double quotes escaped.
+// appendEscaped appends value as valid UTF-8, with backslashes, line feeds and, if quoted, double quotes escaped.
 func appendEscaped(text []byte, value string, quoted bool) []byte {
 	for _, c := range []byte(strings.ToValidUTF8(value, "\uFFFD")) {
 		switch {
@@ -150,7 +150,7 @@ func appendEscaped(text []byte, value string, quoted bool) []byte {
 	return text
 }
 
-// appendFloat appends value as the text format spells it: whole numbers without an exponent where they are exact.
+// appendFloat appends value in the text format: exact integers without an exponent.
 func appendFloat(text []byte, value float64) []byte {
 	switch {
 	case math.IsInf(value, +1):

@@ -27,7 +27,7 @@ type List interface {
 	runtime.Object
 }
 
-// Key names an object within its kind. Its String is "namespace/name"; cluster-scoped kinds have an empty Namespace,
+// Key names an object within its kind. Its String is "namespace/name". Cluster-scoped objects have an empty Namespace,
 // and keys that print as "/name".
 type Key = types.NamespacedName
 
@@ -67,6 +67,6 @@ func New[T Object]() T {
 	return reflect.New(t.Elem()).Interface().(T)
 }
 
-// Mask returns the fields that o has if it was read with a mask, such as "metadata" and "status.conditions", and nil if it is the
-// whole object. Do not write an object that was read with a mask as a whole object.
+// Mask returns the fields of o if it was read with a mask, such as "metadata" and "status.conditions", and nil if o is
+// complete. Do not write a masked object as a whole object.
 func Mask(o metav1.Object) []string { return partial.Of(o) }

@@ -16,8 +16,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Predicate reports whether an event of any kind passes. It must not modify the objects, and several goroutines call
-// it. [Object] and [Event] return predicates from functions of a Go type.
+// Predicate reports whether an event of any kind passes. It must not modify the objects, and is called concurrently.
+// [Object] and [Event] return predicates from functions of a Go type.
 type Predicate func(informer.Event[object.Object]) bool
 
 // And passes events that all predicates pass. And() passes every event.

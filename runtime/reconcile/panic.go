@@ -4,8 +4,8 @@ import "fmt"
 
 // PanicError is the error of a reconcile that panicked.
 type PanicError struct {
-	Value any    // what it panicked with
-	Stack []byte // where
+	Value any    // argument of the panic
+	Stack []byte // stack trace of the goroutine
 }
 
 // Error returns the value of the panic in one line.

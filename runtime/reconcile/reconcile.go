@@ -15,7 +15,7 @@ type Request struct {
 	types.NamespacedName
 }
 
-// Result schedules the next reconcile after one that succeeded.
+// Result schedules the next reconcile after a success.
 type Result struct {
 	// RequeueAfter is the delay until the next reconcile of the request. Zero means that only an event leads to one. It
 	// is ignored if Reconcile returns an error.
@@ -35,8 +35,8 @@ func (r *Result) IsZero() bool { return r == nil || *r == (Result{}) }
 // Reconciler moves the object that a request names toward its spec. R is the request type of the controller, usually
 // [Request].
 //
-// Reconcile is called from several goroutines, but never twice at once for one request. An error is retried with
-// exponential backoff, unless it is a [TerminalError]. The context ends when the controller stops.
+// Reconcile is called concurrently, but never twice at once for one request. An error is retried with exponential
+// backoff, unless it is a [TerminalError]. The context ends when the controller stops.
 type Reconciler[R comparable] interface {
 	Reconcile(ctx context.Context, request R) (Result, error)
 }

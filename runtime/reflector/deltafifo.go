@@ -12,22 +12,22 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// DeltaType is what a [Delta] says. It also tells which fields of the delta are set.
+// DeltaType is the type of a [Delta]. It determines which fields of the delta are set.
 type DeltaType int
 
-// The types of deltas.
+// Types of deltas.
 const (
-	// Added: the object is new to the receiver.
+	// Added means that the object is new to the receiver.
 	Added DeltaType = iota + 1
-	// Updated: the object has another state than before.
+	// Updated means that the object has a new state.
 	Updated
-	// Deleted: the object is gone.
+	// Deleted means that the object is gone.
 	Deleted
-	// Replaced: the objects of a list, or of a streaming list, are the whole state.
+	// Replaced means that the objects of a list, or of a streaming list, are the complete state.
 	Replaced
-	// Sync: the receiver is to deliver all that it has again.
+	// Sync requests that the receiver delivers all its objects again.
 	Sync
-	// Bookmark: nothing has changed up to a resource version.
+	// Bookmark means that nothing has changed up to a resource version.
 	Bookmark
 )
 
@@ -42,35 +42,34 @@ func (t DeltaType) String() string {
 	return fmt.Sprintf("DeltaType(%d)", int(t))
 }
 
-// Delta is one step from a state of the source to a later one.
+// Delta is a change from one state of the source to a later one.
 type Delta[T object.Object] struct {
 	Type DeltaType
-	// Key is the key of the object of Added, Updated and Deleted. Push fills it in from Object.
+	// Key is the key of the object of Added, Updated and Deleted. Push sets it from Object.
 	Key object.Key
-	// Object is the new state for Added and Updated, the last one for Deleted.
+	// Object is the new state for Added and Updated, and the last one for Deleted.
 	Object T
-	// FinalStateUnknown marks a Deleted without Object: the receiver has the last state that is known.
+	// FinalStateUnknown marks a Deleted without Object: the receiver has the last known state.
 	FinalStateUnknown bool
-	// Merged says that other deltas of the object were folded into this one.
+	// Merged means that other deltas of the object were folded into this one.
 	Merged bool
-	// Objects is, for Replaced, all there is.
+	// Objects has, for Replaced, all objects.
 	Objects []T
-	// Retained are, for Replaced, the keys of objects that exist too but could not be read: what is known of them
-	// stays.
+	// Retained has, for Replaced, the keys of existing objects that could not be decoded: their known state stays.
 	Retained []object.Key
-	// SetBack marks a Replaced of a server that was set back to an earlier state, as from a backup: a resource version
-	// then says nothing about what the receiver has under it.
+	// SetBack marks a Replaced of a server that was reset to an earlier state, as from a backup: equal resource
+	// versions then do not imply equal states.
 	SetBack bool
-	// Stored has, for Replaced, the objects in the form of the store of an informer, in place of Objects. It is nil for
-	// all other sinks.
+	// Stored has, for Replaced, the objects in the form of an informer's store, instead of Objects. It is nil for other
+	// sinks.
 	Stored collect.State
-	// ResourceVersion is how far the source has come with this delta. It is empty where that is not known.
+	// ResourceVersion is the version of the source after this delta. It is empty if unknown.
 	ResourceVersion string
-	// Bytes is the size of the event on the wire, or 0 if it is not known. The queue is bounded by it too.
+	// Bytes is the size of the event on the wire, or 0 if unknown. It also counts for the bound of the queue.
 	Bytes int
 }
 
-// Deltas are successive steps, oldest first.
+// Deltas are successive changes, oldest first.
 type Deltas[T object.Object] []Delta[T]
 
 // count returns the number of objects of a Replaced.
@@ -91,57 +90,57 @@ func (d Delta[T]) slot() (object.Key, compact.Slot) {
 	return object.Key{}, compact.Mark
 }
 
-// fold keeps the resource version of the earlier delta: it stands in that one's place, before changes of other objects
-// that are still to come.
+// fold keeps the resource version of the earlier delta, whose position it takes, before pending changes of other
+// objects.
 func (d Delta[T]) fold(next Delta[T]) (Delta[T], compact.Folding) {
 	if d.Type == Deleted && next.Type != Deleted {
-		// Handlers must hear of the end of the one before they hear of the other.
+		// Handlers must receive the end of one object before the beginning of the other.
 		return d, compact.Both
 	}
 	merged := next
 	switch {
 	case d.Type == Deleted && (next.FinalStateUnknown || !d.FinalStateUnknown):
-		// The deletion that knows the last state says more.
+		// The deletion with the last state is more informative.
 		merged = d
 	case d.Type == Added && next.Type == Updated:
-		// The consumer has not seen the first, so to it the second is new.
+		// The consumer has not seen the first delta, so the object is new to it.
 		merged.Type = Added
 	}
 	merged.ResourceVersion, merged.Merged = d.ResourceVersion, true
 	return merged, compact.Merged
 }
 
-// ErrClosed is returned by [DeltaFIFO.Pop] when the queue is closed and empty.
+// ErrClosed is the error of [DeltaFIFO.Pop] when the queue is closed and empty.
 var ErrClosed = errors.New("delta queue is closed")
 
-// maxBatch is the most deltas that one Pop hands out.
+// maxBatch is the maximum number of deltas of one Pop.
 const maxBatch = 1000
 
-// DeltaFIFO carries deltas from one producer to one consumer, in the order in which they arrive: from a reflector,
-// which the server would cut off if it waited, to the store.
+// DeltaFIFO passes deltas from one producer to one consumer in order: from a reflector, which the server would
+// disconnect if it waited, to a store.
 //
-// A list arrives as one Replaced delta and is handed out alone, so the consumer can take over the whole state at once
-// and finds the deletions that were missed by comparing. While the consumer keeps up, every delta is delivered. When
-// hundreds wait, or megabytes, the deltas of each object are compressed: successive states become the latest one, and
-// a deletion followed by a new creation stays two deltas. A later Replaced takes the place of one that still waits. So
-// the memory is bounded by the objects, not by the number of changes.
+// A list arrives as one Replaced delta and is delivered alone, so that the consumer can apply the complete state at
+// once, and finds missed deletions by comparison. While the consumer keeps up, it receives every delta. When hundreds
+// of deltas, or megabytes, wait, the deltas of each object are folded: successive states become the latest one, while a
+// deletion and a new creation remain two deltas. A later Replaced supersedes one that still waits. So the memory is
+// bounded by the number of objects, not by the number of changes.
 //
-// All methods are safe for concurrent use, but only one goroutine may be in Pop.
+// A DeltaFIFO is safe for concurrent use, but only one goroutine may be in Pop.
 type DeltaFIFO[T object.Object] struct {
 	known  func(object.Key) bool
 	synced chan struct{}
 
 	mu       sync.Mutex
-	changed  sync.Cond // signalled when something was pushed or the queue was closed
+	changed  sync.Cond // signaled after a push or Close
 	pending  Deltas[T]
 	bound    compact.Bound
-	inflight Deltas[T] // taken by Pop, and perhaps not yet in the consumer's state
+	inflight Deltas[T] // taken by Pop, and possibly not yet in the consumer's state
 	closed   bool
 }
 
-// NewDeltaFIFO returns an empty queue. known reports whether the consumer has an object with that key; it is called
-// with the queue locked, so it must not call the queue. With it, the deletion of an object that has come and gone
-// without the consumer having seen it is dropped when deltas are compressed; a nil known keeps every deletion.
+// NewDeltaFIFO returns an empty queue. known reports whether the consumer has an object with that key. It runs with the
+// queue locked, so it must not call the queue. With known, folding drops deletions of objects that the consumer has
+// never seen; with a nil known, every deletion is kept.
 func NewDeltaFIFO[T object.Object](known func(object.Key) bool) *DeltaFIFO[T] {
 	if known == nil {
 		known = func(object.Key) bool { return true }
@@ -162,13 +161,13 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 	case Replaced:
 		d.SetBack = f.supersedeLocked() || d.SetBack
 	case Sync:
-		// One that waits delivers what is there by then, which is what another would.
+		// A waiting Sync delivers the state at its turn, as another one would.
 		if f.indexLocked(Sync) >= 0 {
 			return
 		}
 	case Bookmark:
 		if n := len(f.pending); n > 0 {
-			// A quiet kind would else fill the queue of a slow consumer with nothing but bookmarks.
+			// Otherwise a quiet kind would fill the queue of a slow consumer with bookmarks.
 			f.pending[n-1].ResourceVersion = d.ResourceVersion
 			return
 		}
@@ -185,9 +184,9 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 	f.changed.Signal()
 }
 
-// Pop waits for deltas and calls process with the next ones: either a single Replaced or Sync, or up to a thousand of
-// the others. No lock is held while process runs. Pop returns the error of ctx when it ends first, and ErrClosed when
-// the queue is closed and everything was handed out.
+// Pop waits for deltas and calls process with the next ones: either a single Replaced or Sync, or up to a thousand
+// others. No lock is held during process. Pop returns the error of ctx if that ends first, and ErrClosed when the queue
+// is closed and empty.
 func (f *DeltaFIFO[T]) Pop(ctx context.Context, process func(Deltas[T])) error {
 	defer f.wakeAtEnd(ctx)()
 	return f.pop(ctx, process)
@@ -203,7 +202,7 @@ func (f *DeltaFIFO[T]) Run(ctx context.Context, process func(Deltas[T])) error {
 	}
 }
 
-// wakeAtEnd makes a waiting pop look at ctx when that ends, until the function that it returns is called.
+// wakeAtEnd wakes a waiting pop when ctx ends, until stop is called.
 func (f *DeltaFIFO[T]) wakeAtEnd(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		f.mu.Lock()
@@ -212,7 +211,7 @@ func (f *DeltaFIFO[T]) wakeAtEnd(ctx context.Context) (stop func() bool) {
 	})
 }
 
-// pop is Pop for one who has called wakeAtEnd.
+// pop is Pop for callers that have called wakeAtEnd.
 func (f *DeltaFIFO[T]) pop(ctx context.Context, process func(Deltas[T])) error {
 	batch, err := f.take(ctx)
 	if err != nil {
@@ -221,7 +220,7 @@ func (f *DeltaFIFO[T]) pop(ctx context.Context, process func(Deltas[T])) error {
 	process(batch)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	// Only now has the consumer what known asks for.
+	// Only now does known reflect the batch.
 	f.inflight = nil
 	if batch[0].Type == Replaced {
 		f.closeSyncedLocked()
@@ -229,17 +228,17 @@ func (f *DeltaFIFO[T]) pop(ctx context.Context, process func(Deltas[T])) error {
 	return nil
 }
 
-// Synced is closed when process has returned for the first Replaced: the consumer then has a whole state.
+// Synced is closed when process has returned for the first Replaced: the consumer then has a complete state.
 func (f *DeltaFIFO[T]) Synced() <-chan struct{} { return f.synced }
 
-// Len returns the number of deltas that wait.
+// Len returns the number of waiting deltas.
 func (f *DeltaFIFO[T]) Len() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.pending)
 }
 
-// Close makes Push do nothing, and Pop return ErrClosed once nothing waits any more. Closing twice is fine.
+// Close makes Push do nothing, and Pop return ErrClosed once the queue is empty. Further calls do nothing.
 func (f *DeltaFIFO[T]) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -261,7 +260,7 @@ func (f *DeltaFIFO[T]) take(ctx context.Context) (Deltas[T], error) {
 	for len(f.pending) == 0 && !f.closed && ctx.Err() == nil {
 		f.changed.Wait()
 	}
-	// Ahead of what waits: nobody would wait for that any more.
+	// This precedes waiting deltas, since no caller waits for them any longer.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -269,7 +268,7 @@ func (f *DeltaFIFO[T]) take(ctx context.Context) (Deltas[T], error) {
 		return nil, ErrClosed
 	}
 	if n := f.batchLocked(); n < len(f.pending) {
-		f.inflight = slices.Clone(f.pending[:n]) // what waits goes on in that array
+		f.inflight = slices.Clone(f.pending[:n]) // waiting deltas stay in that array
 		f.bound.Add(-bytesOf(f.inflight))
 		clear(f.pending[:n])
 		f.pending = f.pending[n:]
@@ -279,7 +278,8 @@ func (f *DeltaFIFO[T]) take(ctx context.Context) (Deltas[T], error) {
 	return f.inflight, nil
 }
 
-// batchLocked returns how many deltas go together: those before the next Replaced or Sync, or that one alone.
+// batchLocked returns the number of deltas of the next batch: those before the next Replaced or Sync, or that one
+// alone.
 func (f *DeltaFIFO[T]) batchLocked() int {
 	alone := slices.IndexFunc(f.pending, func(d Delta[T]) bool { return d.Type == Replaced || d.Type == Sync })
 	switch alone {
@@ -295,8 +295,8 @@ func (f *DeltaFIFO[T]) indexLocked(t DeltaType) int {
 	return slices.IndexFunc(f.pending, func(d Delta[T]) bool { return d.Type == t })
 }
 
-// supersedeLocked drops a Replaced that still waits and what came after it: the new one says what has become of all
-// that. What came before stays, with the edges it holds. It reports whether what was dropped was SetBack.
+// supersedeLocked drops a waiting Replaced and the deltas after it, which a new one supersedes. Earlier deltas stay,
+// with the deletions that they report. It reports whether the dropped Replaced was SetBack.
 func (f *DeltaFIFO[T]) supersedeLocked() (setBack bool) {
 	if i := f.indexLocked(Replaced); i >= 0 {
 		setBack = f.pending[i].SetBack
@@ -306,13 +306,13 @@ func (f *DeltaFIFO[T]) supersedeLocked() (setBack bool) {
 	return setBack
 }
 
-// compactLocked makes what waits as short as it can be. The version of the last delta stays that of all that waits:
-// when the last one is applied, so is everything.
+// compactLocked folds the waiting deltas as far as possible. The last one keeps the last version: when it is applied,
+// all are.
 func (f *DeltaFIFO[T]) compactLocked() {
 	version := lastVersion(f.pending)
 	f.pending = f.withoutUnseenLocked(compact.Fold(f.pending, Delta[T].slot, Delta[T].fold))
 	if len(f.pending) == 0 {
-		// All came to nothing, but the consumer is to learn how far that is.
+		// All cancelled out, but the consumer must receive the version.
 		f.pending = append(f.pending, Delta[T]{Type: Bookmark})
 	}
 	f.pending[len(f.pending)-1].ResourceVersion = version
@@ -335,7 +335,7 @@ func lastVersion[T object.Object](pending []Delta[T]) string {
 	return ""
 }
 
-// withoutUnseenLocked drops each deletion of an object that the consumer will not know when it gets there.
+// withoutUnseenLocked drops each deletion of an object that the consumer will not have at that point.
 func (f *DeltaFIFO[T]) withoutUnseenLocked(pending []Delta[T]) []Delta[T] {
 	known := f.knownLocked()
 	first := make(map[object.Key]bool) // the keys seen since the start or the last Replaced
@@ -346,7 +346,7 @@ func (f *DeltaFIFO[T]) withoutUnseenLocked(pending []Delta[T]) []Delta[T] {
 			known = knownAfter(d)
 			clear(first)
 		case Added, Updated, Deleted:
-			// Behind an Added that waits the deletion is of an object that will be known.
+			// After a waiting Added, the consumer will have the object.
 			if d.Type == Deleted && !first[d.Key] && !known(d.Key) {
 				continue
 			}
@@ -354,18 +354,18 @@ func (f *DeltaFIFO[T]) withoutUnseenLocked(pending []Delta[T]) []Delta[T] {
 		}
 		kept = append(kept, d)
 	}
-	// What was dropped would else be kept alive by the array.
+	// Otherwise the array would keep the dropped deltas alive.
 	clear(pending[len(kept):])
 	return kept
 }
 
-// knownLocked returns what the consumer knows before the first pending delta. While a batch is being processed its
-// keys count as known.
+// knownLocked returns a function that reports which objects the consumer has before the first pending delta. While a
+// batch is being processed, its keys count as known.
 func (f *DeltaFIFO[T]) knownLocked() func(object.Key) bool {
 	inflight := make(map[object.Key]bool, len(f.inflight))
 	for _, d := range f.inflight {
 		if d.Type == Replaced {
-			// What the consumer has by now is between two states: a deletion too many does no harm, one too few would.
+			// The consumer is between two states: an extra deletion does no harm, a missing one would.
 			return func(object.Key) bool { return true }
 		}
 		inflight[d.Key] = true

@@ -19,14 +19,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 )
 
-// isExpired reports whether the server no longer has what was asked for: the changes since a version, or the rest of a
+// isExpired reports whether the server no longer has the requested data: the changes since a version, or the rest of a
 // paged list.
 func isExpired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// isTooLarge reports whether the server has not yet come to the version that was asked for. Servers say so by a cause,
-// older ones by its text alone.
+// isTooLarge reports whether the server has not reached the requested version yet. Servers report this by a cause,
+// older ones only by the text.
 func isTooLarge(err error) bool {
 	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 		return true
@@ -46,16 +46,15 @@ func isTooLarge(err error) bool {
 	return strings.Contains(status.Message, text)
 }
 
-// isRefusal reports whether the server is there but busy, or is not there at the moment. What was asked for can be
-// asked for again.
+// isRefusal reports whether the server is busy or temporarily down. The same request can be repeated.
 func isRefusal(err error) bool {
 	return apierrors.IsTooManyRequests(err) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// isAbsent reports whether the server does not know the kind.
+// isAbsent reports whether the server does not serve the kind.
 func isAbsent(err error) bool { return apimeta.IsNoMatchError(err) }
 
-// isOutage reports whether the server fails, or cannot be reached, and not only for what was asked for.
+// isOutage reports whether the server fails or cannot be reached, independent of the request.
 func isOutage(err error) bool {
 	if status, ok := statusOf(err); ok {
 		return status.Code >= http.StatusInternalServerError || status.Code == http.StatusTooManyRequests
@@ -63,7 +62,7 @@ func isOutage(err error) bool {
 	return isBroken(err) && !isAbsent(err) && !errors.Is(err, errShortWatch)
 }
 
-// isUnsupported reports whether the server does not know streaming lists.
+// isUnsupported reports whether the server does not support streaming lists.
 func isUnsupported(err error) bool {
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		return true
@@ -72,8 +71,8 @@ func isUnsupported(err error) bool {
 	return ok && (status.Code == http.StatusNotAcceptable || status.Code == http.StatusUnsupportedMediaType)
 }
 
-// isBroken reports whether the connection ended, in order or not, and not because the server refused to go on, or what
-// it has sent cannot be followed.
+// isBroken reports whether the connection ended, regularly or not, without an error of the server and without data that
+// cannot be followed.
 func isBroken(err error) bool {
 	if errors.Is(err, io.EOF) {
 		return true
@@ -88,7 +87,7 @@ func isBroken(err error) bool {
 	return !ok
 }
 
-// statusOf returns what the server said, if err comes from there.
+// statusOf returns the server's Status, if err has one.
 func statusOf(err error) (metav1.Status, bool) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -97,21 +96,21 @@ func statusOf(err error) (metav1.Status, bool) {
 	return status.Status(), true
 }
 
-// SyncError says why a reflector, or an informer, is not in step with the API server. The cause is reached through
-// Unwrap, so that apierrors.IsForbidden and meta.IsNoMatchError work on it.
+// SyncError reports why a reflector or informer is not in step with the API server. Unwrap returns the cause, so that
+// apierrors.IsForbidden and meta.IsNoMatchError work.
 type SyncError struct {
-	// Verb is the refused verb: "list" or "watch".
+	// Verb is the failed verb: "list" or "watch".
 	Verb string
-	// Resource is the name of the reflector, which is by convention that of the resource, such as
+	// Resource is the name of the reflector, by convention that of the resource, such as
 	// "guestbooks.webapp.example.com".
 	Resource string
-	// Namespace is where that is, if the reflector is of one namespace.
+	// Namespace is the namespace of the reflector, if it has one.
 	Namespace string
 	// Err is the cause.
 	Err error
 }
 
-// Error names the verb, the resource, the namespace and the cause.
+// Error returns the verb, the resource, the namespace and the cause.
 func (e *SyncError) Error() string {
 	if e.Namespace != "" {
 		return fmt.Sprintf("%s %s in namespace %s: %v", e.Verb, e.Resource, e.Namespace, e.Err)
@@ -125,30 +124,30 @@ func (e *SyncError) Unwrap() error { return e.Err }
 const (
 	firstPause   = 800 * time.Millisecond
 	longestPause = 30 * time.Second
-	// healthyAfter is how long nothing must have failed for the next pause to be a first one again.
+	// healthyAfter is the time without failures after which the pauses start again at the shortest.
 	healthyAfter = 2 * time.Minute
-	// cutEvery is the shortest time between two pauses that were cut short, so that a server that answers others but
-	// always fails this reflector is not asked much more often than by the pauses alone.
+	// cutEvery is the minimum interval of pauses that are cut short. It limits the requests to a server that answers
+	// others but always fails this reflector.
 	cutEvery = 10 * time.Second
-	// cutSpread is within what time those come back whose pauses were cut short together.
+	// cutSpread is the time over which reflectors spread their requests when their pauses are cut short together.
 	cutSpread = time.Second
-	// absentPause is the shortest pause while the server does not know the kind; the longest is twice that. The mapper
-	// decides how often that means a request.
+	// absentPause is the shortest pause while the server does not serve the kind; the longest is twice that. The mapper
+	// decides how often this causes a request.
 	absentPause = time.Second
 )
 
-// backoff is the pauses after failures: each twice as long as the one before, up to a limit, and stretched by a random
-// factor up to two, so that many reflectors do not come back at one moment. A kind that is not there is looked for at a
-// steady pace. The zero value is ready.
+// backoff computes the pauses after failures: each twice as long as the last, up to a limit, and extended by a random
+// factor of up to two, so that reflectors do not act simultaneously. A kind that is not served is looked up at a
+// constant rate. The zero value is ready for use.
 type backoff struct {
-	pause time.Duration // the last one, without the random part; 0 before the first
-	ended time.Time     // when it was over
-	cut   time.Time     // when one was last cut short
+	pause time.Duration // the last pause without its random part; 0 before the first
+	ended time.Time     // end of the last pause
+	cut   time.Time     // when a pause was last cut short
 }
 
-// wait pauses after err, or until ctx ends. A Retry-After from the server is honoured if it is longer. The pause is cut
-// short, but never below the shortest one and the Retry-After, when cure, if there is one, returns nil: what caused err
-// is said to be over.
+// wait pauses after err, or until ctx ends. It observes a longer Retry-After of the server. When cure, if not nil,
+// returns nil, the cause of err is over, and the pause ends early, but not before the shortest pause and the
+// Retry-After.
 func (b *backoff) wait(ctx context.Context, err error, cure func(context.Context) error) {
 	begun := time.Now()
 	ctx, cancel := context.WithDeadline(ctx, begun.Add(b.next(err)))
@@ -162,7 +161,7 @@ func (b *backoff) wait(ctx context.Context, err error, cure func(context.Context
 	b.ended = time.Now()
 }
 
-// awaitCure reports whether the cure comes before ctx ends. It is not looked for before that time.
+// awaitCure reports whether cure succeeds before ctx ends. It does not call cure before from.
 func (b *backoff) awaitCure(ctx context.Context, from time.Time, cure func(context.Context) error) bool {
 	if again := b.cut.Add(cutEvery); again.After(from) {
 		from = again
@@ -170,7 +169,7 @@ func (b *backoff) awaitCure(ctx context.Context, from time.Time, cure func(conte
 	return life.Sleep(ctx, time.Until(from)) == nil && cure(ctx) == nil
 }
 
-// next returns how long to pause after err.
+// next returns the pause after err.
 func (b *backoff) next(err error) time.Duration {
 	switch {
 	case isAbsent(err):
@@ -184,7 +183,7 @@ func (b *backoff) next(err error) time.Duration {
 	return max(b.pause+rand.N(b.pause), retryAfter(err))
 }
 
-// retryAfter returns how long the server has asked to wait.
+// retryAfter returns the delay that the server requests.
 func retryAfter(err error) time.Duration {
 	seconds, _ := apierrors.SuggestsClientDelay(err)
 	return time.Duration(seconds) * time.Second

@@ -24,55 +24,55 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Sink receives the deltas of a [Reflector], in order. Push must not block for long. *[DeltaFIFO] is one.
+// Sink receives the deltas of a [Reflector], in order. Push must not block for long. *[DeltaFIFO] implements it.
 type Sink[T object.Object] interface {
 	Push(Delta[T])
 }
 
-// Options tune a [Reflector]. The zero value is useful.
+// Options configure a [Reflector]. The zero value is ready for use.
 type Options[T object.Object] struct {
-	// Name names the reflector in logs, metrics and errors. It should be that of the resource, such as
+	// Name is the name of the reflector in logs, metrics and errors. It should be the name of the resource, such as
 	// "guestbooks.webapp.example.com". The default is the name of the type T.
 	Name string
-	// Namespace is the namespace of the objects, if they are of one: it is named beside Name.
+	// Namespace is the namespace of the objects, if there is only one. It is added to Name in logs and errors.
 	Namespace string
-	// Logger is where failures are logged; nil is slog.Default().
+	// Logger receives failures. Nil means slog.Default().
 	Logger *slog.Logger
-	// Transform, if set, is applied to each object once when it arrives, before the sink gets it. It may modify the
-	// object. An object for which it fails is logged, and retained as it was before. Transform must not change the
-	// namespace and the name.
+	// Transform, if set, is applied to each object once on arrival, before the sink receives it. It may modify the
+	// object except its namespace and name. If it fails, the error is logged and the object is retained in its previous
+	// state.
 	Transform func(T) (T, error)
 	// DisableWatchList makes the reflector begin with a LIST even if the server can stream the initial state.
 	DisableWatchList bool
-	// PageSize is the number of objects per page of a LIST. Zero is 500 where paging does not bypass the server's
-	// cache, and one page otherwise; another value is used always.
+	// PageSize is the number of objects per page of a LIST. Zero means 500 where paging does not bypass the server's
+	// cache, and one page otherwise. Other values always apply.
 	PageSize int64
-	// Metrics is where the metrics of the reflector are registered; nil is nowhere.
+	// Metrics receives the reflector's metrics. Nil disables them.
 	Metrics *metrics.Registry
-	// Failed, if set, is called for each list or watch that fails, once Err returns the error. It must not block.
+	// Failed, if set, is called for each failed list or watch, after Err returns the error. It must not block.
 	Failed func(*SyncError)
 }
 
-// ListerWatcher is a source of objects: one resource in one scope of an API server. *client.ListWatcher is one. With a
-// method Reachable(ctx context.Context) error, as that one has, the reflector comes back soon after an outage. A
-// *client.ListWatcher does not decode what the sink has, if that is an informer; a type that wraps one decodes
-// everything.
+// ListerWatcher is a source of objects: one resource in one scope of an API server. *client.ListWatcher implements it.
+// If the source also has a method Reachable(ctx context.Context) error, as that type does, the reflector recovers
+// quickly after an outage. For an informer, a *client.ListWatcher does not decode objects that the store has; a type
+// that wraps one decodes everything.
 type ListerWatcher[T object.Object] interface {
-	// List returns one page of the objects, as options ask for it.
+	// List returns one page of the objects that options select.
 	List(ctx context.Context, options metav1.ListOptions) (*client.Page[T], error)
-	// Watch opens a stream of changes. The stream ends at the latest when ctx does.
+	// Watch opens a stream of changes. The stream ends when ctx ends, if not before.
 	Watch(ctx context.Context, options metav1.ListOptions) (client.Stream[T], error)
 }
 
-// Reflector follows one resource of an API server: it reads the whole state, pushes it to its sink as one Replaced, and
-// then pushes every change, for ever. After failures it waits, longer each time, and goes on where it was; only when
-// the server no longer has the changes since then does it read the whole state again.
+// Reflector follows one resource of an API server: it reads the complete state, pushes it to its sink as one Replaced,
+// and then pushes every change, forever. After a failure it waits, longer each time, and continues where it stopped. It
+// reads the complete state again only if the server no longer has the changes since then.
 type Reflector[T object.Object] struct {
 	source    ListerWatcher[T]
 	sink      Sink[T]
 	name      string
 	namespace string
-	label     string // the reflector in metrics
+	label     string // the reflector's label in metrics
 	log       *slog.Logger
 	transform func(T) (T, error)
 	streaming bool // begin with a streaming list
@@ -82,15 +82,15 @@ type Reflector[T object.Object] struct {
 	failures  *metrics.Counter
 	onFailure func(*SyncError)
 	err       atomic.Pointer[SyncError]
-	received  atomic.Int64 // events of all watches
+	received  atomic.Int64 // number of events of all watches
 
-	size int // objects of the last streaming list; for Run alone
-	// store is the sink, if it has a store: what that has is not decoded and transformed again. It is nil for other
-	// sinks.
+	size int // number of objects of the last streaming list; only for Run
+	// store is the sink, if it has a store: objects in the store are not decoded and transformed again. It is nil for
+	// other sinks.
 	store collect.Store[T]
 }
 
-// New returns a reflector from source to sink. It starts nothing: [Reflector.Run] does.
+// New returns a reflector from source to sink. It starts no goroutine; call [Reflector.Run].
 func New[T object.Object](source ListerWatcher[T], sink Sink[T], opts Options[T]) *Reflector[T] {
 	name := cmp.Or(opts.Name, reflect.TypeFor[T]().String())
 	label := name
@@ -116,7 +116,8 @@ func New[T object.Object](source ListerWatcher[T], sink Sink[T], opts Options[T]
 	}
 }
 
-// Err returns why the sink is not in step with the source, as a *[SyncError], or nil when it is, and before Run.
+// Err returns why the sink is not in step with the source, as a *[SyncError]. It returns nil if the sink is in step,
+// and before Run.
 func (r *Reflector[T]) Err() error {
 	if err := r.err.Load(); err != nil {
 		return err
@@ -124,15 +125,15 @@ func (r *Reflector[T]) Err() error {
 	return nil
 }
 
-// Run follows the source until ctx ends. It starts no goroutine that outlives it.
+// Run follows the source until ctx ends. Its goroutines end before it returns.
 func (r *Reflector[T]) Run(ctx context.Context) {
 	s := state[T]{phase: listing, streaming: r.streaming}
 	if s.streaming {
 		s.phase = streamingList
 	}
-	// In a closure: s is another one after each step.
+	// A closure, because s changes with each step.
 	defer func() { s.closeStream() }()
-	// Others than the client might change what they get, so they get nothing that the store has.
+	// Other sources might modify their objects, so they receive none of the store.
 	if _, direct := r.source.(*client.ListWatcher[T]); direct && r.store != nil {
 		ctx = wire.WithKnown(ctx, r.store.Known)
 	}
@@ -140,7 +141,7 @@ func (r *Reflector[T]) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		var err error
 		s, err = r.step(ctx, s)
-		// What fails when ctx ends fails because of that, and is nobody's business.
+		// A failure after the end of ctx is a consequence of it and is ignored.
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
@@ -149,12 +150,12 @@ func (r *Reflector[T]) Run(ctx context.Context) {
 	}
 }
 
-// recoverable is a source that reports when a failed server is reachable again. *[client.ListWatcher] is one.
+// recoverable is a source that reports when a failed server is reachable again. *[client.ListWatcher] implements it.
 type recoverable interface {
 	Reachable(ctx context.Context) error
 }
 
-// cure returns what waits for the end of what caused err, nil when nobody knows that.
+// cure returns a function that waits for the end of err's cause, or nil if the end cannot be detected.
 func (r *Reflector[T]) cure(err error) func(context.Context) error {
 	if source, ok := r.source.(recoverable); ok && isOutage(err) {
 		return source.Reachable
@@ -162,7 +163,7 @@ func (r *Reflector[T]) cure(err error) func(context.Context) error {
 	return nil
 }
 
-// report makes err what Err returns, and logs it.
+// report makes Err return err, and logs it.
 func (r *Reflector[T]) report(ctx context.Context, err error) {
 	failure, ok := errors.AsType[*SyncError](err)
 	if !ok {
@@ -175,12 +176,12 @@ func (r *Reflector[T]) report(ctx context.Context, err error) {
 	r.failures.Inc(r.label, failure.Verb)
 	level := slog.LevelWarn
 	if isExpired(err) || known != nil && isAbsent(known) && isAbsent(err) {
-		level = slog.LevelDebug // in the life of a watch the first is normal, and of the second all was said
+		level = slog.LevelDebug // the first is normal in the life of a watch, and the second was logged before
 	}
 	r.log.Log(ctx, level, "out of step with the API server", "err", err)
 }
 
-// healthy clears what Err returns.
+// healthy clears the error of Err.
 func (r *Reflector[T]) healthy() {
 	r.watches.Inc(r.label)
 	r.err.Store(nil)
@@ -190,7 +191,7 @@ func (r *Reflector[T]) failed(verb string, err error) *SyncError {
 	return &SyncError{Verb: verb, Resource: r.name, Namespace: r.namespace, Err: err}
 }
 
-// transformed returns obj after the transform, and whether that worked.
+// transformed returns obj after the transform, and whether the transform succeeded.
 func (r *Reflector[T]) transformed(obj T) (T, bool) {
 	if r.transform == nil {
 		return obj, true
@@ -204,47 +205,47 @@ func (r *Reflector[T]) transformed(obj T) (T, bool) {
 	return out, true
 }
 
-// state is all that a reflector remembers between two steps.
+// state is the complete state of a reflector between two steps.
 type state[T object.Object] struct {
 	phase phase
-	// version is where the sink is: the next watch starts here. It is empty before the first complete state.
+	// version is the version of the sink, at which the next watch starts. It is empty before the first complete state.
 	version string
-	// latest makes the next list ask for the latest state there is, because the server refused version.
+	// latest makes the next list request the latest state, because the server rejected version.
 	latest bool
-	// streaming makes the next list a streaming one. It is off for good once the server has shown that it has none.
+	// streaming makes the next list a streaming one. It becomes false permanently if the server does not support
+	// streaming lists.
 	streaming bool
-	// cut counts the streaming lists in a row that ended before all was sent.
+	// cut is the number of consecutive streaming lists that ended before they were complete.
 	cut int
-	// paged is set when the server pages even a list that it may answer from its cache: it has no such cache.
+	// paged means that the server pages even lists that it may answer from its cache, so it has no such cache.
 	paged bool
-	// anew makes the next list one of which nothing is taken from the store: the server was set back to an earlier
-	// state.
+	// anew makes the next list independent of the store: the server was reset to an earlier state.
 	anew bool
-	// heard is when the server last said which version it is at: by a whole state, by an event or a bookmark, or when
-	// it was asked.
+	// heard is when the server last reported its version: by a complete state, an event, a bookmark, or an answer to a
+	// check.
 	heard time.Time
-	// stuck is set when the last watch ended at once and came no further.
+	// stuck means that the last watch ended at once without progress.
 	stuck bool
-	// stream is what a streaming list goes on with as a watch; nil opens a new one. The server was asked to end it by
-	// then.
+	// stream is the stream of a streaming list, which continues as a watch; nil opens a new one. The server was
+	// requested to end it at end.
 	stream client.Stream[T]
 	end    time.Time
 }
 
-// phase is what a reflector does next.
+// phase is the next action of a reflector.
 type phase int
 
 const (
-	// streamingList: the whole state is read from a watch that sends it first.
+	// streamingList reads the complete state from a watch that sends it first.
 	streamingList phase = iota
-	// listing: the whole state is read by a LIST, page by page.
+	// listing reads the complete state by a LIST, page by page.
 	listing
-	// watching: changes since version are read.
+	// watching reads the changes since version.
 	watching
 )
 
-// step does what s asks for and returns what is next. With an error, that is to be done after a pause. A finished
-// context is no error.
+// step performs the next action of s and returns the new state. After an error, the caller pauses before the next step.
+// The end of the context is not an error.
 func (r *Reflector[T]) step(ctx context.Context, s state[T]) (state[T], error) {
 	switch s.phase {
 	case streamingList:
@@ -256,7 +257,7 @@ func (r *Reflector[T]) step(ctx context.Context, s state[T]) (state[T], error) {
 	}
 }
 
-// relist returns s with reading the whole state as the next thing to do.
+// relist returns s with reading the complete state as the next action.
 func (s state[T]) relist() state[T] {
 	s.phase = listing
 	if s.streaming {
@@ -265,18 +266,18 @@ func (s state[T]) relist() state[T] {
 	return s
 }
 
-// complete returns s after the whole state of that version was pushed: watching is next.
+// complete returns s after the complete state of that version was pushed. The next action is watching.
 func (s state[T]) complete(version string) state[T] {
 	s.phase, s.version, s.latest, s.cut, s.anew = watching, version, false, 0, false
 	s.heard = time.Now()
 	return s
 }
 
-// wentBack reports whether a whole state of that version is known to be older than the one before it: the server was
-// set back, as from a backup. What it has since given a version may differ from what had this version before.
+// wentBack reports whether a complete state of that version is known to be older than the previous one: the server was
+// reset, as from a backup. Equal versions before and after the reset may belong to different states.
 func (s state[T]) wentBack(version string) bool { return newer(s.version, version) }
 
-// unversioned reports whether s is at no version that a server counts.
+// unversioned reports whether s has no version that servers count.
 func (s state[T]) unversioned() bool { return s.version == "" || s.version == "0" }
 
 // newer reports whether version a is known to be after b.
@@ -296,15 +297,14 @@ func (s *state[T]) closeStream() {
 // defaultPageSize is the limit of a list request where paging costs the server nothing extra.
 const defaultPageSize = 500
 
-// errNoVersion reports a list, or an event, that does not say which state of the server it is of: no watch can follow
-// it.
+// errNoVersion reports a list or event without a resource version, which no watch can follow.
 var errNoVersion = errors.New("the server sent no resourceVersion")
 
-// errWentBack reports an event, a bookmark or a list of a version from before the watch: the server was set back, as
-// from a backup. What it sends would move the store back, which only a list of everything may.
+// errWentBack reports an event, bookmark or list with a version before that of the watch: the server was reset, as from
+// a backup. Applying it would move the store back, which only a complete list may do.
 var errWentBack = errors.New("the server has gone back to an earlier resourceVersion")
 
-// list reads the whole state by LIST requests and pushes it.
+// list reads the complete state by LIST requests and pushes it.
 func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
 	version := s.listVersion()
 	all, pages, err := r.readPages(r.asking(ctx, s), s, version, r.limit(s, version))
@@ -314,14 +314,14 @@ func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
 		return s, nil
 	case err == nil:
 	case version != "" && (isExpired(err) || isTooLarge(err)):
-		// At once, without a pause: the server has said what it lacks, and that it has the latest.
+		// This needs no pause: the server has reported what it lacks, and that it has the latest.
 		s.latest = true
 		return s, nil
 	default:
-		// If streaming lists were only cut, they are tried again: the next server may send them whole.
+		// Streaming lists that were only cut are tried again, since the next server may complete them.
 		return s.relist(), r.failed("list", err)
 	}
-	// A cache would have sent all at once, whatever the limit.
+	// A cache would have sent all objects at once, regardless of the limit.
 	if version == "0" && pages > 1 {
 		s.paged = true
 	}
@@ -329,12 +329,13 @@ func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
 	return s.complete(all.ResourceVersion), nil
 }
 
-// mustReadAnew reports whether all, which was read without s being anew, may have states of the store that are no more.
+// mustReadAnew reports whether all, which was read with objects of the store, may contain states that no longer exist.
 func (r *Reflector[T]) mustReadAnew(s state[T], all Delta[T]) bool {
 	return r.store != nil && !s.anew && s.wentBack(all.ResourceVersion)
 }
 
-// asking returns ctx for a request that begins a whole state: without what the store has, if s is anew.
+// asking returns the context for a request that begins a complete state: without the objects of the store, if s is
+// anew.
 func (r *Reflector[T]) asking(ctx context.Context, s state[T]) context.Context {
 	if !s.anew {
 		return ctx
@@ -342,8 +343,8 @@ func (r *Reflector[T]) asking(ctx context.Context, s state[T]) context.Context {
 	return wire.WithKnown(ctx, func() wire.Known[T] { return nil })
 }
 
-// listVersion returns what a list asks for: anything at first, later nothing older than what the sink has, and the
-// latest state when the server could not give that.
+// listVersion returns the version that a list requests: any at first, later none older than the sink's, and the latest
+// if the server could not provide that.
 func (s state[T]) listVersion() string {
 	switch {
 	case s.latest:
@@ -355,7 +356,7 @@ func (s state[T]) listVersion() string {
 }
 
 // limit returns the page size for a list at version. A limit makes the server bypass its cache for a list that is not
-// older than a version, so such a list is not paged unless the server has no cache.
+// older than a version, so such a list is paged only if the server has no cache.
 func (r *Reflector[T]) limit(s state[T], version string) int64 {
 	switch {
 	case r.pageSize > 0:
@@ -366,22 +367,22 @@ func (r *Reflector[T]) limit(s state[T], version string) int64 {
 	return 0
 }
 
-// errCircle reports a server whose pages have no end.
+// errCircle reports a server whose pages form a cycle.
 var errCircle = errors.New("the server continues the list with a page that it has sent before")
 
-// readPages returns all objects as one Replaced, and how many pages it took. When the server forgets the list between
-// two pages, all is read again in one; a server that sends that in pages too, and forgets them, is an error, and so is
-// one that sends the same pages again and again.
+// readPages returns all objects as one Replaced, and the number of pages. If the server drops the list between two
+// pages, everything is read again in one page. A server that also sends that in pages, and drops them, is an error, as
+// is one that repeats pages forever.
 func (r *Reflector[T]) readPages(ctx context.Context, s state[T], version string, limit int64) (Delta[T], int, error) {
 	all := r.collector(0)
 	first := "" // the version of the first page, which is that of the list
 	options := metav1.ListOptions{ResourceVersion: version, Limit: limit}
 	again := false
-	passed := "" // the token of a page whose number is a power of two: a circle comes back to it once it is in there
+	passed := "" // the token of a page whose number is a power of two: a cycle returns to it
 	for pages := 1; ; pages++ {
 		page, err := r.source.List(ctx, options)
 		if err != nil && options.Continue != "" && isExpired(err) && !again {
-			// What was read is of a state that is gone: pages of two states must not be mixed.
+			// The state of the pages so far is gone, and pages of two states must not be mixed.
 			all, again, passed = r.collector(0), true, ""
 			options = metav1.ListOptions{ResourceVersion: version}
 			continue
@@ -395,7 +396,7 @@ func (r *Reflector[T]) readPages(ctx context.Context, s state[T], version string
 		for _, obj := range page.Items {
 			r.gather(s, all, obj)
 		}
-		// Later pages may name later versions, though they are of the state of the first.
+		// Later pages may have later versions, although they belong to the state of the first.
 		if options.Continue == "" {
 			first = page.ResourceVersion
 		}
@@ -411,11 +412,11 @@ func (r *Reflector[T]) readPages(ctx context.Context, s state[T], version string
 	}
 }
 
-// gather makes obj part of a state.
+// gather adds obj to a state.
 func (r *Reflector[T]) gather(s state[T], all collect.Collector[T], obj T) {
 	key := object.KeyOf(obj)
 	if !s.anew && all.Keep(key, obj) {
-		return // transformed when it came
+		return // transformed when it first arrived
 	}
 	if obj, ok := r.transformed(obj); ok {
 		all.Set(key, obj)
@@ -424,7 +425,7 @@ func (r *Reflector[T]) gather(s state[T], all collect.Collector[T], obj T) {
 	}
 }
 
-// collector returns an empty state with room for that many objects.
+// collector returns an empty state with capacity for size objects.
 func (r *Reflector[T]) collector(size int) collect.Collector[T] {
 	if r.store == nil {
 		return collect.NewWhole[T](size, nil)
@@ -432,7 +433,7 @@ func (r *Reflector[T]) collector(size int) collect.Collector[T] {
 	return r.store.Collect(size)
 }
 
-// replaced returns the delta of a whole state.
+// replaced returns the delta of a complete state.
 func (r *Reflector[T]) replaced(s state[T], all collect.Collector[T], version string) Delta[T] {
 	d := Delta[T]{Type: Replaced, ResourceVersion: version, SetBack: s.anew}
 	d.Stored, d.Retained = all.State()
@@ -442,7 +443,7 @@ func (r *Reflector[T]) replaced(s state[T], all collect.Collector[T], version st
 	return d
 }
 
-// push makes all the state of the sink. Whoever waits for that finds no error after it.
+// push makes all the state of the sink. It clears the error first, so that code that waits for the state finds none.
 func (r *Reflector[T]) push(s state[T], all Delta[T]) {
 	if s.wentBack(all.ResourceVersion) {
 		r.log.Warn("the API server was set back, and the cache with it", "from", s.version, "to", all.ResourceVersion)
@@ -455,11 +456,11 @@ func (r *Reflector[T]) push(s state[T], all Delta[T]) {
 var (
 	errCut    = errors.New("the streaming list ended before everything was sent")
 	errSilent = fmt.Errorf("the streaming list sent nothing for %v", silentFor*waitingAfter)
-	// errIgnored is what a server means that goes on with bookmarks like those of any watch.
+	// errIgnored reports a server that continues with bookmarks like those of an ordinary watch.
 	errIgnored = fmt.Errorf("the streaming list has no end, and the server sends other bookmarks after %v", silentFor*waitingAfter)
 )
 
-// streamList reads the whole state from a watch that sends it first, pushes it, and leaves the stream to be watched.
+// streamList reads the complete state from a watch that sends it first, pushes it, and keeps the stream for the watch.
 func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], error) {
 	version := s.version
 	if s.latest {
@@ -473,11 +474,12 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], er
 	}
 	detach := closeWith(ctx, stream)
 	all, err := r.readInitial(ctx, s, stream)
-	// Before the stream may be handed on: from here its next watch closes it.
+	// This precedes handing on the stream, which its next watch closes.
 	detach()
 	if err != nil {
 		_ = stream.Close()
-		// A proxy that ends long requests would cut every streaming list: after two in a row comes a LIST.
+		// A proxy that ends long requests would cut every streaming list, so after two in a row the reflector uses a
+		// LIST.
 		if isBroken(err) && !ignoresStreaming(err) {
 			err = errors.Join(errCut, unlessEOF(err))
 		}
@@ -494,10 +496,10 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], er
 	return s, nil
 }
 
-// ignoresStreaming reports whether err says that the server takes a streaming list for an ordinary watch.
+// ignoresStreaming reports whether err means that the server treats a streaming list as an ordinary watch.
 func ignoresStreaming(err error) bool { return errors.Is(err, errSilent) || errors.Is(err, errIgnored) }
 
-// afterStreamList returns what follows a streaming list at version that ended with err.
+// afterStreamList returns the next state after a streaming list at version that ended with err.
 func (r *Reflector[T]) afterStreamList(s state[T], version string, err error) (state[T], error) {
 	switch {
 	case isUnsupported(err), ignoresStreaming(err):
@@ -508,7 +510,7 @@ func (r *Reflector[T]) afterStreamList(s state[T], version string, err error) (s
 		s.latest = true
 		return s, nil
 	case isRefusal(err):
-		// A server that is busy, or away, is not helped by a list that costs it more.
+		// A busy or unavailable server must not receive a list, which costs it more.
 		return s, r.failed("watch", err)
 	case errors.Is(err, errCut) && s.cut == 0:
 		s.cut++
@@ -518,8 +520,8 @@ func (r *Reflector[T]) afterStreamList(s state[T], version string, err error) (s
 	return s, r.failed("watch", err)
 }
 
-// streamListOptions asks for what exists, not older than version, and the changes since. Without bookmarks the server
-// would never say where the first ends.
+// streamListOptions request the existing objects, not older than version, and later changes. Without bookmarks the
+// server would not report the end of the initial objects.
 func streamListOptions(version string) metav1.ListOptions {
 	options := watchOptions(version)
 	initial := true
@@ -529,15 +531,14 @@ func streamListOptions(version string) metav1.ListOptions {
 }
 
 const (
-	// waitingAfter is how often it is logged that a streaming list has not ended.
+	// waitingAfter is the interval at which an unfinished streaming list is logged.
 	waitingAfter = 10 * time.Second
-	// silentFor is how many of these periods a streaming list may send nothing before the server is taken for one that
-	// ignores the request for one.
+	// silentFor is the number of these intervals without data after which the server counts as ignoring streaming
+	// lists.
 	silentFor = 3
 )
 
-// readInitial reads stream up to the bookmark that ends the initial events, and returns what exists there as one
-// Replaced.
+// readInitial reads stream up to the bookmark that ends the initial events, and returns the objects as one Replaced.
 func (r *Reflector[T]) readInitial(ctx context.Context, s state[T], stream client.Stream[T]) (Delta[T], error) {
 	var received atomic.Int64
 	silent := r.superviseInitial(ctx, stream, &received)
@@ -545,7 +546,7 @@ func (r *Reflector[T]) readInitial(ctx context.Context, s state[T], stream clien
 	for {
 		event, err := stream.Next()
 		if err != nil {
-			// Its supervisor has closed the stream: the error of that says nothing.
+			// The supervisor has closed the stream, so its error is meaningless.
 			if silent() {
 				err = errSilent
 			}
@@ -558,7 +559,7 @@ func (r *Reflector[T]) readInitial(ctx context.Context, s state[T], stream clien
 			r.size = all.count()
 			return all, nil
 		}
-		// Of a kind that changes all the time it is never silent.
+		// The stream of a kind that changes permanently is never silent.
 		if event.Type == watch.Bookmark && time.Since(begun) >= silentFor*waitingAfter {
 			silent()
 			return Delta[T]{}, errIgnored
@@ -567,8 +568,8 @@ func (r *Reflector[T]) readInitial(ctx context.Context, s state[T], stream clien
 	}
 }
 
-// superviseInitial logs that the end of the initial events is waited for, and closes stream when nothing is received
-// for too long. The function that it returns ends the supervision and reports whether that happened.
+// superviseInitial logs that the initial events have not ended, and closes stream if nothing arrives for too long. The
+// returned function ends the supervision and reports whether it closed stream.
 func (r *Reflector[T]) superviseInitial(ctx context.Context, stream client.Stream[T], received *atomic.Int64) func() bool {
 	ctx, cancel := context.WithCancel(ctx)
 	var supervisor sync.WaitGroup
@@ -587,7 +588,7 @@ func (r *Reflector[T]) superviseInitial(ctx context.Context, stream client.Strea
 				last, idle = n, 0
 			} else if idle++; idle == silentFor {
 				silent = true
-				// Next cannot be woken in another way.
+				// Only this wakes Next.
 				_ = stream.Close()
 				return
 			}
@@ -601,7 +602,7 @@ func (r *Reflector[T]) superviseInitial(ctx context.Context, stream client.Strea
 	}
 }
 
-// applyInitial brings initial to the state after event.
+// applyInitial applies event to initial.
 func (r *Reflector[T]) applyInitial(s state[T], initial collect.Collector[T], event client.WatchEvent[T]) {
 	switch event.Type {
 	case watch.Bookmark:
@@ -615,18 +616,18 @@ func (r *Reflector[T]) applyInitial(s state[T], initial collect.Collector[T], ev
 }
 
 const (
-	// minWatch is the shortest time after which the server is asked to end a watch; the longest is twice that.
+	// minWatch is the shortest requested duration of a watch; the longest is twice that.
 	minWatch = 5 * time.Minute
-	// shortWatch is how long a watch must last, or come further, to count as one.
+	// shortWatch is how long a watch must last to count as successful if it makes no progress.
 	shortWatch = time.Second
 )
 
-// errShortWatch reports a server, or something before it, that accepts watches and ends them at once.
+// errShortWatch reports a server or proxy that accepts watches and ends them at once.
 var errShortWatch = errors.New("the watch ended within a second and brought nothing new")
 
-// watch reads changes from where s is until the stream ends.
+// watch reads changes from the version of s until the stream ends.
 func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) {
-	// A streaming list goes on as the watch: a new one could miss what came between.
+	// A streaming list continues as the watch: a new watch could miss changes in between.
 	stream := s.stream
 	s.stream = nil
 	if stream == nil {
@@ -635,7 +636,7 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 		s.end = endOfWatch(options)
 		stream, err = r.source.Watch(ctx, options)
 		if err != nil {
-			// After a refusal the version is as good as before; after anything else it may be what is wrong.
+			// After a refusal the version is still valid; after any other error it may be the cause.
 			if !isRefusal(err) {
 				s = s.relist()
 			}
@@ -661,12 +662,11 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 	switch {
 	case ctx.Err() != nil:
 		return s, nil
-	// Else it would be opened again and again, and at once, for ever.
+	// Otherwise it would be opened again, without a pause, forever.
 	case s.stuck && (events == 0 || before) && isBroken(err):
 		return s.relist(), r.failed("watch", errors.Join(errShortWatch, unlessEOF(err)))
 	case errors.Is(err, io.EOF), overdue:
-		// The server ends each watch in the end, as it was asked to: that is no failure. One that does not is asked
-		// anew.
+		// The server ends each watch as requested, which is not a failure. If it does not, a new watch is opened.
 		return s, nil
 	case isBroken(err), isRefusal(err):
 		return s, r.failed("watch", err)
@@ -675,12 +675,12 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 	return s.relist(), r.failed("watch", err)
 }
 
-// askFor is how long the answer to isBehind may take.
+// askFor is the timeout of the request of isBehind.
 const askFor = 30 * time.Second
 
-// isBehind asks the server, by a list of one object, whether it is at a version from before s. Such a server leaves a
-// watch without an event and without a bookmark until it has come to that version, and then goes on from there. One
-// that does not answer is asked again after the next watch.
+// isBehind checks, by a list of one object, whether the server is at a version before that of s. Such a server sends no
+// event and no bookmark until it has reached that version, and then continues from there. If the request fails, the
+// check is repeated after the next watch.
 func (r *Reflector[T]) isBehind(ctx context.Context, s state[T]) bool {
 	if s.unversioned() {
 		return false
@@ -695,17 +695,17 @@ func (r *Reflector[T]) isBehind(ctx context.Context, s state[T]) bool {
 	return s.wentBack(page.ResourceVersion)
 }
 
-// overdueAfter is how long a watch may go on, and send nothing, after the server was to end it: what is between here
-// and there may have lost it, and then nothing would ever come.
+// overdueAfter is how long a watch may continue without data after the server should have ended it: a proxy or network
+// may have lost it, and no event would ever arrive.
 const overdueAfter = time.Minute
 
-// endOfWatch returns when the server is to end a watch that is opened now.
+// endOfWatch returns when the server should end a watch that is opened now.
 func endOfWatch(options metav1.ListOptions) time.Time {
 	return time.Now().Add(time.Duration(*options.TimeoutSeconds) * time.Second)
 }
 
-// endOverdue closes stream once its time is over and nothing comes any more, until the function that it returns is
-// called, which reports whether that has happened.
+// endOverdue closes stream once its end has passed and no data arrives, until stop is called, which reports whether it
+// closed stream.
 func (r *Reflector[T]) endOverdue(stream client.Stream[T], end time.Time) (stop func() (ended bool)) {
 	var mu sync.Mutex
 	var timer *time.Timer
@@ -736,10 +736,11 @@ func (r *Reflector[T]) endOverdue(stream client.Stream[T], end time.Time) (stop 
 	}
 }
 
-// follow pushes what stream sends until it ends, and returns how many events that were, and why it ended. It keeps
-// the version of s at the last event.
+// follow pushes the events of stream until it ends, and returns their number and the reason of the end. It updates the
+// version of s with each event.
 func (r *Reflector[T]) follow(stream client.Stream[T], s *state[T]) (int, error) {
-	// A watch from no version begins with what exists, in any order: only what comes after that says how far it is.
+	// A watch without a version begins with the existing objects in any order: only later events have the version of
+	// the sink.
 	replaying := s.unversioned()
 	for events := 0; ; events++ {
 		event, err := stream.Next()
@@ -759,7 +760,7 @@ func (r *Reflector[T]) follow(stream client.Stream[T], s *state[T]) (int, error)
 		if !ok {
 			continue
 		}
-		// The sink must not believe to be at a version while older objects are still to come.
+		// The sink must not assume a version while older objects may still arrive.
 		if replaying {
 			delta.ResourceVersion = ""
 		} else {
@@ -769,13 +770,13 @@ func (r *Reflector[T]) follow(stream client.Stream[T], s *state[T]) (int, error)
 	}
 }
 
-// isKnown reports whether a watch may send events of that type. What others have as their version says nothing.
+// isKnown reports whether a watch may send events of that type. The versions of others are meaningless.
 func isKnown(t watch.EventType) bool {
 	return t == watch.Bookmark || t == watch.Added || t == watch.Modified || t == watch.Deleted
 }
 
-// delta returns what event means for the sink. It reports false for an event of a type that it does not know, and for
-// a new state that cannot be transformed.
+// delta returns the delta of event. It reports false for an event of an unknown type. If the transform fails, the delta
+// is a bookmark.
 func (r *Reflector[T]) delta(event client.WatchEvent[T]) (Delta[T], bool) {
 	d := Delta[T]{ResourceVersion: event.ResourceVersion, Bytes: event.Bytes}
 	switch event.Type {
@@ -800,21 +801,20 @@ func (r *Reflector[T]) delta(event client.WatchEvent[T]) (Delta[T], bool) {
 	case d.Type == Deleted:
 		d.FinalStateUnknown = true
 	default:
-		// The store keeps the state before, but it is as far as this event: a watch goes on behind it.
+		// The store keeps the previous state, but has the version of this event, after which a watch continues.
 		return Delta[T]{Type: Bookmark, ResourceVersion: d.ResourceVersion}, true
 	}
 	return d, true
 }
 
-// watchOptions asks for the changes since version. Bookmarks keep a quiet watch from falling behind what the server
-// remembers.
+// watchOptions request the changes since version. Bookmarks keep the version of a quiet watch within the server's
+// history.
 func watchOptions(version string) metav1.ListOptions {
 	seconds := int64((minWatch + rand.N(minWatch)) / time.Second)
 	return metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}
 }
 
-// closeWith closes stream when ctx ends, until the function that it returns is called. That waits for a Close that has
-// begun.
+// closeWith closes stream when ctx ends, until detach is called, which waits for a Close in progress.
 func closeWith[T object.Object](ctx context.Context, stream client.Stream[T]) (detach func()) {
 	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -823,7 +823,7 @@ func closeWith[T object.Object](ctx context.Context, stream client.Stream[T]) (d
 	})
 	return func() {
 		if !stop() {
-			// Close must not hit the stream once the caller hands it on.
+			// Close must not affect the stream after the caller hands it on.
 			<-closed
 		}
 	}

@@ -25,12 +25,12 @@ import (
 	webhooks "github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Context is what a controller is built of. It is a controller.Manager, which the builders take, so that
+// Context is passed to the constructor of a controller. It is a controller.Manager, so the builders accept it:
 //
 //	controller.For[*webappv1.Guestbook](c).Build(r)
 //
-// has the name, the clients' identity and the number of workers that the registry has given it. All methods are safe for
-// concurrent use.
+// The controller then has the name, the client identity and the number of workers that the registry assigns. All
+// methods are safe for concurrent use.
 type Context struct {
 	owner   webhooks.Owner
 	launch  *launch
@@ -45,7 +45,7 @@ type Context struct {
 
 var _ controller.Manager = (*Context)(nil)
 
-// newContext returns what the controller of that name is built of.
+// newContext returns the Context of the controller of that name.
 func (l *launch) newContext(name string) (*Context, error) {
 	live, err := l.clientOf(name)
 	if err != nil {
@@ -64,12 +64,12 @@ func (l *launch) newContext(name string) (*Context, error) {
 // Name returns the name of the controller.
 func (c *Context) Name() string { return c.owner.Name }
 
-// Manager returns the manager that runs the controller, for what the Context does not have. Its clients are not the controller's, and
-// checks and pages that are added to it stay when the controller is restarted.
+// Manager returns the manager that runs the controller, for functions that the Context does not have. Its clients are
+// not the controller's, and checks and pages that are added to it remain when the controller is restarted.
 func (c *Context) Manager() *manager.Manager { return c.launch.manager }
 
-// Add makes r run with the controller, and end with it; if r runs without leader election and the controller with it, as
-// the sources of a controller that warms up do, r runs beside it, and its failure is one of the controller.
+// Add makes r run and end with the controller. If both run without leader election, such as the sources of a controller
+// that warms up, r runs beside the controller, and its failure counts as one of the controller.
 func (c *Context) Add(r manager.Runnable) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,10 +77,10 @@ func (c *Context) Add(r manager.Runnable) error {
 	return nil
 }
 
-// Setup calls a function that sets up a manager, such as the SetupWithManager of a scaffolded reconciler: what that adds is
-// added to the Context, and the client that it takes from its manager is that of the controller. The webhooks, pages and checks
-// that it registers serve while the controller is stopped, and are replaced by those of the next one when it is restarted. Checks that
-// the next one does not register are gone then.
+// Setup calls a function that sets up a manager, such as the SetupWithManager of a scaffolded reconciler. Its runnables
+// are added to the Context, and its client is that of the controller. Its webhooks, pages and checks serve while the
+// controller is stopped. After a restart, those of the new build replace them, and checks that the new build does not
+// register are removed.
 func (c *Context) Setup(setup func(controller.Manager) error) error {
 	added, err := c.launch.manager.Collect(manager.Collection{Live: c.live, Workers: c.workers, Owner: c.owner}, setup)
 	c.mu.Lock()
@@ -89,37 +89,39 @@ func (c *Context) Setup(setup func(controller.Manager) error) error {
 	return err
 }
 
-// AddHealthz adds a check to the liveness probe, as a function of [Context.Setup] does.
+// AddHealthz adds a check to the liveness probe, with the lifetime of [Context.Setup].
 func (c *Context) AddHealthz(name string, check func(*http.Request) error) {
-	_ = c.Setup(func(m controller.Manager) error { m.AddHealthz(name, check); return nil }) // its only error is that of setup
+	// the only error is that of setup
+	_ = c.Setup(func(m controller.Manager) error { m.AddHealthz(name, check); return nil })
 }
 
-// AddReadyz adds a check to the readiness probe, as a function of [Context.Setup] does.
+// AddReadyz adds a check to the readiness probe, with the lifetime of [Context.Setup].
 func (c *Context) AddReadyz(name string, check func(*http.Request) error) {
-	_ = c.Setup(func(m controller.Manager) error { m.AddReadyz(name, check); return nil }) // its only error is that of setup
+	// the only error is that of setup
+	_ = c.Setup(func(m controller.Manager) error { m.AddReadyz(name, check); return nil })
 }
 
-// Handle serves a page beside the metrics, as a function of [Context.Setup] does.
+// Handle adds a page to the metrics server, with the lifetime of [Context.Setup].
 func (c *Context) Handle(path string, h http.Handler) error {
 	return c.Setup(func(m controller.Manager) error { return m.Handle(path, h) })
 }
 
-// Webhooks returns the server of webhooks, see [manager.Manager.Webhooks]. webhook.For takes a Context, and when the controller is
-// restarted its webhooks take the place of those that it had before.
+// Webhooks returns the webhook server, see [manager.Manager.Webhooks]. webhook.For accepts a Context. When the
+// controller is restarted, its new webhooks replace the old ones.
 func (c *Context) Webhooks() (*webhooks.Server, error) { return c.launch.manager.Webhooks() }
 
-// Owner returns the controller, for webhook.For.
+// Owner returns the controller as an owner, for webhook.For.
 func (c *Context) Owner() webhooks.Owner { return c.owner }
 
-// Client returns the client of the controller: it reads the kinds that are watched from the cache, and does all else live.
-// Its user agent has the name of the controller, and its credentials are those of the process, or with
-// --use-service-account-credentials those of the service account of that name.
+// Client returns the client of the controller: it reads watched kinds from the cache, and sends all other requests
+// live. Its user agent has the name of the controller. Its credentials are those of the process or, with
+// --use-service-account-credentials, of the service account with the controller's name.
 func (c *Context) Client() client.Client { return c.client }
 
-// Live returns the client of the controller that reads from the API server too.
+// Live returns the client of the controller that also reads from the API server.
 func (c *Context) Live() *client.REST { return c.live }
 
-// ClientFor returns a client as [Context.Client], with another name, for a part of the controller.
+// ClientFor returns a client like [Context.Client] with another name, for a part of the controller.
 func (c *Context) ClientFor(name string) (client.Client, error) {
 	live, err := c.launch.clientOf(name)
 	if err != nil {
@@ -128,7 +130,7 @@ func (c *Context) ClientFor(name string) (client.Client, error) {
 	return c.launch.split(live), nil
 }
 
-// Cache returns the cache of the manager, which all controllers share, and which reads with the credentials of the process.
+// Cache returns the manager's cache, which all controllers share, and which reads with the credentials of the process.
 func (c *Context) Cache() *cache.Cache { return c.launch.manager.Cache() }
 
 // Informer returns the shared informer of the kind of prototype, see [cache.Cache.Informer].
@@ -136,39 +138,39 @@ func (c *Context) Informer(prototype object.Object) (*cache.Informer, error) {
 	return c.Cache().Informer(prototype)
 }
 
-// MetadataInformer returns the shared informer of a kind whose handlers get the metadata of objects. If the kind is watched
-// whole, for whichever controller, it is served from that informer; otherwise only the metadata are watched.
+// MetadataInformer returns the shared informer of a kind whose handlers receive the metadata of objects. If any
+// controller watches complete objects of the kind, it uses that informer; otherwise only the metadata are watched.
 func (c *Context) MetadataInformer(kind schema.GroupVersionKind) (*cache.Informer, error) {
 	prototype := &metav1.PartialObjectMetadata{}
 	prototype.SetGroupVersionKind(kind)
 	return c.Cache().Informer(prototype)
 }
 
-// InformersStarted is closed when the informers of all controllers that were built at the start have been started.
+// InformersStarted is closed when the informers of all controllers that were built at the start have started.
 func (c *Context) InformersStarted() <-chan struct{} { return c.launch.informersStarted }
 
-// ResyncPeriod returns a time from --min-resync-period to twice that, another one each time, or zero, which is never.
+// ResyncPeriod returns a random time between --min-resync-period and twice that. Zero disables resyncs.
 func (c *Context) ResyncPeriod() time.Duration { return c.launch.manager.ResyncPeriod() }
 
 // Config returns the configuration of the controller's clients, without the credentials of a service account.
 func (c *Context) Config() *rest.Config { return c.launch.manager.Config() }
 
-// Scheme returns that of the manager.
+// Scheme returns the manager's scheme.
 func (c *Context) Scheme() *runtime.Scheme { return c.launch.manager.Scheme() }
 
-// RESTMapper returns that of the manager.
+// RESTMapper returns the manager's mapper.
 func (c *Context) RESTMapper() meta.RESTMapper { return c.launch.manager.RESTMapper() }
 
-// Logger returns the logger, which has the name.
+// Logger returns the logger, which has the name of the controller.
 func (c *Context) Logger() *slog.Logger { return c.logger }
 
-// Metrics returns what /metrics shows.
+// Metrics returns the registry that /metrics exposes.
 func (c *Context) Metrics() *metrics.Registry { return c.launch.manager.Metrics() }
 
-// MaxConcurrentReconciles returns the number of workers: that of --concurrent-<name>-syncs, or of the manager.
+// MaxConcurrentReconciles returns the number of workers: that of --concurrent-<name>-syncs, or the manager's.
 func (c *Context) MaxConcurrentReconciles() int { return c.workers }
 
-// EventRecorder returns a recorder of events in the name of a controller, that of the descriptor if it is empty. They are
+// EventRecorder returns an event recorder in the name of a controller, by default that of the descriptor. Events are
 // written with the credentials of the process.
 func (c *Context) EventRecorder(controller string) *events.Recorder {
 	return c.launch.manager.EventRecorder(cmp.Or(controller, c.Name()))
@@ -177,11 +179,10 @@ func (c *Context) EventRecorder(controller string) *events.Recorder {
 // FeatureEnabled reports whether a feature gate is on.
 func (c *Context) FeatureEnabled(gate string) bool { return c.launch.registry.gates.Enabled(gate) }
 
-// ControllerEnabled reports whether a controller runs in this program, as flags and feature gates say. An alias is as good as
-// the name.
+// ControllerEnabled reports whether flags and feature gates enable a controller in this program. It accepts aliases.
 func (c *Context) ControllerEnabled(name string) bool { return c.launch.isEnabled(name) }
 
-// countBuild returns how often the controller of that name has been built, with this time.
+// countBuild counts a build of the controller of that name, and returns the number of builds so far.
 func (l *launch) countBuild(name string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,13 +190,13 @@ func (l *launch) countBuild(name string) int {
 	return l.builds[name]
 }
 
-// split returns a client that reads what is watched from the cache, and does all else by live.
+// split returns a client that reads watched kinds from the cache, and sends all other requests through live.
 func (l *launch) split(live *client.REST) client.Client {
 	return client.NewClient(cache.Reader{Cache: l.manager.Cache(), Live: live}, live)
 }
 
-// clientOf returns a client with a user agent that ends in name, and the credentials that name has. All clients tell the
-// cache of what they write.
+// clientOf returns a client with a user agent that ends in name, and with the credentials for name. Its writes are
+// recorded for the cache.
 func (l *launch) clientOf(name string) (*client.REST, error) {
 	config := rest.CopyConfig(l.manager.Config())
 	if config.UserAgent == "" {
@@ -215,7 +216,8 @@ func (l *launch) clientOf(name string) (*client.REST, error) {
 	})
 }
 
-// serviceAccountClient returns an http.Client that is the service account of that name. There is one for each name.
+// serviceAccountClient returns the http.Client with the credentials of the service account of that name. There is one
+// per name.
 func (l *launch) serviceAccountClient(config *rest.Config, name string) (*http.Client, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -237,7 +239,7 @@ func (l *launch) serviceAccountClient(config *rest.Config, name string) (*http.C
 	return account, nil
 }
 
-// hangUp closes connections that nobody else can use.
+// hangUp closes connections that are not shared.
 func (l *launch) hangUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

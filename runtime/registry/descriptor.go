@@ -14,15 +14,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 )
 
-// Controller is what a registry runs. One that has a method Ready() error is part of /readyz while it runs, one with
-// Healthy(*http.Request) error of /healthz, and one with DebugHandler() http.Handler is served at /debug/controllers/<name>.
+// Controller is run by a registry. Optional methods are called while it runs: Ready() error for /readyz,
+// Healthy(*http.Request) error for /healthz, and DebugHandler() http.Handler for /debug/controllers/<name>.
 type Controller interface {
-	// Run runs the controller until ctx ends, and returns after its last goroutine has ended. An error before that is a
+	// Run runs the controller until ctx ends, and returns after its last goroutine has ended. An earlier error is a
 	// failure, see [RestartPolicy].
 	Run(ctx context.Context) error
 }
 
-// What a Controller may have besides Run.
+// Optional interfaces of a Controller.
 type (
 	readier   interface{ Ready() error }
 	healthier interface{ Healthy(r *http.Request) error }
@@ -30,15 +30,14 @@ type (
 	named     interface{ Name() string }
 )
 
-// RestartPolicy says what becomes of a controller that has failed: that has returned an error, or panicked, before it was
-// stopped.
+// RestartPolicy decides what to do after a failure of a controller: an error or a panic before it was stopped.
 type RestartPolicy int
 
 const (
-	// OnError builds it again and runs that, after a time that doubles with each failure from 1 s to 5 min, and is 1 s again
-	// after it has run for 10 min.
+	// OnError builds and runs it again after a delay, which doubles with each failure from 1 s to 5 min, and returns to
+	// 1 s after it has run for 10 min.
 	OnError RestartPolicy = iota
-	// Never leaves it alone. /readyz says that it has failed.
+	// Never does not restart it. /readyz reports the failure.
 	Never
 	// Fatal ends the manager with its error.
 	Fatal
@@ -57,58 +56,62 @@ func (p RestartPolicy) String() string {
 	return fmt.Sprintf("RestartPolicy(%d)", int(p))
 }
 
-// Descriptor describes a controller. Name must be set, and New unless a setup adds the controller, see [Registry.RegisterSetup].
+// Descriptor describes a controller. Name is required, and so is New unless a setup adds the controller, see
+// [Registry.RegisterSetup].
 type Descriptor struct {
-	// Name is what flags, logs, metrics and the API server know it by, such as "guestbook-controller": a DNS name.
+	// Name identifies the controller in flags, logs, metrics and on the API server, such as "guestbook-controller". It
+	// is a DNS name.
 	Name string
-	// Aliases are names that it had before. They are still understood, with a warning, so none is ever taken away.
+	// Aliases are former names. They are still accepted, with a warning, so never remove one.
 	Aliases []string
-	// FeatureGates must all be on for it to run.
+	// FeatureGates must all be enabled for the controller to run.
 	FeatureGates []string
-	// DisabledByDefault keeps it from running unless --controllers names it: * does not.
+	// DisabledByDefault prevents it from running unless --controllers names it; * does not suffice.
 	DisabledByDefault bool
-	// SpecialHandling builds it before all others, and starts it before those of its leader election group, and before all
-	// if it runs without election: for what the others need to come up at all.
+	// SpecialHandling builds the controller before all others, and starts it before the others of its leader election
+	// group, or before all if it runs without election. It is for controllers on which the start of others depends.
 	SpecialHandling bool
-	// Needs are what it does to the API server, which is looked at before anything starts.
+	// Needs are its permissions on the API server, which are checked before anything starts.
 	Needs []Need
-	// Election says in which process it runs. The zero value is the election of what New returns, if that has one, and
-	// else the group of the manager.
+	// Election decides which process runs it. The zero value means the election of the controller that New returns, if
+	// any, and otherwise the group of the manager.
 	Election controller.Election
-	// Restart says what becomes of it when it fails.
+	// Restart decides what to do after a failure.
 	Restart RestartPolicy
-	// Concurrency is the default of --concurrent-<name>-syncs. Zero is that of the manager.
+	// Concurrency is the default of --concurrent-<name>-syncs. Zero means the manager's.
 	Concurrency int
-	// New builds it. It starts nothing, and does not keep ctx, which has the logger. It is called again when the controller
-	// is restarted. A nil Controller, if nothing was added to c either, is one that has nothing to do, and is skipped. What was
-	// added to c runs with the one that is returned; if that is nil, instead of it.
+	// New builds the controller without starting it, and does not retain ctx, which has the logger. It is called again
+	// when the controller is restarted. If New returns a nil Controller and added nothing to c, the controller has
+	// nothing to do and is skipped. Runnables that were added to c run together with the returned controller, or
+	// instead of it if that is nil.
 	//
-	// Nil describes the controller of that name that a setup adds. That is not built again: OnError is then as Fatal, and its
-	// concurrency is what the setup says.
+	// A nil New describes a controller that a setup adds. It is not rebuilt: OnError then acts like Fatal, and the
+	// setup decides its concurrency.
 	New func(ctx context.Context, c *Context) (Controller, error)
 }
 
-// Need is something that a controller does to objects of a kind.
+// Need is a set of permissions for a kind.
 type Need struct {
-	// Kind is looked for in the version that it has, or in any if that is empty.
+	// Kind is looked up in its version, or in any if the version is empty.
 	Kind schema.GroupVersionKind
-	// Verbs are those of RBAC, such as "list".
+	// Verbs are RBAC verbs, such as "list".
 	Verbs []string
-	// Subresource is what of the object it is done to, such as "status". Empty is the object.
+	// Subresource is the subresource, such as "status". Empty means the object.
 	Subresource string
-	// Namespace is where, if it is in one namespace alone. Empty is those of the manager, or everywhere.
+	// Namespace is the namespace of the permissions, if there is only one. Empty means the manager's namespaces, or
+	// all.
 	Namespace string
-	// Optional is what the controller can do without.
+	// Optional means that the controller works without it.
 	Optional bool
 }
 
-// maxName is how long a name may be.
+// maxName is the maximum length of a name.
 const maxName = 63
 
 // validate returns every mistake in the descriptors, each with the name of the controller.
 func validate(all []Descriptor, setups bool, gates *FeatureGates) error {
 	var errs []error
-	owners := map[string]int{} // of names, by place
+	owners := map[string]int{} // indexes by name
 	for at, d := range all {
 		if d.Name == "" {
 			errs = append(errs, fmt.Errorf("descriptor %d has no name", at))
@@ -119,7 +122,7 @@ func validate(all []Descriptor, setups bool, gates *FeatureGates) error {
 		}
 		errs = append(errs, d.validate(setups, gates)...)
 	}
-	aliases := map[string]string{} // whose they are
+	aliases := map[string]string{} // owners of aliases
 	for _, d := range all {
 		for _, alias := range d.Aliases {
 			owner, twice := aliases[alias]
@@ -136,7 +139,8 @@ func validate(all []Descriptor, setups bool, gates *FeatureGates) error {
 	return errors.Join(errs...)
 }
 
-// validate returns the mistakes that can be seen without the others. With setups, one of these may add the controller.
+// validate returns the mistakes that are independent of other descriptors. With setups, one of these may add the
+// controller.
 func (d *Descriptor) validate(setups bool, gates *FeatureGates) (errs []error) {
 	wrong := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("controller %s: "+format, append([]any{d.title()}, args...)...))
@@ -180,7 +184,7 @@ func (d *Descriptor) validate(setups bool, gates *FeatureGates) (errs []error) {
 	return errs
 }
 
-// title is how mistakes call it.
+// title returns the name of the descriptor in error messages.
 func (d *Descriptor) title() string {
 	if d.Name == "" {
 		return "without a name"

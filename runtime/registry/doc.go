@@ -1,5 +1,5 @@
-// Package registry launches the controllers of a program as kube-controller-manager launches its own: each is described
-// by a [Descriptor], and which of them run is decided by flags, feature gates and what the API server has.
+// Package registry launches the controllers of a program like kube-controller-manager: each is described by a
+// [Descriptor]. Flags, feature gates and the kinds of the API server decide which of them run.
 //
 //	func main() {
 //		r := registry.New(registry.Options{})
@@ -14,30 +14,36 @@
 //		os.Exit(r.Main(manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"}}))
 //	}
 //
-// The life is that of a [manager.Manager], of which the registry makes each controller a runnable: servers, caches, leader
-// election, probes and signals are the manager's. A program that has a manager already adds its controllers by
-// [Registry.AddTo]; a function that sets up a manager, such as the scaffolded register, is taken by [Main] as it is.
+// The registry adds each controller as a runnable to a [manager.Manager], which has the servers, caches, leader
+// election, probes and signals. A program that already has a manager adds its controllers with [Registry.AddTo]. [Main]
+// accepts a function that sets up a manager, such as the scaffolded register, without changes.
 //
-// # What happens at the start
+// # Start
 //
-// In this order, and each step before anything of the next: the descriptors are validated; the API server is waited for; the
-// kinds and rights that are missing are named, with the marker that would grant them; all enabled controllers are built, those
-// with special handling first; servers listen; the informers of what was built run; the controllers start, each after a random
-// part of the start interval.
+// The start has these steps, and each ends before the next begins:
+//
+//   - The descriptors are validated.
+//   - The registry waits for the API server.
+//   - It reports missing kinds and permissions, with the markers that would grant them.
+//   - It builds all enabled controllers, those with special handling first.
+//   - The servers listen.
+//   - The informers of the built controllers run.
+//   - The controllers start, each after a random part of the start interval.
 //
 // # Guarantees
 //
-//   - All mistakes in the descriptors come in one error, each with the name of the controller.
-//   - What is not enabled is not built, and nothing is watched for it.
-//   - A controller that fails is started again, is left alone, or ends the program, as its [RestartPolicy] says; others go on.
-//   - A controller that moves from one program to another, see --leader-migration-config, runs in one of them at a time.
-//   - A controller that was not stopped in time is named in the error of the manager.
-//   - /configz, /statusz and /debug/controllers/ are served by the metrics server, to those whom the API server lets read them.
+//   - All mistakes in the descriptors are in one error, each with the name of the controller.
+//   - A disabled controller is not built, and nothing is watched for it.
+//   - After a failure, a controller is restarted, stays stopped, or ends the program, depending on its [RestartPolicy];
+//     others continue.
+//   - A controller that moves between programs, see --leader-migration-config, runs in one of them at a time.
+//   - The error of the manager has the name of each controller that did not stop in time.
+//   - The metrics server serves /configz, /statusz and /debug/controllers/ to clients that the API server authorizes.
 //
 // # Concurrency
 //
-// A Registry is a value that one goroutine fills; after that all its methods are safe for concurrent use. It starts no goroutine:
-// the manager does. There is no state of the package.
+// One goroutine fills a Registry; after that all its methods are safe for concurrent use. It starts no goroutine: the
+// manager does. The package has no global state.
 //
 // The API of this package is not stable yet: docs/api.txt does not list it.
 package registry

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// Stage is how mature a feature is.
+// Stage is the maturity of a feature.
 type Stage string
 
-// The stages, in the order in which a feature goes through them.
+// Stages in the order in which a feature passes through them.
 const (
 	Alpha      Stage = "ALPHA"
 	Beta       Stage = "BETA"
@@ -23,41 +23,41 @@ const (
 	Deprecated Stage = "DEPRECATED"
 )
 
-// The gates that stand for all gates of a stage, save those that are set by name.
+// Gates that set all gates of a stage, except those that are set by name.
 const (
 	allAlpha = "AllAlpha"
 	allBeta  = "AllBeta"
 )
 
-// GateSpec is what a feature gate is from a version of the program on.
+// GateSpec is the specification of a feature gate since a version of the program.
 type GateSpec struct {
 	// Since is the version, such as "1.2".
 	Since string
-	// Stage is how mature it is from then on.
+	// Stage is its maturity since then.
 	Stage Stage
-	// Default is whether it is on.
+	// Default is its state if it is not set.
 	Default bool
-	// Locked keeps it at the default, as of a feature that is GA.
+	// Locked prevents changes of the default, as for a feature that is GA.
 	Locked bool
 }
 
 // FeatureGate is a switch for a feature of the program.
 type FeatureGate struct {
-	// Name is what it is switched by, such as "FastSync".
+	// Name is the name of the gate, such as "FastSync".
 	Name string
-	// Specs are what it has been since which version, in any order.
+	// Specs are its specifications by version, in any order.
 	Specs []GateSpec
 }
 
-// FeatureGates are the feature gates of a program, in the version that it emulates. The zero value has none. All methods are
-// safe for concurrent use.
+// FeatureGates are the feature gates of a program, in the version that it emulates. The zero value has none. All
+// methods are safe for concurrent use.
 type FeatureGates struct {
 	mu     sync.Mutex
 	binary *version.Version // nil is newer than all
-	// emulated is the version whose specs count: nil is binary.
+	// emulated is the version whose specs apply; nil means binary.
 	emulated *version.Version
 	gates    map[string][]spec
-	set      map[string]bool // by who runs the program
+	set      map[string]bool // by the user
 }
 
 // spec is a GateSpec with its version.
@@ -66,7 +66,7 @@ type spec struct {
 	since *version.Version
 }
 
-// newFeatureGates returns gates for a program of that version; empty is newer than all.
+// newFeatureGates returns gates for a program of that version; empty means newer than all.
 func newFeatureGates(of string, gates []FeatureGate) (*FeatureGates, error) {
 	f := &FeatureGates{gates: map[string][]spec{}, set: map[string]bool{}}
 	var errs []error
@@ -119,8 +119,8 @@ func (f *FeatureGates) add(gate FeatureGate) error {
 	return nil
 }
 
-// Enabled reports whether a feature is on. One that the emulated version does not have yet is off, and so is one that nobody
-// has heard of.
+// Enabled reports whether a feature is enabled. A gate that the emulated version does not have yet is disabled, and so
+// is an unknown one.
 func (f *FeatureGates) Enabled(name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -142,7 +142,7 @@ func (f *FeatureGates) Enabled(name string) bool {
 	return s.Default
 }
 
-// specLocked returns the spec that counts: the last one that is not newer than the emulated version.
+// specLocked returns the effective spec: the last one that is not newer than the emulated version.
 func (f *FeatureGates) specLocked(name string) (spec, bool) {
 	at := f.emulated
 	if at == nil {
@@ -156,7 +156,7 @@ func (f *FeatureGates) specLocked(name string) (spec, bool) {
 	return spec{}, false
 }
 
-// known returns an error with the nearest name when there is no such gate in any version.
+// known returns an error with the most similar name if no version has the gate.
 func (f *FeatureGates) known(name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -166,13 +166,13 @@ func (f *FeatureGates) known(name string) error {
 	return fmt.Errorf("unknown feature gate %q%s", name, didYouMean(name, slices.Sorted(maps.Keys(f.gates))))
 }
 
-// parseGates reads what --feature-gates has, such as "FastSync=true,AllBeta=false". An unknown gate is an error.
+// parseGates parses the value of --feature-gates, such as "FastSync=true,AllBeta=false". An unknown gate is an error.
 func (f *FeatureGates) parseGates(text string) (map[string]bool, error) {
 	set := map[string]bool{}
 	var errs []error
 	for item := range strings.SplitSeq(text, ",") {
 		if strings.TrimSpace(item) == "" {
-			continue // nothing is set by nothing
+			continue // an empty item sets nothing
 		}
 		name, value, found := strings.Cut(strings.TrimSpace(item), "=")
 		on, err := strconv.ParseBool(strings.TrimSpace(value))
@@ -189,7 +189,7 @@ func (f *FeatureGates) parseGates(text string) (map[string]bool, error) {
 	return set, errors.Join(errs...)
 }
 
-// apply sets gates, in the version that is emulated; empty is that of the program. It returns what the user should know.
+// apply sets gates in the emulated version; empty means that of the program. It returns warnings for the user.
 func (f *FeatureGates) apply(set map[string]bool, emulated string) (warnings []string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -225,7 +225,7 @@ func (f *FeatureGates) apply(set map[string]bool, emulated string) (warnings []s
 	return warnings, errors.Join(errs...)
 }
 
-// describe lists the gates for --help, in the version of the program. Those that cannot be changed are left out.
+// describe lists the gates for --help, in the version of the program, except those that cannot be changed.
 func (f *FeatureGates) describe() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -238,10 +238,10 @@ func (f *FeatureGates) describe() string {
 	return strings.Join(lines, "\n")
 }
 
-// all returns which gates are on.
+// all returns the state of all gates.
 func (f *FeatureGates) all() map[string]bool {
 	on := map[string]bool{}
-	for name := range f.gates { // which nobody changes after New
+	for name := range f.gates { // constant after New
 		on[name] = f.Enabled(name)
 	}
 	return on

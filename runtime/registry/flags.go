@@ -9,11 +9,10 @@ import (
 	"strings"
 )
 
-// BindFlags declares the flags of the registry on set: --controllers, --feature-gates, --concurrent-<name>-syncs and the others.
-// The first two may be given several times, as those of kube-controller-manager may: what is given later is added. Those of the manager
-// are declared by [manager.BindFlags]. It panics, as the package flag does, when set has a flag of such a
-// name. All descriptors are registered before; the options are the defaults. [Registry.AddTo] says what is wrong with what the
-// flags have been set to and cannot be seen before all of them are.
+// BindFlags declares the flags of the registry on set: --controllers, --feature-gates, --concurrent-<name>-syncs and
+// others. The first two may be repeated, as for kube-controller-manager: later values are added. [manager.BindFlags]
+// declares the manager's flags. Like package flag, BindFlags panics if set has a flag of the same name. Register all
+// descriptors before; the options are the defaults. [Registry.AddTo] reports errors that depend on several flags.
 func (r *Registry) BindFlags(set *flag.FlagSet) {
 	set.Var(&text{value: strings.Join(r.controllers, ","), set: r.setControllers, adds: true}, "controllers", describe(r.known(), len(r.setups) > 0))
 	set.Var(&text{set: r.setGates, adds: true}, "feature-gates", r.gates.describe())
@@ -27,7 +26,8 @@ func (r *Registry) BindFlags(set *flag.FlagSet) {
 	set.Var(&text{value: string(r.opts.Preflight), set: r.setPreflight}, "preflight", "`what` becomes of missing kinds and rights: warn, fail, or off, which does not look")
 	set.DurationVar(&r.opts.APIServerTimeout, "api-server-timeout", r.opts.APIServerTimeout, "`time` for which the API server is waited for at the start")
 	for _, d := range r.descriptors {
-		if name := "concurrent-" + d.Name + "-syncs"; d.New != nil && set.Lookup(name) == nil { // else Validate tells of the name
+		// otherwise Validate reports the name
+		if name := "concurrent-" + d.Name + "-syncs"; d.New != nil && set.Lookup(name) == nil {
 			n := d.Concurrency
 			r.concurrency[d.Name] = &n
 			set.IntVar(&n, name, n, "`number` of objects that "+d.Name+" reconciles at once; 0 is that of --max-concurrent-reconciles")
@@ -35,11 +35,11 @@ func (r *Registry) BindFlags(set *flag.FlagSet) {
 	}
 }
 
-// text is the value of a flag that is checked when it is set, and is no secret.
+// text is the value of a flag that is checked when it is set, and is not a secret.
 type text struct {
-	value string // of all times that it was set
+	value string // all values that were set
 	set   func(string) error
-	adds  bool // what it is set to is added to what it was set to before
+	adds  bool // values are added to earlier ones
 	given bool // it was set
 }
 
@@ -58,10 +58,10 @@ func (t *text) Set(value string) error {
 	return nil
 }
 
-// Shown lets /configz show it.
+// Shown marks the value for /configz.
 func (*text) Shown() {}
 
-// setControllers checks names at once where all are known, so that a mistake has the place where it was made.
+// setControllers checks names at once if all are known, so that the error has the position of the mistake.
 func (r *Registry) setControllers(value string) error {
 	s, err := parseSelection(value)
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *Registry) setPreflight(value string) error {
 	return nil
 }
 
-// oneLine returns err as the error of a flag, which is one line.
+// oneLine returns err as one line, as errors of flags require.
 func oneLine(err error) error {
 	if err == nil {
 		return nil

@@ -33,7 +33,7 @@ func (b *Builder[B]) WithScheme(scheme *runtime.Scheme) B {
 	return b.self
 }
 
-// WithRESTMapper sets the resources and scopes of kinds without a definition. The client returns mapper as its RESTMapper.
+// WithRESTMapper sets the resources and scopes of kinds without a definition. The client's RESTMapper returns mapper.
 func (b *Builder[B]) WithRESTMapper(mapper meta.RESTMapper) B {
 	b.opts.Mapper = mapper
 	return b.self

@@ -129,8 +129,8 @@ func formats(wanted []Format, form reflect.Type) []Format {
 	return all
 }
 
-// Accept returns the Accept header of a request for a watch or a list: the formats in order of preference, and only
-// metadata if the decoder needs no more.
+// Accept returns the Accept header of a request for a watch or a list: the formats in order of preference, restricted
+// to metadata if the decoder needs nothing else.
 func (d *Decoder[T]) Accept(list bool) string {
 	var clauses []string
 	if d.form == reflect.TypeFor[metav1.PartialObjectMetadata]() {
