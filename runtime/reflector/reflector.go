@@ -219,7 +219,7 @@ type state[T object.Object] struct {
 	cut int
 	// paged means that the server pages even lists that it may answer from its cache, so it has no such cache.
 	paged bool
-	// anew makes the next list independent of the store: the server was reset to an earlier state.
+	// anew means that the next list must not reuse objects of the store: the server was reset to an earlier state.
 	anew bool
 	// heard is when the server last reported its version: by a complete state, an event, a bookmark, or an answer to a
 	// check.
@@ -334,8 +334,8 @@ func (r *Reflector[T]) mustReadAnew(s state[T], all Delta[T]) bool {
 	return r.store != nil && !s.anew && s.wentBack(all.ResourceVersion)
 }
 
-// asking returns the context for a request that begins a complete state: without the objects of the store, if s is
-// anew.
+// asking returns the context for a request that begins a complete state. If s.anew is set, the context omits the
+// objects of the store.
 func (r *Reflector[T]) asking(ctx context.Context, s state[T]) context.Context {
 	if !s.anew {
 		return ctx

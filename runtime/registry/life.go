@@ -22,62 +22,64 @@ import (
 )
 
 const (
-	// restartBase is how long a controller waits after its first failure; each further one doubles it up to restartMost.
+	// restartBase is the delay after a controller's first failure. Each further failure doubles it, up to restartMost.
 	restartBase = time.Second
 	restartMost = 5 * time.Minute
-	// restartForget is how long a controller runs until its failures are forgotten.
+	// restartForget is the running time after which the failures of a controller are forgotten.
 	restartForget = 10 * time.Minute
 )
 
-// State is where a controller is in its life.
+// State is a state in the lifecycle of a controller.
 type State string
 
-// The states.
+// States of a controller.
 const (
-	// Disabled is not enabled by --controllers or by its feature gates.
+	// Disabled means not enabled by --controllers or the feature gates.
 	Disabled State = "disabled"
-	// Elsewhere is run by another program, as --leader-migration-config says.
+	// Elsewhere means that another program runs it, by --leader-migration-config.
 	Elsewhere State = "elsewhere"
-	// Skipped has nothing to do, as its constructor says.
+	// Skipped means that its constructor found nothing to do.
 	Skipped State = "skipped"
-	// Waiting is built, and waits for leadership, for those with special handling, or for its part of the start interval.
+	// Waiting means that it is built, and waits for leadership, for controllers with special handling, or for its part
+	// of the start interval.
 	Waiting State = "waiting"
-	// Running runs.
+	// Running means that Run is in progress.
 	Running State = "running"
-	// Restarting has failed, and will be built again.
+	// Restarting means that it has failed and will be built again.
 	Restarting State = "restarting"
-	// Failed has failed and is left alone.
+	// Failed means that it has failed and is not restarted.
 	Failed State = "failed"
-	// Ended has returned, or was stopped.
+	// Ended means that it has returned, or was stopped.
 	Ended State = "ended"
 )
 
-// Status is what there is to say of a controller.
+// Status is the status of a controller.
 type Status struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	// Reason says why it is in that state, or why it is not ready though it runs.
+	// Reason is why it is in that state, or why it runs but is not ready.
 	Reason   string `json:"reason,omitempty"`
 	Restarts int    `json:"restarts,omitempty"`
 }
 
-// runner is a controller as a runnable of the manager: it starts it in its turn, and again when it fails.
+// runner is a controller as a runnable of the manager. It starts the controller in order, and restarts it after
+// failures.
 type runner struct {
 	launch     *launch
 	descriptor Descriptor
 	election   controller.Election
-	begun      chan struct{} // closed when the controller was started first, or will not be
+	begun      chan struct{} // closed when the controller was first started, or will not be
 	once       sync.Once     // closes begun
-	besides    firstError    // of what runs beside the first that was built
+	besides    firstError    // of the runnables beside the first build
 
 	mu       sync.Mutex
-	current  Controller // what runs, or runs next
+	current  Controller // the current build, or the next
 	state    State
 	err      error // of the last failure
 	restarts int
 }
 
-// firstError is the first error that was reported.
+// firstError records the first reported error.
 type firstError struct {
 	once     sync.Once
 	happened chan struct{} // closed when err is set
@@ -91,7 +93,7 @@ func (f *firstError) report(err error) {
 	})
 }
 
-// first returns the error that was reported, if one was.
+// first returns the reported error, or nil.
 func (f *firstError) first() error {
 	select {
 	case <-f.happened:
@@ -101,7 +103,8 @@ func (f *firstError) first() error {
 	}
 }
 
-// build makes a runner of a descriptor, and returns what runs beside it. It is nil when there is nothing to run.
+// build builds the runner of a descriptor, and returns the runnables beside it. The runner is nil if there is nothing
+// to run.
 func (l *launch) build(ctx context.Context, d Descriptor) (r *runner, beside []manager.Runnable, err error) {
 	built, beside, err := l.construct(ctx, d)
 	if err != nil || built == nil {
@@ -121,7 +124,8 @@ func (l *launch) newRunner(d Descriptor, election controller.Election, built Con
 	}
 }
 
-// construct calls the constructor. What was added to the context is part of the controller, save what runs beside it.
+// construct calls the constructor. Runnables that were added to the context are part of the controller, except those
+// that run beside it.
 func (l *launch) construct(ctx context.Context, d Descriptor) (built Controller, beside []manager.Runnable, err error) {
 	c, err := l.newContext(d.Name)
 	if err != nil {
@@ -165,7 +169,7 @@ func (l *launch) construct(ctx context.Context, d Descriptor) (built Controller,
 	return parts, beside, nil
 }
 
-// claim takes the names that what was built has in logs and metrics. Two controllers must not share one.
+// claim reserves the names of a build in logs and metrics. Two controllers must not share one.
 func (l *launch) claim(owner string, built []Controller) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,9 +187,10 @@ func (l *launch) claim(owner string, built []Controller) error {
 	return nil
 }
 
-// twice returns an error when two of what was added have one name: one of them would be taken for what is returned, or for the other.
+// twice returns an error if two of the added runnables have the same name, since each could be confused with the
+// returned controller or with the other.
 func twice(added []manager.Runnable) error {
-	first := map[string]manager.Runnable{} // by their names
+	first := map[string]manager.Runnable{} // by name
 	for _, r := range added {
 		part, isNamed := r.(named)
 		if !isNamed {
@@ -199,7 +204,7 @@ func twice(added []manager.Runnable) error {
 	return nil
 }
 
-// electionOf returns the election of the controller that was built.
+// electionOf returns the election of a build.
 func (d *Descriptor) electionOf(built Controller) controller.Election {
 	if d.Election != (controller.Election{}) {
 		return d.Election
@@ -207,14 +212,14 @@ func (d *Descriptor) electionOf(built Controller) controller.Election {
 	return electionOf(built)
 }
 
-// same reports whether two controllers are one. Their types need not be comparable.
+// same reports whether two controllers are identical. Their types need not be comparable.
 func same(a, b Controller) bool {
 	x, isNamed := a.(named)
 	y, isToo := b.(named)
 	return isNamed && isToo && x.Name() == y.Name()
 }
 
-// electionOf returns what a runnable says of its leader election.
+// electionOf returns the election of a runnable.
 func electionOf(r Controller) (e controller.Election) {
 	if parts, several := r.(together); several {
 		return electionOf(parts[0])
@@ -234,7 +239,7 @@ func electionOf(r Controller) (e controller.Election) {
 	return e
 }
 
-// safely turns a panic into an error.
+// safely converts a panic to an error.
 func safely(run func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -244,7 +249,7 @@ func safely(run func() error) (err error) {
 	return run()
 }
 
-// tell logs what has become of a controller, with the stack of a panic.
+// tell logs an outcome of a controller, with the stack of a panic.
 func (l *launch) tell(what, name string, err error, more ...any) {
 	args := append([]any{"controller", name, "err", err}, more...)
 	if panicked, ok := errors.AsType[*reconcile.PanicError](err); ok {
@@ -273,7 +278,7 @@ func (t together) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Ready returns why parts are not.
+// Ready returns the errors of the parts.
 func (t together) Ready() error {
 	var errs []error
 	for _, part := range t {
@@ -284,7 +289,7 @@ func (t together) Ready() error {
 	return errors.Join(errs...)
 }
 
-// Healthy returns why parts are not.
+// Healthy returns the errors of the parts.
 func (t together) Healthy(req *http.Request) error {
 	var errs []error
 	for _, part := range t {
@@ -295,14 +300,14 @@ func (t together) Healthy(req *http.Request) error {
 	return errors.Join(errs...)
 }
 
-// companion is what runs beside a controller, as a runnable of the manager: its failure is one of the controller.
+// companion runs beside a controller as a runnable of the manager. Its failure counts as one of the controller.
 type companion struct {
 	name string
 	run  func(ctx context.Context) error
 	of   *runner
 }
 
-// besideIt returns the n-th of what runs beside the controller as a runnable.
+// besideIt returns the n-th companion of the controller.
 func (r *runner) besideIt(n int, part manager.Runnable) manager.Runnable {
 	c := companion{name: fmt.Sprintf("part %d beside %s", n+1, r.Name()), run: part.Run, of: r}
 	if part, isNamed := part.(named); isNamed {
@@ -314,31 +319,31 @@ func (r *runner) besideIt(n int, part manager.Runnable) manager.Runnable {
 	return c
 }
 
-// Name returns that of what runs.
+// Name returns the name of the runnable.
 func (c companion) Name() string { return c.name }
 
-// NeedLeaderElection returns false: it runs in every process.
+// NeedLeaderElection returns false: it runs in every replica.
 func (companion) NeedLeaderElection() bool { return false }
 
-// Run runs until ctx ends. It returns an error only for a controller whose failure ends the manager.
+// Run runs until ctx ends. It returns an error only if the controller's failures end the manager.
 func (c companion) Run(ctx context.Context) error {
 	err := safely(func() error { return c.run(ctx) })
 	if err == nil || ctx.Err() != nil || c.of.descriptor.Restart == Fatal {
 		return err
 	}
-	// The controller may wait to be the leader, and only then says that it has failed.
+	// The controller may wait for leadership, and report the failure only then.
 	c.of.launch.tell("what runs beside a controller has failed", c.of.Name(), err, "runnable", c.name)
 	c.of.besides.report(fmt.Errorf("%s: %w", c.name, err))
 	return nil
 }
 
-// readyCompanion is a companion that says whether it is ready.
+// readyCompanion is a companion with a readiness.
 type readyCompanion struct {
 	companion
 	readier
 }
 
-// debugHandlerOf returns the handler that a controller, or the first part of it that has one, is served by; nil if it has none.
+// debugHandlerOf returns the debug handler of a controller, or of the first part that has one, or nil.
 func debugHandlerOf(c Controller) http.Handler {
 	switch c := c.(type) {
 	case debugged:
@@ -353,23 +358,23 @@ func debugHandlerOf(c Controller) http.Handler {
 	return nil
 }
 
-// Name returns that of the descriptor.
+// Name returns the name of the descriptor.
 func (r *runner) Name() string { return r.descriptor.Name }
 
-// NeedLeaderElection reports whether the controller runs only in the process of a leader.
+// NeedLeaderElection reports whether the controller runs only in a leader.
 func (r *runner) NeedLeaderElection() bool { return !r.election.Off }
 
-// LeaderElectionGroup returns its group.
+// LeaderElectionGroup returns the group of the controller.
 func (r *runner) LeaderElectionGroup() string { return r.election.Group }
 
-// LeaderElectionMigratesFrom returns the group that it migrates from.
+// LeaderElectionMigratesFrom returns the group from which it migrates.
 func (r *runner) LeaderElectionMigratesFrom() string { return r.election.MigratesFrom }
 
-// LeaderElectionLease returns the name of the lease of its group, empty for the usual one.
+// LeaderElectionLease returns the name of its group's lease. Empty means the default.
 func (r *runner) LeaderElectionLease() string { return r.election.Lease }
 
-// Run starts the controller in its turn, and runs it until ctx ends, as often as its restart policy says. It returns an error
-// only for one that ends the manager.
+// Run starts the controller in order, and runs it until ctx ends, with restarts by its policy. It returns an error only
+// to end the manager.
 func (r *runner) Run(ctx context.Context) error {
 	defer r.once.Do(func() { close(r.begun) })
 	if !r.wait(ctx) {
@@ -400,7 +405,7 @@ func (r *runner) Run(ctx context.Context) error {
 			pause = restartBase
 		}
 		r.note(Restarting, err)
-		// The pause has jitter, so that what many share and has failed them does not see all at once again.
+		// Jitter spreads the restarts of controllers that failed for a common reason.
 		if life.Sleep(ctx, pause/2+rand.N(pause/2+1)) != nil {
 			r.note(Ended, nil)
 			return nil
@@ -409,14 +414,14 @@ func (r *runner) Run(ctx context.Context) error {
 	}
 }
 
-// wait waits for the turn of the controller. It reports false when ctx ends first.
+// wait waits for the controller's turn. It reports false if ctx ends first.
 func (r *runner) wait(ctx context.Context) bool {
 	if r.descriptor.SpecialHandling {
 		return true
 	}
 	for _, first := range r.launch.special {
 		if !first.election.Off && (r.election.Off || groupName(first.election) != groupName(r.election)) {
-			continue // whoever leads that group starts it
+			continue // the leader of that group starts it
 		}
 		select {
 		case <-first.begun:
@@ -432,7 +437,7 @@ func (r *runner) wait(ctx context.Context) bool {
 
 func groupName(e controller.Election) string { return cmp.Or(e.Group, controller.MainGroup) }
 
-// runOnce builds the controller, unless that was done, and runs it.
+// runOnce builds the controller, unless it is built, and runs it.
 func (r *runner) runOnce(ctx context.Context) error {
 	current, first, err := r.next(ctx)
 	if err != nil || current == nil {
@@ -448,7 +453,7 @@ func (r *runner) runOnce(ctx context.Context) error {
 	return r.runFirst(ctx, current)
 }
 
-// runFirst runs what was built first, until it ends or what runs beside it has failed.
+// runFirst runs the first build until it ends or a companion has failed.
 func (r *runner) runFirst(ctx context.Context, current Controller) error {
 	running, cancel := context.WithCancel(ctx)
 	var looking sync.WaitGroup
@@ -468,7 +473,7 @@ func (r *runner) runFirst(ctx context.Context, current Controller) error {
 	return err
 }
 
-// next returns what is to be run, which is nil when there is nothing to do any more, and whether that was built first.
+// next returns the build to run, or nil if there is nothing to do, and whether it is the first.
 func (r *runner) next(ctx context.Context) (current Controller, first bool, err error) {
 	r.mu.Lock()
 	current, again := r.current, r.state == Restarting
@@ -478,7 +483,7 @@ func (r *runner) next(ctx context.Context) (current Controller, first bool, err 
 		if current, beside, err = r.launch.construct(ctx, r.descriptor); err != nil {
 			return nil, false, err
 		}
-		// What ran beside the first one goes on, unless it has failed: then that of this one runs with it.
+		// The companions of the first build continue, unless one has failed: then those of this build run with it.
 		if current != nil && r.besides.first() != nil {
 			current = with(current, beside)
 		}
@@ -513,8 +518,8 @@ func (r *runner) note(state State, err error) {
 	}
 }
 
-// Ready returns why the controller does not work: that it has failed, or what it says itself while it runs. One that waits for
-// its turn is as ready as it can be.
+// Ready returns why the controller does not work: its failure, or its own readiness while it runs. A controller that
+// waits for its turn is ready.
 func (r *runner) Ready() error {
 	r.mu.Lock()
 	current, state, err := r.current, r.state, r.err
@@ -532,7 +537,7 @@ func (r *runner) Ready() error {
 	return nil
 }
 
-// healthy returns what the controller says itself while it runs.
+// healthy returns the controller's own health while it runs.
 func (r *runner) healthy(req *http.Request) error {
 	r.mu.Lock()
 	current, state := r.current, r.state

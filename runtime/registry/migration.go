@@ -13,26 +13,27 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 )
 
-// leaderMigration says which program runs a controller while it moves from one program to another, as the
-// LeaderMigrationConfiguration of kube-controller-manager does. All programs that take part have the same lease, beside their
-// own, and a controller that moves runs only in a process that has both. So it moves without a pause in which two run it: by
-// another file, which is rolled out to one program after the other.
+// leaderMigration decides which program runs a controller while it moves between programs, like the
+// LeaderMigrationConfiguration of kube-controller-manager. All participating programs share a lease in addition to
+// their own, and a moving controller runs only in a process that holds both. The move consists of rolling out a new
+// file to one program after the other. Two programs never run the controller at once.
 type leaderMigration struct {
 	path  string
 	lease string
-	// program is the one that runs a controller, by the name of that: the name of its own lease, or * for any that has both.
+	// program maps the name of a controller to the name of the lease of the program that runs it, or to * for any
+	// program with both leases.
 	program map[string]string
 }
 
-// migrationGroup is the leader election group whose lease all programs that take part have.
+// migrationGroup is the leader election group of the shared lease.
 const migrationGroup = "leader-migration"
 
-// migrationVersions are those of the file. They have the same fields, save that the last has no resourceLock any more.
+// migrationVersions are the versions of the file. They have the same fields, except that the last has no resourceLock.
 var migrationVersions = []string{
 	"controllermanager.config.k8s.io/v1alpha1", "controllermanager.config.k8s.io/v1beta1", "controllermanager.config.k8s.io/v1",
 }
 
-// loadLeaderMigration reads a LeaderMigrationConfiguration. Every mistake is in the error.
+// loadLeaderMigration reads a LeaderMigrationConfiguration. The error has every mistake.
 func loadLeaderMigration(path string) (*leaderMigration, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -78,7 +79,7 @@ func loadLeaderMigration(path string) (*leaderMigration, error) {
 	return m, errors.Join(errs...)
 }
 
-// checkMigration returns why a migration is not possible at all.
+// checkMigration returns why a migration is not possible.
 func (l *launch) checkMigration() error {
 	if l.registry.migration != nil && l.manager.LeaderElectionID() == "" {
 		return errors.New("leader-migration-config: the program runs without leader election; set leader-elect too")
@@ -86,8 +87,8 @@ func (l *launch) checkMigration() error {
 	return nil
 }
 
-// checkMigrating returns which controllers this program is to run for the migration, and does not know. Of those of the other
-// programs nothing is known here.
+// checkMigrating returns an error for controllers that the migration assigns to this program but that it does not have.
+// The controllers of other programs are not known here.
 func (l *launch) checkMigrating() error {
 	m := l.registry.migration
 	if m == nil {
@@ -104,7 +105,7 @@ func (l *launch) checkMigrating() error {
 	return errors.Join(errs...)
 }
 
-// programOf returns which program runs a controller while it moves, empty when it does not.
+// programOf returns the program that runs a moving controller, or "" for any other controller.
 func (l *launch) programOf(name string) string {
 	if l.registry.migration == nil {
 		return ""
@@ -137,8 +138,8 @@ func (l *launch) whyNot(name string) State {
 	return Disabled
 }
 
-// electionOf returns the election of a controller that was built: that of its descriptor, or its own, and the lease of all programs
-// beside that when it moves between them.
+// electionOf returns the election of a build: that of its descriptor, or its own, with the shared lease if it moves
+// between programs.
 func (l *launch) electionOf(d Descriptor, built Controller) (controller.Election, error) {
 	e := d.electionOf(built)
 	if l.programOf(d.Name) == "" {

@@ -22,18 +22,18 @@ import (
 )
 
 const (
-	// defaultAPIServerTimeout is how long the API server is waited for unless the options say otherwise.
+	// defaultAPIServerTimeout is the default timeout of the wait for the API server.
 	defaultAPIServerTimeout = 10 * time.Second
-	// readyEvery is how often it is asked.
+	// readyEvery is the interval of requests.
 	readyEvery = time.Second
-	// readyTimeout is how long one answer may take.
+	// readyTimeout is the timeout of one request.
 	readyTimeout = 5 * time.Second
-	// checksAtOnce is how many controllers are checked at once.
+	// checksAtOnce is the number of controllers that are checked concurrently.
 	checksAtOnce = 8
 )
 
-// WaitForAPIServer waits until the API server of m says at /readyz that it is ready, or does not let this user ask. After
-// timeout it fails with the last answer.
+// WaitForAPIServer waits until the API server of m reports at /readyz that it is ready, or denies this user access.
+// After timeout it fails with the last answer.
 func WaitForAPIServer(ctx context.Context, m *manager.Manager, timeout time.Duration) error {
 	url, _, err := rest.DefaultServerUrlFor(m.Config())
 	if err != nil {
@@ -49,7 +49,7 @@ func WaitForAPIServer(ctx context.Context, m *manager.Manager, timeout time.Dura
 			return nil
 		}
 		if ctx.Err() == nil || last == nil {
-			last = err // and not that there was no time for another answer
+			last = err // keep the last answer instead of the timeout
 		}
 		select {
 		case <-tick.C:
@@ -83,27 +83,27 @@ func askReady(ctx context.Context, c *http.Client, url string) error {
 	return fmt.Errorf("%s: %s", resp.Status, strings.Join(strings.Fields(string(text)), " "))
 }
 
-// Preflight says what becomes of a program whose controllers need what is not there.
+// Preflight decides what to do about missing kinds and permissions.
 type Preflight string
 
-// What a preflight does.
+// Values of Preflight.
 const (
-	// PreflightWarn logs what is missing. The controllers start, and work once it is there.
+	// PreflightWarn logs what is missing. The controllers start, and work once it exists.
 	PreflightWarn Preflight = "warn"
 	// PreflightFail ends the program before anything starts.
 	PreflightFail Preflight = "fail"
-	// PreflightOff does not look.
+	// PreflightOff skips the checks.
 	PreflightOff Preflight = "off"
 )
 
-// missing is what a controller needs and has not, as one line.
+// missing is an unmet need of a controller, as one line.
 type missing struct {
 	Controller string `json:"controller"`
 	Text       string `json:"missing"`
 	Optional   bool   `json:"optional,omitempty"`
 }
 
-// preflight returns what the controllers need and is not there, in their order.
+// preflight returns the unmet needs of the controllers, in their order.
 func (l *launch) preflight(ctx context.Context, all []Descriptor) []missing {
 	found := make([][]missing, len(all))
 	free := make(chan struct{}, checksAtOnce)
@@ -135,7 +135,7 @@ func (l *launch) check(ctx context.Context, d Descriptor) (all []missing) {
 	return all
 }
 
-// lacks returns why a need is not met, a line for each reason.
+// lacks returns why a need is not met, with one line per reason.
 func (l *launch) lacks(ctx context.Context, live *client.REST, need Need) []string {
 	kind := need.Kind
 	var versions []string
@@ -164,7 +164,7 @@ func (l *launch) lacks(ctx context.Context, live *client.REST, need Need) []stri
 		for _, verb := range need.Verbs {
 			asks := live
 			if verb == "list" || verb == "watch" {
-				asks = l.manager.Live() // for the cache does so, whoever the controller is
+				asks = l.manager.Live() // the cache sends them, for all controllers
 			}
 			allowed, err := r.review(ctx, asks, verb)
 			switch {
@@ -187,13 +187,13 @@ func (l *launch) lacks(ctx context.Context, live *client.REST, need Need) []stri
 	return lines
 }
 
-// right is what can be done, by a verb, to a resource.
+// right is a resource for which permissions are required.
 type right struct{ group, resource, subresource, namespace string }
 
-// path returns the resource as RBAC writes it.
+// path returns the resource in RBAC notation.
 func (r right) path() string { return strings.Trim(r.resource+"/"+r.subresource, "/") }
 
-// said returns what verbs do to the resource, and where.
+// said describes the permissions for verbs.
 func (r right) said(verbs []string) string {
 	what := strings.Join(verbs, ", ") + " " + r.path()
 	if r.namespace == "" {
@@ -214,7 +214,7 @@ func (r right) marker(verbs []string) string {
 	return fmt.Sprintf("// +kubebuilder:rbac:groups=%s,%sresources=%s,verbs=%s", group, namespace, r.path(), strings.Join(verbs, ";"))
 }
 
-// review asks whether the user of a client has the right.
+// review checks whether the user of a client has the permission.
 func (r right) review(ctx context.Context, live *client.REST, verb string) (allowed bool, err error) {
 	attributes := map[string]any{"group": r.group, "resource": r.resource, "verb": verb}
 	for name, value := range map[string]string{"subresource": r.subresource, "namespace": r.namespace} {

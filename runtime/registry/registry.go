@@ -21,46 +21,47 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// Options say how the controllers of a [Registry] are launched. The zero value runs all that are on by default, with the
-// credentials of the process, at once. In a program that uses Main they are defaults, over which the flags stand.
+// Options configure how a [Registry] launches its controllers. The zero value runs all that are enabled by default,
+// with the credentials of the process, at once. In a program that uses Main they are defaults, which flags override.
 type Options struct {
-	// Version is that of the program, such as "1.4", which feature gates are compared with. Empty is newer than all.
+	// Version is the version of the program, such as "1.4", for feature gates. Empty is newer than all.
 	Version string
-	// FeatureGates are those of the program.
+	// FeatureGates are the feature gates of the program.
 	FeatureGates []FeatureGate
-	// Controllers are the names of the controllers that run, as those of --controllers. None is "*".
+	// Controllers are the controllers to run, in the form of --controllers. Empty means "*".
 	Controllers []string
-	// StartInterval spreads the starts: each controller waits one to two times as long. Zero starts all at once.
+	// StartInterval spreads the starts: each controller waits between one and two intervals. Zero starts all at once.
 	StartInterval time.Duration
-	// UseServiceAccountCredentials makes the clients of each controller a service account of its name, see [Context.Client].
-	// The process must be allowed to create serviceaccounts and serviceaccounts/token in the namespace.
+	// UseServiceAccountCredentials makes the clients of each controller use a service account with its name, see
+	// [Context.Client]. The process needs permission to create serviceaccounts and serviceaccounts/token in the
+	// namespace.
 	UseServiceAccountCredentials bool
-	// ServiceAccountNamespace is where these are. Empty is the namespace of the manager.
+	// ServiceAccountNamespace is the namespace of the service accounts. Empty means the manager's.
 	ServiceAccountNamespace string
-	// Preflight says what becomes of missing kinds and rights. Empty is PreflightWarn.
+	// Preflight decides what to do about missing kinds and permissions. Empty means PreflightWarn.
 	Preflight Preflight
-	// APIServerTimeout is how long the API server is waited for at the start. Zero means 10 s.
+	// APIServerTimeout is the timeout of the wait for the API server at the start. Zero means 10 s.
 	APIServerTimeout time.Duration
 }
 
-// Registry is the controllers of a program. [New] makes one.
+// Registry has the controllers of a program. Call [New] for one.
 type Registry struct {
 	opts        Options
 	descriptors []Descriptor
 	setups      []func(context.Context, controller.Manager) error
 	gates       *FeatureGates
 	gatesErr    error
-	discovered  []known // the controllers of setups, once these have run
+	discovered  []known // the controllers of setups, after these have run
 
-	// What flags have set.
+	// Set by flags.
 	controllers  selection
-	migration    *leaderMigration // nil is none
+	migration    *leaderMigration // may be nil
 	gateSettings map[string]bool
 	emulated     string
-	concurrency  map[string]*int // by the name of the controller
+	concurrency  map[string]*int // by controller name
 }
 
-// New returns a registry without controllers. What is wrong with opts is said by [Registry.Validate].
+// New returns a registry without controllers. [Registry.Validate] reports errors in opts.
 func New(opts Options) *Registry {
 	r := &Registry{opts: opts, controllers: selection(opts.Controllers), concurrency: map[string]*int{}}
 	if len(r.controllers) == 0 {
@@ -72,24 +73,24 @@ func New(opts Options) *Registry {
 	return r
 }
 
-// Register adds controllers. What is wrong with them is said by [Registry.Validate].
+// Register adds controllers. [Registry.Validate] reports errors in them.
 func (r *Registry) Register(descriptors ...Descriptor) {
 	r.descriptors = append(r.descriptors, descriptors...)
 }
 
-// RegisterSetup adds the controllers that a function adds to a manager, such as the scaffolded register. --controllers knows them
-// by their names; they are not started again, and end the manager when they fail. A [Descriptor] without New gives one of them,
-// by its name, aliases, feature gates and the like. What has no Name and Ready, as all that the builders make does, is run by
-// the manager as it is.
+// RegisterSetup adds the controllers that a function adds to a manager, such as the scaffolded register. --controllers
+// accepts their names. They are not restarted; a failure ends the manager. A [Descriptor] without New adds aliases,
+// feature gates and other settings to one of them. A runnable without Name and Ready, which all controllers from
+// builders have, is passed to the manager unchanged.
 func (r *Registry) RegisterSetup(setup func(context.Context, controller.Manager) error) {
 	r.setups = append(r.setups, setup)
 }
 
-// FeatureGates returns the gates, which are as the flags say once [Registry.AddTo] was called.
+// FeatureGates returns the gates. They reflect the flags after [Registry.AddTo] was called.
 func (r *Registry) FeatureGates() *FeatureGates { return r.gates }
 
-// Validate returns everything that is wrong with descriptors and options: names that are there twice or cannot be, aliases that
-// are names, unknown feature gates, and the like. It is for a unit test; AddTo and Main validate too.
+// Validate returns all errors in descriptors and options: duplicate or invalid names, aliases that are names, unknown
+// feature gates, and others. It is for a unit test; AddTo and Main also validate.
 func (r *Registry) Validate() error {
 	return errors.Join(r.gatesErr, r.validateDescriptors(), r.checkOptions())
 }
@@ -98,7 +99,7 @@ func (r *Registry) validateDescriptors() error {
 	return validate(r.descriptors, len(r.setups) > 0, r.gates)
 }
 
-// checkOptions returns what is wrong with the options, which flags may have set.
+// checkOptions returns the errors in the options, which flags may have set.
 func (r *Registry) checkOptions() error {
 	var errs []error
 	if r.opts.StartInterval < 0 {
@@ -113,22 +114,22 @@ func (r *Registry) checkOptions() error {
 	return errors.Join(errs...)
 }
 
-// known returns what is known of the controllers before they are built.
+// known returns the controllers that are known before they are built.
 func (r *Registry) known() []known {
 	var all []known
 	for _, d := range r.descriptors {
 		all = append(all, known{d.Name, d.Aliases, d.DisabledByDefault})
 	}
 	for _, k := range r.discovered {
-		if !slices.ContainsFunc(all, func(other known) bool { return other.name == k.name }) { // it has a descriptor
+		if !slices.ContainsFunc(all, func(other known) bool { return other.name == k.name }) { // it has no descriptor
 			all = append(all, k)
 		}
 	}
 	return all
 }
 
-// Main is the main function of a program whose controllers are those that setup adds to a manager, and the descriptors. It is
-// [manager.Main] with a registry, so that a scaffolded main comes to have one by
+// Main is the main function of a program with the controllers that setup adds to a manager, and with descriptors. It is
+// [manager.Main] with a registry. A scaffolded main calls it instead:
 //
 //	os.Exit(registry.Main(manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"}}, register))
 func Main[S manager.Setup](defaults manager.Options, setup S, descriptors ...Descriptor) int {
@@ -143,9 +144,9 @@ func Main[S manager.Setup](defaults manager.Options, setup S, descriptors ...Des
 	return r.Main(defaults)
 }
 
-// Main is the main function of a program with these controllers: [manager.Main] with the flags of the registry beside those of
-// the manager and those of the operator, and with environment and file for all of them. --help runs nothing of the program, so
-// it does not name the controllers of [Registry.RegisterSetup].
+// Main is the main function of a program with these controllers: [manager.Main] with the flags of the registry in
+// addition to those of the manager and the operator; environment and file apply to all of them. --help runs no code of
+// the program, so it does not list the controllers of [Registry.RegisterSetup].
 func (r *Registry) Main(defaults manager.Options) int {
 	program := filepath.Base(os.Args[0])
 	if err := r.Validate(); err != nil {
@@ -169,7 +170,7 @@ func (r *Registry) Main(defaults manager.Options) int {
 	})
 }
 
-// usage prints what is wrong with the program, and returns the exit code.
+// usage prints the errors of the program, and returns the exit code.
 func usage(program string, err error) int {
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", program, strings.TrimSuffix(line, "\n"))
@@ -177,7 +178,7 @@ func usage(program string, err error) int {
 	return 2
 }
 
-// launch is a registry on its way into a manager.
+// launch adds a registry to a manager.
 type launch struct {
 	registry         *Registry
 	manager          *manager.Manager
@@ -187,17 +188,17 @@ type launch struct {
 	special          []*runner // set before any of them runs
 
 	mu       sync.Mutex
-	accounts map[string]*http.Client // by the name of the service account
+	accounts map[string]*http.Client // by name of the service account
 	runners  map[string]*runner
-	builds   map[string]int    // how often a controller was built
-	names    map[string]string // whose controller has which name in logs and metrics
+	builds   map[string]int    // number of builds by controller
+	names    map[string]string // owners of names in logs and metrics
 	others   map[string]State  // of controllers that do not run
-	missing  []missing         // what the preflight has found
+	missing  []missing         // results of the preflight
 }
 
-// AddTo adds the controllers that are enabled to a manager that has not started: it waits for the API server, looks whether what
-// they need is there, and builds them. An error that the user of the program can mend by its flags is a [manager.UsageError].
-// After an error the manager is not to be run. A manager takes one registry.
+// AddTo adds the enabled controllers to a manager that has not started: it waits for the API server, checks the needs
+// of the controllers, and builds them. An error that the user can correct with flags is a [manager.UsageError]. After
+// an error, do not run the manager. A manager accepts one registry.
 func (r *Registry) AddTo(ctx context.Context, m *manager.Manager) error {
 	_, err := r.launch(ctx, m)
 	return err
@@ -231,7 +232,7 @@ func (r *Registry) launch(ctx context.Context, m *manager.Manager) (*launch, err
 	return l, l.addAll()
 }
 
-// decide settles which gates are on and which controllers run.
+// decide applies the gates and selects the controllers to run.
 func (l *launch) decide() error {
 	r := l.registry
 	warnings, err := r.gates.apply(r.gateSettings, r.emulated)
@@ -254,7 +255,7 @@ func (l *launch) decide() error {
 	return errors.Join(errs...)
 }
 
-// resolve checks the selection against all names, those of setups included.
+// resolve checks the selection against all names, including those of setups.
 func (l *launch) resolve(more []known) error {
 	resolved, aliases, err := l.registry.controllers.resolve(append(l.registry.known(), more...))
 	if err != nil {
@@ -267,7 +268,7 @@ func (l *launch) resolve(more []known) error {
 	return nil
 }
 
-// withoutAliases is resolve while the names of setups are not known yet.
+// withoutAliases is resolve before the names of setups are known.
 func (l *launch) withoutAliases() selection {
 	var s selection
 	for _, item := range l.registry.controllers {
@@ -279,7 +280,7 @@ func (l *launch) withoutAliases() selection {
 	return s
 }
 
-// enabledDescriptors returns the descriptors that are to be built, those with special handling first.
+// enabledDescriptors returns the descriptors to build, those with special handling first.
 func (l *launch) enabledDescriptors() []Descriptor {
 	var special, others []Descriptor
 	for _, d := range l.registry.descriptors {
@@ -300,7 +301,7 @@ func (l *launch) runs(d Descriptor) bool {
 		!slices.ContainsFunc(d.FeatureGates, func(gate string) bool { return !l.registry.gates.Enabled(gate) })
 }
 
-// isEnabled reports whether a controller with that name or alias is to run.
+// isEnabled reports whether a controller with that name or alias is enabled.
 func (l *launch) isEnabled(name string) bool {
 	for _, d := range l.registry.descriptors {
 		if d.Name == name || slices.Contains(d.Aliases, name) {
@@ -312,7 +313,7 @@ func (l *launch) isEnabled(name string) bool {
 	return l.runners[name] != nil
 }
 
-// look tells what is missing, or fails if that is wanted.
+// look reports unmet needs, or fails, depending on the preflight.
 func (l *launch) look(ctx context.Context, descriptors []Descriptor) error {
 	if l.registry.opts.Preflight == PreflightOff {
 		return nil
@@ -335,12 +336,12 @@ func (l *launch) look(ctx context.Context, descriptors []Descriptor) error {
 	return errors.Join(errs...)
 }
 
-// buildAll builds the controllers of descriptors and setups, and says of all of them what is wrong.
+// buildAll builds the controllers of descriptors and setups, and returns the errors of all.
 func (l *launch) buildAll(ctx context.Context, descriptors []Descriptor) error {
 	var errs []error
 	for _, d := range descriptors {
 		if d.New == nil {
-			continue // a setup does
+			continue // a setup builds it
 		}
 		built, beside, err := l.build(ctx, d)
 		switch {
@@ -361,7 +362,7 @@ func (l *launch) buildAll(ctx context.Context, descriptors []Descriptor) error {
 	return l.checkSetups()
 }
 
-// checkSetups returns what is wrong with the descriptors of the controllers that setups add.
+// checkSetups returns the errors in the descriptors of controllers that setups add.
 func (l *launch) checkSetups() error {
 	var errs []error
 	found := l.registry.discovered
@@ -433,7 +434,7 @@ func (l *launch) collect(ctx context.Context, setup func(context.Context, contro
 			continue
 		}
 		if !slices.ContainsFunc(found, func(k known) bool { return k.name == name.Name() }) && !enabled(name.Name()) {
-			continue // it was not made by a builder, which asks before
+			continue // it was not created by a builder, which checks before
 		}
 		d := l.described(name.Name())
 		election, wrong := l.electionOf(d, c)
@@ -447,7 +448,7 @@ func (l *launch) collect(ctx context.Context, setup func(context.Context, contro
 	return err
 }
 
-// addAll hands everything over to the manager.
+// addAll adds everything to the manager.
 func (l *launch) addAll() error {
 	if len(l.registry.setups) > 0 {
 		if err := l.resolve(nil); err != nil {
@@ -470,7 +471,7 @@ func (l *launch) addAll() error {
 	return errors.Join(errs...)
 }
 
-// statuses returns what there is to say of all controllers, by name.
+// statuses returns the status of all controllers, by name.
 func (l *launch) statuses() []Status {
 	var all []Status
 	for _, r := range l.runners {
@@ -483,8 +484,8 @@ func (l *launch) statuses() []Status {
 	return all
 }
 
-// debug serves /debug/controllers/<name>, and what is below it, by the controller, which sees the rest of the path. One that
-// has no handler of its own is served by its status; without a name that of all is.
+// debug serves /debug/controllers/<name> and all paths below it with the controller's handler, which receives the rest
+// of the path. Without a handler it serves the controller's status, and without a name the status of all.
 func (l *launch) debug(w http.ResponseWriter, req *http.Request) {
 	const root = "/debug/controllers/"
 	name, _, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, root), "/")
@@ -509,20 +510,20 @@ func (l *launch) debug(w http.ResponseWriter, req *http.Request) {
 
 func writeJSON(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) // the client is told by the connection
+	_ = json.NewEncoder(w).Encode(value) // the client detects errors of the connection
 }
 
-// informersRunnable runs in every process, and before the controllers. It says that the informers were started, which the
-// manager does before, and closes connections that nobody else can use at the end.
+// informersRunnable runs in every replica, before the controllers. It reports that the manager has started the
+// informers, and closes connections that are not shared at the end.
 type informersRunnable struct{ launch *launch }
 
-// Name names it in logs.
+// Name returns the name in logs.
 func (informersRunnable) Name() string { return "registry" }
 
-// NeedLeaderElection makes it run on every replica.
+// NeedLeaderElection returns false, so that it runs on every replica.
 func (informersRunnable) NeedLeaderElection() bool { return false }
 
-// Run says so and waits.
+// Run closes informersStarted and waits for the end of ctx.
 func (i informersRunnable) Run(ctx context.Context) error {
 	close(i.launch.informersStarted)
 	<-ctx.Done()

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// known is what can be said of a name before the controller is built.
+// known is a controller that is not built yet.
 type known struct {
 	name     string
 	aliases  []string
 	disabled bool // by default
 }
 
-// selection is what --controllers says: names, names after a minus, and a star.
+// selection is the value of --controllers: names, names with a minus, and a star.
 type selection []string
 
-// enabled reports whether a controller runs: the first item that is about it decides, and else the star does, unless it is
-// disabled by default. The list has no aliases, see resolve.
+// enabled reports whether a controller runs. The first item with its name decides. Without one, a star enables it
+// unless it is disabled by default. The selection has no aliases, see resolve.
 func (s selection) enabled(name string, disabledByDefault bool) bool {
 	star := false
 	for _, item := range s {
@@ -34,10 +34,11 @@ func (s selection) enabled(name string, disabledByDefault bool) bool {
 	return star && !disabledByDefault
 }
 
-// alias is a name that somebody used, and the one to use.
+// alias is an alias in use, with the name to use instead.
 type alias struct{ used, name string }
 
-// resolve returns s with names in place of aliases, and which these were. Every item that is about nothing is in the error.
+// resolve returns s with names instead of aliases, and the aliases. The error has every item that matches no
+// controller.
 func (s selection) resolve(all []known) (selection, []alias, error) {
 	var resolved selection
 	var used []alias
@@ -68,7 +69,7 @@ func (s selection) resolve(all []known) (selection, []alias, error) {
 	return resolved, used, errors.Join(errs...)
 }
 
-// parseSelection reads a list that is separated by commas.
+// parseSelection parses a comma-separated list.
 func parseSelection(text string) (selection, error) {
 	items := strings.Split(text, ",")
 	for i, item := range items {
@@ -88,7 +89,7 @@ func namesOf(all []known) []string {
 	return names
 }
 
-// describe lists the controllers for --help, which cannot name those that the program sets up.
+// describe lists the controllers for --help, which does not include those of setups.
 func describe(all []known, setUp bool) string {
 	var on, off []string
 	for _, k := range all {
@@ -113,7 +114,7 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// didYouMean returns a hint when one of the names is near to what was written, and nothing otherwise.
+// didYouMean returns a hint if one of the names is similar to the given one, and "" otherwise.
 func didYouMean(written string, names []string) string {
 	best, least := "", max(2, len(written)/3)+1
 	for _, name := range names {
@@ -122,7 +123,7 @@ func didYouMean(written string, names []string) string {
 		}
 	}
 	if best == "" {
-		for _, name := range names { // a part of it is what one remembers
+		for _, name := range names { // users may remember only a part of the name
 			if len(written) > 2 && strings.HasPrefix(strings.ToLower(name), strings.ToLower(written)) {
 				best = name
 				break
@@ -135,7 +136,7 @@ func didYouMean(written string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// distance is how many letters have to be added, taken away or replaced to make one text of another.
+// distance returns the number of insertions, deletions and replacements between two texts.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

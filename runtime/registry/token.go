@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	// tokenLifetime is how long a token is asked to last. The API server may say otherwise.
+	// tokenLifetime is the requested lifetime of a token. The API server may choose another.
 	tokenLifetime = time.Hour
-	// tokenShare is the part of its lifetime after which a token is replaced.
+	// tokenShare is the fraction of its lifetime after which a token is replaced.
 	tokenShare = 0.8
-	// tokenRetry is how long a token that is still good stands in for one that could not be had.
+	// tokenRetry is how long a still valid token is used after its replacement failed.
 	tokenRetry = 10 * time.Second
 )
 
-// tokens are the tokens of a service account, one at a time: asked for when the first request needs one, and replaced before
-// it expires. The service account is made if there is none.
+// tokens has the current token of a service account. It requests a token for the first request, and replaces it before
+// it expires. It creates the service account if needed.
 type tokens struct {
-	live            *client.REST // of the process, which may ask for tokens
+	live            *client.REST // of the process, which may create tokens
 	namespace, name string
-	turn            chan struct{} // holds a token of its own, taken by who asks for one
+	turn            chan struct{} // holds one value, taken by the goroutine that requests a token
 
 	mu      sync.Mutex
 	token   string
-	refresh time.Time // when it is time for another one
+	refresh time.Time // time of the replacement
 	expires time.Time
 }
 
@@ -44,7 +44,7 @@ func newTokens(live *client.REST, namespace, name string) *tokens {
 	return t
 }
 
-// get returns a token that is good.
+// get returns a valid token.
 func (t *tokens) get(ctx context.Context) (string, error) {
 	if token, fresh := t.cached(); fresh {
 		return token, nil
@@ -55,7 +55,7 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 		return "", context.Cause(ctx)
 	}
 	defer func() { t.turn <- struct{}{} }()
-	token, fresh := t.cached() // perhaps somebody else has got one meanwhile
+	token, fresh := t.cached() // another goroutine may have requested one meanwhile
 	if fresh {
 		return token, nil
 	}
@@ -65,7 +65,8 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	defer t.mu.Unlock()
 	switch {
 	case err == nil:
-		// By a clock that is ahead of the API server's every token has expired, and each request would ask for one.
+		// With a clock ahead of the API server's, every token would appear expired, and each request would need a new
+		// one.
 		t.token = renewed
 		t.refresh = asked.Add(max(tokenRetry, time.Duration(tokenShare*float64(expires.Sub(asked)))))
 		t.expires = expires
@@ -83,7 +84,7 @@ func (t *tokens) cached() (token string, fresh bool) {
 	return t.token, t.token != "" && time.Now().Before(t.refresh)
 }
 
-// refused forgets a token that the API server does not take, as of a service account that was made anew.
+// refused drops a token that the API server rejects, for example because the service account was recreated.
 func (t *tokens) refused(token string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,7 +93,7 @@ func (t *tokens) refused(token string) {
 	}
 }
 
-// ask asks the API server for a token.
+// ask requests a token from the API server.
 func (t *tokens) ask(ctx context.Context) (string, time.Time, error) {
 	token, expires, err := t.request(ctx)
 	if !apierrors.IsNotFound(err) {
@@ -110,7 +111,8 @@ func (t *tokens) account() *unstructured.Unstructured {
 	}}
 }
 
-// request makes a TokenRequest. It is unstructured because the Go types of its group would be in every operator.
+// request creates a TokenRequest. It is unstructured because the Go types of its group would be linked into every
+// operator.
 func (t *tokens) request(ctx context.Context) (string, time.Time, error) {
 	review := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
@@ -128,13 +130,13 @@ func (t *tokens) request(ctx context.Context) (string, time.Time, error) {
 	return token, expires, nil
 }
 
-// asServiceAccount returns config without the credentials that it has, and with tokens instead.
+// asServiceAccount returns config with tokens instead of its credentials.
 func asServiceAccount(config *rest.Config, t *tokens) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Username, config.Password, config.BearerToken, config.BearerTokenFile = "", "", "", ""
 	config.CertData, config.CertFile, config.KeyData, config.KeyFile = nil, "", nil, ""
 	config.Impersonate, config.AuthProvider, config.AuthConfigPersister, config.ExecProvider = rest.ImpersonationConfig{}, nil, nil, nil
-	// Outermost, so that the fence of leader election is asked after the time that a token takes.
+	// Outermost, so that the fence of leader election checks after the wait for a token.
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bearer{t, next} })
 	return config
 }
@@ -145,7 +147,8 @@ type bearer struct {
 	next   http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper. A request whose token was not taken is sent again with another one, if it can be.
+// RoundTrip implements http.RoundTripper. A request whose token was rejected is sent again with another one, if
+// possible.
 func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, token, err := b.send(req, req.Body)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
@@ -162,7 +165,7 @@ func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	body, err := req.GetBody()
 	if err != nil {
-		return resp, nil // which says as much
+		return resp, nil // it has the same information
 	}
 	resp.Body.Close()
 	resp, _, err = b.send(req, body)
@@ -183,5 +186,5 @@ func (b bearer) send(req *http.Request, body io.ReadCloser) (resp *http.Response
 	return resp, token, err
 }
 
-// WrappedRoundTripper returns what sends the requests, for those who look for a transport's connections.
+// WrappedRoundTripper returns the underlying round tripper.
 func (b bearer) WrappedRoundTripper() http.RoundTripper { return b.next }

@@ -1,5 +1,4 @@
-// Package source is where the requests of a controller come from: the events of a kind, a channel of them, or whatever
-// a function adds.
+// Package source provides sources of a controller's requests: the events of a kind, a channel of events, or a function.
 package source
 
 import (
@@ -22,25 +21,25 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 )
 
-// Source feeds the queue of a controller.
+// Source adds requests to the queue of a controller.
 type Source[R comparable] interface {
-	// Run feeds queue until ctx ends, and returns after the last request was added. It calls synced once, when what
-	// existed at the start has been added. It is called once.
+	// Run adds requests to queue until ctx ends, and returns after the last request was added. It calls synced once,
+	// when it has added the requests for the state at the start. It is called once.
 	Run(ctx context.Context, queue handler.Queue[R], synced func()) error
-	// Err returns why the source has not synced or is not up to date, or nil.
+	// Err returns why the source has not synced or is out of date, or nil.
 	Err() error
-	// String names the source for logs, such as "kind Guestbook".
+	// String returns the name of the source for logs, such as "kind Guestbook".
 	String() string
 }
 
-// Kind is a source of the events of the kind of prototype, which it declares at informers. The events that count for
-// all predicates go to h. Where the cache cannot have the kind, the source has a [Failure], and a controller that is to
-// watch it fails with that.
+// Kind returns a source of the events of prototype's kind, which it declares at informers. Events that all predicates
+// accept are passed to h. If the cache cannot have the kind, the source has a [Failure], and a controller that watches
+// it fails.
 func Kind[T object.Object, R comparable](informers *cache.Cache, prototype T, h handler.Handler[T, R], predicates ...predicate.Predicate) Source[R] {
 	untyped, ok := any(h).(handler.Handler[object.Object, R])
 	if !ok {
 		untyped = func(ctx context.Context, e informer.Event[object.Object], queue handler.Queue[R]) {
-			if typed, ok := informer.As[T](e); ok { // which the cache promises
+			if typed, ok := informer.As[T](e); ok { // the cache guarantees the type
 				h(ctx, typed, queue)
 			}
 		}
@@ -48,8 +47,8 @@ func Kind[T object.Object, R comparable](informers *cache.Cache, prototype T, h 
 	return kindOf(informers, prototype, &kind[R]{handler: untyped, accept: predicate.And(predicates...)})
 }
 
-// Keys is [Kind] for a handler that reads only the keys of objects that have not changed, as [handler.ForObject] does:
-// the cache does not unpack the objects that exist at the start, nor those of a resync. Events of changes are whole.
+// Keys is [Kind] for a handler that reads only the keys of objects that have not changed, such as [handler.ForObject]:
+// the cache does not unpack objects for initial events and resyncs. Events of changes have complete objects.
 func Keys[R comparable](
 	informers *cache.Cache, prototype object.Object, h handler.Handler[object.Object, R],
 ) Source[R] {
@@ -66,7 +65,7 @@ func kindOf[R comparable](informers *cache.Cache, prototype object.Object, k *ki
 	return k
 }
 
-// Failure returns why s cannot run at all, such as one of a kind that the scheme does not know, or nil.
+// Failure returns why s cannot run, for example because the scheme does not have its kind, or nil.
 func Failure[R comparable](s Source[R]) error {
 	switch s := s.(type) {
 	case failed[R]:
@@ -122,10 +121,10 @@ func (k *kind[R]) Run(ctx context.Context, queue handler.Queue[R], synced func()
 	return nil
 }
 
-// Journal implements the interface that [writes.JournalOf] looks for.
+// Journal is called by [writes.JournalOf].
 func (k *kind[R]) Journal() *client.Journal { return k.journal }
 
-// Err returns why the informer is not up to date, or else why the handler waits.
+// Err returns why the informer is out of date, or why the handler waits.
 func (k *kind[R]) Err() error {
 	if err := k.informer.Err(); err != nil {
 		return err
@@ -133,19 +132,19 @@ func (k *kind[R]) Err() error {
 	return k.blocked.Err()
 }
 
-// Wait is what [Optional] waits by.
+// Wait is called by [Optional].
 func (k *kind[R]) Wait(ctx context.Context) error { return k.informer.Wait(ctx) }
 
 func (k *kind[R]) String() string { return "kind " + k.name }
 
-// causal is a queue that wants to know why requests are added. That of a controller is one.
+// causal is a queue that records the cause of each request. A controller's queue implements it.
 type causal[R comparable] interface {
-	// Because returns the queue for what a handler adds for one event of an object of that kind. It is used during that
-	// call of the handler only.
+	// Because returns the queue for the requests of one event of an object of that kind. It is used only during that
+	// call of the handler.
 	Because(kind string, e informer.Event[object.Object]) handler.Queue[R]
 }
 
-// reasons returns the Because of a queue: that of one which does not want to know is the queue.
+// reasons returns the method Because of a queue, or a function that returns the queue itself.
 func reasons[R comparable](queue handler.Queue[R]) func(kind string, e informer.Event[object.Object]) handler.Queue[R] {
 	if told, ok := queue.(causal[R]); ok {
 		return told.Because
@@ -153,12 +152,12 @@ func reasons[R comparable](queue handler.Queue[R]) func(kind string, e informer.
 	return func(string, informer.Event[object.Object]) handler.Queue[R] { return queue }
 }
 
-// ErrClosed is returned by a channel source whose channel was closed.
+// ErrClosed is the error of a channel source whose channel was closed.
 var ErrClosed = errors.New("channel was closed")
 
-// Channel is a source of the events that others send on a channel, such as changes outside the cluster. It is synced
-// from the start. Senders block while the controller is not running. An event may be without an object, such as one
-// that says no more than that it is time: predicates and h get it as it is.
+// Channel returns a source of events that other code sends on a channel, such as changes outside the cluster. It is
+// synced from the start. Senders block while the controller is not running. An event may have no object, such as a
+// timer event: predicates and h receive it unchanged.
 func Channel[T object.Object, R comparable](events <-chan informer.Event[T], h handler.Handler[T, R], predicates ...predicate.Predicate) Source[R] {
 	return &channel[T, R]{
 		events: events, name: fmt.Sprintf("channel of %T", *new(T)), handler: h, accept: predicate.And(predicates...),
@@ -190,7 +189,7 @@ func (c *channel[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced 
 				continue
 			}
 			to := queue
-			if isWhole(untyped) { // else it is no cause that could be named
+			if isWhole(untyped) { // otherwise the cause has no name
 				to = because(c.name, untyped)
 			}
 			c.handler(ctx, e, to)
@@ -198,7 +197,7 @@ func (c *channel[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced 
 	}
 }
 
-// isWhole reports whether an event has the objects that one of its type has.
+// isWhole reports whether an event has the objects of its type.
 func isWhole(e informer.Event[object.Object]) bool {
 	return !isNil(e.Object) && (e.Type != informer.Updated || !isNil(e.Old))
 }
@@ -217,10 +216,10 @@ func (c *channel[T, R]) Err() error {
 
 func (c *channel[T, R]) String() string { return c.name }
 
-// Func is a source of the requests that run adds to the queue, such as those of a timer or of a message broker. run
-// does what [Source].Run says: it calls synced when what existed at the start has been added, goes on until ctx ends,
-// and returns after the last request was added. An error that it returns before ctx ends stops the controller. The name
-// is that of the source in logs.
+// Func returns a source of the requests that run adds to the queue, such as those of a timer or a message broker. run
+// follows the contract of [Source].Run: it calls synced when it has added the requests for the state at the start,
+// continues until ctx ends, and returns after the last request was added. An earlier error stops the controller. The
+// name identifies the source in logs.
 func Func[R comparable](name string, run func(ctx context.Context, queue handler.Queue[R], synced func()) error) Source[R] {
 	return &function[R]{name: name, run: run}
 }
@@ -248,16 +247,15 @@ func (f *function[R]) Err() error {
 
 func (f *function[R]) String() string { return f.name }
 
-// Optional is a source of a kind that need not be there: as long as the API server does not know it, a controller does
-// not wait for s. When the kind appears its events come, and nothing has to be restarted; when it vanishes, s waits for
-// it to come back. s is a source of [Kind] or, like that, has a method Wait(ctx context.Context) error, which blocks
-// until the source has synced and fails when the kind is not there, see meta.IsNoMatchError. Any other s stays what it
-// is.
+// Optional returns a source of a kind that the API server may not have. While the kind is missing, a controller does
+// not wait for s. When the kind appears, its events arrive without a restart; when it disappears, s waits for it to
+// return. s is a source of [Kind], or has a method Wait(ctx context.Context) error that blocks until the source has
+// synced, and fails if the kind is missing, see meta.IsNoMatchError. Any other s is unaffected.
 func Optional[R comparable](s Source[R]) Source[R] { return optional[R]{s} }
 
 type optional[R comparable] struct{ Source[R] }
 
-// Run runs the source. It has synced also when the kind is found not to be there: all that exists has been added then.
+// Run runs the source. If the kind is missing, it has synced, since there are no objects to add.
 func (o optional[R]) Run(ctx context.Context, queue handler.Queue[R], synced func()) error {
 	awaited, ok := o.Source.(interface {
 		Wait(ctx context.Context) error
@@ -278,5 +276,5 @@ func (o optional[R]) Run(ctx context.Context, queue handler.Queue[R], synced fun
 	return o.Source.Run(ctx, queue, func() { once.Do(synced) })
 }
 
-// Journal is that of the source.
+// Journal returns the journal of the source.
 func (o optional[R]) Journal() *client.Journal { return writes.JournalOf(o.Source) }

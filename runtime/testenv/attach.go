@@ -23,9 +23,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// Attach gives a test an API server that runs already. It creates CRDs by requests, not by the kctrl command. Options of
-// processes that Start would start fail the test, and the Env has no kubeconfig. The server still runs after the test. The
-// config is not changed.
+// Attach gives a test an API server that already runs. It creates CRDs by requests instead of the kctrl command.
+// Options that would start further processes fail the test, and the Env has no kubeconfig. The server still runs after
+// the test. Attach does not modify config.
 func Attach(t testing.TB, config *rest.Config, opts ...Option) *Env {
 	t.Helper()
 	var o options
@@ -49,8 +49,8 @@ func Attach(t testing.TB, config *rest.Config, opts ...Option) *Env {
 	return env
 }
 
-// createAll creates the objects in files and folders, and waits until the kinds are served that they define. One that is there already, such as
-// by a file that is named twice, is applied, as the kctrl command does it.
+// createAll creates the objects in files and directories, and waits until the server serves the kinds that they define.
+// It applies an object that exists already, for example because a file is named twice, as the kctrl command does.
 func createAll(ctx context.Context, config *rest.Config, paths []string) error {
 	live, err := client.New(config, client.Options{Scheme: runtime.NewScheme()})
 	if err != nil {
@@ -71,7 +71,7 @@ func createAll(ctx context.Context, config *rest.Config, paths []string) error {
 	return awaitServed(ctx, config, defined)
 }
 
-// definedBy are the kinds that a definition has served.
+// definedBy returns the kinds that a definition serves.
 func definedBy(definition *unstructured.Unstructured) (kinds []schema.GroupVersionKind) {
 	if definition.GroupVersionKind().GroupKind() != definitionKind {
 		return nil
@@ -88,14 +88,14 @@ func definedBy(definition *unstructured.Unstructured) (kinds []schema.GroupVersi
 	return kinds
 }
 
-// awaitServed returns once discovery has all kinds, which is at once where the server is in memory. What is not served by then never will be, as
-// where two definitions want one name.
+// awaitServed returns once discovery has all kinds, which is immediately for a server in memory. After the timeout it
+// fails: two definitions may have the same name.
 func awaitServed(ctx context.Context, config *rest.Config, kinds []schema.GroupVersionKind) error {
 	const most, interval = 10 * time.Second, 50 * time.Millisecond
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("not served within %v: the status of its definition says why", most))
 	defer cancel()
 	for len(kinds) > 0 {
-		mapper, err := client.NewMapper(config, nil) // which has not heard that a kind is missing
+		mapper, err := client.NewMapper(config, nil) // a new mapper, since the old one remembers the missing kind
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func awaitServed(ctx context.Context, config *rest.Config, kinds []schema.GroupV
 	return nil
 }
 
-// eachObject calls f with each object in files and folders, but for what kustomize reads.
+// eachObject calls f for each object in files and directories, except files of kustomize.
 func eachObject(paths []string, f func(object *unstructured.Unstructured) error) error {
 	for _, path := range paths {
 		files, err := manifestsIn(path)
@@ -134,13 +134,14 @@ func eachObject(paths []string, f func(object *unstructured.Unstructured) error)
 	return nil
 }
 
-// manifestsIn are the files with objects in a folder and those below it, but for what kustomize reads. The path may be of such a file, and a link.
+// manifestsIn returns the files with objects in a directory and below, except files of kustomize. The path may also be
+// a file or a symbolic link.
 func manifestsIn(path string) (files []string, err error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
 		return []string{path}, err
 	}
-	root := path + string(filepath.Separator) // to which a link leads
+	root := path + string(filepath.Separator) // so that symbolic links are followed
 	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		manifest := slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
 		if err == nil && !entry.IsDir() && manifest && !slices.Contains([]string{"kustomization.yaml", "kustomization.yml"}, entry.Name()) {

@@ -16,11 +16,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Await returns the object that obj names as it is once done reports true of it. It asks about what the server has now,
-// and about every change from then on: it follows a watch and never polls. An object that is not there yet is waited
-// for. done must be about the object alone: it is not asked again when something else changes. obj is not changed, and what
-// is returned is the caller's. When ctx ends first, and when the server refuses, the test fails with the last state that
-// was seen; give ctx an end, so that a test that waits for what never comes says so.
+// Await waits until done returns true for the object that obj names, and returns the object. It calls done with the
+// current state and after every change, by a watch, without polling. It also waits for an object that does not exist
+// yet. done must depend only on the object, since other changes do not cause a call. Await does not modify obj, and the
+// caller owns the result. If ctx ends first, or the server rejects a request, the test fails with the last state; use a
+// ctx with a deadline, so that a wait in vain fails.
 //
 //	guestbook = testenv.Await(ctx, t, live, guestbook, func(g *v1.Guestbook) bool {
 //		return meta.IsStatusConditionTrue(g.Status.Conditions, "Ready")
@@ -44,8 +44,8 @@ func Await[T object.Object](ctx context.Context, t testing.TB, live *client.REST
 	return last
 }
 
-// AwaitGone returns once the server has no object any more that obj names. One of the same name that was made later, with
-// another UID, is another object. Otherwise it is as [Await].
+// AwaitGone waits until the object that obj names no longer exists. A later object of the same name, with another UID,
+// is a different one. Otherwise it is like [Await].
 func AwaitGone[T object.Object](ctx context.Context, t testing.TB, live *client.REST, obj T) {
 	t.Helper()
 	var finalizers []string
@@ -61,8 +61,8 @@ func AwaitGone[T object.Object](ctx context.Context, t testing.TB, live *client.
 	}
 }
 
-// follow tells seen of the object that obj names: how it is now, and after each change, until seen returns true. A watch
-// that the server ends is begun anew.
+// follow calls seen with the object that obj names: its current state, and its state after each change, until seen
+// returns true. It opens an ended watch again.
 func follow[T object.Object](ctx context.Context, live *client.REST, obj T, seen func(current T, exists bool) bool) error {
 	byName := client.Scope{
 		Namespace:         obj.GetNamespace(),
@@ -92,7 +92,7 @@ func follow[T object.Object](ctx context.Context, live *client.REST, obj T, seen
 	}
 }
 
-// followWatch reports whether seen returned true of what came with one watch. A watch that ended is no error.
+// followWatch reports whether seen returned true for an event of one watch. The end of the watch is not an error.
 func followWatch[T object.Object](ctx context.Context, watcher *client.ListWatcher[T], from string, seen func(T, bool) bool) (bool, error) {
 	stream, err := watcher.Watch(ctx, metav1.ListOptions{ResourceVersion: from})
 	switch {
@@ -115,8 +115,8 @@ func followWatch[T object.Object](ctx context.Context, watcher *client.ListWatch
 	}
 }
 
-// unlessOver returns nil for the errors that a new list is the cure of: a watch that the server ended, a connection that
-// broke, and a version that is too old to watch from.
+// unlessOver returns nil for errors after which a new list helps: the end of the watch, a broken connection, and an
+// expired version.
 func unlessOver(err error) error {
 	var status apierrors.APIStatus
 	fromServer := errors.As(err, &status)

@@ -16,16 +16,16 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// ClientBuilder builds clients for tests of one function. [NewClientBuilder] makes one. Each client has an API server
-// in memory of its own, in the process of [Start], whatever [ServerVariable] and [KubeconfigVariable] are. A server
+// ClientBuilder builds clients for tests of single functions. Call [NewClientBuilder] for one. Each client has its own
+// API server in memory, in the process of [Start], independent of [ServerVariable] and [KubeconfigVariable]. A server
 // stops after its client has become unreachable, at the latest with the test binary. Neither the builder nor a client
 // works in a synctest bubble.
 //
-// The server checks objects as a real one does. A namespace is created when an object is written into it. A kind
-// without a definition is served with a schema that accepts any fields, in namespaces unless
+// The server validates objects as a real one does. It creates a namespace when an object is written into it. A kind
+// without a definition is served with a schema that accepts any fields. It is namespaced unless
 // [ClientBuilder.WithRESTMapper] differs.
 //
-// A builder is used by one goroutine. Its methods return the builder itself, which builds any number of clients.
+// A builder is not safe for concurrent use. Its methods return the builder itself, which can build several clients.
 type ClientBuilder struct {
 	builder
 	crds []string
@@ -71,14 +71,14 @@ func (b *ClientBuilder) connect(opts testclient.Options, objects []runtime.Objec
 	return c, nil
 }
 
-// builtClient creates the namespaces of what it writes.
+// builtClient creates the namespaces of the objects that it writes.
 type builtClient struct {
 	*testclient.Client
 	live       *client.REST
-	namespaces sync.Map // names of those that exist
+	namespaces sync.Map // names of existing namespaces
 }
 
-// put stores an object, or the items of a list, as they are given.
+// put stores an object, or the items of a list, unchanged.
 func (c *builtClient) put(ctx context.Context, obj runtime.Object) error {
 	if meta.IsListType(obj) {
 		return meta.EachListItem(obj, func(item runtime.Object) error { return c.put(ctx, item) })
@@ -95,7 +95,7 @@ func (c *builtClient) put(ctx context.Context, obj runtime.Object) error {
 	return c.Put(mapping.Resource, u)
 }
 
-// ensureNamespace creates a namespace that does not exist.
+// ensureNamespace creates a namespace if it does not exist.
 func (c *builtClient) ensureNamespace(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
@@ -113,7 +113,7 @@ func (c *builtClient) ensureNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// ensureNamespaceOf creates the namespace of an object. The call that follows reports an unknown kind.
+// ensureNamespaceOf creates the namespace of an object. For an unknown kind, the following call returns the error.
 func (c *builtClient) ensureNamespaceOf(ctx context.Context, obj object.Object) error {
 	if namespaced, err := c.IsObjectNamespaced(obj); err != nil || !namespaced {
 		return nil

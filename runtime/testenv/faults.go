@@ -13,15 +13,15 @@ import (
 // Part is a program of the control plane.
 type Part string
 
-// The parts that can be killed.
+// Parts that can be killed.
 const (
 	APIServer         Part = "kube-apiserver"
 	Etcd              Part = "etcd"
-	ControllerManager Part = "kube-controller-manager" // where there is one, see WithControllerManager
+	ControllerManager Part = "kube-controller-manager" // only with WithControllerManager
 )
 
-// WithFaults lets the test kill and restart parts of the server, slow its storage down, and compact its history. Such a
-// server is for one test, or for tests that do not run in parallel.
+// WithFaults allows the test to kill and restart parts of the server, delay its storage, and compact its history. Such
+// a server is for one test, or for tests that do not run in parallel.
 func WithFaults() Option {
 	return func(o *options) {
 		o.faults = true
@@ -29,28 +29,28 @@ func WithFaults() Option {
 	}
 }
 
-// Kill ends a part as a power failure would (SIGKILL), and returns when it is gone. It takes a server of [WithFaults],
-// as do [Env.Restart], [Env.Slow] and [Env.Compact].
+// Kill kills a part with SIGKILL, like a power failure, and returns when it has ended. It requires a server of
+// [WithFaults], as do [Env.Restart], [Env.Slow] and [Env.Compact].
 func (e *Env) Kill(p Part) error { return e.control.ask("kill " + string(p)) }
 
-// Restart starts a part that was killed once more, at the same address and with the data it had. It returns when the
-// server is ready, or at once while the other part is still down.
+// Restart starts a killed part again, with the same address and data. It returns when the server is ready, or at once
+// while the other part is down.
 func (e *Env) Restart(p Part) error { return e.control.ask("start " + string(p)) }
 
-// Slow makes everything between the API server and etcd take that much longer in either direction, what is on its way
-// included, until it is called again. Zero is as fast as it was. A read that the API server answers from its memory is not
-// slower. At more than some seconds the API server gives requests up, and its connections to etcd too.
+// Slow delays all data between the API server and etcd in both directions, including data in transit, until the next
+// call. Zero removes the delay. Reads that the API server answers from memory are not affected. With a delay of several
+// seconds, requests and connections to etcd time out.
 func (e *Env) Slow(delay time.Duration) error { return e.control.ask("slow " + delay.String()) }
 
-// Compact makes etcd forget all states but the present one. The API server itself remembers the last changes until it is
-// restarted; then a watch from before the compaction is refused as expired.
+// Compact makes etcd drop all states except the current one. The API server itself keeps the last changes until it is
+// restarted; after that, a watch from before the compaction fails as expired.
 func (e *Env) Compact() error { return e.control.ask("compact") }
 
-// control is how a running server is told what to do.
+// control sends commands to a running server.
 type control struct {
 	mu       sync.Mutex
 	commands io.Writer
-	answers  *bufio.Reader // a line for each command
+	answers  *bufio.Reader // one line per command
 }
 
 func (c *control) ask(command string) error {

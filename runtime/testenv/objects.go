@@ -19,9 +19,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// WithObjects creates objects before the test begins, in their order, each with the status that it has. They are of kinds that scheme
-// knows, or unstructured; scheme may be nil for these. CustomResourceDefinitions among them are installed first, as those of
-// [WithCRDs]. The server checks them as it does all others, so that what it would refuse fails the test. They are not changed.
+// WithObjects creates objects before the test begins, in order, each with its status. Their kinds are in scheme, or
+// they are unstructured; for those scheme may be nil. CustomResourceDefinitions among them are installed first, as with
+// [WithCRDs]. The server validates the objects, and the test fails if it rejects one. WithObjects does not modify the
+// objects.
 func WithObjects(scheme *runtime.Scheme, objects ...object.Object) Option {
 	return func(o *options) {
 		for _, obj := range objects {
@@ -30,7 +31,7 @@ func WithObjects(scheme *runtime.Scheme, objects ...object.Object) Option {
 	}
 }
 
-// initial is an object that there is to be before the test begins.
+// initial is an object to create before the test begins.
 type initial struct {
 	scheme *runtime.Scheme
 	object object.Object
@@ -38,7 +39,7 @@ type initial struct {
 
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// unstructured is a copy of the object with its kind, without what only the server says.
+// unstructured returns a copy of the object with its kind, without the fields that the server sets.
 func (i initial) unstructured() (*unstructured.Unstructured, error) {
 	scheme := i.scheme
 	if scheme == nil {
@@ -58,7 +59,7 @@ func (i initial) unstructured() (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// prepare reads the objects. Definitions among them go to a folder of the test, for those who install CRDs.
+// prepare reads the objects. It writes definitions among them to a directory of the test, for installation.
 func (o *options) prepare(t testing.TB) (others []*unstructured.Unstructured, err error) {
 	folder := ""
 	for n, one := range o.objects {
@@ -111,7 +112,8 @@ func createWithStatus(ctx context.Context, live *client.REST, u *unstructured.Un
 		return nil
 	}
 	u.Object["status"] = status
-	if err := live.Status().Update(ctx, u); err != nil && !apierrors.IsNotFound(err) { // of a kind without that subresource it was created
+	// without that subresource, the create has set the status
+	if err := live.Status().Update(ctx, u); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	return nil

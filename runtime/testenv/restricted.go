@@ -20,14 +20,14 @@ import (
 
 const rbacVersion = "rbac.authorization.k8s.io/v1"
 
-// users counts those that Restricted has made, whose names are not to be the same.
+// users counts the users of Restricted, for unique names.
 var users atomic.Int64
 
 // Restricted returns a config with the permissions of the deployed operator: those of the roles in the files and
-// directories that are bound to a ServiceAccount there, or of all roles if none is. So a missing marker fails the test. A
-// manager that runs with it gets a Forbidden for the rest, and its readiness names what is missing. The roles are created
-// under names of their own, in their namespace, or in default if they name none. A missing namespace is created. All of it
-// is deleted at the end of the test. The config impersonates another user, and is the caller's to change.
+// directories that are bound to a ServiceAccount there, or of all roles if none is. So a missing marker fails the test.
+// A manager with this config gets Forbidden for everything else, and its readiness reports the missing permissions. The
+// roles are created under unique names, in their namespace, or in default if they have none. Missing namespaces are
+// created. Everything is deleted at the end of the test. The config impersonates another user. The caller owns it.
 //
 //	m, err := manager.New(env.Restricted(t, "../../config/rbac"), manager.Options{})
 //
@@ -43,10 +43,10 @@ func (e *Env) Restricted(t testing.TB, paths ...string) *rest.Config {
 	return config
 }
 
-// grantedRole is a role, and where it is granted.
+// grantedRole is a role with its bindings.
 type grantedRole struct {
 	*unstructured.Unstructured
-	bindings []*unstructured.Unstructured // that name it for a ServiceAccount
+	bindings []*unstructured.Unstructured // those for a ServiceAccount
 }
 
 func (e *Env) restrict(t testing.TB, config *rest.Config, name string, paths []string) error {
@@ -77,7 +77,7 @@ func (e *Env) restrict(t testing.TB, config *rest.Config, name string, paths []s
 	return nil
 }
 
-// grantedRoles are the roles that are bound to a ServiceAccount, or all if none is.
+// grantedRoles returns the roles that are bound to a ServiceAccount, or all if none is.
 func grantedRoles(paths []string) (roles []grantedRole, err error) {
 	var bindings []*unstructured.Unstructured
 	err = eachObject(paths, func(object *unstructured.Unstructured) error {
@@ -121,7 +121,7 @@ func binds(binding *unstructured.Unstructured, role grantedRole) bool {
 	return false
 }
 
-// grant creates a role and binds it to a user. It returns the namespaces where he has it; empty is all.
+// grant creates a role and binds it to a user. It returns the namespaces of the bindings; empty means all.
 func grant(t testing.TB, live *client.REST, role grantedRole, user, name string) (namespaces []string, err error) {
 	copied := role.DeepCopy()
 	copied.Object["metadata"] = map[string]any{"name": name}
@@ -167,7 +167,7 @@ func orDefault(namespace string) string {
 	return namespace
 }
 
-// createForTest creates an object, and its namespace if that does not exist. Both are deleted at the end of the test.
+// createForTest creates an object, and its namespace if needed. Both are deleted at the end of the test.
 func createForTest(t testing.TB, live *client.REST, object *unstructured.Unstructured) error {
 	err := live.Create(t.Context(), object)
 	if apierrors.IsNotFound(err) && object.GetNamespace() != "" {
@@ -190,7 +190,7 @@ func createForTest(t testing.TB, live *client.REST, object *unstructured.Unstruc
 	return nil
 }
 
-// awaitGranted asks the server until it has heard of a role and its bindings, which takes a real one some milliseconds.
+// awaitGranted waits until a role and its bindings take effect, which takes a real server some milliseconds.
 func awaitGranted(ctx context.Context, as *client.REST, role grantedRole, namespaces []string) error {
 	asked := askable(role)
 	if asked == nil {
@@ -212,7 +212,7 @@ func awaitGranted(ctx context.Context, as *client.REST, role grantedRole, namesp
 	return nil
 }
 
-// askable is something that a role allows, or nil.
+// askable returns an action that a role permits, or nil.
 func askable(role grantedRole) map[string]any {
 	rules, _, _ := unstructured.NestedSlice(role.Object, "rules")
 	for _, rule := range rules {

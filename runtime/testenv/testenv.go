@@ -21,33 +21,32 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/testhost"
 )
 
-// The environment variables that Start reads.
+// Environment variables that Start reads.
 const (
 	// CommandVariable names the kctrl command.
 	CommandVariable = testhost.CommandVariable
-	// KubeconfigVariable names the kubeconfig of a server to use instead of starting one. Tests that share a server
-	// see each other's objects.
+	// KubeconfigVariable names the kubeconfig of a server to use instead of starting one. Tests that share a server see
+	// each other's objects.
 	KubeconfigVariable = "KCTRL_TEST_KUBECONFIG"
-	// ServerVariable selects the API server that Start starts: "in-memory", which is the default, or "real" for etcd and
-	// kube-apiserver. Options and KubernetesVariable that only the real one supports select it too. Any other value fails
-	// the test.
+	// ServerVariable selects the API server to start: "in-memory", the default, or "real" for etcd and kube-apiserver.
+	// KubernetesVariable, and options that only the real one supports, also select it. Any other value fails the test.
 	ServerVariable = "KCTRL_TEST_SERVER"
-	// KubernetesVariable names the version of Kubernetes that tests run on which do not choose one by WithKubernetes.
+	// KubernetesVariable selects the version of Kubernetes for tests without WithKubernetes.
 	KubernetesVariable = "KCTRL_TEST_KUBERNETES"
 )
 
 // Env is a running API server.
 type Env struct {
-	// Config has the rights of an administrator, and no limit of requests. It is the caller's to change.
+	// Config has administrator permissions and no request limits. The caller owns it.
 	Config *rest.Config
-	// Kubeconfig is the path of a kubeconfig with the same rights.
+	// Kubeconfig is the path of a kubeconfig with the same permissions.
 	Kubeconfig string
 
 	control *control // nil without WithFaults
 	hosted  bool     // one of the servers of a host
 }
 
-// Option changes what Start starts.
+// Option configures Start.
 type Option func(*options)
 
 type options struct {
@@ -57,16 +56,17 @@ type options struct {
 	kubernetes      string
 	faults          bool
 	collect         bool
-	fakeControllers []string // as --controllers names them; nil runs none
+	fakeControllers []string // in the form of --controllers; nil runs none
 }
 
-// WithCRDs installs the CustomResourceDefinitions in the given files and folders, and in those below these, and waits until they are served.
+// WithCRDs installs the CustomResourceDefinitions in the given files and directories, recursively, and waits until they
+// are served.
 func WithCRDs(paths ...string) Option {
 	return func(o *options) { o.crds = append(o.crds, paths...) }
 }
 
-// WithControllerManager runs kube-controller-manager too, with these controllers, such as garbage-collector-controller, or
-// with all when none is named: garbage collection, namespaces, service accounts.
+// WithControllerManager also runs kube-controller-manager with these controllers, such as garbage-collector-controller,
+// or with all if none is given: garbage collection, namespaces, service accounts.
 func WithControllerManager(controllers ...string) Option {
 	return func(o *options) {
 		o.args = append(o.args, "--controller-manager")
@@ -76,16 +76,17 @@ func WithControllerManager(controllers ...string) Option {
 	}
 }
 
-// WithGarbageCollector deletes objects whose owner was deleted, and completes foreground and orphaning deletions, without
-// kube-controller-manager. The collector is a process beside the server. A server of [KubeconfigVariable] has its own.
+// WithGarbageCollector deletes objects whose owner was deleted, and completes foreground and orphaning deletions,
+// without kube-controller-manager. The collector is a process beside the server. A server of [KubeconfigVariable] has
+// its own.
 func WithGarbageCollector() Option {
 	return func(o *options) { o.collect = true }
 }
 
 // WithFakeControllers runs fakes of kube-controller-manager, the scheduler and the kubelets beside a server in memory:
-// Deployments get pods that become ready, Jobs complete, claims are bound, and garbage is collected. Those that except names,
-// such as "kubelet", do not run, so that the test can act for them. docs/guide/06-testing.md lists the names. On a real server use
-// [WithControllerManager] instead.
+// Deployments get pods that become ready, Jobs complete, claims are bound, and garbage is collected. Those in except,
+// such as "kubelet", do not run, so that the test can act for them. docs/guide/06-testing.md lists the names. On a real
+// server use [WithControllerManager] instead.
 func WithFakeControllers(except ...string) Option {
 	return func(o *options) {
 		o.fakeControllers = []string{"*"}
@@ -95,8 +96,8 @@ func WithFakeControllers(except ...string) Option {
 	}
 }
 
-// WithKubernetes runs another minor version of Kubernetes than the newest, such as "1.34". `kctrl env up --help` has those
-// there are; each is compiled on its first use.
+// WithKubernetes selects another minor version of Kubernetes than the newest, such as "1.34". `kctrl env up --help`
+// lists the versions; each is compiled at its first use.
 func WithKubernetes(version string) Option {
 	return func(o *options) { o.kubernetes = version }
 }
@@ -106,8 +107,8 @@ func WithFeatureGates(gates string) Option {
 	return func(o *options) { o.args = append(o.args, "--feature-gates="+gates) }
 }
 
-// Start starts an API server for the test and stops it when the test and its subtests have ended. When it cannot, the
-// test fails with what to do about it. Several tests may each start one at the same time.
+// Start starts an API server for the test, and stops it when the test and its subtests have ended. On failure, the test
+// fails with advice. Concurrent tests can each start a server.
 func Start(t testing.TB, opts ...Option) *Env {
 	t.Helper()
 	var o options
@@ -157,7 +158,7 @@ func (o options) start(t testing.TB) (*Env, error) {
 	if o.fakeControllers != nil && !inMemory {
 		return nil, errors.New("WithFakeControllers needs the server in memory; a real one has WithControllerManager")
 	}
-	if o.fakeControllers != nil || inMemory && !o.collect { // fake controllers collect garbage too
+	if o.fakeControllers != nil || inMemory && !o.collect { // fake controllers also collect garbage
 		return o.startHosted(t)
 	}
 	args := append([]string{"env", "up", "--foreground", "-o", "json"}, o.args...)
@@ -221,12 +222,12 @@ func load(kubeconfig string) (*Env, error) {
 	if err != nil {
 		return &Env{}, err
 	}
-	config.QPS = -1 // or clients of client-go send five requests a second
+	config.QPS = -1 // otherwise client-go sends five requests per second
 	return &Env{Config: config, Kubeconfig: kubeconfig}, nil
 }
 
-// runCommand starts cmd and waits until it says that the server is ready. The command ends when its standard input closes,
-// which stop does, and the kernel when this process dies.
+// runCommand starts cmd and waits until it reports that the server is ready. The command ends when its standard input
+// closes, which stop does, or the kernel when this process ends.
 func runCommand(cmd *exec.Cmd) (server *running, stop func() error, err error) {
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -259,7 +260,7 @@ func runCommand(cmd *exec.Cmd) (server *running, stop func() error, err error) {
 	var ready struct{ Kubeconfig string }
 	if err := json.Unmarshal(line, &ready); err != nil {
 		if stopErr := stop(); stopErr != nil {
-			return nil, nil, stopErr // the line begins its report of the failure, which stands in the error too
+			return nil, nil, stopErr // the line begins the report of the failure, which is in the error too
 		}
 		return nil, nil, fmt.Errorf("%s: %w", cmd, err)
 	}

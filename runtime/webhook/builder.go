@@ -18,33 +18,33 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Manager is what webhooks need of the manager that serves them. *manager.Manager is one.
+// Manager has the methods of a manager that webhooks use. *manager.Manager implements it.
 type Manager interface {
-	// Webhooks returns the server of webhooks.
+	// Webhooks returns the webhook server.
 	Webhooks() (*server.Server, error)
 	Scheme() *runtime.Scheme
 	Logger() *slog.Logger
 }
 
-// Builder collects the webhooks of the kind T. Mistakes come out at [Builder.Complete].
+// Builder configures the webhooks of the kind T. [Builder.Complete] reports all mistakes.
 type Builder[T object.Object] struct {
 	manager   Manager
 	prototype T
 	mutating  chain[T]
 	verifying chain[T]
 	spokes    []conversion.Spoke[T]
-	converts  bool // spokes were given, if only those of a scheme that has none
+	converts  bool // WithSpokes was called, possibly without spokes
 	errs      []error
 }
 
-// chain is what is behind one path.
+// chain has the handlers of one path.
 type chain[T object.Object] struct {
 	path     string
 	handlers []func() (admission.Handler, error)
 }
 
-// For begins the webhooks of the kind T, a pointer to a type in the manager's scheme, such as *webappv1.Guestbook. [ForPrototype] is
-// for the types that are of any kind, such as *unstructured.Unstructured.
+// For returns a builder of webhooks for the kind T, a pointer to a type in the manager's scheme, such as
+// *webappv1.Guestbook. Use [ForPrototype] for types of any kind, such as *unstructured.Unstructured.
 func For[T object.Object](m Manager) *Builder[T] {
 	if form := reflect.TypeFor[T](); form.Kind() != reflect.Pointer {
 		return &Builder[T]{manager: m, errs: []error{fmt.Errorf("For needs a pointer to a type of the scheme, not %s", form)}}
@@ -52,7 +52,7 @@ func For[T object.Object](m Manager) *Builder[T] {
 	return ForPrototype(m, object.New[T]())
 }
 
-// ForPrototype is [For] for the kind of prototype, which an *unstructured.Unstructured has set as its apiVersion and kind.
+// ForPrototype is [For] for the kind of prototype. An *unstructured.Unstructured must have its apiVersion and kind set.
 func ForPrototype[T object.Object](m Manager, prototype T) *Builder[T] {
 	b := &Builder[T]{manager: m, prototype: prototype}
 	gvk, err := object.GVK(prototype, m.Scheme())
@@ -73,26 +73,27 @@ func pathOf(gvk schema.GroupVersionKind) string {
 	return strings.ReplaceAll(gvk.Group, ".", "-") + "-" + gvk.Version + "-" + strings.ToLower(gvk.Kind)
 }
 
-// WithDefaulter lets defaulters change what is created and updated, one after the other, with one patch. It may be called again.
+// WithDefaulter adds defaulters, which change created and updated objects, in order and with one patch. It may be
+// called again.
 func (b *Builder[T]) WithDefaulter(defaulters ...admission.Defaulter[T]) *Builder[T] {
 	return b.add(&b.mutating, func() (admission.Handler, error) {
 		return admission.NewDefaulting(b.manager.Scheme(), b.prototype, defaulters...)
 	})
 }
 
-// WithValidator asks validators, one after the other, about what is created, updated and deleted. It may be called again.
+// WithValidator adds validators, which review created, updated and deleted objects in order. It may be called again.
 func (b *Builder[T]) WithValidator(validators ...admission.Validator[T]) *Builder[T] {
 	return b.add(&b.verifying, func() (admission.Handler, error) {
 		return admission.NewValidating(b.manager.Scheme(), b.prototype, validators...)
 	})
 }
 
-// WithMutatingHandler asks a handler of requests after the defaulters and handlers that were given before it.
+// WithMutatingHandler adds a handler that is called after the defaulters and mutating handlers added before.
 func (b *Builder[T]) WithMutatingHandler(h admission.Handler) *Builder[T] {
 	return b.add(&b.mutating, func() (admission.Handler, error) { return h, nil })
 }
 
-// WithValidatingHandler asks a handler of requests after the validators and handlers that were given before it.
+// WithValidatingHandler adds a handler that is called after the validators and validating handlers added before.
 func (b *Builder[T]) WithValidatingHandler(h admission.Handler) *Builder[T] {
 	return b.add(&b.verifying, func() (admission.Handler, error) { return h, nil })
 }
@@ -102,26 +103,26 @@ func (b *Builder[T]) add(c *chain[T], h func() (admission.Handler, error)) *Buil
 	return b
 }
 
-// WithMutatePath serves defaulters and mutating handlers at another path, for several webhooks of one kind.
+// WithMutatePath sets another path for defaulters and mutating handlers, for several webhooks of one kind.
 func (b *Builder[T]) WithMutatePath(path string) *Builder[T] {
 	b.mutating.path = path
 	return b
 }
 
-// WithValidatePath serves validators and validating handlers at another path, for several webhooks of one kind.
+// WithValidatePath sets another path for validators and validating handlers, for several webhooks of one kind.
 func (b *Builder[T]) WithValidatePath(path string) *Builder[T] {
 	b.verifying.path = path
 	return b
 }
 
-// WithSpokes converts objects of the kind, whose hub is T, to and from other versions. It may be called again.
+// WithSpokes adds conversions between the hub T and other versions of the kind. It may be called again.
 func (b *Builder[T]) WithSpokes(spokes ...conversion.Spoke[T]) *Builder[T] {
 	b.spokes, b.converts = append(b.spokes, spokes...), true
 	return b
 }
 
-// Complete registers the webhooks with the server of the manager. It registers all of them, or none and returns every mistake
-// that was made on the way.
+// Complete registers the webhooks with the manager's server. It registers all of them, or returns all mistakes and
+// registers none.
 func (b *Builder[T]) Complete() error {
 	if len(b.mutating.handlers)+len(b.verifying.handlers) == 0 && !b.converts {
 		b.errs = append(b.errs, errors.New("there is neither a defaulter nor a validator nor a spoke"))
@@ -144,7 +145,7 @@ func (b *Builder[T]) Complete() error {
 	if err != nil || converter == nil {
 		return err
 	}
-	// Last, as it can fail and cannot be undone.
+	// This comes last, since it can fail and cannot be undone.
 	if err := conversion.RegisterFor(converter, owner, b.manager.Scheme(), b.spokes...); err != nil {
 		undo()
 		return err
@@ -152,7 +153,8 @@ func (b *Builder[T]) Complete() error {
 	return nil
 }
 
-// ownerOf returns who registers, if that may register the same again, as a controller of a registry does that is restarted.
+// ownerOf returns the owner of the registration, if it may register again, such as a controller that a registry
+// restarts.
 func ownerOf(m Manager) (owner server.Owner) {
 	if of, ok := m.(interface{ Owner() server.Owner }); ok {
 		owner = of.Owner()
@@ -160,7 +162,7 @@ func ownerOf(m Manager) (owner server.Owner) {
 	return owner
 }
 
-// converter returns the one converter that the server has, and the endpoint of a new one. It is nil if there are no spokes.
+// converter returns the server's only converter, and the endpoint of a new one. It returns nil without spokes.
 func (b *Builder[T]) converter(s *server.Server) (*conversion.Converter, []server.Endpoint) {
 	if len(b.spokes) == 0 {
 		return nil, nil
@@ -172,7 +174,7 @@ func (b *Builder[T]) converter(s *server.Server) (*conversion.Converter, []serve
 	return converter, []server.Endpoint{{Path: conversion.Path, Handler: converter, MaxBytes: server.MaxConversion}}
 }
 
-// reviewer returns the endpoint of the handlers of a path, if there are some.
+// reviewer returns the endpoint of the handlers of a path, if there are any.
 func (b *Builder[T]) reviewer(c *chain[T]) ([]server.Endpoint, error) {
 	if len(c.handlers) == 0 {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Request is what the API server asks about: an operation on an object, by somebody. Handlers share it and must not modify it.
+// Request is a request of the API server to review an operation on an object. Handlers share it and must not modify it.
 type Request struct {
 	admissionv1.AdmissionRequest
 }
@@ -25,10 +25,10 @@ func (r *Request) Key() object.Key { return object.Key{Namespace: r.Namespace, N
 // GVK returns the kind of the objects in the request.
 func (r *Request) GVK() schema.GroupVersionKind { return schema.GroupVersionKind(r.Kind) }
 
-// IsDryRun reports whether nothing will be stored, so that a handler must not write anything elsewhere either.
+// IsDryRun reports whether the operation is a dry run, in which a handler must have no side effects.
 func (r *Request) IsDryRun() bool { return r.DryRun != nil && *r.DryRun }
 
-// Decode sets obj to the object of the request: the new one, and of a deletion the one that is deleted.
+// Decode sets obj to the object of the request: the new one, or for a deletion the deleted one.
 func (r *Request) Decode(obj any) error {
 	if r.Operation == admissionv1.Delete {
 		return r.DecodeOld(obj)
@@ -36,7 +36,7 @@ func (r *Request) Decode(obj any) error {
 	return decode("object", r.Object.Raw, obj)
 }
 
-// DecodeOld sets obj to the object as it is stored, which there is of updates and deletions.
+// DecodeOld sets obj to the stored object. Only updates and deletions have one.
 func (r *Request) DecodeOld(obj any) error { return decode("oldObject", r.OldObject.Raw, obj) }
 
 func decode(what string, raw []byte, obj any) error {
@@ -49,15 +49,15 @@ func decode(what string, raw []byte, obj any) error {
 	return nil
 }
 
-// Response is what a handler says about a request. The zero value refuses it without a reason.
+// Response is the answer to a request. The zero value rejects it without a reason.
 type Response struct {
-	// Allowed lets the operation happen.
+	// Allowed permits the operation.
 	Allowed bool
-	// Result says why not, with a code and a message. Nil is 403 when the request is refused.
+	// Result is the reason of a rejection, with a code and a message. Nil means 403 for a rejection.
 	Result *metav1.Status
-	// Patches are done to the object before it is stored. Those of a refusal are not.
+	// Patches are applied to the object before it is stored. A rejection has none.
 	Patches []Operation
-	// Warnings are shown to the user by clients such as kubectl. The API server cuts what is longer than 256 bytes.
+	// Warnings are shown to the user by clients such as kubectl. The API server truncates them to 256 bytes.
 	Warnings []string
 	// AuditAnnotations are added to the audit log of the API server.
 	AuditAnnotations map[string]string
@@ -69,12 +69,12 @@ func (r Response) WithWarnings(warnings ...string) Response {
 	return r
 }
 
-// Allowed returns a response that lets the operation happen. The message, if there is one, is for the audit log.
+// Allowed returns a response that permits the operation. The optional message is for the audit log.
 func Allowed(message string) Response {
 	return Response{Allowed: true, Result: &metav1.Status{Code: http.StatusOK, Message: message}}
 }
 
-// Denied returns a response that refuses the operation with code 403. The user sees the message.
+// Denied returns a response that rejects the operation with code 403. The user sees the message.
 func Denied(message string) Response {
 	return Response{Result: &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message}}
 }
@@ -87,19 +87,20 @@ func ValidationResponse(allowed bool, message string) Response {
 	return Denied(message)
 }
 
-// Errored returns a response that refuses the operation with a code such as http.StatusBadRequest. The user sees the error.
+// Errored returns a response that rejects the operation with a code such as http.StatusBadRequest. The user sees the
+// error.
 func Errored(code int32, err error) Response {
 	return Response{Result: &metav1.Status{Code: code, Message: err.Error()}}
 }
 
-// Patched returns a response that lets the operation happen, on the object as the patches make it.
+// Patched returns a response that permits the operation with the patched object.
 func Patched(message string, patches ...Operation) Response {
 	r := Allowed(message)
 	r.Patches = patches
 	return r
 }
 
-// PatchResponseFromRaw returns a response with the patches that bring the JSON of the request's object to current.
+// PatchResponseFromRaw returns a response with the patches from the JSON of the request's object to current.
 func PatchResponseFromRaw(original, current []byte) Response {
 	patches, err := Diff(original, current)
 	if err != nil {
@@ -108,12 +109,12 @@ func PatchResponseFromRaw(original, current []byte) Response {
 	return Response{Allowed: true, Patches: patches}
 }
 
-// Handler answers requests. It is called by many goroutines at once.
+// Handler answers requests. It is called concurrently.
 type Handler interface {
 	Handle(ctx context.Context, req *Request) Response
 }
 
-// HandlerFunc is a function as a [Handler].
+// HandlerFunc implements [Handler] with a function.
 type HandlerFunc func(ctx context.Context, req *Request) Response
 
 // Handle calls f.
@@ -121,7 +122,7 @@ func (f HandlerFunc) Handle(ctx context.Context, req *Request) Response { return
 
 type requestKey struct{}
 
-// RequestFromContext returns the request that a handler, a defaulter or a validator is called for.
+// RequestFromContext returns the request of a call of a handler, a defaulter or a validator.
 func RequestFromContext(ctx context.Context) (*Request, error) {
 	req, ok := ctx.Value(requestKey{}).(*Request)
 	if !ok {
@@ -135,9 +136,9 @@ func ContextWithRequest(ctx context.Context, req *Request) context.Context {
 	return context.WithValue(ctx, requestKey{}, req)
 }
 
-// Chain returns a handler that asks handlers one after the other. Each gets the object as those before it have patched it. The
-// first that refuses answers for all; otherwise all patches are one, in order. Warnings and audit annotations of all that were asked are
-// given.
+// Chain returns a handler that calls handlers in order. Each receives the object as patched by the previous ones. The
+// first rejection is the answer; otherwise all patches are combined in order. The answer has the warnings and audit
+// annotations of all called handlers.
 func Chain(handlers ...Handler) Handler {
 	if len(handlers) == 1 {
 		return handlers[0]
@@ -147,7 +148,7 @@ func Chain(handlers ...Handler) Handler {
 
 type chain []Handler
 
-// Handle asks the handlers.
+// Handle calls the handlers.
 func (c chain) Handle(ctx context.Context, req *Request) Response {
 	all := Allowed("")
 	for i, h := range c {

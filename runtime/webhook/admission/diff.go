@@ -15,11 +15,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 )
 
-// differ says which operations bring a JSON document from one state of a Go value to another. The document may have more than
-// the Go type knows: what is the same in both states is left as it is written, whatever that is.
+// differ computes the operations from one state of a JSON document to another, given two states of a Go value. The
+// document may have fields that the Go type does not have: equal parts stay in their original notation.
 type differ struct {
-	// path leads to the value that is looked at. Each step has the text of the document there, once it was asked for, as
-	// the operations so far have left it.
+	// path is the path to the current value. Each step caches the document's text at that point, after the operations
+	// so far.
 	path []step
 	ops  []Operation
 	err  error // of the first value that could not be encoded
@@ -27,9 +27,9 @@ type differ struct {
 
 // step is a member of an object or an element of a list.
 type step struct {
-	name    string // as in a JSON pointer
-	element int    // of the document's list as it was; -1 for a member
-	text    []byte // nil is not there
+	name    string // in the form of a JSON pointer
+	element int    // index in the document's original list; -1 for a member
+	text    []byte // nil means absent
 	known   bool   // text is set
 }
 
@@ -44,7 +44,7 @@ func (d *differ) element(name string, element int) {
 }
 func (d *differ) leave() { d.path = d.path[:len(d.path)-1] }
 
-// text returns what the document has at the n-th step of the path, or nil.
+// text returns the document's text at the n-th step of the path, or nil.
 func (d *differ) text(n int) []byte {
 	s := &d.path[n]
 	if !s.known {
@@ -59,10 +59,10 @@ func (d *differ) text(n int) []byte {
 	return s.text
 }
 
-// here returns what the document has at the path, or nil.
+// here returns the document's text at the path, or nil.
 func (d *differ) here() []byte { return d.text(len(d.path) - 1) }
 
-// fits reports whether text is an object that can have the member, or a list that can have the element, which s is.
+// fits reports whether text is an object that can have the member s, or a list that can have the element s.
 func (s step) fits(text []byte) bool {
 	return len(text) > 0 && (s.element < 0 && text[0] == '{' || s.element >= 0 && text[0] == '[')
 }
@@ -77,7 +77,7 @@ func (d *differ) pointer(n int) string {
 	return b.String()
 }
 
-// set makes value what is at the path, and whatever is missing above it.
+// set sets the value at the path, and creates missing parents.
 func (d *differ) set(value []byte) {
 	last := len(d.path) - 1
 	at := last // the step whose value is written
@@ -87,7 +87,7 @@ func (d *differ) set(value []byte) {
 			break
 		}
 	}
-	for n := last; n > at; n-- { // all of them members: the list of an element is there
+	for n := last; n > at; n-- { // all of them are members, since the list of an element exists
 		value = slices.Concat([]byte("{"), quote(d.path[n].name), []byte(":"), value, []byte("}"))
 	}
 	op := "add"
@@ -95,13 +95,13 @@ func (d *differ) set(value []byte) {
 		op = "replace"
 	}
 	d.ops = append(d.ops, Operation{Op: op, Path: d.pointer(at), Value: value})
-	d.path[at].text, d.path[at].known = value, true // in which what is below is found from now on
+	d.path[at].text, d.path[at].known = value, true // basis for later lookups below
 	for n := at + 1; n <= last; n++ {
 		d.path[n].known = false
 	}
 }
 
-// encode makes the JSON of v what is at the path.
+// encode sets the value at the path to the JSON of v.
 func (d *differ) encode(v any) {
 	value, err := json.Marshal(v)
 	if err != nil {
@@ -111,7 +111,7 @@ func (d *differ) encode(v any) {
 	d.set(value)
 }
 
-// remove takes away what is at the path, if there is anything.
+// remove removes the value at the path, if it exists.
 func (d *differ) remove() {
 	if last := len(d.path) - 1; d.text(last) != nil {
 		d.ops = append(d.ops, Operation{Op: "remove", Path: d.pointer(last)})
@@ -127,16 +127,17 @@ func (d *differ) fail(err error) {
 
 // quote returns the JSON of a string.
 func quote(s string) []byte {
-	quoted, _ := json.Marshal(s) // a string always has one
+	quoted, _ := json.Marshal(s) // strings can always be encoded
 	return quoted
 }
 
-// comparer compares two values of one type, and adds what brings one to the other. It is made once and then only read.
+// comparer compares two values of one type, and adds the operations from one to the other. It is immutable after its
+// creation.
 type comparer struct {
 	diff func(d *differ, before, after reflect.Value)
 }
 
-// comparers makes the comparers of a type and of the types within it.
+// comparers creates the comparers of a type and of the types within it.
 type comparers map[reflect.Type]*comparer
 
 // newComparer returns the comparer of values of type t.
@@ -154,7 +155,7 @@ func (cs comparers) of(t reflect.Type) *comparer {
 		return c
 	}
 	c := &comparer{}
-	cs[t] = c // before those of what t consists of, which may be t again
+	cs[t] = c // stored before comparing the parts of t, which may include t
 	c.diff = cs.diffOf(t)
 	return c
 }
@@ -184,13 +185,13 @@ func (cs comparers) diffOf(t reflect.Type) func(d *differ, before, after reflect
 	return diffEncoded
 }
 
-// encodesItself reports whether only a codec knows what is written of a value of type t.
+// encodesItself reports whether a value of type t has its own encoding method.
 func encodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return t.Name() != "" && (p.Implements(reflect.TypeFor[json.Marshaler]()) || p.Implements(reflect.TypeFor[encoding.TextMarshaler]()))
 }
 
-// diffEncoded compares what the codec makes of the values.
+// diffEncoded compares the JSON of the values.
 func diffEncoded(d *differ, before, after reflect.Value) {
 	if reflect.DeepEqual(before.Interface(), after.Interface()) {
 		return
@@ -213,7 +214,7 @@ func diffEncoded(d *differ, before, after reflect.Value) {
 	d.untyped(old, new)
 }
 
-// marshal returns the JSON of v, which is written by a method of its pointer where there is one.
+// marshal returns the JSON of v, by a method of its pointer if there is one.
 func marshal(v reflect.Value) ([]byte, error) {
 	if v.CanAddr() {
 		v = v.Addr()
@@ -244,7 +245,7 @@ func (cs comparers) diffOfPointer(t reflect.Type) func(d *differ, before, after 
 type member struct {
 	wire.Field
 	*comparer
-	whole bool // there is nothing in it that the Go type does not know
+	whole bool // the Go type has all fields of the document
 }
 
 func (cs comparers) diffOfStruct(t reflect.Type) func(d *differ, before, after reflect.Value) {
@@ -266,8 +267,8 @@ func (cs comparers) diffOfStruct(t reflect.Type) func(d *differ, before, after r
 	}
 }
 
-// compare compares the field of two structs. One that is left out of what is written is not there, but the document may have
-// it nevertheless: as a zero that somebody wrote, or with members that the Go type does not know.
+// compare compares a field of two structs. An omitted field may still be in the document: as an explicit zero, or with
+// members that the Go type does not have.
 func (m *member) compare(d *differ, before, after reflect.Value) {
 	was, is := !m.omits(before), !m.omits(after)
 	switch {
@@ -277,7 +278,7 @@ func (m *member) compare(d *differ, before, after reflect.Value) {
 	case !was && is && (m.whole || len(d.here()) == 0 || d.here()[0] != '{'):
 		if value, err := marshal(after); err != nil {
 			d.fail(err)
-		} else if !bytes.Equal(value, d.here()) { // the zero that the Go type omits and the new value differ
+		} else if !bytes.Equal(value, d.here()) { // the omitted zero differs from the new value
 			d.set(value)
 		}
 	default:
@@ -285,7 +286,7 @@ func (m *member) compare(d *differ, before, after reflect.Value) {
 	}
 }
 
-// omits reports whether v is left out of what is written.
+// omits reports whether v is omitted from the JSON.
 func (m *member) omits(v reflect.Value) bool {
 	if m.OmitZero && isZero(v) {
 		return true
@@ -302,13 +303,13 @@ func (m *member) omits(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// zeroer says itself whether it is zero.
+// zeroer has its own definition of zero.
 type zeroer interface{ IsZero() bool }
 
-// isZero reports whether v is zero, as its type says it, by a method of its pointer too, or else as Go does.
+// isZero reports whether v is zero, by a method of its type or its pointer type, or by Go's definition.
 func isZero(v reflect.Value) bool {
 	if !v.Type().Implements(reflect.TypeFor[zeroer]()) && reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[zeroer]()) {
-		pointer := reflect.New(v.Type()) // v may be in a map, and has no address then
+		pointer := reflect.New(v.Type()) // v may be in a map, and then has no address
 		pointer.Elem().Set(v)
 		v = pointer
 	}
@@ -371,7 +372,7 @@ func (cs comparers) diffOfSlice(t reflect.Type) func(d *differ, before, after re
 	}
 }
 
-// untyped compares values that are made of map[string]any, []any, string, bool, int64, float64 and nil.
+// untyped compares values that consist of map[string]any, []any, string, bool, int64, float64 and nil.
 func (d *differ) untyped(before, after any) {
 	switch after := after.(type) {
 	case map[string]any:
@@ -392,7 +393,7 @@ func (d *differ) untyped(before, after any) {
 	is, err := json.Marshal(after)
 	if err != nil {
 		d.fail(err)
-	} else if wasErr != nil || !bytes.Equal(was, is) { // an int is an int64 too
+	} else if wasErr != nil || !bytes.Equal(was, is) { // an int may equal an int64
 		d.set(is)
 	}
 }

@@ -1,8 +1,7 @@
-// Package admission decides about objects before the API server stores them: it fills in what users leave out, and refuses
-// what is wrong.
+// Package admission reviews objects before the API server stores them: it sets defaults and rejects invalid objects.
 //
-// [NewDefaulting] and [NewValidating] make handlers of functions that see Go types; webhook.For registers them under the paths
-// that controller-gen's markers give them. Any [Handler] can answer by itself, and [Chain] puts several behind one path.
+// [NewDefaulting] and [NewValidating] return handlers for functions of Go types. webhook.For registers them under the
+// paths of controller-gen's markers. Any [Handler] can answer requests, and [Chain] combines several for one path.
 //
 //	handler, err := admission.NewDefaulting(scheme, &v1.Guestbook{}, admission.DefaulterFunc[*v1.Guestbook](
 //		func(ctx context.Context, g *v1.Guestbook) error {
@@ -13,15 +12,17 @@
 //
 // # Guarantees
 //
-//   - The patch of a defaulter holds exactly what it changed, however the object was written: what the Go type does not know,
-//     zeros that a user wrote, and other spellings of a value (1000m of 1) stay. An element of a list keeps what is its own
-//     wherever it moves to, if its name, or whatever else of it, says which one it is.
-//   - Of several handlers in a chain each sees the object as those before it have made it, and one refusal refuses.
-//   - What is no review, or is about another kind, is answered by one line that says what is wrong, and no handler sees it.
-//   - A handler that panics answers 500, which the failure policy of the webhook decides about.
+//   - The patch of a defaulter contains exactly its changes, regardless of the notation of the object: unknown fields,
+//     explicit zeros, and other spellings of a value (1000m for 1) stay. An element of a list keeps its unknown fields
+//     when it moves, if its name or another field identifies it.
+//   - In a chain, each handler receives the object as changed by the previous ones, and one rejection rejects the
+//     request.
+//   - A body that is not a review, or a review of another kind, is answered with one line that has the error, and no
+//     handler is called.
+//   - A handler that panics answers 500. The failure policy of the webhook decides about the request.
 //
 // # Concurrency
 //
-// All handlers are called by many goroutines at once. The context of a call ends with the time that the API server waits, and
-// has the request ([RequestFromContext]) and a logger.
+// All handlers are called concurrently. The context of a call ends with the API server's timeout, and has the request
+// ([RequestFromContext]) and a logger.
 package admission

@@ -10,25 +10,26 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 )
 
-// lists are two states of a list, of which only elements are known by their index.
+// lists has two states of a list, whose elements are accessed by index.
 type lists struct {
-	before, after int // how many elements
+	before, after int // numbers of elements
 	equal         func(i, j int) bool
-	// alike says how much an element and a new one have in common; zero is nothing, and less that they are not the same one.
+	// alike returns how much an old and a new element have in common. Zero means nothing, and a negative result that
+	// they are different elements.
 	alike func(i, j int) int
-	// oldName and newName are what an element is called, empty if it has no name.
+	// oldName and newName return the name of an element, or "".
 	oldName, newName func(k int) string
-	diff             func(d *differ, i, j int) // adds what brings one element to another one
+	diff             func(d *differ, i, j int) // adds the operations from old element i to new element j
 	old, encoded     func(k int) ([]byte, error)
 	whole            any // the new list
 }
 
-// list brings the list at the path to its new state. Elements are known again where they are the same or have something in
-// common, whatever came or went around them, so that each keeps what the Go type does not know of it.
+// list adds the operations from the old to the new list at the path. It matches elements that are equal or have
+// something in common, wherever elements were inserted or removed, so that each keeps its unknown fields.
 func (d *differ) list(l lists) {
 	elements := wire.Elements(d.here())
 	if elements == nil || len(elements) != l.before {
-		d.encode(l.whole) // the document has another list than the Go value
+		d.encode(l.whole) // the document's list differs from the Go value
 		return
 	}
 	of, moved := l.pair()
@@ -38,14 +39,14 @@ func (d *differ) list(l lists) {
 			kept[i] = true
 		}
 	}
-	for i := l.before - 1; i >= 0; i-- { // from the end, so that the others keep their places
+	for i := l.before - 1; i >= 0; i-- { // from the end, so that the other indexes stay valid
 		if !kept[i] {
 			d.element(strconv.Itoa(i), i)
 			d.remove()
 			d.leave()
 		}
 	}
-	for j, i := range of { // all before j are as they will be
+	for j, i := range of { // all elements before j are final
 		if i >= 0 {
 			d.path = append(d.path, step{name: strconv.Itoa(j), element: i, text: elements[i], known: true})
 			if !l.equal(i, j) {
@@ -63,8 +64,8 @@ func (d *differ) list(l lists) {
 	}
 }
 
-// value returns the JSON of a new element: what is written of the old one that it was made of, changed where that has, or
-// what the codec makes of it if from is -1.
+// value returns the JSON of a new element: that of its old element with the changes, or the encoding of the Go value if
+// from is -1.
 func (l lists) value(j, from int, elements [][]byte) ([]byte, error) {
 	switch {
 	case from < 0:
@@ -80,12 +81,12 @@ func (l lists) value(j, from int, elements [][]byte) ([]byte, error) {
 	return apply(elements[from], d.ops)
 }
 
-// maxPairs bounds the work of looking at each element with each: two stretches of fifty elements that have no name and have
-// changed. In longer ones they are known by their index.
+// maxPairs limits the pairwise comparison of elements: to two ranges of fifty changed elements without names. In longer
+// ranges elements are matched by index.
 const maxPairs = 2_500
 
-// pair returns for each new element the old one that it was made of, in ascending order, or -1; and for each of the others the
-// old one that it was made of and that had another place, or -1.
+// pair returns for each new element the old element at the same relative position, in ascending order, or -1; and for
+// each other new element the old element that has moved, or -1.
 func (l lists) pair() (of, moved []int) {
 	of, moved = make([]int, l.after), make([]int, l.after)
 	for j := range of {
@@ -108,7 +109,7 @@ func (l lists) pair() (of, moved []int) {
 	return of, moved
 }
 
-// span returns the numbers from start to before end.
+// span returns the numbers from start up to but not including end.
 func span(start, end int) (all []int) {
 	for k := start; k < end; k++ {
 		all = append(all, k)
@@ -116,16 +117,16 @@ func span(start, end int) (all []int) {
 	return all
 }
 
-// pairStretch pairs elements such that the pairs have as much in common as they can.
+// pairStretch pairs elements so that the pairs have as much in common as possible.
 func (l lists) pairStretch(of, olds, news []int) {
 	n, m := len(olds), len(news)
 	if n == 0 || m == 0 {
 		return
 	}
-	if n == 1 && m == 1 || n*m > maxPairs { // one that changed; or too many to look at each with each
+	if n == 1 && m == 1 || n*m > maxPairs { // a single changed element; or too many for pairwise comparison
 		least := 0
 		if n != m {
-			least = 1 // there are others between them
+			least = 1 // other elements are between them
 		}
 		for k := range min(n, m) {
 			if l.alike(olds[k], news[k]) >= least {
@@ -134,7 +135,7 @@ func (l lists) pairStretch(of, olds, news []int) {
 		}
 		return
 	}
-	// best[a][b] is the most that the elements from a and b on have in common.
+	// best[a][b] is the maximum that the elements from a and b on can have in common.
 	best, score := make([][]int, n+1), make([][]int, n)
 	best[n] = make([]int, m+1)
 	for a := n - 1; a >= 0; a-- {
@@ -161,10 +162,10 @@ func (l lists) pairStretch(of, olds, news []int) {
 	}
 }
 
-// pairMatches pairs the elements of one name and those that are the same, and then what is between these.
+// pairMatches pairs elements with equal names, and equal elements, and then the elements between these.
 func (l lists) pairMatches(of, moved, olds, news []int) {
 	matched := l.matches(olds, news)
-	from := make([]int, 0, len(matched)) // of those in matched, by the new ones
+	from := make([]int, 0, len(matched)) // old elements of matched, in the order of the new ones
 	for _, j := range news {
 		if i, ok := matched[j]; ok {
 			from = append(from, i)
@@ -177,8 +178,8 @@ func (l lists) pairMatches(of, moved, olds, news []int) {
 	for _, i := range ascending(from) {
 		inPlace[i] = true
 	}
-	var between []int // new ones without a match since the last in its place
-	next := 0         // the old one after it, as an index of olds
+	var between []int // new elements without a match since the last pair
+	next := 0         // index in olds of the next old element
 	gap := func(end int) {
 		var free []int
 		for ; next < len(olds) && olds[next] != end; next++ {
@@ -204,7 +205,7 @@ func (l lists) pairMatches(of, moved, olds, news []int) {
 	gap(-1)
 }
 
-// matches returns old elements by the new ones that have the same name, which no other has, or that have no name and are the same.
+// matches maps new elements to old ones with the same unique name, or without a name and equal.
 func (l lists) matches(olds, news []int) map[int]int {
 	matched := map[int]int{}
 	byName := func(names func(int) string, all []int) map[string]int {
@@ -243,10 +244,10 @@ func (l lists) matches(olds, news []int) map[int]int {
 	return matched
 }
 
-// ascending returns the first of the longest parts of numbers, which are all different, that ascend. It is in reverse order.
+// ascending returns the first of the longest ascending subsequences of distinct numbers, in reverse order.
 func ascending(numbers []int) []int {
-	var ends []int                      // of the best parts of each length, as indexes of numbers
-	before := make([]int, len(numbers)) // the number in front of each in its part
+	var ends []int                      // indexes in numbers of the ends of the best subsequences by length
+	before := make([]int, len(numbers)) // predecessor of each number in its subsequence
 	last := -1
 	for k, number := range numbers {
 		at := sort.Search(len(ends), func(n int) bool { return numbers[ends[n]] >= number })
@@ -267,8 +268,8 @@ func ascending(numbers []int) []int {
 	return part
 }
 
-// pairMoved finds the old elements of those new ones that have none in their order: equal ones, then those of one name, then those
-// that have more in common with each other than with any else.
+// pairMoved finds the old elements of unpaired new ones: first equal ones, then those with the same name, then those
+// that have more in common with each other than with any other element.
 func (l lists) pairMoved(of, moved, olds, news []int) {
 	used := map[int]bool{}
 	for j := range of {
@@ -301,7 +302,7 @@ func (l lists) pairMoved(of, moved, olds, news []int) {
 			case score > most:
 				best, most = k, score
 			case score == most:
-				best = -1 // nobody knows which
+				best = -1 // ambiguous
 			}
 		}
 		return best
@@ -315,7 +316,7 @@ func (l lists) pairMoved(of, moved, olds, news []int) {
 	}
 }
 
-// nameOf returns what an element is called, empty if it has no name.
+// nameOf returns the name of an element, or "".
 func nameOf(v reflect.Value) string {
 	for v.IsValid() && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) {
 		v = v.Elem()
@@ -343,11 +344,10 @@ func nameOf(v reflect.Value) string {
 	return ""
 }
 
-// sameName is what it counts that two elements have the same name, which lists of the API are merged by.
+// sameName is the score of equal names, by which lists of the API are merged.
 const sameName = 100
 
-// alikeValues says how much two elements have in common: members that are the same and say something, and their name above
-// all.
+// alikeValues returns how much two elements have in common: equal non-empty members, and above all their name.
 func alikeValues(a, b reflect.Value) int {
 	for a.IsValid() && b.IsValid() && (a.Kind() == reflect.Pointer || a.Kind() == reflect.Interface) && a.Kind() == b.Kind() {
 		a, b = a.Elem(), b.Elem()
@@ -367,7 +367,7 @@ func alikeValues(a, b reflect.Value) int {
 	return 0
 }
 
-// alikeStructs says how much two structs have in common; two that have names of their own are not the same one.
+// alikeStructs returns how much two structs have in common. It is negative if their names differ.
 func alikeStructs(a, b reflect.Value) (score int) {
 	for i := range a.NumField() {
 		field := a.Type().Field(i)
@@ -413,5 +413,5 @@ func alikeMaps(a, b reflect.Value) (score int) {
 	return score
 }
 
-// isName reports whether members of that name tell the elements of a list apart.
+// isName reports whether a member of that name identifies the elements of a list.
 func isName(member string) bool { return member == "name" || member == "Name" }

@@ -19,8 +19,8 @@ type Operation struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// NewOperation returns an operation with a value, such as NewOperation("add", "/metadata/labels/app", "web"). It panics if the value has no
-// JSON.
+// NewOperation returns an operation with a value, such as NewOperation("add", "/metadata/labels/app", "web"). It panics
+// if the value cannot be encoded.
 func NewOperation(op, path string, value any) Operation {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -29,7 +29,8 @@ func NewOperation(op, path string, value any) Operation {
 	return Operation{Op: op, Path: path, Value: text}
 }
 
-// Diff returns the operations that bring the JSON document original to current. What is the same in both has none; the list is never nil.
+// Diff returns the operations from the JSON document original to current. Equal parts have none. The result is never
+// nil.
 func Diff(original, current []byte) ([]Operation, error) {
 	var before, after any
 	if err := utiljson.Unmarshal(original, &before); err != nil {
@@ -59,7 +60,7 @@ func apply(document []byte, ops []Operation) ([]byte, error) {
 	return json.Marshal(root)
 }
 
-// apply returns root after the operation. Parts of root are changed in place.
+// apply returns root after the operation. It modifies parts of root.
 func (o Operation) apply(root any) (any, error) {
 	path, err := parsePointer(o.Path)
 	if err != nil {
@@ -126,7 +127,7 @@ func parsePointer(pointer string) ([]string, error) {
 	return path, nil
 }
 
-// clone returns a value that shares nothing with the one it is of.
+// clone returns a deep copy of a value.
 func clone(value any) (copied any, err error) {
 	text, err := json.Marshal(value)
 	if err == nil {
@@ -135,7 +136,7 @@ func clone(value any) (copied any, err error) {
 	return copied, err
 }
 
-// change replaces the container of the last step of path by what edit makes of it, and returns root with that.
+// change replaces the container of the last step of path by the result of edit, and returns the new root.
 func change(root any, path []string, edit func(container any, last string) (any, error)) (any, error) {
 	if len(path) == 1 {
 		return edit(root, path[0])
@@ -151,13 +152,13 @@ func change(root any, path []string, edit func(container any, last string) (any,
 	case map[string]any:
 		container[path[0]] = child
 	case []any:
-		n, _ := index(container, path[0], false) // find has been there
+		n, _ := index(container, path[0], false) // find has validated it
 		container[n] = child
 	}
 	return root, nil
 }
 
-// find returns what path leads to.
+// find returns the value at path.
 func find(root any, path []string) (any, error) {
 	for _, name := range path {
 		switch container := root.(type) {
@@ -180,7 +181,7 @@ func find(root any, path []string) (any, error) {
 	return root, nil
 }
 
-// put adds value at path: a member takes the place of one that was there, an element moves those after it.
+// put adds value at path: it replaces a member, or inserts an element.
 func put(root any, path []string, value any) (any, error) {
 	if len(path) == 0 {
 		return value, nil
@@ -201,7 +202,7 @@ func put(root any, path []string, value any) (any, error) {
 	})
 }
 
-// take removes what path leads to and returns it.
+// take removes the value at path and returns it.
 func take(root any, path []string) (rest, taken any, err error) {
 	if len(path) == 0 {
 		return nil, nil, fmt.Errorf("the whole object cannot be removed")
@@ -226,7 +227,7 @@ func take(root any, path []string) (rest, taken any, err error) {
 	return rest, taken, err
 }
 
-// index returns the place that name is in list; - is the one after its end, which only what is added may have.
+// index returns the index that name denotes in list. With adding, - denotes the index after the end.
 func index(list []any, name string, adding bool) (int, error) {
 	if name == "-" && adding {
 		return len(list), nil

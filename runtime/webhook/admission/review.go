@@ -20,9 +20,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/log"
 )
 
-// Reviewer answers the AdmissionReviews that the API server posts, as admission.k8s.io/v1 or v1beta1, by asking a [Handler].
-// What it is sent besides is refused by a line of text: 400 for what is no review, 405, 413, 415. It is safe for concurrent use. It does
-// not bound the length of bodies; a server does that.
+// Reviewer answers the AdmissionReviews of the API server, in admission.k8s.io/v1 or v1beta1, by calling a [Handler].
+// It rejects other requests with a line of text: 400 for an invalid review, 405, 413 or 415. It is safe for concurrent
+// use. It does not limit the size of bodies; a server does.
 type Reviewer struct {
 	handler Handler
 	logger  *slog.Logger
@@ -30,14 +30,14 @@ type Reviewer struct {
 	buffers sync.Pool // of *bytes.Buffer
 }
 
-// NewReviewer returns a reviewer that asks handler. Nil for the logger is slog.Default().
+// NewReviewer returns a reviewer that calls handler. A nil logger means slog.Default().
 func NewReviewer(handler Handler, logger *slog.Logger) *Reviewer {
 	if logger == nil {
 		logger = slog.Default()
 	}
 	decoder, err := wire.NewDocumentDecoder(reflect.TypeFor[admissionv1.AdmissionReview](), true)
 	if err != nil {
-		panic(err) // the type is ours
+		panic(err) // the type is known to be valid
 	}
 	return &Reviewer{handler: handler, logger: log.Brief(logger), decoder: decoder}
 }
@@ -73,13 +73,13 @@ func (v *Reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(answer)
 }
 
-// badReview is why a request has no answer.
+// badReview is the reason why a request is not answered.
 type badReview struct {
 	code int
 	err  error
 }
 
-// read returns the review that r is.
+// read returns the review in r.
 func (v *Reviewer) read(r *http.Request) (*admissionv1.AdmissionReview, *badReview) {
 	if r.Method != http.MethodPost {
 		return nil, &badReview{http.StatusMethodNotAllowed, fmt.Errorf("an AdmissionReview is sent by POST, not by %s", r.Method)}
@@ -106,7 +106,7 @@ func (v *Reviewer) read(r *http.Request) (*admissionv1.AdmissionReview, *badRevi
 	return &review, nil
 }
 
-// maxKept is the length of the longest buffer that is used again.
+// maxKept is the maximum size of a buffer that is reused.
 const maxKept = 1 << 20
 
 func (v *Reviewer) giveBack(body *bytes.Buffer) {
@@ -117,7 +117,7 @@ func (v *Reviewer) giveBack(body *bytes.Buffer) {
 }
 
 func check(review *admissionv1.AdmissionReview) error {
-	if review.Kind == "AdmissionReview" && review.APIVersion == "" { // API servers say it, tests of operators may not
+	if review.Kind == "AdmissionReview" && review.APIVersion == "" { // API servers send it, but tests of operators may not
 		review.APIVersion = admissionv1.SchemeGroupVersion.String()
 	}
 	gvk := review.GroupVersionKind()
@@ -133,7 +133,7 @@ func check(review *admissionv1.AdmissionReview) error {
 	return nil
 }
 
-// handle asks the handler.
+// handle calls the handler.
 func (v *Reviewer) handle(r *http.Request, logger *slog.Logger, req *Request) (response Response, panicked bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -144,7 +144,7 @@ func (v *Reviewer) handle(r *http.Request, logger *slog.Logger, req *Request) (r
 	return v.handler.Handle(ContextWithRequest(log.IntoContext(r.Context(), logger), req), req), false
 }
 
-// encode returns the review with an answer in place of its request.
+// encode returns the review with an answer instead of its request.
 func encode(review *admissionv1.AdmissionReview, r Response) ([]byte, error) {
 	answer := &admissionv1.AdmissionResponse{
 		UID: review.Request.UID, Allowed: r.Allowed, Result: statusOf(r), Warnings: r.Warnings, AuditAnnotations: r.AuditAnnotations,

@@ -79,7 +79,7 @@ func (f ValidatorFuncs[T]) ValidateDelete(ctx context.Context, obj T) (Warnings,
 // kind decodes the objects of one kind.
 type kind[T object.Object] struct {
 	gvk     schema.GroupVersionKind
-	form    reflect.Type // the struct that T points to
+	form    reflect.Type // the struct to which T points
 	decoder *wire.DocumentDecoder
 }
 
@@ -258,7 +258,7 @@ func fieldErrors(err error) field.ErrorList {
 	switch err := err.(type) {
 	case utilerrors.Aggregate:
 		several = err.Errors()
-	case interface{ Unwrap() []error }: // of errors.Join
+	case interface{ Unwrap() []error }: // from errors.Join
 		several = err.Unwrap()
 	}
 	var list field.ErrorList

@@ -19,17 +19,17 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Spoke is a version of a kind whose hub is of the Go type H.
+// Spoke is a version of a kind whose hub has the Go type H.
 type Spoke[H object.Object] struct {
 	form    reflect.Type // a pointer
 	fromHub func(ctx context.Context, hub H, spoke object.Object) error
 	toHub   func(ctx context.Context, spoke object.Object, hub H) error
-	// ifKnown leaves the version out where the scheme does not have it.
+	// ifKnown skips the version if the scheme does not have it.
 	ifKnown bool
 }
 
-// NewSpoke returns the version whose Go type is S, a pointer such as *v1.Guestbook. The functions fill in what they get as their second
-// object, which has its metadata already, and may keep parts of the first.
+// NewSpoke returns the version with Go type S, a pointer such as *v1.Guestbook. The functions set the fields of their
+// second object, whose metadata are set already. They may retain parts of the first object.
 func NewSpoke[H, S object.Object](fromHub func(ctx context.Context, hub H, spoke S) error, toHub func(ctx context.Context, spoke S, hub H) error) Spoke[H] {
 	return Spoke[H]{
 		form:    reflect.TypeFor[S](),
@@ -38,7 +38,7 @@ func NewSpoke[H, S object.Object](fromHub func(ctx context.Context, hub H, spoke
 	}
 }
 
-// FromHub fills in spoke, which has its type, with what hub is, metadata included.
+// FromHub converts hub, including metadata, to spoke, which must have the type of s.
 func (s Spoke[H]) FromHub(ctx context.Context, hub H, spoke object.Object) error {
 	if err := copyMetadata(hub, spoke); err != nil {
 		return err
@@ -46,13 +46,13 @@ func (s Spoke[H]) FromHub(ctx context.Context, hub H, spoke object.Object) error
 	return s.fromHub(ctx, hub, spoke)
 }
 
-// ToHub fills in hub with what spoke is, metadata included. What [Keep] has kept is not in the metadata of a hub.
+// ToHub converts spoke, including metadata, to hub. The metadata of a hub do not contain the data of [Keep].
 func (s Spoke[H]) ToHub(ctx context.Context, spoke object.Object, hub H) error {
 	if err := copyMetadata(spoke, hub); err != nil {
 		return err
 	}
 	if annotations := hub.GetAnnotations(); annotations[keptAnnotation] != "" {
-		delete(annotations, keptAnnotation) // the map is the hub's own
+		delete(annotations, keptAnnotation) // the map belongs to the hub
 		if len(annotations) == 0 {
 			annotations = nil
 		}
@@ -64,7 +64,7 @@ func (s Spoke[H]) ToHub(ctx context.Context, spoke object.Object, hub H) error {
 // New returns an empty object of the version.
 func (s Spoke[H]) New() object.Object { return reflect.New(s.form.Elem()).Interface().(object.Object) }
 
-// copyMetadata gives to the metadata of from, with maps of its own.
+// copyMetadata copies the metadata of from to to, with new maps.
 func copyMetadata(from, to object.Object) error {
 	source, ok := metadataOf(from)
 	target, also := metadataOf(to)
@@ -100,7 +100,7 @@ func (v *version) new() object.Object {
 	return o
 }
 
-// decode returns the object that raw is, if it is of this version.
+// decode returns the object in raw, if it is of this version.
 func (v *version) decode(raw []byte) (object.Object, error) {
 	o := reflect.New(v.form)
 	if err := v.decoder.Decode(raw, o.Elem()); err != nil {
@@ -109,11 +109,11 @@ func (v *version) decode(raw []byte) (object.Object, error) {
 	return o.Interface().(object.Object), nil
 }
 
-// kind is all versions of a kind.
+// kind has all versions of a kind.
 type kind struct {
-	owner    server.Owner // who has registered it
+	owner    server.Owner // owner of the registration
 	hub      *version
-	versions map[string]*version // by apiVersion, the hub among them
+	versions map[string]*version // by apiVersion, including the hub
 }
 
 func newVersion(scheme *runtime.Scheme, form reflect.Type) (*version, error) {
@@ -128,33 +128,33 @@ func newVersion(scheme *runtime.Scheme, form reflect.Type) (*version, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The API server puts managedFields, and all other metadata but labels and annotations, back by itself.
+	// The API server itself restores managedFields, and all other metadata except labels and annotations.
 	decoder, err := wire.NewDocumentDecoder(form.Elem(), false)
 	return &version{gvk: gvk, form: form.Elem(), decoder: decoder}, err
 }
 
-// Converter converts the kinds that were registered with it by [Register]. As an http.Handler it answers the ConversionReviews that the API
-// server posts. [New] makes one. It is safe for concurrent use.
+// Converter converts objects of the kinds that [Register] adds. As an http.Handler it answers the ConversionReviews of
+// the API server. Call [New] for one. It is safe for concurrent use.
 type Converter struct {
 	handler
 	mu    sync.RWMutex
 	kinds map[schema.GroupKind]*kind
 }
 
-// Kinds returns the kinds that are registered, in order.
+// Kinds returns the registered kinds in order.
 func (c *Converter) Kinds() []schema.GroupKind {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return slices.SortedFunc(maps.Keys(c.kinds), func(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// Register makes c convert the kind of the hub H to and from its spokes. Scheme knows the kinds of the Go types. It fails for a kind that
-// is registered already, and for spokes that are not versions of it.
+// Register adds conversions between the hub H and its spokes to c. scheme has the kinds of the Go types. It fails if
+// the kind is already registered, and for spokes of another kind.
 func Register[H object.Object](c *Converter, scheme *runtime.Scheme, spokes ...Spoke[H]) error {
 	return RegisterFor(c, server.Owner{}, scheme, spokes...)
 }
 
-// RegisterFor is [Register] for an owner: what it registers for a kind takes the place of what an earlier build of it has registered.
+// RegisterFor is [Register] for an owner: its registration of a kind replaces that of an earlier build of the owner.
 func RegisterFor[H object.Object](c *Converter, owner server.Owner, scheme *runtime.Scheme, spokes ...Spoke[H]) error {
 	hub, err := newVersion(scheme, reflect.TypeFor[H]())
 	if err != nil {
@@ -228,23 +228,23 @@ func (k *kind) convert(ctx context.Context, o object.Object, from, to *version) 
 	return spoke, to.fromHub(ctx, o, spoke)
 }
 
-// Hub is a version of a kind that converts nothing itself: the others convert to and from it.
+// Hub is a version of a kind without its own conversions: the others convert to and from it.
 type Hub interface {
 	runtime.Object
 	Hub()
 }
 
-// Convertible is a version of a kind that converts itself, by methods. [ByMethods] makes a [Spoke] of it.
+// Convertible is a version of a kind that converts itself by methods. [ByMethods] converts it to a [Spoke].
 type Convertible interface {
 	object.Object
-	// ConvertTo fills in a hub with what this object is.
+	// ConvertTo converts this object to a hub.
 	ConvertTo(hub Hub) error
-	// ConvertFrom fills in this object with what a hub is.
+	// ConvertFrom converts a hub to this object.
 	ConvertFrom(hub Hub) error
 }
 
-// ByMethods returns the version whose Go type is S, which converts itself to and from the hub H. In a program whose scheme does not have
-// the version, such as a test of another one, it is left out.
+// ByMethods returns the version with Go type S, which converts itself to and from the hub H. It is skipped if the
+// scheme does not have the version, for example in a test of another version.
 func ByMethods[H interface {
 	object.Object
 	Hub
@@ -257,9 +257,9 @@ func ByMethods[H interface {
 	return spoke
 }
 
-// Convertibles returns the versions of the kind of the hub H in scheme that convert themselves, as [ByMethods] would name them. It is for
-// packages that cannot name them, since the packages of these versions import that of the hub. It returns none where scheme does not have
-// the kind.
+// Convertibles returns the versions in scheme of the kind of the hub H that convert themselves, see [ByMethods]. It is
+// for packages that cannot refer to these versions, because the packages of the versions import that of the hub. It
+// returns none if scheme does not have the kind.
 func Convertibles[H interface {
 	object.Object
 	Hub

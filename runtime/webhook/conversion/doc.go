@@ -1,14 +1,14 @@
-// Package conversion turns objects of one version of a kind into another one, as the API server asks it to for a kind that is served in
-// several versions.
+// Package conversion converts objects between the versions of a kind, as the API server requests for a kind with
+// several served versions.
 //
-// One version is the hub; the others are spokes, each of which has two functions, from the hub and to it. They are plain functions
-// anywhere, so that API packages know nothing of this one:
+// One version is the hub. The others are spokes, each with two functions: from the hub and to the hub. The functions
+// can be in any package, so that API packages do not depend on this one:
 //
 //	err := webhook.For[*v2.Guestbook](m).WithSpokes(conversion.NewSpoke(v1FromV2, v1ToV2)).Complete()
 //
 //	func v1FromV2(ctx context.Context, hub *v2.Guestbook, spoke *v1.Guestbook) error {
 //		spoke.Spec.Message = hub.Spec.Text.Body
-//		return conversion.Keep(spoke, hub.Spec.Text.Style) // what v1 has no field for
+//		return conversion.Keep(spoke, hub.Spec.Text.Style) // v1 has no field for it
 //	}
 //
 //	func v1ToV2(ctx context.Context, spoke *v1.Guestbook, hub *v2.Guestbook) error {
@@ -16,17 +16,17 @@
 //		return conversion.Restore(spoke, &hub.Spec.Text.Style)
 //	}
 //
-// Metadata is not the functions' business: it is copied before they are called, and of what they change in it the API server
-// takes labels and annotations alone. Package conversiontest proves that nothing is lost on the way.
+// The functions do not convert metadata: these are copied before the call, and of later changes the API server accepts
+// only labels and annotations. Package conversiontest tests that conversions lose no data.
 //
 // # Guarantees
 //
-//   - Objects are converted one by one. One that cannot be fails the review, with an error that names it. A function that panics
-//     answers 500, and the log names the object.
-//   - A spoke becomes another spoke by way of the hub.
-//   - What is no review, or names a kind or a version that was not registered, is one clear error.
+//   - Objects are converted one by one. If one fails, the review fails with an error that names it. A function that
+//     panics answers 500, and the log names the object.
+//   - A spoke is converted to another spoke through the hub.
+//   - An invalid review, or one of an unregistered kind or version, is one clear error.
 //
 // # Concurrency
 //
-// The functions are called by many goroutines at once.
+// The functions are called concurrently.
 package conversion

@@ -8,15 +8,16 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// keptAnnotation has what a version has no field for.
+// keptAnnotation has data for which a version has no field.
 const keptAnnotation = "conversion.kctrl.dev/kept"
 
-// maxKept is how long it may be: the API server bounds all annotations of an object to 256 KiB.
+// maxKept is the maximum size of the annotation: the API server limits all annotations of an object to 256 KiB.
 const maxKept = 200 << 10
 
-// Keep keeps value, of which a version has no field, in an annotation of spoke, as JSON. It is for the function that makes a spoke of a
-// hub, which calls it once, with a struct of its own if there is more than one value. What says nothing is not kept: the zero value of a
-// type, and what is encoded as null, {} or []. What a pointer leads to was set by somebody, and is kept whatever it is, such as a false.
+// Keep stores value, for which a version has no field, in an annotation of spoke, as JSON. The function that converts a
+// hub to a spoke calls it once; for several values, pass a struct. Empty values are not stored: the zero value of a
+// type, and values that are encoded as null, {} or []. The target of a pointer was set explicitly, and is stored even
+// if it is zero, such as a false.
 func Keep(spoke object.Object, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -38,7 +39,7 @@ func Keep(spoke object.Object, value any) error {
 	return nil
 }
 
-// saysNothing reports whether a value, which is encoded as text, is what [Restore] leaves anyway.
+// saysNothing reports whether a value, whose encoding is text, is the default that [Restore] leaves.
 func saysNothing(value any, text string) bool {
 	if text == "null" {
 		return true
@@ -47,8 +48,8 @@ func saysNothing(value any, text string) bool {
 	return v.Kind() != reflect.Pointer && (v.IsZero() || text == "{}" || text == "[]")
 }
 
-// Restore sets the value that into points to, to what was kept when spoke was made of a hub. It leaves it as it is when nothing was
-// kept, as of objects that were created in the version of the spoke.
+// Restore sets the value to which into points to the value that Keep stored in spoke. It leaves the value unchanged if
+// there is none, as for objects that were created in the spoke's version.
 func Restore(spoke object.Object, into any) error {
 	text, ok := spoke.GetAnnotations()[keptAnnotation]
 	if !ok {

@@ -24,10 +24,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Path is where the API server posts reviews to.
+// Path is the path to which the API server posts reviews.
 const Path = "/convert"
 
-// review is a ConversionReview of apiextensions.k8s.io/v1 as it is asked.
+// review is the request in a ConversionReview of apiextensions.k8s.io/v1.
 type review struct {
 	metav1.TypeMeta `json:",inline"`
 	Request         *request `json:"request"`
@@ -38,30 +38,30 @@ type request struct {
 	DesiredAPIVersion string `json:"desiredAPIVersion"`
 	Objects           []raw  `json:"objects"`
 
-	at int // the object that is converted
+	at int // index of the object that is being converted
 }
 
-// raw is a value as it is written in the body, of which it is a part.
+// raw is a JSON value in the body, with which it shares memory.
 type raw []byte
 
-// UnmarshalJSON keeps text.
+// UnmarshalJSON retains text.
 func (r *raw) UnmarshalJSON(text []byte) error {
 	*r = text
 	return nil
 }
 
-// handler is what a [Converter] needs to answer requests.
+// handler has the resources with which a [Converter] answers requests.
 type handler struct {
 	logger  *slog.Logger
 	decoder *wire.DocumentDecoder
 	buffers sync.Pool // of *bytes.Buffer
 }
 
-// New returns a converter of no kinds. Nil for the logger is slog.Default().
+// New returns a converter without kinds. A nil logger means slog.Default().
 func New(logger *slog.Logger) *Converter {
 	decoder, err := wire.NewDocumentDecoder(reflect.TypeFor[review](), true)
 	if err != nil {
-		panic(err) // the type is ours
+		panic(err) // the type is known to be valid
 	}
 	return &Converter{
 		handler: handler{logger: log.Brief(cmp.Or(logger, slog.Default())), decoder: decoder},
@@ -69,8 +69,8 @@ func New(logger *slog.Logger) *Converter {
 	}
 }
 
-// ServeHTTP answers a ConversionReview. What is none is refused by a line of text; an object that cannot be converted is an answer that
-// names it.
+// ServeHTTP answers a ConversionReview. It rejects other bodies with a line of text. If an object cannot be converted,
+// the answer names it.
 func (c *Converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, answer := c.buffer(), c.buffer()
 	defer c.giveBack(body, answer)
@@ -95,7 +95,7 @@ func (c *Converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(answer.Bytes())
 }
 
-// read returns the request of the review that r is, which is a part of body.
+// read returns the request in the review r. It shares memory with body.
 func (c *Converter) read(r *http.Request, body *bytes.Buffer) (*request, int, error) {
 	if r.Method != http.MethodPost {
 		return nil, http.StatusMethodNotAllowed, fmt.Errorf("a ConversionReview is sent by POST, not by %s", r.Method)
@@ -128,7 +128,7 @@ type response struct {
 	Result metav1.Status `json:"result"`
 }
 
-// answer writes the review with the converted objects, or with the error of the first that cannot be converted.
+// answer writes the review with the converted objects, or with the first error.
 func (c *Converter) answer(ctx context.Context, asked *request, out *bytes.Buffer) {
 	const head = `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","response":`
 	result := response{UID: asked.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
@@ -148,13 +148,13 @@ func (c *Converter) answer(ctx context.Context, asked *request, out *bytes.Buffe
 	out.WriteString("}}")
 }
 
-// writeOpen writes the JSON of r without its last brace.
+// writeOpen writes the JSON of r without its closing brace.
 func writeOpen(out *bytes.Buffer, r response) {
-	text, _ := json.Marshal(r) // strings always have one
+	text, _ := json.Marshal(r) // strings can always be encoded
 	out.Write(bytes.TrimSuffix(text, []byte("}")))
 }
 
-// convertAll writes the list of the converted objects.
+// convertAll writes the list of converted objects.
 func (c *Converter) convertAll(ctx context.Context, asked *request, out *bytes.Buffer) error {
 	var last source
 	out.WriteByte('[')
@@ -189,13 +189,14 @@ func (c *Converter) convertAll(ctx context.Context, asked *request, out *bytes.B
 	return nil
 }
 
-// source is the version of a kind that an object has.
+// source is the kind and version of an object.
 type source struct {
 	*kind
 	version *version
 }
 
-// decode returns an object and what it is. Objects are mostly of the same version as the one before, so that is tried first.
+// decode returns an object with its kind and version. Objects usually have the version of the previous one, which is
+// tried first.
 func (c *Converter) decode(text []byte, last source) (object.Object, source, error) {
 	if last.kind != nil {
 		o, err := last.version.decode(text)
@@ -228,11 +229,11 @@ func (c *Converter) decode(text []byte, last source) (object.Object, source, err
 
 func textOf(value []byte) string {
 	var text string
-	_ = json.Unmarshal(value, &text) // what is no string is no name
+	_ = json.Unmarshal(value, &text) // a value that is not a string yields ""
 	return text
 }
 
-// describe names the object of number i for errors: by its version, kind, namespace and name, if it has them.
+// describe identifies object i in errors: by version, kind, namespace and name, as far as it has them.
 func describe(i int, text []byte) string {
 	apiVersion, kindName := textOf(wire.Member(text, "apiVersion")), textOf(wire.Member(text, "kind"))
 	metadata := wire.Member(text, "metadata")
@@ -243,7 +244,7 @@ func describe(i int, text []byte) string {
 	return fmt.Sprintf("%s %s %s", apiVersion, kindName, strings.TrimPrefix(key.String(), "/"))
 }
 
-// maxBuffer is the length of the longest buffer that is used again.
+// maxBuffer is the maximum size of a buffer that is reused.
 const maxBuffer = 1 << 20
 
 func (c *Converter) buffer() *bytes.Buffer {

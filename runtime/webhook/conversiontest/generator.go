@@ -16,16 +16,16 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// generator makes values as they come from an API server. Half of all optional ones are missing.
+// generator generates values in the form in which an API server sends them. Half of all optional values are absent.
 type generator struct {
 	*rand.Rand
 	fill map[reflect.Type]func(*rand.Rand, reflect.Value)
 }
 
-// maxDepth is how deep types that contain themselves are filled.
+// maxDepth limits the depth of recursive types.
 const maxDepth = 8
 
-// known makes values of the types of apimachinery that encode themselves.
+// known generates values of apimachinery's types that encode themselves.
 var known = map[reflect.Type]func(g generator) any{
 	reflect.TypeFor[metav1.Time](): func(g generator) any { return metav1.Unix(1_700_000_000+int64(g.IntN(1e6)), 0) },
 	reflect.TypeFor[metav1.MicroTime](): func(g generator) any {
@@ -39,7 +39,7 @@ var known = map[reflect.Type]func(g generator) any{
 	reflect.TypeFor[runtime.RawExtension](): func(g generator) any {
 		return runtime.RawExtension{Raw: []byte(`{"number":` + strconv.Itoa(g.IntN(100)) + `}`)}
 	},
-	reflect.TypeFor[metav1.TypeMeta](): func(generator) any { return metav1.TypeMeta{} }, // which a conversion sets
+	reflect.TypeFor[metav1.TypeMeta](): func(generator) any { return metav1.TypeMeta{} }, // conversions set it
 	reflect.TypeFor[metav1.ObjectMeta](): func(g generator) any {
 		return metav1.ObjectMeta{Name: "a" + g.word(), Namespace: g.word(), Labels: g.words(), Annotations: g.words()}
 	},
@@ -64,7 +64,7 @@ func (g generator) words() map[string]string {
 	return words
 }
 
-// value fills v, which is addressable and zero.
+// value fills v, which must be addressable and zero.
 func (g generator) value(v reflect.Value, depth int) {
 	t := v.Type()
 	if fill, ok := g.fill[t]; ok {
@@ -107,7 +107,7 @@ func (g generator) value(v reflect.Value, depth int) {
 	}
 }
 
-// container fills what holds other values.
+// container fills a value that contains other values.
 func (g generator) container(v reflect.Value, depth int) {
 	t := v.Type()
 	switch t.Kind() {
@@ -133,7 +133,8 @@ func (g generator) container(v reflect.Value, depth int) {
 	}
 }
 
-// raw fills a type that decodes itself: if it holds any JSON, as apiextensions' JSON does. Others are left to [Fill].
+// raw fills a type that decodes itself, if it holds arbitrary JSON, such as the JSON type of apiextensions. Others need
+// [Fill].
 func (g generator) raw(v reflect.Value) {
 	if v.Kind() == reflect.Struct {
 		if field := v.FieldByName("Raw"); field.IsValid() && field.CanSet() && field.Type() == reflect.TypeFor[[]byte]() {
@@ -142,10 +143,10 @@ func (g generator) raw(v reflect.Value) {
 	}
 }
 
-// maxShrinks bounds the attempts to make a counter-example smaller.
+// maxShrinks limits the attempts to shrink a counterexample.
 const maxShrinks = 5000
 
-// shrink returns an object that still fails, and that fails no more when any of its parts is left out.
+// shrink returns an object that fails, and of which no part can be removed without making it pass.
 func shrink(obj object.Object, fails func(object.Object) bool) object.Object {
 	attempts := 0
 	for smaller := true; smaller; {
@@ -168,10 +169,10 @@ func shrink(obj object.Object, fails func(object.Object) bool) object.Object {
 	return obj
 }
 
-// attempt makes an object smaller by do; undo makes it as it was.
+// attempt applies do to shrink an object; undo restores it.
 type attempt func(do, undo func())
 
-// visit tries smaller values for all parts of v, the large parts first.
+// visit tries smaller values for all parts of v, large parts first.
 func visit(v reflect.Value, try attempt) {
 	if !v.CanSet() {
 		return
@@ -208,7 +209,7 @@ func visit(v reflect.Value, try attempt) {
 	}
 }
 
-// replace tries less in place of v.
+// replace tries less instead of v.
 func replace(v, less reflect.Value, try attempt) {
 	before := reflect.New(v.Type()).Elem()
 	before.Set(v)

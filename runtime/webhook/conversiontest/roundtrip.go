@@ -1,10 +1,10 @@
-// Package conversiontest proves in a test that conversions lose nothing:
+// Package conversiontest tests that conversions lose no data:
 //
 //	func TestNothingIsLost(t *testing.T) {
 //		conversiontest.RoundTrip(t, conversion.NewSpoke(v1FromV2, v1ToV2))
 //	}
 //
-// It is for tests alone.
+// It is only for tests.
 package conversiontest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/conversion"
 )
 
-// Option changes what [RoundTrip] does.
+// Option configures [RoundTrip].
 type Option func(*options)
 
 type options struct {
@@ -29,20 +29,20 @@ type options struct {
 	fill map[reflect.Type]func(r *rand.Rand, v reflect.Value)
 }
 
-// Runs says how many objects of each version are converted, instead of 1000.
+// Runs sets the number of objects of each version, instead of 1000.
 func Runs(n int) Option { return func(o *options) { o.runs = n } }
 
-// Fill lets fill make the values of the type T, such as those of an enum, or those of which not all fields may be set at once. It gets the zero
-// value, and must decide by r alone.
+// Fill makes fill generate the values of type T, such as those of an enum, or of a type whose fields exclude each
+// other. fill receives the zero value, and must depend only on r.
 func Fill[T any](fill func(r *rand.Rand, v *T)) Option {
 	return func(o *options) {
 		o.fill[reflect.TypeFor[T]()] = func(r *rand.Rand, v reflect.Value) { fill(r, v.Addr().Interface().(*T)) }
 	}
 }
 
-// RoundTrip converts random hubs to the version of spoke and back, and random objects of that version to the hub and back, and fails the
-// test unless each comes back as it was. It reports the smallest object that it finds for which it does not. The same objects are made in every
-// run of a test.
+// RoundTrip converts random hubs to the version of spoke and back, and random objects of that version to the hub and
+// back. It fails the test unless each result equals the original, and reports the smallest counterexample that it
+// finds. Every run generates the same objects.
 func RoundTrip[H object.Object](t testing.TB, spoke conversion.Spoke[H], opts ...Option) {
 	t.Helper()
 	o := options{runs: 1000, fill: map[reflect.Type]func(*rand.Rand, reflect.Value){}}
@@ -64,14 +64,14 @@ func RoundTrip[H object.Object](t testing.TB, spoke conversion.Spoke[H], opts ..
 	}
 }
 
-// trip is a way from one version to another and back.
+// trip is a conversion from one version to another and back.
 type trip struct {
 	name          string
-	start, middle func() object.Object // new objects
+	start, middle func() object.Object // return new objects
 	there, back   func(from, to object.Object) error
 }
 
-// search returns a report about the smallest object that does not come back, or nothing.
+// search returns a report of the smallest object that does not survive the trip, or "".
 func (p trip) search(ctx context.Context, o options) string {
 	for seed := range o.runs {
 		if ctx.Err() != nil {
@@ -89,14 +89,14 @@ func (p trip) search(ctx context.Context, o options) string {
 	return ""
 }
 
-// decoded returns obj as a webhook gets it.
+// decoded returns obj in the form in which a webhook receives it.
 func (p trip) decoded(obj object.Object) object.Object {
 	fresh := p.start()
 	recode(obj, fresh)
 	return fresh
 }
 
-// recode sets to, which is empty, to what from is on the wire.
+// recode sets to, which must be empty, to the decoded JSON of from.
 func recode(from, to any) {
 	text, err := json.Marshal(from)
 	if err == nil {
@@ -107,7 +107,7 @@ func recode(from, to any) {
 	}
 }
 
-// fails returns why obj does not come back, or nothing.
+// fails returns why obj does not survive the trip, or "".
 func (p trip) fails(obj object.Object) (why string) {
 	before := textOf(obj)
 	var between string

@@ -1,5 +1,5 @@
-// Package local lets an API server call the webhooks of an operator that runs outside of it, by URL: on loopback, for `make run` and
-// for tests, with no Service, no cert-manager and no cluster network.
+// Package local makes an API server call the webhooks of an operator outside the cluster by URL: on loopback, for `make
+// run` and for tests, without a Service, cert-manager or cluster network.
 package local
 
 import (
@@ -29,21 +29,21 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Installation is what an API server has to know of local webhooks. Install tells it, and Remove takes it back: configurations
-// and conversions by a Service that were there before are there again. Those by URL are taken for what a process has left
-// behind that was killed, and go. An Installation is used by one goroutine.
+// Installation is a set of local webhooks at an API server. Install installs them, and Remove restores the previous
+// configurations and conversions if they called a Service. Previous ones with a URL count as remains of a killed
+// process, and are deleted. An Installation is not safe for concurrent use.
 type Installation struct {
 	// Client writes to the API server.
 	Client *client.REST
-	// URL is where the server of the webhooks is, such as https://127.0.0.1:9443.
+	// URL is the URL of the webhook server, such as https://127.0.0.1:9443.
 	URL string
-	// Bundle is who is to be trusted, in PEM.
+	// Bundle is the CA bundle in PEM.
 	Bundle []byte
-	// Configurations are webhook configurations, see [Load]. The Service that they name is replaced by the URL.
+	// Configurations are webhook configurations, see [Load]. The URL replaces the Service in them.
 	Configurations []*unstructured.Unstructured
-	// Kinds are those whose CustomResourceDefinitions, which are at the server, are to convert by the webhook.
+	// Kinds are kinds whose CustomResourceDefinitions, which exist on the server, should convert by the webhook.
 	Kinds []schema.GroupKind
-	// Logger is where it is told what was done. Nil is slog.Default().
+	// Logger receives a line per change. Nil means slog.Default().
 	Logger *slog.Logger
 
 	undo []func(context.Context) error
@@ -52,8 +52,8 @@ type Installation struct {
 // owner is the field manager of what is installed.
 const owner = client.FieldOwner("kctrl-local-webhooks")
 
-// Load returns the webhook configurations in YAML and JSON files, and in the files of folders. Objects of other kinds are left out. That there
-// is none at all is an error.
+// Load returns the webhook configurations in YAML and JSON files, and in the files of directories. It skips other
+// kinds, and fails if there are no configurations.
 func Load(paths ...string) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, path := range paths {
@@ -75,7 +75,7 @@ func Load(paths ...string) ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// filesAt returns the manifests in a folder, in order, or the file that path is.
+// filesAt returns the manifests in a directory, in order, or path itself if it is a file.
 func filesAt(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -102,7 +102,7 @@ func loadFile(file string) ([]*unstructured.Unstructured, error) {
 	}
 	var objects []*unstructured.Unstructured
 	for _, document := range strings.Split("\n"+string(text), "\n---") {
-		// The separator may have a comment or blanks behind it.
+		// The separator may be followed by a comment or blanks.
 		if rest, found := strings.CutPrefix(document, "\n"); found {
 			document = rest
 		} else if _, after, found := strings.Cut(document, "\n"); found {
@@ -119,7 +119,7 @@ func loadFile(file string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// Install makes the API server call the webhooks. After an error what was done so far can be taken back.
+// Install makes the API server call the webhooks. After an error, Remove reverts the changes made so far.
 func (i *Installation) Install(ctx context.Context) error {
 	for _, configuration := range i.Configurations {
 		if err := i.apply(ctx, configuration.DeepCopy()); err != nil {
@@ -134,7 +134,7 @@ func (i *Installation) Install(ctx context.Context) error {
 	return nil
 }
 
-// Remove takes everything back, the last first.
+// Remove reverts all changes in reverse order.
 func (i *Installation) Remove(ctx context.Context) error {
 	var errs []error
 	for _, undo := range slices.Backward(i.undo) {
@@ -152,7 +152,7 @@ func (i *Installation) apply(ctx context.Context, u *unstructured.Unstructured) 
 	for _, config := range configs {
 		service, ok := config["service"].(map[string]any)
 		if !ok {
-			continue // it has a URL of its own
+			continue // it has its own URL
 		}
 		path, _ := service["path"].(string)
 		delete(config, "service")
@@ -183,7 +183,7 @@ func (i *Installation) apply(ctx context.Context, u *unstructured.Unstructured) 
 	return nil
 }
 
-// byService reports whether an object names a Service to call, as one does that was deployed.
+// byService reports whether an object calls a Service, which means that it was deployed.
 func byService(u *unstructured.Unstructured) bool {
 	configs, err := clientconfig.Of(u)
 	return err == nil && slices.ContainsFunc(slices.Collect(maps.Values(configs)), func(config map[string]any) bool {
@@ -191,7 +191,7 @@ func byService(u *unstructured.Unstructured) bool {
 	})
 }
 
-// setWebhooks makes webhooks those of a configuration, all of them.
+// setWebhooks replaces the webhooks of a configuration.
 func (i *Installation) setWebhooks(ctx context.Context, u *unstructured.Unstructured, webhooks any) error {
 	value, err := json.Marshal(map[string]any{"webhooks": webhooks})
 	if err != nil {
@@ -242,10 +242,10 @@ func (i *Installation) setConversion(ctx context.Context, u *unstructured.Unstru
 	return i.Client.Patch(ctx, u, client.RawPatch(types.JSONPatchType, value), owner)
 }
 
-// removeTimeout is how long it may take to take everything back.
+// removeTimeout is the timeout of Remove in Run.
 const removeTimeout = 5 * time.Second
 
-// Run installs, and removes when ctx ends. It calls installed in between.
+// Run installs the webhooks, calls installed, and removes the webhooks when ctx ends.
 func (i *Installation) Run(ctx context.Context, installed func()) error {
 	err := i.Install(ctx)
 	if err == nil {

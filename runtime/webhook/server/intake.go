@@ -12,42 +12,45 @@ import (
 )
 
 const (
-	// leastBytes and mostBytes bound the bytes of all bodies in memory: a quarter of what the process may use lies between them.
+	// leastBytes and mostBytes are the limits for the bytes of all bodies in memory. Between them the limit is a
+	// quarter of the process's memory.
 	leastBytes = 32 << 20
 	mostBytes  = MaxConversion
-	// patient is how long a client may be awaited before it counts as slow.
+	// patient is the wait after which a client counts as slow.
 	patient = time.Second
-	// firstBytes is the least capacity of a buffer, and maxPooled the most at its beginning, and of one that is used again.
+	// firstBytes is the minimum capacity of a buffer. maxPooled is its maximum initial capacity, and the maximum of a
+	// reused buffer.
 	firstBytes = 4 << 10
 	maxPooled  = 64 << 10
 )
 
-// intake holds the bodies of requests. It reads a body as a whole, before the request may be worked on, so that slow clients
-// keep nobody from working. When there is no room for more bytes of a body, it cuts off the longest body of a slow client: one
-// that has sent its body, or read its answer, for more than a second. Without one it waits for requests that are worked on.
+// intake has the bodies of requests. It reads a body completely before the handler may run, so that slow clients do not
+// occupy handlers. When there is no room for more bytes, it disconnects the slow client with the longest body: one that
+// has taken more than a second to send its body or to read its answer. If there is none, it waits for running handlers.
 type intake struct {
-	limit   int64     // of bytes; constant
+	limit   int64     // limit of bytes; constant
 	buffers sync.Pool // of []byte
 
 	mu      sync.Mutex
-	bytes   int64                 // of all bodies
-	awaited map[*arrival]struct{} // those whose client is awaited
+	bytes   int64                 // size of all bodies
+	awaited map[*arrival]struct{} // requests that wait for their client
 	freed   chan struct{}         // closed and replaced when there is more room
 }
 
-// arrival is a request in an intake. Its fields are guarded by the intake's mutex, save data, which the request's goroutine has.
+// arrival is a request in an intake. The intake's mutex guards its fields except data, which belongs to the request's
+// goroutine.
 type arrival struct {
 	intake  *intake
-	data    []byte // its capacity is counted in bytes
+	data    []byte // its capacity counts as bytes
 	bytes   int64
-	since   time.Time     // from when on its client is awaited
-	blocked bool          // for room, so that it is not the client who is slow
+	since   time.Time     // beginning of the wait for the client
+	blocked bool          // waiting for room, so the client is not slow
 	cut     func()        // ends the wait for the client; constant
-	gone    chan struct{} // closed once cut was called
+	gone    chan struct{} // closed after cut was called
 	isGone  bool
 }
 
-// newIntake returns an intake that fits into the memory limit of the process, math.MaxInt64 if it has none.
+// newIntake returns an intake for a process with that memory limit; math.MaxInt64 means none.
 func newIntake(memory int64) *intake {
 	limit := int64(mostBytes)
 	if memory < math.MaxInt64 {
@@ -56,7 +59,7 @@ func newIntake(memory int64) *intake {
 	return &intake{limit: limit, awaited: map[*arrival]struct{}{}, freed: make(chan struct{})}
 }
 
-// memoryLimit returns the memory limit of the process, which leaves it as it is.
+// memoryLimit returns the memory limit of the process.
 func memoryLimit() int64 { return debug.SetMemoryLimit(-1) }
 
 var (
@@ -64,13 +67,13 @@ var (
 	errNoRoom = errors.New("there is no memory for the body of the request")
 )
 
-// arrive begins a request whose client is awaited for its body.
+// arrive begins a request, which waits for its client to send the body.
 func (i *intake) arrive(w http.ResponseWriter) *arrival {
 	control := http.NewResponseController(w)
 	a := &arrival{intake: i, gone: make(chan struct{}), since: time.Now()}
 	a.cut = func() {
 		past := time.Unix(1, 0)
-		_, _ = control.SetReadDeadline(past), control.SetWriteDeadline(past) // one that knows no deadlines is no connection
+		_, _ = control.SetReadDeadline(past), control.SetWriteDeadline(past) // a writer without deadlines is not a connection
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -78,7 +81,7 @@ func (i *intake) arrive(w http.ResponseWriter) *arrival {
 	return a
 }
 
-// read reads the body of r, which may have so many bytes. After an error the connection must not be used again.
+// read reads the body of r, up to most bytes. After an error the connection must not be reused.
 func (a *arrival) read(r *http.Request, most int64) error {
 	most = min(most, a.intake.limit-1)
 	if r.ContentLength > most {
@@ -101,7 +104,7 @@ func (a *arrival) read(r *http.Request, most int64) error {
 	return a.hasRead(err)
 }
 
-// hasRead ends the wait for the body, after an error of reading it.
+// hasRead ends the wait for the body. err is the error of reading it.
 func (a *arrival) hasRead(err error) error {
 	a.intake.mu.Lock()
 	defer a.intake.mu.Unlock()
@@ -115,8 +118,8 @@ func (a *arrival) hasRead(err error) error {
 	return err
 }
 
-// grow makes room for more bytes of a body that may have most, and that the client announced if announced is not negative. A
-// buffer grows with what has come, whatever the client has announced.
+// grow makes room for more bytes of a body of at most most bytes. The client announced the length announced, unless
+// that is negative. A buffer grows with the received data, regardless of the announcement.
 func (a *arrival) grow(ctx context.Context, announced, most int64) error {
 	i, has := a.intake, int64(cap(a.data))
 	if has == 0 {
@@ -126,7 +129,7 @@ func (a *arrival) grow(ctx context.Context, announced, most int64) error {
 			return err
 		}
 	}
-	whole := most + 1 // one byte more shows the end
+	whole := most + 1 // one byte more detects the end
 	if announced >= 0 {
 		whole = announced + 1
 	}
@@ -134,7 +137,7 @@ func (a *arrival) grow(ctx context.Context, announced, most int64) error {
 	switch {
 	case has == 0:
 		more = max(firstBytes, min(whole, maxPooled))
-	case rest > 0: // else there is more than was announced
+	case rest > 0: // otherwise there is more data than announced
 		more = min(more, rest)
 	}
 	if announced < 0 {
@@ -148,8 +151,8 @@ func (a *arrival) grow(ctx context.Context, announced, most int64) error {
 	return nil
 }
 
-// reserve waits until there is room for more bytes of a, and returns how many it has reserved. If it has to wait, it reserves
-// all of rest at once: bodies that shared the room would wait for each other again.
+// reserve waits until there is room for more bytes of a, and returns the number of reserved bytes. If it must wait, it
+// reserves all of rest at once: bodies that share the room would wait for each other again.
 func (i *intake) reserve(ctx context.Context, a *arrival, more, rest int64) (reserved int64, err error) {
 	began := time.Now()
 	for {
@@ -173,8 +176,8 @@ func (i *intake) reserve(ctx context.Context, a *arrival, more, rest int64) (res
 	}
 }
 
-// tryReserve reserves more bytes for a, which has waited for them since began. Without room it returns what is closed when
-// there may be some, and how long it takes until another client is slow.
+// tryReserve reserves more bytes for a, which has waited for them since began. Without room it returns a channel that
+// is closed when there may be some, and the time until another client counts as slow.
 func (i *intake) tryReserve(a *arrival, more int64, began time.Time) (freed <-chan struct{}, slow time.Duration, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -189,12 +192,12 @@ func (i *intake) tryReserve(a *arrival, more int64, began time.Time) (freed <-ch
 		return nil, 0, nil
 	}
 	a.blocked = true
-	blocked, slow := int64(0), patient // a is awaited too
+	blocked, slow := int64(0), patient // a waits too
 	var victim, longest *arrival
 	for other := range i.awaited {
 		switch left := patient - now.Sub(other.since); {
 		case other.isGone:
-			return i.freed, patient, nil // its bytes come back soon
+			return i.freed, patient, nil // its bytes are about to be released
 		case other.blocked:
 			blocked += other.bytes
 			longest = longer(longest, other)
@@ -205,7 +208,7 @@ func (i *intake) tryReserve(a *arrival, more int64, began time.Time) (freed <-ch
 		}
 	}
 	if victim == nil && blocked == i.bytes {
-		victim = longest // or all would wait for each other
+		victim = longest // otherwise all would wait for each other
 	}
 	if victim != nil {
 		i.cutLocked(victim)
@@ -213,7 +216,7 @@ func (i *intake) tryReserve(a *arrival, more int64, began time.Time) (freed <-ch
 	return i.freed, slow, nil
 }
 
-// longer returns the one with more bytes, either of which may be nil.
+// longer returns the one with more bytes; either may be nil.
 func longer(a, b *arrival) *arrival {
 	if a != nil && a.bytes >= b.bytes {
 		return a
@@ -221,14 +224,15 @@ func longer(a, b *arrival) *arrival {
 	return b
 }
 
-// cutLocked cuts off a client that is awaited. Under the lock, since a request that is worked on must not lose its connection.
+// cutLocked disconnects a client. It requires the lock, since a request with a running handler must not lose its
+// connection.
 func (i *intake) cutLocked(a *arrival) {
 	a.isGone = true
 	close(a.gone)
 	a.cut()
 }
 
-// answering notes that the client of a reads its answer.
+// answering records that the client of a reads its answer.
 func (a *arrival) answering() {
 	a.intake.mu.Lock()
 	defer a.intake.mu.Unlock()
@@ -236,7 +240,7 @@ func (a *arrival) answering() {
 	a.since = time.Now()
 }
 
-// end gives back the memory of the request.
+// end releases the memory of the request.
 func (a *arrival) end() {
 	i := a.intake
 	i.mu.Lock()
@@ -253,7 +257,7 @@ func (a *arrival) end() {
 	a.data = nil
 }
 
-// whole is a body that was read in advance. It can be read until its request ends.
+// whole is a body that was read in advance. It is readable until its request ends.
 type whole struct {
 	mu   sync.Mutex
 	rest []byte
@@ -284,7 +288,7 @@ func (b *whole) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends the body: its memory is used again.
+// Close ends the body, whose memory is reused.
 func (b *whole) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

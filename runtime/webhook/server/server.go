@@ -1,20 +1,21 @@
-// Package server serves webhooks to an API server: over TLS, within bounds, and measured.
+// Package server serves webhooks to an API server: with TLS, limits and metrics.
 //
-// A [Server] has handlers under paths, such as admission.Reviewer and conversion.Converter. manager.Manager.Webhooks returns that
-// of an operator; [New] makes one for a program without a manager.
+// A [Server] has handlers by path, such as admission.Reviewer and conversion.Converter. manager.Manager.Webhooks
+// returns that of an operator; [New] returns one for a program without a manager.
 //
 // # Guarantees
 //
-//   - A body that is longer than its handler takes is refused with 413, and none is held that long.
-//   - No more than [Options].MaxInFlight requests are worked on at once. More wait, as long as the API server waits for them;
-//     beyond ten times as many they are refused with 503 at once. A request waits, or is worked on, from when its body was
-//     read until its answer is written: a client that is slow with either holds no other.
-//   - Connections are bounded in number, and the bodies in memory in bytes: together they are at most 512 MiB, or a quarter of
-//     the memory limit of the process if that is less. Beyond a bound a slow client is cut off.
-//   - The context of a request ends with the time that the API server gives it, and when the API server hangs up. Conversions,
-//     for which it names no time, may take 50 s.
-//   - A handler that panics answers 500, and the stack is logged. The failure policy of the webhook decides what comes of it.
-//   - A client that is slow with its request is cut off after ten seconds.
+//   - A body that is longer than its handler permits is rejected with 413, and is not kept in memory.
+//   - At most [Options].MaxInFlight handlers run at once. Further requests wait, as long as the API server waits for
+//     them; beyond ten times that number they are rejected with 503 at once. A request counts from when its body was
+//     read until its answer is written: a client that is slow with either delays no other.
+//   - The number of connections is limited, and so is the size of all bodies in memory: to 512 MiB, or a quarter of the
+//     process's memory limit if that is less. Beyond a limit a slow client is disconnected.
+//   - The context of a request ends with the timeout of the API server, and when the API server disconnects.
+//     Conversions, which have no such timeout, may take 50 s.
+//   - A handler that panics answers 500, and the stack is logged. The failure policy of the webhook decides about the
+//     request.
+//   - A client that takes more than ten seconds to send its request is disconnected.
 //   - When Run ends, every request that had arrived was answered, unless it took longer than [Options].Patience.
 package server
 
@@ -39,91 +40,92 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// Certificates are what a [Server] shows to its clients. *certificate.Files and *certificate.Authority are some.
+// Certificates provide the certificate of a [Server]. *certificate.Files and *authority.Authority implement it.
 type Certificates interface {
-	// Run keeps the certificate until ctx ends.
+	// Run keeps the certificate current until ctx ends.
 	Run(ctx context.Context) error
-	// GetCertificate is that of a tls.Config.
+	// GetCertificate implements tls.Config.GetCertificate.
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Ready returns an error unless clients accept the certificate.
 	Ready() error
 }
 
-// Options say how a [Server] serves.
+// Options configure a [Server].
 type Options struct {
-	// Address is where it listens; empty is ":9443".
+	// Address is the listen address; empty means ":9443".
 	Address string
 	// Certificates are required.
 	Certificates Certificates
-	// HTTP2 lets clients speak HTTP/2 too. HTTP/1.1 is all that the API server needs, and has fewer ways to be attacked.
+	// HTTP2 also enables HTTP/2. The API server needs only HTTP/1.1, which has a smaller attack surface.
 	HTTP2 bool
-	// TLSOpts change how the server speaks TLS, in their order: cipher suites, curves, client certificates. By default that is
-	// TLS 1.2 at least, with Certificates, and HTTP/1.1 unless HTTP2 is set.
+	// TLSOpts modify the TLS configuration, in order: cipher suites, curves, client certificates. The default is at
+	// least TLS 1.2, with Certificates, and HTTP/1.1 unless HTTP2 is set.
 	TLSOpts []func(*tls.Config)
-	// MaxInFlight is how many requests are worked on at once. Zero means 256.
+	// MaxInFlight is the maximum number of running handlers. Zero means 256.
 	MaxInFlight int
 	// Patience is how long requests may take after the end of Run's context. Zero means 5 s.
 	Patience time.Duration
-	// Logger is where the server logs. Nil is slog.Default().
+	// Logger is the logger of the server. Nil means slog.Default().
 	Logger *slog.Logger
-	// Metrics get what is measured. Nil measures for nobody.
+	// Metrics receives the server's metrics. Nil disables them.
 	Metrics *metrics.Registry
 }
 
-// DefaultAddress is where webhooks are served if nothing else is said.
+// DefaultAddress is the default of Options.Address.
 const DefaultAddress = ":9443"
 
 const (
-	// MaxReview is how long an AdmissionReview may be: it has two objects, each of which the API server bounds to 3 MiB.
+	// MaxReview is the maximum size of an AdmissionReview: it has two objects, each of which the API server limits to 3
+	// MiB.
 	MaxReview = 8 << 20
-	// MaxConversion is how long a ConversionReview may be. The API server sends all objects of a list in one.
+	// MaxConversion is the maximum size of a ConversionReview. The API server sends all objects of a list in one.
 	MaxConversion = 512 << 20
-	// maxTimeout is the longest time that an API server says it waits for a webhook.
+	// maxTimeout is the longest timeout of an API server for a webhook.
 	maxTimeout = 30 * time.Second
-	// unsaidTimeout is how long a request may take that does not say: those of conversions do not, and API servers wait for
-	// these as long as it takes. It leaves the time to write a long answer before the server cuts the connection off.
+	// unsaidTimeout is the timeout of requests without one: conversions have none, and API servers wait for them
+	// indefinitely. It leaves time to write a long answer before the server closes the connection.
 	unsaidTimeout = 50 * time.Second
-	// waitFactor is how many requests may wait for each that is worked on.
+	// waitFactor is the number of requests that may wait per running handler.
 	waitFactor = 10
-	// maxSlow is how many connections there may be besides those of requests that wait or are worked on.
+	// maxSlow is the number of connections beyond those of waiting and running requests.
 	maxSlow = 256
 )
 
-// Server serves webhooks. Its methods are safe for concurrent use.
+// Server serves webhooks. It is safe for concurrent use.
 type Server struct {
 	opts    Options
 	http    *httpserver.Server
 	intake  *intake
-	slots   chan struct{} // has an element for each request that is worked on
-	waiting chan struct{} // and for each whose body was read and that is not answered
+	slots   chan struct{} // one element per running handler
+	waiting chan struct{} // one element per request whose body was read and that is not answered
 	instruments
 
 	mu    sync.RWMutex
 	paths map[string]*endpoint
 }
 
-// Owner is who registers webhooks, conversions and the like, if that is somebody who may do so again: a controller of a registry, which
-// is built again when it is restarted. The zero value is nobody.
+// Owner identifies who registers webhooks, conversions and similar handlers, if it may register them again: a
+// controller that a registry rebuilds when it restarts it. The zero value means no owner.
 type Owner struct {
 	Name string
-	// Build is higher each time it is built.
+	// Build increases with each build.
 	Build int
 }
 
-// Replaces reports whether what o registers takes the place of what other has registered: that is so for an earlier build of itself.
-// What it has registered in this build it has by mistake twice.
+// Replaces reports whether registrations of o replace those of other: if other is an earlier build of o. Registering
+// twice in one build is a mistake.
 func (o Owner) Replaces(other Owner) bool {
 	return o.Name != "" && o.Name == other.Name && o.Build > other.Build
 }
 
-// endpoint is a handler with its bound, and who has registered it.
+// endpoint is a handler with its limit and its owner.
 type endpoint struct {
 	http.Handler
 	owner    Owner
 	maxBytes int64
 }
 
-// New returns a server without webhooks. It starts nothing.
+// New returns a server without webhooks. It starts no goroutine.
 func New(opts Options) *Server {
 	opts.Address = cmp.Or(opts.Address, DefaultAddress)
 	opts.MaxInFlight = cmp.Or(max(0, opts.MaxInFlight), 256)
@@ -144,7 +146,7 @@ func New(opts Options) *Server {
 	}
 	s.http = httpserver.New(httpserver.Options{
 		Name: "webhooks", Address: opts.Address, Handler: s, TLS: config, Logger: opts.Logger, Patience: opts.Patience,
-		MaxConnections: cap(s.waiting) + maxSlow, MaxBody: -1, // the intake bounds bodies
+		MaxConnections: cap(s.waiting) + maxSlow, MaxBody: -1, // the intake limits bodies
 	})
 	return s
 }
@@ -152,14 +154,14 @@ func New(opts Options) *Server {
 // Name returns "webhooks".
 func (s *Server) Name() string { return s.http.Name() }
 
-// Handle serves h at path, with bodies of at most maxBytes. A path that is taken, or that is none, is an error. It may be called
-// at any time.
+// Handle serves h at path, with bodies of at most maxBytes. It fails for a path in use and for an invalid one. It may
+// be called at any time.
 func (s *Server) Handle(path string, h http.Handler, maxBytes int64) error {
 	return s.HandleFor(Owner{}, path, h, maxBytes)
 }
 
-// HandleFor is Handle for an owner: what it registers takes the place of what an earlier build of it has registered at the path, which
-// answers what it has been asked by then.
+// HandleFor is Handle for an owner: the handler replaces that of an earlier build of the owner at the path, which
+// completes its current requests.
 func (s *Server) HandleFor(owner Owner, path string, h http.Handler, maxBytes int64) error {
 	_, err := s.HandleAll(owner, Endpoint{path, h, maxBytes})
 	return err
@@ -172,8 +174,8 @@ type Endpoint struct {
 	MaxBytes int64
 }
 
-// HandleAll is HandleFor for several endpoints: it serves all of them, or none and returns an error. undo makes the server
-// serve again what it has served before.
+// HandleAll is HandleFor for several endpoints: it adds all of them, or returns an error and adds none. undo restores
+// the previous endpoints.
 func (s *Server) HandleAll(owner Owner, endpoints ...Endpoint) (undo func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +192,7 @@ func (s *Server) HandleAll(owner Owner, endpoints ...Endpoint) (undo func(), err
 	}
 	for path, e := range added {
 		s.paths[path] = e
-		if before[path] == nil { // from the start, so that rate() sees the first increment
+		if before[path] == nil { // all series start at 0, so that rate() sees the first increment
 			s.inFlight.Set(0, path)
 			s.panics.Add(0, path)
 			s.total.Add(0, path, strconv.Itoa(http.StatusOK))
@@ -200,7 +202,7 @@ func (s *Server) HandleAll(owner Owner, endpoints ...Endpoint) (undo func(), err
 	return func() { s.restore(added, before) }, nil
 }
 
-// restore serves what was served before others were added, where it still serves these.
+// restore restores the endpoints in before where those in added are still served.
 func (s *Server) restore(added, before map[string]*endpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +217,7 @@ func (s *Server) restore(added, before map[string]*endpoint) {
 	}
 }
 
-// At returns what is served at path, or nil.
+// At returns the handler at path, or nil.
 func (s *Server) At(path string) http.Handler {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -225,19 +227,19 @@ func (s *Server) At(path string) http.Handler {
 	return nil
 }
 
-// Listen opens the address: from then on clients are kept waiting for Run.
+// Listen binds the address: from then on clients wait for Run.
 func (s *Server) Listen(ctx context.Context) error { return s.http.Listen(ctx) }
 
-// Addr is where the server listens, after Listen.
+// Addr returns the address of the server, after Listen.
 func (s *Server) Addr() net.Addr { return s.http.Addr() }
 
-// Close gives the address back when Run is not called after Listen.
+// Close releases the address if Run is not called after Listen.
 func (s *Server) Close() { s.http.Close() }
 
-// Run serves until ctx ends, after Listen, and keeps the certificates meanwhile. It returns once the last request was answered: with
-// nil, or with why it could not go on.
+// Run serves until ctx ends, after Listen, and keeps the certificates current. It returns after the last request was
+// answered: nil, or the error that stopped it.
 func (s *Server) Run(ctx context.Context) error {
-	// What ends early ends the other too.
+	// If one ends early, the other ends too.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var keeping sync.WaitGroup
@@ -264,7 +266,7 @@ func (s *Server) Ready() error {
 	return s.opts.Certificates.Ready()
 }
 
-// ServeHTTP answers a request by the handler at its path, within the bounds.
+// ServeHTTP answers a request with the handler at its path, within the limits.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.RLock()
 	e := s.paths[r.URL.Path]
@@ -328,8 +330,8 @@ func refuse(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), code)
 }
 
-// enter waits for one of the slots, until leave is called, which may be called twice. Otherwise it answers the request: there
-// are too many, or its time has ended first.
+// enter waits for a slot, which leave releases; leave may be called twice. If too many requests wait, or the time of
+// this one ends first, enter answers the request.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request) (leave func(), ok bool) {
 	select {
 	case s.waiting <- struct{}{}:
@@ -351,7 +353,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) (leave func(), ok
 	return sync.OnceFunc(func() { <-s.slots; <-s.waiting }), true
 }
 
-// timeoutOf returns how long the API server waits for the answer, which it says in the query.
+// timeoutOf returns the API server's timeout, which is in the query.
 func timeoutOf(r *http.Request) time.Duration {
 	if r.URL.RawQuery == "" {
 		return unsaidTimeout
@@ -368,11 +370,11 @@ type answer struct {
 	http.ResponseWriter
 	server *Server
 	path   string
-	code   int    // zero until something was written
-	begun  func() // called before each write, once the request is worked on
+	code   int    // zero before the first write
+	begun  func() // called before each write once a slot is taken
 }
 
-// WriteHeader notes the code.
+// WriteHeader records the code.
 func (a *answer) WriteHeader(code int) {
 	if a.code == 0 {
 		a.code = code
@@ -380,7 +382,7 @@ func (a *answer) WriteHeader(code int) {
 	a.ResponseWriter.WriteHeader(code)
 }
 
-// Write gives up the place of the request among those that are worked on: the client may be slow to read.
+// Write releases the slot of the request first, since the client may read slowly.
 func (a *answer) Write(p []byte) (int, error) {
 	if a.begun != nil {
 		a.begun()
@@ -399,10 +401,10 @@ func (a *answer) WriteString(text string) (int, error) {
 // Panicked counts a panic of the handler.
 func (a *answer) Panicked() { a.server.panics.Inc(a.path) }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the underlying writer, for http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// instruments are the metrics, under the names that dashboards for operators know.
+// instruments are the metrics, under the names that common dashboards use.
 type instruments struct {
 	total, panics *metrics.Counter
 	inFlight      *metrics.Gauge
