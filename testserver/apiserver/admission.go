@@ -19,9 +19,9 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
 )
 
-// admissions are what a write passes before it is stored, in the order of the real server: it may be changed first, and checked then.
+// admissions run the admission of a write in the order of the real server: mutation first, then validation.
 type admissions struct {
-	plugins  []admission.MutationInterface // that each server has
+	plugins  []admission.MutationInterface // plugins of every server
 	changing *mutatingPolicies
 	mutating *mutatingWebhooks
 	policies *validatingPolicies
@@ -30,7 +30,8 @@ type admissions struct {
 
 func (admissions) Handles(admission.Operation) bool { return true }
 
-// Admit lets everything look a second time at an object that a webhook has changed, as far as the others want to.
+// Admit runs the admission, and runs it again for an object that a webhook has changed, as far as reinvocation policies
+// request it.
 func (as admissions) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if err := as.admit(ctx, a, o); err != nil {
 		return err
@@ -71,7 +72,7 @@ func (as admissions) Validate(ctx context.Context, a admission.Attributes, o adm
 	return as.checking.Validate(ctx, a, ownVersions{o})
 }
 
-// plugins are those that each server has, but for one that takes objects as they are.
+// plugins returns the admission plugins of every server, except one that stores objects unchanged.
 func (s *Server) plugins() []admission.MutationInterface {
 	if s.options.Unchecked {
 		return nil
@@ -93,12 +94,13 @@ func (s *Server) newAdmissions() admissions {
 	}
 }
 
-// exempt reports whether nothing that is in the server decides about a write: else one could lock oneself out.
+// exempt reports whether a write is exempt from policies in the server, which could otherwise lock out their
+// administrator.
 func exempt(a admission.Attributes) bool {
 	return builtin.Reviews.Has(a.GetResource().GroupResource()) || rulematcher.IsExemptAdmissionConfigurationResource(a)
 }
 
-// ownVersions convert objects of Go types to their own version too, which is the hub of most kinds here.
+// ownVersions also convert objects of Go types to their own version, which is the hub of most kinds here.
 type ownVersions struct{ admission.ObjectInterfaces }
 
 func (o ownVersions) GetObjectConvertor() runtime.ObjectConvertor {
@@ -118,7 +120,7 @@ func (c ownConverter) Convert(in, out, hint any) error {
 	return nil
 }
 
-// matching is what an object has to be such that a webhook or a policy is about it.
+// matching has the conditions under which a webhook or a policy applies to an object.
 type matching struct {
 	namespaces, objects       labels.Selector
 	namespacesErr, objectsErr error
@@ -133,7 +135,7 @@ func newMatching(namespaces, objects *metav1.LabelSelector, policy *admissionv1.
 	return m
 }
 
-// subject is the kind and resource as which an object is looked at.
+// subject is the kind and resource in which an object is reviewed.
 type subject struct {
 	kind     schema.GroupVersionKind
 	resource schema.GroupVersionResource
@@ -181,7 +183,8 @@ func (s *Server) selectsNamespace(m *matching, a admission.Attributes) (bool, *a
 	return m.namespaces.Matches(labels.Set(namespace.Labels)), nil
 }
 
-// match finds the rule that is about an object: as it was asked for, else, where equivalents count, in another version.
+// match finds the rule that applies to an object: in the requested version or, with the match policy Equivalent, in
+// another one.
 func (m *matching) match(rulesOf []admissionv1.NamedRuleWithOperations, a admission.Attributes, o admission.ObjectInterfaces) (found subject, ok bool, err error) {
 	for _, rule := range rulesOf {
 		if matchesRule(&rule, a) {
@@ -213,7 +216,7 @@ func matchesRule(rule *admissionv1.NamedRuleWithOperations, a admission.Attribut
 	return m.Matches() && (len(rule.ResourceNames) == 0 || sets.New(rule.ResourceNames...).Has(a.GetName()))
 }
 
-// otherResource is an object as if it had been asked for as another resource.
+// otherResource is an object as if it had been requested as another resource.
 type otherResource struct {
 	admission.Attributes
 	resource schema.GroupVersionResource

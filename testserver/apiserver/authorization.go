@@ -34,7 +34,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
 
-// rbacKinds are those of rbac.authorization.k8s.io/v1.
+// rbacKinds returns the kinds of rbac.authorization.k8s.io/v1.
 func rbacKinds() []kind {
 	return []kind{
 		{Kind: builtin.ClusterRoleBindingKind, complete: completeBinding(builtin.ClusterRoleBindingOf)},
@@ -48,7 +48,8 @@ func rbacKinds() []kind {
 	}
 }
 
-// roleAuthorizer allows what the roles in the server allow, by upstream's authorizer, and everything to system:masters.
+// roleAuthorizer authorizes requests by the roles in the server, with upstream's authorizer, and everything for
+// system:masters.
 type roleAuthorizer struct {
 	*rbacauthorizer.RBACAuthorizer
 	rules                         *validation.DefaultRuleResolver
@@ -71,12 +72,12 @@ func (a *roleAuthorizer) Authorize(ctx context.Context, attributes authorizer.At
 	}
 	decision, reason, err := a.RBACAuthorizer.Authorize(ctx, attributes)
 	if decision == authorizer.DecisionNoOpinion && reason != "" {
-		reason = "rbac: " + reason // as a chain of authorizers names the one that speaks
+		reason = "rbac: " + reason // a chain of authorizers prefixes the name of the one that decides
 	}
 	return decision, reason, err
 }
 
-// ConditionsAwareAuthorize decides the same: there are no conditions.
+// ConditionsAwareAuthorize decides like Authorize: there are no conditions.
 func (a *roleAuthorizer) ConditionsAwareAuthorize(
 	ctx context.Context, attributes authorizer.Attributes,
 ) authorizer.ConditionsAwareDecision {
@@ -123,7 +124,7 @@ func (t storedRoles) ListClusterRoleBindings(context.Context) (all []*rbacv1.Clu
 // rolePrefix begins the keys of roles and bindings in the store.
 const rolePrefix = "/registry/" + rbacv1.GroupName + "/"
 
-// attributesOf are those of a request.
+// attributesOf returns the attributes of a request.
 func attributesOf(ctx context.Context, info *request.RequestInfo) authorizer.AttributesRecord {
 	who, _ := request.UserFrom(ctx)
 	a := authorizer.AttributesRecord{
@@ -145,12 +146,12 @@ func attributesOf(ctx context.Context, info *request.RequestInfo) authorizer.Att
 	return a
 }
 
-// Nobody may give others rights that he does not have, unless he may escalate, or bind the role.
+// Users may not grant permissions that they do not have, unless they may escalate, or bind the role.
 
-// heldRights checks writes of roles or bindings by what the writer may do himself.
+// heldRights checks writes of roles or bindings against the permissions of the writer.
 type heldRights struct {
 	*registry
-	check func(ctx context.Context, object, old runtime.Object) error // old is nil at the creation
+	check func(ctx context.Context, object, old runtime.Object) error // old is nil for a creation
 }
 
 func (h *heldRights) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
@@ -223,7 +224,8 @@ var everyRight = []rbacv1.PolicyRule{
 	{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}},
 }
 
-// mayEscalate reports whether a request may write rules that its user does not have. The server itself has no user.
+// mayEscalate reports whether a request may write rules that its user does not have. Requests of the server itself have
+// no user.
 func (s *Server) mayEscalate(ctx context.Context) bool {
 	_, named := request.UserFrom(ctx)
 	return !named || rbacregistry.EscalationAllowed(ctx) || rbacregistry.RoleEscalationAuthorized(ctx, s.authorizer)
@@ -234,7 +236,8 @@ func (s *Server) mayBind(ctx context.Context, role rbacv1.RoleRef, namespace str
 	return rbacregistry.BindingAuthorized(ctx, ref, namespace, s.authorizer)
 }
 
-// firstRoles are those that a server has from the start, of those of the real one: what everybody may, and who may everything.
+// firstRoles are the initial roles, a subset of those of the real server: permissions of every user, and of
+// administrators.
 const firstRoles = `[
 {"kind":"ClusterRole","metadata":{"name":"cluster-admin"},"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]},{"nonResourceURLs":["*"],"verbs":["*"]}]},
 {"kind":"ClusterRole","metadata":{"name":"system:basic-user"},"rules":[{"apiGroups":["authorization.k8s.io"],"resources":["selfsubjectaccessreviews","selfsubjectrulesreviews"],"verbs":["create"]},{"apiGroups":["authentication.k8s.io"],"resources":["selfsubjectreviews"],"verbs":["create"]}]},
@@ -250,7 +253,7 @@ const firstRoles = `[
 {"kind":"ClusterRoleBinding","metadata":{"name":"system:public-info-viewer"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"system:public-info-viewer"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"system:authenticated"},{"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"system:unauthenticated"}]}
 ]`
 
-// addFirstRoles puts those that are not there into the store as they are, which takes no endpoint unless they are kept.
+// addFirstRoles stores the missing initial roles unchanged and without an endpoint, unless the store is persistent.
 func (s *Server) addFirstRoles() error {
 	var raw []json.RawMessage
 	must.Do(json.Unmarshal([]byte(firstRoles), &raw))
@@ -280,7 +283,7 @@ func (s *Server) addFirstRoles() error {
 	return nil
 }
 
-// impersonated is the user whose rights a request is to have: the headers say so. The one that it is from has to be allowed to.
+// impersonated returns the user that the headers impersonate. The requesting user needs permission for it.
 func (s *Server) impersonated(ctx context.Context, header http.Header, who user.Info) (user.Info, *authorizer.AttributesRecord, string, error) {
 	name, groups, uid := header.Get("Impersonate-User"), slices.Clone(header["Impersonate-Group"]), header.Get("Impersonate-Uid")
 	extra := map[string][]string{}
@@ -330,7 +333,7 @@ func (s *Server) impersonated(ctx context.Context, header http.Header, who user.
 	return &user.DefaultInfo{Name: name, UID: uid, Groups: groups, Extra: extra}, nil, "", nil
 }
 
-// unescapedKey is a key as it was before it was escaped for a header, if it was.
+// unescapedKey returns a key without the escaping for headers, if it was escaped.
 func unescapedKey(key string) string {
 	if plain, err := url.PathUnescape(key); err == nil {
 		return plain

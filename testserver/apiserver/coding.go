@@ -23,8 +23,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
 
-// customCodec stores objects in the storage version and reads them in another one. What was stored under another schema is
-// brought to this one when it is read.
+// customCodec stores objects in the storage version and reads them in another. Objects that were stored under another
+// schema are converted to the current one when they are read.
 type customCodec struct {
 	definition *definition
 	version    string
@@ -66,11 +66,11 @@ func (c *customCodec) encode(object runtime.Object) (*store.Record, error) {
 	return r, nil
 }
 
-// settled says yes: defaults are written too.
+// settled returns true: defaults are written too.
 func (*customCodec) settled(*store.Record) bool { return true }
 
 func (c *customCodec) decode(r *store.Record) (runtime.Object, error) {
-	if r.Schema != c.definition { // which has other defaults
+	if r.Schema != c.definition { // the other schema has other defaults
 		object, err := r.Stored()
 		if err == nil {
 			err = c.definition.read(object)
@@ -87,12 +87,12 @@ func (c *customCodec) decode(r *store.Record) (runtime.Object, error) {
 	return c.convert(object.DeepCopy(), c.version)
 }
 
-// verbatim reports whether readers get an object as it is stored.
+// verbatim reports whether readers get an object in its stored form.
 func (c *customCodec) verbatim(r *store.Record) bool {
 	return r.Schema == c.definition && c.version == c.definition.storageVersion
 }
 
-// convert changes an object to a version.
+// convert converts an object to a version.
 func (c *customCodec) convert(object *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
 	target := c.definition.groupVersion(version)
 	if object.GroupVersionKind().GroupVersion() == target {
@@ -107,7 +107,7 @@ func (c *customCodec) convert(object *unstructured.Unstructured, version string)
 	return u, err
 }
 
-// read brings a stored object to the schema.
+// read applies the schema to a stored object.
 func (d *definition) read(u *unstructured.Unstructured) error {
 	if _, err := (&coercer{definition: d, lenient: true}).coerce(u); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (d *definition) setDefaults(u runtime.Unstructured) {
 	defaulting.Default(u.UnstructuredContent(), d.schemas[u.GetObjectKind().GroupVersionKind().Version])
 }
 
-// settled reports whether an object certainly has nothing that coercion changes. The managedFields are not looked at.
+// settled reports whether coercion would certainly change nothing in an object. It ignores managedFields.
 func (d *definition) settled(u *unstructured.Unstructured) bool {
 	kind, known := u.GroupVersionKind(), d.known[u.GroupVersionKind().Version]
 	if known == nil || kind.Group != d.crd.Spec.Group || kind.Kind != d.crd.Status.AcceptedNames.Kind || !known.Has(u.Object) {
@@ -143,7 +143,7 @@ func (d *definition) settled(u *unstructured.Unstructured) bool {
 	return err == nil && reflect.DeepEqual(again, metadata)
 }
 
-// canonical is a JSON value as it is after it was written and read: a whole number is an int64.
+// canonical returns a JSON value in the form after writing and reading: an integer is an int64.
 func canonical(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -165,11 +165,11 @@ func canonical(value any) any {
 	return value
 }
 
-// coercer drops from objects what their schema does not know, and checks their metadata.
+// coercer removes fields from objects that their schema does not have, and checks their metadata.
 type coercer struct {
 	definition *definition
-	lenient    bool // drop metadata that is wrong
-	report     bool // return what was not known
+	lenient    bool // drop invalid metadata
+	report     bool // return unknown fields
 }
 
 func (c *coercer) coerce(u *unstructured.Unstructured) (unknown []string, err error) {
@@ -242,7 +242,7 @@ func mediaTypes(typer runtime.ObjectTyper) []runtime.SerializerInfo {
 			Serializer:       jsonWith(json.SerializerOptions{Yaml: true}),
 			StrictSerializer: jsonWith(json.SerializerOptions{Yaml: true, Strict: true}),
 		},
-		{ // for tables and metadata alone
+		{ // for tables and metadata only
 			MediaType: "application/vnd.kubernetes.protobuf", MediaTypeType: "application", MediaTypeSubType: "vnd.kubernetes.protobuf",
 			Serializer:       protobuf.NewSerializerWithOptions(customCreater{}, typer, protobuf.SerializerOptions{StreamingCollectionsEncoding: true}),
 			StreamSerializer: &runtime.StreamSerializerInfo{Serializer: protobuf.NewRawSerializer(customCreater{}, typer), Framer: protobuf.LengthDelimitedFramer},
@@ -268,7 +268,7 @@ func (s *customSerializer) DecoderToVersion(decoder runtime.Decoder, gv runtime.
 	return versioning.NewCodec(nil, coercing, runtime.UnsafeObjectConvertor(metaScheme), metaScheme, metaScheme, s.definition.defaulter(metaScheme), nil, gv, "customResources")
 }
 
-// coercingDecoder decodes objects as their schema has them.
+// coercingDecoder decodes objects and coerces them to their schema.
 type coercingDecoder struct {
 	runtime.Decoder
 	coercer coercer
@@ -299,7 +299,7 @@ func (d coercingDecoder) Decode(data []byte, defaults *runtimeschema.GroupVersio
 	return object, kind, nil
 }
 
-// defaulter sets the defaults of the schemas, and leaves other kinds, such as options, to others.
+// defaulter sets the defaults of the schemas, and passes other kinds, such as options, to others.
 func (d *definition) defaulter(others runtime.ObjectDefaulter) runtime.ObjectDefaulter {
 	return customDefaulter{d, others}
 }
@@ -327,7 +327,7 @@ func (customCreater) New(kind runtimeschema.GroupVersionKind) (runtime.Object, e
 	return u, nil
 }
 
-// customTyper knows the kinds of unstructured objects by themselves, and those of others.
+// customTyper returns the kinds of unstructured objects, and asks others for other objects.
 type customTyper struct{ others runtime.ObjectTyper }
 
 func (t customTyper) ObjectKinds(object runtime.Object) ([]runtimeschema.GroupVersionKind, bool, error) {

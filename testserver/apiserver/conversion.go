@@ -23,7 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// converter converts custom resources between the versions of their definition. It changes what it is given. Safe for concurrent use.
+// converter converts custom resources between the versions of their definition. It modifies its arguments. It is safe
+// for concurrent use.
 type converter struct {
 	versions   sets.Set[schema.GroupVersion]
 	namespaced bool
@@ -31,8 +32,8 @@ type converter struct {
 	convert    func(object runtime.Object, target schema.GroupVersion) (runtime.Object, error)
 }
 
-// newConverter returns what converts between the versions of a definition. What it asks a webhook ends with the server: a conversion has
-// no context of its own.
+// newConverter returns a converter between the versions of a definition. Its webhook requests end with the server,
+// since a conversion has no context of its own.
 func (s *Server) newConverter(crd *apiextensionsv1.CustomResourceDefinition) (*converter, error) {
 	c := &converter{versions: sets.New[schema.GroupVersion](), namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped, selectable: map[schema.GroupVersion]sets.Set[string]{}}
 	for _, v := range crd.Spec.Versions {
@@ -55,7 +56,7 @@ func (s *Server) newConverter(crd *apiextensionsv1.CustomResourceDefinition) (*c
 	return c, nil
 }
 
-// rename converts by the name of the version alone.
+// rename converts by changing only the version.
 func rename(object runtime.Object, target schema.GroupVersion) (runtime.Object, error) {
 	if list, ok := object.(*unstructured.UnstructuredList); ok {
 		for i := range list.Items {
@@ -120,7 +121,7 @@ func (c *converter) ConvertToVersion(in runtime.Object, target runtime.GroupVers
 	return c.convert(in, to.GroupVersion())
 }
 
-// safeConverter leaves what it converts as it was.
+// safeConverter does not modify its arguments.
 type safeConverter struct{ *converter }
 
 func (c safeConverter) Convert(in, out, hint any) error {
@@ -135,11 +136,11 @@ func (c safeConverter) ConvertToVersion(in runtime.Object, target runtime.GroupV
 	return c.converter.ConvertToVersion(in.DeepCopyObject(), target)
 }
 
-// conversionWebhook asks a webhook to convert custom resources.
+// conversionWebhook converts custom resources by a webhook.
 type conversionWebhook struct {
 	ctx      context.Context // ends with the server
 	client   *rest.RESTClient
-	versions []string // of ConversionReview that the webhook knows
+	versions []string // versions of ConversionReview that the webhook accepts
 }
 
 func (s *Server) newConversionWebhook(crd *apiextensionsv1.CustomResourceDefinition) (*conversionWebhook, error) {
@@ -169,7 +170,7 @@ func (s *Server) newConversionWebhook(crd *apiextensionsv1.CustomResourceDefinit
 	return &conversionWebhook{s.ctx, client, crd.Spec.Conversion.Webhook.ConversionReviewVersions}, nil
 }
 
-// convert converts an object, or those of a list that are of another version, in one request.
+// convert converts an object, or the objects of a list that have another version, in one request.
 func (c *conversionWebhook) convert(object runtime.Object, target schema.GroupVersion) (runtime.Object, error) {
 	list, isList := object.(*unstructured.UnstructuredList)
 	var originals []*unstructured.Unstructured
@@ -206,7 +207,7 @@ func (c *conversionWebhook) convert(object runtime.Object, target schema.GroupVe
 	return object, nil
 }
 
-// ask sends objects to the webhook and returns those of its answer.
+// ask sends objects to the webhook and returns the objects in its answer.
 func (c *conversionWebhook) ask(originals []*unstructured.Unstructured, target schema.GroupVersion) ([]runtime.RawExtension, error) {
 	var objects []runtime.RawExtension
 	for _, original := range originals {
@@ -253,8 +254,8 @@ func converted(objects []runtime.RawExtension, result metav1.Status, want, got t
 	return nil, fmt.Errorf("response.result.status was '%s', not 'Success'", result.Status)
 }
 
-// accept replaces an object by what it was converted to, with the metadata as it was but for labels and annotations. With an error it
-// says what is invalid; # is the index of the object.
+// accept replaces an object by its conversion, with the original metadata except labels and annotations. With an error
+// it returns the invalid part; # is the index of the object.
 func accept(original *unstructured.Unstructured, raw runtime.RawExtension, target schema.GroupVersion) (what string, err error) {
 	type pair struct {
 		what      string

@@ -13,7 +13,7 @@ import (
 
 var namespaceKind = builtin.CoreV1.WithKind("Namespace")
 
-// coreKinds are the kinds of the core group.
+// coreKinds returns the kinds of the core group.
 func coreKinds() []kind {
 	return []kind{
 		bindings(),
@@ -34,12 +34,12 @@ func coreKinds() []kind {
 	}
 }
 
-// deprecated has all requests of a kind warn of it.
+// deprecated adds a deprecation warning to all requests for a kind.
 func deprecated(text string) func(*Server, *registry, *endpoint) {
 	return func(_ *Server, _ *registry, e *endpoint) { e.warnings = []string{text} }
 }
 
-// proxyPart is the subresource by which requests go to what a node or a service is: here there is nothing behind it.
+// proxyPart is the subresource that proxies requests to a node or service: here it has no backend.
 func proxyPart(options string) extraPart {
 	return extraPart{
 		name: "proxy", kind: builtin.CoreV1.WithKind(options), verbs: proxyVerbs,

@@ -29,17 +29,17 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/validity"
 )
 
-// definition is a CustomResourceDefinition that is served, as it was when it was first asked for.
+// definition is a served CustomResourceDefinition, in the state of its first use.
 type definition struct {
 	crd            *apiextensionsv1.CustomResourceDefinition
 	storageVersion string
 	unchecked      bool                          // objects get no defaults
 	schemas        map[string]*schema.Structural // by version
-	known          map[string]*validity.Schema   // of the versions of which something is certain
+	known          map[string]*validity.Schema   // schemas for the fast validity check, by version
 	types          managedfields.TypeConverter   // of all versions
 	converter      *converter
 	versions       map[string]*customResource
-	stopped        chan struct{} // closed when another one takes its place
+	stopped        chan struct{} // closed when another definition replaces it
 }
 
 // customResource is one version of a definition.
@@ -49,10 +49,10 @@ type customResource struct {
 	scale                          *scaleStorage
 	scope, statusScope, scaleScope *handlers.RequestScope
 	warnings                       []string
-	endpoint                       *endpoint // has all of it
+	endpoint                       *endpoint // has all of the fields above
 }
 
-// newDefinition prepares all that the versions of a definition need: that takes some milliseconds.
+// newDefinition prepares everything that the versions of a definition need, which takes some milliseconds.
 func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*definition, error) {
 	storageVersion, err := apihelpers.GetCRDStorageVersion(crd)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*
 	return d, nil
 }
 
-// structural is the structural schema of a version, with defaults that have only what the schema knows.
+// structural returns the structural schema of a version, with defaults pruned by the schema.
 func structural(given *apiextensionsv1.CustomResourceValidation, preserve bool) (*schema.Structural, error) {
 	internal, err := internalSchema(given)
 	if err != nil {
@@ -122,7 +122,7 @@ func (d *definition) resource() runtimeschema.GroupResource {
 
 func (d *definition) namespaced() bool { return d.crd.Spec.Scope == apiextensionsv1.NamespaceScoped }
 
-// newCustomResource is a version: its registries and what upstream's handlers have to know of it.
+// newCustomResource returns a version: its registries and its scopes for upstream's handlers.
 func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResourceDefinitionVersion) (*customResource, error) {
 	names, gv := d.crd.Status.AcceptedNames, d.groupVersion(v.Name)
 	kind, listKind := gv.WithKind(names.Kind), gv.WithKind(names.ListKind)
@@ -134,7 +134,7 @@ func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResour
 	if len(columns) == 0 {
 		columns = []apiextensionsv1.CustomResourceColumnDefinition{ageColumn}
 	}
-	table, _ := tableconvertor.New(columns) // with a column that is wrong: those before it
+	table, _ := tableconvertor.New(columns) // on an error, the columns before the invalid one
 	resource := d.resource()
 	r := &registry{
 		table:  s.store.Table(resource),
@@ -178,7 +178,7 @@ var ageColumn = apiextensionsv1.CustomResourceColumnDefinition{
 	Name: "Age", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"], JSONPath: ".metadata.creationTimestamp",
 }
 
-// deprecation is the warning of a version that gives none itself.
+// deprecation returns the default deprecation warning of a version.
 func deprecation(deprecated string, crd apiextensionsv1.CustomResourceDefinitionSpec) string {
 	text, newest := fmt.Sprintf("%s/%s %s is deprecated", crd.Group, deprecated, crd.Names.Kind), ""
 	for _, v := range crd.Versions {
@@ -193,7 +193,8 @@ func deprecation(deprecated string, crd apiextensionsv1.CustomResourceDefinition
 	return text + fmt.Sprintf("; use %s/%s %s", crd.Group, newest, crd.Names.Kind)
 }
 
-// setScopes makes the scopes of the objects and of their scale subresource; that of the status needs all versions.
+// setScopes creates the scopes of the objects and of their scale subresource; the scope of the status needs all
+// versions.
 func (d *definition) setScopes(s *Server, c *customResource, v apiextensionsv1.CustomResourceDefinitionVersion) error {
 	gv := d.groupVersion(v.Name)
 	parameters := runtime.NewScheme()
@@ -226,7 +227,7 @@ func (d *definition) setScopes(s *Server, c *customResource, v apiextensionsv1.C
 	return nil
 }
 
-// setStatusScopes makes the scopes of status subresources: fields that any version resets are reset in all.
+// setStatusScopes creates the scopes of status subresources: fields that any version resets are reset in all.
 func (d *definition) setStatusScopes() error {
 	reset := map[fieldpath.APIVersion]*fieldpath.Set{}
 	for _, c := range d.versions {
@@ -269,7 +270,7 @@ func (d *definition) equivalents() runtime.EquivalentResourceMapper {
 	return known
 }
 
-// replicasPaths says where the replicas of each version are, which a scale subresource shows.
+// replicasPaths returns the paths of the replicas in each version, which a scale subresource shows.
 func (d *definition) replicasPaths() managedfields.ResourcePathMappings {
 	paths := managedfields.ResourcePathMappings{}
 	for _, v := range d.crd.Spec.Versions {
@@ -285,7 +286,7 @@ func (d *definition) replicasPaths() managedfields.ResourcePathMappings {
 	return paths
 }
 
-// typeConverter knows the schemas of all versions for server-side apply.
+// typeConverter returns the schemas of all versions for server-side apply.
 func (d *definition) typeConverter() managedfields.TypeConverter {
 	models := maps.Clone(metaModels())
 	for _, v := range d.crd.Spec.Versions {
@@ -299,7 +300,7 @@ func (d *definition) typeConverter() managedfields.TypeConverter {
 	return types
 }
 
-// addModel adds the model of a kind to others.
+// addModel adds the model of a kind to models.
 func addModel(models map[string]*spec.Schema, kind runtimeschema.GroupVersionKind, model *spec.Schema) {
 	model.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind}})
 	models[kind.String()] = model
@@ -307,7 +308,7 @@ func addModel(models map[string]*spec.Schema, kind runtimeschema.GroupVersionKin
 
 const metaModel = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
-// generatedModels are the models of Go types that upstream has generated: of definitions, and of what each object has.
+// generatedModels are upstream's generated models of Go types: of definitions, and of the common fields of objects.
 var generatedModels = sync.OnceValue(func() map[string]*spec.Schema {
 	reference := func(name string) spec.Ref {
 		return spec.MustCreateRef("#/components/schemas/" + kubeopenapi.EscapeJsonPointer(name))
@@ -319,7 +320,7 @@ var generatedModels = sync.OnceValue(func() map[string]*spec.Schema {
 	return models
 })
 
-// metaModels are those of ObjectMeta and what it refers to.
+// metaModels are the models of ObjectMeta and its parts.
 var metaModels = sync.OnceValue(func() map[string]*spec.Schema {
 	models := maps.Clone(generatedModels())
 	maps.DeleteFunc(models, func(name string, _ *spec.Schema) bool { return !strings.HasPrefix(name, metaModel) })
@@ -337,7 +338,7 @@ func (d *definition) model(v apiextensionsv1.CustomResourceDefinitionVersion) *s
 	return model
 }
 
-// setObject gives a model the fields that each object has.
+// setObject adds the common fields of objects to a model.
 func setObject(model *spec.Schema) {
 	typeMeta := metaModels()[metaModel+"TypeMeta"]
 	model.SetProperty("metadata", *spec.RefSchema("#/components/schemas/" + metaModel + "ObjectMeta"))

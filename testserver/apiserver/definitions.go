@@ -54,7 +54,7 @@ var (
 	}
 )
 
-// definitionKind is CustomResourceDefinition.
+// definitionKind is the kind CustomResourceDefinition.
 var definitionKind = kind{Kind: builtin.Kind{
 	GVK: apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), Resource: "customresourcedefinitions", Singular: "customresourcedefinition",
 	Short: []string{"crd", "crds"}, Categories: []string{"api-extensions"},
@@ -81,8 +81,8 @@ var definitionKind = kind{Kind: builtin.Kind{
 	}.VersionedRules(),
 	Status: new(builtin.Own[*apiextensions.CustomResourceDefinition]{
 		Cluster: true, Conditional: true, Reset: []string{"spec"},
-		// Unlike other kinds, definitions take labels and other metadata from updates of their status: kube-apiserver means to reset them
-		// and does not, see https://github.com/kubernetes/kubernetes/issues/137681.
+		// Unlike other kinds, definitions accept labels and other metadata from updates of their status: kube-apiserver
+		// intends to reset them but does not, see https://github.com/kubernetes/kubernetes/issues/137681.
 		Update: func(_ context.Context, crd, old *apiextensions.CustomResourceDefinition) { crd.Spec = old.Spec },
 		ValidateUpdate: func(_ context.Context, crd, old *apiextensions.CustomResourceDefinition) field.ErrorList {
 			return validateDefinitionStatus(crd, old)
@@ -92,7 +92,7 @@ var definitionKind = kind{Kind: builtin.Kind{
 	Columns: definitionColumns,
 }}
 
-// definitionColumns are those of upstream since Kubernetes 1.37.
+// definitionColumns are the columns of Kubernetes 1.37 and later.
 var definitionColumns = func() []builtin.Column {
 	type definition = apiextensions.CustomResourceDefinition
 	return []builtin.Column{
@@ -118,7 +118,8 @@ var definitionColumns = func() []builtin.Column {
 	}
 }()
 
-// validateDefinitionStatus checks an update of the status. The oldest apiextensions-apiserver asks for no context.
+// validateDefinitionStatus validates an update of the status. The oldest supported apiextensions-apiserver expects no
+// context.
 func validateDefinitionStatus(crd, was *apiextensions.CustomResourceDefinition) field.ErrorList {
 	switch validate := any(validation.ValidateUpdateCustomResourceDefinitionStatus).(type) {
 	case func(context.Context, *apiextensions.CustomResourceDefinition, *apiextensions.CustomResourceDefinition) field.ErrorList:
@@ -129,7 +130,7 @@ func validateDefinitionStatus(crd, was *apiextensions.CustomResourceDefinition) 
 	panic(fmt.Sprintf("validation.ValidateUpdateCustomResourceDefinitionStatus is a %T", validation.ValidateUpdateCustomResourceDefinitionStatus))
 }
 
-// noteStored adds the storage version to those that objects may be stored in.
+// noteStored adds the storage version to status.storedVersions.
 func noteStored(crd *apiextensions.CustomResourceDefinition) {
 	for _, v := range crd.Spec.Versions {
 		if !v.Storage {
@@ -138,11 +139,12 @@ func noteStored(crd *apiextensions.CustomResourceDefinition) {
 		if !apiextensions.IsStoredVersion(crd, v.Name) {
 			crd.Status.StoredVersions = append(crd.Status.StoredVersions, v.Name)
 		}
-		return // a second one is wrong
+		return // a second one is invalid
 	}
 }
 
-// definitionWarnings are those of formats that nobody checks, in the order of their names, and of sets that server-side apply cannot merge.
+// definitionWarnings returns the warnings for unchecked formats, ordered by name, and for sets that server-side apply
+// cannot merge.
 func definitionWarnings(crd *apiextensions.CustomResourceDefinition) (warnings []string) {
 	unmergeable := sets.New[string]()
 	visit := func(schema *apiextensions.CustomResourceValidation) {
@@ -165,11 +167,11 @@ func definitionWarnings(crd *apiextensions.CustomResourceDefinition) (warnings [
 	for _, v := range crd.Spec.Versions {
 		visit(v.Schema)
 	}
-	slices.Sort(warnings) // they were found in the order of maps
+	slices.Sort(warnings) // they were found in map order
 	return append(warnings, sets.List(unmergeable)...)
 }
 
-// definitionStorage deletes definitions in two steps: their objects go first.
+// definitionStorage deletes definitions in two steps: their objects first.
 type definitionStorage struct{ *registry }
 
 func (s *definitionStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
@@ -196,17 +198,18 @@ func (s *definitionStorage) Delete(ctx context.Context, name string, validate re
 	})
 }
 
-// definitions are the definitions that are served, and the state of what follows their writes.
+// definitions has the served definitions, and the state of their reconciliation.
 type definitions struct {
 	mu     sync.Mutex
 	served map[string]*definition                                      // by name
-	read   map[*store.Record]*apiextensionsv1.CustomResourceDefinition // what is stored now, in v1; nobody changes it
-	busy   bool                                                        // somebody reconciles
-	again  bool                                                        // and has to look once more
+	read   map[*store.Record]*apiextensionsv1.CustomResourceDefinition // stored definitions in v1; immutable
+	busy   bool                                                        // a goroutine reconciles
+	again  bool                                                        // and must repeat
 }
 
-// reconcileDefinitions does what follows a write of a definition, before the write returns: it decides about names and conditions,
-// deletes the objects of definitions that go, and ends what was served by others. Of writes at the same time one does it for all.
+// reconcileDefinitions does the work after a write of a definition, before the write returns: it accepts names and sets
+// conditions, deletes the objects of definitions in deletion, and ends the endpoints of outdated ones. For concurrent
+// writes, one goroutine does the work for all.
 func (s *Server) reconcileDefinitions() {
 	d := &s.definitions
 	d.mu.Lock()
@@ -230,7 +233,7 @@ func (s *Server) reconcileDefinitions() {
 	d.mu.Unlock()
 }
 
-// finishDefinition is called when an object of a definition was written: of one that goes it may have been the last.
+// finishDefinition is called after a write of an object: it may have been the last object of a definition in deletion.
 func (s *Server) finishDefinition(name string) {
 	if record := s.crds.table.Get(s.crds.prefix + "/" + name); record != nil && must.Access(record.Object).GetDeletionTimestamp() != nil {
 		s.reconcileDefinitions()
@@ -246,7 +249,7 @@ func (s *Server) listDefinitions() (crds []*apiextensionsv1.CustomResourceDefini
 	return crds
 }
 
-// read is the definition of a record in v1. Nobody changes it.
+// read returns the definition of a record in v1. It must not be modified.
 func (s *Server) read(r *store.Record) *apiextensionsv1.CustomResourceDefinition {
 	s.definitions.mu.Lock()
 	defer s.definitions.mu.Unlock()
@@ -259,14 +262,14 @@ func (s *Server) read(r *store.Record) *apiextensionsv1.CustomResourceDefinition
 	return crd
 }
 
-// versioned is a definition in v1, which is what upstream's helpers work on.
+// versioned returns a definition in v1, which upstream's helpers require.
 func versioned(object runtime.Object) *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	must.Do(definitionScheme.Convert(object.DeepCopyObject(), crd, nil))
 	return crd
 }
 
-// endOutdated ends what is served by definitions that are not as they were.
+// endOutdated ends the endpoints of definitions that have changed.
 func (s *Server) endOutdated(crds []*apiextensionsv1.CustomResourceDefinition) {
 	now := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, crd := range crds {
@@ -282,16 +285,17 @@ func (s *Server) endOutdated(crds []*apiextensionsv1.CustomResourceDefinition) {
 	}
 }
 
-// serves reports whether a definition is as it was in all that matters to requests.
+// serves reports whether a definition is unchanged in everything that affects requests.
 func (d *definition) serves(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd == d.crd || crd.UID == d.crd.UID && equality.Semantic.DeepEqual(crd.Spec, d.crd.Spec) && equality.Semantic.DeepEqual(crd.Status.AcceptedNames, d.crd.Status.AcceptedNames)
 }
 
-// errOutdated says that a definition was written, or is gone, since it was read.
+// errOutdated reports that a definition was written or deleted since it was read.
 var errOutdated = errors.New("the definition is not as it was")
 
-// definition is what serves a definition; it is made by the first request for one of its objects. One that is not as it is stored gets
-// errOutdated: it would take the place of what serves others, and end their watches.
+// definition returns the served form of a definition, which the first request for one of its objects creates. If crd is
+// not the stored state, it fails with errOutdated: otherwise it would replace the served form, and end watches of other
+// requests.
 func (s *Server) definition(crd *apiextensionsv1.CustomResourceDefinition) (*definition, error) {
 	s.definitions.mu.Lock()
 	defer s.definitions.mu.Unlock()
@@ -312,7 +316,8 @@ func (s *Server) definition(crd *apiextensionsv1.CustomResourceDefinition) (*def
 	return d, nil
 }
 
-// reconcileDefinition makes the next step of a definition, if there is one. A step is a write, after which all are looked at again.
+// reconcileDefinition takes the next step of a definition, if there is one. A step is a write, after which all
+// definitions are reconciled again.
 func (s *Server) reconcileDefinition(crd *apiextensionsv1.CustomResourceDefinition, all []*apiextensionsv1.CustomResourceDefinition) {
 	before := crd
 	crd = crd.DeepCopy()
@@ -336,7 +341,8 @@ func condition(kind apiextensionsv1.CustomResourceDefinitionConditionType, statu
 	return apiextensionsv1.CustomResourceDefinitionCondition{Type: kind, Status: status, Reason: reason, Message: message}
 }
 
-// acceptNames accepts the names of a definition that no other one of the group has. It reports whether that changes its status.
+// acceptNames accepts the names of a definition that no other definition of the group has. It reports whether that
+// changes its status.
 func acceptNames(crd *apiextensionsv1.CustomResourceDefinition, all []*apiextensionsv1.CustomResourceDefinition) bool {
 	if equality.Semantic.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames) {
 		return false
@@ -362,7 +368,7 @@ func acceptNames(crd *apiextensionsv1.CustomResourceDefinition, all []*apiextens
 		{wanted.Kind, &accepted.Kind, names, "KindConflict"},
 		{wanted.ListKind, &accepted.ListKind, names, "ListKindConflict"},
 	} {
-		if n.reason == "KindConflict" { // short names come before
+		if n.reason == "KindConflict" { // the reason of KindConflict follows the short names
 			if err := freeShortNames(wanted.ShortNames, accepted.ShortNames, resources); err != nil {
 				status = condition(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionFalse, "ShortNamesConflict", err.Error())
 			} else {
@@ -405,7 +411,7 @@ func freeShortNames(wanted, accepted []string, used sets.Set[string]) error {
 	return nil
 }
 
-// setApproval says of definitions in groups of Kubernetes whether they are approved.
+// setApproval sets the approval condition of definitions in groups of Kubernetes.
 func setApproval(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	if !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) {
 		return false
@@ -431,8 +437,8 @@ func setApproval(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return true
 }
 
-// writeDefinition writes the status and finalizers of a definition, unless it was changed meanwhile: then it is looked at again. It
-// returns the definition as written, or nil.
+// writeDefinition writes the status and finalizers of a definition, unless it has changed meanwhile: then it is
+// reconciled again. It returns the written definition, or nil.
 func (s *Server) writeDefinition(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	internal := &apiextensions.CustomResourceDefinition{}
 	must.Do(definitionScheme.Convert(crd, internal, nil))
@@ -443,12 +449,12 @@ func (s *Server) writeDefinition(crd *apiextensionsv1.CustomResourceDefinition) 
 	}
 	written, _, err := status.Update(ctx, crd.Name, rest.DefaultUpdatedObjectInfo(internal, managed), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	if err != nil {
-		return nil // a conflict, or it is gone
+		return nil // a conflict, or it is deleted
 	}
 	return versioned(written)
 }
 
-// cleanUp deletes the objects of a definition that goes, and lets it go when none is left.
+// cleanUp deletes the objects of a definition in deletion, and removes its finalizer when none remains.
 func (s *Server) cleanUp(crd *apiextensionsv1.CustomResourceDefinition) {
 	progress := condition(apiextensionsv1.Terminating, apiextensionsv1.ConditionTrue, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
 	if old := apihelpers.FindCRDCondition(crd, apiextensionsv1.Terminating); old == nil || old.Reason == "InstanceDeletionPending" {
@@ -461,7 +467,7 @@ func (s *Server) cleanUp(crd *apiextensionsv1.CustomResourceDefinition) {
 	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
 		done = condition(apiextensionsv1.Terminating, apiextensionsv1.ConditionFalse, "NeverEstablished", "resource was never established")
 	} else if left := s.deleteObjects(crd); left {
-		return // the deletion of the last one comes here again
+		return // the deletion of the last object calls this again
 	}
 	apihelpers.SetCRDCondition(crd, done)
 	apihelpers.CRDRemoveFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer)
@@ -483,7 +489,7 @@ func (s *Server) deleteObjects(crd *apiextensionsv1.CustomResourceDefinition) (l
 	return err != nil || len(records) > 0
 }
 
-// beginCustom is begin of a request about custom resources, by what their definition is now.
+// beginCustom is begin for custom resources, by the current state of their definition.
 func (s *Server) beginCustom(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) http.HandlerFunc {
 	record := s.crds.table.Get(s.crds.prefix + "/" + info.Resource + "." + info.APIGroup)
 	if record == nil {
@@ -514,7 +520,7 @@ func (s *Server) beginCustom(w http.ResponseWriter, r *http.Request, info *reque
 	return s.beginOn(w, r, info, e, admit)
 }
 
-// newEndpoint is what is served of a version.
+// newEndpoint returns the endpoint of a version.
 func (c *customResource) newEndpoint() *endpoint {
 	e := &endpoint{objects: c.objects, scope: c.scope, parts: map[string]part{}, patches: customPatches, warnings: c.warnings, custom: true}
 	if c.status != nil {
@@ -526,7 +532,7 @@ func (c *customResource) newEndpoint() *endpoint {
 	return e
 }
 
-// noCreation admits no objects of a definition that goes.
+// noCreation rejects new objects of a definition in deletion.
 type noCreation struct{ admission.Interface }
 
 func (noCreation) Handles(admission.Operation) bool { return true }

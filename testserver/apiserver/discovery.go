@@ -26,7 +26,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// resourceInfo is what discovery says of a resource, or of a subresource: then its name has a slash.
+// resourceInfo describes a resource in discovery, or a subresource, whose name contains a slash.
 type resourceInfo struct {
 	gv         schema.GroupVersion
 	name       string
@@ -46,7 +46,7 @@ var (
 	partVerbs   = []string{"get", "patch", "update"}
 )
 
-// resources is what is served, in the order of the groups.
+// resources returns the served resources in the order of the groups.
 func (s *Server) resources() (found []resourceInfo) {
 	for _, kinds := range kindGroups() {
 		for i := range kinds {
@@ -72,7 +72,7 @@ func resourcesOf(k *kind) []resourceInfo {
 		short: k.Short, categories: k.Categories, hash: storageHash(stored.GVK),
 	}
 	switch {
-	case slices.Equal(verbs, []string{"create"}): // what is only created is not stored
+	case slices.Equal(verbs, []string{"create"}): // resources with only create are not stored
 		one.hash = ""
 	case k.GVK == definitionKind.GVK: // the real server stores definitions in their first version
 		one.hash = storageHash(schema.GroupVersionKind{Group: k.GVK.Group, Version: "v1beta1", Kind: k.GVK.Kind})
@@ -125,7 +125,7 @@ func storageHash(kind schema.GroupVersionKind) string {
 	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 
-// serveDiscovery serves what is not about objects.
+// serveDiscovery serves all paths without objects.
 func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	path := strings.Trim(r.URL.Path, "/")
 	parts := strings.Split(path, "/")
@@ -168,14 +168,15 @@ func writeJSON(w http.ResponseWriter, contentType string, document any) {
 	_, _ = w.Write(append(data, '\n'))
 }
 
-// versionInfo is what the real server of kctrl env says, save for its sources.
+// versionInfo is the version of the real server of kctrl env, except the source revision.
 var versionInfo = version.Info{
 	Major: "1", Minor: "37", EmulationMajor: "1", EmulationMinor: "37", MinCompatibilityMajor: "1", MinCompatibilityMinor: "36", GitVersion: "v1.37.0",
 	BuildDate: "1970-01-01T00:00:00Z", GoVersion: goruntime.Version(), Compiler: goruntime.Compiler, Platform: goruntime.GOOS + "/" + goruntime.GOARCH,
 }
 
-// routed answers requests for documents of built-in groups that are no reads, or want what no document is written in, as the router of the real
-// server does before it calls a handler. It reports whether there is more to do. Documents of all groups, of one, and of custom resources have no router.
+// routed answers requests for documents of built-in groups with a wrong method or an unacceptable media type, as the
+// real server's router does before it calls a handler. It reports whether the request must still be handled. The
+// documents of all groups, of one group, and of custom resources have no router.
 func routed(w http.ResponseWriter, r *http.Request, produced ...string) bool {
 	info, _ := request.RequestInfoFrom(r.Context())
 	switch accept := r.Header.Get("Accept"); {
@@ -189,19 +190,20 @@ func routed(w http.ResponseWriter, r *http.Request, produced ...string) bool {
 	return false
 }
 
-// writeDiscovery writes a document in the type that a request asks for, with the kind that it says itself.
+// writeDiscovery writes a document in the requested media type, with the document's own kind.
 func writeDiscovery(w http.ResponseWriter, r *http.Request, document runtime.Object) {
 	responsewriters.WriteObjectNegotiated(verbatimSerializer{metaCodecs}, negotiation.DefaultEndpointRestrictions, schema.GroupVersion{}, w, r, http.StatusOK, document, false)
 }
 
-// verbatimSerializer writes objects as they are: APIVersions and the resources of the core group have no version.
+// verbatimSerializer writes objects unchanged: APIVersions and the resources of the core group have no version.
 type verbatimSerializer struct{ runtime.NegotiatedSerializer }
 
 func (verbatimSerializer) EncoderForVersion(encoder runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
 	return encoder
 }
 
-// serveAggregated answers a request for all in one document, and reports whether it was one. What has not changed since a client had it has no body.
+// serveAggregated answers a request for the aggregated document, and reports whether it was one. An unchanged document
+// has no body.
 func (s *Server) serveAggregated(w http.ResponseWriter, r *http.Request, core bool) bool {
 	media, acceptable := negotiation.NegotiateMediaTypeOptions(r.Header.Get("Accept"), metaCodecs.SupportedMediaTypes(), aggregatedRestrictions{})
 	if !acceptable || !aggregates(media.Convert) {
@@ -226,7 +228,7 @@ func aggregates(kind *schema.GroupVersionKind) bool {
 	return kind != nil && *kind == apidiscoveryv2.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
 }
 
-// aggregatedRestrictions allow the kind that has all in one document.
+// aggregatedRestrictions allow the kind of the aggregated document.
 type aggregatedRestrictions struct{}
 
 func (aggregatedRestrictions) AllowsMediaTypeTransform(_, _ string, kind *schema.GroupVersionKind) bool {
@@ -235,8 +237,8 @@ func (aggregatedRestrictions) AllowsMediaTypeTransform(_, _ string, kind *schema
 func (aggregatedRestrictions) AllowsServerVersion(string) bool       { return false }
 func (aggregatedRestrictions) AllowsStreamSchema(stream string) bool { return stream == "watch" }
 
-// groupOrder is the order of the built-in groups in discovery: clients take the first one that has a resource of a name. Groups of
-// definitions follow, by name.
+// groupOrder is the order of the built-in groups in discovery: clients use the first group with a resource of a name.
+// Groups of definitions follow, by name.
 var groupOrder = []string{
 	"apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
 	"storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io",
@@ -249,7 +251,7 @@ func groupRank(name string) int {
 	return len(groupOrder)
 }
 
-// groups are the groups but the core one, each with its versions, the preferred one first.
+// groups returns all groups except the core group, each with its versions, the preferred one first.
 func (s *Server) groups() []metav1.APIGroup {
 	groups := []metav1.APIGroup{}
 	for _, one := range s.resources() {
@@ -324,7 +326,7 @@ func (s *Server) serveResources(w http.ResponseWriter, r *http.Request, gv schem
 	writeDiscovery(w, r, list)
 }
 
-// builtinVersion reports whether a version of a group has kinds that are no custom resources.
+// builtinVersion reports whether a version of a group has built-in kinds.
 func (s *Server) builtinVersion(gv schema.GroupVersion) bool {
 	for resource := range s.builtin {
 		if resource.GroupVersion() == gv {
@@ -334,7 +336,7 @@ func (s *Server) builtinVersion(gv schema.GroupVersion) bool {
 	return gv == definitionKind.GVK.GroupVersion()
 }
 
-// aggregated is all that discovery says, in one document.
+// aggregated returns the aggregated discovery document.
 func (s *Server) aggregated(core bool) *apidiscoveryv2.APIGroupDiscoveryList {
 	list := &apidiscoveryv2.APIGroupDiscoveryList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: "apidiscovery.k8s.io/v2"}, Items: []apidiscoveryv2.APIGroupDiscovery{}}
 	groups := s.groups()
@@ -359,7 +361,7 @@ func (s *Server) aggregated(core bool) *apidiscoveryv2.APIGroupDiscoveryList {
 	return list
 }
 
-// addResource adds a resource to a version, or a subresource to the resource that is its last.
+// addResource adds a resource to a version, or a subresource to the last resource.
 func addResource(v *apidiscoveryv2.APIVersionDiscovery, one resourceInfo) {
 	kind := &metav1.GroupVersionKind{Group: one.kind.Group, Version: one.kind.Version, Kind: one.kind.Kind}
 	if _, name, ok := strings.Cut(one.name, "/"); ok {

@@ -10,12 +10,12 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// The handler of upstream that makes errors wait for each other keeps the time of the last one for the whole process. The clock
-// of a synctest bubble is decades before that, so the handler would let the bubble sleep for decades. It is skipped there, and
-// nothing else is changed: the package is in the test binaries of operators.
+// Upstream's error handler that delays successive errors keeps the time of the last error for the whole process. The
+// clock of a synctest bubble is decades earlier, so the handler would make the bubble sleep for decades. It is skipped
+// in bubbles. Nothing else changes, since test binaries of operators link this package.
 func init() { skipBackoffInBubbles(utilruntime.ErrorHandlers, time.Now()) }
 
-// skipBackoffInBubbles wraps the backoff of upstream among handlers. Clocks before started are those of bubbles.
+// skipBackoffInBubbles wraps upstream's backoff among handlers. Clocks before started are those of bubbles.
 func skipBackoffInBubbles(handlers []utilruntime.ErrorHandler, started time.Time) {
 	for i, handler := range handlers {
 		if !isBackoff(handler) {
@@ -29,7 +29,7 @@ func skipBackoffInBubbles(handlers []utilruntime.ErrorHandler, started time.Time
 	}
 }
 
-// isBackoff reports whether a handler is the backoff of upstream, which only its name tells.
+// isBackoff reports whether a handler is upstream's backoff, which only its name identifies.
 func isBackoff(handler utilruntime.ErrorHandler) bool {
 	name := runtime.FuncForPC(reflect.ValueOf(handler).Pointer()).Name()
 	return strings.HasPrefix(name, "k8s.io/apimachinery/pkg/util/runtime.") && strings.Contains(name, "ackoff")

@@ -22,7 +22,7 @@ import (
 
 var evictionKind = policyv1.SchemeGroupVersion.WithKind("Eviction")
 
-// evictionPart deletes a pod if the budgets that select it allow that.
+// evictionPart deletes a pod if the disruption budgets that select it allow it.
 func evictionPart(s *Server, objects *registry, k *kind, f family) part {
 	evict := func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 		eviction := object.(*policyv1.Eviction)
@@ -58,7 +58,7 @@ func evictionPart(s *Server, objects *registry, k *kind, f family) part {
 	return part{creater: creater{func() runtime.Object { return &policyv1.Eviction{} }, evict}, scope: newScopeOf(k, f, evictionKind, policyv1.SchemeGroupVersion, "eviction", nil, objects)}
 }
 
-// deletionOf is how a pod that is evicted is deleted, which is a dry run if either of both says so.
+// deletionOf returns the options for the deletion of an evicted pod. It is a dry run if either request is.
 func deletionOf(eviction *policyv1.Eviction, options *metav1.CreateOptions) (*metav1.DeleteOptions, error) {
 	if eviction.DeleteOptions == nil {
 		return &metav1.DeleteOptions{DryRun: options.DryRun}, nil
@@ -78,7 +78,8 @@ func deletionOf(eviction *policyv1.Eviction, options *metav1.CreateOptions) (*me
 	return deletion, nil
 }
 
-// noteDisruption says in the status of a pod that it is evicted, and makes the version in the preconditions of its deletion the one that this has.
+// noteDisruption sets the disruption condition of an evicted pod, and updates the version in the preconditions of its
+// deletion.
 func noteDisruption(ctx context.Context, s *Server, name string, deletion *metav1.DeleteOptions) error {
 	status := s.endpointOf(corev1.SchemeGroupVersion.WithResource("pods")).parts["status"].storage.(subresource)
 	given := metav1.Preconditions{}
@@ -107,7 +108,7 @@ func noteDisruption(ctx context.Context, s *Server, name string, deletion *metav
 	return err
 }
 
-// disrupt takes the disruption of a pod from its budget. It answers with a status when there may be none.
+// disrupt subtracts a disruption of the pod from its budget. If the budget is exhausted, it returns a status.
 func (s *Server) disrupt(ctx context.Context, pod *corev1.Pod, dryRun bool) (runtime.Object, error) {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodPending || pod.DeletionTimestamp != nil {
 		return nil, nil

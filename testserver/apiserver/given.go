@@ -23,9 +23,10 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Put stores an object as it is given: with its status, UID, finalizers, managed fields and times, deletion included, in place of what writes set
-// themselves, and in a server that checks nothing the resource version too. It is of a resource that is served, and there is none of its name. A server that checks objects gives it defaults,
-// checks it, and gives it a UID and a time of creation if it has none. The object is not changed.
+// Put stores an object unchanged: with its status, UID, finalizers, managed fields and times, including the deletion
+// timestamp, instead of the values that writes set. An unchecked server also keeps its resource version. The resource
+// must be served and the name unused. Other servers set defaults, validate the object, and set a UID and a creation
+// time if it has none. Put does not modify object.
 func (s *Server) Put(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
 	bare := object.DeepCopy()
 	bare.SetResourceVersion("")
@@ -59,12 +60,12 @@ func (s *Server) Put(ctx context.Context, resource schema.GroupVersionResource, 
 	return nil
 }
 
-// givenKey is the key of an object in the context of the request that stores it.
+// givenKey is the context key of the object in a request of Put.
 type givenKey struct{}
 
 var namespaceResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// storageFor is what a creation calls: where an object is stored as it is given, the registry alone.
+// storageFor returns the storage for a creation. For Put that is only the registry.
 func (e *endpoint) storageFor(r *http.Request) rest.Creater {
 	storage, has := e.objects.(interface{ stored() *registry })
 	if !has {
@@ -80,7 +81,8 @@ func (e *endpoint) storageFor(r *http.Request) rest.Creater {
 	return givenStorage{storage.stored(), given}
 }
 
-// createdIn returns the metadata in the body of a creation that upstream's handler takes off, but for a deletion. The body can be read again.
+// createdIn returns the metadata in the body of a creation that upstream's handler removes, except those of a deletion.
+// The body can be read again.
 func createdIn(r *http.Request) *unstructured.Unstructured {
 	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
 	left := r.Body
@@ -91,7 +93,7 @@ func createdIn(r *http.Request) *unstructured.Unstructured {
 	created := &unstructured.Unstructured{Object: map[string]any{}}
 	var body metav1.PartialObjectMetadata
 	if err != nil || json.Unmarshal(data, &body) != nil {
-		return created // which the handler says
+		return created // the handler reports the error
 	}
 	created.SetUID(body.UID)
 	created.SetCreationTimestamp(body.CreationTimestamp)
@@ -99,21 +101,22 @@ func createdIn(r *http.Request) *unstructured.Unstructured {
 	return created
 }
 
-// givenStorage creates one object as it is given.
+// givenStorage creates one object unchanged.
 type givenStorage struct {
 	*registry
 	given *unstructured.Unstructured
 }
 
-// Create implements [rest.Creater]. The handler that calls it has taken off what nobody may give, which comes back here.
+// Create implements [rest.Creater]. It restores the fields that the calling handler has removed because clients may not
+// set them.
 func (g givenStorage) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	r := *g.registry
-	r.first, _ = strconv.ParseInt(g.given.GetResourceVersion(), 10, 64) // what is no number is none
+	r.first, _ = strconv.ParseInt(g.given.GetResourceVersion(), 10, 64) // an invalid number counts as unset
 	r.strategy = givenStrategy{strategy: r.strategy, given: g.given, status: statusOf(object)}
 	return r.Create(ctx, object, validate, options)
 }
 
-// givenStrategy is that of an object that is created as it is given.
+// givenStrategy is the strategy for an object that is created unchanged.
 type givenStrategy struct {
 	strategy
 	given  *unstructured.Unstructured
@@ -143,7 +146,7 @@ func (s givenStrategy) PrepareForCreate(ctx context.Context, object runtime.Obje
 	}
 }
 
-// ValidateDeclaratively implements [rest.DeclarativeValidationStrategy], as the strategy does that there is otherwise.
+// ValidateDeclaratively implements [rest.DeclarativeValidationStrategy] with the underlying strategy.
 func (s givenStrategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList, of operation.Type, config rest.DeclarativeValidationConfig) field.ErrorList {
 	if declarative, ok := s.strategy.(rest.DeclarativeValidationStrategy); ok {
 		return declarative.ValidateDeclaratively(ctx, object, old, problems, of, config)
@@ -151,26 +154,26 @@ func (s givenStrategy) ValidateDeclaratively(ctx context.Context, object, old ru
 	return problems
 }
 
-// DeclarativeValidationConfig is the usual one.
+// DeclarativeValidationConfig returns the default configuration.
 func (givenStrategy) DeclarativeValidationConfig(context.Context, runtime.Object, runtime.Object) rest.DeclarativeValidationConfig {
 	return rest.DeclarativeValidationConfig{}
 }
 
-// NoUID is the UID of objects that nobody has given one, in a server that takes objects as they are: what has none is not there to
-// upstream's handlers.
+// NoUID is the UID of objects without one in an unchecked server: upstream's handlers treat objects without a UID as
+// missing.
 const NoUID types.UID = "kctrl-no-uid"
 
-// uncheckedStrategy is what is left of a strategy in a server that takes objects as they are: the status is written by the subresource
-// alone, and everything else is the caller's.
+// uncheckedStrategy is the strategy of an unchecked server: only the status subresource writes the status, and
+// everything else is stored unchanged.
 type uncheckedStrategy struct {
 	strategy
 	part *unchecked
 }
 
-// unchecked is the part of an object that writes leave as it is.
+// unchecked is the part of an object that a write does not change.
 type unchecked struct {
 	status bool // only the status is written
-	other  bool // the status is left out
+	other  bool // the status is not written
 }
 
 // PrepareForCreate implements [rest.RESTCreateStrategy].
@@ -205,22 +208,24 @@ func (uncheckedStrategy) WarningsOnUpdate(_ context.Context, _, _ runtime.Object
 	return nil
 }
 
-// ValidateDeclaratively implements [rest.DeclarativeValidationStrategy]: what upstream finds wrong with the metadata is not either.
+// ValidateDeclaratively implements [rest.DeclarativeValidationStrategy]. It also drops upstream's errors in the
+// metadata.
 func (uncheckedStrategy) ValidateDeclaratively(_ context.Context, _, _ runtime.Object, _ field.ErrorList, _ operation.Type, _ rest.DeclarativeValidationConfig) field.ErrorList {
 	return nil
 }
 
-// DeclarativeValidationConfig is the usual one.
+// DeclarativeValidationConfig returns the default configuration.
 func (uncheckedStrategy) DeclarativeValidationConfig(context.Context, runtime.Object, runtime.Object) rest.DeclarativeValidationConfig {
 	return rest.DeclarativeValidationConfig{}
 }
 
-// CheckGracefulDelete implements [rest.RESTGracefulDeleteStrategy]: nobody would end what waits.
+// CheckGracefulDelete implements [rest.RESTGracefulDeleteStrategy] without grace, since no controller would complete
+// the deletion.
 func (uncheckedStrategy) CheckGracefulDelete(context.Context, runtime.Object, *metav1.DeleteOptions) bool {
 	return false
 }
 
-// unchecked gives registries of a resource and its status the strategy of a server that takes objects as they are.
+// unchecked sets the strategy of an unchecked server on the registries of a resource and its status.
 func (s *Server) unchecked(objects, status *registry) {
 	if !s.options.Unchecked || objects.kind.GroupKind() == definitionKind.GVK.GroupKind() {
 		return
@@ -233,7 +238,7 @@ func (s *Server) unchecked(objects, status *registry) {
 	}
 }
 
-// statusOf is the status of an object, or nil.
+// statusOf returns the status of an object, or nil.
 func statusOf(object runtime.Object) any {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		return u.Object["status"]
@@ -244,7 +249,7 @@ func statusOf(object runtime.Object) any {
 	return nil
 }
 
-// setStatusOf gives an object a status, or with nil none.
+// setStatusOf sets the status of an object, or removes it for nil.
 func setStatusOf(object runtime.Object, status any) {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		if delete(u.Object, "status"); status != nil {
@@ -262,10 +267,10 @@ func setStatusOf(object runtime.Object, status any) {
 	}
 }
 
-// become makes an object be another one.
+// become sets object to other.
 func become(object, other runtime.Object) {
 	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(other).Elem())
 }
 
-// BuiltinScheme is a new scheme of the kinds that servers have without a definition. It has no defaults.
+// BuiltinScheme returns a new scheme of the built-in kinds. It has no defaults.
 func BuiltinScheme() *runtime.Scheme { return newBuiltinScheme(loadBuiltin().groups, func(any) {}) }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// IPAddresses and ServiceCIDRs, as their writers left them: the addresses of Services are given out without these.
+// IPAddresses and ServiceCIDRs are stored as written: the server allocates addresses of Services without them.
 
 func addresses() Kind {
 	type address = networkingv1.IPAddress
@@ -18,7 +18,7 @@ func addresses() Kind {
 		GVK: networkingv1.SchemeGroupVersion.WithKind("IPAddress"), Resource: "ipaddresses", Short: []string{"ip"},
 		Columns: []Column{
 			Col("ParentRef", "string", networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"], func(a *address) any { return parentText(a.Spec.ParentRef) }),
-			{value: SinceColumn.value}, // which upstream has forgotten to name
+			{value: SinceColumn.value}, // upstream has omitted its name
 		},
 		Rules: By(ipaddressregistry.Strategy),
 	}

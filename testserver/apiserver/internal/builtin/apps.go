@@ -28,7 +28,7 @@ import (
 
 var appsV1 = appsv1.SchemeGroupVersion
 
-// AppsKinds are the kinds of apps.
+// AppsKinds returns the kinds of apps.
 func AppsKinds() []Kind {
 	return []Kind{controllerRevisions(), daemonSets(), deployments(), replicaSets(), statefulSets()}
 }
@@ -148,7 +148,7 @@ func replicaSets() Kind {
 
 var templatePath = field.NewPath("spec", "template")
 
-// dnsLabelWarning warns of a name that is a subdomain where labels are made of it.
+// dnsLabelWarning returns a warning for a name with dots from which DNS labels are derived.
 func dnsLabelWarning(name, use string) []string {
 	problems := utilvalidation.IsDNS1123Label(name)
 	if len(problems) == 0 {
@@ -175,7 +175,7 @@ func statefulSets() Kind {
 	}
 }
 
-// ReplicationControllers are what ReplicaSets were before.
+// ReplicationControllers returns the kind ReplicationController, the predecessor of ReplicaSet.
 func ReplicationControllers() Kind {
 	type controller = corev1.ReplicationController
 	doc := corev1.ReplicationControllerStatus{}.SwaggerDoc()

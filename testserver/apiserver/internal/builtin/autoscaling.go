@@ -14,7 +14,7 @@ import (
 
 type autoscaler = autoscalingv2.HorizontalPodAutoscaler
 
-// AutoscalingKinds is one kind in two versions, of which the newer one is stored.
+// AutoscalingKinds returns one kind in two versions, of which the newer is stored.
 func AutoscalingKinds() []Kind {
 	stored := autoscalers()
 	older := Kind{
@@ -46,7 +46,7 @@ func autoscalers() Kind {
 	}
 }
 
-// targetsText is what a table says of the metrics and of what they are now.
+// targetsText returns the column of the metrics with their current values.
 func targetsText(a *autoscaler) string {
 	var list []string
 	current := func(value *resource.Quantity) string {
@@ -111,4 +111,4 @@ func targetsText(a *autoscaler) string {
 	return strings.Join(list, ", ")
 }
 
-// The older version knows but the use of CPU. What else there is it has in annotations.
+// The older version has a field only for the use of CPU, and annotations for other data.

@@ -30,7 +30,7 @@ import (
 
 var batchV1 = batchv1.SchemeGroupVersion
 
-// CronJobs are the kind CronJob.
+// CronJobs returns the kind CronJob.
 func CronJobs() Kind {
 	doc := batchv1.CronJobSpec{}.SwaggerDoc()
 	template := func(c *batchv1.CronJob) *corev1.PodTemplateSpec { return &c.Spec.JobTemplate.Spec.Template }
@@ -64,7 +64,7 @@ func CronJobs() Kind {
 	}
 }
 
-// Jobs are the kind Job.
+// Jobs returns the kind Job.
 func Jobs() Kind {
 	template := func(j *batchv1.Job) *corev1.PodTemplateSpec { return &j.Spec.Template }
 	return Kind{
@@ -156,7 +156,8 @@ func jobRules() Rules {
 	return rules.Rules()
 }
 
-// selectPods gives a job a selector for its own pods, by its UID, and its pods the labels, unless it has one of its own.
+// selectPods sets a job's selector for its own pods, by its UID, and the labels of the pods, unless the job has its own
+// selector.
 func selectPods(j *batch.Job) {
 	if Deref(j.Spec.ManualSelector) {
 		return
@@ -185,8 +186,9 @@ func selectPods(j *batch.Job) {
 	}
 }
 
-// appliedLabels reports whether the labels of a job may be its own. By default they are the very map of its template, as here when it was
-// sent whole; one that is applied has been copied meanwhile, and has labels of its own only if its manager has some.
+// appliedLabels reports whether a job may have its own labels. By default they are the same map as those of its
+// template, as here for a job that was sent whole. An applied job was copied meanwhile, and has its own labels only if
+// its manager owns some.
 func appliedLabels(j *batch.Job) bool {
 	for _, entry := range j.ManagedFields {
 		if entry.Operation == metav1.ManagedFieldsOperationApply {
@@ -202,7 +204,7 @@ func appliedLabels(j *batch.Job) bool {
 	return true
 }
 
-// jobUpdateOptions say what may change of a job: more while it is suspended, and has no pods.
+// jobUpdateOptions return which fields of a job may change: more while it is suspended and has no pods.
 func jobUpdateOptions(j, old *batch.Job) batchvalidation.JobValidationOptions {
 	options := batchvalidation.JobValidationOptions{PodValidationOptions: podutil.GetValidationOptionsFromPodTemplate(&j.Spec.Template, &old.Spec.Template)}
 	options.AllowInvalidLabelValueInSelector = options.AllowInvalidLabelValueInSelector || metav1validation.LabelSelectorHasInvalidLabelValue(old.Spec.Selector)
@@ -229,7 +231,8 @@ func jobStatusRules() Rules {
 	}.Rules()
 }
 
-// jobStatusOptions ask for checks of what an update changes, so that one may leave as it is what is wrong already.
+// jobStatusOptions enable checks for the fields that an update changes, so that an update can leave invalid fields
+// unchanged.
 func jobStatusOptions(j, old *batch.Job) batchvalidation.JobStatusValidationOptions {
 	changed := func(of func(j *batch.Job) any) bool { return !equality.Semantic.DeepEqual(of(j), of(old)) }
 	condition := func(kind batch.JobConditionType) bool {

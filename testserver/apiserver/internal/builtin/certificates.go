@@ -21,11 +21,12 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// CertificateSigningRequests, of certificates.k8s.io/v1. Nobody signs them here: that is for who tests, or for the signer that is tested.
+// CertificateSigningRequests, of certificates.k8s.io/v1. The server does not sign them: the test does, or the signer
+// under test.
 
 type signingRequest = certificatesv1.CertificateSigningRequest
 
-// SigningRequests are the kind CertificateSigningRequest.
+// SigningRequests returns the kind CertificateSigningRequest.
 func SigningRequests() Kind {
 	rules, part, _ := signingRules()
 	spec, status := certificatesv1.CertificateSigningRequestSpec{}.SwaggerDoc(), certificatesv1.CertificateSigningRequestStatus{}.SwaggerDoc()
@@ -52,7 +53,7 @@ func SigningRequests() Kind {
 	}
 }
 
-// ApprovalRules are those of the subresource by which a request is approved or denied.
+// ApprovalRules returns the rules of the subresource that approves or denies a request.
 func ApprovalRules() Rules {
 	_, _, approval := signingRules()
 	return approval
@@ -65,7 +66,7 @@ func orNone(text string) string {
 	return text
 }
 
-// stateOf is what tables say of a request.
+// stateOf returns the state of a request for tables.
 func stateOf(status *certificatesv1.CertificateSigningRequestStatus) string {
 	has := func(t certificatesv1.RequestConditionType) bool { return len(conditionsOf(status, t)) > 0 }
 	state := "Pending"
@@ -100,7 +101,8 @@ func parseRequest(data []byte) (*x509.CertificateRequest, error) {
 	return x509.ParseCertificateRequest(block.Bytes)
 }
 
-// reviewSigning refuses who may not approve or sign for a signer, and requests for more than anybody may get.
+// reviewSigning rejects writes by users who may not approve or sign for a signer, and requests for more than any user
+// may get.
 func reviewSigning(cluster Cluster, a admission.Attributes) error {
 	old, _ := a.GetOldObject().(*signingRequest)
 	r, ok := a.GetObject().(*signingRequest)

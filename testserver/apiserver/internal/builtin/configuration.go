@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ConfigMaps are the kind ConfigMap.
+// ConfigMaps returns the kind ConfigMap.
 func ConfigMaps() Kind {
 	return Kind{
 		GVK: CoreV1.WithKind("ConfigMap"), Resource: "configmaps", Short: []string{"cm"}, Namespaced: true,
@@ -22,7 +22,7 @@ func ConfigMaps() Kind {
 	}
 }
 
-// Secrets are the kind Secret.
+// Secrets returns the kind Secret.
 func Secrets() Kind {
 	return Kind{
 		GVK: CoreV1.WithKind("Secret"), Resource: "secrets", Namespaced: true,

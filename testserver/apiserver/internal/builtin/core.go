@@ -23,9 +23,9 @@ import (
 	volumevalidation "k8s.io/kubernetes/pkg/volume/validation"
 )
 
-// The rules of kinds whose strategies are too dear, on internal types: see own.
+// Rules on internal types for kinds whose upstream strategies have too many dependencies: see own.
 
-// without makes of a check one that has no use for a context.
+// without adapts a check that needs no context.
 func without[T any](check func(object T) field.ErrorList) func(context.Context, T) field.ErrorList {
 	return func(_ context.Context, object T) field.ErrorList { return check(object) }
 }
@@ -59,7 +59,7 @@ func secretRules() Rules {
 	}.Rules()
 }
 
-// AccountRules are those of service accounts.
+// AccountRules returns the rules of service accounts.
 func AccountRules() Rules {
 	const mountable = "kubernetes.io/enforce-mountable-secrets"
 	namesOnly := func(_ context.Context, a, _ *core.ServiceAccount) {
@@ -87,7 +87,7 @@ func AccountRules() Rules {
 	}.Rules()
 }
 
-// NamespaceRules are those of namespaces, of their status, and of the subresource by which what empties a namespace lets it go.
+// NamespaceRules returns the rules of namespaces, of their status, and of the subresource that finalizes them.
 func NamespaceRules() (rules, status, finalize Rules) {
 	rules = Own[*core.Namespace]{
 		Cluster: true, Reset: []string{"status"},
@@ -125,7 +125,7 @@ func NamespaceRules() (rules, status, finalize Rules) {
 	return rules, status, finalize
 }
 
-// ipWarnings are those of addresses, each at its path.
+// ipWarnings returns the warnings for addresses, each at its path.
 func ipWarnings[T any](list []T, at *field.Path, name string, ip func(item T) string) (warnings []string) {
 	for i, item := range list {
 		if text := ip(item); text != "" {
@@ -189,7 +189,7 @@ func sliceRules() Rules {
 	}.Rules()
 }
 
-// dropTopology drops a field that only old versions could set, of endpoints that change. The name of a node that was in it stays.
+// dropTopology removes a field that only old versions could set from changed endpoints. The node name in it is kept.
 func dropTopology(s, old *discovery.EndpointSlice) {
 	const host = "kubernetes.io/hostname"
 	known := map[string]bool{}
@@ -277,7 +277,7 @@ func claimRules() (rules, status Rules) {
 	rules = Own[*core.PersistentVolumeClaim]{
 		Reset: []string{"status"},
 		Create: func(_ context.Context, c *core.PersistentVolumeClaim) {
-			c.Status = core.PersistentVolumeClaimStatus{} // readers find the phase, and the next update writes it
+			c.Status = core.PersistentVolumeClaimStatus{} // readers see the phase, and the next update stores it
 			prepare(c, nil)
 		},
 		Update: func(_ context.Context, c, old *core.PersistentVolumeClaim) {
@@ -322,7 +322,7 @@ func nodeRules() (rules, status Rules) {
 				//lint:ignore SA1019 clients still send it
 				n.Spec.ConfigSource = nil
 			}
-			if old.Spec.PodPreemptionPolicy == nil { // of a feature that is off
+			if old.Spec.PodPreemptionPolicy == nil { // the feature is disabled
 				n.Spec.PodPreemptionPolicy = nil
 			}
 		},
@@ -384,7 +384,8 @@ func serviceRules() (rules, status Rules) {
 	return rules, status
 }
 
-// dropOfOtherType clears what the old type of a service had and the new one has not, when the user has not changed it.
+// dropOfOtherType clears fields that the old type of a service had and the new one does not, unless the user has
+// changed them.
 func dropOfOtherType(s, old *core.Service) {
 	now, was := &s.Spec, &old.Spec
 	lost := func(needs func(s *core.Service) bool) bool { return needs(old) && !needs(s) }
@@ -424,7 +425,7 @@ func dropOfOtherType(s, old *core.Service) {
 	}
 }
 
-// dropNodePorts clears those of ports, unless there is a new one.
+// dropNodePorts clears the node ports, unless one is new.
 func dropNodePorts(ports, old []core.ServicePort) {
 	had := map[int32]bool{0: true}
 	for _, port := range old {
@@ -454,7 +455,7 @@ func signingRules() (rules, status, approval Rules) {
 					r.Spec.Extra[key] = value
 				}
 			}
-			conditions := []certificates.CertificateSigningRequestCondition{} // none, which is not the same as nil
+			conditions := []certificates.CertificateSigningRequestCondition{} // empty, not nil
 			r.Status = certificates.CertificateSigningRequestStatus{Conditions: conditions}
 		},
 		Update:         func(_ context.Context, r, old *signing) { r.Spec, r.Status = old.Spec, old.Status },
@@ -484,7 +485,7 @@ func signingRules() (rules, status, approval Rules) {
 	return rules, status, approval
 }
 
-// sameVerdicts keeps conditions of a type as they were, unless there are more or fewer now, which is refused.
+// sameVerdicts keeps conditions of a type unchanged, unless their number has changed, which is rejected.
 func sameVerdicts(r, old *signing, of certificates.RequestConditionType) {
 	verdicts := func(r *signing) (found []*certificates.CertificateSigningRequestCondition) {
 		for i := range r.Status.Conditions {
@@ -503,7 +504,7 @@ func sameVerdicts(r, old *signing, of certificates.RequestConditionType) {
 	}
 }
 
-// dateConditions gives conditions the times that they do not have.
+// dateConditions sets missing times of conditions.
 func dateConditions(r, old *signing) {
 	now := metav1.Now()
 	for i := range r.Status.Conditions {

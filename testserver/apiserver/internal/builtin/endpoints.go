@@ -11,7 +11,7 @@ import (
 //lint:ignore SA1019 clients still have them
 type endpoints = corev1.Endpoints
 
-// Endpoints are the kind of that name.
+// Endpoints returns the kind Endpoints.
 func Endpoints() Kind {
 	return Kind{
 		GVK: CoreV1.WithKind("Endpoints"), Resource: "endpoints", Short: []string{"ep"}, Namespaced: true,
@@ -41,7 +41,7 @@ func Endpoints() Kind {
 	}
 }
 
-// listed is a list of which a table shows the first ones.
+// listed formats a list, of which a table shows the first elements.
 func listed(list []string, most int) string {
 	if len(list) > most {
 		return fmt.Sprintf("%s + %d more...", strings.Join(list[:most], ","), len(list)-most)

@@ -13,10 +13,10 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// eventHub is the Go type of the core group, which is stored, as the events group has it.
+// eventHub has the stored Go type of the core group, under the internal version of the events group.
 var eventHub = schema.GroupVersion{Group: eventsv1.GroupName, Version: runtime.APIVersionInternal}
 
-// EventKinds is one kind in two groups.
+// EventKinds returns one kind in two groups.
 func EventKinds() []Kind {
 	stored := events()
 	newer := Kind{

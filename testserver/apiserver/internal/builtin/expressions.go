@@ -18,7 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Expression is a CEL expression, and the types that it may have.
+// Expression is a CEL expression with its permitted types.
 type Expression struct {
 	Text  string
 	Types []*cel.Type
@@ -43,24 +43,25 @@ var (
 	AnyTypes      = []*cel.Type{cel.AnyType, cel.DynType}
 )
 
-// statelessCompiler compiles what has no variables. Its environment takes milliseconds to make, and all servers may share it.
+// statelessCompiler compiles expressions without variables. Its environment takes milliseconds to create, and all
+// servers share it.
 var statelessCompiler = sync.OnceValue(func() plugincel.Compiler {
 	return plugincel.NewCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 })
 
-// newComposedCompiler compiles what may name variables of the policy.
+// newComposedCompiler returns a compiler for expressions that may refer to variables of the policy.
 func newComposedCompiler() *plugincel.CompositedCompiler {
 	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	must.Do(err)
 	return compiler
 }
 
-// compiled is what is wrong with an expression.
+// compiled returns the errors of an expression.
 func compiled(compiler plugincel.Compiler, e plugincel.ExpressionAccessor, variables plugincel.OptionalVariableDeclarations, known bool, path *field.Path) field.ErrorList {
 	return compilation(compiler.CompileCELExpression(e, variables, environmentType(known)), e, path)
 }
 
-// environmentType is that of an expression: one that was stored before may use what new ones may not.
+// environmentType returns the environment of an expression: stored expressions may use features that new ones may not.
 func environmentType(known bool) environment.Type {
 	if known {
 		return environment.StoredExpressions

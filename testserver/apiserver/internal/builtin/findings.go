@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Findings collects what is wrong with an object, in the words of the API server.
+// Findings collects the errors of an object, in the words of the API server.
 type Findings struct{ List field.ErrorList }
 
 // Add adds problems.
 func (f *Findings) Add(found ...*field.Error) { f.List = append(f.List, found...) }
 
-// Required adds that something is not there.
+// Required adds the error that a value is missing.
 func (f *Findings) Required(path *field.Path, detail string) { f.Add(field.Required(path, detail)) }
 
-// invalid adds one problem for each message.
+// invalid adds one error per message.
 func (f *Findings) invalid(path *field.Path, value any, messages ...string) {
 	for _, message := range messages {
 		f.Add(field.Invalid(path, value, message))
@@ -26,7 +26,7 @@ func (f *Findings) invalid(path *field.Path, value any, messages ...string) {
 
 func sortedMap[K cmp.Ordered, V any](values map[K]V) []K { return slices.Sorted(maps.Keys(values)) }
 
-// Deref is the value of a pointer, or that of its type.
+// Deref returns the target of a pointer, or the zero value for nil.
 func Deref[T any](value *T) (v T) {
 	if value != nil {
 		v = *value
@@ -34,14 +34,14 @@ func Deref[T any](value *T) (v T) {
 	return v
 }
 
-// Set gives a value that is not there a default.
+// Set sets a zero value to a default.
 func Set[T comparable](value *T, usual T) {
 	if *value == *new(T) {
 		*value = usual
 	}
 }
 
-// SetPointer is Set for what may be absent.
+// SetPointer sets a nil pointer to a default.
 func SetPointer[T any](value **T, usual T) {
 	if *value == nil {
 		*value = &usual

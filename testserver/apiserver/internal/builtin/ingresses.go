@@ -117,7 +117,7 @@ func ingressClasses() Kind {
 	}
 }
 
-// nameOr is the column of names, of a kind whose names have marks.
+// nameOr returns the name column of a kind whose names have marks.
 func nameOr[T runtime.Object](text func(object T) string) Column {
 	return Column{nameColumn, func(object runtime.Object) any { return text(object.(T)) }}
 }

@@ -21,67 +21,69 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Kind is a kind that is there without a CustomResourceDefinition: one row for each. Its rules are for objects of its Go type, which is
-// that of the version that is stored.
+// Kind is a built-in kind. Its rules are for objects of its Go type, which is that of the stored version.
 type Kind struct {
 	GVK        schema.GroupVersionKind
 	Resource   string
-	Singular   string // nothing for the kind in lower case
+	Singular   string // empty means the kind in lower case
 	Short      []string
 	Categories []string
 	Namespaced bool
-	Uncached   bool                                                   // is read from the storage alone, whose errors differ from those of a cache
-	Shown      func(object runtime.Object)                            // makes of what is written what readers find
-	unshown    string                                                 // an annotation that tables do not have
-	Verbs      []string                                               // nil for all
-	Columns    []Column                                               // of tables; nil for names and creation times
-	conditions func(object runtime.Object) []metav1.TableRowCondition // of their rows
+	Uncached   bool // reads bypass the cache, whose errors differ
+	// converts a written object to the form that readers see
+	Shown      func(object runtime.Object)
+	unshown    string                                                 // an annotation that tables omit
+	Verbs      []string                                               // nil means all
+	Columns    []Column                                               // of tables; nil means name and creation time
+	conditions func(object runtime.Object) []metav1.TableRowCondition // of table rows
 	Rules      Rules
-	Status     *Rules                                      // of the subresource, if there is one
-	Scale      func(object runtime.Object) Scaled          // where the scale subresource is, if there is one
-	Fields     func(object runtime.Object, set fields.Set) // that selectors may name, besides those of each object
-	Returned   bool                                        // a deletion answers with the object
-	Deletable  func(updated, existing runtime.Object) bool // whether an object whose finalizers are gone may go
+	Status     *Rules                                      // of the status subresource, or nil
+	Scale      func(object runtime.Object) Scaled          // of the scale subresource, or nil
+	Fields     func(object runtime.Object, set fields.Set) // additional fields for selectors
+	Returned   bool                                        // a deletion returns the object
+	Deletable  func(updated, existing runtime.Object) bool // whether an object without finalizers may be deleted
 
-	// Allocate fills in what an object does not say itself and no other has; existing is nil for creations.
+	// Allocate sets values that an object leaves to the server and that are unique; existing is nil for creations.
 	Allocate func(cluster Cluster, object, existing runtime.Object, dryRun bool) error
 
-	// Admit is what the admission plugins do that each server has, before webhooks: for creations and updates, of subresources too.
+	// Admit implements the admission plugins of every server that run before webhooks, for creations and updates,
+	// including subresources.
 	Admit func(cluster Cluster, a admission.Attributes) error
-	// Review is what they refuse of what webhooks have made of it.
+	// Review implements their validation of the object after webhooks.
 	Review func(cluster Cluster, a admission.Attributes) error
 
-	Of  *Kind               // the kind of which this is another version
-	Hub schema.GroupVersion // of it: under which the scheme has the Go type of that kind; empty for its own version
+	Of *Kind // the kind of which this is another version
+	// hub version: the version under which the scheme has the Go type of Of; empty for the kind's own
+	Hub schema.GroupVersion
 
-	ModelName string // of a generated model, of a kind whose Go type is not among those of the others
+	ModelName string // name of a generated model, for a kind whose Go type is in another package
 }
 
-// Cluster is what rules may ask of the server that they are in.
+// Cluster gives rules access to the server.
 type Cluster struct {
 	Authorizer authorizer.Authorizer
 	Read       func(group, version, resource, namespace, name string) (runtime.Object, error)
-	ReadAll    func(group, version, resource, namespace string) []runtime.Object // without a namespace, of all
+	ReadAll    func(group, version, resource, namespace string) []runtime.Object // an empty namespace means all
 }
 
 // CoreV1 is the core group.
 var CoreV1 = corev1.SchemeGroupVersion
 
-// Column of a table. One without a name is in rows alone.
+// Column is a column of a table. One without a name appears only in rows.
 type Column struct {
 	metav1.TableColumnDefinition
 	value func(object runtime.Object) any
 }
 
-// Rules of a kind for its writes. They are there for all kinds that are stored.
+// Rules are the rules for writes of a kind. All stored kinds have them.
 type Rules struct {
 	*Strategy
-	Reset []string // the fields that a write does not set; nil for those that the strategy names
+	Reset []string // fields that a write does not set; nil means those of the strategy
 }
 
 var (
 	nameColumn = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}
-	// SinceColumn has how long ago an object was made.
+	// SinceColumn has the age of an object.
 	SinceColumn = Column{
 		metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
 		func(object runtime.Object) any { return since(must.Access(object).GetCreationTimestamp()) },
@@ -95,7 +97,7 @@ func since(t metav1.Time) string {
 	return duration.HumanDuration(time.Since(t.Time))
 }
 
-// Col is a column of a table whose value is of a Go type; one that is wide is only shown when it is asked for.
+// Col returns a column whose value is computed from an object of a Go type. A wide column is shown only on request.
 func Col[T runtime.Object](name, format, description string, value func(object T) any) Column {
 	kind, format, _ := strings.Cut(format, " ")
 	c := Column{metav1.TableColumnDefinition{Name: name, Type: kind, Description: description}, func(object runtime.Object) any { return value(object.(T)) }}
@@ -105,7 +107,7 @@ func Col[T runtime.Object](name, format, description string, value func(object T
 	return c
 }
 
-// ConvertToTable shows objects in the columns of the kind.
+// ConvertToTable returns objects as a table with the columns of the kind.
 func (k *Kind) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	table := &metav1.Table{}
 	first := !slices.ContainsFunc(k.Columns, func(c Column) bool { return c.Name == "Name" })
@@ -155,7 +157,7 @@ func (k *Kind) ConvertToTable(_ context.Context, object, options runtime.Object)
 	return table, err
 }
 
-// Attributes are what selectors select an object by.
+// Attributes returns the labels and fields of an object for selectors.
 func (k *Kind) Attributes(object runtime.Object) (labels.Set, fields.Set, error) {
 	accessor := must.Access(object)
 	set := fields.Set{"metadata.name": accessor.GetName()}
@@ -168,7 +170,7 @@ func (k *Kind) Attributes(object runtime.Object) (labels.Set, fields.Set, error)
 	return accessor.GetLabels(), set, nil
 }
 
-// SingularName is what the kind is called in lower case.
+// SingularName returns the kind in lower case.
 func (k *Kind) SingularName() string {
 	if k.Singular != "" {
 		return k.Singular
@@ -176,12 +178,12 @@ func (k *Kind) SingularName() string {
 	return strings.ToLower(k.GVK.Kind)
 }
 
-// Answers reports whether the kind is answered and not stored.
+// Answers reports whether the kind is only answered and not stored.
 func (k *Kind) Answers() bool { return slices.Equal(k.Verbs, []string{"create"}) }
 
-// Scaled is where an object of a built-in kind has what its scale subresource shows.
+// Scaled has the values of an object for its scale subresource.
 type Scaled struct {
-	Replicas *int32 // in the object
+	Replicas *int32 // points into the object
 	Current  int32
 	Selector string
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// limitRangesIn are those of a namespace, by name: the real server goes through them in any order.
+// limitRangesIn returns the LimitRanges of a namespace by name: the real server uses any order.
 func (cluster Cluster) limitRangesIn(namespace string) (ranges []*corev1.LimitRange) {
 	for _, object := range cluster.ReadAll("", "v1", "limitranges", namespace) {
 		ranges = append(ranges, object.(*corev1.LimitRange))
@@ -21,8 +21,8 @@ func (cluster Cluster) limitRangesIn(namespace string) (ranges []*corev1.LimitRa
 	return ranges
 }
 
-// limited returns the pod of a write that LimitRanges are about, or nil: containers come with a creation, and what they ask for changes
-// by a resize alone.
+// limited returns the pod of a write to which LimitRanges apply, or nil: containers are set by a creation, and their
+// resources change only by a resize.
 func limited(a admission.Attributes) *corev1.Pod {
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if old, is := a.GetOldObject().(*corev1.Pod); is && old.DeletionTimestamp != nil {
@@ -34,7 +34,8 @@ func limited(a admission.Attributes) *corev1.Pod {
 	return pod
 }
 
-// defaultByLimits gives containers what the LimitRanges of their namespace have for those that do not say it, and says so in an annotation.
+// defaultByLimits sets resources of containers from the LimitRanges of the namespace where they are unset, and adds an
+// annotation.
 func (cluster Cluster) defaultByLimits(a admission.Attributes) {
 	pod := limited(a)
 	if pod == nil {
@@ -60,7 +61,7 @@ func (cluster Cluster) defaultByLimits(a admission.Attributes) {
 	}
 }
 
-// fillContainer returns what it has set, in words.
+// fillContainer returns a description of the values that it has set.
 func fillContainer(container *corev1.Container, sort string, limit corev1.LimitRangeItem) (given []string) {
 	fill := func(list *corev1.ResourceList, from corev1.ResourceList, what string) {
 		var names []string
@@ -87,7 +88,7 @@ func orMake[M ~map[K]V, K comparable, V any](m M) M {
 	return m
 }
 
-// reviewPodLimits refuses a pod that asks for less or more than a LimitRange of its namespace lets it.
+// reviewPodLimits rejects a pod with resources outside the LimitRanges of its namespace.
 func (cluster Cluster) reviewPodLimits(a admission.Attributes) error {
 	pod := limited(a)
 	if pod == nil {
@@ -107,7 +108,7 @@ func (cluster Cluster) reviewPodLimits(a admission.Attributes) error {
 	})
 }
 
-// ofPod is what a pod asks for as a whole: the processors and memory that it names itself count more than its containers'.
+// ofPod returns the resources of a pod as a whole: processors and memory at pod level override those of containers.
 func ofPod(pod *corev1.Pod, of func(*corev1.Container) corev1.ResourceList, whole func(*corev1.ResourceRequirements) corev1.ResourceList) corev1.ResourceList {
 	sum := together(&pod.Spec, of)
 	if pod.Spec.Resources != nil {
@@ -120,7 +121,7 @@ func ofPod(pod *corev1.Pod, of func(*corev1.Container) corev1.ResourceList, whol
 	return sum
 }
 
-// reviewClaimLimits refuses a claim that asks for less or more than a LimitRange of its namespace lets it.
+// reviewClaimLimits rejects a claim with resources outside the LimitRanges of its namespace.
 func (cluster Cluster) reviewClaimLimits(a admission.Attributes) error {
 	claim, ok := a.GetObject().(*corev1.PersistentVolumeClaim)
 	if old, is := a.GetOldObject().(*corev1.PersistentVolumeClaim); is && old.DeletionTimestamp != nil {
@@ -144,7 +145,7 @@ func (cluster Cluster) reviewClaimLimits(a admission.Attributes) error {
 	})
 }
 
-// reviewLimits tells all that one LimitRange has against a write.
+// reviewLimits returns all objections of one LimitRange to a write.
 func (cluster Cluster) reviewLimits(a admission.Attributes, problems func(limit corev1.LimitRangeItem) []error) error {
 	for _, limits := range cluster.limitRangesIn(a.GetNamespace()) {
 		var all []error
@@ -224,7 +225,7 @@ func overRatio(of corev1.LimitType, name corev1.ResourceName, most resource.Quan
 	return nil
 }
 
-// inMilli is the ratio of two quantities, in thousandths where these do not overflow.
+// inMilli returns the ratio of two quantities, computed in thousandths unless that overflows.
 func inMilli(limit, request resource.Quantity) float64 {
 	if limit.Value() <= resource.MaxMilliValue && request.Value() <= resource.MaxMilliValue {
 		return float64(limit.MilliValue()) / float64(request.MilliValue())
@@ -235,7 +236,8 @@ func inMilli(limit, request resource.Quantity) float64 {
 func requestsOf(container *corev1.Container) corev1.ResourceList { return container.Resources.Requests }
 func limitsOf(container *corev1.Container) corev1.ResourceList   { return container.Resources.Limits }
 
-// together is what the containers of a pod need at once: all of them, or an init container with those before it that stay.
+// together returns the resources that the containers of a pod need at once: all of them, or an init container with the
+// restartable ones before it.
 func together(spec *corev1.PodSpec, of func(*corev1.Container) corev1.ResourceList) corev1.ResourceList {
 	add := func(sum, list corev1.ResourceList) {
 		for name, quantity := range list {
@@ -250,7 +252,7 @@ func together(spec *corev1.PodSpec, of func(*corev1.Container) corev1.ResourceLi
 	}
 	for i := range spec.InitContainers {
 		container := &spec.InitContainers[i]
-		needed := of(container).DeepCopy() // first, since a sum is written as its first term
+		needed := of(container).DeepCopy() // first, since a sum has the format of its first term
 		if needed == nil {
 			needed = corev1.ResourceList{}
 		}
@@ -265,7 +267,7 @@ func together(spec *corev1.PodSpec, of func(*corev1.Container) corev1.ResourceLi
 	return all
 }
 
-// most raises the quantities of a list to those of another one.
+// most raises the quantities of a list to those of other.
 func most(list, other corev1.ResourceList) {
 	for name, quantity := range other {
 		if was, ok := list[name]; !ok || quantity.Cmp(was) > 0 {

@@ -21,9 +21,9 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Models knows the schemas of Go types for server-side apply: what a field is, reflection tells, and how its lists and maps are
-// merged, the tags of patches and merging.txt. A schema is made when it is first asked for, and all servers share it. Safe for
-// concurrent use.
+// Models has the schemas of Go types for server-side apply. Reflection determines the fields; the patch tags and
+// merging.txt determine how lists and maps are merged. A schema is created at its first use, and all servers share it.
+// It is safe for concurrent use.
 type Models struct {
 	Scheme *runtime.Scheme
 
@@ -63,7 +63,7 @@ func (m *Models) ObjectToTyped(object runtime.Object, options ...typed.Validatio
 	return t.FromStructured(object, options...)
 }
 
-// TypedToObject returns an object without a Go type.
+// TypedToObject returns an unstructured object.
 func (*Models) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
 	content, ok := value.AsValue().Unstructured().(map[string]any)
 	if !ok {
@@ -87,13 +87,13 @@ var (
 	}}
 )
 
-// merging.txt has what markers in the source of k8s.io/api say and tags do not: of each field or type its list type with keys, its
-// map type, its default. A test makes it.
+// merging.txt has the markers in the source of k8s.io/api that tags do not repeat: per field or type its list type with
+// keys, its map type, or its default. A test generates it.
 //
 //go:embed merging.txt
 var mergingText string
 
-// merging is the text by type or field: map keys,..., set, atomic, granular, or default and a JSON value.
+// merging is the file's text by type or field: map keys,..., set, atomic, granular, or default and a JSON value.
 var merging = sync.OnceValue(func() map[string]string {
 	known := map[string]string{}
 	for line := range strings.Lines(mergingText) {
@@ -105,7 +105,7 @@ var merging = sync.OnceValue(func() map[string]string {
 
 func goName(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
 
-// modelBuilder makes the schema of a type and of all that it refers to.
+// modelBuilder creates the schema of a type and of all types to which it refers.
 type modelBuilder struct {
 	named  map[reflect.Type]string
 	schema *schema.Schema
@@ -120,7 +120,7 @@ func (b *modelBuilder) reference(t reflect.Type) schema.TypeRef {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t == reflect.TypeFor[intstr.IntOrString]() { // which has no one type
+	if t == reflect.TypeFor[intstr.IntOrString]() { // its type varies
 		return schema.TypeRef{NamedType: &deducedName}
 	}
 	if scalar, ok := scalarModels[t]; ok {
@@ -171,7 +171,7 @@ func (b *modelBuilder) structure(t reflect.Type) string {
 	return name
 }
 
-// fields of a struct, and of those that are inlined in it.
+// fields returns the fields of a struct, including those of inlined structs.
 func (b *modelBuilder) fields(t, in reflect.Type) (fields []schema.StructField) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -210,7 +210,7 @@ func (b *modelBuilder) fields(t, in reflect.Type) (fields []schema.StructField) 
 	return fields
 }
 
-// zeroDefault is the default of a field that is always written.
+// zeroDefault returns the default of a field that is always written.
 func zeroDefault(t reflect.Type) any {
 	if _, special := scalarModels[t]; special {
 		return nil

@@ -14,7 +14,7 @@ import (
 
 // Kinds of MutatingAdmissionPolicies, of admissionregistration.k8s.io/v1.
 
-// MutatingPolicyKind is MutatingAdmissionPolicy.
+// MutatingPolicyKind returns the kind MutatingAdmissionPolicy.
 func MutatingPolicyKind() Kind {
 	return Kind{
 		GVK: AdmissionV1.WithKind("MutatingAdmissionPolicy"), Resource: "mutatingadmissionpolicies", Categories: apiExtensions,
@@ -39,7 +39,7 @@ func MutatingPolicyKind() Kind {
 	}
 }
 
-// MutatingBindingKind is MutatingAdmissionPolicyBinding.
+// MutatingBindingKind returns the kind MutatingAdmissionPolicyBinding.
 func MutatingBindingKind() Kind {
 	return Kind{
 		GVK: AdmissionV1.WithKind("MutatingAdmissionPolicyBinding"), Resource: "mutatingadmissionpolicybindings", Categories: apiExtensions,
@@ -64,7 +64,7 @@ func validateMutatingBinding(spec *admissionv1.MutatingAdmissionPolicyBindingSpe
 	return append(validateBound(spec.PolicyName, spec.ParamRef, spec.MatchResources, path), operationsAmong(spec.MatchResources, mutatedOperations, path.Child("matchResources"))...)
 }
 
-// mutatedOperations are those of which there is an object that may be changed.
+// mutatedOperations are the operations with an object that may be changed.
 var mutatedOperations = []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create, admissionv1.Update}
 
 func operationsAmong(match *admissionv1.MatchResources, operations []admissionv1.OperationType, path *field.Path) (problems field.ErrorList) {
@@ -86,7 +86,8 @@ func mutatingFrame(policy *admissionv1.MutatingAdmissionPolicy) *policyFrame {
 	return &policyFrame{policy.Spec.FailurePolicy, policy.Spec.ParamKind, policy.Spec.MatchConstraints, policy.Spec.MatchConditions, mutatedOperations}
 }
 
-// validateMutatingPolicy checks the spec of a policy. Expressions that the old one has may be such as new ones may not be.
+// validateMutatingPolicy validates the spec of a policy. Expressions of the old policy may use features that new ones
+// may not.
 func validateMutatingPolicy(policy, old *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
 	spec, path := &policy.Spec, field.NewPath("spec")
 	problems := mutatingFrame(policy).validate(mutatingFrame(old), path)
@@ -98,7 +99,7 @@ func validateMutatingPolicy(policy, old *admissionv1.MutatingAdmissionPolicy) fi
 	if len(spec.Mutations) == 0 {
 		problems = append(problems, field.Required(path.Child("mutations"), "mutations must contain at least one item"))
 	}
-	known := sets.New[string]() // of applied configurations alone, with which JSON patches are compared too
+	known := sets.New[string]() // only of applied configurations, with which JSON patches are compared too
 	if old != nil {
 		for _, m := range old.Spec.Mutations {
 			if m.ApplyConfiguration != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// Nodes are the kind Node.
+// Nodes returns the kind Node.
 func Nodes() Kind {
 	rules, part := nodeRules()
 	doc := corev1.NodeSystemInfo{}.SwaggerDoc()

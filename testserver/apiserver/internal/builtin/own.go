@@ -17,15 +17,15 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Own says what writes of a kind do whose strategy is in a package of upstream that imports a client of etcd, with 350 packages. It is made
-// of upstream's parts: they check, and drop the fields of features that are off. Functions that are nil do nothing.
+// Own defines the strategy of a kind whose upstream strategy imports a client of etcd, with 350 packages. It combines
+// upstream's parts, which validate, and drop the fields of disabled features. Nil functions do nothing.
 type Own[T runtime.Object] struct {
-	Cluster        bool // whether objects are in no namespace
-	Creates        bool // an update makes an object that is not there
-	Conditional    bool // an update has to say a version
+	Cluster        bool // the kind is cluster-scoped
+	Creates        bool // an update creates a missing object
+	Conditional    bool // an update requires a version
 	Reset          []string
 	Policy         rest.GarbageCollectionPolicy
-	Spec           func(object T) any // the generation counts changes of it
+	Spec           func(object T) any // changes of it increase the generation
 	Create         func(ctx context.Context, object T)
 	Update         func(ctx context.Context, object, old T)
 	Canonicalize   func(object T)
@@ -35,20 +35,20 @@ type Own[T runtime.Object] struct {
 	Grace          func(object T, options *metav1.DeleteOptions) bool
 }
 
-// Rules returns those of a kind whose Go type in Own is the internal one.
+// Rules returns the rules of a kind whose Go type in Own is the internal one.
 func (o Own[T]) Rules() Rules {
 	declared := rest.DeclarativeValidation{Scheme: legacyscheme.Scheme}
 	return Rules{Strategy: &Strategy{own[T]{declared, names.SimpleNameGenerator, o}, false}, Reset: resets(o.Reset)}
 }
 
-// VersionedRules are Rules for the Go type with which the server works.
+// VersionedRules is Rules for the Go type that the server uses.
 func (o Own[T]) VersionedRules() Rules {
 	rules := o.Rules()
 	rules.versioned = true
 	return rules
 }
 
-// literally is what equals another only if it has the same empty lists.
+// literally is equal to another value only if that has the same empty lists.
 type literally struct{ value any }
 
 func resets(names []string) []string {
@@ -58,14 +58,14 @@ func resets(names []string) []string {
 	return names
 }
 
-// own is the strategy that an Own makes.
+// own is the strategy of an Own.
 type own[T runtime.Object] struct {
 	rest.DeclarativeValidation
 	names.NameGenerator
 	of Own[T]
 }
 
-// DeclarativeValidationConfig has the features that generated checks of these kinds depend on.
+// DeclarativeValidationConfig returns the features that generated checks of these kinds use.
 func (s own[T]) DeclarativeValidationConfig(context.Context, runtime.Object, runtime.Object) rest.DeclarativeValidationConfig {
 	job, node, gate := features.WorkloadWithJob, features.InPlacePodVerticalScalingSchedulerPreemption, utilfeature.DefaultFeatureGate
 	return rest.DeclarativeValidationConfig{Options: map[string]bool{string(job): gate.Enabled(job), string(node): gate.Enabled(node)}}

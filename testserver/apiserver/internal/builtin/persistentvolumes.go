@@ -38,7 +38,7 @@ func orUnset[T ~string](value *T) string {
 	return string(*value)
 }
 
-// VolumeClaims are the kind PersistentVolumeClaim.
+// VolumeClaims returns the kind PersistentVolumeClaim.
 func VolumeClaims() Kind {
 	rules, part := claimRules()
 	status, spec := corev1.PersistentVolumeClaimStatus{}.SwaggerDoc(), corev1.PersistentVolumeClaimSpec{}.SwaggerDoc()
@@ -89,7 +89,7 @@ func VolumeClaims() Kind {
 	}
 }
 
-// reviewGrowth refuses to ask for more than a claim has, unless it is bound, and of a class whose volumes can grow.
+// reviewGrowth rejects a larger request of a claim unless it is bound and its class allows expansion.
 func reviewGrowth(cluster Cluster, a admission.Attributes) error {
 	now, ok := a.GetObject().(*corev1.PersistentVolumeClaim)
 	was, old := a.GetOldObject().(*corev1.PersistentVolumeClaim)
@@ -109,7 +109,7 @@ func reviewGrowth(cluster Cluster, a admission.Attributes) error {
 	return admission.NewForbidden(a, errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"))
 }
 
-// storageClassOf is the class of a claim or volume, which an annotation may name as it did before there was a field.
+// storageClassOf returns the class of a claim or volume, which may also be in the annotation that preceded the field.
 func storageClassOf(object metav1.Object, field string) string {
 	if class, there := object.GetAnnotations()[corev1.BetaStorageClassAnnotation]; there {
 		return class
@@ -117,14 +117,14 @@ func storageClassOf(object metav1.Object, field string) string {
 	return field
 }
 
-// protect keeps what is in use from being deleted.
+// protect adds a finalizer that prevents the deletion of an object in use.
 func protect(object metav1.Object, finalizer string) {
 	if !slices.Contains(object.GetFinalizers(), finalizer) {
 		object.SetFinalizers(append(object.GetFinalizers(), finalizer))
 	}
 }
 
-// Volumes are the kind PersistentVolume.
+// Volumes returns the kind PersistentVolume.
 func Volumes() Kind {
 	rules, part := volumeRules()
 	status, spec := corev1.PersistentVolumeStatus{}.SwaggerDoc(), corev1.PersistentVolumeSpec{}.SwaggerDoc()
@@ -158,7 +158,3 @@ func Volumes() Kind {
 		},
 	}
 }
-
-// Claims.
-
-// Volumes.

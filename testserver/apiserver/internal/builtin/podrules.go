@@ -17,7 +17,7 @@ import (
 
 func podSpec(p *core.Pod) any { return p.Spec }
 
-// podOptions say how strict checks of a pod are, which may have what it had.
+// podOptions returns the strictness of checks of a pod, which may keep invalid values of the old one.
 func podOptions(p, old *core.Pod) corevalidation.PodValidationOptions {
 	var spec *core.PodSpec
 	var metadata *metav1.ObjectMeta
@@ -29,7 +29,7 @@ func podOptions(p, old *core.Pod) corevalidation.PodValidationOptions {
 	return options
 }
 
-// checkedPod has an update of a pod checked by a function.
+// checkedPod adapts a check of pod updates.
 func checkedPod(check func(p, old *core.Pod, options corevalidation.PodValidationOptions) field.ErrorList) func(
 	_ context.Context, p, old *core.Pod,
 ) field.ErrorList {
@@ -49,7 +49,7 @@ func podRules() Rules {
 		},
 		ValidateUpdate: checkedPod(corevalidation.ValidatePodUpdate),
 		Warnings: func(ctx context.Context, p, old *core.Pod) []string {
-			if old != nil { // nobody reads those of updates, which are many
+			if old != nil { // the many updates have no reader of warnings
 				return nil
 			}
 			return append(dnsLabelWarning(p.Name, "the Pod's hostname"), podutil.GetWarningsForPod(ctx, p, nil)...)
@@ -72,7 +72,7 @@ func createPod(ctx context.Context, p *core.Pod) {
 	p.Status.QOSClass = qos.GetPodQOS(p)
 }
 
-// selectByLabels has selectors of a pod select what has its own values of labels that are named there.
+// selectByLabels adds the pod's own values of named labels to its selectors.
 func selectByLabels(p *core.Pod) {
 	add := func(selector *metav1.LabelSelector, operator metav1.LabelSelectorOperator, names []string) {
 		for _, name := range names {
@@ -105,7 +105,7 @@ func selectByLabels(p *core.Pod) {
 	}
 }
 
-// armorFields gives containers the profiles that annotations name, and warns of these before they are fields.
+// armorFields sets the AppArmor profiles of containers from annotations, with a warning.
 func armorFields(ctx context.Context, p *core.Pod) {
 	if p.Spec.OS != nil && p.Spec.OS.Name == core.Windows {
 		return
@@ -139,14 +139,14 @@ func armorFields(ctx context.Context, p *core.Pod) {
 	})
 }
 
-// keepPodResources keeps what a pod asks for as a whole, for clients that do not know the field.
+// keepPodResources keeps the pod-level resources for clients that do not have the field.
 func keepPodResources(p, old *core.Pod) {
 	if p.Spec.Resources == nil && old.Spec.Resources != nil {
 		p.Spec.Resources = old.Spec.Resources.DeepCopy()
 	}
 }
 
-// podGrace is how long a pod may take to end: one that runs nowhere ends at once.
+// podGrace determines the grace period of a pod: one without a node ends at once.
 func podGrace(p *core.Pod, options *metav1.DeleteOptions) bool {
 	if options == nil {
 		return false
@@ -173,7 +173,7 @@ func podStatusRules() Rules {
 			p.Spec, p.DeletionTimestamp, p.OwnerReferences = old.Spec, nil, old.OwnerReferences
 			now, was := &p.Status, &old.Status
 			Set(&now.QOSClass, was.QOSClass)
-			if now.ResourceClaimStatuses == nil { // which old kubelets do not know
+			if now.ResourceClaimStatuses == nil { // old kubelets do not have the field
 				now.ResourceClaimStatuses = was.ResourceClaimStatuses
 			}
 			if now.ExtendedResourceClaimStatus == nil {
@@ -193,7 +193,8 @@ func podStatusRules() Rules {
 	}.Rules()
 }
 
-// keepObserved keeps generations that a client clears: of the status, and of its conditions, of which a type may have several.
+// keepObserved keeps observed generations that a client clears, in the status and in its conditions, which may have
+// several of one type.
 func keepObserved(now, was *core.PodStatus) {
 	Set(&now.ObservedGeneration, was.ObservedGeneration)
 	known := map[core.PodConditionType][]int64{}
@@ -209,7 +210,7 @@ func keepObserved(now, was *core.PodStatus) {
 	}
 }
 
-// EphemeralRules are those of the subresource that adds containers to a pod that runs.
+// EphemeralRules returns the rules of the subresource that adds containers to a running pod.
 func EphemeralRules() Rules {
 	return Own[*core.Pod]{
 		Spec: podSpec,
@@ -223,13 +224,13 @@ func EphemeralRules() Rules {
 	}.Rules()
 }
 
-// keepBesides makes a pod what it was, but for some of its metadata.
+// keepBesides restores the old pod except some of its metadata.
 func keepBesides(p, old *core.Pod) {
 	p.Spec, p.Status = old.Spec, old.Status
 	metav1.ResetObjectMetaForStatus(&p.ObjectMeta, &old.ObjectMeta)
 }
 
-// ResizeRules are those of the subresource that changes what a pod asks for while it runs.
+// ResizeRules returns the rules of the subresource that changes the resources of a running pod.
 func ResizeRules() Rules {
 	return Own[*core.Pod]{
 		Spec: podSpec,
@@ -245,7 +246,8 @@ func ResizeRules() Rules {
 	}.Rules()
 }
 
-// resize makes a pod what it was, but for what its containers and it ask for. One that has other containers stays, to be refused.
+// resize restores the old pod except the resources of the pod and its containers. A pod with other containers stays
+// unchanged, and is rejected.
 func resize(p, old *core.Pod) {
 	if len(p.Spec.Containers) != len(old.Spec.Containers) || len(p.Spec.InitContainers) != len(old.Spec.InitContainers) {
 		return

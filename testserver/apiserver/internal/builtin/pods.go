@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// Pods are the kind Pod.
+// Pods returns the kind Pod.
 func Pods() Kind {
 	status, spec := corev1.PodStatus{}.SwaggerDoc(), corev1.PodSpec{}.SwaggerDoc()
 	orNone := func(text string) string {
@@ -65,7 +65,7 @@ func Pods() Kind {
 	}
 }
 
-// podSummary is what a table says of the containers of a pod.
+// podSummary has the columns of a table for the containers of a pod.
 type podSummary struct{ ready, reason, restarts string }
 
 func summaryOf(pod *corev1.Pod) podSummary {
@@ -170,7 +170,7 @@ func summaryOf(pod *corev1.Pod) podSummary {
 	return podSummary{fmt.Sprintf("%d/%d", ready, total), reason, text}
 }
 
-// PodConditionTrue reports whether a pod has a condition that is true.
+// PodConditionTrue reports whether a condition of a pod is true.
 func PodConditionTrue(pod *corev1.Pod, kind corev1.PodConditionType) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind && c.Status == corev1.ConditionTrue })
 }
@@ -188,7 +188,7 @@ func gatesOf(pod *corev1.Pod) string {
 	return fmt.Sprintf("%d/%d", open, len(pod.Spec.ReadinessGates))
 }
 
-// labelByTopology gives a pod, or what binds one, the labels of its node that say where that is.
+// labelByTopology sets the topology labels of a pod, or of its binding, from the node.
 func (cluster Cluster) labelByTopology(a admission.Attributes) {
 	var object metav1.Object
 	node := ""
@@ -206,7 +206,7 @@ func (cluster Cluster) labelByTopology(a admission.Attributes) {
 		return
 	}
 	found, err := cluster.Read("", "v1", "nodes", "", node)
-	if err != nil { // upstream does not mind either that it is not there
+	if err != nil { // like upstream, a missing node is ignored
 		return
 	}
 	for _, name := range []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion} {
@@ -218,8 +218,8 @@ func (cluster Cluster) labelByTopology(a admission.Attributes) {
 	}
 }
 
-// admitPod does what the admission plugins do with pods that each server has: topology, limits, priorities, and tolerations of nodes that
-// are away.
+// admitPod implements the pod admission of every server: topology, limits, priorities, and tolerations of unreachable
+// nodes.
 func admitPod(cluster Cluster, a admission.Attributes) error {
 	cluster.labelByTopology(a)
 	cluster.defaultByLimits(a)
@@ -254,7 +254,7 @@ func admitPod(cluster Cluster, a admission.Attributes) error {
 	return nil
 }
 
-// reviewPod refuses what limits do not let a pod have, and an overhead that its class has not.
+// reviewPod rejects a pod outside the limits, and one with another overhead than its class.
 func reviewPod(cluster Cluster, a admission.Attributes) error {
 	if err := cluster.reviewPodLimits(a); err != nil {
 		return err
@@ -266,12 +266,12 @@ func reviewPod(cluster Cluster, a admission.Attributes) error {
 	return rejected(a, cluster.reviewOverhead(pod))
 }
 
-// prioritize gives a pod the priority of its class, or of the one that is for all others.
+// prioritize sets the priority of a pod from its class or the default class.
 func (cluster Cluster) prioritize(pod *corev1.Pod) error {
 	var class *schedulingv1.PriorityClass
 	if name := pod.Spec.PriorityClassName; name != "" {
 		object, err := cluster.Read("scheduling.k8s.io", "v1", "priorityclasses", "", name)
-		if err != nil { // or is no name
+		if err != nil { // or the name is invalid
 			return fmt.Errorf("no PriorityClass with name %v was found", name)
 		}
 		class = object.(*schedulingv1.PriorityClass)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The columns of kinds that have a template for pods.
+// Columns of kinds with a pod template.
 const (
 	containersText = "Names of each container in the template."
 	imagesText     = "Images referenced by each container in the template."
@@ -48,9 +48,7 @@ func selectorText(selector *metav1.LabelSelector) string {
 	return parsed.String()
 }
 
-// Templates, and what came before replica sets.
-
-// PodTemplates are the kind of that name, which nothing but authors of other systems use.
+// PodTemplates returns the kind PodTemplate, which only other systems use.
 func PodTemplates() Kind {
 	return Kind{
 		GVK: CoreV1.WithKind("PodTemplate"), Resource: "podtemplates", Namespaced: true, Returned: true,

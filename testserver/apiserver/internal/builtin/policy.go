@@ -17,7 +17,7 @@ import (
 // Budget is a PodDisruptionBudget.
 type Budget = policyv1.PodDisruptionBudget
 
-// PolicyKinds are those of policy.
+// PolicyKinds returns the kinds of policy.
 func PolicyKinds() []Kind {
 	return []Kind{{
 		GVK: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Resource: "poddisruptionbudgets", Short: []string{"pdb"}, Namespaced: true,
@@ -42,9 +42,7 @@ func PolicyKinds() []Kind {
 	}}
 }
 
-// Leases.
-
-// CoordinationKinds are those of coordination.k8s.io.
+// CoordinationKinds returns the kinds of coordination.k8s.io.
 func CoordinationKinds() []Kind {
 	type lease = coordinationv1.Lease
 	return []Kind{{
@@ -57,9 +55,7 @@ func CoordinationKinds() []Kind {
 	}}
 }
 
-// Priorities.
-
-// SystemPriorities are the classes that are there from the start.
+// SystemPriorities returns the initial priority classes.
 func SystemPriorities() (classes []*schedulingv1.PriorityClass) {
 	for _, name := range sortedMap(systemClasses) {
 		one := systemClasses[name]
@@ -76,7 +72,7 @@ var systemClasses = map[string]schedulingv1.PriorityClass{
 	"system-cluster-critical": {Value: 2000000000, Description: "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."},
 }
 
-// PriorityClasses are the kind PriorityClass.
+// PriorityClasses returns the kind PriorityClass.
 func PriorityClasses() Kind {
 	type class = schedulingv1.PriorityClass
 	doc := class{}.SwaggerDoc()

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// LimitRanges are the kind LimitRange.
+// LimitRanges returns the kind LimitRange.
 func LimitRanges() Kind {
 	return Kind{
 		GVK: CoreV1.WithKind("LimitRange"), Resource: "limitranges", Short: []string{"limits"}, Namespaced: true,
@@ -18,7 +18,7 @@ func LimitRanges() Kind {
 	}
 }
 
-// ResourceQuotas are the kind ResourceQuota.
+// ResourceQuotas returns the kind ResourceQuota.
 func ResourceQuotas() Kind {
 	type quota = corev1.ResourceQuota
 	cells := func(q *quota, limits bool) string {

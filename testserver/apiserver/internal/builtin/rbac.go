@@ -13,55 +13,55 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Kinds of rbac.authorization.k8s.io/v1. What they let users do is the server's business.
+// Kinds of rbac.authorization.k8s.io/v1. The server enforces them.
 
 var rbacV1 = rbacv1.SchemeGroupVersion
 
-// RoleKind is Role.
+// RoleKind is the kind Role.
 var RoleKind = Kind{
 	GVK: rbacV1.WithKind("Role"), Resource: "roles", Namespaced: true,
 	Rules: By(roleregistry.Strategy),
 }
 
-// ClusterRoleKind is ClusterRole.
+// ClusterRoleKind is the kind ClusterRole.
 var ClusterRoleKind = Kind{
 	GVK: rbacV1.WithKind("ClusterRole"), Resource: "clusterroles",
 	Rules: By(clusterroleregistry.Strategy),
 }
 
-// RoleBindingKind is RoleBinding.
+// RoleBindingKind is the kind RoleBinding.
 var RoleBindingKind = Kind{
 	GVK: rbacV1.WithKind("RoleBinding"), Resource: "rolebindings", Namespaced: true,
 	Columns: bindingColumns("roleBinding", rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"], RoleBindingOf),
 	Rules:   By(rolebindingregistry.Strategy),
 }
 
-// ClusterRoleBindingKind is ClusterRoleBinding.
+// ClusterRoleBindingKind is the kind ClusterRoleBinding.
 var ClusterRoleBindingKind = Kind{
 	GVK: rbacV1.WithKind("ClusterRoleBinding"), Resource: "clusterrolebindings",
 	Columns: bindingColumns("clusterRoleBinding", rbacv1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"], ClusterRoleBindingOf),
 	Rules:   By(clusterrolebindingregistry.Strategy),
 }
 
-// Binding is what bindings in a namespace and in all have in common.
+// Binding is the common part of bindings in one namespace and in all.
 type Binding struct {
 	Role     rbacv1.RoleRef
 	subjects []rbacv1.Subject
 }
 
-// RoleBindingOf is what a RoleBinding binds.
+// RoleBindingOf returns the Binding of a RoleBinding.
 func RoleBindingOf(object runtime.Object) Binding {
 	b := object.(*rbacv1.RoleBinding)
 	return Binding{b.RoleRef, b.Subjects}
 }
 
-// ClusterRoleBindingOf is what a ClusterRoleBinding binds.
+// ClusterRoleBindingOf returns the Binding of a ClusterRoleBinding.
 func ClusterRoleBindingOf(object runtime.Object) Binding {
 	b := object.(*rbacv1.ClusterRoleBinding)
 	return Binding{b.RoleRef, b.Subjects}
 }
 
-// names are those of the subjects of a kind.
+// names returns the names of the subjects of a kind.
 func (b Binding) names(kind string) string {
 	var names []string
 	for _, s := range b.subjects {
@@ -90,7 +90,7 @@ func bindingColumns(what, doc string, of func(object runtime.Object) Binding) []
 	return columns
 }
 
-// invalid says with each message that a value is invalid.
+// invalid returns an error per message for an invalid value.
 func invalid(path *field.Path, value any, messages []string) (problems field.ErrorList) {
 	for _, message := range messages {
 		problems = append(problems, field.Invalid(path, value, message))

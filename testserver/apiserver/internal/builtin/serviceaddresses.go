@@ -14,13 +14,14 @@ import (
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 )
 
-// Addresses and ports of services are given out in order, the lowest that no service has: the real server draws them.
+// The server allocates addresses and ports of services in order, starting with the lowest free one: the real server
+// chooses randomly.
 
 var clusterRange, firstAddress = netip.MustParsePrefix("10.0.0.0/24"), netip.MustParseAddr("10.0.0.1")
 
 const firstNodePort, lastNodePort = 30000, 32767
 
-// allocateService fills in what a service does not say itself, before it is validated.
+// allocateService sets the values that a service leaves to the server, before validation.
 func (cluster Cluster) allocateService(object, existing runtime.Object, dryRun bool) error {
 	service := object.(*corev1.Service)
 	if existing != nil {
@@ -66,7 +67,7 @@ func (cluster Cluster) allocateService(object, existing runtime.Object, dryRun b
 	return allocatePorts(service, existing == nil, dryRun, ports, invalid, at)
 }
 
-// familyPolicy finds how many families a service is to have, if it does not say it, and checks that it asks for no more.
+// familyPolicy determines the number of IP families of a service, if unset, and checks that it requests no more.
 func (f *Findings) familyPolicy(service, old *corev1.Service, at *field.Path) {
 	spec, here := &service.Spec, at.Child("ipFamilyPolicy")
 	switch {
@@ -114,7 +115,7 @@ func (f *Findings) familyPolicy(service, old *corev1.Service, at *field.Path) {
 	}
 }
 
-// onlyFamily checks that a service asks for no other family than the one that the cluster has.
+// onlyFamily checks that a service requests only the family of the cluster.
 func (f *Findings) onlyFamily(service *corev1.Service, at *field.Path) {
 	if *service.Spec.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack {
 		f.invalid(at.Child("ipFamilyPolicy"), service.Spec.IPFamilyPolicy, "this cluster is not configured for dual-stack services")
@@ -126,7 +127,7 @@ func (f *Findings) onlyFamily(service *corev1.Service, at *field.Path) {
 	}
 }
 
-// anyFamily gives a service without pods of its own both families, whatever the cluster has.
+// anyFamily sets both families for a service without a selector, independent of the cluster.
 func anyFamily(service *corev1.Service) {
 	if *service.Spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
 		if len(service.Spec.IPFamilies) == 0 {
@@ -144,7 +145,8 @@ func anyFamily(service *corev1.Service) {
 	}
 }
 
-// allocated is what all services have, but for one that is updated: a second one of the same name asks for what the first has.
+// allocated returns the allocations of all services, except the one that is updated. A created one is included: a
+// second service of the same name requests the allocations of the first.
 func (cluster Cluster) allocated(service *corev1.Service, created bool) (addresses sets.Set[string], ports sets.Set[int32]) {
 	addresses, ports = sets.New[string](), sets.New[int32]()
 	for _, object := range cluster.ReadAll("", "v1", "services", "") {
@@ -161,12 +163,14 @@ func (cluster Cluster) allocated(service *corev1.Service, created bool) (address
 	return addresses, ports
 }
 
-// assignable reports whether Services may have an address: the first and the last of the range name the network and all of it.
+// assignable reports whether Services may have an address: the first and the last of the range are the network and
+// broadcast addresses.
 func assignable(address netip.Addr) bool {
 	return clusterRange.Contains(address) && clusterRange.Contains(address.Prev()) && clusterRange.Contains(address.Next())
 }
 
-// allocateAddress gives a service an address, or checks those that it asks for. A dry run takes none, and does not ask whether they are free.
+// allocateAddress assigns an address to a service, or checks the requested ones. A dry run allocates nothing, and does
+// not check whether addresses are free.
 func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun bool, invalid func(*field.Path, any, string) error, at *field.Path) error {
 	if service.Spec.Type == corev1.ServiceTypeExternalName || headless(service) {
 		return nil
@@ -183,7 +187,7 @@ func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun boo
 	for _, ip := range service.Spec.ClusterIPs {
 		address, err := netip.ParseAddr(ip)
 		switch {
-		case err != nil: // validation says so
+		case err != nil: // validation reports it
 		case !assignable(address) && dryRun:
 			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: the provided IP (%v) is not in the valid range. The range of valid IPs is %s", ip, ip, clusterRange))
 		case !assignable(address):
@@ -195,7 +199,8 @@ func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun boo
 	return nil
 }
 
-// allocatePorts gives a service ports of nodes, or checks those that it asks for. A dry run does not ask whether there are such ports.
+// allocatePorts assigns node ports to a service, or checks the requested ones. A dry run does not check whether ports
+// are free.
 func allocatePorts(service *corev1.Service, created, dryRun bool, taken sets.Set[int32], invalid func(*field.Path, any, string) error, at *field.Path) error {
 	free := func() int32 {
 		for port := int32(firstNodePort); port <= lastNodePort; port++ {
@@ -223,12 +228,12 @@ func allocatePorts(service *corev1.Service, created, dryRun bool, taken sets.Set
 			taken.Insert(port.NodePort)
 			one := corev1.ServicePort{Protocol: port.Protocol, NodePort: port.NodePort}
 			if !created && port.NodePort != 0 && given[one] {
-				return fmt.Errorf("duplicate nodePort: {%s %d}", port.Protocol, port.NodePort) // found before validation does
+				return fmt.Errorf("duplicate nodePort: {%s %d}", port.Protocol, port.NodePort) // found before validation runs
 			}
 			given[one] = true
 		}
 		taken.Insert(service.Spec.HealthCheckNodePort)
-		shared := map[int32]int32{} // ports of one number and two protocols get one when they are created
+		shared := map[int32]int32{} // created ports of one number and two protocols share a node port
 		for _, port := range service.Spec.Ports {
 			if shared[port.Port] == 0 {
 				shared[port.Port] = port.NodePort
@@ -251,7 +256,7 @@ func allocatePorts(service *corev1.Service, created, dryRun bool, taken sets.Set
 	return nil
 }
 
-// keepAllocated is what an update that does not say it keeps.
+// keepAllocated keeps values that an update does not set.
 func keepAllocated(service, old *corev1.Service) {
 	external := func(s *corev1.Service) bool { return s.Spec.Type == corev1.ServiceTypeExternalName }
 	if !external(service) && !external(old) {

@@ -24,7 +24,7 @@ func needsHealthPort(service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
-// Services are the kind Service.
+// Services returns the kind Service.
 func Services() Kind {
 	rules, part := serviceRules()
 	doc := corev1.ServiceSpec{}.SwaggerDoc()
@@ -33,7 +33,7 @@ func Services() Kind {
 		Shown: func(object runtime.Object) {
 			s := object.(*corev1.Service)
 			if s.Spec.Type == corev1.ServiceTypeExternalName {
-				s.Spec.InternalTrafficPolicy = nil // which it was given before it was of this type
+				s.Spec.InternalTrafficPolicy = nil // it was set before the service had this type
 			}
 		},
 		Columns: []Column{

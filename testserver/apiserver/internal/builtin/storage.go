@@ -16,7 +16,7 @@ import (
 
 var storageV1 = storagev1.SchemeGroupVersion
 
-// StorageKinds are those of storage.k8s.io.
+// StorageKinds returns the kinds of storage.k8s.io.
 func StorageKinds() []Kind {
 	return []Kind{drivers(), driverNodes(), capacities(), storageClasses(), attachments(), attributesClasses()}
 }
@@ -25,7 +25,7 @@ func isDefaultStorage(class *storagev1.StorageClass) bool {
 	return class.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" || class.Annotations["storageclass.beta.kubernetes.io/is-default-class"] == "true"
 }
 
-// defaultStorageClass is the one for claims that name none: the newest that says it is, or nothing.
+// defaultStorageClass returns the class for claims without one: the newest that is marked as default, or "".
 func (cluster Cluster) defaultStorageClass() string {
 	var usual *storagev1.StorageClass
 	for _, object := range cluster.ReadAll("storage.k8s.io", "v1", "storageclasses", "") {

@@ -58,9 +58,9 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// upstream returns the scheme of Kubernetes, which knows internal types, conversions, defaults and generated checks. Upstream's
-// strategies refer to it. It has the groups and versions that are served, and no others: those of k8s.io/kubernetes/pkg/apis/*/install
-// would be compiled too.
+// upstream returns the scheme of Kubernetes, with internal types, conversions, defaults and generated checks.
+// Upstream's strategies refer to it. It has only the served groups and versions: k8s.io/kubernetes/pkg/apis/*/install
+// would link all others too.
 var upstream = sync.OnceValue(func() *runtime.Scheme {
 	scheme := legacyscheme.Scheme
 	for _, add := range []func(*runtime.Scheme) error{
@@ -79,15 +79,15 @@ var upstream = sync.OnceValue(func() *runtime.Scheme {
 	return scheme
 })
 
-// SetDefaults gives an object upstream's defaults, and brings it into the form that a conversion to the internal version and back
-// gives it.
+// SetDefaults sets upstream's defaults in an object, and converts it to the internal version and back, which normalizes
+// it.
 func SetDefaults(value any) {
 	object := value.(runtime.Object)
 	upstream().Default(object)
 	change(object, func(runtime.Object) {})
 }
 
-// internalOf converts an object to the internal version, which may share memory with it.
+// internalOf converts an object to the internal version. The result may share memory with it.
 func internalOf(object runtime.Object) runtime.Object {
 	if object == nil {
 		return nil
@@ -100,7 +100,7 @@ func internalOf(object runtime.Object) runtime.Object {
 	return internal
 }
 
-// change has f change an object as one of the internal version.
+// change calls f with an object in the internal version, and converts the result back.
 func change(object runtime.Object, f func(internal runtime.Object)) {
 	kinds, _, err := upstream().ObjectKinds(object)
 	must.Do(err)
@@ -113,7 +113,7 @@ func change(object runtime.Object, f func(internal runtime.Object)) {
 	object.GetObjectKind().SetGroupVersionKind(kind)
 }
 
-// Scheme returns the scheme of Kubernetes, which upstream's storages of reviews refer to.
+// Scheme returns the scheme of Kubernetes, to which upstream's storages of reviews refer.
 func Scheme() *runtime.Scheme { return upstream() }
 
 // ByInternal calls f with an object in the internal version, and returns the result in the version of the object.
@@ -129,7 +129,7 @@ func ByInternal(object runtime.Object, f func(internal runtime.Object) (runtime.
 	return versioned, nil
 }
 
-// AddConversions has a scheme convert kinds that are in two versions or groups, by way of the internal one.
+// AddConversions adds conversions of kinds with two versions or groups to a scheme, through the internal version.
 func AddConversions(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypeWithName(eventHub.WithKind("Event"), &apicorev1.Event{})
 	scheme.AddKnownTypeWithName(eventHub.WithKind("EventList"), &apicorev1.EventList{})
@@ -149,17 +149,17 @@ func AddConversions(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Labels converts the fields of a kind that selectors may name to those of the version that is stored.
+// Labels returns the conversion of a kind's selectable fields to those of the stored version.
 func Labels(kind schema.GroupVersionKind) func(label, value string) (string, string, error) {
 	return func(label, value string) (string, string, error) {
 		return upstream().ConvertFieldLabel(kind, label, value)
 	}
 }
 
-// Strategy does with objects of a version what a strategy of upstream does with those of the internal version.
+// Strategy applies a strategy of upstream, which works on the internal version, to objects of another version.
 type Strategy struct {
 	of        rest.RESTCreateUpdateStrategy
-	versioned bool // whether that works with the version too
+	versioned bool // whether of works with the version too
 }
 
 func (s *Strategy) internal(object runtime.Object) runtime.Object {
@@ -177,34 +177,34 @@ func (s *Strategy) change(object runtime.Object, f func(internal runtime.Object)
 	}
 }
 
-// By returns the rules that a strategy of upstream makes.
+// By returns the rules of a strategy of upstream.
 func By(s rest.RESTCreateUpdateStrategy) Rules { return Rules{Strategy: &Strategy{of: s}} }
 
-// PrepareForCreate changes an object before it is checked.
+// PrepareForCreate modifies an object before validation.
 func (s *Strategy) PrepareForCreate(ctx context.Context, object runtime.Object) {
 	s.change(object, func(internal runtime.Object) { s.of.PrepareForCreate(ctx, internal) })
 }
 
-// PrepareForUpdate changes an object before it is checked.
+// PrepareForUpdate modifies an object before validation.
 func (s *Strategy) PrepareForUpdate(ctx context.Context, object, old runtime.Object) {
 	was := s.internal(old)
 	s.change(object, func(internal runtime.Object) { s.of.PrepareForUpdate(ctx, internal, was) })
 }
 
-// Canonicalize changes an object after it was checked.
+// Canonicalize modifies an object after validation.
 func (s *Strategy) Canonicalize(object runtime.Object) { s.change(object, s.of.Canonicalize) }
 
-// Validate checks a new object.
+// Validate validates a new object.
 func (s *Strategy) Validate(ctx context.Context, object runtime.Object) field.ErrorList {
 	return s.of.Validate(ctx, s.internal(object))
 }
 
-// ValidateUpdate checks a changed object.
+// ValidateUpdate validates a changed object.
 func (s *Strategy) ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList {
 	return s.of.ValidateUpdate(ctx, s.internal(object), s.internal(old))
 }
 
-// ValidateDeclaratively adds to problems what generated checks find, for the kinds that have some.
+// ValidateDeclaratively adds the errors of generated checks, for kinds that have some.
 func (s *Strategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList, of operation.Type) (
 	all field.ErrorList,
 ) {
@@ -216,30 +216,30 @@ func (s *Strategy) ValidateDeclaratively(ctx context.Context, object, old runtim
 	return declared.ValidateDeclaratively(ctx, object, old, problems, of, declared.DeclarativeValidationConfig(ctx, object, old))
 }
 
-// WarningsOnCreate warns of a new object.
+// WarningsOnCreate returns the warnings for a new object.
 func (s *Strategy) WarningsOnCreate(ctx context.Context, object runtime.Object) []string {
 	return s.of.WarningsOnCreate(ctx, s.internal(object))
 }
 
-// WarningsOnUpdate warns of a changed object.
+// WarningsOnUpdate returns the warnings for a changed object.
 func (s *Strategy) WarningsOnUpdate(ctx context.Context, object, old runtime.Object) []string {
 	return s.of.WarningsOnUpdate(ctx, s.internal(object), s.internal(old))
 }
 
-// NamesLiterally reports whether what a name is to be generated from is the name.
+// NamesLiterally reports whether generateName is used as the name.
 func (s *Strategy) NamesLiterally() bool { return s.of.GenerateName("") == "" }
 
-// AllowCreateOnUpdate reports whether an update makes an object that is not there.
+// AllowCreateOnUpdate reports whether an update creates a missing object.
 func (s *Strategy) AllowCreateOnUpdate(ctx context.Context) bool {
 	return s.of.AllowCreateOnUpdate(ctx)
 }
 
-// AllowUnconditionalUpdate reports whether an update may say no version.
+// AllowUnconditionalUpdate reports whether an update may omit the version.
 func (s *Strategy) AllowUnconditionalUpdate(ctx context.Context) bool {
 	return s.of.AllowUnconditionalUpdate(ctx)
 }
 
-// DefaultGarbageCollectionPolicy is what a deletion does to dependents, unless it says it.
+// DefaultGarbageCollectionPolicy returns the default effect of a deletion on dependents.
 func (s *Strategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.GarbageCollectionPolicy {
 	if collected, ok := s.of.(rest.GarbageCollectionDeleteStrategy); ok {
 		return collected.DefaultGarbageCollectionPolicy(ctx)
@@ -247,13 +247,13 @@ func (s *Strategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.Garb
 	return rest.DeleteDependents
 }
 
-// CheckGracefulDelete reports whether a deletion leaves an object for a time, which it sets in the options.
+// CheckGracefulDelete reports whether a deletion has a grace period, which it sets in the options.
 func (s *Strategy) CheckGracefulDelete(ctx context.Context, object runtime.Object, options *metav1.DeleteOptions) bool {
 	graceful, ok := s.of.(rest.RESTGracefulDeleteStrategy)
 	return ok && graceful.CheckGracefulDelete(ctx, s.internal(object), options)
 }
 
-// GetResetFields are the fields that a write does not set.
+// GetResetFields returns the fields that a write does not set.
 func (s *Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	if resets, ok := s.of.(rest.ResetFieldsStrategy); ok {
 		return resets.GetResetFields()

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// PolicyKind is ValidatingAdmissionPolicy.
+// PolicyKind returns the kind ValidatingAdmissionPolicy.
 func PolicyKind() Kind {
 	return Kind{
 		GVK: AdmissionV1.WithKind("ValidatingAdmissionPolicy"), Resource: "validatingadmissionpolicies", Categories: apiExtensions,
@@ -71,16 +71,16 @@ func paramKindColumn(of func(object runtime.Object) *admissionv1.ParamKind) Colu
 	})
 }
 
-// policyFrame is what policies of both kinds have.
+// policyFrame is the common part of both kinds of policies.
 type policyFrame struct {
 	failure    *admissionv1.FailurePolicyType
 	params     *admissionv1.ParamKind
 	match      *admissionv1.MatchResources
 	conditions []admissionv1.MatchCondition
-	operations []admissionv1.OperationType // that rules may name; nil for all
+	operations []admissionv1.OperationType // permitted in rules; nil means all
 }
 
-// validate checks what policies of both kinds have; was is nil for a creation.
+// validate validates the common part of policies; was is nil for a creation.
 func (f *policyFrame) validate(was *policyFrame, path *field.Path) (problems field.ErrorList) {
 	if problems = givenOneOf(path.Child("failurePolicy"), f.failure, failurePolicies); f.failure == nil {
 		problems = append(problems, field.Required(path.Child("failurePolicy"), ""))
@@ -118,7 +118,7 @@ func validatingFrame(policy *admissionv1.ValidatingAdmissionPolicy) *policyFrame
 	return &policyFrame{policy.Spec.FailurePolicy, policy.Spec.ParamKind, policy.Spec.MatchConstraints, policy.Spec.MatchConditions, nil}
 }
 
-// validatePolicy checks the spec of a policy. Expressions that the old one has may be such as new ones may not be.
+// validatePolicy validates the spec of a policy. Expressions of the old policy may use features that new ones may not.
 func validatePolicy(policy, old *admissionv1.ValidatingAdmissionPolicy) field.ErrorList {
 	path := field.NewPath("spec")
 	problems := validatingFrame(policy).validate(validatingFrame(old), path)
@@ -128,7 +128,7 @@ func validatePolicy(policy, old *admissionv1.ValidatingAdmissionPolicy) field.Er
 	return append(problems, validateExpressions(policy, &old.Spec, path)...)
 }
 
-// validateExpressions checks the variables, validations and annotations of a policy.
+// validateExpressions validates the variables, validations and annotations of a policy.
 func validateExpressions(policy *admissionv1.ValidatingAdmissionPolicy, old *admissionv1.ValidatingAdmissionPolicySpec, path *field.Path) (problems field.ErrorList) {
 	spec, compiler := &policy.Spec, statelessCompiler()
 	var composed *plugincel.CompositedCompiler
@@ -166,14 +166,14 @@ func validateExpressions(policy *admissionv1.ValidatingAdmissionPolicy, old *adm
 	return problems
 }
 
-// policyChecks check the expressions of one policy.
+// policyChecks validates the expressions of one policy.
 type policyChecks struct {
 	compiler           plugincel.Compiler
 	old                *admissionv1.ValidatingAdmissionPolicySpec
 	variables, message plugincel.OptionalVariableDeclarations
 }
 
-// known reports whether the old policy has an expression among its validations.
+// known reports whether a validation of the old policy has the expression.
 func (c *policyChecks) known(text string) bool {
 	return slices.ContainsFunc(c.old.Validations, func(v admissionv1.Validation) bool { return v.Expression == text })
 }
@@ -302,7 +302,7 @@ func validatePolicyStatus(status *admissionv1.ValidatingAdmissionPolicyStatus, p
 	return append(problems, metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))...)
 }
 
-// PolicyBindingKind is ValidatingAdmissionPolicyBinding.
+// PolicyBindingKind returns the kind ValidatingAdmissionPolicyBinding.
 func PolicyBindingKind() Kind {
 	return Kind{
 		GVK: AdmissionV1.WithKind("ValidatingAdmissionPolicyBinding"), Resource: "validatingadmissionpolicybindings", Categories: apiExtensions,
@@ -350,7 +350,7 @@ func paramName(ref *admissionv1.ParamRef) string {
 	return "<unset>"
 }
 
-// validateBound checks what bindings of both kinds have.
+// validateBound validates the common part of bindings.
 func validateBound(policy string, params *admissionv1.ParamRef, match *admissionv1.MatchResources, path *field.Path) (problems field.ErrorList) {
 	if policy == "" {
 		problems = append(problems, field.Required(path.Child("policyName"), ""))
@@ -366,7 +366,7 @@ func validatePolicyBinding(spec *admissionv1.ValidatingAdmissionPolicyBindingSpe
 	problems := validateBound(spec.PolicyName, spec.ParamRef, spec.MatchResources, path)
 	for _, problem := range problems {
 		if problem.Type == field.ErrorTypeRequired && problem.Field == "spec.policyName" {
-			problem.MarkCoveredByDeclarative() // of the other kind, nothing generated checks it
+			problem.MarkCoveredByDeclarative() // the other kind has no generated check
 		}
 	}
 	actions := path.Child("validationActions")

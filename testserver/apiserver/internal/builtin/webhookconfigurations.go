@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Kinds of admissionregistration.k8s.io/v1. What they do to writes is the server's business.
+// Kinds of admissionregistration.k8s.io/v1. The server enforces them.
 
 // AdmissionV1 is admissionregistration.k8s.io/v1.
 var AdmissionV1 = admissionv1.SchemeGroupVersion
@@ -34,7 +34,7 @@ func countColumn(name, description string, count func(object runtime.Object) int
 
 const webhooksDescription = "Webhooks indicates the number of webhooks registered in this configuration"
 
-// MutatingHookKind is MutatingWebhookConfiguration.
+// MutatingHookKind is the kind MutatingWebhookConfiguration.
 var MutatingHookKind = Kind{
 	GVK: AdmissionV1.WithKind("MutatingWebhookConfiguration"), Resource: "mutatingwebhookconfigurations", Categories: apiExtensions,
 	Columns: []Column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
@@ -45,7 +45,7 @@ var MutatingHookKind = Kind{
 	}),
 }
 
-// ValidatingHookKind is ValidatingWebhookConfiguration.
+// ValidatingHookKind is the kind ValidatingWebhookConfiguration.
 var ValidatingHookKind = Kind{
 	GVK: AdmissionV1.WithKind("ValidatingWebhookConfiguration"), Resource: "validatingwebhookconfigurations", Categories: apiExtensions,
 	Columns: []Column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
@@ -56,16 +56,16 @@ var ValidatingHookKind = Kind{
 	}),
 }
 
-// Hook is a webhook of either kind. Nobody changes it.
+// Hook is a webhook of either kind. It is immutable.
 type Hook struct {
 	admissionv1.ValidatingWebhook
 	Mutating      bool
 	Configuration string
 	Index         int
-	Reinvocation  *admissionv1.ReinvocationPolicyType // of a mutating one
+	Reinvocation  *admissionv1.ReinvocationPolicyType // for a mutating webhook
 }
 
-// ValidatingHooks are the webhooks of a configuration, in its order.
+// ValidatingHooks returns the webhooks of a configuration in order.
 func ValidatingHooks(configuration *admissionv1.ValidatingWebhookConfiguration) (hooks []Hook) {
 	for i, w := range configuration.Webhooks {
 		hooks = append(hooks, Hook{ValidatingWebhook: w, Configuration: configuration.Name, Index: i})
@@ -73,7 +73,7 @@ func ValidatingHooks(configuration *admissionv1.ValidatingWebhookConfiguration) 
 	return hooks
 }
 
-// MutatingHooks are the webhooks of a configuration, in its order.
+// MutatingHooks returns the webhooks of a configuration in order.
 func MutatingHooks(configuration *admissionv1.MutatingWebhookConfiguration) (hooks []Hook) {
 	for i, w := range configuration.Webhooks {
 		common := admissionv1.ValidatingWebhook{
@@ -86,7 +86,7 @@ func MutatingHooks(configuration *admissionv1.MutatingWebhookConfiguration) (hoo
 	return hooks
 }
 
-// hookRules are the rules of a configuration.
+// hookRules returns the rules of a configuration.
 func hookRules(hooks func(object runtime.Object) []Hook) Rules {
 	return Own[runtime.Object]{
 		Cluster: true, Conditional: true, Spec: func(object runtime.Object) any { return literally{hooks(object)} },
@@ -107,14 +107,14 @@ func hookRules(hooks func(object runtime.Object) []Hook) Rules {
 	}.VersionedRules()
 }
 
-// Reviews are the resources that are not stored and that no webhook is asked about.
+// Reviews are the resources that are not stored, and that webhooks do not review.
 var Reviews = sets.New(
 	schema.GroupResource{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"}, schema.GroupResource{Group: "authentication.k8s.io", Resource: "tokenreviews"},
 	schema.GroupResource{Group: "authorization.k8s.io", Resource: "localsubjectaccessreviews"}, schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
 	schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"}, schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
 )
 
-// warnReviews warns of reviews that a rule names.
+// warnReviews returns warnings for such resources in a rule.
 func warnReviews(path *field.Path, rule *admissionv1.Rule) (warnings []string) {
 	if slices.Contains(rule.APIGroups, "*") || slices.Contains(rule.Resources, "*") {
 		return nil
@@ -129,7 +129,7 @@ func warnReviews(path *field.Path, rule *admissionv1.Rule) (warnings []string) {
 	return slices.Compact(warnings)
 }
 
-// staticSuffix is that of the names of what a server has from files.
+// staticSuffix is the suffix of names of configurations from files.
 const staticSuffix = ".static.k8s.io"
 
 func validateAdmissionMetadata(object runtime.Object, created bool) field.ErrorList {
@@ -141,7 +141,7 @@ func validateAdmissionMetadata(object runtime.Object, created bool) field.ErrorL
 	return problems
 }
 
-// validateHooks checks the webhooks of a configuration. What was wrong in the old ones may stay.
+// validateHooks validates the webhooks of a configuration. Errors of the old ones are tolerated.
 func validateHooks(hooks, old []Hook) (problems field.ErrorList) {
 	was, names := leniencyOf(old), sets.New[string]()
 	unchanged := slices.EqualFunc(hooks, old, func(a, b Hook) bool { return reflect.DeepEqual(a.MatchConditions, b.MatchConditions) })
@@ -160,7 +160,7 @@ func validateHooks(hooks, old []Hook) (problems field.ErrorList) {
 	return problems
 }
 
-// leniency says what is allowed because the old object has it.
+// leniency has the errors that are tolerated because the old object has them.
 type leniency struct {
 	names, versions, sideEffects, selectors bool
 	conditions                              sets.Set[string] // expressions
@@ -197,10 +197,10 @@ var (
 	validationReasons = []metav1.StatusReason{metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge}
 )
 
-// IsReviewVersion reports whether webhooks may be asked in a version.
+// IsReviewVersion reports whether a version is valid for AdmissionReviews.
 func IsReviewVersion(version string) bool { return slices.Contains(reviewVersions, version) }
 
-// givenOneOf checks that a value, if there is one, is one of those that there are.
+// givenOneOf checks that a value, if set, is one of the permitted ones.
 func givenOneOf[T ~string](path *field.Path, value *T, of []T) field.ErrorList {
 	if value == nil || slices.Contains(of, *value) {
 		return nil
@@ -302,7 +302,8 @@ func validateOperations(rule *admissionv1.RuleWithOperations, path *field.Path) 
 	return append(problems, givenOneOf(path.Child("scope"), rule.Scope, scopes)...)
 }
 
-// validateRuleResources checks that no resource of a rule is there twice, by itself and by a wildcard before it.
+// validateRuleResources checks that a rule does not contain a resource twice, either itself or through an earlier
+// wildcard.
 func validateRuleResources(resources []string, path *field.Path) (problems field.ErrorList) {
 	if len(resources) == 0 {
 		problems = append(problems, field.Required(path, ""))

@@ -1,4 +1,4 @@
-// Package must panics where only a mistake in this module could make something fail.
+// Package must panics on errors that only a mistake in this module could cause.
 package must
 
 import (
@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Do panics with an error that cannot be.
+// Do panics if err is not nil.
 func Do(err error) {
 	if err != nil {
 		panic(err)

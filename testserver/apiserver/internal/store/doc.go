@@ -1,5 +1,5 @@
-// Package store keeps the objects of an API server in memory, in all the revisions that its history has: lists and changes are asked for
-// as of one, as those of etcd are. A write-ahead log has them on a disk too, if that is wanted.
+// Package store keeps the objects of an API server in memory, with all revisions in its history: lists and changes are
+// read as of a revision, as in etcd. An optional write-ahead log persists them.
 //
-// It knows of objects that they have a resourceVersion, and of requests nothing: what may be written is decided before.
+// It uses only the resourceVersion of objects, and has no code for requests: writes are validated before.
 package store

@@ -14,31 +14,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Record is an object in one revision: either of a Go type, or a custom resource, which is kept as its document and read when
-// somebody needs more than that. Nobody changes it.
+// Record is an object in one revision: of a Go type, or a custom resource, which is kept as a document and decoded on
+// demand. It is immutable.
 type Record struct {
 	Key      string
 	revision int64
-	Version  int64          // the resourceVersion, which is the revision, or what the store counts
+	Version  int64          // the resourceVersion: the revision, or the store's own counter
 	Object   runtime.Object // of a Go type
-	Sum      string         // of the object as it was written, which may be less than what a reader finds; nothing if that is not known
-	Document Document       // of a custom resource, as it is read
-	Written  []byte         // the document as it was written, without the defaults that a reader finds; nil when that is the same
-	Schema   any            // under which schema it was written
+	Sum      string         // hash of the written object, which may have fewer fields than a reader sees; empty if unknown
+	Document Document       // of a custom resource, in the form that readers see
+	Written  []byte         // the written document, without the defaults that a reader sees; nil if they are equal
+	Schema   any            // schema under which it was written
 	Labels   labels.Set     // of a custom resource
 
-	// What was made of it before, to be used again.
-	read    atomic.Pointer[weak.Pointer[unstructured.Unstructured]] // the custom resource, while somebody has it
+	// Caches of derived values.
+	read    atomic.Pointer[weak.Pointer[unstructured.Unstructured]] // the custom resource, while it is in use
 	Encoded atomic.Pointer[Encoded]                                 // the object of a Go type
 }
 
 // Encoded is an object of a Go type as JSON in one version.
 type Encoded struct {
-	Kind string // its first fields, which items of lists do not have
+	Kind string // its first fields, which items of lists omit
 	Data []byte
 }
 
-// At is the record in another revision.
+// At returns the record in another revision.
 func (r *Record) At(revision, version int64) *Record {
 	other := &Record{Key: r.Key, revision: revision, Version: version, Document: r.Document, Written: r.Written, Schema: r.Schema, Labels: r.Labels}
 	if r.Object != nil {
@@ -49,7 +49,7 @@ func (r *Record) At(revision, version int64) *Record {
 	return other
 }
 
-// Custom is the custom resource. Nobody may change it.
+// Custom returns the custom resource. It must not be modified.
 func (r *Record) Custom() (*unstructured.Unstructured, error) {
 	if u := r.current(); u != nil {
 		return u, nil
@@ -61,7 +61,7 @@ func (r *Record) Custom() (*unstructured.Unstructured, error) {
 	return u, err
 }
 
-// Stored is the custom resource as it was written, without the defaults that a reader found then. It is the caller's.
+// Stored returns the custom resource as written, without the defaults that readers saw then. The caller owns it.
 func (r *Record) Stored() (*unstructured.Unstructured, error) {
 	if r.Written != nil {
 		return Document{Data: r.Written}.decode(r.Version)
@@ -73,7 +73,7 @@ func (r *Record) Stored() (*unstructured.Unstructured, error) {
 	return u.DeepCopy(), nil
 }
 
-// current is the custom resource if somebody has it, else nil.
+// current returns the custom resource if it is in use, or nil.
 func (r *Record) current() *unstructured.Unstructured {
 	if pointer := r.read.Load(); pointer != nil {
 		return pointer.Value()
@@ -86,7 +86,7 @@ func (r *Record) Keep(u *unstructured.Unstructured) {
 	r.read.Store(&pointer)
 }
 
-// SetRevision is for a record that nobody else has.
+// setRevision sets the revision of a record that is not shared yet.
 func (r *Record) setRevision(revision, version int64) {
 	r.revision, r.Version = revision, version
 	if r.Object != nil {
@@ -97,7 +97,7 @@ func (r *Record) setRevision(revision, version int64) {
 	}
 }
 
-// Same reports whether another record has the same object, whatever its revision.
+// Same reports whether another record has the same object, regardless of the revision.
 func (r *Record) Same(other *Record) bool {
 	if r.Object != nil && r.Sum != "" && other.Sum != "" {
 		return r.Sum == other.Sum
@@ -109,11 +109,11 @@ func (r *Record) Same(other *Record) bool {
 	return bytes.Equal(r.last(), other.last())
 }
 
-// ErrTooLarge is the error of etcd, which upstream's handlers know.
+// ErrTooLarge is the error of etcd, which upstream's handlers recognize.
 var ErrTooLarge = errors.New("etcdserver: request is too large")
 
-// TooLarge reports whether a custom resource is too large for a request to etcd, which the real server sends for it: the object, its
-// key in each step of the transaction, and what is around them.
+// TooLarge reports whether a custom resource exceeds the limit of the request to etcd that the real server would send:
+// the object, its key in each step of the transaction, and the overhead.
 func (r *Record) TooLarge(key string, was *Record) bool {
 	const most = 3 << 19
 	if r.Object != nil {
@@ -126,7 +126,7 @@ func (r *Record) TooLarge(key string, was *Record) bool {
 	return size+3*len(key)+64 > most
 }
 
-// last is the document as it was written.
+// last returns the document as written.
 func (r *Record) last() []byte {
 	if r.Written != nil {
 		return r.Written

@@ -10,16 +10,16 @@ import (
 	"strconv"
 )
 
-// Repaired says what a repair has done. The zero value means that nothing was damaged.
+// Repaired reports the result of a repair. The zero value means that there was no damage.
 type Repaired struct {
-	Kept    int    // lines
-	Dropped int    // lines
-	Bytes   int64  // of the dropped lines
+	Kept    int    // number of lines
+	Dropped int    // number of lines
+	Bytes   int64  // size of the dropped lines
 	Copy    string // path of the damaged file
 }
 
-// Repair puts the undamaged lines of the file at path in its place, and keeps the damaged file beside it. A write in a
-// dropped line is lost: its objects are as an earlier write left them. A file without damage stays as it is.
+// Repair replaces the file at path by its undamaged lines, and keeps the damaged file beside it. Writes in dropped
+// lines are lost: their objects have the state of an earlier write. An undamaged file is not changed.
 func Repair(path string) (r Repaired, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -32,7 +32,7 @@ func Repair(path string) (r Repaired, err error) {
 	for n := 0; len(data) > 0; n++ {
 		line, rest, ended := bytes.Cut(data, []byte("\n"))
 		if data = rest; !ended && n > 0 {
-			break // a write that was not answered
+			break // a write that was not acknowledged
 		}
 		if header, err := readable(line); err == nil && header == (n == 0) {
 			kept = append(append(kept, line...), '\n')
@@ -64,7 +64,7 @@ func Repair(path string) (r Repaired, err error) {
 	return r, errors.Join(err, syncFolder(filepath.Dir(path)))
 }
 
-// readable reports whether a line is a header, and why it cannot be read.
+// readable reports whether a line is a header, or returns why it cannot be read.
 func readable(line []byte) (header bool, err error) {
 	text, err := walText(line)
 	if err != nil {
@@ -74,7 +74,7 @@ func readable(line []byte) (header bool, err error) {
 	return json.Unmarshal(text, &h) == nil && h.Format == walFormat, nil
 }
 
-// unused returns a path that begins with prefix and does not exist.
+// unused returns a path with a prefix that does not exist.
 func unused(prefix string) (string, error) {
 	path := prefix
 	for n := 2; ; n++ {
