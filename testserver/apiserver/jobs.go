@@ -10,10 +10,10 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// warnOfOrphans has deletions of jobs warn.
+// warnOfOrphans adds a warning to deletions of jobs.
 func warnOfOrphans(_ *Server, r *registry, e *endpoint) { e.objects = jobStorage{r} }
 
-// jobStorage warns who deletes jobs of what becomes of their pods.
+// jobStorage warns clients that delete jobs about the fate of the pods.
 type jobStorage struct{ *registry }
 
 func warnOfDeletion(ctx context.Context, options *metav1.DeleteOptions) {

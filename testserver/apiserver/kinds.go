@@ -50,11 +50,11 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
 
-// kindGroups are the kinds that are there without a CustomResourceDefinition, in the order in which discovery has their groups. A
-// group more is a line here, and one in newBuiltinScheme.
+// kindGroups returns the built-in kinds, in the order of their groups in discovery. To add a group, add a line here and
+// one in newBuiltinScheme.
 func kindGroups() [][]kind { return loadBuiltin().groups }
 
-// builtins are the built-in kinds and what they share, which is made when a server is.
+// builtins has the built-in kinds and their shared data, which are created with the first server.
 type builtins struct {
 	once   sync.Once
 	groups [][]kind
@@ -64,7 +64,7 @@ type builtins struct {
 	plain  func() family // without defaults
 }
 
-var shared builtins // without an initial value, since the rows refer to what refers to it
+var shared builtins // initialized later, since the rows refer to functions that refer to it
 
 func loadBuiltin() *builtins {
 	shared.once.Do(func() {
@@ -97,18 +97,18 @@ func newFamily(scheme *runtime.Scheme) family {
 	return family{scheme: scheme, codecs: codecs}
 }
 
-// kind is a kind with what this server does about it beyond its rules.
+// kind is a kind with the server's behavior beyond its rules.
 type kind struct {
 	builtin.Kind
 	of       *kind                                     // the kind of which this is another version
-	parts    []extraPart                               // subresources besides status and scale
-	complete func(s *Server, r *registry, e *endpoint) // makes of an endpoint what it has besides
+	parts    []extraPart                               // subresources other than status and scale
+	complete func(s *Server, r *registry, e *endpoint) // completes the endpoint
 
-	// mayWrite is what the user lacks who writes an object that is valid, or nil; old is nil for creations.
+	// mayWrite returns the permission that the writer of a valid object lacks, or nil; old is nil for creations.
 	mayWrite func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error
 }
 
-// ruled are kinds of which the server knows nothing but their rules.
+// ruled returns kinds whose only behavior is their rules.
 func ruled(rows ...builtin.Kind) (kinds []kind) {
 	for _, row := range rows {
 		k := kind{Kind: row}
@@ -120,7 +120,7 @@ func ruled(rows ...builtin.Kind) (kinds []kind) {
 	return kinds
 }
 
-// extraPart is a subresource besides status and scale, as discovery has it.
+// extraPart is a subresource other than status and scale, as in discovery.
 type extraPart struct {
 	name  string
 	kind  schema.GroupVersionKind
@@ -128,7 +128,7 @@ type extraPart struct {
 	part  func(s *Server, r *registry, k *kind, f family) part
 }
 
-// partOf is a subresource that changes some of an object. Of these there are no tables.
+// partOf returns a subresource that changes a part of an object. It has no tables.
 func partOf(of schema.GroupVersionKind, name string, rules builtin.Rules) extraPart {
 	return extraPart{name: name, kind: of, verbs: partVerbs, part: func(s *Server, objects *registry, k *kind, f family) part {
 		changed := objects.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, k, rules, nil})
@@ -136,7 +136,7 @@ func partOf(of schema.GroupVersionKind, name string, rules builtin.Rules) extraP
 	}}
 }
 
-// makePriorities makes the classes that are there from the start, and stay.
+// makePriorities creates the initial priority classes, which cannot be deleted.
 func makePriorities(_ *Server, r *registry, e *endpoint) {
 	e.objects = priorityStorage{r}
 	for _, class := range builtin.SystemPriorities() {
@@ -145,7 +145,7 @@ func makePriorities(_ *Server, r *registry, e *endpoint) {
 	}
 }
 
-// priorityStorage keeps the classes of the system, unless all are deleted at once, as with the real server.
+// priorityStorage protects the classes of the system, except from deletions of all at once, like the real server.
 type priorityStorage struct{ *registry }
 
 func (s priorityStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (
@@ -159,7 +159,8 @@ func (s priorityStorage) Delete(ctx context.Context, name string, validate rest.
 	return s.registry.Delete(ctx, name, validate, options)
 }
 
-// newBuiltinScheme has the built-in kinds, with their defaults and selectors. A version is its own hub, but for other versions of a kind.
+// newBuiltinScheme returns a scheme of the built-in kinds, with their defaults and selectors. A version is its own hub,
+// except for other versions of a kind.
 func newBuiltinScheme(groups [][]kind, defaults func(any)) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -182,10 +183,10 @@ func newBuiltinScheme(groups [][]kind, defaults func(any)) *runtime.Scheme {
 	return scheme
 }
 
-// typedCodec stores objects of Go types as they are after they were written as JSON.
+// typedCodec stores objects of Go types in the form after a round trip through JSON.
 type typedCodec struct {
 	codec runtime.Codec
-	shown func(object runtime.Object) // nil for nothing
+	shown func(object runtime.Object) // may be nil
 }
 
 func (c typedCodec) encode(object runtime.Object) (*store.Record, error) {
@@ -198,7 +199,7 @@ func (c typedCodec) encode(object runtime.Object) (*store.Record, error) {
 	if object, err = runtime.Decode(c.codec, data); err != nil {
 		return nil, err
 	}
-	object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // which items of lists do not have
+	object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // items of lists have no kind
 	if c.shown != nil {
 		c.shown(object)
 	}
@@ -214,12 +215,12 @@ func (c typedCodec) settled(r *store.Record) bool {
 	return err != nil || again.Sum == r.Sum
 }
 
-// decode returns a copy, since encoders note the kind in objects of Go types.
+// decode returns a copy, since encoders set the kind in objects of Go types.
 func (typedCodec) decode(r *store.Record) (runtime.Object, error) {
 	return r.Object.DeepCopyObject(), nil
 }
 
-// kindStrategy is what the rules of a kind make of its writes.
+// kindStrategy applies the rules of a kind to its writes.
 type kindStrategy struct {
 	runtime.ObjectTyper
 	*generator
@@ -231,7 +232,7 @@ type kindStrategy struct {
 	mayWrite func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error
 }
 
-// GenerateName adds to a name what makes it one of its own, but where it is the whole name.
+// GenerateName returns a unique name, unless generateName is the whole name.
 func (s *kindStrategy) GenerateName(base string) string {
 	if s.kind.Rules.NamesLiterally() {
 		return base
@@ -245,7 +246,7 @@ func (s *kindStrategy) unconditional() bool {
 	return s.rules.AllowUnconditionalUpdate(context.Background())
 }
 
-// in is a context that says which version is written, which upstream's strategies ask for.
+// in returns a context with the written version, which upstream's strategies require.
 func (s *kindStrategy) in(ctx context.Context) context.Context {
 	if _, ok := request.RequestInfoFrom(ctx); ok {
 		return ctx
@@ -281,7 +282,7 @@ func (s *kindStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set 
 	return reset
 }
 
-// PrepareForCreate is that of the kind: a subresource that makes objects makes them as the resource does.
+// PrepareForCreate calls the rules of the kind: a subresource creates objects as the resource does.
 func (s *kindStrategy) PrepareForCreate(ctx context.Context, object runtime.Object) {
 	s.kind.Rules.PrepareForCreate(s.in(ctx), object)
 }
@@ -300,7 +301,7 @@ func (s *kindStrategy) ValidateUpdate(ctx context.Context, object, old runtime.O
 	return s.authorized(ctx, s.rules.ValidateUpdate(s.in(ctx), object, old), object, old)
 }
 
-// authorized are the problems of an object, or, if there are none, what its writer lacks.
+// authorized returns the problems of an object, or, if there are none, the missing permission of its writer.
 func (s *kindStrategy) authorized(ctx context.Context, problems field.ErrorList, object, old runtime.Object) field.ErrorList {
 	if len(problems) == 0 && s.mayWrite != nil {
 		if problem := s.mayWrite(ctx, s.server, object, old); problem != nil {
@@ -310,12 +311,12 @@ func (s *kindStrategy) authorized(ctx context.Context, problems field.ErrorList,
 	return problems
 }
 
-// ValidateDeclaratively adds what generated checks find.
+// ValidateDeclaratively adds the errors of generated checks.
 func (s *kindStrategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList, of operation.Type, _ rest.DeclarativeValidationConfig) field.ErrorList {
 	return s.rules.ValidateDeclaratively(s.in(ctx), object, old, problems, of)
 }
 
-// DeclarativeValidationConfig is the usual one.
+// DeclarativeValidationConfig returns the default configuration.
 func (*kindStrategy) DeclarativeValidationConfig(context.Context, runtime.Object, runtime.Object) rest.DeclarativeValidationConfig {
 	return rest.DeclarativeValidationConfig{}
 }
@@ -328,7 +329,7 @@ func (s *kindStrategy) WarningsOnUpdate(ctx context.Context, object, old runtime
 	return s.rules.WarningsOnUpdate(s.in(ctx), object, old)
 }
 
-// typeConverter knows the schema of the kind for server-side apply.
+// typeConverter returns the schema of the kind for server-side apply.
 func (k *kind) typeConverter() managedfields.TypeConverter {
 	if k.ModelName == "" {
 		return loadBuiltin().models
@@ -336,7 +337,7 @@ func (k *kind) typeConverter() managedfields.TypeConverter {
 	return definitionModels()
 }
 
-// definitionModels knows the schema of definitions. It costs milliseconds, and all servers share it.
+// definitionModels has the schema of definitions. It takes milliseconds to create, and all servers share it.
 var definitionModels = sync.OnceValue(func() managedfields.TypeConverter {
 	models := maps.Clone(generatedModels())
 	model := *models[definitionKind.ModelName]
@@ -347,14 +348,14 @@ var definitionModels = sync.OnceValue(func() managedfields.TypeConverter {
 	return types
 })
 
-// family is what kinds of one scheme share.
+// family has the shared data of the kinds of one scheme.
 type family struct {
 	scheme *runtime.Scheme
 	codecs serializer.CodecFactory
-	hub    schema.GroupVersion // the version that is worked with; empty for that of each kind
+	hub    schema.GroupVersion // the internal version; empty means that of each kind
 }
 
-// hubOf is the version that a kind is worked with in.
+// hubOf returns the internal version of a kind.
 func (f family) hubOf(k *kind) schema.GroupVersion {
 	switch {
 	case !f.hub.Empty():
@@ -365,7 +366,7 @@ func (f family) hubOf(k *kind) schema.GroupVersion {
 	return k.GVK.GroupVersion()
 }
 
-// stored is the kind as which objects are stored.
+// stored returns the kind in which objects are stored.
 func (k *kind) stored() *kind {
 	if k.of != nil {
 		return k.of
@@ -373,7 +374,7 @@ func (k *kind) stored() *kind {
 	return k
 }
 
-// versions are all that the kind is served in.
+// versions returns all served versions of the kind.
 func (k *kind) versions() (all []schema.GroupVersion) {
 	for _, kinds := range kindGroups() {
 		for i := range kinds {
@@ -388,7 +389,7 @@ func (k *kind) versions() (all []schema.GroupVersion) {
 	return all
 }
 
-// toldAs is where errors say that objects of built-in kinds are, of those that are not under the name of their resource alone.
+// toldAs has the names of built-in kinds in errors, where they differ from the resource.
 var toldAs = map[schema.GroupResource]string{
 	{Resource: "replicationcontrollers"}: "controllers", {Resource: "endpoints"}: "services/endpoints", {Resource: "nodes"}: "minions", {Resource: "services"}: "services/specs",
 	{Group: "networking.k8s.io", Resource: "ingresses"}:                    "ingress",
@@ -402,7 +403,7 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 	if resource.Group != "" {
 		prefix = "/registry/" + resource.Group + "/" + resource.Resource
 	}
-	media := runtime.ContentTypeProtobuf // which has no empty lists, and no kinds of what is inside of an object
+	media := runtime.ContentTypeProtobuf // it has no empty lists, and no kinds of embedded objects
 	if !f.hub.Empty() || s.options.Unchecked {
 		media = runtime.ContentTypeJSON
 	}
@@ -439,7 +440,7 @@ func newScope(k *kind, f family, subresource string, reset map[fieldpath.APIVers
 	return newScopeOf(k, f, k.GVK, f.hubOf(k), subresource, reset, table)
 }
 
-// newScopeOf is the scope of a subresource of another kind than the resource.
+// newScopeOf returns the scope of a subresource whose kind differs from that of the resource.
 func newScopeOf(k *kind, f family, of schema.GroupVersionKind, hub schema.GroupVersion, subresource string, reset map[fieldpath.APIVersion]*fieldpath.Set, table rest.TableConvertor) *handlers.RequestScope {
 	scope := &handlers.RequestScope{
 		Namer:      handlers.ContextBasedNaming{Namer: runtime.Namer(meta.NewAccessor()), ClusterScoped: !k.Namespaced},
@@ -455,7 +456,7 @@ func newScopeOf(k *kind, f family, of schema.GroupVersionKind, hub schema.GroupV
 	return scope
 }
 
-// equivalents are the other versions of a kind.
+// equivalents returns the other versions of a kind.
 func equivalents(k *kind) runtime.EquivalentResourceMapper {
 	known := runtime.NewEquivalentResourceRegistry()
 	for _, gv := range k.stored().versions() {
@@ -468,7 +469,7 @@ var kindPatches = slices.Insert(slices.Clone(customPatches), 2, string(types.Str
 
 func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
 	e := &endpoint{objects: r, registry: r, scope: newScope(k, f, "", r.GetResetFields(), r), parts: map[string]part{}, patches: kindPatches, kind: k}
-	e.scope.Authorizer = s.authorizer // which is asked by updates that make what is not there
+	e.scope.Authorizer = s.authorizer // called by updates that create a missing object
 	stored := k.stored()
 	if stored.Status != nil {
 		status := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, stored, *stored.Status, nil})
@@ -487,7 +488,7 @@ func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
 	return e
 }
 
-// newKinds makes the endpoints of the kinds that are there without a definition, each when it is first asked for, and of definitions.
+// newKinds returns the endpoints of the built-in kinds, which are created at their first use, and of definitions.
 func (s *Server) newKinds() map[schema.GroupVersionResource]func() *endpoint {
 	endpoints := map[schema.GroupVersionResource]func() *endpoint{}
 	for _, kinds := range kindGroups() {
@@ -518,7 +519,7 @@ func (s *Server) newBuiltin(k *kind) *endpoint {
 	return e
 }
 
-// endpointOf is the one of a built-in resource, or nil.
+// endpointOf returns the endpoint of a built-in resource, or nil.
 func (s *Server) endpointOf(resource schema.GroupVersionResource) *endpoint {
 	if make := s.builtin[resource]; make != nil {
 		return make()
@@ -526,7 +527,7 @@ func (s *Server) endpointOf(resource schema.GroupVersionResource) *endpoint {
 	return nil
 }
 
-// presets does to built-in kinds what the admission plugins do that each server has.
+// presets runs the admission plugins of every server for built-in kinds.
 type presets struct{ server *Server }
 
 func (presets) Handles(operation admission.Operation) bool {
@@ -547,7 +548,7 @@ func (p presets) Validate(_ context.Context, a admission.Attributes, _ admission
 	return nil
 }
 
-// kindOf returns the built-in kind that a write is about, or nil.
+// kindOf returns the built-in kind of a write, or nil.
 func (p presets) kindOf(a admission.Attributes) *kind {
 	e := p.server.endpointOf(a.GetResource())
 	if e == nil || e.kind == nil {
@@ -556,18 +557,18 @@ func (p presets) kindOf(a admission.Attributes) *kind {
 	return e.kind.stored()
 }
 
-// cluster is what rules may ask of the server.
+// cluster returns the access to the server for rules.
 func (s *Server) cluster() builtin.Cluster {
 	return builtin.Cluster{Authorizer: s.authorizer, Read: s.readObject, ReadAll: s.readAll}
 }
 
-// readObject is an object as the server itself reads it.
+// readObject reads an object with the permissions of the server.
 func (s *Server) readObject(group, version, resource, namespace, name string) (runtime.Object, error) {
 	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), namespace), &request.RequestInfo{APIGroup: group, Resource: resource})
 	return s.endpointOf(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).objects.Get(ctx, name, &metav1.GetOptions{})
 }
 
-// readAll is what a namespace has, or with none the cluster.
+// readAll returns the objects of a namespace, or of the cluster if it is empty.
 func (s *Server) readAll(group, version, resource, namespace string) (objects []runtime.Object) {
 	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), namespace), &request.RequestInfo{APIGroup: group, Resource: resource})
 	list, err := s.endpointOf(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).objects.List(ctx, &internalversion.ListOptions{})

@@ -27,13 +27,13 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// mutatingPolicies change objects by the expressions of MutatingAdmissionPolicies, as far as bindings bind these.
+// mutatingPolicies change objects by the expressions of MutatingAdmissionPolicies with bindings.
 type mutatingPolicies struct {
 	server *Server
 	bound  boundPolicies[*compiledMutations, *mutatingBinding]
 }
 
-// compiledMutations is a policy that can be evaluated. Safe for concurrent use.
+// compiledMutations is a compiled policy. It is safe for concurrent use.
 type compiledMutations struct {
 	*admissionv1.MutatingAdmissionPolicy
 	matching
@@ -48,7 +48,7 @@ type mutatingBinding struct {
 // mutations are the compiled expressions of a policy.
 type mutations struct {
 	compiler   *plugincel.CompositedCompiler
-	conditions matchconditions.Matcher // or nil
+	conditions matchconditions.Matcher // may be nil
 	patchers   []patch.Patcher
 }
 
@@ -91,15 +91,15 @@ func compileMutations(policy *admissionv1.MutatingAdmissionPolicy) (*mutations, 
 
 const mutatingPolicyName = "MutatingAdmissionPolicy"
 
-// invocation is of a policy, as a binding says, with one object with parameters.
+// invocation is an invocation of a policy, by a binding, with one parameter object.
 type invocation struct {
 	policy  *compiledMutations
 	binding *mutatingBinding
-	param   runtime.Object // or nil
+	param   runtime.Object // may be nil
 	as      *subject
 }
 
-// invocationKey is what is invoked again.
+// invocationKey identifies an invocation for reinvocation.
 type invocationKey struct{ policy, binding, paramNamespace, paramName string }
 
 func (i *invocation) key() invocationKey {
@@ -110,7 +110,7 @@ func (i *invocation) key() invocationKey {
 	return key
 }
 
-// mutation is that of one object by all policies.
+// mutation is the mutation of one object by all policies.
 type mutation struct {
 	*mutatingPolicies
 	attributes admission.Attributes
@@ -119,14 +119,14 @@ type mutation struct {
 	refusals   []policyRefusal
 }
 
-// policyRefusal says why a policy could not change an object.
+// policyRefusal is the reason why a policy could not change an object.
 type policyRefusal struct {
 	text   string
-	reason metav1.StatusReason // or none
+	reason metav1.StatusReason // may be empty
 }
 
 func (p *mutatingPolicies) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
-	if exempt(a) || a.GetOperation() == admission.Delete { // even where "*" stands for all operations
+	if exempt(a) || a.GetOperation() == admission.Delete { // even if "*" includes all operations
 		return nil
 	}
 	policies, bindings := p.bound.all()
@@ -145,7 +145,7 @@ func (p *mutatingPolicies) Admit(ctx context.Context, a admission.Attributes, o 
 	return m.refused()
 }
 
-// refused is what a client gets, if something could not be evaluated.
+// refused returns the client's error if an expression could not be evaluated.
 func (m *mutation) refused() error {
 	if len(m.refusals) == 0 {
 		return nil
@@ -165,7 +165,7 @@ func (m *mutation) refused() error {
 	return status
 }
 
-// refuse notes an error of a policy, which counts unless failures are ignored.
+// refuse records an error of a policy, unless its failures are ignored.
 func (m *mutation) refuse(policy *compiledMutations, binding *mutatingBinding, err error, reason metav1.StatusReason) {
 	if policy.Spec.FailurePolicy != nil && *policy.Spec.FailurePolicy == admissionv1.Ignore {
 		return
@@ -177,7 +177,7 @@ func (m *mutation) refuse(policy *compiledMutations, binding *mutatingBinding, e
 	m.refusals = append(m.refusals, policyRefusal{text, reason})
 }
 
-// invocations are those of a policy for the object.
+// invocations returns the invocations of a policy for the object.
 func (m *mutation) invocations(ctx context.Context, policy *compiledMutations, bindings []*mutatingBinding) (all []invocation) {
 	as, err := policy.matchAll(m.server, m.attributes, m.interfaces)
 	if err == nil && as != nil {
@@ -215,7 +215,8 @@ func (m *mutation) invocations(ctx context.Context, policy *compiledMutations, b
 	return all
 }
 
-// versioned is the object in a version. What policies have changed in another version it does not have, as in the real server.
+// versioned returns the object in a version. As in the real server, it lacks changes that policies made in another
+// version.
 func (m *mutation) versioned(kind schema.GroupVersionKind) (_ *admission.VersionedAttributes, err error) {
 	if m.versions[kind] == nil {
 		versioned, err := admission.NewVersionedAttributes(m.attributes, kind, m.interfaces)
@@ -227,7 +228,7 @@ func (m *mutation) versioned(kind schema.GroupVersionKind) (_ *admission.Version
 	return m.versions[kind], nil
 }
 
-// invoke has the policies change the object, one after the other: all, or those that want to be asked again after a change.
+// invoke runs the policies in order: all of them, or those with reinvocation after a change.
 func (m *mutation) invoke(ctx context.Context, all []invocation) error {
 	again := m.attributes.GetReinvocationContext()
 	known := invocationsOf[invocationKey](again, mutatingPolicyName)
@@ -269,7 +270,8 @@ func (m *mutation) invoke(ctx context.Context, all []invocation) error {
 	return nil
 }
 
-// one has a policy change the object, unless its conditions say no. It reports whether it was invoked, and whether that has changed something.
+// one runs a policy on the object if its conditions match. It reports whether it was invoked, and whether it has
+// changed the object.
 func (m *mutation) one(ctx context.Context, i *invocation, a *admission.VersionedAttributes, namespace *corev1.Namespace, known *invocations[invocationKey]) (invoked, changed bool, err error) {
 	compiled, err := i.policy.expressions()
 	if err != nil {
@@ -327,7 +329,7 @@ func (m *mutation) patch(ctx context.Context, patcher patch.Patcher, i *invocati
 	return nil
 }
 
-// typeConverterOf knows the schema of a kind in a version, or is nil where there is no kind of that version at all.
+// typeConverterOf returns the schema of a kind, or nil if the kind does not exist in that version.
 func (s *Server) typeConverterOf(gvk schema.GroupVersionKind) managedfields.TypeConverter {
 	if k := builtinOf(gvk); k != nil {
 		return k.typeConverter()
@@ -346,7 +348,7 @@ func (s *Server) typeConverterOf(gvk schema.GroupVersionKind) managedfields.Type
 	return nil
 }
 
-// noTypes knows no kind, as of what only subresources have.
+// noTypes has no kinds, for kinds of subresources.
 var noTypes = sync.OnceValue(func() managedfields.TypeConverter {
 	types, err := managedfields.NewTypeConverter(nil, false)
 	must.Do(err)

@@ -53,7 +53,7 @@ func namespaces() kind {
 // updater can only update: the finalize subresource cannot be read.
 type updater struct{ rest.Updater }
 
-// namespaceStorage deletes namespaces in two steps: they terminate until nothing is in them.
+// namespaceStorage deletes namespaces in two steps: they terminate until they are empty.
 type namespaceStorage struct{ *registry }
 
 func (s *namespaceStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
@@ -81,14 +81,14 @@ func (s *namespaceStorage) Delete(ctx context.Context, name string, validate res
 	return s.registry.Delete(ctx, name, validate, options)
 }
 
-// createNamespace makes a namespace that is there from the start.
+// createNamespace creates an initial namespace.
 func (s *Server) createNamespace(name string) error {
 	_, err := s.endpointOf(builtin.CoreV1.WithResource("namespaces")).objects.Create(request.WithNamespace(request.NewContext(), ""),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}, nil, &metav1.CreateOptions{})
 	return err
 }
 
-// namespace is a namespace, which nobody changes, or nil.
+// namespace returns a namespace, which must not be modified, or nil.
 func (s *Server) namespace(name string) *corev1.Namespace {
 	record := s.store.Table(schema.GroupResource{Resource: "namespaces"}).Get("/registry/namespaces/" + name)
 	if record == nil {
@@ -97,7 +97,8 @@ func (s *Server) namespace(name string) *corev1.Namespace {
 	return record.Object.(*corev1.Namespace)
 }
 
-// lifecycle admits what the namespaces allow: nothing is made in one that is not there or is being deleted, and some stay.
+// lifecycle enforces the lifecycle of namespaces: no object is created in a missing or terminating one, and some cannot
+// be deleted.
 type lifecycle struct{ server *Server }
 
 func (lifecycle) Handles(operation admission.Operation) bool {
@@ -131,7 +132,7 @@ func (l lifecycle) Admit(_ context.Context, a admission.Attributes, _ admission.
 	return err
 }
 
-// localReviews ask who may do what in a namespace, whatever there is of it: who asks is not to learn that.
+// localReviews check permissions in a namespace even if it does not exist, so that clients do not learn which ones do.
 var localReviews = schema.GroupResource{Group: "authorization.k8s.io", Resource: "localsubjectaccessreviews"}
 
 var immortal = sets.New("default", "kube-system", "kube-public")

@@ -20,18 +20,18 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// openAPI are the documents that have been asked for. All but those of definitions are the same for all servers.
+// openAPI has the documents that were requested. All except those of definitions are equal for all servers.
 type openAPI struct {
 	mu        sync.Mutex
-	documents map[string]*openAPIDocument // by path; one is made again when its hash has changed
+	documents map[string]*openAPIDocument // by path; created again when its hash has changed
 }
 
-// openAPIDocument is what is served in one version of a group, in the media types that clients have asked for.
+// openAPIDocument is the document of a group version, in the requested media types.
 type openAPIDocument struct {
 	hash   string
 	made   time.Time
 	json   []byte
-	binary []byte // nil until it is asked for
+	binary []byte // nil before the first request
 }
 
 const (
@@ -39,7 +39,7 @@ const (
 	openAPIBinary3 = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
 )
 
-// serveOpenAPI serves the index of documents, a document, or all in one of OpenAPI v2.
+// serveOpenAPI serves the index of documents, a document, or the complete document of OpenAPI v2.
 func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request, path string) {
 	all := s.resources()
 	if path == "openapi/v2" {
@@ -61,7 +61,8 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request, path strin
 		for name, hash := range hashes {
 			paths[name] = map[string]string{"serverRelativeURL": "/openapi/v3/" + name + "?hash=" + hash}
 		}
-		writeJSON(w, "text/plain; charset=utf-8", map[string]any{"paths": paths}) // which the real server finds it to be
+		// the media type that the real server detects
+		writeJSON(w, "text/plain; charset=utf-8", map[string]any{"paths": paths})
 		return
 	}
 	hash, known := hashes[path]
@@ -82,7 +83,7 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request, path strin
 	})
 }
 
-// openAPIPath is the name of the document of a group in a version.
+// openAPIPath returns the name of the document of a group version.
 func openAPIPath(gv schema.GroupVersion) string {
 	if gv.Group == "" {
 		return "api/" + gv.Version
@@ -99,7 +100,7 @@ func (s *Server) definitionsOf(gv schema.GroupVersion) (found []*apiextensionsv1
 	return found
 }
 
-// openAPIHash tells documents apart by what they are made of, so that the index does not make them.
+// openAPIHash returns a hash of a document's inputs, so that the index does not create the documents.
 func openAPIHash(resources []resourceInfo, crds []*apiextensionsv1.CustomResourceDefinition) string {
 	hash := sha512.New()
 	for _, one := range resources {
@@ -113,7 +114,7 @@ func openAPIHash(resources []resourceInfo, crds []*apiextensionsv1.CustomResourc
 
 func (s *Server) writeOpenAPI(w http.ResponseWriter, r *http.Request, path, hash, binary string, build func() any) {
 	accept := r.Header.Get("Accept")
-	named := strings.Replace(binary, "@", ".", 1) // which is a media type
+	named := strings.Replace(binary, "@", ".", 1) // a media type
 	d := s.openAPIDocument(path, hash, build)
 	switch {
 	case accept == "" || names(accept, []string{"application/json", "application/*", "*/*"}):
@@ -153,7 +154,7 @@ func (s *Server) openAPIDocument(path, hash string, build func() any) *openAPIDo
 	return d
 }
 
-// openAPIBinary is a document in protobuf, which has a message for each part of JSON.
+// openAPIBinary returns a document in protobuf, which has a message for each part of the JSON.
 func (s *Server) openAPIBinary(d *openAPIDocument, media string) []byte {
 	s.openAPI.mu.Lock()
 	defer s.openAPI.mu.Unlock()
@@ -173,7 +174,7 @@ func (s *Server) openAPIBinary(d *openAPIDocument, media string) []byte {
 	return d.binary
 }
 
-// openAPIOf is the document of what is served in one version of a group.
+// openAPIOf returns the document of a group version.
 func (s *Server) openAPIOf(resources []resourceInfo) map[string]any {
 	gv := resources[0].gv
 	m := newOpenAPIModels()
@@ -196,7 +197,7 @@ func (s *Server) openAPIOf(resources []resourceInfo) map[string]any {
 	return map[string]any{"openapi": "3.0.0", "info": info, "paths": paths, "components": map[string]any{"schemas": m.schemas}}
 }
 
-// swagger is all of it as OpenAPI v2, which clients that have not heard of v3 want: the kinds alone.
+// swagger returns the complete document as OpenAPI v2, for clients without support for v3: only the kinds.
 func (s *Server) swagger(resources []resourceInfo) map[string]any {
 	m := newOpenAPIModels()
 	m.v2 = true
@@ -217,7 +218,7 @@ func (s *Server) swagger(resources []resourceInfo) map[string]any {
 	return map[string]any{"swagger": "2.0", "info": map[string]string{"title": "Kubernetes", "version": "v1.37.0"}, "paths": map[string]any{}, "definitions": definitions}
 }
 
-// swaggerModel is a schema as OpenAPI v2 can say it.
+// swaggerModel converts a schema to OpenAPI v2.
 func swaggerModel(model any) any {
 	given, ok := model.(map[string]any)
 	if !ok {

@@ -18,11 +18,12 @@ import (
 
 const schemaPrefix = "#/components/schemas/"
 
-// openAPIModels are the schemas of a document by name: those of definitions, those that upstream has generated, and those of Go types.
+// openAPIModels are the schemas of a document by name: those of definitions, upstream's generated ones, and those of Go
+// types.
 type openAPIModels struct {
 	schemas   map[string]any
 	listKinds map[string]string // by kind
-	v2        bool              // schemas of definitions are as OpenAPI v2 can say them
+	v2        bool              // convert schemas of definitions to OpenAPI v2
 }
 
 func newOpenAPIModels() *openAPIModels {
@@ -43,7 +44,8 @@ func (m *openAPIModels) addDefinition(crd *apiextensionsv1.CustomResourceDefinit
 	docs := metav1.PartialObjectMetadata{}.SwaggerDoc()
 	model := &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}}}
 	s := publishedSchema(v.Schema)
-	unknown := m.v2 && s != nil && (s.XPreserveUnknownFields || crd.Spec.PreserveUnknownFields) // of which kubectl takes no part for all
+	// kubectl would treat a part of it as all
+	unknown := m.v2 && s != nil && (s.XPreserveUnknownFields || crd.Spec.PreserveUnknownFields)
 	if m.v2 {
 		s = openapiv2.ToStructuralOpenAPIV2(s)
 	}
@@ -74,7 +76,7 @@ func (m *openAPIModels) addDefinition(crd *apiextensionsv1.CustomResourceDefinit
 	m.listKinds[names.Kind] = names.ListKind
 }
 
-// publishedSchema is a schema of a definition if it is one that is published: a structural one.
+// publishedSchema returns the schema of a definition if it is structural, since only those are published.
 func publishedSchema(given *apiextensionsv1.CustomResourceValidation) *structuralschema.Structural {
 	if given == nil || given.OpenAPIV3Schema == nil {
 		return nil
@@ -90,13 +92,13 @@ func publishedSchema(given *apiextensionsv1.CustomResourceValidation) *structura
 	return s
 }
 
-// embeddedDocs are the descriptions that the API server has for the fields of embedded objects.
+// embeddedDocs are the API server's descriptions of fields of embedded objects.
 var embeddedDocs = map[string]string{
 	"apiVersion": "apiVersion defines the versioned schema of this representation of an object. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
 	"kind":       "kind is a string value representing the type of this object. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
 }
 
-// requireEmbedded says of embedded objects that they have a kind and a version.
+// requireEmbedded requires a kind and a version in embedded objects.
 func requireEmbedded(model *spec.Schema, metadata string) {
 	if model == nil {
 		return
@@ -125,7 +127,7 @@ func requireEmbedded(model *spec.Schema, metadata string) {
 	}
 }
 
-// meta is the name of a model that all groups have.
+// meta returns the name of a model that all groups have.
 func (m *openAPIModels) meta(kind string) string {
 	m.addGenerated(metaModel + kind)
 	return metaModel + kind
@@ -151,7 +153,7 @@ var generatedKinds = map[string][]any{
 	"io.k8s.api.autoscaling.v1.Scale": {map[string]string{"group": "autoscaling", "version": "v1", "kind": "Scale"}},
 }
 
-// add adds a model with all that it refers to.
+// add adds a model and all models to which it refers.
 func (m *openAPIModels) add(name string, model *spec.Schema) {
 	data, err := json.Marshal(model)
 	must.Do(err)
@@ -162,7 +164,7 @@ func (m *openAPIModels) add(name string, model *spec.Schema) {
 	m.complete(content, false)
 }
 
-// complete adds what a schema refers to, and brings it to the form of OpenAPI v3: there is nothing beside a reference, and an
+// complete adds the models to which a schema refers, and converts it to OpenAPI v3: a reference has no siblings, and an
 // element has no default.
 func (m *openAPIModels) complete(model map[string]any, element bool) {
 	if reference, ok := model["$ref"].(string); ok {
@@ -191,7 +193,7 @@ func (m *openAPIModels) complete(model map[string]any, element bool) {
 	}
 }
 
-// kind is the name of the model of a built-in kind, or nothing.
+// kind returns the name of the model of a built-in kind, or "".
 func (m *openAPIModels) kind(gvk schema.GroupVersionKind) string {
 	if gvk == definitionKind.GVK || gvk == definitionKind.GVK.GroupVersion().WithKind(definitionKind.GVK.Kind+"List") || gvk == scaleKind {
 		name := "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1." + gvk.Kind

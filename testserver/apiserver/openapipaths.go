@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// resourceOperations are the paths of one resource or subresource.
+// resourceOperations creates the paths of one resource or subresource.
 type resourceOperations struct {
 	models   *openAPIModels
 	resource resourceInfo
 	plural   string
 	custom   bool
-	object   string // the name of its model
+	object   string // name of its model
 }
 
 func (o resourceOperations) add(paths map[string]any, all []resourceInfo) {
@@ -77,7 +77,7 @@ type openAPIOperation struct {
 	content    map[string]any
 }
 
-// path adds operations to a path. Parameters that all of them have are those of the path.
+// path adds operations to a path. Their common parameters become parameters of the path.
 func (o resourceOperations) path(paths map[string]any, path string, all ...openAPIOperation) {
 	if len(all) == 0 {
 		return
@@ -182,7 +182,7 @@ func (o resourceOperations) description(name, kind, sub string) string {
 	return name + sub + article(kind) + kind
 }
 
-// article is what stands before a noun.
+// article returns the article of a noun.
 func article(noun string) string {
 	switch {
 	case strings.HasSuffix(noun, "s") && !strings.HasSuffix(noun, "ss"):
@@ -264,7 +264,8 @@ func parameter(name, in, kind, description string) map[string]any {
 	return p
 }
 
-// optionParameters are the fields of the options of a verb. Of custom resources the documents say it a little differently.
+// optionParameters returns the fields of the options of a verb. The documents of custom resources have slightly
+// different descriptions.
 func (o resourceOperations) optionParameters(verb string) (parameters []map[string]any) {
 	switch {
 	case o.custom:

@@ -26,7 +26,7 @@ import (
 
 var podKind = builtin.CoreV1.WithKind("Pod")
 
-// podParts are the subresources of pods besides their status.
+// podParts returns the subresources of pods other than the status.
 func podParts() []extraPart {
 	return []extraPart{
 		{name: "attach", kind: builtin.CoreV1.WithKind("PodAttachOptions"), verbs: []string{"create", "get"}, part: streamPart},
@@ -41,7 +41,7 @@ func podParts() []extraPart {
 	}
 }
 
-// streamPart answers for what a kubelet would serve.
+// streamPart answers requests that a kubelet would serve.
 func streamPart(s *Server, objects *registry, k *kind, _ family) part {
 	return part{serve: func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {
 		object, err := objects.Get(request.WithNamespace(r.Context(), info.Namespace), info.Name, &metav1.GetOptions{})
@@ -55,7 +55,7 @@ func streamPart(s *Server, objects *registry, k *kind, _ family) part {
 	}}
 }
 
-// logPart has no lines: nothing runs.
+// logPart returns no lines, since no containers run.
 func logPart(s *Server, objects *registry, k *kind, _ family) part {
 	return part{serve: func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {
 		object, err := objects.Get(request.WithNamespace(r.Context(), info.Namespace), info.Name, &metav1.GetOptions{})
@@ -87,7 +87,7 @@ func containerProblem(pod *corev1.Pod, name string) error {
 	return nil
 }
 
-// creater makes what is not kept.
+// creater creates objects that are not stored.
 type creater struct {
 	new    func() runtime.Object
 	create func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error)
@@ -99,7 +99,7 @@ func (c creater) Create(ctx context.Context, name string, object runtime.Object,
 	return c.create(ctx, name, object, validate, options)
 }
 
-// bindings are bindings by a path of their own, which is older than that of pods.
+// bindings is the kind of bindings with their own path, which is older than the subresource of pods.
 func bindings() kind {
 	return kind{
 		Kind:     builtin.Kind{GVK: builtin.CoreV1.WithKind("Binding"), Resource: "bindings", Namespaced: true, Verbs: []string{"create"}},
@@ -129,7 +129,7 @@ func bindingPart(_ *Server, objects *registry, k *kind, f family) part {
 	return part{creater: creater{func() runtime.Object { return &corev1.Binding{} }, bind}, scope: newScopeOf(k, f, kind, builtin.CoreV1, "binding", nil, objects)}
 }
 
-// createBinding is a method of the registry of pods.
+// createBinding is called on the registry of pods.
 func (r *registry) createBinding(ctx context.Context, binding *corev1.Binding, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	var problems builtin.Findings
 	at := field.NewPath("target")
@@ -154,7 +154,7 @@ func (r *registry) createBinding(ctx context.Context, binding *corev1.Binding, v
 	return &metav1.Status{Status: metav1.StatusSuccess}, r.bind(ctx, binding, options)
 }
 
-// bind says on which node a pod runs.
+// bind sets the node of a pod.
 func (r *registry) bind(ctx context.Context, binding *corev1.Binding, options *metav1.CreateOptions) error {
 	key, err := r.key(ctx, binding.Name)
 	if err != nil {

@@ -30,13 +30,13 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
 
-// validatingPolicies check objects by the rules of ValidatingAdmissionPolicies, as far as bindings bind these.
+// validatingPolicies validate objects by the rules of ValidatingAdmissionPolicies with bindings.
 type validatingPolicies struct {
 	server *Server
 	bound  boundPolicies[*compiledPolicy, *compiledBinding]
 }
 
-// compiledPolicy is a policy that can be evaluated. Safe for concurrent use.
+// compiledPolicy is a compiled policy. It is safe for concurrent use.
 type compiledPolicy struct {
 	*admissionv1.ValidatingAdmissionPolicy
 	matching
@@ -50,7 +50,7 @@ type compiledBinding struct {
 
 // policyExpressions are the compiled expressions of a policy.
 type policyExpressions struct {
-	conditions                         matchconditions.Matcher // or nil
+	conditions                         matchconditions.Matcher // may be nil
 	validations, messages, annotations plugincel.ConditionEvaluator
 }
 
@@ -68,7 +68,7 @@ func (s *Server) newPolicies() *validatingPolicies {
 	}}
 }
 
-// boundPolicies are the policies of a kind, P, and their bindings, B, as they are stored, each made ready once.
+// boundPolicies are the stored policies of a kind, P, and their bindings, B, each compiled once.
 type boundPolicies[P, B any] struct {
 	policies, bindings *store.Table
 	newPolicy          func(object runtime.Object) P
@@ -84,7 +84,7 @@ type bound[B any] struct {
 	binding B
 }
 
-// all are the policies in the order of their names, with the bindings of each.
+// all returns the policies ordered by name, with the bindings of each.
 func (p *boundPolicies[P, B]) all() (policies []P, bindings map[string][]B) {
 	records, _, err := p.policies.List("/", "", 0)
 	must.Do(err)
@@ -108,7 +108,7 @@ func (p *boundPolicies[P, B]) all() (policies []P, bindings map[string][]B) {
 	return policies, bindings
 }
 
-// kept is what is made of records, of those that were there before what was made of them then.
+// kept returns the values for records, and reuses the known ones of unchanged records.
 func kept[T any](known map[*store.Record]T, records []*store.Record, newOf func(r *store.Record) T) (now map[*store.Record]T, all []T) {
 	now = make(map[*store.Record]T, len(records))
 	for _, r := range records {
@@ -130,7 +130,7 @@ func newMatchingOf(match *admissionv1.MatchResources) matching {
 	return m
 }
 
-// matchAll is match with the selectors and what is excluded. Without rules everything matches.
+// matchAll is match with selectors and exclusions. Without rules everything matches.
 func (m *matching) matchAll(s *Server, a admission.Attributes, o admission.ObjectInterfaces) (*subject, error) {
 	selected, selection := m.selected(s, a)
 	if !selected {
@@ -168,7 +168,7 @@ func storeVariables(compiler *plugincel.CompositedCompiler, given []admissionv1.
 	compiler.CompileAndStoreVariables(named, variables, environment.StoredExpressions)
 }
 
-// compileConditions makes a matcher of the conditions of a policy, or nil if there are none.
+// compileConditions returns a matcher for the conditions of a policy, or nil if there are none.
 func compileConditions(compiler *plugincel.CompositedCompiler, given []admissionv1.MatchCondition, failure *admissionv1.FailurePolicyType, variables plugincel.OptionalVariableDeclarations, policy string) matchconditions.Matcher {
 	if len(given) == 0 {
 		return nil
@@ -204,9 +204,9 @@ func compilePolicy(policy *admissionv1.ValidatingAdmissionPolicy) (*policyExpres
 	return e, nil
 }
 
-// denial says why an object is not as a policy wants it.
+// denial is the reason why a policy denies an object.
 type denial struct {
-	policy, binding string // of one that cannot be evaluated at all there is no binding
+	policy, binding string // without a binding, the policy could not be evaluated
 	message         string
 	reason          metav1.StatusReason
 }
@@ -218,7 +218,7 @@ func (d denial) String() string {
 	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", d.policy, d.binding, d.message)
 }
 
-// status is what a client gets.
+// status returns the client's error.
 func (d denial) status(a admission.Attributes) error {
 	err := admission.NewForbidden(a, errors.New(d.String()))
 	var status *apierrors.StatusError
@@ -241,7 +241,7 @@ func (d denial) status(a admission.Attributes) error {
 	return status
 }
 
-// evaluation is that of all policies for one object.
+// evaluation is the evaluation of all policies for one object.
 type evaluation struct {
 	*validatingPolicies
 	attributes admission.Attributes
@@ -283,7 +283,7 @@ func (p *validatingPolicies) Validate(ctx context.Context, a admission.Attribute
 	return e.denials[0].status(a)
 }
 
-// misconfigured notes that a policy cannot be evaluated, which denies unless failures are ignored.
+// misconfigured records that a policy cannot be evaluated, which denies the request unless failures are ignored.
 func (e *evaluation) misconfigured(policy *compiledPolicy, b *compiledBinding, err error) {
 	d := denial{policy: policy.Name, message: "failed to configure policy: " + err.Error()}
 	if b != nil {
@@ -301,7 +301,7 @@ func (p *compiledPolicy) failure() admissionv1.FailurePolicyType {
 	return *p.Spec.FailurePolicy
 }
 
-// bind evaluates a policy as a binding says, once for each object with parameters.
+// bind evaluates a policy with a binding, once for each parameter object.
 func (e *evaluation) bind(ctx context.Context, policy *compiledPolicy, b *compiledBinding, as *subject) error {
 	matches, err := b.matchAll(e.server, e.attributes, e.interfaces)
 	if err != nil {
@@ -337,7 +337,7 @@ func (e *evaluation) bind(ctx context.Context, policy *compiledPolicy, b *compil
 	return nil
 }
 
-// visibleNamespace is the namespace of an object as expressions see it, or nil.
+// visibleNamespace returns the namespace of an object for expressions, or nil.
 func (s *Server) visibleNamespace(a admission.Attributes) (*corev1.Namespace, error) {
 	name := a.GetNamespace()
 	if name == "" || a.GetKind() == namespaceKind {
@@ -350,7 +350,7 @@ func (s *Server) visibleNamespace(a admission.Attributes) (*corev1.Namespace, er
 	return namespace, nil
 }
 
-// act does with denials what a binding says.
+// act performs the actions of a binding for denials.
 func (e *evaluation) act(ctx context.Context, b *compiledBinding, found verdict) {
 	for _, d := range found.denials {
 		d.policy, d.binding = b.Spec.PolicyName, b.Name
@@ -361,12 +361,12 @@ func (e *evaluation) act(ctx context.Context, b *compiledBinding, found verdict)
 			warning.AddWarning(ctx, "", fmt.Sprintf("Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': %s", d.policy, d.binding, d.message))
 		}
 	}
-	for _, message := range found.annotationErrors { // whatever the actions
+	for _, message := range found.annotationErrors { // independent of the actions
 		e.denials = append(e.denials, denial{policy: b.Spec.PolicyName, binding: b.Name, message: message})
 	}
 }
 
-// verdict is what the expressions of a policy say.
+// verdict is the result of the expressions of a policy.
 type verdict struct {
 	denials          []denial
 	annotationErrors []string
@@ -428,7 +428,8 @@ func (p *compiledPolicy) evaluate(ctx context.Context, s *Server, as *subject, a
 	return found
 }
 
-// message is what a failed validation says: what its expression says, if that is one line, else its text, else the expression.
+// message returns the message of a failed validation: the result of its message expression if that is one line, or its
+// message, or the expression.
 func message(validation *admissionv1.Validation, results []plugincel.EvaluationResult, i int) string {
 	if i < len(results) && results[i].Error == nil && results[i].EvalResult != nil {
 		text, _ := results[i].EvalResult.Value().(string)
@@ -443,7 +444,7 @@ func message(validation *admissionv1.Validation, results []plugincel.EvaluationR
 	return "failed expression: " + strings.TrimSpace(validation.Expression)
 }
 
-// knowsParams is an error if there is no such kind of parameters.
+// knowsParams returns an error if the kind of the parameters does not exist.
 func (s *Server) knowsParams(kind *admissionv1.ParamKind) error {
 	if kind == nil {
 		return nil
@@ -455,7 +456,7 @@ func (s *Server) knowsParams(kind *admissionv1.ParamKind) error {
 	return err
 }
 
-// params are the objects with parameters of a binding, of a kind that there is; nil is one that has none.
+// params returns the parameter objects of a binding, whose kind exists; nil means no parameter.
 func (s *Server) params(ctx context.Context, kind *admissionv1.ParamKind, ref *admissionv1.ParamRef, namespace string) ([]runtime.Object, error) {
 	if kind == nil || ref == nil {
 		return []runtime.Object{nil}, nil
@@ -491,7 +492,7 @@ func (s *Server) params(ctx context.Context, kind *admissionv1.ParamKind, ref *a
 	return found, err
 }
 
-// named are the objects in a namespace of a name, or, without one, that a selector selects.
+// named returns the objects with a name in a namespace or, without a name, those that a selector selects.
 func (r *registry) named(namespace, name string, selector labels.Selector) (found []runtime.Object, err error) {
 	prefix := r.prefix + "/"
 	if namespace != "" {
@@ -515,7 +516,7 @@ func (r *registry) named(namespace, name string, selector labels.Selector) (foun
 	return found, nil
 }
 
-// registryOf is that of a kind in a version, or nil.
+// registryOf returns the registry of a kind in a version, or nil.
 func (s *Server) registryOf(kind schema.GroupVersionKind) *registry {
 	if k := builtinOf(kind); k != nil {
 		return s.endpointOf(kind.GroupVersion().WithResource(k.Resource)).registry
@@ -526,7 +527,7 @@ func (s *Server) registryOf(kind schema.GroupVersionKind) *registry {
 	return nil
 }
 
-// builtinOf is the row of a kind that is there without a definition, or nil.
+// builtinOf returns a built-in kind, or nil.
 func builtinOf(gvk schema.GroupVersionKind) *kind {
 	for _, kinds := range kindGroups() {
 		for i := range kinds {
@@ -538,7 +539,7 @@ func builtinOf(gvk schema.GroupVersionKind) *kind {
 	return nil
 }
 
-// definitionOf is the definition of a kind, or nil.
+// definitionOf returns the definition of a kind, or nil.
 func (s *Server) definitionOf(kind schema.GroupVersionKind) *definition {
 	for _, crd := range s.listDefinitions() {
 		if crd.Spec.Group == kind.Group && crd.Status.AcceptedNames.Kind == kind.Kind {

@@ -17,9 +17,10 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Policies may show their parameters to whom they answer: so who writes a policy or a binding must be allowed to read these himself.
+// Policies may reveal their parameters in their answers, so writers of a policy or a binding need permission to read
+// the parameters.
 
-// admissionKinds are those of admissionregistration.k8s.io/v1.
+// admissionKinds returns the kinds of admissionregistration.k8s.io/v1.
 func admissionKinds() []kind {
 	return []kind{
 		{Kind: builtin.MutatingPolicyKind(), mayWrite: readsParamKind(func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind })},
@@ -41,7 +42,7 @@ func admissionKinds() []kind {
 	}
 }
 
-// readsParamKind is the rule for writers of policies.
+// readsParamKind returns the check of writers of policies.
 func readsParamKind[P runtime.Object](of func(policy P) *admissionv1.ParamKind) func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
 	return func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
 		kind := of(object.(P))
@@ -62,7 +63,8 @@ func readsParamKind[P runtime.Object](of func(policy P) *admissionv1.ParamKind) 
 	}
 }
 
-// readsParams is the rule for writers of the bindings of a kind of policies; lacks is what they are told, a format for a user and a verb.
+// readsParams returns the check of writers of bindings for a kind of policies; lacks is the error, a format for a user
+// and a verb.
 func readsParams[B, P runtime.Object](policies string, of func(binding B) (policy string, ref *admissionv1.ParamRef), kindOf func(policy P) *admissionv1.ParamKind,
 	lacks string,
 ) func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
@@ -72,7 +74,7 @@ func readsParams[B, P runtime.Object](policies string, of func(binding B) (polic
 			return nil
 		}
 		if old != nil {
-			// What two references point to is not compared, nor is it upstream.
+			// Like upstream, this does not compare the targets of the two references.
 			if oldName, was := of(old.(B)); was != nil && *was == *ref && oldName == name {
 				return nil
 			}
@@ -105,18 +107,19 @@ func readsParams[B, P runtime.Object](policies string, of func(binding B) (polic
 	}
 }
 
-// limitedUser is who makes a request, unless it is the server itself or a master.
+// limitedUser returns the user of a request, unless it is the server itself or a member of system:masters.
 func limitedUser(ctx context.Context) (user.Info, bool) {
 	who, ok := request.UserFrom(ctx)
 	return who, ok && !isMaster(who)
 }
 
-// mayReadParams reports whether a user may read parameters of a kind. Of one that is not known he must be allowed to read all that there is.
+// mayReadParams reports whether a user may read parameters of a kind. An unknown kind requires permission to read
+// everything.
 func (s *Server) mayReadParams(ctx context.Context, who user.Info, kind *admissionv1.ParamKind, verb, name, namespace string) bool {
 	asked := authorizer.AttributesRecord{User: who, Verb: verb, APIGroup: "*", APIVersion: "*", Resource: "*", Name: name, Namespace: namespace, ResourceRequest: true}
 	if kind != nil {
 		gv, err := schema.ParseGroupVersion(kind.APIVersion)
-		must.Do(err) // it is that of a valid policy
+		must.Do(err) // the policy is valid
 		asked.APIGroup, asked.APIVersion = gv.Group, gv.Version
 		if resource := s.resourceOfParams(kind); resource != "" {
 			asked.Resource = resource
@@ -126,7 +129,7 @@ func (s *Server) mayReadParams(ctx context.Context, who user.Info, kind *admissi
 	return decision == authorizer.DecisionAllow
 }
 
-// resourceOfParams is nothing for a kind that there is not.
+// resourceOfParams returns the resource of a kind, or "" if the kind does not exist.
 func (s *Server) resourceOfParams(kind *admissionv1.ParamKind) string {
 	if objects := s.registryOf(schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind)); objects != nil {
 		return objects.resource.Resource

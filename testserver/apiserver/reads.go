@@ -44,7 +44,7 @@ func (r *registry) Get(ctx context.Context, name string, options *metav1.GetOpti
 	return r.codec.decode(record)
 }
 
-// waitUntil waits until the store has come to a version that a reader asks for, but not for long.
+// waitUntil waits for a limited time until the store has reached the version that a reader requests.
 func (r *registry) waitUntil(ctx context.Context, version string) error {
 	const patience = 3 * time.Second
 	revision, err := versioner.ParseResourceVersion(version)
@@ -72,7 +72,7 @@ func (r *registry) waitUntil(ctx context.Context, version string) error {
 	}
 }
 
-// predicate is what a list or watch selects.
+// predicate returns the selection of a list or watch.
 func (r *registry) predicate(options *internalversion.ListOptions) storage.SelectionPredicate {
 	p := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(), GetAttrs: r.attrs}
 	if options == nil {
@@ -88,8 +88,8 @@ func (r *registry) predicate(options *internalversion.ListOptions) storage.Selec
 	return p
 }
 
-// selected is the prefix of the keys that a list or watch is about, with its request: a selector may say more of the namespace
-// and the name than the request does. The prefix of a single object is its key.
+// selected returns the prefix of the keys of a list or watch. A selector may restrict the namespace and the name
+// further than the request. The prefix of a single object is its key.
 func (r *registry) selected(ctx context.Context, p storage.SelectionPredicate) (prefix string, single bool) {
 	if namespace, ok := p.MatchesSingleNamespace(); ok && request.NamespaceValue(ctx) == "" {
 		ctx = request.WithNamespace(ctx, namespace)
@@ -102,7 +102,7 @@ func (r *registry) selected(ctx context.Context, p storage.SelectionPredicate) (
 	return r.root(ctx), false
 }
 
-// List returns objects as they are, or were at a version, in the order of their keys.
+// List returns the current objects, or those at a version, in the order of their keys.
 func (r *registry) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
 	if options == nil {
 		options = &internalversion.ListOptions{}
@@ -129,7 +129,7 @@ func (r *registry) list(ctx context.Context, prefix string, options storage.List
 	return list, setItems(list, objects)
 }
 
-// listRecords is what a list has: its records, and the list without them.
+// listRecords returns the records of a list, and the list without items.
 func (r *registry) listRecords(ctx context.Context, prefix string, options storage.ListOptions) ([]*store.Record, runtime.Object, error) {
 	at, from, err := storage.ValidateListOptions(prefix, versioner, options)
 	if err != nil {
@@ -151,7 +151,7 @@ func (r *registry) listRecords(ctx context.Context, prefix string, options stora
 	}
 	limit := options.Predicate.Limit
 	if options.ResourceVersion == "0" {
-		limit = 0 // what is served from a cache comes at once
+		limit = 0 // a cache returns all objects at once
 	}
 	taken, last, more, err := r.take(records, options, limit)
 	if err != nil {
@@ -169,7 +169,7 @@ func (r *registry) listRecords(ctx context.Context, prefix string, options stora
 func (r *registry) take(records []*store.Record, options storage.ListOptions, limit int64) (taken []*store.Record, last string, more bool, err error) {
 	for i, record := range records {
 		if !options.Recursive && i > 0 {
-			break // a key is the prefix of others, and a single object is asked for
+			break // a key is a prefix of others, and the request is for a single object
 		}
 		if matches, err := r.selects(record, options.Predicate); err != nil || !matches {
 			if err != nil {
@@ -185,7 +185,7 @@ func (r *registry) take(records []*store.Record, options storage.ListOptions, li
 	return taken, last, false, nil
 }
 
-// selects reports whether a predicate selects a record. Labels alone it has; for fields it is read.
+// selects reports whether a predicate selects a record. A record has its labels; for fields it must be decoded.
 func (r *registry) selects(record *store.Record, p storage.SelectionPredicate) (bool, error) {
 	if p.Empty() {
 		return true, nil
@@ -200,7 +200,7 @@ func (r *registry) selects(record *store.Record, p storage.SelectionPredicate) (
 	return p.Matches(object)
 }
 
-// setItems makes objects the items of a list.
+// setItems sets the items of a list.
 func setItems(list runtime.Object, objects []runtime.Object) error {
 	if l, ok := list.(*unstructured.UnstructuredList); ok {
 		l.Items = make([]unstructured.Unstructured, len(objects))
@@ -212,7 +212,7 @@ func setItems(list runtime.Object, objects []runtime.Object) error {
 	return meta.SetList(list, objects)
 }
 
-// The messages are those of the API server.
+// Messages of the API server.
 const (
 	listExpired     = "The resourceVersion for the provided list is too old."
 	continueExpired = "The provided continue parameter is too old to display a consistent list result. You can start a new list without " +
@@ -234,7 +234,7 @@ func expiredList(from, prefix string) error {
 	return expired
 }
 
-// Watch tells what changes, from a version on or after telling what there is.
+// Watch returns a watch, either from a version or beginning with the current objects.
 func (r *registry) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
 	w, err := r.newWatcher(ctx, options)
 	if err != nil {
@@ -266,38 +266,40 @@ func (r *registry) newWatcher(ctx context.Context, options *internalversion.List
 	return w, nil
 }
 
-// look takes what there is. That is done before the client knows that it watches, since it is to hear of all that happens from then on.
+// look reads the current objects. It runs before the client gets the watch, which must include all changes from then
+// on.
 func (w *watcher) look() (err error) {
 	w.there, w.seen, err = w.registry.table.List(w.prefix, "", 0)
 	return err
 }
 
-// watcher tells one client of changes. It reads them from the history of the table whenever the client has taken the last, so
-// that nothing is kept for a client that is slow; one that is too slow for the history loses its watch.
+// watcher sends changes to one client. It reads them from the history of the table after the client has received the
+// previous ones, so that nothing is buffered for a slow client; a client that falls behind the history loses its watch.
 type watcher struct {
 	registry  *registry
 	prefix    string
 	single    bool
 	predicate storage.SelectionPredicate
-	from      int64 // the revision of the last change that the client knows
-	initial   bool  // tell of what there is first
-	marked    bool  // and then send a bookmark that says so
+	from      int64 // the revision of the last change that the client has
+	initial   bool  // send the current objects first
+	marked    bool  // followed by a bookmark that marks their end
 	there     []*store.Record
-	seen      int64 // the revision in which that was there; 0 before it was looked at
+	seen      int64 // the revision of there; 0 before look
 	client    watchClient
 }
 
-// watchClient is who is told. Its methods report whether it has taken what it was told; it is told nothing more when it has not.
+// watchClient receives the events of a watcher. Its methods report whether it has received the event; if not, it gets
+// no further ones.
 type watchClient interface {
-	// change is called for an object in the state of a record.
+	// change is called with an object in the state of a record.
 	change(ctx context.Context, event watch.EventType, r *store.Record) bool
-	// event is called for what is no object: bookmarks and errors.
+	// event is called for bookmarks and errors.
 	event(ctx context.Context, event watch.Event) bool
-	// caughtUp is called when the client knows all that has happened.
+	// caughtUp is called when the client has all changes.
 	caughtUp()
 }
 
-// objectWatch tells of objects by a channel, as upstream's handlers want it.
+// objectWatch sends objects through a channel, as upstream's handlers require.
 type objectWatch struct {
 	watcher *watcher
 	result  chan watch.Event
@@ -320,7 +322,7 @@ func startObjectWatch(ctx context.Context, w *watcher) *objectWatch {
 
 func (o *objectWatch) ResultChan() <-chan watch.Event { return o.result }
 
-// Stop ends the watch and waits for its end. It is called once.
+// Stop ends the watch and waits for its end. It must be called once.
 func (o *objectWatch) Stop() {
 	close(o.stop)
 	<-o.ended
@@ -347,10 +349,10 @@ func (o *objectWatch) event(ctx context.Context, event watch.Event) bool {
 
 func (o *objectWatch) caughtUp() {}
 
-// bookmarks is how often a client that allows it hears of the version that it has.
+// bookmarks is the interval of bookmarks for clients that accept them.
 const bookmarks = time.Minute
 
-// run tells of changes until the client takes no more, or stop is closed.
+// run sends changes until the client fails to receive one, or stop is closed.
 func (w *watcher) run(ctx context.Context, stop <-chan struct{}) {
 	if w.initial {
 		if !w.tellAll(ctx) {
@@ -391,7 +393,7 @@ func (w *watcher) run(ctx context.Context, stop <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		case <-w.registry.stopped:
-			stopped = true // what has happened until then is told still
+			stopped = true // earlier changes are still sent
 		}
 	}
 }
@@ -407,7 +409,7 @@ func (w *watcher) fail(ctx context.Context, err error) {
 	w.client.event(ctx, watch.Event{Type: watch.Error, Object: &shown})
 }
 
-// tellAll tells of what there is.
+// tellAll sends the current objects.
 func (w *watcher) tellAll(ctx context.Context) bool {
 	if w.seen == 0 {
 		err := w.registry.waitUntil(ctx, strconv.FormatInt(w.from, 10))
@@ -439,8 +441,8 @@ func (w *watcher) bookmark(ctx context.Context, revision int64, initialEnd bool)
 	return w.client.event(ctx, watch.Event{Type: watch.Bookmark, Object: mark})
 }
 
-// tell sends what a change is to this client: an object that comes to be selected is added to it, one that is not selected any
-// more is deleted.
+// tell sends a change in the view of the client: an object that becomes selected is added, one that is no longer
+// selected is deleted.
 func (w *watcher) tell(ctx context.Context, c store.Change) bool {
 	w.from = max(w.from, c.Revision)
 	if w.single && c.Key != w.prefix || !strings.HasPrefix(c.Key, w.prefix) {

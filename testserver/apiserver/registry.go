@@ -28,40 +28,40 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 )
 
-// strategy is what differs between kinds in writes.
+// strategy has the differences between kinds in writes.
 type strategy interface {
 	rest.RESTCreateStrategy
 	rest.RESTUpdateStrategy
 	rest.RESTDeleteStrategy
 	rest.ResetFieldsStrategy
 
-	// creates reports whether an update creates what is not there, and unconditional whether it may leave out which version it
-	// is of.
+	// creates reports whether an update creates a missing object, and unconditional whether it may omit the version.
 	creates() bool
 	unconditional() bool
 }
 
-// genericStoreOnly has those methods of a rest.RESTUpdateStrategy that only upstream's generic store calls, in whose place is the
-// registry. Minor versions of k8s.io/apiserver differ in their parameters, so that they cannot be written out. The interface is nil.
+// genericStoreOnly has the methods of rest.RESTUpdateStrategy that only upstream's generic store calls, which the
+// registry replaces. Their parameters differ between minor versions of k8s.io/apiserver, so they cannot be implemented.
+// The interface is nil.
 type genericStoreOnly struct{ rest.RESTUpdateStrategy }
 
-// codec turns objects into what is stored and back.
+// codec converts objects to stored records and back.
 type codec interface {
-	// encode returns what is stored for an object: a record of its own, without a revision. The object is the codec's from then on.
+	// encode returns a new record for an object, without a revision. The codec owns the object from then on.
 	encode(object runtime.Object) (*store.Record, error)
-	// decode returns the object of a record for the readers of this registry. Nobody may change it.
+	// decode returns the object of a record for readers of this registry. It must not be modified.
 	decode(r *store.Record) (runtime.Object, error)
-	// settled says whether what a reader finds would be stored as it is. Where it would not, as for a Job that has the labels of its
-	// template for those that it lacks, the real server writes again what is there already.
+	// settled reports whether the object that a reader sees would be stored unchanged. If not, as for a Job to which
+	// readers add the labels of its template, the real server writes the same object again.
 	settled(r *store.Record) bool
 }
 
-// registry is what requests for the objects of one kind in one version do to the store, in the order in which
-// the generic registry of Kubernetes does it, with its errors. It is what upstream's handlers of requests call.
+// registry implements requests for the objects of one kind in one version on the store, in the order and with the
+// errors of the generic registry of Kubernetes. Upstream's request handlers call it.
 type registry struct {
 	table    *store.Table
 	prefix   string // of keys: /registry/ and the resource
-	told     string // what errors say instead of it, if not the same
+	told     string // replaces prefix in errors, if not empty
 	resource schema.GroupResource
 	kind     schema.GroupVersionKind
 	new      func() runtime.Object
@@ -70,19 +70,19 @@ type registry struct {
 	codec    codec
 	attrs    storage.AttrFunc
 	names    *generator
-	started  int64           // no watch is from an earlier revision
-	first    int64           // the resourceVersion of what is made, where objects count their own; 0 is what they begin with
-	stopped  <-chan struct{} // closed when it does not serve watches any more
+	started  int64           // lowest revision of a watch
+	first    int64           // the resourceVersion of created objects, if objects count their own; 0 means the default
+	stopped  <-chan struct{} // closed when it no longer serves watches
 
 	rest.TableConvertor
 	singular      string
-	returnDeleted bool // whether a deletion answers with the object, not with a Status
-	uncached      bool // whether reads are worded as those of the storage, not of a cache
-	// Of kinds that do more: when there are no finalizers any more, may an object be deleted by the update that removed the last?
+	returnDeleted bool // whether a deletion answers with the object instead of a Status
+	uncached      bool // whether read errors are those of the storage instead of a cache
+	// deletable reports whether the update that removes the last finalizer may delete the object. It may be nil.
 	deletable func(updated, existing runtime.Object) bool
-	// What a kind does after a write, if anything. It is called without locks.
+	// written is called after a write, without locks. It may be nil.
 	written func()
-	// What a kind gives an object, that is made or changed, of what there is but once.
+	// allocate sets unique values in a created or changed object. It may be nil.
 	allocate func(object, existing runtime.Object, dryRun bool) error
 }
 
@@ -103,14 +103,14 @@ func (r *registry) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return r.strategy.GetResetFields()
 }
 
-// with is the registry with another strategy, as subresources have it.
+// with returns the registry with another strategy, for subresources.
 func (r *registry) with(s strategy) *registry {
 	other := *r
 	other.strategy, other.allocate = s, nil
 	return &other
 }
 
-// subresource is a registry as a subresource has it: it makes no objects.
+// subresource is the registry of a subresource, which creates no objects.
 type subresource struct{ *registry }
 
 func (s subresource) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, validateCreation rest.ValidateObjectFunc,
@@ -119,7 +119,7 @@ func (s subresource) Update(ctx context.Context, name string, info rest.UpdatedO
 	return s.registry.Update(ctx, name, info, validateCreation, validateUpdate, false, options)
 }
 
-// root is the prefix of the keys that a request is about.
+// root returns the prefix of the keys of a request.
 func (r *registry) root(ctx context.Context) string {
 	if namespace := request.NamespaceValue(ctx); namespace != "" && r.NamespaceScoped() {
 		return r.prefix + "/" + namespace + "/"
@@ -140,7 +140,7 @@ func (r *registry) key(ctx context.Context, name string) (string, error) {
 	return r.root(ctx) + name, nil
 }
 
-// qualified is the resource as errors name it.
+// qualified returns the resource for errors.
 func (r *registry) qualified(ctx context.Context) schema.GroupResource {
 	if info, ok := request.RequestInfoFrom(ctx); ok {
 		return schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
@@ -148,7 +148,7 @@ func (r *registry) qualified(ctx context.Context) schema.GroupResource {
 	return r.resource
 }
 
-// own is the object of a record, for who changes it.
+// own returns the object of a record for modification.
 func (r *registry) own(record *store.Record) (runtime.Object, error) {
 	object, err := r.codec.decode(record)
 	if err != nil {
@@ -157,7 +157,7 @@ func (r *registry) own(record *store.Record) (runtime.Object, error) {
 	return object.DeepCopyObject(), nil
 }
 
-// Create makes an object. With a generated name that there is already it tries others.
+// Create creates an object. If a generated name exists already, it tries others.
 func (r *registry) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	const attempts = 8
 	accessor, err := meta.Accessor(object)
@@ -190,7 +190,8 @@ func (r *registry) create(ctx context.Context, object runtime.Object, validate r
 		return nil, err
 	}
 	dryRun := dryrun.IsDryRun(options.DryRun)
-	if version, err := versioner.ObjectResourceVersion(object); !dryRun && err == nil && version != 0 { // one that is no number is none
+	// an invalid number counts as unset
+	if version, err := versioner.ObjectResourceVersion(object); !dryRun && err == nil && version != 0 {
 		return nil, storage.ErrResourceVersionSetOnCreate
 	}
 	if existing := r.table.Get(key); existing != nil {
@@ -217,7 +218,7 @@ func (r *registry) create(ctx context.Context, object runtime.Object, validate r
 	return r.codec.decode(stored)
 }
 
-// exists is the error of a creation of what is there.
+// exists returns the error of a creation of an existing object.
 func (r *registry) exists(ctx context.Context, object runtime.Object, existing *store.Record) error {
 	name := must.Access(object).GetName()
 	err := rest.CheckGeneratedNameError(ctx, r.strategy, apierrors.NewAlreadyExists(r.qualified(ctx), name), object)
@@ -234,7 +235,7 @@ func (r *registry) terminating(record *store.Record) bool {
 	return err == nil && must.Access(object).GetDeletionTimestamp() != nil
 }
 
-// prepareCreation brings an object to what is created, and checks it.
+// prepareCreation prepares an object for its creation, and validates it.
 func (r *registry) prepareCreation(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, dryRun bool) error {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
@@ -259,7 +260,7 @@ func (r *registry) prepareCreation(ctx context.Context, object runtime.Object, v
 	return validate(ctx, object.DeepCopyObject())
 }
 
-// dry is what a write that is not made would have answered.
+// dry returns the answer of a dry run.
 func (r *registry) dry(object runtime.Object) (runtime.Object, error) {
 	version, link := must.Access(object).GetResourceVersion(), must.Access(object).GetSelfLink()
 	stored, err := r.codec.encode(object)
@@ -271,7 +272,7 @@ func (r *registry) dry(object runtime.Object) (runtime.Object, error) {
 		return nil, err
 	}
 	must.Access(shown).SetResourceVersion(version)
-	must.Access(shown).SetSelfLink(link) // which only what is stored loses
+	must.Access(shown).SetSelfLink(link) // only stored objects lose it
 	return shown, nil
 }
 
@@ -281,10 +282,10 @@ func (r *registry) tell() {
 	}
 }
 
-// errEmptied says that an update has removed the last finalizer of an object that is being deleted.
+// errEmptied reports that an update has removed the last finalizer of an object in deletion.
 var errEmptied = errors.New("the last finalizer is removed")
 
-// Update changes an object, or makes it where an update may.
+// Update changes an object, or creates it if permitted.
 func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, validateCreation rest.ValidateObjectFunc,
 	validateUpdate rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
@@ -319,7 +320,7 @@ func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObj
 	case errors.Is(err, errEmptied):
 		_, err := r.remove(ctx, key, name, preconditions, rest.ValidateAllObjectFunc, dryRun)
 		if apierrors.IsNotFound(err) {
-			err = nil // somebody else has removed it
+			err = nil // another request has removed it
 		}
 		return updated, false, err
 	case created:
@@ -329,7 +330,7 @@ func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObj
 	return nil, false, storageerrors.InterpretUpdateError(err, r.qualified(ctx), name)
 }
 
-// prepareUpdate brings an object to what is written over an existing one, and checks it.
+// prepareUpdate prepares an object to replace an existing one, and validates it.
 func (r *registry) prepareUpdate(ctx context.Context, name string, object, existing runtime.Object, validate rest.ValidateObjectUpdateFunc, dryRun bool) (runtime.Object, error) {
 	version, err := versioner.ObjectResourceVersion(object)
 	if err != nil {
@@ -372,7 +373,7 @@ func (r *registry) prepareUpdate(ctx context.Context, name string, object, exist
 	return object, nil
 }
 
-// distinctCauses leaves of causes that are found twice one, as upstream does where the checks of a kind are generated.
+// distinctCauses removes duplicate causes, as upstream does for kinds with generated checks.
 func distinctCauses(s strategy, err error) error {
 	var status *apierrors.StatusError
 	if of, generated := s.(*kindStrategy); !generated || of.kind == &definitionKind || !errors.As(err, &status) || status.ErrStatus.Details == nil {
@@ -390,7 +391,7 @@ func distinctCauses(s strategy, err error) error {
 
 const optimisticLockMessage = "the object has been modified; please apply your changes to the latest version and try again"
 
-// emptied reports whether nothing keeps an object any more that is being deleted.
+// emptied reports whether nothing prevents the removal of an object in deletion.
 func (r *registry) emptied(updated, existing runtime.Object) bool {
 	was := must.Access(existing)
 	grace := was.GetDeletionGracePeriodSeconds()
@@ -398,8 +399,8 @@ func (r *registry) emptied(updated, existing runtime.Object) bool {
 		(r.deletable == nil || r.deletable(updated, existing))
 }
 
-// guarded writes what update makes of the object in the store, as often as it takes until no other write comes between. A
-// write that changes nothing is not made. With an error it returns what update returned with it.
+// guarded writes the result of update for the stored object, and repeats this until no other write intervenes. A write
+// without changes is skipped. An error of update is returned with its object.
 func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, preconditions storage.Preconditions, dryRun bool,
 	update func(existing runtime.Object) (runtime.Object, error),
 ) (runtime.Object, error) {
@@ -451,7 +452,7 @@ func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, prec
 	}
 }
 
-// shown is a key as errors show it: a dry run does not come to where the prefix is known.
+// shown returns a key for errors: a dry run does not get to the code that adds the prefix.
 func (r *registry) shown(key string, dryRun bool) string {
 	key = cmp.Or(r.told, r.prefix) + strings.TrimPrefix(key, r.prefix)
 	if dryRun {
@@ -460,7 +461,7 @@ func (r *registry) shown(key string, dryRun bool) string {
 	return key
 }
 
-// remove takes an object out of the store.
+// remove removes an object from the store.
 func (r *registry) remove(ctx context.Context, key, name string, preconditions storage.Preconditions, validate rest.ValidateObjectFunc, dryRun bool) (runtime.Object, error) {
 	for {
 		was := r.table.Get(key)
@@ -493,7 +494,7 @@ func (r *registry) remove(ctx context.Context, key, name string, preconditions s
 	}
 }
 
-// Delete deletes an object, or marks it as being deleted where finalizers keep it.
+// Delete deletes an object, or marks it as in deletion if it has finalizers.
 func (r *registry) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	key, err := r.key(ctx, name)
 	if err != nil {
@@ -539,7 +540,7 @@ func (r *registry) Delete(ctx context.Context, name string, validate rest.Valida
 	return r.deleted(ctx, last), true, nil
 }
 
-// pinned are the preconditions of a deletion that is of one object, whatever has its name later.
+// pinned returns the preconditions of a deletion of exactly this object, and not of a later one with its name.
 func (r *registry) pinned(object runtime.Object, options *metav1.DeleteOptions, failed string) (storage.Preconditions, error) {
 	accessor := must.Access(object)
 	if options.Preconditions == nil {
@@ -588,14 +589,14 @@ func (r *registry) terminate(ctx context.Context, name string, preconditions sto
 	return nil, false, err
 }
 
-// errDeleteNow says that nothing keeps an object from being deleted, and errDeleting that it is being deleted already.
+// errDeleteNow reports that nothing prevents the removal of an object, and errDeleting that it is already in deletion.
 var (
 	errDeleteNow = errors.New("nothing keeps the object")
 	errDeleting  = errors.New("the object is being deleted")
 )
 
-// mark marks an object as being deleted, and reports whether nothing keeps it. One that goes without being marked is returned empty,
-// as upstream's registry does, which shows in the answers to dry runs and in preconditions.
+// mark marks an object as in deletion, and reports whether nothing prevents its removal. As in upstream's registry, an
+// object that is removed without a mark is returned empty, which is visible in dry runs and preconditions.
 func (r *registry) mark(ctx context.Context, key, name string, preconditions storage.Preconditions, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (
 	marked runtime.Object, gone bool, err error,
 ) {
@@ -647,8 +648,8 @@ func markDeleted(object metav1.Object) {
 	object.SetDeletionGracePeriodSeconds(new(int64))
 }
 
-// deletionFinalizers are the finalizers of an object of which a garbage collector has to be told how its dependents go, and
-// whether these are others than now.
+// deletionFinalizers returns the finalizers that pass the propagation policy to the garbage collector, and whether they
+// differ from the current ones.
 func (r *registry) deletionFinalizers(ctx context.Context, object metav1.Object, options *metav1.DeleteOptions) (finalizers []string, changed bool) {
 	propagation := r.propagation(ctx, object, options)
 	for _, finalizer := range object.GetFinalizers() {
@@ -666,7 +667,7 @@ func (r *registry) deletionFinalizers(ctx context.Context, object metav1.Object,
 	return finalizers, !slices.Equal(slices.Compact(was), slices.Compact(is))
 }
 
-// propagation is what becomes of the dependents: what the options say, else what a finalizer says, else what is usual for the kind.
+// propagation returns the propagation policy: that of the options, or of a finalizer, or the default of the kind.
 func (r *registry) propagation(ctx context.Context, object metav1.Object, options *metav1.DeleteOptions) metav1.DeletionPropagation {
 	usual := rest.DeleteDependents
 	if kind, ok := r.strategy.(rest.GarbageCollectionDeleteStrategy); ok {
@@ -699,7 +700,7 @@ func (r *registry) propagation(ctx context.Context, object metav1.Object, option
 	return metav1.DeletePropagationBackground
 }
 
-// deleted is the answer to the deletion of an object that is gone.
+// deleted returns the answer to the deletion of a removed object.
 func (r *registry) deleted(ctx context.Context, last runtime.Object) runtime.Object {
 	if r.returnDeleted {
 		return last
@@ -709,8 +710,8 @@ func (r *registry) deleted(ctx context.Context, last runtime.Object) runtime.Obj
 	return &metav1.Status{Status: metav1.StatusSuccess, Details: details}
 }
 
-// DeleteCollection deletes what a list has, one after the other, and returns the list. A list of a version is of exactly that one, since
-// the real server takes it by pages: what was made later stays.
+// DeleteCollection deletes the objects of a list one by one, and returns the list. A list with a version has exactly
+// that version, since the real server reads it in pages: objects that were created later stay.
 func (r *registry) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, listOptions *internalversion.ListOptions) (runtime.Object, error) {
 	if listOptions != nil && listOptions.Limit == 0 && listOptions.ResourceVersionMatch == "" && listOptions.ResourceVersion != "" && listOptions.ResourceVersion != "0" {
 		listOptions = listOptions.DeepCopy()

@@ -36,7 +36,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Kinds of authentication.k8s.io/v1 and authorization.k8s.io/v1: questions that are answered and not stored; and tokens of service accounts.
+// Kinds of authentication.k8s.io/v1 and authorization.k8s.io/v1, which are answered and not stored, and tokens of
+// service accounts.
 
 var (
 	authenticationV1 = authenticationv1.SchemeGroupVersion
@@ -69,7 +70,7 @@ func authorizationKinds() []kind {
 	}
 }
 
-// reviewKind is a kind that can only be created, and that upstream's storage answers.
+// reviewKind returns a kind that can only be created, and that upstream's storage answers.
 func reviewKind(
 	gvk schema.GroupVersionKind, resource string, namespaced bool, storage func(s *Server) rest.Creater,
 ) kind {
@@ -78,14 +79,14 @@ func reviewKind(
 	return k
 }
 
-// answeredKind is a kind whose objects are answered when they are created, and not stored.
+// answeredKind returns a kind whose objects are answered when they are created, and not stored.
 func answeredKind(
 	gvk schema.GroupVersionKind, resource string, review func(s *Server, r *registry) rest.Creater,
 ) kind {
 	return kind{
 		Kind: builtin.Kind{GVK: gvk, Resource: resource, Verbs: []string{"create"}},
 		complete: func(s *Server, r *registry, e *endpoint) {
-			e.scope.TableConvertor = nil // an answer is no table
+			e.scope.TableConvertor = nil // an answer has no table
 			e.review = review(s, r)
 		},
 	}
@@ -149,7 +150,7 @@ func (s *Server) reviewToken(review *authenticationv1.TokenReview) (runtime.Obje
 		wanted = []string{issuer}
 	}
 	token := bearer(review.Spec.Token)
-	if token == "" { // then nobody in particular asks
+	if token == "" { // the client is anonymous
 		review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, Audiences: wanted, Error: review.Status.Error, User: authenticationv1.UserInfo{
 			Username: user.Anonymous, Groups: []string{user.AllUnauthenticated}, Extra: map[string]authenticationv1.ExtraValue{}}}
 		return review, nil
@@ -164,7 +165,7 @@ func (s *Server) reviewToken(review *authenticationv1.TokenReview) (runtime.Obje
 	return review, nil
 }
 
-// bearer is the token that there is in a header, which ends with a space.
+// bearer returns the token in a header, which ends with a space.
 func bearer(token string) string {
 	words := strings.Split(strings.TrimSpace("Bearer "+token), " ")
 	if len(words) < 2 {
@@ -173,7 +174,7 @@ func bearer(token string) string {
 	return words[1]
 }
 
-// issuer of tokens, and their audience unless another one is asked for.
+// issuer is the issuer of tokens, and their default audience.
 const issuer = "https://kubernetes.default.svc"
 
 // claims of a token.
@@ -189,7 +190,7 @@ type claims struct {
 		Namespace      string      `json:"namespace"`
 		ServiceAccount objectClaim `json:"serviceaccount"`
 
-		// What the token is bound to, and the node of a pod.
+		// The object to which the token is bound, and the node of a pod.
 		Pod    *objectClaim `json:"pod,omitempty"`
 		Secret *objectClaim `json:"secret,omitempty"`
 		Node   *objectClaim `json:"node,omitempty"`
@@ -218,7 +219,7 @@ func (s *Server) signature(text string) []byte {
 
 var errInvalidToken = errors.New("invalid bearer token")
 
-// authenticate is the service account of a token that one of the audiences may see, and those that it is for.
+// authenticate returns the service account of a token for one of the wanted audiences, and the audiences of both.
 func (s *Server) authenticate(token string, wanted []string) (user.Info, []string, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -269,10 +270,10 @@ func (s *Server) authenticate(token string, wanted []string) (user.Info, []strin
 	return who, audiences, nil
 }
 
-// bindable are the resources of the kinds of the core group that tokens may be bound to.
+// bindable maps the kinds of the core group to which tokens can be bound to their resources.
 var bindable = map[string]string{"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
-// boundObject is what a token is to be bound to.
+// boundObject returns the object to which a token will be bound.
 func (s *Server) boundObject(kind, namespace, name string) (metav1.Object, error) {
 	if kind == "Node" {
 		namespace = ""
@@ -284,7 +285,7 @@ func (s *Server) boundObject(kind, namespace, name string) (metav1.Object, error
 	return must.Access(object), nil
 }
 
-// bind notes in claims what a request asks for that a token is bound to. It is good for as long as that is there.
+// bind adds the object to which a request binds a token to the claims. The token is valid as long as the object exists.
 func (s *Server) bind(c *claims, to *authenticationv1.BoundObjectReference, account, namespace string) error {
 	kind := schema.FromAPIVersionAndKind(to.APIVersion, to.Kind)
 	if _, known := bindable[kind.Kind]; !known || kind.Group != "" {
@@ -319,7 +320,7 @@ func (s *Server) bind(c *claims, to *authenticationv1.BoundObjectReference, acco
 	return nil
 }
 
-// boundToWhatIs reports whether all that a token is bound to is still there. The node of a pod may go.
+// boundToWhatIs reports whether all objects to which a token is bound still exist, except the node of a pod.
 func (s *Server) boundToWhatIs(c *claims) bool {
 	for kind, claim := range map[string]*objectClaim{"Pod": c.Private.Pod, "Secret": c.Private.Secret, "Node": c.Private.Node} {
 		if claim == nil || kind == "Node" && c.Private.Pod != nil {
@@ -341,7 +342,7 @@ func (s *Server) serviceAccount(namespace, name string) *corev1.ServiceAccount {
 	return record.Object.(*corev1.ServiceAccount)
 }
 
-// tokens make tokens of service accounts.
+// tokens creates tokens of service accounts.
 type tokens struct{ server *Server }
 
 func (tokens) New() runtime.Object { return &authenticationv1.TokenRequest{} }
@@ -350,7 +351,7 @@ func (tokens) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 	return authenticationV1.WithKind("TokenRequest")
 }
 
-// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate leaves the UID that was asked for.
+// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the requested UID.
 func (tokens) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
 
 func (t tokens) Create(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
@@ -374,7 +375,7 @@ func (t tokens) Create(ctx context.Context, name string, object runtime.Object, 
 	if len(asked.Spec.Audiences) == 0 {
 		asked.Spec.Audiences = []string{issuer}
 	}
-	if asked.Spec.ExpirationSeconds == nil { // in a server that gives no defaults
+	if asked.Spec.ExpirationSeconds == nil { // in a server without defaults
 		asked.Spec.ExpirationSeconds = new(int64(3600))
 	}
 	now := time.Now()
@@ -387,7 +388,7 @@ func (t tokens) Create(ctx context.Context, name string, object runtime.Object, 
 	if seconds > 1<<32 {
 		problems = append(problems, field.Invalid(path, seconds, "may not specify a duration larger than 2^32 seconds"))
 	}
-	if len(asked.Spec.Attestations) > 0 { // which are for webhooks
+	if len(asked.Spec.Attestations) > 0 { // they are for webhooks
 		problems = field.ErrorList{field.Invalid(field.NewPath("spec", "attestations"), asked.Spec.Attestations, "attestations may only be specified with a webhook bound object reference")}
 	}
 	if len(problems) > 0 && !t.server.options.Unchecked {
@@ -412,8 +413,8 @@ func (t tokens) Create(ctx context.Context, name string, object runtime.Object, 
 	return asked, nil
 }
 
-// identify finds out who a request is from: who has a token, or else whom its connection has named, or else the administrator;
-// and whose rights he wants.
+// identify returns the user whose permissions a request has: that of its token, or of its connection, or the
+// administrator, and then the user that it impersonates.
 func (s *Server) identify(ctx context.Context, r *http.Request) (who user.Info, denied *authorizer.AttributesRecord, reason string, err error) {
 	who, named := request.UserFrom(ctx)
 	if !named {
@@ -427,13 +428,13 @@ func (s *Server) identify(ctx context.Context, r *http.Request) (who user.Info, 
 	return s.impersonated(ctx, r.Header, who)
 }
 
-// bearerToken returns the token that a request has.
+// bearerToken returns the token of a request.
 func bearerToken(r *http.Request) (string, bool) {
 	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	return token, ok && strings.EqualFold(scheme, "Bearer")
 }
 
-// tokenPart is the subresource of service accounts that makes their tokens.
+// tokenPart is the subresource of service accounts that creates their tokens.
 func tokenPart() extraPart {
 	return extraPart{
 		name: "token", kind: authenticationV1.WithKind("TokenRequest"), verbs: []string{"create"},

@@ -84,7 +84,7 @@ func (s *scaleStorage) Get(ctx context.Context, name string, options *metav1.Get
 	return scale, nil
 }
 
-// of is the scale of an object, and whether the object says how many replicas it should have.
+// of returns the scale of an object, and whether the object has the number of desired replicas.
 func (s *scaleStorage) of(object runtime.Object) (scale *autoscalingv1.Scale, found bool, err error) {
 	u := object.(*unstructured.Unstructured)
 	replicas, found, err := unstructured.NestedInt64(u.Object, pathOf(s.paths.SpecReplicasPath)...)
@@ -136,7 +136,7 @@ func (s *scaleStorage) Update(ctx context.Context, name string, info rest.Update
 	return scale, false, nil
 }
 
-// scaleUpdate is an update of a scale as one of the object.
+// scaleUpdate converts an update of a scale to one of the object.
 type scaleUpdate struct {
 	rest.UpdatedObjectInfo
 	storage *scaleStorage
@@ -225,7 +225,7 @@ func (s *kindScale) Update(ctx context.Context, name string, info rest.UpdatedOb
 	return s.scale(object), false, nil
 }
 
-// kindScaleUpdate is an update of a scale as one of the object.
+// kindScaleUpdate converts an update of a scale to one of the object.
 type kindScaleUpdate struct {
 	rest.UpdatedObjectInfo
 	storage *kindScale
@@ -272,7 +272,7 @@ func (u kindScaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) 
 	return object, nil
 }
 
-// kindScaleTable shows scales of built-in kinds.
+// kindScaleTable has the columns of scales of built-in kinds.
 var kindScaleTable = &builtin.Kind{Columns: []builtin.Column{
 	builtin.Col("Name", "string", metav1.ObjectMeta{}.SwaggerDoc()["name"], func(s *autoscalingv1.Scale) any { return s.Name }),
 	builtin.Col("Desired", "integer", autoscalingv1.ScaleSpec{}.SwaggerDoc()["replicas"], func(s *autoscalingv1.Scale) any { return int64(s.Spec.Replicas) }),

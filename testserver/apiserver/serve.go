@@ -19,11 +19,12 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Serve serves requests that come over TLS, until ctx or the server ends, and closes the listener. It returns when the requests
-// that were served then have ended, which watches do at once.
+// Serve serves requests over TLS until ctx or the server ends, and closes the listener. It returns after the current
+// requests have ended; watches end at once.
 //
-// A request is in the name of the common name of its certificate, which one of clients has signed, with its organizations as groups, or
-// of the service account whose token it has, else in that of system:anonymous, who may read health and version.
+// The user of a request is the common name of its client certificate, which a CA in clients has signed, with its
+// organizations as groups, or the service account of its token. Other requests belong to system:anonymous, who may read
+// health and version.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, certificate tls.Certificate, clients *x509.CertPool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -51,18 +52,18 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, certificate t
 	return errors.Join(err, <-stopped)
 }
 
-// shutdown ends a server whose requests are told to end.
+// shutdown ends a server whose requests are being canceled.
 func shutdown(server *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownGrace)
 	defer cancel()
 	if server.Shutdown(ctx) == nil {
 		return nil
 	}
-	return server.Close() // of clients that do not read their answers
+	return server.Close() // for clients that do not read their answers
 }
 
-// idleConnections are those without a request. A server closes them itself, as Shutdown leaves those of HTTP/2 open for a
-// second.
+// idleConnections are connections without a request. The server closes them itself, since Shutdown leaves those of
+// HTTP/2 open for a second.
 type idleConnections struct {
 	mu    sync.Mutex
 	conns map[net.Conn]bool
@@ -83,17 +84,17 @@ func (i *idleConnections) close() {
 	conns := slices.Collect(maps.Keys(i.conns))
 	i.mu.Unlock()
 	for _, conn := range conns {
-		conn.Close() // whose client connects again if it has another request
+		conn.Close() // the client reconnects for its next request
 	}
 }
 
-// shutdownGrace is how long requests may take that are served when the server is to end.
+// shutdownGrace is how long current requests may take after the end.
 const shutdownGrace = 5 * time.Second
 
-// authenticated serves requests in the name that a certificate or a token gives, else as system:anonymous.
+// authenticated sets the user of a request from its certificate or token, or system:anonymous.
 type authenticated struct{ server *Server }
 
-// public are the paths that who is unknown may read, as on a real server.
+// public are the paths that anonymous users may read, as on a real server.
 var public = []string{"/healthz", "/livez", "/readyz", "/version"}
 
 func (a authenticated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -104,12 +105,12 @@ func (a authenticated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Name: subject.CommonName, Groups: append(slices.Clone(subject.Organization), user.AllAuthenticated),
 			Extra: map[string][]string{user.CredentialIDKey: {fmt.Sprintf("X509SHA256=%x", sha256.Sum256(certificate.Raw))}},
 		}
-		r.Header.Del("Authorization") // who has a certificate needs no token, and nobody asks whether it is a good one
+		r.Header.Del("Authorization") // with a certificate, the token is not checked
 		a.server.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), named)))
 		return
 	}
 	if _, token := bearerToken(r); token || !slices.Contains(public, strings.TrimSuffix(r.URL.Path, "/")) {
 		r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}}))
 	}
-	a.server.ServeHTTP(w, r) // which reads tokens itself
+	a.server.ServeHTTP(w, r) // it authenticates tokens
 }

@@ -38,37 +38,38 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
 
-// Options of a server. The zero value is a server as it is after its start.
+// Options configure a server. The zero value is like a real server after its start.
 type Options struct {
-	// Seed decides about UIDs and generated names: with the same seed and the same requests, one after the other, a server
-	// answers the same. Timestamps are of the clock, that of a synctest bubble if it runs in one.
+	// Seed determines UIDs and generated names: with the same seed and the same sequential requests, a server answers
+	// the same. Timestamps come from the clock, which is virtual in a synctest bubble.
 	Seed uint64
-	// History is how many changes of each resource are kept for watches and lists of the past. Default 4096.
+	// History is the number of changes of each resource that are kept for watches and earlier lists. The default is
+	// 4096.
 	History int
-	// Unchecked makes a server that takes objects as they are, as a fake client does: it sets no defaults and no metadata but the
-	// version and generated names, gives those without a UID [NoUID], checks nothing, asks for no namespaces, and has none when it starts.
-	// Each object counts its own resource versions, so that only those of lists order writes.
-	// Definitions are checked, and of a kind that has a status subresource only that one changes the status.
+	// Unchecked makes the server store objects unchanged, like a fake client: it sets no defaults, and of the metadata
+	// only the version and generated names. Objects without a UID get [NoUID]. It validates nothing, requires no
+	// namespaces, and has none initially. Each object counts its own resource versions, so only versions of lists order
+	// writes. Definitions are validated, and if a kind has a status subresource, only that changes the status.
 	Unchecked bool
 }
 
-// Server is an API server in memory. Make one by New. Safe for concurrent use.
+// Server is an API server in memory. Call New for one. It is safe for concurrent use.
 type Server struct {
 	options    Options
 	store      *store.Store
 	names      *generator
 	builtin    map[schema.GroupVersionResource]func() *endpoint
 	crds       *registry
-	crdScope   *handlers.RequestScope // of the status, for what the server itself writes
+	crdScope   *handlers.RequestScope // of the status, for writes of the server itself
 	resolver   request.RequestInfoResolver
 	admission  admission.Interface
 	roles      *roleAuthorizer
 	authorizer authorizer.Authorizer
-	key        []byte                        // that tokens are signed with
-	hosts      hosts                         // of webhooks in this process
-	clients    func() *webhook.ClientManager // of webhooks
-	guards     []*store.Table                // of what decides about writes
-	plain      bool                          // no shortcuts in writes of custom resources; tests compare both
+	key        []byte                        // key for signing tokens
+	hosts      hosts                         // webhooks in this process
+	clients    func() *webhook.ClientManager // clients of webhooks
+	guards     []*store.Table                // tables of webhook configurations and policies
+	plain      bool                          // disables the fast path for writes of custom resources; tests compare both
 	ctx        context.Context               // ends with Close
 	cancel     context.CancelFunc
 	requests   sync.WaitGroup
@@ -77,20 +78,20 @@ type Server struct {
 	openAPI     openAPI
 }
 
-// maxBody is how many bytes the body of a request may have.
+// maxBody is the maximum size of a request body.
 const maxBody = 3 << 20
 
-// New makes a server. It starts no goroutine; each request has one while it is served, for which Close waits.
+// New returns a server. It starts no goroutine; each request has one while it is served, for which Close waits.
 func New(options Options) *Server {
 	s := newServer(options)
 	must.Do(s.createFirst())
 	return s
 }
 
-// DataError is why a file of objects cannot be used. The file is as it was.
+// DataError is the reason why a file of objects cannot be used. The file is unchanged.
 type DataError struct {
 	Path   string
-	Line   int   // 0 when it is about the file
+	Line   int   // 0 for an error of the file
 	Offset int64 // of the line
 	Err    error
 }
@@ -107,12 +108,13 @@ func (e *DataError) Error() string {
 
 func (e *DataError) Unwrap() error { return e.Err }
 
-// Open makes a server with the objects that the file at path has, and keeps its own there; a file that is not there is made. A write
-// is on the disk before it is answered or seen by anybody, so that whatever ends the process or the machine, all of them are there
-// in the next server, and of those that were being written perhaps some. Writes that come at the same time share what waiting for the
-// disk costs. History is not kept: a watch from before fails with 410 Gone.
+// Open returns a server with the objects in the file at path, and persists its own there; it creates a missing file. A
+// write is on the disk before it is acknowledged or visible. After any end of the process or the machine, the next
+// server has all acknowledged writes, and possibly some of the writes in progress. Concurrent writes share the wait for
+// the disk. The history is not persisted: an earlier watch fails with 410 Gone.
 //
-// Only one server may have a file: the caller sees to that. A file that is damaged, or of a later version, is a [*DataError].
+// Only one server may use a file at a time; the caller must ensure this. A damaged file, or one of a later version, is
+// a [*DataError].
 func Open(path string, options Options) (*Server, error) {
 	s := newServer(options)
 	if err := s.store.Open(path, s.makeBuiltin); err != nil {
@@ -121,7 +123,7 @@ func Open(path string, options Options) (*Server, error) {
 		}
 		return nil, err
 	}
-	s.names.random = rand.New(rand.NewPCG(options.Seed, uint64(s.store.Current()))) // others than those that are there
+	s.names.random = rand.New(rand.NewPCG(options.Seed, uint64(s.store.Current()))) // distinct from existing ones
 	if err := s.createFirst(); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
@@ -129,8 +131,9 @@ func Open(path string, options Options) (*Server, error) {
 	return s, nil
 }
 
-// Repair drops the damaged lines of the file at path, of which no server has it open, and reports what it did; nothing when there was no
-// damage. Writes in these lines are lost: their objects are as earlier writes left them. The damaged file is kept beside the repaired one.
+// Repair drops the damaged lines of the file at path, which no server may have open, and returns a report, or "" if
+// there was no damage. Writes in these lines are lost: their objects have the state of earlier writes. The damaged file
+// is kept beside the repaired one.
 func Repair(path string) (report string, err error) {
 	r, err := store.Repair(path)
 	if err != nil || r.Dropped == 0 {
@@ -159,17 +162,16 @@ func newServer(options Options) *Server {
 	return s
 }
 
-// makeBuiltin makes the endpoints of a resource that is there without a definition, if it is: its table knows of which type its
-// objects are then.
+// makeBuiltin creates the endpoints of a built-in resource, which sets the object type of its table.
 func (s *Server) makeBuiltin(resource schema.GroupResource) {
 	for gvr, endpoint := range s.builtin {
-		if gvr.Resource == resource.Resource { // in another group it may be stored too
+		if gvr.Resource == resource.Resource { // it may be stored in another group too
 			endpoint()
 		}
 	}
 }
 
-// createFirst creates what each server has, unless it is there.
+// createFirst creates the initial objects of every server, unless they exist.
 func (s *Server) createFirst() error {
 	if s.options.Unchecked {
 		return nil
@@ -185,7 +187,7 @@ func (s *Server) createFirst() error {
 	return nil
 }
 
-// Config is how clients reach the server, with all rights. Each call returns another one, which is the caller's to change.
+// Config returns a new configuration of clients with all permissions. The caller owns it.
 func (s *Server) Config() *clientrest.Config {
 	return &clientrest.Config{
 		Host:      "http://in-memory",
@@ -194,26 +196,26 @@ func (s *Server) Config() *clientrest.Config {
 	}
 }
 
-// Close ends all requests and waits for them, but for those of Serve, which does so. Requests fail from then on. Calling it twice
-// is fine.
+// Close ends all requests and waits for them, except those of Serve, which waits for its own. Later requests fail.
+// Further calls do nothing.
 func (s *Server) Close() {
 	s.cancel()
 	s.requests.Wait()
-	_ = s.store.Close() // each write is on the disk already
+	_ = s.store.Close() // each write is already on the disk
 }
 
-// Compact forgets the history, as a server does from time to time: watches from before fail with 410 Gone.
+// Compact drops the history, as a server does periodically: watches from earlier versions fail with 410 Gone.
 func (s *Server) Compact() { s.store.Compact() }
 
-// ServeHTTP serves a request. It is an administrator's unless its context has a user.
+// ServeHTTP serves a request. Without a user in its context, it has administrator permissions.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r, rest := s.begin(w, r); rest != nil {
 		rest(w, r)
 	}
 }
 
-// begin finds out what a request is about and who asks, refuses it if it has to, and answers it if that waits for nothing. Else it
-// returns what answers it.
+// begin parses and authorizes a request. It answers a request that it rejects, or that needs no wait. Otherwise it
+// returns the handler that answers it.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) (*http.Request, http.HandlerFunc) {
 	if strings.HasPrefix(r.URL.Path, "//") {
 		http.NotFound(w, r)
@@ -259,7 +261,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) (*http.Request, h
 	return r, within(timeout, s.beginCustom(w, r, info))
 }
 
-// within is a handler whose requests have a deadline.
+// within returns a handler that sets a deadline on requests.
 func within(timeout time.Duration, handler http.HandlerFunc) http.HandlerFunc {
 	if timeout == 0 || handler == nil {
 		return handler
@@ -271,10 +273,10 @@ func within(timeout time.Duration, handler http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// longest is how long a request may take that is no watch.
+// longest is the maximum duration of requests other than watches.
 const longest = time.Minute
 
-// timeoutOf returns how long a request may take: what it says, but at most longest; 0 is without end.
+// timeoutOf returns the timeout of a request: the requested one, but at most longest; 0 means none.
 func timeoutOf(r *http.Request, info *request.RequestInfo) (time.Duration, error) {
 	if info.Verb == "watch" || slices.Contains([]string{"proxy", "exec", "attach", "portforward", "log"}, info.Subresource) {
 		return 0, nil
@@ -297,12 +299,12 @@ var administrator = &user.DefaultInfo{Name: "kubernetes-admin", Groups: []string
 // endpoint is a kind that is served in one version.
 type endpoint struct {
 	objects  rest.StandardStorage
-	registry *registry    // to which objects may add something
-	review   rest.Creater // of what is answered and not stored
+	registry *registry    // the registry of objects, which may wrap it
+	review   rest.Creater // of kinds that are answered and not stored
 	scope    *handlers.RequestScope
 	parts    map[string]part // subresources by name
 	patches  []string        // types of patches
-	warnings []string        // that each request gets
+	warnings []string        // for each request
 	custom   bool
 	kind     *kind // of a built-in kind
 }
@@ -312,15 +314,15 @@ type part struct {
 	storage rest.Updater
 	scope   *handlers.RequestScope
 	creater rest.NamedCreater                                                       // of one that can only be created
-	serve   func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) // of one that is no object
+	serve   func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) // of one that is not an object
 }
 
 var customPatches = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)}
 
-// minimumTimeout of watches that give none: they end after one to two times of it.
+// minimumTimeout is the minimum timeout of watches without one: they end after one to two times of it.
 const minimumTimeout = 30 * time.Minute
 
-// beginOn is begin of a request about a kind.
+// beginOn is begin for a request for a kind.
 func (s *Server) beginOn(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint, admit admission.Interface) http.HandlerFunc {
 	if !e.custom && !negotiate(w, r, info, e) {
 		return nil
@@ -341,7 +343,7 @@ func (s *Server) beginOn(w http.ResponseWriter, r *http.Request, info *request.R
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint, admit admission.Interface) {
 	if _, going := admit.(noCreation); e.custom && !going && !s.plain && s.isUnguarded() && s.open(info.Namespace) {
-		admit = nil // which spares copies of objects and of their managedFields
+		admit = nil // this avoids copies of objects and of their managedFields
 		r = r.WithContext(context.WithValue(r.Context(), unguarded{}, true))
 	}
 	if info.Subresource != "" {
@@ -402,11 +404,12 @@ func (s *Server) servePart(w http.ResponseWriter, r *http.Request, info *request
 	}
 }
 
-// produced is what answers are written in.
+// produced are the media types of answers.
 var produced = []string{"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"}
 
-// negotiate answers requests for built-in kinds whose types of content no path of theirs has, as the router of the real server does
-// before it calls a handler: it knows no patterns but */*, and no types in capitals. It reports whether there is more to do.
+// negotiate answers requests for built-in kinds whose media types their path does not support, as the real server's
+// router does before it calls a handler: the only pattern is */*, and types are case-sensitive. It reports whether the
+// request must still be handled.
 func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) bool {
 	produced := slices.Clone(produced)
 	if info.Verb == "list" || info.Verb == "watch" {
@@ -415,9 +418,11 @@ func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo
 	_, known := e.parts[info.Subresource]
 	one, all := info.Verb == "update" || info.Verb == "patch", info.Verb == "create"
 	deeper := len(info.Parts) > 3 && info.Subresource != "proxy"
-	everywhere := e.kind != nil && e.kind.Namespaced && e.kind.Verbs == nil && info.Namespace == "" // where there are lists alone
+	// only lists exist here
+	everywhere := e.kind != nil && e.kind.Namespaced && e.kind.Verbs == nil && info.Namespace == ""
 	elsewhere := e.kind != nil && !e.kind.Namespaced && info.Namespace != "" && info.Resource != "namespaces"
-	unanswered := e.review != nil && (len(info.Parts) > 1 || e.kind.Namespaced && info.Namespace == "") // questions have one path, and are only created
+	// reviews have one path, and can only be created
+	unanswered := e.review != nil && (len(info.Parts) > 1 || e.kind.Namespaced && info.Namespace == "")
 	_, oneByOne := e.objects.(*namespaceStorage)
 	switch accept := r.Header.Get("Accept"); {
 	case deeper || elsewhere || unanswered || everywhere && len(info.Parts) > 1:
@@ -438,7 +443,7 @@ func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo
 	return false
 }
 
-// notFound is the answer for what is not served in a group: below those of built-in kinds there is the router.
+// notFound answers requests for unknown paths in a group: for groups with built-in kinds as the router does.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request, group string) {
 	for resource := range s.builtin {
 		if info, ok := request.RequestInfoFrom(r.Context()); ok && resource.Group == group {
@@ -449,13 +454,13 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request, group string) 
 	http.NotFound(w, r)
 }
 
-// routeError is an error of the router.
+// routeError answers with an error of the router.
 func routeError(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, code int, message string) {
 	err := apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
 	responsewriters.ErrorNegotiated(err, metaCodecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
 }
 
-// names reports whether one of the types in a header, which may have parameters, is one of the given ones.
+// names reports whether a media type in a header, which may have parameters, is one of the given types.
 func names(header string, types []string) bool {
 	for one := range strings.SplitSeq(header, ",") {
 		one, _, _ = strings.Cut(one, ";")
@@ -478,7 +483,7 @@ func resourceOf(info *request.RequestInfo) schema.GroupResource {
 	return schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 }
 
-// metaScheme has what is of no group: options, Status, and the documents of discovery.
+// metaScheme has the types without a group: options, Status, and the documents of discovery.
 var (
 	metaScheme = func() *runtime.Scheme {
 		scheme := runtime.NewScheme()
@@ -490,7 +495,7 @@ var (
 	metaCodecs = serializer.NewCodecFactory(metaScheme)
 )
 
-// warnings are those of one request: headers of its response, each text once.
+// warnings are the warnings of one request: headers of its response, without duplicates.
 type warnings struct {
 	mu     sync.Mutex
 	header http.Header
@@ -512,7 +517,7 @@ func (w *warnings) AddWarning(agent, text string) {
 	}
 }
 
-// generator makes UIDs and names from a seed. Safe for concurrent use.
+// generator generates UIDs and names from a seed. It is safe for concurrent use.
 type generator struct {
 	mu     sync.Mutex
 	random *rand.Rand
@@ -528,7 +533,7 @@ func (g *generator) uid() types.UID {
 	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]))
 }
 
-// GenerateName adds five random characters to a name, of which it takes as much as fits.
+// GenerateName appends five random characters to a name, which it truncates if necessary.
 func (g *generator) GenerateName(base string) string {
 	const characters, suffix, most = "bcdfghjklmnpqrstvwxz2456789", 5, 63
 	g.mu.Lock()
@@ -541,7 +546,7 @@ func (g *generator) GenerateName(base string) string {
 	return name.String()
 }
 
-// open reports whether objects may be made in a namespace.
+// open reports whether objects may be created in a namespace.
 func (s *Server) open(name string) bool {
 	if name == "" {
 		return true
@@ -550,8 +555,8 @@ func (s *Server) open(name string) bool {
 	return namespace != nil && namespace.Status.Phase != "Terminating"
 }
 
-// unguarded marks the contexts of writes that no admission decides about.
+// unguarded marks the contexts of writes without admission.
 type unguarded struct{}
 
-// isUnguarded reports whether no webhook and no policy decides about writes.
+// isUnguarded reports whether there are no webhooks and policies for writes.
 func (s *Server) isUnguarded() bool { return !s.store.HasAny(s.guards) }

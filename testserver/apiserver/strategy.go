@@ -35,7 +35,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/validity"
 )
 
-// customStrategy is what writes of custom resources do besides what all writes do.
+// customStrategy is the strategy of custom resources.
 type customStrategy struct {
 	customTyper
 	*generator
@@ -128,7 +128,7 @@ func (s *customStrategy) PrepareForUpdate(_ context.Context, object, old runtime
 	}
 }
 
-// setStatus gives an object the status of a content, or none.
+// setStatus sets the status of an object to that of a content, or removes it.
 func setStatus(u *unstructured.Unstructured, content map[string]any) {
 	if status, ok := content["status"]; ok {
 		u.Object["status"] = status
@@ -178,12 +178,12 @@ func (s *customStrategy) ValidateUpdate(ctx context.Context, object, old runtime
 	return append(problems, s.validateRules(ctx, problems, u, was, cel.WithRatcheting(both))...)
 }
 
-// right reports whether all that the schema says is certainly kept.
+// right reports whether an object certainly conforms to the schema.
 func (s *customStrategy) right(u *unstructured.Unstructured) bool {
 	return s.known != nil && s.known.Has(u.Object) && s.known.Valid(u.Object)
 }
 
-// validateLists checks that lists which are sets or maps are, unless the old object was wrong in it too.
+// validateLists validates lists that are sets or maps, unless the old object was invalid too.
 func (s *customStrategy) validateLists(u, was *unstructured.Unstructured) field.ErrorList {
 	problems := listtype.ValidateListSetsAndMaps(nil, s.structural, u.Object)
 	if len(problems) > 0 && len(listtype.ValidateListSetsAndMaps(nil, s.structural, was.Object)) > 0 {
@@ -192,8 +192,8 @@ func (s *customStrategy) validateLists(u, was *unstructured.Unstructured) field.
 	return problems
 }
 
-// validateChange checks a value that was another one, in which what has not changed may be wrong. What is right as a new one is so
-// here, and to know that takes a fifth of the time.
+// validateChange validates a changed value, in which unchanged parts may be invalid. A value that is valid as a new one
+// is valid here too, and checking that first takes a fifth of the time.
 func validateChange(path *field.Path, value, was any, schema validation.SchemaValidator, options ...validation.ValidationOption) field.ErrorList {
 	if len(validation.ValidateCustomResource(path, value, schema)) == 0 {
 		return nil
@@ -201,7 +201,7 @@ func validateChange(path *field.Path, value, was any, schema validation.SchemaVa
 	return validation.ValidateCustomResourceUpdate(path, value, was, schema, options...)
 }
 
-// validateRules evaluates the rules of the schema, unless the object is wrong such that they could not be.
+// validateRules evaluates the rules of the schema, unless other errors prevent it.
 func (s *customStrategy) validateRules(ctx context.Context, problems field.ErrorList, u, was *unstructured.Unstructured, options ...cel.Option) field.ErrorList {
 	if s.rules == nil {
 		return nil
@@ -228,7 +228,8 @@ func (s *customStrategy) validateType(u *unstructured.Unstructured) (problems fi
 	return problems
 }
 
-// validateEmbedded checks the metadata of objects that are in the object. The oldest apiextensions-apiserver asks for no context.
+// validateEmbedded validates the metadata of embedded objects. The oldest supported apiextensions-apiserver expects no
+// context.
 func (s *customStrategy) validateEmbedded(ctx context.Context, u *unstructured.Unstructured) field.ErrorList {
 	switch validate := any(objectmeta.Validate).(type) {
 	case func(context.Context, *field.Path, any, *schema.Structural, bool) field.ErrorList:
@@ -270,7 +271,7 @@ func typedMetadata(u *unstructured.Unstructured) (*metav1.ObjectMeta, field.Erro
 	return metadata, nil
 }
 
-// validateScale checks what a scale subresource shows.
+// validateScale validates the fields of a scale subresource.
 func (s *customStrategy) validateScale(u *unstructured.Unstructured, spec bool) (problems field.ErrorList) {
 	if s.scale == nil {
 		return nil
@@ -298,7 +299,7 @@ func (s *customStrategy) validateScale(u *unstructured.Unstructured, spec bool) 
 	return problems
 }
 
-// pathOf is a path of fields, such as .spec.replicas, as names.
+// pathOf splits a path of fields, such as .spec.replicas, into names.
 func pathOf(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }
 
 func (s *customStrategy) WarningsOnCreate(_ context.Context, object runtime.Object) []string {
@@ -309,7 +310,7 @@ func (s *customStrategy) WarningsOnUpdate(_ context.Context, object, old runtime
 	return finalizerWarnings(object, must.Access(old).GetFinalizers())
 }
 
-// finalizerWarnings are those of finalizers that are new and have names that others may choose too.
+// finalizerWarnings returns warnings for new finalizers whose names other programs may use too.
 func finalizerWarnings(object runtime.Object, known []string) (warnings []string) {
 	path := field.NewPath("metadata", "finalizers").String()
 	for _, finalizer := range slices.Compact(slices.Sorted(slices.Values(must.Access(object).GetFinalizers()))) {
@@ -331,7 +332,7 @@ func finalizerWarnings(object runtime.Object, known []string) (warnings []string
 	return warnings
 }
 
-// attributes are the labels and fields of an object that selectors may ask for.
+// attributes returns the labels and fields of an object for selectors.
 func (s *customStrategy) attributes(object runtime.Object) (labels.Set, fields.Set, error) {
 	u := object.(*unstructured.Unstructured)
 	set := fields.Set{"metadata.name": u.GetName()}
@@ -353,7 +354,7 @@ func (s *customStrategy) attributes(object runtime.Object) (labels.Set, fields.S
 	return u.GetLabels(), set, nil
 }
 
-// customStatusStrategy is that of the status subresource, which writes the status alone.
+// customStatusStrategy is the strategy of the status subresource, which writes only the status.
 type customStatusStrategy struct{ *customStrategy }
 
 func (s *customStatusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {

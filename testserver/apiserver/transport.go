@@ -11,26 +11,27 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
 
-// transport carries requests to a handler in this process: no sockets, nothing that time does not pass for in a synctest bubble.
+// transport passes requests to a handler in this process, without sockets, so that time passes in a synctest bubble.
 type transport struct {
 	begin    beginner
 	ctx      context.Context // ends with the server
 	requests *sync.WaitGroup
-	server   *Server // of webhooks; nil of one
+	server   *Server // the server of HandleWebhooks; nil for a webhook's transport
 }
 
-// beginner answers a request if that waits for nothing. Else it returns what answers it, and the request with what is known of it by then.
+// beginner answers a request that needs no wait. Otherwise it returns the handler that answers it, and the request with
+// the information so far.
 type beginner func(w http.ResponseWriter, r *http.Request) (*http.Request, http.HandlerFunc)
 
-// waits is the beginner of a handler of which nobody knows what it waits for.
+// waits returns the beginner for a handler that may wait.
 func waits(handler http.Handler) beginner {
 	return func(_ http.ResponseWriter, r *http.Request) (*http.Request, http.HandlerFunc) {
 		return r, handler.ServeHTTP
 	}
 }
 
-// RoundTrip serves a request: at once if that waits for nothing, else in a goroutine, which ends with the request's context, with the
-// server, or when the response's body is closed. Then it returns when the handler flushes or ends.
+// RoundTrip serves a request: at once if it needs no wait, otherwise in a goroutine, which ends with the request's
+// context, with the server, or when the response's body is closed. It returns when the handler flushes or ends.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	served := asServed(request)
 	err := request.Context().Err()
@@ -63,7 +64,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return w.result(request)
 }
 
-// asServed is a request as a handler gets it.
+// asServed returns a request in the form that a handler receives.
 func asServed(request *http.Request) *http.Request {
 	served := request.WithContext(request.Context())
 	served.RequestURI, served.RemoteAddr, served.Proto, served.ProtoMajor, served.ProtoMinor = request.URL.RequestURI(), "127.0.0.1:0", "HTTP/1.1", 1, 1
@@ -87,7 +88,7 @@ func (t *transport) tryAtOnce(w *response, r *http.Request) (served *http.Reques
 	return served, rest, nil
 }
 
-// serve has what is left of a request served in a goroutine. What the client sent it may use as it likes from now on.
+// serve runs the rest of a request in a goroutine. The client may reuse its data from now on.
 func (t *transport) serve(w *response, begun *http.Request, rest http.HandlerFunc) {
 	ctx, cancel := context.WithCancel(begun.Context())
 	unlink := context.AfterFunc(t.ctx, cancel)
@@ -95,13 +96,13 @@ func (t *transport) serve(w *response, begun *http.Request, rest http.HandlerFun
 	w.started, w.cancel = make(chan struct{}), cancel
 	stopped := context.AfterFunc(ctx, func() {
 		w.fail(context.Cause(ctx))
-		_ = served.Body.Close() // whose end the handler waits for, perhaps
+		_ = served.Body.Close() // the handler may wait for its end
 	})
 	t.requests.Go(func() {
 		defer served.Body.Close()
 		defer unlink()
 		defer stopped()
-		defer func() { // a panic of upstream breaks the connection, as it does on that of an HTTP server
+		defer func() { // a panic of upstream breaks the connection, as in an HTTP server
 			if problem := recover(); problem != nil {
 				w.fail(panicked(problem))
 			}
@@ -114,31 +115,31 @@ func (t *transport) serve(w *response, begun *http.Request, rest http.HandlerFun
 
 func panicked(problem any) error { return fmt.Errorf("the API server panicked: %v", problem) }
 
-// HandleWebhooks has a handler asked at a URL of its own, see [Server.HandleWebhooks]. A manager whose rest.Config has this transport
-// serves its webhooks so, by package webhook/local.
+// HandleWebhooks registers a handler under a unique URL, see [Server.HandleWebhooks]. A manager whose rest.Config has
+// this transport uses it to serve its webhooks, through package webhook/local.
 func (t *transport) HandleWebhooks(handler http.Handler) (url string, release func()) {
 	return t.server.handleWebhooks(handler)
 }
 
-// window is how many bytes of a response may wait for the client before the handler does.
+// window is the number of bytes of a response that may wait for the client before the handler blocks.
 const window = 1 << 20
 
-// response is what a handler writes and a client reads.
+// response connects a handler that writes with a client that reads.
 type response struct {
-	header  http.Header   // of the handler; a copy of it is sent
-	started chan struct{} // closed when there is a response to return; nil of one that is written before anybody reads
+	header  http.Header   // of the handler; a copy is sent
+	started chan struct{} // closed when RoundTrip can return; nil if the response is complete before it is read
 	cancel  context.CancelFunc
-	bare    bool // it has no body, as answers to HEAD have none
+	bare    bool // it has no body, such as an answer to HEAD
 
 	mu       sync.Mutex
-	progress sync.Cond // L is mu: something below has changed
+	progress sync.Cond // L is mu; signaled when a field below changes
 	status   int
 	sent     http.Header // nil before the status is known
-	body     []byte      // written and not read
+	body     []byte      // written but not read
 	begun    bool        // started is closed
-	ended    bool        // no more will be written
-	closed   bool        // nobody reads any more
-	err      error       // what a reader gets at the end, if not io.EOF
+	ended    bool        // the handler has ended
+	closed   bool        // the client has closed the body
+	err      error       // the reader's error at the end, instead of io.EOF
 }
 
 func (w *response) Header() http.Header { return w.header }
@@ -177,7 +178,7 @@ func (w *response) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// give writes data, which nobody changes any more, all at once.
+// give writes data at once. The data must not change afterwards.
 func (w *response) give(data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,7 +208,7 @@ func (w *response) beginLocked() {
 	w.progress.Broadcast()
 }
 
-// end is called when the handler has returned.
+// end is called after the handler has returned.
 func (w *response) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -242,7 +243,7 @@ func (w *response) result(request *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// Read is the client's.
+// Read is called by the client.
 func (w *response) Read(data []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

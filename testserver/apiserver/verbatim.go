@@ -29,12 +29,12 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
 
-// Most reads want objects as JSON, in the version in which they are stored: these are answered with the bytes that are stored, and
-// go past upstream's handlers, which would read and write each object again. Whatever else is asked, and whatever is wrong, is left to
-// these: so there is one place that says it.
+// Most reads request objects as JSON in the stored version. These are answered with the stored bytes, without
+// upstream's handlers, which would decode and encode each object. All other requests, and all errors, are left to the
+// handlers, so that there is one implementation of them.
 
-// getVerbatim answers a get of one object with what is stored, and reports whether it has. It waits for nothing: an object that would
-// have to be converted, by a webhook perhaps, is none of these.
+// getVerbatim answers a get of one object with its stored form, and reports whether it has. It does not wait: objects
+// that need a conversion, possibly by a webhook, are excluded.
 func getVerbatim(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) bool {
 	if info.Verb != "get" || r.URL.RawQuery != "" {
 		return false
@@ -43,7 +43,7 @@ func getVerbatim(w http.ResponseWriter, r *http.Request, info *request.RequestIn
 	return ok && v.get(request.WithNamespace(r.Context(), info.Namespace), w, r)
 }
 
-// listVerbatim answers a list or watch with what is stored, and reports whether it has.
+// listVerbatim answers a list or watch with the stored form, and reports whether it has.
 func listVerbatim(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) bool {
 	if info.Verb != "list" && info.Verb != "watch" {
 		return false
@@ -63,7 +63,7 @@ func listVerbatim(w http.ResponseWriter, r *http.Request, info *request.RequestI
 	return v.list(ctx, w, r, options)
 }
 
-// newVerbatim is for a request that wants JSON of objects as they are.
+// newVerbatim returns the state for a request for JSON in the stored version.
 func newVerbatim(r *http.Request, info *request.RequestInfo, e *endpoint) (v verbatim, ok bool) {
 	storage, ok := e.objects.(interface{ stored() *registry })
 	if !ok || info.Subresource != "" || r.Header.Get("Upgrade") != "" {
@@ -73,13 +73,13 @@ func newVerbatim(r *http.Request, info *request.RequestInfo, e *endpoint) (v ver
 	if err != nil || accepted.Convert != nil || media.MediaType != runtime.ContentTypeJSON {
 		return v, false
 	}
-	if media.Serializer == media.PrettySerializer { // for people, who need not have asked for it: browsers and curl get it too
+	if media.Serializer == media.PrettySerializer { // pretty output, which browsers and curl get too
 		return v, false
 	}
 	return verbatim{storage.stored(), e.scope, media, info}, true
 }
 
-// stored is the registry itself, also for storages that have it and do more for some writes.
+// stored returns the registry, also for storages that embed it and extend some writes.
 func (r *registry) stored() *registry { return r }
 
 type verbatim struct {
@@ -106,7 +106,7 @@ func (v verbatim) get(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	return ok
 }
 
-// appendObject appends an object as JSON, if it is stored as a reader gets it.
+// appendObject appends an object as JSON, if its stored form is the one that readers see.
 func (v verbatim) appendObject(data []byte, r *store.Record, item bool) ([]byte, bool) {
 	if r.Object == nil {
 		if !v.codec.(*customCodec).verbatim(r) {
@@ -127,7 +127,7 @@ func (v verbatim) appendObject(data []byte, r *store.Record, item bool) ([]byte,
 	return append(append(data, '{'), a.Data[len(a.Kind):]...), true
 }
 
-// encoded is an object of a Go type as JSON, which is made when it is first read.
+// encoded returns an object of a Go type as JSON, which is created at the first read.
 func (v verbatim) encoded(r *store.Record) *store.Encoded {
 	kind := `{"kind":"` + v.kind.Kind + `","apiVersion":"` + v.kind.GroupVersion().String() + `",`
 	if a := r.Encoded.Load(); a != nil && a.Kind == kind {
@@ -146,13 +146,13 @@ func (v verbatim) encoded(r *store.Record) *store.Encoded {
 	return a
 }
 
-// encode is what upstream's handlers make of an object, but for the newline at its end.
+// encode returns the encoding of upstream's handlers, without the final newline.
 func (v verbatim) encode(object runtime.Object) ([]byte, error) {
 	data, err := runtime.Encode(v.scope.Serializer.EncoderForVersion(v.media.Serializer, v.scope.Kind.GroupVersion()), object)
 	return bytes.TrimSuffix(data, []byte{'\n'}), err
 }
 
-// listOptions are those of a list or watch, unless something is wrong with them.
+// listOptions returns the options of a list or watch, unless they are invalid.
 func (v verbatim) listOptions(r *http.Request) (*internalversion.ListOptions, bool) {
 	options := &internalversion.ListOptions{}
 	if r.URL.RawQuery != "" {
@@ -228,7 +228,7 @@ func (v verbatim) list(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return true
 }
 
-// write writes an answer; a long one is compressed where the client takes that.
+// write writes an answer, and compresses a long one if the client accepts it.
 func (v verbatim) write(w http.ResponseWriter, r *http.Request, status int, data []byte) {
 	const long = 128 << 10
 	w.Header().Set("Content-Type", v.media.MediaType)
@@ -255,7 +255,7 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// give writes data that the writer may keep.
+// give writes data that the writer may retain.
 func give(w http.ResponseWriter, data []byte) {
 	if own, ok := w.(*response); ok {
 		own.give(data)
@@ -292,14 +292,14 @@ func (v verbatim) watch(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	return true
 }
 
-// verbatimWatch tells of changes in the bytes that are stored.
+// verbatimWatch sends changes in the stored form.
 type verbatimWatch struct {
 	verbatim
 	w      http.ResponseWriter
-	buffer []byte // events that are not written yet
+	buffer []byte // unwritten events
 }
 
-// burst is how many bytes of events are written at once.
+// burst is the size of events that are written at once.
 const burst = 32 << 10
 
 func (t *verbatimWatch) change(ctx context.Context, event watch.EventType, r *store.Record) bool {

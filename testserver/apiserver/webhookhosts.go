@@ -17,11 +17,11 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// hosts are the webhooks in this process, by the host of the URL by which they are called. Safe for concurrent use.
+// hosts are the webhooks in this process, by the host in their URL. They are safe for concurrent use.
 type hosts struct {
 	mu       sync.Mutex
 	handlers map[string]*host
-	count    int // of those that have got a name
+	count    int // number of generated names
 }
 
 type host struct {
@@ -29,9 +29,10 @@ type host struct {
 	ended context.CancelFunc
 }
 
-// HandleWebhooks has a handler asked where webhook configurations and conversions name a host, such as webhooks.in-memory or
-// NAME.NAMESPACE.svc for a Service, perhaps with a port: in this process, without a socket, whatever the caBundle. It takes the place of another one
-// at the host. A call of release ends what is asked, and from then on the host is where the network says.
+// HandleWebhooks registers a handler for a host that webhook configurations and conversions may use, such as
+// webhooks.in-memory, or NAME.NAMESPACE.svc for a Service, possibly with a port. The handler is called in this process,
+// without a socket, regardless of the caBundle. It replaces an earlier handler of the host. release ends the current
+// calls, and from then on the host is looked up in the network.
 func (s *Server) HandleWebhooks(name string, handler http.Handler) (release func()) {
 	h := &host{}
 	h.begin, h.requests = waits(recovering{handler}), &s.requests
@@ -52,7 +53,7 @@ func (s *Server) HandleWebhooks(name string, handler http.Handler) (release func
 	}
 }
 
-// handleWebhooks is HandleWebhooks at a host that nobody else has.
+// handleWebhooks is HandleWebhooks with a unique host.
 func (s *Server) handleWebhooks(handler http.Handler) (url string, release func()) {
 	s.hosts.mu.Lock()
 	s.hosts.count++
@@ -73,7 +74,7 @@ func (r recovering) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.Handler.ServeHTTP(w, request)
 }
 
-// at is the handler of a host, or nil.
+// at returns the handler of a host, or nil.
 func (h *hosts) at(name string) http.RoundTripper {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,7 +89,7 @@ func (h *hosts) at(name string) http.RoundTripper {
 	return found
 }
 
-// newClients makes the clients of webhooks.
+// newClients returns the clients of webhooks.
 func (s *Server) newClients() *webhook.ClientManager {
 	scheme := []func(*runtime.Scheme) error{admissionreviewv1.AddToScheme, addOldReview}
 	clients, err := webhook.NewClientManager([]schema.GroupVersion{admissionreviewv1.SchemeGroupVersion, oldReviewVersion}, scheme...)
@@ -97,7 +98,7 @@ func (s *Server) newClients() *webhook.ClientManager {
 	return &clients
 }
 
-// connect has clients of webhooks find those in this process.
+// connect makes clients of webhooks use those in this process.
 func (s *Server) connect(clients *webhook.ClientManager) {
 	authentication, err := webhook.NewDefaultAuthenticationInfoResolver("")
 	must.Do(err)
@@ -119,7 +120,7 @@ func (s *Server) connected(config *rest.Config, err error) (*rest.Config, error)
 	return config, err
 }
 
-// router sends requests to webhooks in this process, or into the network.
+// router sends requests to webhooks in this process, or to the network.
 type router struct {
 	hosts   *hosts
 	network http.RoundTripper

@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
 )
 
-// review is a question to a webhook, in the version that it wants.
+// review is a request to a webhook, in the version that it supports.
 type review struct {
 	uid               types.UID
 	request, response runtime.Object
@@ -72,7 +72,7 @@ func addOldReview(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// verified is the answer, if it is one to the question.
+// verified returns the answer, if it belongs to the request.
 func (r *review) verified(mutating bool) (*admissionreviewv1.AdmissionResponse, error) {
 	switch given := r.response.(type) {
 	case *oldReview:

@@ -33,21 +33,21 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
 
-// What the copies of a JSON patch may add to a body, of requests and of webhooks, is a variable of the library. It is set before anybody
-// can be patching, where the real server sets it, so that a few of them cannot take all memory.
+// The limit for copies in JSON patches, of requests and of webhooks, is a variable of the library. Like the real
+// server, it is set before any patch runs, so that a few copies cannot exhaust the memory.
 func init() { jsonpatch.AccumulatedCopySizeLimit = maxBody }
 
-// webhooks call what webhook configurations name.
+// webhooks calls the webhooks of webhook configurations.
 type webhooks struct {
 	server  *Server
 	table   *store.Table
 	hooksOf func(object runtime.Object) []builtin.Hook
 
 	mu       sync.Mutex
-	compiled map[*store.Record][]*compiledHook // of the configurations that are stored
+	compiled map[*store.Record][]*compiledHook // of the stored configurations
 }
 
-// compiledHook is a webhook that may be asked.
+// compiledHook is a webhook that can be called.
 type compiledHook struct {
 	builtin.Hook
 	matching
@@ -58,12 +58,12 @@ func (s *Server) newWebhooks(k *builtin.Kind, hooksOf func(object runtime.Object
 	return &webhooks{server: s, table: s.tableOf(*k), hooksOf: hooksOf}
 }
 
-// tableOf has the objects of a built-in kind.
+// tableOf returns the table of a built-in kind.
 func (s *Server) tableOf(k builtin.Kind) *store.Table {
 	return s.store.Table(schema.GroupResource{Group: k.GVK.Group, Resource: k.Resource})
 }
 
-// all are the webhooks, in the order of the names of their configurations.
+// all returns the webhooks, ordered by the names of their configurations.
 func (ws *webhooks) all() []*compiledHook {
 	records, _, err := ws.table.List("/", "", 0)
 	must.Do(err)
@@ -97,7 +97,7 @@ func newHook(h builtin.Hook) *compiledHook {
 	return c
 }
 
-// wanted reports whether a webhook is to be asked about an object, and as what it looks at it.
+// wanted reports whether a webhook must be called for an object, and with which kind and resource.
 func (ws *webhooks) wanted(ctx context.Context, h *compiledHook, a admission.Attributes, o admission.ObjectInterfaces, versioned func(schema.GroupVersionKind) (*admission.VersionedAttributes, error)) (*subject, error) {
 	selected, selection := h.selected(ws.server, a)
 	if !selected {
@@ -127,13 +127,13 @@ func (ws *webhooks) wanted(ctx context.Context, h *compiledHook, a admission.Att
 	return &found, nil
 }
 
-// ignored reports whether nothing comes of it that a webhook could not be asked.
+// ignored reports whether a failed call of the webhook is ignored.
 func (h *compiledHook) ignored(err error) bool {
 	var failed *webhook.ErrCallingWebhook
 	return errors.As(err, &failed) && h.FailurePolicy != nil && *h.FailurePolicy == admissionv1.Ignore
 }
 
-// refusal is what a client gets of an error of a webhook.
+// refusal returns the client's error for an error of a webhook.
 func refusal(err error) error {
 	var failed *webhook.ErrCallingWebhook
 	var rejected *webhook.ErrWebhookRejection
@@ -146,7 +146,7 @@ func refusal(err error) error {
 	return err
 }
 
-// reply is what a webhook has answered.
+// reply is the answer of a webhook.
 type reply struct {
 	patch    []byte
 	kind     admissionreviewv1.PatchType
@@ -154,7 +154,7 @@ type reply struct {
 	warnings []string
 }
 
-// ask asks a webhook about an object.
+// ask calls a webhook for an object.
 func (ws *webhooks) ask(ctx context.Context, uid types.UID, h *compiledHook, as *subject, a *admission.VersionedAttributes) (*reply, error) {
 	failed := func(reason error, status *apierrors.StatusError) error {
 		return &webhook.ErrCallingWebhook{WebhookName: h.Name, Reason: reason, Status: status}
@@ -222,19 +222,19 @@ func clientConfig(name string, client admissionv1.WebhookClientConfig) webhook.C
 	return config
 }
 
-// mutatingWebhooks ask one webhook after the other, each of which sees what those before it have changed.
+// mutatingWebhooks calls webhooks in order. Each receives the changes of the previous ones.
 type mutatingWebhooks struct{ *webhooks }
 
 const mutatingName = "MutatingAdmissionWebhook"
 
-// invocations is what is known of the webhooks, or the policies, that have been asked about one object.
+// invocations has the state of the webhooks or policies that were called for one object.
 type invocations[K comparable] struct {
-	last  runtime.Object // the object after the last of them
-	asked sets.Set[K]    // those that want to be asked again after a change
-	again sets.Set[K]    // those of them after which there was one
+	last  runtime.Object // the object after the last call
+	asked sets.Set[K]    // called ones with reinvocation
+	again sets.Set[K]    // those of them after which the object changed
 }
 
-// invocationsOf is what is known by the name of a plugin.
+// invocationsOf returns the state under the name of a plugin.
 func invocationsOf[K comparable](again admission.ReinvocationContext, plugin string) *invocations[K] {
 	known, ok := again.Value(plugin).(*invocations[K])
 	if !ok {
@@ -244,14 +244,14 @@ func invocationsOf[K comparable](again admission.ReinvocationContext, plugin str
 	return known
 }
 
-// begin compares the object with what it was when the last of them had been asked.
+// begin compares the object with its state after the last call.
 func (i *invocations[K]) begin(a admission.Attributes) {
 	if a.GetReinvocationContext().IsReinvoke() && !equality.Semantic.DeepEqual(i.last, a.GetObject()) {
 		i.changed()
 	}
 }
 
-// end keeps the object.
+// end records the object.
 func (i *invocations[K]) end(a admission.Attributes) {
 	if i.last = a.GetObject(); i.last != nil {
 		i.last = i.last.DeepCopyObject()
@@ -265,7 +265,7 @@ type hookKey struct {
 
 func (h *compiledHook) key() hookKey { return hookKey{h.Configuration, h.Index} }
 
-// changed says that those who were asked are to be asked again.
+// changed marks those that were called for reinvocation.
 func (i *invocations[K]) changed() {
 	i.again = i.again.Union(i.asked)
 	i.asked = sets.New[K]()
@@ -337,7 +337,7 @@ func (m *mutatingWebhooks) admit(ctx context.Context, a admission.Attributes, o 
 	return nil
 }
 
-// change asks a webhook and applies its patch. It reports whether that has changed the object.
+// change calls a webhook and applies its patch. It reports whether that has changed the object.
 func (m *mutatingWebhooks) change(ctx context.Context, h *compiledHook, as *subject, a *admission.VersionedAttributes, o admission.ObjectInterfaces) (bool, error) {
 	said, err := m.ask(ctx, m.server.names.uid(), h, as, a)
 	if said != nil {
@@ -396,7 +396,7 @@ func warn(ctx context.Context, texts []string) {
 	}
 }
 
-// validatingWebhooks ask all webhooks at once.
+// validatingWebhooks calls all webhooks concurrently.
 type validatingWebhooks struct{ *webhooks }
 
 func (v *validatingWebhooks) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {

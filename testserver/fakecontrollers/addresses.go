@@ -10,20 +10,21 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// addresses gives out those of a network, each to one object at a time, one after the other. It is for a single worker.
+// addresses allocates the addresses of a network, each to one object at a time, in order. It supports only a single
+// worker.
 type addresses[T object.Object] struct {
 	network netip.Prefix
 	taken   *cache.Index[T, string]
-	last    netip.Addr // given out
+	last    netip.Addr // last allocated address
 }
 
-// newAddresses returns the addresses of network for objects like prototype; of are those that an object has.
+// newAddresses returns the addresses of network for objects like prototype; of returns the addresses of an object.
 func newAddresses[T object.Object](m *manager.Manager, network netip.Prefix, prototype T, of func(T) []string) (*addresses[T], error) {
 	taken, err := cache.NewIndex(m.Cache(), prototype, of)
 	return &addresses[T]{network: network, taken: taken}, err
 }
 
-// next is an address that no object has.
+// next returns an address that no object has.
 func (a *addresses[T]) next(ctx context.Context) (string, error) {
 	for range 1 << (32 - a.network.Bits()) {
 		if a.last = a.last.Next(); !a.network.Contains(a.last) {

@@ -54,7 +54,7 @@ func (p *cronJobController) reconcile(ctx context.Context, cron *batchv1.CronJob
 	return reconcile.Result{RequeueAfter: again}, unlessTerminating(err)
 }
 
-// noteJobs writes the running Jobs into the status, and returns them.
+// noteJobs sets the running Jobs in the status, and returns them.
 func noteJobs(cron *batchv1.CronJob, jobs []*batchv1.Job) (active []*batchv1.Job) {
 	cron.Status.Active = nil
 	for _, job := range jobs {
@@ -108,7 +108,7 @@ func (p *cronJobController) schedule(ctx context.Context, cron *batchv1.CronJob,
 	}
 	times, err := parseSchedule(cron.Spec.Schedule, cron.Spec.TimeZone)
 	if err != nil {
-		return 0, nil // the API server lets none in that is not understood, but for what is written to its storage
+		return 0, nil // the API server rejects invalid schedules, except in objects that were written to its storage
 	}
 	now, since := time.Now(), cron.CreationTimestamp.Time
 	if last := cron.Status.LastScheduleTime; last != nil {
@@ -157,7 +157,7 @@ func (p *cronJobController) begin(ctx context.Context, cron *batchv1.CronJob, ac
 	}
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, batchv1.CronJobScheduledTimestampAnnotation, stamp.Format(time.RFC3339))
 	switch err := createOwned(ctx, p.Client, cron, job); {
-	case apierrors.IsAlreadyExists(err): // it was made, and the status not written
+	case apierrors.IsAlreadyExists(err): // it was created, but the status was not written
 	case err != nil:
 		return err
 	default:
@@ -178,7 +178,7 @@ func valueOr[T any](p *T, otherwise T) T {
 type schedule struct {
 	minute, hour, day, month, weekday uint64
 	anyDay, anyWeekday                bool
-	every                             time.Duration // instead of all these
+	every                             time.Duration // instead of the fields above
 	zone                              *time.Location
 }
 
@@ -200,7 +200,7 @@ func parseSchedule(text string, zone *string) (s schedule, err error) {
 			zone, text = &name, strings.TrimSpace(rest)
 		}
 	}
-	s.zone = time.UTC // what kube-controller-manager runs in
+	s.zone = time.UTC // the time zone of kube-controller-manager
 	if zone != nil {
 		if s.zone, err = time.LoadLocation(*zone); err != nil {
 			return s, err
@@ -238,7 +238,7 @@ func parseSchedule(text string, zone *string) (s schedule, err error) {
 	return s, nil
 }
 
-// parseRange reads one of *, 3, 3-5, mon-fri, each perhaps with a step after a slash.
+// parseRange parses one of *, 3, 3-5, mon-fri, each optionally with a step after a slash.
 func parseRange(text string, least, most int, names []string) (bits uint64, err error) {
 	number := func(text string) int {
 		if i := slices.Index(names, strings.ToLower(text)); i >= 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// daemonSets keeps one pod on each node that a DaemonSet is for.
+// daemonSets keeps one pod on each node that a DaemonSet selects.
 var daemonSets = Controller{"daemonset-controller", func(m *manager.Manager) error {
 	pods, err := newOwned(m, &corev1.Pod{})
 	if err != nil {
@@ -41,7 +41,7 @@ type daemonSetController struct {
 	revisions *owned[*appsv1.ControllerRevision]
 }
 
-// onNodes are all DaemonSets: each may be for a node that has changed.
+// onNodes requests all DaemonSets, since each may select a changed node.
 func (p *daemonSetController) onNodes(ctx context.Context, _ *corev1.Node) (requests []reconcile.Request) {
 	var all appsv1.DaemonSetList
 	if err := p.List(ctx, &all); err != nil {
@@ -57,7 +57,7 @@ func (p *daemonSetController) onNodes(ctx context.Context, _ *corev1.Node) (requ
 type daemons struct {
 	*daemonSetController
 	*appsv1.DaemonSet
-	hash   string // of the present template
+	hash   string // of the current template
 	nodes  []corev1.Node
 	byNode map[string][]*corev1.Pod
 }
@@ -95,7 +95,7 @@ func (p *daemonSetController) reconcile(ctx context.Context, set *appsv1.DaemonS
 	return reconcile.Result{RequeueAfter: untilAvailable(set.Spec.MinReadySeconds, all)}, err
 }
 
-// syncHistory notes the present template, and returns the hash by which its pods are known.
+// syncHistory records the current template, and returns the hash that identifies its pods.
 func (p *daemonSetController) syncHistory(ctx context.Context, set *appsv1.DaemonSet) (known history, hash string, err error) {
 	if known, err = p.revisions.by(ctx, set.Namespace, set.UID); err != nil {
 		return nil, "", err
@@ -114,7 +114,7 @@ func (p *daemonSetController) syncHistory(ctx context.Context, set *appsv1.Daemo
 	return known, known[len(known)-1].Labels[appsv1.DefaultDaemonSetUniqueLabelKey], nil
 }
 
-// nodeOf is where a pod is, or where its affinity says it is to be.
+// nodeOf returns the node of a pod, or the one that its affinity requires.
 func nodeOf(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" || pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil || pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return pod.Spec.NodeName
@@ -129,7 +129,7 @@ func nodeOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// wants reports whether there is to be a pod on a node; stays, whether one that is there may stay.
+// wants reports whether a node should have a pod, and stays whether an existing one may stay.
 func (d *daemons) wants(node *corev1.Node) (wants, stays bool) {
 	spec := d.Spec.Template.Spec.DeepCopy()
 	tolerateFaults(spec)
@@ -139,7 +139,8 @@ func (d *daemons) wants(node *corev1.Node) (wants, stays bool) {
 	return tolerates(spec, node, corev1.TaintEffectNoSchedule), tolerates(spec, node)
 }
 
-// step makes what is missing, and deletes what is not to be there, what has ended, and as many of another template as may be missing.
+// step creates missing pods. It deletes unwanted and ended ones, and of those with an old template as many as may be
+// unavailable.
 func (d *daemons) step(ctx context.Context) error {
 	spare := d.mayBeMissing() - d.missing()
 	onDelete := d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType
@@ -186,7 +187,7 @@ func (d *daemons) create(ctx context.Context, node string) error {
 	return createOwned(ctx, d.Client, d.DaemonSet, pod)
 }
 
-// tolerateFaults lets a daemon stay on a node that is not well.
+// tolerateFaults lets a daemon stay on an unhealthy node.
 func tolerateFaults(spec *corev1.PodSpec) {
 	add := func(key string, effect corev1.TaintEffect) {
 		toleration := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
@@ -205,7 +206,7 @@ func tolerateFaults(spec *corev1.PodSpec) {
 	}
 }
 
-// pinTo lets the scheduler choose one node alone.
+// pinTo restricts the scheduler to one node.
 func pinTo(spec *corev1.PodSpec, node string) {
 	if spec.Affinity == nil {
 		spec.Affinity = &corev1.Affinity{}
@@ -224,7 +225,8 @@ func pinTo(spec *corev1.PodSpec, node string) {
 	}
 }
 
-// mayBeMissing is how many nodes may be without a pod in an update. A surge is taken for that too: the old pod goes first in any case.
+// mayBeMissing returns the number of nodes that may be without a pod during an update. A surge counts as that too,
+// since the old pod is always deleted first.
 func (d *daemons) mayBeMissing() int {
 	rolling, wanted := d.Spec.UpdateStrategy.RollingUpdate, int32(0)
 	for i := range d.nodes {
@@ -237,7 +239,7 @@ func (d *daemons) mayBeMissing() int {
 	return int(max(1, scaled(rolling.MaxUnavailable, wanted, true), scaled(rolling.MaxSurge, wanted, true)))
 }
 
-// missing is how many nodes that want a pod have none that is available.
+// missing returns the number of nodes without an available pod that should have one.
 func (d *daemons) missing() (n int) {
 	for i := range d.nodes {
 		available := slices.ContainsFunc(d.byNode[d.nodes[i].Name], func(pod *corev1.Pod) bool {

@@ -29,7 +29,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// deployments rolls templates out: each has a ReplicaSet, and pods move from the old ones to the current one.
+// deployments rolls out templates: each has a ReplicaSet, and pods move from the old ones to the current one.
 var deployments = Controller{"deployment-controller", func(m *manager.Manager) error {
 	sets, err := newOwned(m, &appsv1.ReplicaSet{})
 	if err != nil {
@@ -45,15 +45,16 @@ var deployments = Controller{"deployment-controller", func(m *manager.Manager) e
 		Complete(byName[appsv1.Deployment](m.Client(), p.reconcile))
 }}
 
-// The annotations of ReplicaSets, and the first of Deployments too.
+// Annotations of ReplicaSets, and the first also of Deployments.
 const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
-	historyAnnotation  = "deployment.kubernetes.io/revision-history" // the revisions that a ReplicaSet had before it became the current one again
-	desiredAnnotation  = "deployment.kubernetes.io/desired-replicas"
-	maxAnnotation      = "deployment.kubernetes.io/max-replicas"
+	// the earlier revisions of a ReplicaSet that became the current one again
+	historyAnnotation = "deployment.kubernetes.io/revision-history"
+	desiredAnnotation = "deployment.kubernetes.io/desired-replicas"
+	maxAnnotation     = "deployment.kubernetes.io/max-replicas"
 )
 
-// notCopied are annotations that a ReplicaSet does not take from its Deployment.
+// notCopied are annotations that a ReplicaSet does not get from its Deployment.
 var notCopied = []string{corev1.LastAppliedConfigAnnotation, revisionAnnotation, historyAnnotation, desiredAnnotation, maxAnnotation, appsv1.DeprecatedRollbackTo}
 
 type deploymentController struct {
@@ -78,17 +79,17 @@ func (p *deploymentController) reconcile(ctx context.Context, d *appsv1.Deployme
 	return reconcile.Result{RequeueAfter: ro.untilDeadline()}, err
 }
 
-// rollout is one reconcile of a Deployment. All objects in it are copies of its own.
+// rollout is one reconcile of a Deployment. It owns all its objects.
 type rollout struct {
 	*deploymentController
 	*appsv1.Deployment
 	before  *appsv1.Deployment
-	current *appsv1.ReplicaSet   // of the template, nil when there is none
-	old     []*appsv1.ReplicaSet // the oldest first
+	current *appsv1.ReplicaSet   // of the template, or nil
+	old     []*appsv1.ReplicaSet // oldest first
 	created bool                 // current is new
 }
 
-// split finds the ReplicaSet of the template, the oldest if there are several.
+// split finds the ReplicaSet of the template; of several, the oldest.
 func (ro *rollout) split(sets []*appsv1.ReplicaSet) {
 	slices.SortStableFunc(sets, func(a, b *appsv1.ReplicaSet) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(revision(a), revision(b)))
@@ -102,7 +103,7 @@ func (ro *rollout) split(sets []*appsv1.ReplicaSet) {
 	}
 }
 
-// sameTemplate leaves out the hash, which templates of Deployments do not have.
+// sameTemplate ignores the hash, which templates of Deployments do not have.
 func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	a, b = a.DeepCopy(), b.DeepCopy()
 	delete(a.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
@@ -110,13 +111,13 @@ func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// revision is zero for a ReplicaSet that has none.
+// revision returns the revision of a ReplicaSet, or zero.
 func revision(set *appsv1.ReplicaSet) int64 {
 	n, _ := strconv.ParseInt(set.Annotations[revisionAnnotation], 10, 64)
 	return n
 }
 
-// step takes one step of the rollout; what it writes makes the event of the next.
+// step takes one step of the rollout. The event of its write causes the next.
 func (ro *rollout) step(ctx context.Context) error {
 	if ro.DeletionTimestamp != nil {
 		return nil
@@ -135,7 +136,7 @@ func (ro *rollout) step(ctx context.Context) error {
 	return ro.roll(ctx)
 }
 
-// resizePaused follows the size of the Deployment where only one ReplicaSet has pods.
+// resizePaused applies the size of the Deployment if only one ReplicaSet has pods.
 func (ro *rollout) resizePaused(ctx context.Context) error {
 	with := slices.DeleteFunc(ro.all(), func(set *appsv1.ReplicaSet) bool { return *set.Spec.Replicas == 0 })
 	switch {
@@ -147,7 +148,7 @@ func (ro *rollout) resizePaused(ctx context.Context) error {
 	return nil
 }
 
-// recreate waits until the last old pod is gone before it lets there be new ones.
+// recreate waits until the last old pod is gone before it creates new ones.
 func (ro *rollout) recreate(ctx context.Context) error {
 	waits := false
 	for _, set := range ro.old {
@@ -169,7 +170,8 @@ func (ro *rollout) recreate(ctx context.Context) error {
 	return errors.Join(ro.resize(ctx, ro.current, *ro.Spec.Replicas), ro.forget(ctx))
 }
 
-// roll gives the current ReplicaSet what there is room for, or else takes from the old ones what can be spared.
+// roll scales up the current ReplicaSet within the surge, or else scales down the old ones within the allowed
+// unavailability.
 func (ro *rollout) roll(ctx context.Context) error {
 	want, others := *ro.Spec.Replicas, size(ro.old)
 	surge, unavailable := ro.bounds()
@@ -177,7 +179,7 @@ func (ro *rollout) roll(ctx context.Context) error {
 	if ro.current != nil {
 		has = *ro.current.Spec.Replicas
 	}
-	room := min(max(want+surge-others, has), want) // never fewer than there are, but for a Deployment that was made smaller
+	room := min(max(want+surge-others, has), want) // never a decrease, unless the Deployment was scaled down
 	if err := ro.ensureCurrent(ctx, room); err != nil {
 		return err
 	}
@@ -185,7 +187,7 @@ func (ro *rollout) roll(ctx context.Context) error {
 		return err
 	}
 	if ro.current.Status.ObservedGeneration < ro.current.Generation {
-		return nil // it will say what it has
+		return nil // its status is outdated
 	}
 	available := ro.current.Status.AvailableReplicas
 	for _, set := range ro.old {
@@ -210,7 +212,7 @@ func (ro *rollout) all() []*appsv1.ReplicaSet {
 	return append(slices.Clone(ro.old), ro.current)
 }
 
-// size is how many pods ReplicaSets want together.
+// size returns the total number of desired pods of ReplicaSets.
 func size(sets []*appsv1.ReplicaSet) (n int32) {
 	for _, set := range sets {
 		n += *set.Spec.Replicas
@@ -218,7 +220,7 @@ func size(sets []*appsv1.ReplicaSet) (n int32) {
 	return n
 }
 
-// bounds are how many pods there may be beyond those that are wanted, and how many of these may be missing.
+// bounds returns the allowed number of pods beyond the desired ones, and of unavailable ones.
 func (ro *rollout) bounds() (surge, unavailable int32) {
 	rolling := ro.Spec.Strategy.RollingUpdate
 	if ro.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || rolling == nil {
@@ -231,7 +233,7 @@ func (ro *rollout) bounds() (surge, unavailable int32) {
 	return surge, min(unavailable, *ro.Spec.Replicas)
 }
 
-// scaled is a number, or a percentage of a size. The API server lets nothing else in.
+// scaled returns a number, or a percentage of a size. The API server rejects other values.
 func scaled(of *intstr.IntOrString, size int32, up bool) int32 {
 	n, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(of, intstr.FromInt32(0)), int(size), up)
 	if err != nil {
@@ -240,7 +242,7 @@ func scaled(of *intstr.IntOrString, size int32, up bool) int32 {
 	return int32(n)
 }
 
-// resize writes a size, and with it the annotations that tell of the Deployment's.
+// resize writes a size and the annotations about the Deployment's size.
 func (ro *rollout) resize(ctx context.Context, set *appsv1.ReplicaSet, to int32) error {
 	noted := ro.noteSizes(set)
 	if *set.Spec.Replicas == to && (!noted || to == 0) {
@@ -261,7 +263,7 @@ func (ro *rollout) noteSizes(set *appsv1.ReplicaSet) (changed bool) {
 	return changed
 }
 
-// annotate gives the current ReplicaSet the annotations of the Deployment, and the revision after all others.
+// annotate sets the annotations of the Deployment and the next revision on the current ReplicaSet.
 func (ro *rollout) annotate(ctx context.Context) error {
 	set, base := ro.current, ro.current.DeepCopy()
 	ro.copyAnnotations(set)
@@ -302,7 +304,7 @@ func (ro *rollout) copyAnnotations(set *appsv1.ReplicaSet) {
 	metav1.SetMetaDataAnnotation(&set.ObjectMeta, revisionAnnotation, strconv.FormatInt(newest+1, 10))
 }
 
-// ensureCurrent makes the ReplicaSet of the template if there is none, under the name that it has in every cluster.
+// ensureCurrent creates the ReplicaSet of the template if needed, under the same name as in every cluster.
 func (ro *rollout) ensureCurrent(ctx context.Context, size int32) error {
 	if ro.current != nil {
 		return nil
@@ -324,7 +326,7 @@ func (ro *rollout) ensureCurrent(ctx context.Context, size int32) error {
 		if ro.Status.CollisionCount == nil {
 			ro.Status.CollisionCount = new(int32)
 		}
-		*ro.Status.CollisionCount++ // so the next attempt has another name
+		*ro.Status.CollisionCount++ // the next attempt has another name
 		return err
 	case err != nil:
 		if ro.hasDeadline() && unlessTerminating(err) != nil {
@@ -340,7 +342,7 @@ func (ro *rollout) ensureCurrent(ctx context.Context, size int32) error {
 	return nil
 }
 
-// templateHash is the one of kube-controller-manager.
+// templateHash is the hash function of kube-controller-manager.
 func templateHash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	hash := fnv.New32a()
 	//lint:ignore SA1019 the module of the new one is none of a project's, and go mod tidy would take the newest there is
@@ -351,7 +353,7 @@ func templateHash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	return rand.SafeEncodeString(strconv.FormatUint(uint64(hash.Sum32()), 10))
 }
 
-// forget deletes the oldest ReplicaSets without pods that are more than the history may have, once the rollout is complete.
+// forget deletes the oldest ReplicaSets without pods beyond the history limit, once the rollout is complete.
 func (ro *rollout) forget(ctx context.Context) error {
 	limit := ro.Spec.RevisionHistoryLimit
 	if limit == nil || !ro.complete() {
@@ -367,7 +369,7 @@ func (ro *rollout) forget(ctx context.Context) error {
 	})
 }
 
-// judge makes the status of what the ReplicaSets say of their pods.
+// judge computes the status from those of the ReplicaSets.
 func (ro *rollout) judge() {
 	status, was := &ro.Status, ro.before.Status
 	status.ObservedGeneration = ro.Generation
@@ -401,7 +403,7 @@ const (
 	reasonPaused    = "DeploymentPaused"
 )
 
-// judgeProgress sets the condition Progressing of a rollout that was not complete when it was last looked at.
+// judgeProgress sets the condition Progressing of a rollout that was incomplete at the last check.
 func (ro *rollout) judgeProgress(was *appsv1.DeploymentStatus) {
 	c := ro.condition(appsv1.DeploymentProgressing)
 	switch {
@@ -433,7 +435,7 @@ func (ro *rollout) judgeProgress(was *appsv1.DeploymentStatus) {
 	}
 }
 
-// judgeFailure takes over why a ReplicaSet cannot make pods, the current one before others.
+// judgeFailure copies the reason why a ReplicaSet cannot create pods, preferably the current one.
 func (ro *rollout) judgeFailure() {
 	sets := ro.all()
 	slices.Reverse(sets)
@@ -448,7 +450,7 @@ func (ro *rollout) judgeFailure() {
 	ro.Status.Conditions = slices.DeleteFunc(ro.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == appsv1.DeploymentReplicaFailure })
 }
 
-// complete reports whether all pods that are wanted, and no others, are of the present template and available.
+// complete reports whether exactly the desired number of pods exists, all with the current template and available.
 func (ro *rollout) complete() bool {
 	want, status := *ro.Spec.Replicas, &ro.Status
 	return status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want && status.ObservedGeneration >= ro.Generation
@@ -466,7 +468,7 @@ func (ro *rollout) timedOut(c *appsv1.DeploymentCondition) bool {
 	return c != nil && c.Reason != reasonAvailable && (c.Reason == reasonTimedOut || time.Now().After(ro.deadline(c)))
 }
 
-// untilDeadline is when to look again whether the rollout has timed out, or zero.
+// untilDeadline returns the delay until the next check of the timeout, or zero.
 func (ro *rollout) untilDeadline() time.Duration {
 	c := ro.condition(appsv1.DeploymentProgressing)
 	if ro.DeletionTimestamp != nil || ro.Spec.Paused || !ro.hasDeadline() || c == nil || c.Reason == reasonTimedOut || ro.complete() {
@@ -484,7 +486,7 @@ func (ro *rollout) condition(kind appsv1.DeploymentConditionType) *appsv1.Deploy
 	return nil
 }
 
-// setCondition leaves a condition with the same status and reason as it is. One that changes comes to be the last.
+// setCondition keeps a condition with the same status and reason. A changed condition moves to the end.
 func (ro *rollout) setCondition(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string) {
 	now := metav1.Now()
 	c := appsv1.DeploymentCondition{Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now}
@@ -497,7 +499,7 @@ func (ro *rollout) setCondition(kind appsv1.DeploymentConditionType, status core
 	ro.Status.Conditions = append(slices.DeleteFunc(ro.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == kind }), c)
 }
 
-// store writes the status, and the revision with it: a patch of the status may change annotations.
+// store writes the status and the revision: a patch of the status may change annotations.
 func (ro *rollout) store(ctx context.Context) error {
 	return writeStatus(ctx, ro.Client, ro.before, ro.Deployment)
 }

@@ -34,7 +34,8 @@ import (
 
 // Controller is a fake of one controller of a cluster.
 type Controller struct {
-	// Name is that of the controller in a cluster, such as "deployment-controller". The last of several with one name runs.
+	// Name is the name of the controller in a cluster, such as "deployment-controller". Of several with one name the
+	// last runs.
 	Name string
 	// Add adds the controller to m. The scheme of m has the groups core, apps, batch and discovery.k8s.io.
 	Add func(m *manager.Manager) error
@@ -49,9 +50,9 @@ func All() []Controller {
 	}
 }
 
-// Select returns those of [All] that names select, as the flag --controllers of kube-controller-manager does: "*" selects
-// all, "kubelet" selects one, and "-kubelet" removes one from those that "*" selects. A name that no fake controller has is
-// an error.
+// Select returns the controllers of [All] that names select, in the form of the flag --controllers of
+// kube-controller-manager: "*" selects all, "kubelet" selects one, and "-kubelet" removes one from those that "*"
+// selects. An unknown name is an error.
 func Select(names ...string) (selected []Controller, err error) {
 	all := All()
 	known := make([]string, len(all))
@@ -75,17 +76,18 @@ func Select(names ...string) (selected []Controller, err error) {
 
 // Options configure [New].
 type Options struct {
-	// Controllers run; none does nothing.
+	// Controllers are the controllers to run; empty runs none.
 	Controllers []Controller
-	// Logger is where they log; nil is slog.Default().
+	// Logger is their logger; nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// New returns a manager that runs fake controllers on the API server of config until the context of its Run ends. New makes
-// no request and starts nothing. It fails for a controller without a name or Add, and if an Add fails.
+// New returns a manager that runs fake controllers on the API server of config until the context of its Run ends. New
+// sends no request and starts no goroutine. It fails for a controller without a name or Add, and if an Add fails.
 func New(config *rest.Config, opts Options) (*manager.Manager, error) {
 	config = rest.CopyConfig(config)
-	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil // namespaces lose deprecated kinds too
+	// namespaces delete deprecated kinds too
+	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
 	m, err := manager.New(config, manager.Options{Logger: opts.Logger})
 	if err != nil {
 		return nil, err
@@ -149,7 +151,7 @@ var GarbageCollector = Controller{garbagecollector.Name, func(m *manager.Manager
 	return m.Add(c)
 }}
 
-// byName makes a reconciler of a function that reconciles an object of the cache, which is its own copy. One that is gone is nothing to do.
+// byName returns a reconciler that calls a function with its own copy of the cached object. It ignores deleted objects.
 func byName[T any, P interface {
 	*T
 	object.Object
@@ -167,21 +169,21 @@ func requestFor(o metav1.Object) reconcile.Request {
 	return reconcile.Request{NamespacedName: object.KeyOf(o)}
 }
 
-// writeStatus writes what differs between two states of an object's status. It is a patch, which does not fail for what others change
-// meanwhile, but is refused by another object that has come to have the name.
+// writeStatus patches the difference between two states of an object's status. The patch does not conflict with
+// concurrent changes, but fails for another object of the same name.
 func writeStatus[T object.Object](ctx context.Context, c client.Client, before, after T) error {
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil
 	}
 	base := before.DeepCopyObject().(object.Object)
-	base.SetUID("") // so it is in the patch
+	base.SetUID("") // includes the UID in the patch
 	return client.IgnoreNotFound(c.Status().Patch(ctx, after, client.MergeFrom(base)))
 }
 
-// owned finds the objects of the type T that an object controls.
+// owned finds the objects of type T that an object controls.
 type owned[T object.Object] struct {
 	client client.Client
-	index  *cache.Index[T, types.UID] // by the UID of the controller, which is empty for one that has none
+	index  *cache.Index[T, types.UID] // by the UID of the controller, or "" without one
 }
 
 func newOwned[T object.Object](m *manager.Manager, prototype T) (*owned[T], error) {
@@ -194,7 +196,7 @@ func newOwned[T object.Object](m *manager.Manager, prototype T) (*owned[T], erro
 	return &owned[T]{m.Client(), index}, err
 }
 
-// by returns what owner controls, in the order of names. The objects are copies of the caller's.
+// by returns the objects that owner controls, ordered by name. The caller owns the copies.
 func (w *owned[T]) by(ctx context.Context, namespace string, owner types.UID) (all []T, err error) {
 	for o, err := range w.index.Get(ctx, owner, client.InNamespace(namespace)) {
 		if err != nil {
@@ -206,7 +208,7 @@ func (w *owned[T]) by(ctx context.Context, namespace string, owner types.UID) (a
 	return all, nil
 }
 
-// claim is by for an owner that takes what its selector matches and nobody controls, and lets go what it does not match any more.
+// claim is by for an owner that adopts matching objects without a controller, and releases those that no longer match.
 func (w *owned[T]) claim(ctx context.Context, owner object.Object, selector *metav1.LabelSelector, mine func(T) bool) ([]T, error) {
 	match, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
@@ -240,7 +242,7 @@ func (w *owned[T]) claim(ctx context.Context, owner object.Object, selector *met
 	return claimed, err
 }
 
-// change patches o as f changes it, unless somebody else has changed it.
+// change patches o with the changes of f, unless it has changed concurrently.
 func (w *owned[T]) change(ctx context.Context, o T, f func(T) error) error {
 	base := o.DeepCopyObject().(object.Object)
 	if err := f(o); err != nil {
@@ -249,8 +251,8 @@ func (w *owned[T]) change(ctx context.Context, o T, f func(T) error) error {
 	return client.IgnoreNotFound(w.client.Patch(ctx, o, client.StrategicMergeFromWithOptimisticLock(base)))
 }
 
-// adopters returns a function that requests all objects of the kind of a list in the namespace of an object which nobody controls: one of
-// them may claim it.
+// adopters returns a handler for objects without a controller: it requests all objects of the kind of a list in the
+// same namespace, one of which may adopt the object.
 func adopters(c client.Client, newList func() object.List) handler.Handler[object.Object, reconcile.Request] {
 	return handler.Map(func(ctx context.Context, o object.Object) (requests []reconcile.Request) {
 		if metav1.GetControllerOfNoCopy(o) != nil {
@@ -268,7 +270,7 @@ func adopters(c client.Client, newList func() object.List) handler.Handler[objec
 	})
 }
 
-// each calls f for all, and goes on after errors.
+// each calls f for all elements, and continues after errors.
 func each[T any](all []T, f func(T) error) error {
 	var errs []error
 	for _, one := range all {

@@ -18,11 +18,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// history is the ControllerRevisions of a StatefulSet or DaemonSet: the templates it had, the oldest first.
+// history has the ControllerRevisions of a StatefulSet or DaemonSet: its templates, oldest first.
 type history []*appsv1.ControllerRevision
 
-// sync gives the revision of the present template the highest number, and makes it if there is none: new says under which name. Those with the
-// same data are the same revision.
+// sync gives the revision of the current template the highest number, and creates it from fresh if there is none.
+// Revisions with equal data are the same.
 func (h history) sync(ctx context.Context, c client.Client, owner object.Object, data []byte, fresh *appsv1.ControllerRevision) (history, error) {
 	slices.SortFunc(h, func(a, b *appsv1.ControllerRevision) int { return cmp.Compare(a.Revision, b.Revision) })
 	next := int64(1)
@@ -47,7 +47,7 @@ func (h history) sync(ctx context.Context, c client.Client, owner object.Object,
 	return append(h, fresh), err
 }
 
-// forget deletes the oldest revisions that nobody uses, but for so many.
+// forget deletes the oldest unused revisions beyond the limit.
 func (h history) forget(ctx context.Context, c client.Client, limit *int32, used func(*appsv1.ControllerRevision) bool) error {
 	if limit == nil {
 		return nil
@@ -56,7 +56,7 @@ func (h history) forget(ctx context.Context, c client.Client, limit *int32, used
 	return each(unused[:max(0, len(unused)-int(*limit))], func(r *appsv1.ControllerRevision) error { return controllerutil.DeleteWithUID(ctx, c, r) })
 }
 
-// revisionData is what a revision keeps of a template: the patch that brings it back.
+// revisionData returns the data of a revision for a template: the patch that restores it.
 func revisionData(template *corev1.PodTemplateSpec) ([]byte, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(template)
 	if err != nil {
@@ -76,14 +76,14 @@ func sameJSON(a, b []byte) bool {
 	return string(textA) == string(textB)
 }
 
-// labelled is a copy of labels with one more.
+// labelled returns a copy of labels with one more label.
 func labelled(labels map[string]string, key, value string) map[string]string {
 	meta := metav1.ObjectMeta{Labels: maps.Clone(labels)}
 	metav1.SetMetaDataLabel(&meta, key, value)
 	return meta.Labels
 }
 
-// templateIn is the template that a revision keeps.
+// templateIn returns the template in a revision.
 func templateIn(r *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error) {
 	var kept struct {
 		Spec struct{ Template corev1.PodTemplateSpec }

@@ -63,7 +63,8 @@ func (p *jobController) reconcile(ctx context.Context, r reconcile.Request) (rec
 	return w.step(ctx)
 }
 
-// letGo takes the finalizer from the pods of a job that is gone, or goes: nobody counts them any more. An empty uid is that of any job.
+// letGo removes the finalizer from the pods of a deleted job, since they are no longer counted. An empty uid means any
+// job.
 func (p *jobController) letGo(ctx context.Context, job types.NamespacedName, uid types.UID) error {
 	var pods corev1.PodList
 	if err := p.List(ctx, &pods, client.InNamespace(job.Namespace)); err != nil {
@@ -81,7 +82,7 @@ func (p *jobController) letGo(ctx context.Context, job types.NamespacedName, uid
 	return nil
 }
 
-// untrack takes the finalizer from a pod, which keeps it until it is counted.
+// untrack removes the finalizer from a pod, which has kept it until it was counted.
 func (p *jobController) untrack(ctx context.Context, pod *corev1.Pod) error {
 	if !controllerutil.ContainsFinalizer(pod, batchv1.JobTrackingFinalizer) {
 		return nil
@@ -100,7 +101,7 @@ type work struct {
 	pods   []*corev1.Pod
 
 	active             []*corev1.Pod
-	succeeded, failed  int32 // those included that are not counted in the status yet
+	succeeded, failed  int32 // including those that the status does not count yet
 	again              time.Duration
 	terminating, ready int32
 }
@@ -121,7 +122,7 @@ func (w *work) step(ctx context.Context) (reconcile.Result, error) {
 	if err := writeStatus(ctx, w.Client, w.before, w.Job); err != nil || failure != nil {
 		return reconcile.Result{}, errors.Join(unlessTerminating(failure), err)
 	}
-	// The status has them now, so they may go.
+	// The status counts them, so they may be deleted.
 	err := each(w.pods, func(pod *corev1.Pod) error {
 		if !hasEnded(pod) {
 			return nil
@@ -158,7 +159,7 @@ func (w *work) set(kind batchv1.JobConditionType, status corev1.ConditionStatus,
 
 func (w *work) finished() bool { return w.is(batchv1.JobComplete) || w.is(batchv1.JobFailed) }
 
-// ending reports whether it is decided how the job ends.
+// ending reports whether the outcome of the job is decided.
 func (w *work) ending() bool {
 	return w.is(batchv1.JobSuccessCriteriaMet) || w.is(batchv1.JobFailureTarget)
 }
@@ -169,8 +170,8 @@ func (w *work) indexed() bool {
 	return w.Spec.CompletionMode != nil && *w.Spec.CompletionMode == batchv1.IndexedCompletion
 }
 
-// count tells pods that have ended from those that run. Ended ones are first noted in the status, with their UIDs, then lose their
-// finalizer, and then count: whatever comes between, each counts once.
+// count distinguishes ended pods from running ones. Ended pods are first recorded in the status with their UIDs, then
+// lose their finalizer, and are then counted: so each counts once, whatever happens in between.
 func (w *work) count() {
 	if w.Status.UncountedTerminatedPods == nil {
 		w.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
@@ -207,7 +208,7 @@ func (w *work) count() {
 			noted.Failed = append(noted.Failed, pod.UID)
 		}
 	}
-	if w.indexed() { // of an index only the first success counts
+	if w.indexed() { // per index only the first success counts
 		w.succeeded = int32(len(w.completed()))
 		w.Status.Succeeded, noted.Succeeded = w.succeeded, nil
 	} else {
@@ -216,7 +217,7 @@ func (w *work) count() {
 	w.failed = w.Status.Failed + int32(len(noted.Failed))
 }
 
-// decide starts and stops pods, or decides that the job ends.
+// decide starts and stops pods, or decides the outcome of the job.
 func (w *work) decide(ctx context.Context) error {
 	if !w.ending() {
 		w.judge()
@@ -241,7 +242,7 @@ func (w *work) decide(ctx context.Context) error {
 	return w.resize(ctx)
 }
 
-// soon asks for another look after d, if none comes before.
+// soon schedules another reconcile after d, unless an earlier one is scheduled.
 func (w *work) soon(d time.Duration) {
 	if d = max(d, time.Millisecond); w.again == 0 || d < w.again {
 		w.again = d
@@ -268,7 +269,7 @@ func (w *work) judge() {
 	}
 }
 
-// finish says that the job has ended, once all of its pods have, and are counted.
+// finish sets the final condition once all pods have ended and are counted.
 func (w *work) finish() {
 	noted := w.Status.UncountedTerminatedPods
 	if !w.ending() || len(w.active) > 0 || w.terminating > 0 || len(noted.Succeeded)+len(noted.Failed) > 0 {
@@ -286,7 +287,7 @@ func (w *work) finish() {
 	w.again = 0
 }
 
-// stop deletes pods, which count as they end.
+// stop deletes pods, which count when they end.
 func (w *work) stop(ctx context.Context, pods []*corev1.Pod) error {
 	w.active = slices.DeleteFunc(slices.Clone(w.active), func(pod *corev1.Pod) bool { return slices.Contains(pods, pod) })
 	w.terminating += int32(len(pods))
@@ -299,14 +300,14 @@ func (w *work) stop(ctx context.Context, pods []*corev1.Pod) error {
 	})
 }
 
-// resize brings the number of pods that run to what is left to do. After a failure the next pod waits.
+// resize adjusts the number of running pods to the remaining work. After a failure the next pod waits.
 func (w *work) resize(ctx context.Context) error {
 	want := *w.Spec.Parallelism
 	switch {
 	case w.Spec.Completions != nil:
 		want = min(want, *w.Spec.Completions-w.succeeded)
 	case w.succeeded > 0:
-		want = int32(len(w.active)) // the first success of a job that is a queue ends it once the others are done
+		want = int32(len(w.active)) // the first success of a work queue ends the job once the other pods have ended
 	}
 	if surplus := len(w.active) - int(max(want, 0)); surplus > 0 {
 		slices.SortFunc(w.active, firstToGo)
@@ -328,13 +329,13 @@ func (w *work) resize(ctx context.Context) error {
 	return nil
 }
 
-// The time that the pod after one that has failed waits for, which doubles up to the most.
+// Delays before the pod after a failed one: doubled up to the last.
 const (
 	firstRetry = 10 * time.Second
 	lastRetry  = 10 * time.Minute
 )
 
-// backoff is how long the next pod has to wait still.
+// backoff returns the remaining delay before the next pod.
 func (w *work) backoff() time.Duration {
 	var last time.Time
 	failures := 0
@@ -350,7 +351,7 @@ func (w *work) backoff() time.Duration {
 				last = at
 			}
 		case at.After(last):
-			failures = 0 // since a success
+			failures = 0 // since the last success
 		}
 	}
 	if failures == 0 {
@@ -359,7 +360,7 @@ func (w *work) backoff() time.Duration {
 	return time.Until(last.Add(min(firstRetry<<min(failures-1, 10), lastRetry)))
 }
 
-// endOf is when the last container of a pod has ended.
+// endOf returns when the last container of a pod ended.
 func endOf(pod *corev1.Pod) (at time.Time) {
 	for i := range pod.Status.ContainerStatuses {
 		if end := pod.Status.ContainerStatuses[i].State.Terminated; end != nil && end.FinishedAt.After(at) {
@@ -369,7 +370,7 @@ func endOf(pod *corev1.Pod) (at time.Time) {
 	return at
 }
 
-// missingIndexes are n indexes that have neither succeeded nor run; -1 for each pod of a job without indexes.
+// missingIndexes returns n indexes without a successful or running pod, or n times -1 for a job without indexes.
 func (w *work) missingIndexes(n int) (missing []int) {
 	if !w.indexed() {
 		return slices.Repeat([]int{-1}, n)
@@ -411,7 +412,7 @@ func (w *work) create(ctx context.Context, index int) error {
 	return nil
 }
 
-// giveIndex lets a container know the index of its pod.
+// giveIndex sets the index of the pod in a container's environment.
 func giveIndex(c *corev1.Container) {
 	const name = "JOB_COMPLETION_INDEX"
 	if slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == name }) {
@@ -430,7 +431,7 @@ func completionIndex(pod *corev1.Pod) int {
 	return n
 }
 
-// completed are the indexes that have succeeded, which the status spells as 1,3-5.
+// completed returns the successful indexes, which the status has in the form 1,3-5.
 func (w *work) completed() (all []int) {
 	for part := range strings.SplitSeq(w.Status.CompletedIndexes, ",") {
 		first, last, isRange := strings.Cut(part, "-")
@@ -471,7 +472,7 @@ func spell(indexes []int) string {
 	return strings.Join(parts, ",")
 }
 
-// expiredJobs deletes Jobs that have been finished for as long as they say.
+// expiredJobs deletes Jobs whose TTL after their end has expired.
 var expiredJobs = Controller{"ttl-after-finished-controller", func(m *manager.Manager) error {
 	c := m.Client()
 	return controller.For[*batchv1.Job](m).Named("ttl-after-finished-controller").

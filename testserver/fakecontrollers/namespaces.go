@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// namespaces empties a namespace that is deleted, and then lets it go.
+// namespaces empties a namespace in deletion, and then finalizes it.
 var namespaces = Controller{"namespace-controller", func(m *manager.Manager) error {
 	config := rest.CopyConfig(m.Config())
 	config.GroupVersion = &schema.GroupVersion{}
@@ -53,7 +53,7 @@ func (p *namespaceController) reconcile(ctx context.Context, namespace *corev1.N
 		return reconcile.Result{}, err
 	}
 	pods := func(kind namespaced) bool { return kind.kind.Group == "" && kind.resource == "pods" }
-	if at := slices.IndexFunc(kinds, pods); at > 0 { // nothing that a pod may use goes before the pods
+	if at := slices.IndexFunc(kinds, pods); at > 0 { // pods are deleted before objects that they may use
 		kinds[0], kinds[at] = kinds[at], kinds[0]
 	}
 	var left remains
@@ -70,7 +70,7 @@ func (p *namespaceController) reconcile(ctx context.Context, namespace *corev1.N
 	if err := writeStatus(ctx, p.Client, before, namespace); err != nil {
 		return reconcile.Result{}, err
 	}
-	if left.objects > 0 { // finalizers hold it, and nobody tells when they go
+	if left.objects > 0 { // finalizers hold it, and their removal causes no event
 		since := time.Since(namespace.DeletionTimestamp.Time)
 		return reconcile.Result{RequeueAfter: min(max(since/2, 50*time.Millisecond), 15*time.Second)}, nil
 	}
@@ -82,14 +82,14 @@ func (p *namespaceController) reconcile(ctx context.Context, namespace *corev1.N
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
-// namespaced is a kind whose objects have namespaces.
+// namespaced is a namespaced kind.
 type namespaced struct {
 	kind     schema.GroupVersionKind
 	resource string
-	atOnce   bool // whether all can be deleted at once
+	atOnce   bool // supports deletecollection
 }
 
-// kinds are all kinds that the server has, of which objects can be listed and deleted, in the version that it prefers.
+// kinds returns all kinds whose objects can be listed and deleted, in the server's preferred version.
 func (p *namespaceController) kinds(ctx context.Context) (all []namespaced, err error) {
 	for _, root := range []string{"/api", "/apis"} {
 		content, err := p.asks.Get().AbsPath(root).SetHeader("Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList").DoRaw(ctx)
@@ -122,7 +122,7 @@ func kindsOf(group apidiscovery.APIGroupDiscovery) (all []namespaced) {
 	return all
 }
 
-// empty deletes what a namespace has of a kind, and notes what stays.
+// empty deletes the objects of a kind in a namespace, and records the remaining ones.
 func (p *namespaceController) empty(ctx context.Context, namespace string, kind namespaced, left *remains) error {
 	has, err := p.list(ctx, namespace, kind)
 	if err != nil || len(has) == 0 {
@@ -147,7 +147,7 @@ func (p *namespaceController) empty(ctx context.Context, namespace string, kind 
 	return err
 }
 
-// list lists the metadata of what a namespace has of a kind. A kind that has gone has no objects.
+// list lists the metadata of the objects of a kind in a namespace. A kind that no longer exists has none.
 func (p *namespaceController) list(ctx context.Context, namespace string, kind namespaced) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.kind.GroupVersion().WithKind(kind.kind.Kind + "List"))
@@ -155,10 +155,10 @@ func (p *namespaceController) list(ctx context.Context, namespace string, kind n
 	return list.Items, client.IgnoreNotFound(err)
 }
 
-// remains is what is left in a namespace after all of it was deleted.
+// remains are the objects that remain after the deletion.
 type remains struct {
 	objects    int
-	resources  []string // in the words of the condition
+	resources  []string // in the form of the condition
 	finalizers map[string]int
 }
 
@@ -178,7 +178,7 @@ func (r *remains) note(kind namespaced, objects []metav1.PartialObjectMetadata) 
 	}
 }
 
-// judge writes the conditions that tell why a namespace is there still.
+// judge sets the conditions with the reasons why a namespace still exists.
 func (r *remains) judge(namespace *corev1.Namespace) {
 	slices.Sort(r.resources)
 	var finalizers []string

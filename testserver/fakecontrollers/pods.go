@@ -23,32 +23,34 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// Outcome is what becomes of a pod. The zero value is the plain one: a pod whose containers are restarted always runs and is ready, any
-// other succeeds.
+// Outcome is the outcome of a pod. With the zero value, a pod whose containers always restart runs and is ready, and
+// any other succeeds.
 type Outcome struct {
-	// Phase is what it comes to: Running, Succeeded, Failed, or Pending for containers that are never started. Where containers are
-	// restarted, the restartPolicy of the pod says of which exits, Failed is that they crash again and again.
+	// Phase is the final phase: Running, Succeeded, Failed, or Pending for containers that never start. If the
+	// restartPolicy of the pod restarts containers after the exit, Failed means that they crash repeatedly.
 	Phase corev1.PodPhase
-	// NotReady keeps a pod that is Running from being ready.
+	// NotReady prevents a Running pod from becoming ready.
 	NotReady bool
-	// After is how long it takes until then, from when the pod was scheduled. Meanwhile it runs and is not ready.
+	// After is the time from scheduling to the outcome. Meanwhile the pod runs and is not ready.
 	After time.Duration
-	// ExitCode is that of the containers of one that has failed; zero is 1.
+	// ExitCode is the exit code of failed containers; zero means 1.
 	ExitCode int32
-	// Reason and Message say why containers wait or have failed, such as ImagePullBackOff or OOMKilled. Empty is ContainerCreating, or Error.
+	// Reason and Message are the reason why containers wait or have failed, such as ImagePullBackOff or OOMKilled.
+	// Empty means ContainerCreating, or Error.
 	Reason, Message string
 }
 
-// The name of the node that is made where there is none, and of the player of pods: it is the scheduler and the kubelets at once.
+// Name of the node that is created if there is none, and of the fake controller of pods, which is the scheduler and all
+// kubelets.
 const (
 	nodeName = "node"
 	podsName = "kubelet"
 )
 
-// Pods returns the player that schedules and runs pods: it binds each to the node with the fewest that its selectors, its affinity and its
-// tolerations let it on, and then writes its status; and it ends those that are deleted. If there is no Node when it starts, it makes
-// one. outcome says how a pod ends up; it must depend on nothing but the pod, is asked again whenever that has changed, and must not
-// modify it. A nil outcome is that of the zero [Outcome] for all.
+// Pods returns the fake controller that schedules and runs pods. It binds each pod to the node with the fewest pods
+// among those that its selectors, affinity and tolerations permit, sets its status, and removes deleted pods. If there
+// is no Node when it starts, it creates one. outcome determines the outcome of a pod. It must depend only on the pod,
+// is called again after each change, and must not modify the pod. A nil outcome means the zero [Outcome] for all.
 func Pods(outcome func(pod *corev1.Pod) Outcome) Controller {
 	if outcome == nil {
 		outcome = func(*corev1.Pod) Outcome { return Outcome{} }
@@ -69,13 +71,13 @@ func Pods(outcome func(pod *corev1.Pod) Outcome) Controller {
 			return err
 		}
 		return controller.For[*corev1.Pod](m).Named(podsName).
-			WithOptions(controller.Options{MaxConcurrentReconciles: 1}). // addresses are given out once
+			WithOptions(controller.Options{MaxConcurrentReconciles: 1}). // addresses are allocated once
 			Watches(handler.For(k.waiting)).
 			Complete(byName[corev1.Pod](k, k.reconcile))
 	}}
 }
 
-// kubelet is the state of the player of pods.
+// kubelet is the fake controller of pods.
 type kubelet struct {
 	client.Client
 	live      client.Client
@@ -84,7 +86,7 @@ type kubelet struct {
 	byNode    *cache.Index[*corev1.Pod, string]
 }
 
-// register makes a node if there is none.
+// register creates a node if there is none.
 func (k *kubelet) register(ctx context.Context) error {
 	var nodes corev1.NodeList
 	err := k.live.List(ctx, &nodes, client.Limit(1))
@@ -99,7 +101,7 @@ func (k *kubelet) register(ctx context.Context) error {
 	return err
 }
 
-// tend makes a node ready of which nobody says how it is, and lets pods on one that is ready.
+// tend makes a node without conditions ready, and removes the taint from a ready node.
 func (k *kubelet) tend(ctx context.Context, node *corev1.Node) (reconcile.Result, error) {
 	before := node.DeepCopy()
 	ready := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
@@ -117,7 +119,7 @@ func (k *kubelet) tend(ctx context.Context, node *corev1.Node) (reconcile.Result
 	return reconcile.Result{}, client.IgnoreNotFound(k.Patch(ctx, node, client.MergeFromWithOptimisticLock(before)))
 }
 
-// beReady is what a kubelet says of a node that is well.
+// beReady sets the conditions that a kubelet sets for a healthy node.
 func beReady(node *corev1.Node) {
 	set := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason, message string) {
 		now := metav1.Now()
@@ -141,7 +143,7 @@ func beReady(node *corev1.Node) {
 	}
 }
 
-// waiting are the pods that run nowhere: a node that has changed may let them on.
+// waiting requests the unscheduled pods, since a changed node may permit them.
 func (k *kubelet) waiting(ctx context.Context, _ *corev1.Node) (requests []reconcile.Request) {
 	for pod, err := range k.byNode.Get(ctx, "") {
 		if err != nil {
@@ -169,7 +171,7 @@ func (k *kubelet) reconcile(ctx context.Context, pod *corev1.Pod) (reconcile.Res
 	return reconcile.Result{RequeueAfter: again}, writeStatus(ctx, k.Client, before, pod)
 }
 
-// schedule binds the pod to a node, or says that there is none for it.
+// schedule binds the pod to a node, or sets the condition that there is none for it.
 func (k *kubelet) schedule(ctx context.Context, pod *corev1.Pod) error {
 	if len(pod.Spec.SchedulingGates) > 0 {
 		return nil
@@ -216,7 +218,7 @@ func (k *kubelet) countOn(ctx context.Context, node string) (n int, err error) {
 	return n, nil
 }
 
-// end lets go of a pod that is being deleted. One that a finalizer holds is first said to have stopped.
+// end removes a pod in deletion. If a finalizer holds it, its containers are first marked as stopped.
 func (k *kubelet) end(ctx context.Context, pod *corev1.Pod) error {
 	if len(pod.Finalizers) > 0 && pod.Spec.NodeName != "" && !hasEnded(pod) {
 		before := pod.DeepCopy()
@@ -235,7 +237,7 @@ func hasEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// play brings the status of a pod on a node to where it is by now, and says when to look again.
+// play updates the status of a scheduled pod, and returns when to update it again.
 func (k *kubelet) play(ctx context.Context, pod *corev1.Pod) (again time.Duration, err error) {
 	if err := k.start(ctx, pod); err != nil {
 		return 0, err
@@ -272,10 +274,10 @@ func (k *kubelet) play(ctx context.Context, pod *corev1.Pod) (again time.Duratio
 	return 0, nil
 }
 
-// hostAddress is that of all nodes that are made here.
+// hostAddress is the address of all created nodes.
 const hostAddress = "192.168.0.1"
 
-// start gives a pod that a node has come to have its addresses and the time.
+// start sets the addresses and the start time of a scheduled pod.
 func (k *kubelet) start(ctx context.Context, pod *corev1.Pod) error {
 	status := &pod.Status
 	setPodCondition(pod, corev1.PodScheduled, corev1.ConditionTrue, "", "")
@@ -299,7 +301,7 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod) error {
 
 var podNetwork = netip.MustParsePrefix("10.244.0.0/16")
 
-// setContainers gives all containers a state. Those that initialize have done so once the pod is initialized.
+// setContainers sets the states of all containers. Init containers have completed once the pod is initialized.
 func setContainers(pod *corev1.Pod, initialized, started, ready bool, change func(*corev1.ContainerStatus)) {
 	pod.Status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, pod.Status.InitContainerStatuses, func(c *corev1.Container, s *corev1.ContainerStatus) {
 		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
@@ -366,7 +368,7 @@ func terminated(pod *corev1.Pod, phase corev1.PodPhase, o Outcome) {
 	setReadiness(pod, true, false, reason)
 }
 
-// stopped is the state of a container that has exited now.
+// stopped returns the state of a container that exits now.
 func stopped(pod *corev1.Pod, s *corev1.ContainerStatus, o Outcome) corev1.ContainerState {
 	now := metav1.Now()
 	started := now
@@ -379,13 +381,13 @@ func stopped(pod *corev1.Pod, s *corev1.ContainerStatus, o Outcome) corev1.Conta
 	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: o.ExitCode, Reason: o.Reason, Message: o.Message, StartedAt: started, FinishedAt: now}}
 }
 
-// The time that a container which has crashed waits before it is started again, which doubles up to the most.
+// Delays before a crashed container restarts: doubled up to the last.
 const (
 	firstRestart = 10 * time.Second
 	lastRestart  = 5 * time.Minute
 )
 
-// crash has containers exit as soon as they are started, and says when they are started next.
+// crash makes containers exit as soon as they start, and returns when they restart next.
 func crash(pod *corev1.Pod, o Outcome) (again time.Duration) {
 	pod.Status.Phase = corev1.PodRunning
 	setContainers(pod, true, false, false, func(s *corev1.ContainerStatus) {
@@ -406,7 +408,7 @@ func crash(pod *corev1.Pod, o Outcome) (again time.Duration) {
 	return max(again, time.Millisecond)
 }
 
-// setReadiness sets the conditions that kubelets do. reason is of a pod that has ended.
+// setReadiness sets the conditions that kubelets set. reason is for a pod that has ended.
 func setReadiness(pod *corev1.Pod, initialized, ready bool, reason string) {
 	names := make([]string, 0, len(pod.Spec.Containers))
 	for i := range pod.Spec.Containers {
@@ -467,7 +469,7 @@ func setPodCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev
 	c.ObservedGeneration = pod.Generation
 }
 
-// fits reports whether the selectors of a pod allow a node.
+// fits reports whether the selectors of a pod permit a node.
 func fits(spec *corev1.PodSpec, node *corev1.Node) bool {
 	if spec.NodeName != "" && spec.NodeName != node.Name || !labels.SelectorFromSet(spec.NodeSelector).Matches(labels.Set(node.Labels)) {
 		return false
@@ -494,7 +496,7 @@ func matches(all []corev1.NodeSelectorRequirement, of labels.Labels) bool {
 	})
 }
 
-// tolerates reports whether a pod may be on a node in spite of its taints with one of the effects, or with NoExecute.
+// tolerates reports whether a pod tolerates the taints of a node that have one of the effects or NoExecute.
 func tolerates(spec *corev1.PodSpec, node *corev1.Node, effects ...corev1.TaintEffect) bool {
 	taints := node.Spec.Taints
 	if node.Spec.Unschedulable {

@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// replicaSets keeps as many pods as a ReplicaSet asks for.
+// replicaSets keeps the number of pods that a ReplicaSet requests.
 var replicaSets = Controller{"replicaset-controller", func(m *manager.Manager) error {
 	pods, err := newOwned(m, &corev1.Pod{})
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *replicaSetController) reconcile(ctx context.Context, set *appsv1.Replic
 	return reconcile.Result{RequeueAfter: untilAvailable(set.Spec.MinReadySeconds, active)}, unlessTerminating(failure)
 }
 
-// resize makes the pods that an owner lacks, or deletes those that are too many.
+// resize creates the missing pods of an owner, or deletes excess ones.
 func resize(ctx context.Context, c client.Client, owner object.Object, template *corev1.PodTemplateSpec, replicas int32, active []*corev1.Pod) error {
 	for range int(replicas) - len(active) {
 		pod := podOf(template)
@@ -103,9 +103,9 @@ func replicaSetStatus(set *appsv1.ReplicaSet, pods, active []*corev1.Pod, failur
 	return status
 }
 
-// What all workloads share about their pods.
+// Functions that all workloads share for their pods.
 
-// podOf is a pod as a template has it, without a name.
+// podOf returns a pod from a template, without a name.
 func podOf(template *corev1.PodTemplateSpec) *corev1.Pod {
 	template = template.DeepCopy()
 	return &corev1.Pod{
@@ -114,7 +114,7 @@ func podOf(template *corev1.PodTemplateSpec) *corev1.Pod {
 	}
 }
 
-// createOwned creates o as one that owner controls.
+// createOwned creates o with owner as its controller.
 func createOwned(ctx context.Context, c client.Client, owner, o object.Object) error {
 	if err := controllerutil.SetControllerReference(owner, o, c.Scheme()); err != nil {
 		return err
@@ -122,7 +122,7 @@ func createOwned(ctx context.Context, c client.Client, owner, o object.Object) e
 	return c.Create(ctx, o)
 }
 
-// unlessTerminating is no error where the namespace goes: nothing can be made in it any more.
+// unlessTerminating returns nil for the error of creating an object in a terminating namespace.
 func unlessTerminating(err error) error {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil
@@ -138,12 +138,12 @@ func isReady(pod *corev1.Pod) bool {
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// isAvailable reports whether a pod has been ready for so many seconds.
+// isAvailable reports whether a pod has been ready for minReadySeconds.
 func isAvailable(pod *corev1.Pod, minReadySeconds int32) bool {
 	return isReady(pod) && (minReadySeconds == 0 || time.Since(podCondition(pod, corev1.PodReady).LastTransitionTime.Time) >= time.Duration(minReadySeconds)*time.Second)
 }
 
-// untilAvailable is when the next ready pod will have been so for long enough, or zero.
+// untilAvailable returns the delay until the next ready pod becomes available, or zero.
 func untilAvailable(minReadySeconds int32, pods []*corev1.Pod) (next time.Duration) {
 	for _, pod := range pods {
 		if isActive(pod) && isReady(pod) && !isAvailable(pod, minReadySeconds) {
@@ -164,7 +164,7 @@ func one(is bool) int32 {
 	return 0
 }
 
-// firstToGo orders pods by how little is lost with them.
+// firstToGo orders pods by how little they matter.
 func firstToGo(a, b *corev1.Pod) int {
 	rank := func(pod *corev1.Pod) int32 {
 		return 4*one(pod.Spec.NodeName != "") + 2*one(pod.Status.Phase == corev1.PodRunning) + one(isReady(pod))

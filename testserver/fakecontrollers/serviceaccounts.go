@@ -20,7 +20,7 @@ var serviceAccounts = Controller{"serviceaccount-controller", func(m *manager.Ma
 	return keepInNamespaces(m, "serviceaccount-controller", func(account *corev1.ServiceAccount) { account.Name = "default" })
 }}
 
-// rootCertificates keeps the certificate of the API server's authority in each namespace. It is empty for one that is asked without TLS.
+// rootCertificates keeps the CA certificate of the API server in each namespace. It is empty for a server without TLS.
 var rootCertificates = Controller{"root-ca-certificate-publisher-controller", func(m *manager.Manager) error {
 	authority := string(m.Config().CAData)
 	return keepInNamespaces(m, "root-ca-certificate-publisher-controller", func(c *corev1.ConfigMap) {
@@ -30,7 +30,7 @@ var rootCertificates = Controller{"root-ca-certificate-publisher-controller", fu
 	})
 }}
 
-// keepInNamespaces has an object in each namespace that is not being deleted, as fill makes it.
+// keepInNamespaces keeps an object, which fill initializes, in each namespace that is not in deletion.
 func keepInNamespaces[T any, P interface {
 	*T
 	object.Object

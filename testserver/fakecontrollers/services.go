@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// services gives a Service the EndpointSlices of its pods, and an address to one that is a LoadBalancer.
+// services maintains the EndpointSlices of a Service, and assigns an address to a LoadBalancer.
 var services = Controller{"service-controller", func(m *manager.Manager) error {
 	p := &serviceController{Client: m.Client()}
 	slices, err := newOwned(m, &discoveryv1.EndpointSlice{})
@@ -38,7 +38,7 @@ var services = Controller{"service-controller", func(m *manager.Manager) error {
 	return controller.For[*corev1.Service](m).Named("service-controller").
 		Owns(&discoveryv1.EndpointSlice{}).
 		Watches(handler.For(p.selecting)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1}). // addresses are given out once
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}). // addresses are allocated once
 		Complete(byName[corev1.Service](m.Client(), p.reconcile))
 }}
 
@@ -55,7 +55,7 @@ func balancedAt(service *corev1.Service) (addresses []string) {
 	return addresses
 }
 
-// selecting are the Services that select a pod.
+// selecting requests the Services that select a pod.
 func (p *serviceController) selecting(ctx context.Context, pod *corev1.Pod) (requests []reconcile.Request) {
 	var all corev1.ServiceList
 	if err := p.List(ctx, &all, client.InNamespace(pod.Namespace)); err != nil {
@@ -90,14 +90,14 @@ func (p *serviceController) reconcile(ctx context.Context, service *corev1.Servi
 	return reconcile.Result{}, unlessTerminating(p.sync(ctx, service, slicesFor(service, pods.Items), has))
 }
 
-// loadBalancers are addresses for documentation, which nobody has.
+// loadBalancers is a range reserved for benchmarks, which no host has.
 var loadBalancers = netip.MustParsePrefix("198.18.0.0/15")
 
-// balance gives a Service of the type LoadBalancer an address, and takes it from one that is of that type no more.
+// balance assigns an address to a Service of type LoadBalancer, and removes it from one that no longer has that type.
 func (p *serviceController) balance(ctx context.Context, service *corev1.Service) error {
 	before := service.DeepCopy()
 	switch is, has := service.Spec.Type == corev1.ServiceTypeLoadBalancer, len(service.Status.LoadBalancer.Ingress) > 0; {
-	case is == has, is && service.Spec.LoadBalancerClass != nil: // which is for somebody else
+	case is == has, is && service.Spec.LoadBalancerClass != nil: // another controller handles it
 		return nil
 	case !is:
 		service.Status.LoadBalancer = corev1.LoadBalancerStatus{}
@@ -112,10 +112,11 @@ func (p *serviceController) balance(ctx context.Context, service *corev1.Service
 	return writeStatus(ctx, p.Client, before, service)
 }
 
-// most is how many endpoints a slice has at most.
+// most is the maximum number of endpoints in a slice.
 const most = 100
 
-// slicesFor are the slices that a Service is to have, without names. Pods for which a named port is another number are in slices of their own.
+// slicesFor returns the slices that a Service should have, without names. Pods with different numbers for a named port
+// are in different slices.
 func slicesFor(service *corev1.Service, pods []corev1.Pod) (all []*discoveryv1.EndpointSlice) {
 	byPorts := map[string]*discoveryv1.EndpointSlice{}
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
@@ -156,7 +157,8 @@ func newSlice(service *corev1.Service, ports []discoveryv1.EndpointPort) *discov
 	return slice
 }
 
-// noteChange says when something has come to serve, if that is why a slice changes or is made.
+// noteChange sets the time at which an endpoint started to serve, if that is the reason for a change or creation of a
+// slice.
 func noteChange(slice, was *discoveryv1.EndpointSlice) {
 	serves := func(e discoveryv1.Endpoint) bool { return e.Conditions.Serving != nil && *e.Conditions.Serving }
 	isNew := func(e discoveryv1.Endpoint) bool {
@@ -169,7 +171,7 @@ func noteChange(slice, was *discoveryv1.EndpointSlice) {
 	metav1.SetMetaDataAnnotation(&slice.ObjectMeta, corev1.EndpointsLastChangeTriggerTime, time.Now().UTC().Format(time.RFC3339Nano))
 }
 
-// portsOf are the ports of a pod that a Service leads to. One whose name no container of the pod has is left out.
+// portsOf returns the ports of a pod to which a Service forwards. It skips names that no container of the pod has.
 func portsOf(service *corev1.Service, pod *corev1.Pod) (ports []discoveryv1.EndpointPort) {
 	for i := range service.Spec.Ports {
 		port := &service.Spec.Ports[i]
@@ -210,7 +212,7 @@ func endpointOf(service *corev1.Service, pod *corev1.Pod) discoveryv1.Endpoint {
 	return e
 }
 
-// sync makes the slices that there are those that there are to be.
+// sync replaces the existing slices by the wanted ones.
 func (p *serviceController) sync(ctx context.Context, service *corev1.Service, want, has []*discoveryv1.EndpointSlice) error {
 	for i, slice := range want {
 		if i >= len(has) {

@@ -24,7 +24,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// statefulSets keeps pods with names and claims of their own, which come up, go and are replaced in the order of their ordinals.
+// statefulSets keeps pods with stable names and claims, which are created, deleted and replaced in the order of their
+// ordinals.
 var statefulSets = Controller{"statefulset-controller", func(m *manager.Manager) error {
 	pods, err := newOwned(m, &corev1.Pod{})
 	if err != nil {
@@ -79,7 +80,7 @@ func (p *statefulSetController) reconcile(ctx context.Context, set *appsv1.State
 	return reconcile.Result{RequeueAfter: untilAvailable(set.Spec.MinReadySeconds, all)}, err
 }
 
-// syncHistory notes the present template, whose revision is the update revision.
+// syncHistory records the current template, whose revision is the update revision.
 func (p *statefulSetController) syncHistory(ctx context.Context, set *appsv1.StatefulSet, known history) (history, error) {
 	data, err := revisionData(&set.Spec.Template)
 	if err != nil {
@@ -101,7 +102,7 @@ func (p *statefulSetController) syncHistory(ctx context.Context, set *appsv1.Sta
 
 func revisionOf(pod *corev1.Pod) string { return pod.Labels[appsv1.StatefulSetRevisionLabel] }
 
-// ordinal is that of a pod, or less than zero.
+// ordinal returns the ordinal of a pod, or a negative number.
 func ordinal(set *appsv1.StatefulSet, pod *corev1.Pod) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(pod.Name, set.Name+"-"))
 	if err != nil {
@@ -117,8 +118,8 @@ func firstOrdinal(set *appsv1.StatefulSet) int {
 	return 0
 }
 
-// step makes pods that are missing, lets those go that are too many, and replaces those of another template. Unless the policy is
-// Parallel, one that is not there yet holds up all after it.
+// step creates missing pods, deletes excess ones, and replaces those with an old template. Unless the policy is
+// Parallel, a pod that is not ready delays all later ones.
 func (p *statefulSetController) step(ctx context.Context, set *appsv1.StatefulSet, all []*corev1.Pod) error {
 	byOrdinal := map[int]*corev1.Pod{}
 	for _, pod := range all {
@@ -143,7 +144,7 @@ func (p *statefulSetController) step(ctx context.Context, set *appsv1.StatefulSe
 	return p.update(ctx, set, byOrdinal)
 }
 
-// keep sees to it that there is a pod of the ordinal, and reports whether those after it wait for it.
+// keep ensures that the pod of an ordinal exists, and reports whether later ones must wait for it.
 func (p *statefulSetController) keep(ctx context.Context, set *appsv1.StatefulSet, n int, pod *corev1.Pod) (held bool, err error) {
 	switch {
 	case pod == nil:
@@ -163,7 +164,8 @@ func (p *statefulSetController) remove(ctx context.Context, pod *corev1.Pod) err
 	return controllerutil.DeleteWithUID(ctx, p.Client, pod)
 }
 
-// create makes the pod of an ordinal and its claims. One below the partition is of the revision before, if that is known.
+// create creates the pod of an ordinal and its claims. A pod below the partition has the previous revision, if that is
+// known.
 func (p *statefulSetController) create(ctx context.Context, set *appsv1.StatefulSet, n int) error {
 	revision, template := set.Status.UpdateRevision, &set.Spec.Template
 	if n < firstOrdinal(set)+partition(set) && set.Status.CurrentRevision != revision {
@@ -210,7 +212,7 @@ func (p *statefulSetController) templateOf(ctx context.Context, set *appsv1.Stat
 	return templateIn(revision)
 }
 
-// partition is how many ordinals from the first keep the template they have.
+// partition returns the number of ordinals from the first that keep their template.
 func partition(set *appsv1.StatefulSet) int {
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.Partition != nil {
 		return int(*rolling.Partition)
@@ -218,7 +220,7 @@ func partition(set *appsv1.StatefulSet) int {
 	return 0
 }
 
-// update deletes the last pod of another template, unless one that it could have replaced is not there yet.
+// update deletes the last pod with an old template, unless a pod that was replaced is not ready yet.
 func (p *statefulSetController) update(ctx context.Context, set *appsv1.StatefulSet, byOrdinal map[int]*corev1.Pod) error {
 	if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return nil
@@ -238,7 +240,7 @@ func (p *statefulSetController) update(ctx context.Context, set *appsv1.Stateful
 	return nil
 }
 
-// judgeStatefulSet makes the status. When all pods are of the update revision, and ready, it is the current one.
+// judgeStatefulSet sets the status. When all pods have the update revision and are ready, it becomes the current one.
 func judgeStatefulSet(set *appsv1.StatefulSet, all []*corev1.Pod) {
 	status := &set.Status
 	status.ObservedGeneration = set.Generation

@@ -19,8 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// volumes binds claims: to a volume that is there and fits, or to one that is made for it, unless the claim says that it wants no class. What
-// a claim of a pod and a volume of a claim are protected by goes with these.
+// volumes binds claims: to a matching volume, or to one that it creates, unless the claim requests no class. It removes
+// the protection of claims and volumes when they are no longer in use.
 var volumes = Controller{"persistentvolume-binder-controller", func(m *manager.Manager) error {
 	if err := storagev1.AddToScheme(m.Scheme()); err != nil {
 		return err
@@ -46,7 +46,7 @@ const (
 
 type volumePlayer struct{ client.Client }
 
-// claims are those that a volume is bound to, or that wait for one.
+// claims requests the claim to which a volume is bound, or those that wait for one.
 func (p *volumePlayer) claims(ctx context.Context, volume *corev1.PersistentVolume) (requests []reconcile.Request) {
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		return []reconcile.Request{{NamespacedName: object.Key{Namespace: ref.Namespace, Name: ref.Name}}}
@@ -63,7 +63,7 @@ func (p *volumePlayer) claims(ctx context.Context, volume *corev1.PersistentVolu
 	return requests
 }
 
-// claimsOf are the claims that a pod uses.
+// claimsOf requests the claims that a pod uses.
 func claimsOf(_ context.Context, pod *corev1.Pod) (requests []reconcile.Request) {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
@@ -122,13 +122,13 @@ func (p *volumePlayer) bind(ctx context.Context, claim *corev1.PersistentVolumeC
 	return reconcile.Result{}, writeStatus(ctx, p.Client, before, claim)
 }
 
-// volumeFor is the volume that a claim has, or is to have. It is nil while there is none for it.
+// volumeFor returns the volume of a claim, or the one to bind it to, or nil.
 func (p *volumePlayer) volumeFor(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 	var all corev1.PersistentVolumeList
 	if err := p.List(ctx, &all); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all.Items, func(a, b corev1.PersistentVolume) int { // the smallest that will do
+	slices.SortFunc(all.Items, func(a, b corev1.PersistentVolume) int { // smallest sufficient volume first
 		return cmp.Or(a.Spec.Capacity.Storage().Cmp(*b.Spec.Capacity.Storage()), cmp.Compare(a.Name, b.Name))
 	})
 	for i := range all.Items {
@@ -149,7 +149,7 @@ func (p *volumePlayer) volumeFor(ctx context.Context, claim *corev1.PersistentVo
 	return p.provision(ctx, claim)
 }
 
-// willDo reports whether a volume that is free has what a claim asks for.
+// willDo reports whether a free volume satisfies a claim.
 func willDo(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	selector, err := metav1.LabelSelectorAsSelector(claim.Spec.Selector)
 	if claim.Spec.Selector == nil {
@@ -163,7 +163,7 @@ func willDo(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim
 		})
 }
 
-// provision makes a volume of the claim's size, of its class or of none.
+// provision creates a volume of the claim's size, with its class or none.
 func (p *volumePlayer) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 	name, policy := "pvc-"+string(claim.UID), corev1.PersistentVolumeReclaimDelete
 	if class := valueOr(claim.Spec.StorageClassName, ""); class != "" {
@@ -200,7 +200,7 @@ func (p *volumePlayer) inUse(ctx context.Context, claim *corev1.PersistentVolume
 	}), nil
 }
 
-// noteUse says of a claim that no pod uses it; or, if that was said, that one does.
+// noteUse annotates a claim that no pod uses, and removes the annotation when one does.
 func (p *volumePlayer) noteUse(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	used, err := p.inUse(ctx, claim)
 	if err != nil {
@@ -222,7 +222,7 @@ func (p *volumePlayer) noteUse(ctx context.Context, claim *corev1.PersistentVolu
 	return writeStatus(ctx, p.Client, before, claim)
 }
 
-// letGo takes the protection from a claim that is deleted, once no pod uses it.
+// letGo removes the protection from a deleted claim, once no pod uses it.
 func (p *volumePlayer) letGo(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	if used, err := p.inUse(ctx, claim); err != nil || used {
 		return err
@@ -233,7 +233,8 @@ func (p *volumePlayer) letGo(ctx context.Context, claim *corev1.PersistentVolume
 	return client.IgnoreNotFound(p.Update(ctx, claim))
 }
 
-// keep has a volume follow its claim: one whose claim is gone is deleted or kept as its policy says, and goes when nothing is bound to it.
+// keep makes a volume follow its claim: after the deletion of the claim it is deleted or retained by its policy, and a
+// deleted volume is removed once it is unbound.
 func (p *volumePlayer) keep(ctx context.Context, volume *corev1.PersistentVolume) (reconcile.Result, error) {
 	ref, bound := volume.Spec.ClaimRef, false
 	if ref != nil {

@@ -20,12 +20,12 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// Start starts a server for the test, which stops it when it ends. Options that only a process supports fail the test, and
-// the Env has no kubeconfig. Servers share nothing; any number may run at the same time.
+// Start starts a server for the test and stops it at the end of the test. Options that only a separate process supports
+// fail the test, and the Env has no kubeconfig. Servers share nothing; any number may run concurrently.
 func Start(t testing.TB, opts ...testenv.Option) *testenv.Env {
 	t.Helper()
 	if chosen := os.Getenv(testenv.ServerVariable); chosen != "" && chosen != "in-memory" {
-		return testenv.Start(t, opts...) // which rejects unknown values
+		return testenv.Start(t, opts...) // it rejects unknown values
 	}
 	server := apiserver.New(apiserver.Options{})
 	t.Cleanup(server.Close)

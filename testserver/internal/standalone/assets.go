@@ -42,16 +42,16 @@ var assets = map[string]asset{
 type asset struct {
 	serve   func(ctx context.Context, flags map[string]string) error
 	flags   []string
-	ignored []string // flags about what the API server in memory does not have, or always does
+	ignored []string // flags for features that the API server in memory does not have, or always has
 }
 
-// runAsset serves as an executable of a control plane does with these arguments, until it is interrupted.
+// runAsset serves like an executable of a control plane with these arguments, until it is interrupted.
 func runAsset(name string, args []string, out io.Writer) error {
 	a := assets[name]
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.TrimLeft(arg, "-") == "help" || arg == "-h" }) {
 		fmt.Fprintf(out, "%s of kctrl, in memory\n\nFlags:\n", name)
 		for _, flag := range slices.Sorted(slices.Values(slices.Concat(a.flags, a.ignored))) {
-			if flag != "unsafe-no-fsync" { // etcd's clients would set it if help named it
+			if flag != "unsafe-no-fsync" { // otherwise clients of etcd would set it
 				fmt.Fprintf(out, "      --%s\n", flag)
 			}
 		}
@@ -66,7 +66,7 @@ func runAsset(name string, args []string, out io.Writer) error {
 	return a.serve(ctx, flags)
 }
 
-// parse reads arguments of the forms --name=value, --name value and --name.
+// parse parses arguments of the forms --name=value, --name value and --name.
 func (a asset) parse(args []string) (map[string]string, error) {
 	values := map[string]string{}
 	for i := 0; i < len(args); i++ {
@@ -86,7 +86,7 @@ func (a asset) parse(args []string) (map[string]string, error) {
 	return values, nil
 }
 
-// serveEtcd answers health checks. The API server in memory stores nothing in it.
+// serveEtcd answers health checks. The API server in memory does not use it.
 func serveEtcd(ctx context.Context, flags map[string]string) error {
 	listen, _, _ := strings.Cut(flags["listen-client-urls"], ",")
 	address, err := url.Parse(listen)
@@ -112,7 +112,7 @@ func serveEtcd(ctx context.Context, flags map[string]string) error {
 	return nil
 }
 
-// serveAPI serves an API server on the port and with the certificates that the flags name.
+// serveAPI serves an API server on the port and with the certificates in flags.
 func serveAPI(ctx context.Context, flags map[string]string) error {
 	certificateFile, keyFile := flags["tls-cert-file"], flags["tls-private-key-file"]
 	if certificateFile == "" {

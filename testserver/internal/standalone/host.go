@@ -25,26 +25,26 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// The protocol between a test binary (package runtime/internal/testhost) and the host: one JSON document per line, an
-// answer for each request. The host sends credentials first. All servers accept them; they share nothing else.
+// The protocol between a test binary (package runtime/internal/testhost) and the host: one JSON document per line, one
+// answer per request. The host sends credentials first. All servers accept them; otherwise they share nothing.
 type (
 	credentials struct {
-		Authority   []byte `json:"authority"`   // PEM, of the servers' certificate
-		Certificate []byte `json:"certificate"` // PEM, of an administrator
+		Authority   []byte `json:"authority"`   // PEM; CA of the servers' certificate
+		Certificate []byte `json:"certificate"` // PEM; of an administrator
 		Key         []byte `json:"key"`
 	}
 	hostRequest struct {
 		Start *startRequest `json:"start,omitempty"`
-		Stop  int           `json:"stop,omitempty"` // id of a server
+		Stop  int           `json:"stop,omitempty"` // ID of a server
 		Put   *putRequest   `json:"put,omitempty"`
 	}
 	startRequest struct {
-		FakeControllers []string `json:"fakeControllers,omitempty"` // as --controllers names them; none run without
+		FakeControllers []string `json:"fakeControllers,omitempty"` // in the form of --controllers; empty runs none
 		Unchecked       bool     `json:"unchecked,omitempty"`       // see [apiserver.Options]
 	}
 	// putRequest stores an object by [apiserver.Server.Put].
 	putRequest struct {
-		Server   int             `json:"server"` // its id
+		Server   int             `json:"server"` // its ID
 		Group    string          `json:"group"`
 		Version  string          `json:"version"`
 		Resource string          `json:"resource"`
@@ -66,15 +66,15 @@ type host struct {
 	last        int // id
 }
 
-// hosted is a server that runs.
+// hosted is a running server.
 type hosted struct {
 	server *apiserver.Server
 	stop   context.CancelFunc
 	ended  chan error
 }
 
-// Host starts and stops isolated API servers, as the requests in in ask for, until in ends or ctx does. It stops all servers
-// before it returns. controllers run on the servers whose requests name some.
+// Host starts and stops isolated API servers as requested in in, until in or ctx ends. It stops all servers before it
+// returns. controllers run on servers whose requests select some.
 func Host(ctx context.Context, in io.Reader, out io.Writer, controllers Controllers) error {
 	h, first, err := newHost()
 	if err != nil {
@@ -102,7 +102,7 @@ func Host(ctx context.Context, in io.Reader, out io.Writer, controllers Controll
 	}
 }
 
-// readRequests sends requests until in ends, which is no error.
+// readRequests sends requests until in ends, which is not an error.
 func readRequests(ctx context.Context, in io.Reader, requests chan<- hostRequest) error {
 	for lines := json.NewDecoder(bufio.NewReader(in)); ; {
 		var request hostRequest
@@ -196,7 +196,7 @@ func (h *host) stopAll() (err error) {
 	return err
 }
 
-// newHost issues the certificates of a host, which exist only in this process and in that of the test.
+// newHost issues the certificates of a host, which exist only in this process and the test's.
 func newHost() (*host, credentials, error) {
 	authorityKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// lockFolder makes a folder, and takes its lock, which goes with the file or the process.
+// lockFolder creates a directory and acquires its lock, which is released with the file or the process.
 func lockFolder(folder string) (*os.File, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err

@@ -1,5 +1,6 @@
-// Package standalone is the API server in memory as a program on loopback, which `kctrl env up --in-memory` compiles and
-// runs. There is a program with fake controllers and one without, because few ask for them and they take time to compile.
+// Package standalone is the API server in memory as a program on loopback, which `kctrl env up --in-memory` compiles
+// and runs. There is one program with fake controllers and one without, because they take time to compile and most
+// users do not need them.
 package standalone
 
 import (
@@ -22,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// Controllers selects fake controllers by names, as the flag --controllers of kube-controller-manager does.
+// Controllers selects fake controllers by names, in the form of the flag --controllers of kube-controller-manager.
 type Controllers func(names []string) (runFunc, error)
 
 // runFunc runs controllers on the API server of config until ctx ends.
@@ -30,7 +31,8 @@ type runFunc = func(ctx context.Context, config *rest.Config) error
 
 var errNoFakeControllers = errors.New("this program has no fake controllers")
 
-// Run serves as the arguments of the program say, until it is interrupted. A program without fake controllers passes nil.
+// Run serves as configured by the program's arguments, until it is interrupted. A program without fake controllers
+// passes nil.
 func Run(args []string, controllers Controllers) error {
 	if len(args) > 0 && assets[args[0]].serve != nil {
 		return runAsset(args[0], args[1:], os.Stdout)
@@ -91,16 +93,16 @@ func Run(args []string, controllers Controllers) error {
 	defer lock.Close()
 	server, err := apiserver.Open(objectsIn(*data), apiserver.Options{Seed: rand.Uint64()})
 	if err != nil {
-		return fmt.Errorf("data: %w", err) // kctrl knows its words from other errors by the beginning
+		return fmt.Errorf("data: %w", err) // kctrl recognizes the error by this prefix
 	}
 	defer server.Close()
 	return serve(ctx, server, run, listener, certificate, clients)
 }
 
-// objectsIn is the file in a data folder that has the objects.
+// objectsIn returns the file with the objects in a data directory.
 func objectsIn(folder string) string { return filepath.Join(folder, "objects") }
 
-// runRepair repairs the objects in a data folder and writes what it did.
+// runRepair repairs the objects in a data directory and writes a report.
 func runRepair(folder string, out io.Writer) error {
 	lock, err := lockFolder(folder)
 	if err != nil {
@@ -115,7 +117,7 @@ func runRepair(folder string, out io.Writer) error {
 	return err
 }
 
-// loadAuthority reads the certificates of an authority.
+// loadAuthority reads the certificates of a CA.
 func loadAuthority(file string) (*x509.CertPool, error) {
 	authority, err := os.ReadFile(file)
 	if err != nil {

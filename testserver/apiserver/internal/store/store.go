@@ -10,30 +10,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ErrCompacted says that a revision is before all that the history of a table has.
+// ErrCompacted reports that a revision precedes the history of a table.
 var ErrCompacted = errors.New("the revision is compacted")
 
-// Store holds the objects of all resources. A write has a revision, the resourceVersion of what it wrote, that is greater
-// than all before; each table keeps its last changes, so that it knows how it was and what has happened since then. Safe
-// for concurrent use; nothing in it blocks, but for the disk where writes are kept there.
+// Store has the objects of all resources. A write has a revision, which is the resourceVersion of the written object,
+// and is greater than all before. Each table keeps its last changes, so that it can return earlier states and the
+// changes since then. A Store is safe for concurrent use. Nothing in it blocks, except for the disk if writes are
+// persisted.
 type Store struct {
-	length int   // how many changes a table keeps
-	counts bool  // each object counts its own writes, from 1 or what it begins with, and that is its resourceVersion; there is no log
-	oldest int64 // the revision that a file had, or up to which all was forgotten; nothing is known of how it was before
+	length int // number of changes per table
+	// each object counts its own writes, from 1 or its initial version, as its resourceVersion; there is no log
+	counts bool
+	oldest int64 // the revision of a loaded file, or up to which the history was compacted; earlier states are unknown
 
-	// writing is held by a write while it is decided about, and, without a log, until it is done. It is taken before mu. Readers do
-	// not wait for it, and nobody waits for the disk with it.
+	// writing is held by a write while it is decided and, without a log, until it is done. It is acquired before mu.
+	// Readers do not wait for it, and it is not held during a wait for the disk.
 	writing sync.Mutex
-	decided int64 // the revision of the last write that was decided about
-	log     *wal  // nil when nothing is kept
+	decided int64 // the revision of the last decided write
+	log     *wal  // nil without persistence
 
 	mu       sync.Mutex
-	revision int64         // of the last write that is done
-	advanced chan struct{} // closed by the next write; nil when nobody waits for one
+	revision int64         // of the last completed write
+	advanced chan struct{} // closed by the next write; nil without waiters
 	tables   map[schema.GroupResource]*Table
 }
 
-// New makes an empty store whose tables keep so many changes. With counts each object counts its own writes.
+// New returns an empty store whose tables keep length changes. With counts each object counts its own writes.
 func New(length int, counts bool) *Store {
 	return &Store{length: length, counts: counts, decided: 1, revision: 1, tables: map[schema.GroupResource]*Table{}}
 }
@@ -46,21 +48,21 @@ type Change struct {
 	Current  *Record
 }
 
-// Table holds the objects of one resource. Its fields are guarded by the store's mu.
+// Table has the objects of one resource. The store's mu guards its fields.
 type Table struct {
 	Store    *Store
 	resource schema.GroupResource
 	codec    runtime.Codec     // of objects of Go types, for the log; nil for custom resources; guarded by writing
-	underway map[string]*batch // writes that are decided about and not done, by key; guarded by writing
+	underway map[string]*batch // decided but incomplete writes, by key; guarded by writing
 
 	keys    []string // of records, sorted
 	records map[string]*Record
 	history []Change      // the last changes, oldest first
 	oldest  int64         // history has all changes after this revision
-	changed chan struct{} // closed by the next change; nil when nobody waits for one
+	changed chan struct{} // closed by the next change; nil without waiters
 }
 
-// Table is the one of a resource, which is made when it is first asked for.
+// Table returns the table of a resource, and creates it if needed.
 func (s *Store) Table(resource schema.GroupResource) *Table {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,21 +74,21 @@ func (s *Store) Table(resource schema.GroupResource) *Table {
 	return t
 }
 
-// HasAny reports whether one of some tables has an object.
+// HasAny reports whether any of tables has an object.
 func (s *Store) HasAny(tables []*Table) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(tables, func(t *Table) bool { return len(t.records) > 0 })
 }
 
-// Current is the revision of the last write, of any resource.
+// Current returns the revision of the last write of any resource.
 func (s *Store) Current() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.revision
 }
 
-// Reached is closed when the store may have come to a revision; nil when it has.
+// Reached returns a channel that is closed when the store may have reached a revision, or nil if it has.
 func (s *Store) Reached(revision int64) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,8 +107,8 @@ func (t *Table) Get(key string) *Record {
 	return t.records[key]
 }
 
-// Put writes a record, which is the table's from then on, in place of was, or as a new one. It writes nothing and reports
-// false when another write was faster. An error says that the write could not be kept.
+// Put writes a record, which the table owns from then on, in place of was, or as a new one. If another write was first,
+// it writes nothing and reports false. An error means that the write could not be persisted.
 func (t *Table) Put(key string, was, now *Record) (bool, error) {
 	return t.commit(key, was, func(revision int64) Change {
 		now.Key = key
@@ -115,7 +117,7 @@ func (t *Table) Put(key string, was, now *Record) (bool, error) {
 	})
 }
 
-// version is the resourceVersion of what is written in place of was, which is nil for a new record.
+// version returns the resourceVersion of a write in place of was, which is nil for a new record.
 func (s *Store) version(revision int64, was, now *Record) int64 {
 	switch {
 	case !s.counts:
@@ -126,7 +128,7 @@ func (s *Store) version(revision int64, was, now *Record) int64 {
 	return max(now.Version, 1)
 }
 
-// LastVersion is the resourceVersion of what was deleted.
+// LastVersion returns the resourceVersion of a deleted record.
 func (s *Store) LastVersion(revision int64, was *Record) int64 {
 	if s.counts {
 		return was.Version
@@ -134,8 +136,8 @@ func (s *Store) LastVersion(revision int64, was *Record) int64 {
 	return revision
 }
 
-// Remove deletes was and returns it in the revision of the deletion, or nil when another write was faster. An error says that
-// the deletion could not be kept.
+// Remove deletes was and returns it in the revision of the deletion, or nil if another write was first. An error means
+// that the deletion could not be persisted.
 func (t *Table) Remove(was *Record) (last *Record, err error) {
 	removed, err := t.commit(was.Key, was, func(revision int64) Change {
 		last = was.At(revision, t.Store.LastVersion(revision, was))
@@ -147,11 +149,12 @@ func (t *Table) Remove(was *Record) (last *Record, err error) {
 	return last, nil
 }
 
-// commit makes a change of what is at a key, if that is was. It returns when the change is kept, and done: then all see it.
+// commit makes a change of the record of a key, if that is was. It returns when the change is persisted, complete and
+// visible.
 func (t *Table) commit(key string, was *Record, decide func(revision int64) Change) (bool, error) {
 	s := t.Store
 	s.writing.Lock()
-	for t.underway[key] != nil { // whose end decides what was there
+	for t.underway[key] != nil { // its outcome determines the current record
 		done := t.underway[key].done
 		s.writing.Unlock()
 		<-done
@@ -181,7 +184,7 @@ func (t *Table) commit(key string, was *Record, decide func(revision int64) Chan
 	return b.err == nil, b.err
 }
 
-// do makes a change that was decided about, after those before it.
+// do applies a decided change, after those before it.
 func (s *Store) do(t *Table, c Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +205,7 @@ func (s *Store) do(t *Table, c Change) {
 
 func (t *Table) noteLocked(c Change) {
 	t.Store.revision = c.Revision
-	if len(t.history) >= 2*t.Store.length { // half of it goes at once, so that a write costs the same whatever there is
+	if len(t.history) >= 2*t.Store.length { // dropping half at once keeps the cost of a write constant
 		t.compactLocked(t.history[len(t.history)-t.Store.length-1].Revision)
 	}
 	t.history = append(t.history, c)
@@ -217,14 +220,14 @@ func wake(waiting *chan struct{}) {
 	}
 }
 
-// compactLocked forgets the changes up to a revision.
+// compactLocked drops the changes up to a revision.
 func (t *Table) compactLocked(revision int64) {
 	first, _ := slices.BinarySearchFunc(t.history, revision+1, func(c Change, r int64) int { return int(c.Revision - r) })
 	t.history = slices.Clone(t.history[first:])
 	t.oldest = max(t.oldest, revision)
 }
 
-// Compact forgets all changes up to the last one, of all resources.
+// Compact drops the history of all resources.
 func (s *Store) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,8 +237,8 @@ func (s *Store) Compact() {
 	}
 }
 
-// List is what the table has, or had at a revision other than 0, with keys that have the prefix and are not before from. It
-// returns the revision that the list is of.
+// List returns the records of the table, now or at a revision other than 0, with keys that have the prefix and are not
+// less than from. It returns the revision of the list.
 func (t *Table) List(prefix, from string, at int64) ([]*Record, int64, error) {
 	t.Store.mu.Lock()
 	defer t.Store.mu.Unlock()
@@ -245,7 +248,7 @@ func (t *Table) List(prefix, from string, at int64) ([]*Record, int64, error) {
 	if at < t.oldest {
 		return nil, 0, ErrCompacted
 	}
-	was := map[string]*Record{} // what has changed since then, as it was
+	was := map[string]*Record{} // earlier states of records that have changed since
 	for _, c := range slices.Backward(t.history) {
 		if c.Revision <= at {
 			break
@@ -267,14 +270,14 @@ func (t *Table) List(prefix, from string, at int64) ([]*Record, int64, error) {
 	return found, at, nil
 }
 
-// All is what the table has now with keys that have the prefix.
+// All returns the current records with keys that have the prefix.
 func (t *Table) All(prefix string) []*Record {
 	t.Store.mu.Lock()
 	defer t.Store.mu.Unlock()
 	return t.allLocked(prefix, prefix)
 }
 
-// allLocked is what the table has with keys that have the prefix and are not before from.
+// allLocked returns the records with keys that have the prefix and are not less than from.
 func (t *Table) allLocked(prefix, from string) (found []*Record) {
 	first, _ := slices.BinarySearch(t.keys, max(prefix, from))
 	for _, key := range t.keys[first:] {
@@ -286,7 +289,7 @@ func (t *Table) allLocked(prefix, from string) (found []*Record) {
 	return found
 }
 
-// Since returns the changes after a revision, and a channel that is closed by the next change when there are none.
+// Since returns the changes after a revision, and, if there are none, a channel that the next change closes.
 func (t *Table) Since(revision int64) ([]Change, <-chan struct{}, error) {
 	t.Store.mu.Lock()
 	defer t.Store.mu.Unlock()
@@ -303,7 +306,7 @@ func (t *Table) Since(revision int64) ([]Change, <-chan struct{}, error) {
 	return nil, t.changed, nil
 }
 
-// Compacted is the revision up to which the history is forgotten.
+// Compacted returns the revision up to which the history was dropped.
 func (t *Table) Compacted() int64 {
 	t.Store.mu.Lock()
 	defer t.Store.mu.Unlock()

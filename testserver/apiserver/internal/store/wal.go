@@ -23,40 +23,41 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// wal is the write-ahead log of a store: a file that has each write before anybody sees it, on the disk. Whatever ends the
-// process or the machine, the file has all that was answered, and perhaps some that were being written.
+// wal is the write-ahead log of a store: a file that has each write before it is visible, synced to the disk. After any
+// end of the process or the machine, the file has all acknowledged writes, and possibly some of the writes in progress.
 //
-// Each line is the CRC-32C of a JSON document, a space and the document. The first is a walHeader, each other a walEntry, or a list of
-// those of writes that came while the disk was busy with the line before: they share a line, and what it costs to have it on the disk. The
-// order is that of the writes. What only older writes say is dropped now and then, by another file in the place of this one.
+// Each line is the CRC-32C of a JSON document, a space and the document. The first is a walHeader. The others are a
+// walEntry, or a list of the entries of writes that arrived while the disk was busy with the previous line, and that
+// share one sync. The order is that of the writes. Periodically, a new file without superseded entries replaces the
+// file.
 type wal struct {
-	open *batch // that a write may join; nil when none is waiting; guarded by the store's writing
+	open *batch // the batch that a write can join; nil if none is waiting; guarded by the store's writing
 
-	// syncing is held by the batch that is being written, and taken before writing. It guards what follows.
+	// syncing is held by the batch that is being written, and acquired before writing. It guards the fields below.
 	syncing sync.Mutex
 
 	path string
-	file *os.File // appends
+	file *os.File // opened for appending
 	size int64
-	used int64 // size when it had nothing that could be dropped
-	// failed is why nothing can be written any more: whether the last write is in the file is not known.
+	used int64 // size of the file without superseded entries
+	// failed is why no further write is possible: it is unknown whether the last write is in the file.
 	failed error
 }
 
 const (
 	walFormat  = "kctrl API server"
 	walVersion = 2 // 1 had no lists
-	// walSlack is how much of the file may be what newer writes have replaced, besides as much as there are objects.
+	// walSlack is the permitted size of superseded entries, in addition to the size of the current ones.
 	walSlack = 4 << 20
 )
 
 type walHeader struct {
 	Format   string `json:"format"`
 	Version  int    `json:"version"`
-	Revision int64  `json:"revision"` // of the last write that is dropped
+	Revision int64  `json:"revision"` // of the last dropped write
 }
 
-// walEntry is a write. One without an object is a deletion.
+// walEntry is a write. An entry without an object is a deletion.
 type walEntry struct {
 	Revision int64           `json:"revision"`
 	Group    string          `json:"group,omitempty"`
@@ -65,12 +66,12 @@ type walEntry struct {
 	Object   json.RawMessage `json:"object,omitempty"`
 }
 
-// batch is writes that are kept together: all of them are, or none.
+// batch is a set of writes that are persisted together: either all of them or none.
 type batch struct {
 	changes []tableChange
 	entries []walEntry
-	err     error         // before done is closed, why they are not kept
-	done    chan struct{} // closed when all of them are done, or will not be
+	err     error         // why they are not persisted; set before done is closed
+	done    chan struct{} // closed when all of them are done or have failed
 }
 
 type tableChange struct {
@@ -78,7 +79,7 @@ type tableChange struct {
 	Change
 }
 
-// LineError is why a file cannot be read, in a line, or in none when its line is 0.
+// LineError is the reason why a file cannot be read, in a line, or in the whole file if Line is 0.
 type LineError struct {
 	Line   int
 	Offset int64 // of the line in the file
@@ -101,7 +102,7 @@ func walLine(document any) ([]byte, error) {
 	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, castagnoli), text), nil
 }
 
-// walText is the document of a line, without its end.
+// walText returns the document of a line, without its end.
 func walText(line []byte) ([]byte, error) {
 	sum, text, ok := bytes.Cut(line, []byte(" "))
 	if !ok || string(sum) != fmt.Sprintf("%08x", crc32.Checksum(text, castagnoli)) {
@@ -110,8 +111,9 @@ func walText(line []byte) ([]byte, error) {
 	return text, nil
 }
 
-// Open reads the file at path into an empty store, and has the store keep its writes there. A file that is not there is made. It
-// calls prepare with each resource that the file has, before it reads its objects. A file that cannot be read is a [*LineError], and stays as it was.
+// Open reads the file at path into an empty store, and makes the store persist its writes there. It creates a missing
+// file. It calls prepare for each resource in the file before it reads the objects. If the file cannot be read, Open
+// returns a [*LineError] and leaves it unchanged.
 func (s *Store) Open(path string, prepare func(schema.GroupResource)) error {
 	if err := s.load(path, prepare); err != nil {
 		return err
@@ -145,7 +147,7 @@ func (s *Store) load(path string, prepare func(schema.GroupResource)) error {
 		line, err := lines.ReadBytes('\n')
 		switch {
 		case errors.Is(err, io.EOF) && n > 1:
-			return nil // what is left has no end: a write that was not answered
+			return nil // the rest has no line end: a write that was not acknowledged
 		case errors.Is(err, io.EOF):
 			err = errForeign
 		case err == nil:
@@ -161,14 +163,14 @@ func (s *Store) load(path string, prepare func(schema.GroupResource)) error {
 	}
 }
 
-// torn reports whether a line is the last one, and a write that a power failure has cut short: of some of its blocks the disk has
-// only that they are there.
+// torn reports whether a line is the last one, and belongs to a write that a power failure interrupted: the disk
+// allocated some of its blocks without writing them.
 func torn(line []byte, rest *bufio.Reader) bool {
 	_, err := rest.ReadByte()
 	return errors.Is(err, io.EOF) && bytes.IndexByte(line, 0) >= 0
 }
 
-// plain is an error of the file system without the path.
+// plain returns an error of the file system without the path.
 func plain(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -226,12 +228,12 @@ func (s *Store) loadEntry(e walEntry, prepare func(schema.GroupResource)) error 
 	return nil
 }
 
-// unmarshal is the record of what the file has.
+// unmarshal returns the record of an object in the file.
 func (t *Table) unmarshal(text []byte) (*Record, error) {
 	if t.codec != nil {
 		object, err := apiruntime.Decode(t.codec, text)
 		if err == nil {
-			object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // which items of lists do not have
+			object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // items of lists have no kind
 		}
 		return &Record{Object: object}, err
 	}
@@ -243,28 +245,28 @@ func (t *Table) unmarshal(text []byte) (*Record, error) {
 	return &Record{Document: d, Labels: u.GetLabels()}, err
 }
 
-// entry is what the file has of a record of a table whose objects are kept as codec writes them.
+// entry returns the entry of a record. codec encodes the objects of Go types.
 func (t *Table) entry(codec apiruntime.Codec, r *Record) (walEntry, error) {
 	e := walEntry{Revision: r.revision, Group: t.resource.Group, Resource: t.resource.Resource, Key: r.Key, Object: r.last()}
 	if codec == nil {
 		return e, nil
 	}
 	var err error
-	e.Object, err = apiruntime.Encode(codec, r.Object.DeepCopyObject()) // encoders note the kind in objects of Go types
+	e.Object, err = apiruntime.Encode(codec, r.Object.DeepCopyObject()) // encoders set the kind in objects of Go types
 	return e, err
 }
 
-// Persistent reports whether writes are kept in a file.
+// Persistent reports whether writes are persisted.
 func (s *Store) Persistent() bool { return s.log != nil }
 
-// KeepAs says of which type the objects of the table are.
+// KeepAs sets the codec for the objects of the table.
 func (t *Table) KeepAs(codec apiruntime.Codec) {
 	t.Store.writing.Lock()
 	defer t.Store.writing.Unlock()
 	t.codec = codec
 }
 
-// join adds a change to the batch that is written next, and reports whether it is its first. It is called by the one who holds writing.
+// join adds a change to the next batch, and reports whether it is the first of the batch. The caller holds writing.
 func (s *Store) join(t *Table, c Change) (b *batch, first bool, err error) {
 	e := walEntry{Revision: c.Revision, Group: t.resource.Group, Resource: t.resource.Resource, Key: c.Key}
 	if c.Current != nil {
@@ -282,8 +284,8 @@ func (s *Store) join(t *Table, c Change) (b *batch, first bool, err error) {
 	return b, first, nil
 }
 
-// keep makes the changes of a batch last, and then does them. It is called by the first of them. Those that come while the batch before
-// is written join it.
+// keep persists and then applies the changes of a batch. Its first change calls it. Changes that arrive while the
+// previous batch is written join the batch.
 func (s *Store) keep(b *batch) {
 	s.log.syncing.Lock()
 	defer s.log.syncing.Unlock()
@@ -313,13 +315,13 @@ func (l *wal) keep(s *Store, entries []walEntry) error {
 	}
 	if l.size > 2*l.used+walSlack {
 		if err := l.rewrite(s); err != nil {
-			l.used = l.size // the old file is as good; the next attempt is when it has grown as much again
+			l.used = l.size // the old file remains valid; the next attempt follows when it has grown by the same size
 		}
 	}
 	return l.append(line)
 }
 
-// append returns when a line is on the disk.
+// append writes a line and syncs it to the disk.
 func (l *wal) append(line []byte) error {
 	if l.failed != nil {
 		return l.failed
@@ -338,7 +340,7 @@ func (l *wal) append(line []byte) error {
 	return nil
 }
 
-// rewrite puts a file that has the objects of the store, and nothing else, in the place of the one there is.
+// rewrite replaces the file by one with only the current objects.
 func (l *wal) rewrite(s *Store) (err error) {
 	temporary := l.path + ".tmp"
 	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600)
@@ -361,16 +363,16 @@ func (l *wal) rewrite(s *Store) (err error) {
 		return err
 	}
 	if l.file != nil {
-		l.file.Close() // its content has been synced, and nobody finds it any more
+		l.file.Close() // its content is synced, and the file is no longer reachable by name
 	}
 	l.file, l.size, l.used = file, size, size
 	if err := syncFolder(filepath.Dir(l.path)); err != nil {
-		l.failed = fmt.Errorf("%w; no more is written", err) // after a power failure it may be the old file that is there
+		l.failed = fmt.Errorf("%w; no more is written", err) // after a power failure, the old file may be there
 	}
 	return nil
 }
 
-// writeAll writes the header, and the objects that the store has now.
+// writeAll writes the header and the current objects of the store.
 func (s *Store) writeAll(to io.Writer) (size int64, err error) {
 	s.writing.Lock()
 	s.mu.Lock()
@@ -410,7 +412,7 @@ func (s *Store) writeAll(to io.Writer) (size int64, err error) {
 	return size, out.Flush()
 }
 
-// syncFolder makes the names in a folder last. Where folders cannot be synced there is nothing to do.
+// syncFolder syncs the entries of a directory to the disk. It does nothing on systems that do not support this.
 func syncFolder(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -422,7 +424,7 @@ func syncFolder(path string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// Close closes the file: no more is written.
+// Close closes the file: later writes fail.
 func (s *Store) Close() error {
 	if s.log == nil {
 		return nil
@@ -436,5 +438,5 @@ func (s *Store) Close() error {
 	return s.log.file.Close()
 }
 
-// ErrClosed is what requests to a closed server fail with, and writes that come after its log is closed.
+// ErrClosed is the error of requests to a closed server, and of writes after its log is closed.
 var ErrClosed = errors.New("the API server is closed")

@@ -2,8 +2,8 @@
 // validators.
 //
 // A [Schema] is compiled once from the structural schema of a version. Has reports that pruning and coercion would
-// change nothing in an object. Valid reports that all values are as the schema requires, lists that are sets and maps
-// included. The answer no means nothing: then the validators of k8s.io/apiextensions-apiserver decide, and word the
+// change nothing in an object. Valid reports that all values conform to the schema, including lists that are sets and
+// maps. A false result means nothing: then the validators of k8s.io/apiextensions-apiserver decide and return the
 // errors. Tests compare both with random schemas and objects. Expressions (x-kubernetes-validations) and metadata are
 // not checked here.
 package validity
@@ -24,10 +24,10 @@ import (
 type Schema struct {
 	kinds      []reflect.Kind // of the values that it takes; nil for any
 	properties map[string]*Schema
-	others     *Schema // of names that are no property; nil when there may be none
+	others     *Schema // nil if there are none
 	items      *Schema // nil when there may be none
 
-	defaults bool // it or a part of it has a default
+	defaults bool // only upstream can check it
 	unsure   bool // only upstream can check it
 	checks   []func(value any) bool
 }
