@@ -30,8 +30,8 @@ import (
 )
 
 // Most reads request objects as JSON in the stored version. These are answered with the stored bytes, without
-// upstream's handlers, which would decode and encode each object. All other requests, and all errors, are left to the
-// handlers, so that there is one implementation of them.
+// upstream's handlers, which would decode and encode each object. The handlers answer all other requests, and report
+// all errors, so that there is one implementation of them.
 
 // getVerbatim answers a get of one object with its stored form, and reports whether it has. It does not wait: objects
 // that need a conversion, possibly by a webhook, are excluded.

@@ -22,18 +22,18 @@ import (
 
 // Schema is a compiled schema. It is immutable.
 type Schema struct {
-	kinds      []reflect.Kind // of the values that it takes; nil for any
+	kinds      []reflect.Kind // permitted kinds of values; nil means any
 	properties map[string]*Schema
-	others     *Schema // nil if there are none
-	items      *Schema // nil when there may be none
+	others     *Schema // schema of other names; nil if there are none
+	items      *Schema // nil if there are none
 
-	defaults bool // only upstream can check it
+	defaults bool // the schema or a part of it has a default
 	unsure   bool // only upstream can check it
 	checks   []func(value any) bool
 }
 
-// New compiles the schema of the objects of a version. It returns nil without a schema, and where fields that all
-// objects have, or the status as a whole, have rules of their own.
+// New compiles the schema of the objects of a version. It returns nil without a schema, and if fields of all objects,
+// or the status as a whole, have their own rules.
 func New(s *schema.Structural) *Schema {
 	if s == nil || s.Type != "object" {
 		return nil
@@ -58,7 +58,7 @@ func New(s *schema.Structural) *Schema {
 	return c
 }
 
-// anything is the schema of what is kept whatever it is.
+// anything is the schema of values that are always kept.
 var anything = func() *Schema {
 	s := &Schema{}
 	s.others, s.items = s, s
@@ -76,7 +76,7 @@ func compile(s *schema.Structural) *Schema {
 	case s.XIntOrString:
 		c.kinds = []reflect.Kind{reflect.String, reflect.Int64}
 	case s.XEmbeddedResource || s.Type == "" && !s.XPreserveUnknownFields:
-		c.kinds = []reflect.Kind{} // upstream changes the metadata of embedded resources
+		c.kinds = []reflect.Kind{} // upstream modifies the metadata of embedded resources
 	}
 	part := func(of *schema.Structural) *Schema {
 		compiled := compile(of)
@@ -105,7 +105,7 @@ func compile(s *schema.Structural) *Schema {
 // Defaults reports whether the schema has defaults.
 func (s *Schema) Defaults() bool { return s.defaults }
 
-// Has reports whether reading a value by the schema changes nothing.
+// Has reports whether reading a value by the schema would change nothing.
 func (s *Schema) Has(value any) bool {
 	kind := reflect.Invalid
 	switch value := value.(type) {
@@ -142,7 +142,7 @@ func (s *Schema) of(name string) *Schema {
 	return s.others
 }
 
-// Valid reports whether a value that the schema has is certainly valid.
+// Valid reports whether a value for which Has is true is certainly valid.
 func (s *Schema) Valid(value any) bool {
 	if s.unsure || slices.ContainsFunc(s.checks, func(check func(any) bool) bool { return !check(value) }) {
 		return false
@@ -160,7 +160,7 @@ func (s *Schema) Valid(value any) bool {
 	return true
 }
 
-// check adds a check of values of one type; it fails for others.
+// check adds a check of values of one type. It fails for other types.
 func check[T any](s *Schema, passes func(value T) bool) {
 	s.checks = append(s.checks, func(value any) bool {
 		typed, ok := value.(T)
@@ -168,7 +168,7 @@ func check[T any](s *Schema, passes func(value T) bool) {
 	})
 }
 
-// addChecks compiles the rules of the value itself. A rule that is not listed here is upstream's.
+// addChecks compiles the rules of the value itself. Upstream checks rules that are not handled here.
 func (s *Schema) addChecks(of *schema.Structural) {
 	rest := *of.ValueValidation
 	if v := rest; v.Required != nil {
@@ -194,7 +194,7 @@ func (s *Schema) addChecks(of *schema.Structural) {
 	}
 	s.addBounds(&rest)
 	for _, bound := range []*float64{rest.Minimum, rest.Maximum} {
-		// Upstream refuses every value below a bound that does not fit into the format.
+		// Upstream rejects every value below a bound that does not fit into the format.
 		s.unsure = s.unsure || bound != nil && validate.IsValueValidAgainstRange(*bound, of.Type, rest.Format, "", "") != nil
 	}
 	s.addFormat(rest.Format, of.Type == "string" || of.Type == "" || of.XIntOrString)
@@ -203,7 +203,7 @@ func (s *Schema) addChecks(of *schema.Structural) {
 	}
 	either := []schema.NestedValueValidation{alternative("integer"), alternative("string")}
 	if of.XIntOrString && reflect.DeepEqual(rest.AnyOf, either) {
-		rest.AnyOf = nil // x-kubernetes-int-or-string says the same
+		rest.AnyOf = nil // x-kubernetes-int-or-string has the same effect
 	}
 	rest.Required, rest.Enum, rest.Pattern, rest.Format = nil, nil, "", ""
 	rest.MinItems, rest.MaxItems, rest.MinLength, rest.MaxLength = nil, nil, nil, nil
@@ -215,7 +215,7 @@ func between(number int, least, most *int64) bool {
 	return (least == nil || int64(number) >= *least) && (most == nil || int64(number) <= *most)
 }
 
-// addBounds compiles bounds of whole numbers. Upstream cuts the fraction off some bounds.
+// addBounds compiles bounds of integers. Upstream truncates the fraction of some bounds.
 func (s *Schema) addBounds(v *schema.ValueValidation) {
 	least, most := math.Inf(-1), math.Inf(1)
 	if v.Minimum != nil {
@@ -244,7 +244,7 @@ func (s *Schema) addFormat(format string, text bool) {
 		s.unsure = s.unsure || text
 	case "int32":
 		check(s, func(number int64) bool { return int64(int32(number)) == number })
-	case "date-time": // as Go programs write the times of objects
+	case "date-time": // in the form in which Go programs write the times of objects
 		check(s, func(text string) bool {
 			_, err := time.Parse("2006-01-02T15:04:05Z", text)
 			return err == nil && len(text) == len("2006-01-02T15:04:05Z")
@@ -254,7 +254,7 @@ func (s *Schema) addFormat(format string, text bool) {
 	}
 }
 
-// addUnique compiles that no two items of a set, or of a map with one key, are the same.
+// addUnique compiles the check that a set, or a map with one key, has no duplicate items.
 func (s *Schema) addUnique(of *schema.Structural) {
 	if of.XListType == nil || *of.XListType != "set" && *of.XListType != "map" {
 		return
