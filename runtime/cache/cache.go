@@ -54,7 +54,7 @@ var (
 	ErrNamespaceRemoved = errors.New("the namespace is not cached any more")
 	// ErrInformerRemoved is in the errors of an informer or index whose kind [Cache.RemoveInformer] has removed,
 	// including waits that had begun before. Later reads of the cache are live.
-	ErrInformerRemoved = errors.New("the cache has this informer no more: declare the kind again")
+	ErrInformerRemoved = errors.New("the informer was removed from the cache: declare the kind again")
 	// errAllNamespaces is the error of adding or removing a namespace of a cache of all namespaces.
 	errAllNamespaces = errors.New("cache: all namespaces are cached")
 )
@@ -227,7 +227,7 @@ func (c *Cache) tellUndeclared(gvk schema.GroupVersionKind) {
 	c.mu.Unlock()
 	if tell {
 		cmp.Or(c.opts.Logger, slog.Default()).Info("each read of this kind asks the API server, because nothing watches it; "+
-			"a controller that watches it, or Cache.Informer, makes the cache have it, and client.Live says that it is meant",
+			"a controller that watches it, or Cache.Informer, adds it to the cache; client.Live confirms that the live read is intended",
 			"kind", gvk.GroupKind().String(), "version", gvk.Version)
 	}
 }

@@ -182,7 +182,7 @@ type server struct {
 	scope  client.Scope
 }
 
-var errNoVersion = errors.New("the API server says no version that can be compared")
+var errNoVersion = errors.New("the API server sent no version that can be compared")
 
 // stateOf requests the current state of an object, or for a zero key the version of the server.
 func (s server) stateOf(ctx context.Context, key object.Key) (writes.Answer, error) {

@@ -204,7 +204,7 @@ func (c *Cache) InformerForKind(gvk schema.GroupVersionKind) (*Informer, error) 
 	}
 	o, ok := prototype.(object.Object)
 	if !ok {
-		return nil, fmt.Errorf("cache: %s is no kind of objects: %T has no metadata", gvk, prototype)
+		return nil, fmt.Errorf("cache: %s is not a kind of objects: %T has no metadata", gvk, prototype)
 	}
 	return c.Informer(o)
 }

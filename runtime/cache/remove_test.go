@@ -60,7 +60,7 @@ func TestRemovedInformers(t *testing.T) {
 			"an index":     errorOf(byKey.Get(f.ctx, "a")),
 			"an index, ns": errorOf(byKey.Get(f.ctx, "a", client.InNamespace("ns"))),
 		} {
-			if !errors.Is(err, cache.ErrInformerRemoved) || !strings.Contains(err.Error(), "ConfigMap: the cache has this informer no more") {
+			if !errors.Is(err, cache.ErrInformerRemoved) || !strings.Contains(err.Error(), "ConfigMap: the informer was removed from the cache") {
 				t.Errorf("%s: %v", what, err)
 			}
 		}

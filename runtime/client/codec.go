@@ -139,7 +139,7 @@ func statusError(data []byte) error {
 		return nil
 	}
 	if status.Status == metav1.StatusFailure {
-		status.Message = cmp.Or(status.Message, "the server failed, and does not say why")
+		status.Message = cmp.Or(status.Message, "the server failed without a reason")
 		return apierrors.FromObject(status)
 	}
 	return &bareStatusError{status.Message}

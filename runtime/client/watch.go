@@ -164,7 +164,7 @@ func itemOf(list object.List, scheme *runtime.Scheme) (object.Object, error) {
 	}
 	o, ok := item.(object.Object)
 	if !ok {
-		return nil, fmt.Errorf("%T is no object", item)
+		return nil, fmt.Errorf("%T is not an object", item)
 	}
 	return o, nil
 }

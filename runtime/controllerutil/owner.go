@@ -94,7 +94,7 @@ func ownerKind(owner, o metav1.Object, scheme *runtime.Scheme) (schema.GroupVers
 func gvkOf(owner metav1.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	o, ok := owner.(runtime.Object)
 	if !ok {
-		return schema.GroupVersionKind{}, fmt.Errorf("%T is no object of the API, and cannot own one", owner)
+		return schema.GroupVersionKind{}, fmt.Errorf("%T is not an API object, and cannot own one", owner)
 	}
 	return object.GVK(o, scheme)
 }

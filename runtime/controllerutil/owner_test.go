@@ -202,7 +202,7 @@ func TestOwnersAreWhatHasMetadata(t *testing.T) {
 		t.Errorf("got %v, %v", owned.GetOwnerReferences(), err)
 	}
 	var meta metav1.Object = &metav1.ObjectMeta{Name: "a", Namespace: "ns"}
-	if err := controllerutil.SetOwnerReference(meta, owned, newScheme(t)); err == nil || !strings.Contains(err.Error(), "*v1.ObjectMeta is no object of the API") {
+	if err := controllerutil.SetOwnerReference(meta, owned, newScheme(t)); err == nil || !strings.Contains(err.Error(), "*v1.ObjectMeta is not an API object") {
 		t.Errorf("metadata alone: got %v", err)
 	}
 }

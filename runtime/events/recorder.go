@@ -62,7 +62,7 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	}
 	if !isNil(related) {
 		if e.Related, err = b.referenceOf(related); err != nil {
-			b.opts.Logger.Warn("the second object of an event is left out", "event", e, "err", err)
+			b.opts.Logger.Warn("the second object of an event is omitted", "event", e, "err", err)
 		}
 	}
 	e.Note = fitNote(fmt.Sprintf(format, args...))

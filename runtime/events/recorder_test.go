@@ -136,7 +136,7 @@ func TestEventThatNoServerTakesIsLoggedAndDropped(t *testing.T) {
 		"the action has 129 bytes, and may have 128":   func(r *Recorder) { r.Eventf(thing("a"), nil, Normal, "R", long, "") },
 		"there is no object":                           func(r *Recorder) { r.Eventf(noThing, nil, Normal, "R", "A", "") },
 		"kind of the object":                           func(r *Recorder) { r.Eventf(&stranger{Password: "hunter2"}, nil, Normal, "R", "A", "") },
-		"the second object of an event is left out":    func(r *Recorder) { r.Eventf(thing("a"), &stranger{Password: "hunter2"}, Normal, "R", "A", "") },
+		"the second object of an event is omitted":     func(r *Recorder) { r.Eventf(thing("a"), &stranger{Password: "hunter2"}, Normal, "R", "A", "") },
 	} {
 		all, log := recorded(t, record)
 		leftOut := strings.Contains(problem, "second")

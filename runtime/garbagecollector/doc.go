@@ -25,7 +25,7 @@
 // # Guarantees
 //
 //   - An owner counts as gone only if the API server confirms it: no object has the name in the reference, or it has
-//     another UID. An error, a kind that the server does not have, and a graph that lags behind are no proof.
+//     another UID. An error, a kind that the server does not have, and a graph that lags behind prove nothing.
 //   - The collector deletes only the object that it has read: every delete has the UID as a precondition. It also has
 //     the resource version, unless the object has changed since but its owner references have not.
 //   - A patch removes owner references and finalizers from the state that was read, or fails and is retried with a new

@@ -20,7 +20,9 @@ import (
 // Flags are the flags of an operator, on a flag set that the caller owns and that may have other flags. Call
 // [BindFlags] in a program with its own main:
 //
-//	flags := manager.BindFlags(flag.CommandLine, manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"}})
+//	flags := manager.BindFlags(flag.CommandLine, manager.Options{
+//		LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"},
+//	})
 //	flag.Parse()
 //	opts, err := flags.Options()
 //	config, err := flags.Config()
@@ -220,14 +222,14 @@ func (f *Flags) bind() {
 	flags.Var(insecure{&m.Insecure}, "metrics-secure",
 		"serve metrics over TLS, to clients that the API server authenticates and authorizes")
 	flags.StringVar(&m.CertDir, "metrics-cert-path", m.CertDir,
-		"`folder` with tls.crt and tls.key; without it a certificate made at start")
+		"`directory` with tls.crt and tls.key; without it a certificate made at start")
 	flags.StringVar(&o.PprofBindAddress, "pprof-bind-address", o.PprofBindAddress,
 		"`address` of /debug/pprof, on loopback if only a port is given; 0 is off")
 	w := &o.Webhook
 	flags.StringVar(&w.BindAddress, "webhook-bind-address", w.BindAddress,
 		"`address` of the webhooks; without it :9443, or loopback with --webhook-manifests; 0 is off")
 	flags.BoolVar(&w.HTTP2, "enable-http2", w.HTTP2, "let clients of the webhooks speak HTTP/2")
-	flags.StringVar(&w.CertDir, "webhook-cert-path", w.CertDir, "`folder` with the tls.crt and tls.key of the webhooks")
+	flags.StringVar(&w.CertDir, "webhook-cert-path", w.CertDir, "`directory` with the tls.crt and tls.key of the webhooks")
 	flags.Var(&list{values: &w.Targets}, "webhook-targets",
 		"comma-separated `objects` that are made to trust a certificate of the manager's own: mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME")
 	flags.StringVar(&w.Secret, "webhook-secret", w.Secret, "`name` of the Secret that has this certificate; without it "+defaultWebhookSecret)
@@ -236,7 +238,7 @@ func (f *Flags) bind() {
 	flags.DurationVar(&w.CertLifetime, "webhook-cert-lifetime", w.CertLifetime,
 		"`time` for which this certificate is valid, of which it is used up to two thirds; 0 is a year")
 	flags.Var(&list{values: &w.Manifests}, "webhook-manifests",
-		"comma-separated `files` and folders with webhook configurations to install while the manager runs, with its URL, for development")
+		"comma-separated `files` and directories with webhook configurations to install while the manager runs, with its URL, for development")
 	flags.StringVar(&w.URL, "webhook-url", w.URL,
 		"`URL` at which the API server reaches the manager then; without it https://127.0.0.1 and the port")
 	flags.BoolVar(&e.Enabled, "leader-elect", e.Enabled, "run controllers only while this process holds the lease")
@@ -254,7 +256,7 @@ func (f *Flags) bind() {
 	flags.DurationVar(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", o.GracefulShutdownTimeout,
 		"longest `time` from a signal to the end; 0 is 30s")
 	flags.DurationVar(&o.Controller.ShutdownTimeout, "controller-shutdown-timeout", o.Controller.ShutdownTimeout,
-		"longest `time` of it that the controllers may take; 0 is no bound of its own")
+		"longest `time` of it that the controllers may take; 0 means no separate limit")
 	flags.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod,
 		"`time` after which every object is reconciled again, with up to as much added at random; 0 is never")
 	flags.Float64Var(&o.QPS, "kube-api-qps", o.QPS,
@@ -303,7 +305,7 @@ func printHelp(w io.Writer, flags *flag.FlagSet, program, prefix string) {
 // Flag for the API server.
 const (
 	kubeconfigFlag  = "kubeconfig"
-	kubeconfigUsage = "`file` that says where the API server is; without it $KUBECONFIG, the pod's service account, or ~/.kube/config"
+	kubeconfigUsage = "`file` with the address of the API server; without it $KUBECONFIG, the pod's service account, or ~/.kube/config"
 )
 
 // configFlag is the only flag that cannot be set in a configuration file.

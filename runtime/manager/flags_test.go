@@ -189,7 +189,7 @@ func TestHelpListsTheFlags(t *testing.T) {
 			t.Errorf("got %d", code)
 		}
 		contains(t, stderr.String(), "Usage of guestbook:", "-kubeconfig file", "-health-probe-bind-address address", `(default ":8081")`,
-			"-metrics-bind-address address", "-metrics-secure", "(default true)", "-metrics-cert-path folder", "-leader-elect\n",
+			"-metrics-bind-address address", "-metrics-secure", "(default true)", "-metrics-cert-path directory", "-leader-elect\n",
 			"-leader-elect-lease-duration time", "-leader-elect-renew-deadline time", "-leader-elect-retry-period time", "-config file",
 			"-pprof-bind-address address", "GUESTBOOK_LOG_LEVEL=debug", "-leader-election-namespace namespace", "-namespaces namespaces", "-max-concurrent-reconciles number", "(default 1)",
 			"-graceful-shutdown-timeout time", "-log-level level", "(default INFO)", "-log-format format", `(default "text")`)

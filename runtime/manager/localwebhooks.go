@@ -143,7 +143,7 @@ func (h *hostedWebhooks) Ready() error {
 	}
 }
 
-var errNotInstalled = errors.New("the API server has not been told of the webhooks yet")
+var errNotInstalled = errors.New("the webhooks are not installed at the API server yet")
 
 // served returns the manifests without webhooks whose path has no handler here: a test may set up only some of them,
 // and the API server would reject all requests that the others should review.

@@ -57,7 +57,7 @@ func withContext[S Setup](setup S) func(context.Context, controller.Manager) err
 	case func(context.Context, controller.Manager) error:
 		return setup
 	}
-	panic("manager: a type that is no Setup")
+	panic("manager: invalid type of Setup")
 }
 
 // SignalContext returns a context that ends with parent and with the first SIGINT or SIGTERM. After that, signals have

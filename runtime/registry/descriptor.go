@@ -178,7 +178,7 @@ func (d *Descriptor) validate(setups bool, gates *FeatureGates) (errs []error) {
 			wrong("it needs a kind without a name")
 		}
 		if len(need.Verbs) == 0 || slices.Contains(need.Verbs, "") {
-			wrong("it needs %s, and does not say which verbs", need.Kind.Kind)
+			wrong("it needs %s without verbs", need.Kind.Kind)
 		}
 	}
 	return errs

@@ -6,7 +6,10 @@
 //		r.Register(registry.Descriptor{
 //			Name:    "guestbook-controller",
 //			Aliases: []string{"guestbook"},
-//			Needs:   []registry.Need{{Kind: webappv1.GroupVersion.WithKind("Guestbook"), Verbs: []string{"get", "list", "watch"}}},
+//			Needs: []registry.Need{{
+//				Kind:  webappv1.GroupVersion.WithKind("Guestbook"),
+//				Verbs: []string{"get", "list", "watch"},
+//			}},
 //			New: func(ctx context.Context, c *registry.Context) (registry.Controller, error) {
 //				return controller.For[*webappv1.Guestbook](c).Build(&guestbook.Reconciler{Client: c.Client()})
 //			},

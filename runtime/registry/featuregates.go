@@ -89,9 +89,9 @@ func (f *FeatureGates) add(gate FeatureGate) error {
 	case strings.ContainsAny(gate.Name, "=, \t"):
 		return fmt.Errorf("feature gate %q cannot be written on a command line", gate.Name)
 	case gate.Name == allAlpha || gate.Name == allBeta:
-		return fmt.Errorf("feature gate %s stands for all gates of a stage", gate.Name)
+		return fmt.Errorf("feature gate %s is reserved for all gates of a stage", gate.Name)
 	case twice:
-		return fmt.Errorf("feature gate %s is there twice", gate.Name)
+		return fmt.Errorf("feature gate %s is duplicated", gate.Name)
 	case len(gate.Specs) == 0:
 		return fmt.Errorf("feature gate %s has no spec", gate.Name)
 	}
@@ -200,7 +200,7 @@ func (f *FeatureGates) apply(set map[string]bool, emulated string) (warnings []s
 		case err != nil:
 			return nil, fmt.Errorf("emulated version: %w", err)
 		case f.binary == nil:
-			return nil, fmt.Errorf("emulated version %s: the program does not say which version it is", emulated)
+			return nil, fmt.Errorf("emulated version %s: the program has no version", emulated)
 		case v.Major() > f.binary.Major() || v.Major() == f.binary.Major() && v.Minor() > f.binary.Minor():
 			return nil, fmt.Errorf("emulated version %s: the program is version %s", emulated, f.binary)
 		}

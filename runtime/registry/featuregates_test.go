@@ -78,7 +78,7 @@ func TestWrongGatesAreErrors(t *testing.T) {
 		{"1.4", "1.2", "Young=false", "feature gate Young is not there before version 1.4"},
 		{"1.4", "1.5", "", "emulated version 1.5: the program is version 1.4"},
 		{"1.4", "x", "", `emulated version: could not parse "x" as version`},
-		{"", "1.2", "", "emulated version 1.2: the program does not say which version it is"},
+		{"", "1.2", "", "emulated version 1.2: the program has no version"},
 		{"1.4", "", "Zzz=true,Old=1,=true", "unknown feature gate \"Zzz\"\nunknown feature gate \"\""},
 	} {
 		f := newGates(t, test.version)
@@ -110,7 +110,7 @@ func TestGatesThatCannotBeAreAllNamed(t *testing.T) {
 		t.Fatal("got no error")
 	}
 	for _, want := range []string{
-		"version of the program", "without a name", `"A=b" cannot be written`, "AllAlpha stands for", "Twice is there twice", "None has no spec",
+		"version of the program", "without a name", `"A=b" cannot be written`, "AllAlpha is reserved for", "Twice is duplicated", "None has no spec",
 		"Bad: ", `Odd: unknown stage "GAMMA"`, "Same has two specs since 1.0",
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -72,7 +72,7 @@ func loadLeaderMigration(path string) (*leaderMigration, error) {
 		case c.Component == "":
 			wrong("controllerLeaders[%d], %s, has no component", i, c.Name)
 		case twice:
-			wrong("controllerLeaders[%d], %s, is there twice", i, c.Name)
+			wrong("controllerLeaders[%d], %s, is duplicated", i, c.Name)
 		}
 		m.program[c.Name] = c.Component
 	}

@@ -39,7 +39,7 @@ func TestLeaderMigrationSaysWhatIsWrong(t *testing.T) {
 		head + "leaderName: A\n":       {`PATH: leaderName "A" cannot be the name of a lease: a lowercase RFC 1123 subdomain`},
 		head + "leaderName: a\nresourceLock: endpoints\n":                                                       {`PATH: resourceLock: want leases, got "endpoints"`},
 		head + "leaderName: a\ncontrollerLeaders: [{component: c}, {name: mover}]\n":                            {"PATH: controllerLeaders[0] has no name", "PATH: controllerLeaders[1], mover, has no component"},
-		head + "leaderName: a\ncontrollerLeaders: [{name: mover, component: c}, {name: mover, component: d}]\n": {"PATH: controllerLeaders[1], mover, is there twice"},
+		head + "leaderName: a\ncontrollerLeaders: [{name: mover, component: c}, {name: mover, component: d}]\n": {"PATH: controllerLeaders[1], mover, is duplicated"},
 		"apiVersion: controllermanager.config.k8s.io/v2\nkind: LeaderMigrationConfiguration\nleaderName: a":     {`got "controllermanager.config.k8s.io/v2" and`},
 	} {
 		path := writeMigration(t, text)

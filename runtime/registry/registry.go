@@ -131,7 +131,9 @@ func (r *Registry) known() []known {
 // Main is the main function of a program with the controllers that setup adds to a manager, and with descriptors. It is
 // [manager.Main] with a registry. A scaffolded main calls it instead:
 //
-//	os.Exit(registry.Main(manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"}}, register))
+//	os.Exit(registry.Main(manager.Options{
+//		LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"},
+//	}, register))
 func Main[S manager.Setup](defaults manager.Options, setup S, descriptors ...Descriptor) int {
 	r := New(Options{})
 	switch setup := any(setup).(type) {

@@ -60,7 +60,7 @@ func TestAllMistakesInDescriptorsAreToldAtOnce(t *testing.T) {
 		`controller d: the alias "d" is the name of a controller`,
 		"controller d: unknown restart policy RestartPolicy(7)", `controller Bad_Name: "Bad_Name" cannot be a name`,
 		"controller Bad_Name: it has a leader election group, and runs without election", `controller *: "*" cannot be a name`,
-		"its name is longer than 63 letters", "controller e: it needs a kind without a name", "controller e: it needs Pod, and does not say which verbs",
+		"its name is longer than 63 letters", "controller e: it needs a kind without a name", "controller e: it needs Pod without verbs",
 		"controller-start-interval: want 0 or more, got -1ns", `unknown preflight "maybe"`,
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -420,7 +420,7 @@ func TestWrongFlagsAreOneErrorEach(t *testing.T) {
 	for arg, want := range map[string]string{
 		"--controllers=*,-foo":            `invalid value "*,-foo" for flag -controllers: controllers: unknown controller "foo"; did you mean "fooo"?`,
 		"--controllers=":                  `invalid value "" for flag -controllers: want names separated by commas, and * for all that are on by default`,
-		"--controllers=-*":                `invalid value "-*" for flag -controllers: controllers: -* is no name; leave * out to run only those that are named`,
+		"--controllers=-*":                `invalid value "-*" for flag -controllers: controllers: -* is not a name; omit * to run only the named controllers`,
 		"--feature-gates=Fasst=true":      `invalid value "Fasst=true" for flag -feature-gates: unknown feature gate "Fasst"; did you mean "Fast"?`,
 		"--preflight=perhaps":             `invalid value "perhaps" for flag -preflight: want warn, fail, off, got "perhaps"`,
 		"--concurrent-fooo-syncs=-1":      "concurrent-fooo-syncs: want 0 or more, got -1",

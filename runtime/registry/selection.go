@@ -50,10 +50,10 @@ func (s selection) resolve(all []known) (selection, []alias, error) {
 			resolved = append(resolved, item)
 			continue
 		case name == "":
-			errs = append(errs, fmt.Errorf("controllers: %q is no name; write * for all that are on by default", item))
+			errs = append(errs, fmt.Errorf("controllers: %q is not a name; write * for all that are on by default", item))
 			continue
 		case minus && name == "*":
-			errs = append(errs, errors.New("controllers: -* is no name; leave * out to run only those that are named"))
+			errs = append(errs, errors.New("controllers: -* is not a name; omit * to run only the named controllers"))
 			continue
 		}
 		at := slices.IndexFunc(all, func(k known) bool { return k.name == name || slices.Contains(k.aliases, name) })

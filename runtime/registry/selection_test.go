@@ -69,8 +69,8 @@ func TestWrongListIsNamedWithTheNearestName(t *testing.T) {
 		"brav-controller":  `controllers: unknown controller "brav-controller"; did you mean "bravo-controller"?`,
 		"charlie":          `controllers: unknown controller "charlie"; did you mean "charlie.example"?`,
 		"zzzzzzzzzzz":      `controllers: unknown controller "zzzzzzzzzzz"`,
-		"*,-*":             "controllers: -* is no name; leave * out to run only those that are named",
-		"-":                `controllers: "-" is no name; write * for all that are on by default`,
+		"*,-*":             "controllers: -* is not a name; omit * to run only the named controllers",
+		"-":                `controllers: "-" is not a name; write * for all that are on by default`,
 		"nix,--alpha,*,bo": "controllers: unknown controller \"nix\"\ncontrollers: unknown controller \"-alpha\"; did you mean \"alpha\"?\ncontrollers: unknown controller \"bo\"",
 	} {
 		s, err := parseSelection(list)

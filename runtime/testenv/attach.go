@@ -92,7 +92,7 @@ func definedBy(definition *unstructured.Unstructured) (kinds []schema.GroupVersi
 // fails: two definitions may have the same name.
 func awaitServed(ctx context.Context, config *rest.Config, kinds []schema.GroupVersionKind) error {
 	const most, interval = 10 * time.Second, 50 * time.Millisecond
-	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("not served within %v: the status of its definition says why", most))
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("not served within %v: see the status of its definition", most))
 	defer cancel()
 	for len(kinds) > 0 {
 		mapper, err := client.NewMapper(config, nil) // a new mapper, since the old one remembers the missing kind

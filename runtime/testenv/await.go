@@ -57,7 +57,7 @@ func AwaitGone[T object.Object](ctx context.Context, t testing.TB, live *client.
 		return false
 	})
 	if err != nil {
-		t.Fatalf("await that %T %s is gone: it is there, with the finalizers %q: %v", obj, object.KeyOf(obj), finalizers, err)
+		t.Fatalf("await that %T %s is gone: it still exists, with the finalizers %q: %v", obj, object.KeyOf(obj), finalizers, err)
 	}
 }
 

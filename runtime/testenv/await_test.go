@@ -151,5 +151,5 @@ func TestAwaitGone(t *testing.T) {
 	}
 	kept := strings.Replace(there, `"uid"`, `"finalizers":["example.com/keep"],"uid"`, 1)
 	failures, _ := await(t, gone, listOf("1", kept))
-	contains(t, failures, "await that *v1.ConfigMap default/one is gone: it is there", `the finalizers ["example.com/keep"]`)
+	contains(t, failures, "await that *v1.ConfigMap default/one is gone: it still exists", `the finalizers ["example.com/keep"]`)
 }

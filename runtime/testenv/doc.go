@@ -4,7 +4,9 @@
 //		env := testenv.Start(t, testenv.WithCRDs("../../config/crd/bases"))
 //		live, err := client.New(env.Config, client.Options{Scheme: scheme})
 //		...
-//		got := testenv.Await(ctx, t, live, guestbook, func(g *v1.Guestbook) bool { return g.Status.ObservedGeneration == 1 })
+//		got := testenv.Await(ctx, t, live, guestbook, func(g *v1.Guestbook) bool {
+//			return g.Status.ObservedGeneration == 1
+//		})
 //	}
 //
 // Each [Start] provides a separate API server with its own objects, kinds and permissions, which keeps its objects in
@@ -21,7 +23,9 @@
 // The API server calls the webhooks of a manager in the test by URL, without a Service. The manager issues the
 // certificate, and installs the configurations of the project while it runs:
 //
-//	m, err := manager.New(env.Config, manager.Options{Webhook: manager.WebhookOptions{Manifests: []string{"../../config/webhook"}}})
+//	m, err := manager.New(env.Config, manager.Options{
+//		Webhook: manager.WebhookOptions{Manifests: []string{"../../config/webhook"}},
+//	})
 //
 // The real API server has the newest Kubernetes version that kctrl compiles, unless [WithKubernetes] or the environment
 // variable KCTRL_TEST_KUBERNETES selects another.

@@ -187,7 +187,7 @@ func TestMissingCommandIsExplained(t *testing.T) {
 func TestCommandThatFails(t *testing.T) {
 	for name, test := range map[string]struct{ body, want string }{
 		"with a message":    {"echo 'etcd: no space left' >&2; exit 3", "start an API server: exit status 3\netcd: no space left"},
-		"without a word":    {"exit 0", "said nothing: unexpected EOF"},
+		"without a word":    {"exit 0", "printed nothing: unexpected EOF"},
 		"in other words":    {"echo hello; cat", "env up --foreground -o json: invalid character 'h'"},
 		"with a wrong path": {`echo '{"kubeconfig":"/nowhere/at/all"}'; cat`, "/nowhere/at/all: no such file"},
 		"at the end":        {`echo '{"kubeconfig":"` + kubeconfig(t) + `"}'; cat; echo stuck >&2; exit 1`, "the API server did not end well: exit status 1\nstuck"},

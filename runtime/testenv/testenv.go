@@ -255,7 +255,7 @@ func runCommand(cmd *exec.Cmd) (server *running, stop func() error, err error) {
 		if stopErr := stop(); stopErr != nil {
 			return nil, nil, stopErr
 		}
-		return nil, nil, fmt.Errorf("%s said nothing: %w", cmd, io.ErrUnexpectedEOF)
+		return nil, nil, fmt.Errorf("%s printed nothing: %w", cmd, io.ErrUnexpectedEOF)
 	}
 	var ready struct{ Kubeconfig string }
 	if err := json.Unmarshal(line, &ready); err != nil {

@@ -258,9 +258,9 @@ func TestDamagedFilesAreRefusedAndLeftAlone(t *testing.T) {
 	}{
 		"a byte":       {flipped, "the line is damaged"},
 		"the last":     {lastFlipped, "the line is damaged"},
-		"empty":        {nil, ":1: this is no file of objects"},
-		"other":        {[]byte("hello\nworld\n"), ":1: this is no file of objects"},
-		"a line gone":  {append([]byte("x"), good...), ":1: this is no file of objects"},
+		"empty":        {nil, ":1: this is not a file of objects"},
+		"other":        {[]byte("hello\nworld\n"), ":1: this is not a file of objects"},
+		"a line gone":  {append([]byte("x"), good...), ":1: this is not a file of objects"},
 		"a newer kind": {newer(), "a newer kctrl wrote it, in version 3 of the format: this one knows version 2"},
 	} {
 		if err := os.WriteFile(path, c.content, 0o600); err != nil {

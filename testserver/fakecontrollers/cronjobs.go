@@ -264,7 +264,7 @@ func parseRange(text string, least, most int, names []string) (bits uint64, err 
 		}
 	}
 	if err != nil || from < least || to > most || from > to || step < 1 {
-		return 0, fmt.Errorf("%q is no part of a schedule", text)
+		return 0, fmt.Errorf("%q is not a valid part of a schedule", text)
 	}
 	for ; from <= to; from += step {
 		bits |= 1 << from

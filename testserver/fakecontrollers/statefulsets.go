@@ -199,7 +199,7 @@ func (p *statefulSetController) create(ctx context.Context, set *appsv1.Stateful
 	}
 	err := createOwned(ctx, p.Client, set, pod)
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("pod %s is somebody else's: %w", pod.Name, err)
+		return fmt.Errorf("pod %s belongs to another owner: %w", pod.Name, err)
 	}
 	return err
 }

@@ -91,7 +91,7 @@ func (u *AuthenticatedUser) serve(token string) (address string, authority []byt
 			return
 		}
 		if r.Header.Get(transport.ImpersonateUserHeader) != "" { // impersonation could gain all rights
-			http.Error(w, "a user of an environment impersonates nobody", http.StatusForbidden)
+			http.Error(w, "a user of an environment cannot impersonate others", http.StatusForbidden)
 			return
 		}
 		forward.ServeHTTP(w, r)

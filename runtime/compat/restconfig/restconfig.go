@@ -16,7 +16,7 @@ import (
 // Flag of [GetConfig].
 const (
 	kubeconfigFlag  = "kubeconfig"
-	kubeconfigUsage = "`file` that says where the API server is; without it $KUBECONFIG, the pod's service account, " +
+	kubeconfigUsage = "`file` with the address of the API server; without it $KUBECONFIG, the pod's service account, " +
 		"or ~/.kube/config"
 )
 

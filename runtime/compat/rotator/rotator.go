@@ -97,7 +97,7 @@ type CertRotator struct {
 }
 
 // ErrRefreshed ends a manager whose pod must restart with the certificate that it has just written.
-var ErrRefreshed = errors.New("the Secret of the certificate was written, and the pod is to start anew with it")
+var ErrRefreshed = errors.New("the Secret of the certificate was written, and the pod must restart with it")
 
 // RotatorManager has the methods of a manager that [AddRotator] uses. *manager.Manager implements it.
 type RotatorManager interface {
@@ -210,7 +210,7 @@ func (r *CertRotator) Run(ctx context.Context) error {
 			continue
 		}
 		look.Stop()
-		r.logger.Info("the certificate is there, and is trusted", "controller", r.Name(), "folder", r.CertDir)
+		r.logger.Info("the certificate is mounted and trusted", "controller", r.Name(), "folder", r.CertDir)
 		if ready != nil {
 			close(ready)
 		}

@@ -174,7 +174,7 @@ func (m *memory) bundleOf(t *testing.T, name string, at int) []byte {
 // is called by its names, trusts the authority, and goes on to do so through rotations and when another is added.
 func TestOneBadTargetDoesNotStopTheRest(t *testing.T) {
 	for name, spoil := range map[string]func(m *memory){
-		`validating/bad is called by what is no name: "*.x": want a DNS name or an IP address, and not a pattern; "01.2.3.4": want a DNS name or an IP address`: func(m *memory) {
+		`validating/bad has an invalid name of the server: "*.x": want a DNS name or an IP address, and not a pattern; "01.2.3.4": want a DNS name or an IP address`: func(m *memory) {
 			m.put(configurationPath+"/bad", hooks("bad", "https://01.2.3.4/", "https://Bücher.Example:8443/", "https://*.x/"))
 		},
 		`NotFound`: func(*memory) {},

@@ -104,7 +104,7 @@ func (t *trust) names() ([]string, error) {
 	slices.Sort(names)
 	slices.Sort(wrong)
 	if len(wrong) > 0 {
-		return slices.Compact(names), fmt.Errorf("%s is called by what is no name: %s", t.target, strings.Join(slices.Compact(wrong), "; "))
+		return slices.Compact(names), fmt.Errorf("%s has an invalid name of the server: %s", t.target, strings.Join(slices.Compact(wrong), "; "))
 	}
 	return slices.Compact(names), nil
 }

@@ -300,7 +300,7 @@ func packFields(w *writer, v reflect.Value, fields []packedField) {
 func unpackFields(r *reader, v reflect.Value, fields []packedField) {
 	present := r.uint()
 	if present>>len(fields) != 0 {
-		r.fail("a %s has no more than %d fields", v.Type(), len(fields))
+		r.fail("a %s has at most %d fields", v.Type(), len(fields))
 		return
 	}
 	for i, f := range fields {

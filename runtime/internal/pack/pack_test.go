@@ -224,7 +224,7 @@ func TestTypeThatCannotBePackedIsAnErrorThatNamesTheField(t *testing.T) {
 		".Field[]: a func() cannot be packed":                        &kind[map[string]func()]{},
 		".Field: a map by float64 cannot be packed":                  &kind[map[float64]int]{},
 		".Field.Deep[].secret: an unexported field cannot be packed": &kind[*hidden]{},
-		"the prototype is <nil>, which is no pointer to a struct":    nil,
+		"the prototype is <nil>, which is not a pointer to a struct": nil,
 	} {
 		if _, err := pack.New(prototype); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

@@ -33,7 +33,7 @@ type Packer[T object.Object] struct {
 func New[T object.Object](prototype T) (*Packer[T], error) {
 	form := reflect.TypeOf(prototype)
 	if form == nil || form.Kind() != reflect.Pointer || form.Elem().Kind() != reflect.Struct {
-		return nil, fmt.Errorf("the prototype is %T, which is no pointer to a struct", prototype)
+		return nil, fmt.Errorf("the prototype is %T, which is not a pointer to a struct", prototype)
 	}
 	p := &Packer[T]{form: form.Elem(), strings: newTable()}
 	p.scratch.strings = p.strings
@@ -91,7 +91,7 @@ func (p *Packer[T]) Unpack(packed Packed) (T, error) {
 	obj := reflect.New(p.form)
 	p.body.unpack(&r, obj.Elem())
 	if r.err == nil && r.at != len(r.data) {
-		r.fail("%d bytes are left over", len(r.data)-r.at)
+		r.fail("%d extra bytes", len(r.data)-r.at)
 	}
 	if r.err != nil {
 		return none, fmt.Errorf("unpack a %s: %w", p.form, r.err)

@@ -172,7 +172,7 @@ func Status(data []byte, contentType string) (*metav1.Status, bool) {
 // error, and any other as an *[Error] that quotes it.
 func statusError(status *metav1.Status) error {
 	if status.Status == metav1.StatusFailure {
-		status.Message = cmp.Or(status.Message, "the server failed, and does not say why")
+		status.Message = cmp.Or(status.Message, "the server failed without a reason")
 		return apierrors.FromObject(status)
 	}
 	return &Error{fmt.Errorf("the server sent a bare Status: %q", status.Message)}

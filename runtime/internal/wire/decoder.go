@@ -62,7 +62,7 @@ type Decoder[T object.Object] struct {
 func NewDecoder[T object.Object](prototype T, opts Options) (*Decoder[T], error) {
 	form := reflect.TypeOf(prototype)
 	if form == nil || form.Kind() != reflect.Pointer {
-		return nil, fmt.Errorf("the prototype is %T, which is no pointer", prototype)
+		return nil, fmt.Errorf("the prototype is %T, which is not a pointer", prototype)
 	}
 	m, err := newMask(opts.Mask, opts.KeepManagedFields)
 	if err != nil {

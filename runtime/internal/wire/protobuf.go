@@ -582,7 +582,7 @@ func (p *protoMask) appendMasked(b, data []byte) ([]byte, error) {
 		case child == nil:
 			b = append(b, f.raw...)
 		case f.value == nil:
-			return nil, fmt.Errorf("%w: field %d is no message", errProto, f.number)
+			return nil, fmt.Errorf("%w: field %d is not a message", errProto, f.number)
 		default:
 			if b, err = child.appendField(b, f); err != nil {
 				return nil, err

@@ -450,7 +450,7 @@ func (c *cursor) untypedNumber() (any, error) {
 	}
 	n, err := strconv.ParseFloat(string(number), 64)
 	if err != nil {
-		return nil, fmt.Errorf("%.40s is no number of 64 bits", number)
+		return nil, fmt.Errorf("%.40s is not a 64-bit number", number)
 	}
 	return n, nil
 }

@@ -118,7 +118,7 @@ func parsePointer(pointer string) ([]string, error) {
 		return nil, nil
 	}
 	if pointer[0] != '/' {
-		return nil, fmt.Errorf("%q is no JSON pointer", pointer)
+		return nil, fmt.Errorf("%q is not a JSON pointer", pointer)
 	}
 	path := strings.Split(pointer[1:], "/")
 	for i, name := range path {

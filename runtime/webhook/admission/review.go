@@ -46,7 +46,7 @@ func NewReviewer(handler Handler, logger *slog.Logger) *Reviewer {
 func (v *Reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	review, refused := v.read(r)
 	if refused != nil {
-		v.logger.Error("refused what is no admission request", "path", r.URL.Path, "client", r.RemoteAddr, "err", refused.err)
+		v.logger.Error("rejected an invalid admission request", "path", r.URL.Path, "client", r.RemoteAddr, "err", refused.err)
 		http.Error(w, refused.err.Error(), refused.code)
 		return
 	}
@@ -98,7 +98,7 @@ func (v *Reviewer) read(r *http.Request) (*admissionv1.AdmissionReview, *badRevi
 	}
 	var review admissionv1.AdmissionReview
 	if err := v.decoder.Decode(text, reflect.ValueOf(&review).Elem()); err != nil {
-		return nil, &badReview{http.StatusBadRequest, fmt.Errorf("the body is no AdmissionReview: %w", err)}
+		return nil, &badReview{http.StatusBadRequest, fmt.Errorf("the body is not an AdmissionReview: %w", err)}
 	}
 	if err := check(&review); err != nil {
 		return nil, &badReview{http.StatusBadRequest, err}

@@ -135,13 +135,13 @@ func TestWhatIsNoReviewIsOneClearError(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"nothing":            {"", nil, 400, "the body is no AdmissionReview: unexpected end of JSON input"},
-		"no JSON":            {"kind: AdmissionReview", nil, 400, `the body is no AdmissionReview: want a JSON object, got "kind: AdmissionReview"`},
-		"a list":             {"[]", nil, 400, `the body is no AdmissionReview: want a JSON object, got "[]"`},
-		"null":               {"null", nil, 400, `the body is no AdmissionReview: want a JSON object, got "null"`},
-		"cut off":            {`{"kind":"AdmissionReview","request":{"uid":"a`, nil, 400, "the body is no AdmissionReview: unexpected end of JSON input"},
-		"two documents":      {`{} {}`, nil, 400, "the body is no AdmissionReview: invalid character '{' at offset 3, want the end"},
-		"another type":       {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":7}}`, nil, 400, `the body is no AdmissionReview: cannot unmarshal "7" at offset 78 into a types.UID`},
+		"nothing":            {"", nil, 400, "the body is not an AdmissionReview: unexpected end of JSON input"},
+		"no JSON":            {"kind: AdmissionReview", nil, 400, `the body is not an AdmissionReview: want a JSON object, got "kind: AdmissionReview"`},
+		"a list":             {"[]", nil, 400, `the body is not an AdmissionReview: want a JSON object, got "[]"`},
+		"null":               {"null", nil, 400, `the body is not an AdmissionReview: want a JSON object, got "null"`},
+		"cut off":            {`{"kind":"AdmissionReview","request":{"uid":"a`, nil, 400, "the body is not an AdmissionReview: unexpected end of JSON input"},
+		"two documents":      {`{} {}`, nil, 400, "the body is not an AdmissionReview: invalid character '{' at offset 3, want the end"},
+		"another type":       {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":7}}`, nil, 400, `the body is not an AdmissionReview: cannot unmarshal "7" at offset 78 into a types.UID`},
 		"another kind":       {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{}}`, nil, 400, `the body is a "ConversionReview" of "apiextensions.k8s.io/v1", want an AdmissionReview of admission.k8s.io/v1`},
 		"another version":    {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v2","request":{"uid":"a"}}`, nil, 400, `the body is a "AdmissionReview" of "admission.k8s.io/v2", want an AdmissionReview of admission.k8s.io/v1`},
 		"no kind":            {`{"request":{"uid":"a"}}`, nil, 400, `the body is a "" of "", want an AdmissionReview of admission.k8s.io/v1`},

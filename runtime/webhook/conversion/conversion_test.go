@@ -237,7 +237,7 @@ func TestWhatIsNoReviewIsOneClearError(t *testing.T) {
 		code   int
 		text   string
 	}{
-		"nothing":         {"", nil, 400, "the body is no ConversionReview: unexpected end of JSON input"},
+		"nothing":         {"", nil, 400, "the body is not a ConversionReview: unexpected end of JSON input"},
 		"another kind":    {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, nil, 400, `the body is a "AdmissionReview" of "admission.k8s.io/v1", want a ConversionReview of apiextensions.k8s.io/v1`},
 		"another version": {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1beta1"}`, nil, 400, `the body is a "ConversionReview" of "apiextensions.k8s.io/v1beta1", want a ConversionReview of apiextensions.k8s.io/v1`},
 		"no request":      {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":null}`, nil, 400, "the ConversionReview has no request"},

@@ -21,10 +21,10 @@ const maxKept = 200 << 10
 func Keep(spoke object.Object, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
-		return fmt.Errorf("keep what the version cannot say: %w", err)
+		return fmt.Errorf("keep fields that the version does not have: %w", err)
 	}
 	if len(text) > maxKept {
-		return fmt.Errorf("what the version cannot say has %d bytes, more than the %d that an annotation can keep", len(text), maxKept)
+		return fmt.Errorf("the fields that the version does not have take %d bytes, more than the %d that an annotation can hold", len(text), maxKept)
 	}
 	annotations := spoke.GetAnnotations()
 	if saysNothing(value, string(text)) {

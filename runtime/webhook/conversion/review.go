@@ -76,7 +76,7 @@ func (c *Converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.giveBack(body, answer)
 	asked, code, err := c.read(r, body)
 	if err != nil {
-		c.logger.Error("refused what is no conversion request", "path", r.URL.Path, "client", r.RemoteAddr, "err", err)
+		c.logger.Error("rejected an invalid conversion request", "path", r.URL.Path, "client", r.RemoteAddr, "err", err)
 		http.Error(w, err.Error(), code)
 		return
 	}
@@ -109,7 +109,7 @@ func (c *Converter) read(r *http.Request, body *bytes.Buffer) (*request, int, er
 	}
 	var v review
 	if err := c.decoder.Decode(text, reflect.ValueOf(&v).Elem()); err != nil {
-		return nil, http.StatusBadRequest, fmt.Errorf("the body is no ConversionReview: %w", err)
+		return nil, http.StatusBadRequest, fmt.Errorf("the body is not a ConversionReview: %w", err)
 	}
 	switch {
 	case v.Kind != "ConversionReview" || v.APIVersion != "apiextensions.k8s.io/v1":

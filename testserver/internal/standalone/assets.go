@@ -72,7 +72,7 @@ func (a asset) parse(args []string) (map[string]string, error) {
 	for i := 0; i < len(args); i++ {
 		name, value, hasValue := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
 		if !strings.HasPrefix(args[i], "-") {
-			return nil, fmt.Errorf("argument %q is no flag", args[i])
+			return nil, fmt.Errorf("argument %q is not a flag", args[i])
 		}
 		if !slices.Contains(a.flags, name) && !slices.Contains(a.ignored, name) {
 			return nil, fmt.Errorf("no flag --%s", name)

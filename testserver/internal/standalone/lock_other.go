@@ -9,5 +9,5 @@ import (
 
 // lockFolder fails: this system has no lock that the end of a process releases.
 func lockFolder(string) (*os.File, error) {
-	return nil, errors.New("objects are kept in a folder on Linux and macOS only")
+	return nil, errors.New("objects are kept in a directory only on Linux and macOS")
 }

@@ -42,7 +42,7 @@ func Run(args []string, controllers Controllers) error {
 	certificateFile := flags.String("certificate", "", "`file` with the certificate of the server")
 	keyFile := flags.String("key", "", "`file` with the key of that")
 	clientsFile := flags.String("clients", "", "`file` with the authority that certificates of clients are of")
-	data := flags.String("data", "", "`folder` to keep the objects in; without, they go with the program")
+	data := flags.String("data", "", "`directory` for the objects; without it, they are lost at the end")
 	repair := flags.Bool("repair", false, "drop the damaged parts of the objects in data, report that, and end")
 	asked := flags.Bool("fake-controllers", false, "run fakes of the controllers and nodes of a cluster")
 	hosts := flags.Bool("host", false, "start and stop isolated API servers on requests in standard input, until it ends")

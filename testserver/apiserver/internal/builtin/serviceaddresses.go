@@ -67,7 +67,8 @@ func (cluster Cluster) allocateService(object, existing runtime.Object, dryRun b
 	return allocatePorts(service, existing == nil, dryRun, ports, invalid, at)
 }
 
-// familyPolicy determines the number of IP families of a service, if unset, and checks that it requests no more.
+// familyPolicy determines the number of IP families of a service, if unset, and checks that the service has at most
+// that many.
 func (f *Findings) familyPolicy(service, old *corev1.Service, at *field.Path) {
 	spec, here := &service.Spec, at.Child("ipFamilyPolicy")
 	switch {

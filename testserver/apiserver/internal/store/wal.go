@@ -90,7 +90,7 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 
 func (e *LineError) Unwrap() error { return e.Err }
 
-var errForeign = errors.New("this is no file of objects of kctrl's API server")
+var errForeign = errors.New("this is not a file of objects of kctrl's API server")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -328,12 +328,12 @@ func (l *wal) append(line []byte) error {
 	}
 	if _, err := l.file.Write(line); err != nil {
 		if cut := l.file.Truncate(l.size); cut != nil {
-			l.failed = fmt.Errorf("%w; no more is written: %w", err, cut)
+			l.failed = fmt.Errorf("%w; further writes fail: %w", err, cut)
 		}
 		return err
 	}
 	if err := l.file.Sync(); err != nil {
-		l.failed = fmt.Errorf("%w; no more is written", err)
+		l.failed = fmt.Errorf("%w; further writes fail", err)
 		return l.failed
 	}
 	l.size += int64(len(line))
@@ -367,7 +367,7 @@ func (l *wal) rewrite(s *Store) (err error) {
 	}
 	l.file, l.size, l.used = file, size, size
 	if err := syncFolder(filepath.Dir(l.path)); err != nil {
-		l.failed = fmt.Errorf("%w; no more is written", err) // after a power failure, the old file may be there
+		l.failed = fmt.Errorf("%w; further writes fail", err) // after a power failure, the old file may be there
 	}
 	return nil
 }
