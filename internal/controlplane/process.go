@@ -30,12 +30,12 @@ const (
 type component struct {
 	name string
 	args []string
-	log  string // the file that has its output
+	log  string // output of the process
 
 	cmd    *exec.Cmd
 	done   chan struct{} // closed when the process has ended and was waited for
-	err    error         // how it ended; set before done is closed
-	killed atomic.Bool   // it is to end
+	err    error         // result of the process; set before done is closed
+	killed atomic.Bool   // true if this program ended the process
 }
 
 // The parts of a control plane.
@@ -47,8 +47,8 @@ const (
 	garbageCollectorName  = "garbage-collector"
 )
 
-// parts are what an instance may run, in start order, with the flag by which its process is told from any other one:
-// with the path of the instance's own authority as its value.
+// parts are the processes that an instance may run, in start order. Each has the flag that identifies its process: the
+// value of the flag is the path of the certificate authority of the instance.
 var parts = []part{
 	{etcdName, "--trusted-ca-file"},
 	{apiServerName, "--client-ca-file"},
@@ -65,7 +65,7 @@ func authorityPath(folder string) string { return filepath.Join(folder, "ca.crt"
 
 func logOf(folder, name string) string { return filepath.Join(folder, name+".log") }
 
-// partOf names the part of the instance in folder that a command line runs, or nothing.
+// partOf returns the name of the part of the instance in folder that a command line runs, or "".
 func partOf(folder string, command []string) string {
 	for _, part := range parts {
 		if slices.Contains(command, part.flag(folder)) {
@@ -83,8 +83,8 @@ func inStartOrder(list []Process) []Process {
 	return list
 }
 
-// startComponent starts binary with args. With attached, the kernel kills the process when this one dies; without, it
-// has a session of its own and goes on.
+// startComponent starts binary with args. If attached is set, the kernel kills the process when this one dies.
+// Otherwise, the process has a session of its own and outlives this one.
 func startComponent(name, folder string, command []string, attached bool) (*component, error) {
 	c := &component{name: name, args: command, log: logOf(folder, name), done: make(chan struct{})}
 	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -114,7 +114,7 @@ func (c *component) stop() {
 	kill.Stop()
 }
 
-// kill ends the process at once, without a word to it, and waits until it is gone.
+// kill sends SIGKILL to the process and waits until it has ended.
 func (c *component) kill() error {
 	c.killed.Store(true)
 	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -133,7 +133,7 @@ func (c *component) ended() bool {
 	}
 }
 
-// crash describes a component that ended by itself, with the end of its log.
+// crash returns an error for a component that ended unexpectedly, with the end of its log.
 func (c *component) crash() error {
 	reason := "it ended"
 	if c.err != nil {
@@ -142,26 +142,26 @@ func (c *component) crash() error {
 	return &CrashError{Component: c.name, Reason: reason, Log: c.log, Tail: tail(c.log)}
 }
 
-// CrashError says that a part of a control plane ended though nobody stopped it.
+// CrashError reports that a part of a control plane ended unexpectedly.
 type CrashError struct {
 	Component string // such as kube-apiserver
-	Reason    string // how it ended, such as "exit status 1"
+	Reason    string // result of the process, such as "exit status 1"
 	Log       string // the path of its log
 	Tail      string // the last lines of its log
 }
 
-// Error is the crash in one line, and the end of the log below it.
+// Error returns the crash in one line, followed by the end of the log.
 func (e *CrashError) Error() string {
 	return fmt.Sprintf("%s crashed: %s; the end of %s:\n%s", e.Component, e.Reason, e.Log, e.Tail)
 }
 
-// crashes are those for which a user can do something, by what the part that crashed says.
+// crashes are the crashes that a user can fix, identified by text in the log of the part.
 var crashes = []struct{ says, hint string }{
 	{"no space left on device", "free some disk space"},
 	{"Failed to validate schema", "the data folder is that of a newer Kubernetes: choose its version with --kubernetes, or another --data-dir"},
 }
 
-// explain adds to a crash what a user can do about it, if that is known.
+// explain adds a hint to a crash, if one is known.
 func explain(err error) error {
 	crash, ok := errors.AsType[*CrashError](err)
 	if !ok {
@@ -180,7 +180,7 @@ func hinted(err error) bool {
 	return ok && d.Hint != ""
 }
 
-// tail returns the last lines of a file, or nothing when it cannot be read.
+// tail returns the last lines of a file, or "" if it cannot be read.
 func tail(path string) string {
 	const most = 16 << 10
 	file, err := os.Open(path)
@@ -192,7 +192,7 @@ func tail(path string) string {
 		_, _ = file.Seek(max(0, size-most), io.SeekStart)
 	}
 	content, _ := io.ReadAll(io.LimitReader(file, most))
-	// What a program that panics has to say stands above the stacks of its goroutines.
+	// A panicking program prints its message above the stacks of its goroutines.
 	if stacks := bytes.Index(content, []byte("\ngoroutine ")); stacks > 0 {
 		content = content[:stacks]
 	}
@@ -200,10 +200,11 @@ func tail(path string) string {
 	return strings.Join(lines[max(0, len(lines)-logTailLines):], "\n")
 }
 
-// stopProcess ends a process of an environment, which need not be a child of this one, and waits until it is gone. It
-// never ends another process that has the pid by now.
+// stopProcess ends a process of an environment, which need not be a child of this one, and waits until it has ended. It
+// never ends another process that has reused the pid.
 func stopProcess(ctx context.Context, p Process) error {
-	// Where the kernel can, this holds on to the process, whatever becomes of its pid; so look after that.
+	// Take the handle before the check: where the kernel supports it, the handle refers to the same process even if its
+	// pid is reused.
 	handle, err := os.FindProcess(p.PID)
 	if err != nil || !p.alive() {
 		return nil

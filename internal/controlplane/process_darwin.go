@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// processAttributes ties a process to this one's group, or gives it a session of its own.
+// processAttributes gives a process a process group of its own if attached is set, and otherwise a session of its own.
 func processAttributes(attached bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !attached, Setpgid: attached}
 }
@@ -31,11 +31,11 @@ func processesOf(folder string) ([]Process, error) {
 	return inStartOrder(found), err
 }
 
-// startFields are the words of a start time as ps prints it: Sun Nov 22 02:31:49 2026.
+// startFields is the number of words in a start time that ps prints, such as Sun Nov 22 02:31:49 2026.
 const startFields = 5
 
-// listProcesses asks ps for processes. Arguments with spaces come as several words there, which is no harm: a flag is
-// looked for in the whole line.
+// listProcesses asks ps for processes. ps prints an argument with spaces as several words, so partOfLine searches the
+// whole line for a flag.
 func listProcesses(folder string, which ...string) ([]Process, error) {
 	args := append([]string{"-ww", "-o", "pid=,stat=,lstart=,command="}, which...)
 	out, err := exec.Command("ps", args...).Output()
@@ -58,7 +58,7 @@ func listProcesses(folder string, which ...string) ([]Process, error) {
 	return found, nil
 }
 
-// partOfLine is partOf for a command line in one piece.
+// partOfLine is like partOf for a command line in one string.
 func partOfLine(folder, line string) string {
 	for _, part := range parts {
 		if strings.Contains(line+" ", " "+part.flag(folder)+" ") {

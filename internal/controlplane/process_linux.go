@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// processAttributes ties a process to this one, or gives it a session of its own.
+// processAttributes makes the kernel kill a process when this one dies, or gives it a session of its own.
 func processAttributes(attached bool) *syscall.SysProcAttr {
 	if attached {
 		return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -47,13 +47,14 @@ func processesOf(folder string) ([]Process, error) {
 	return inStartOrder(found), nil
 }
 
-// startTime tells a process from another that got the same pid later: the time it started, in the kernel's ticks.
+// startTime returns the start time of a process in clock ticks since boot. It distinguishes the process from a later
+// one with the same pid.
 func startTime(pid int) (string, bool) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return "", false
 	}
-	// The second field is the name in parentheses, which may hold anything.
+	// The second field is the command name in parentheses, which may contain spaces and parentheses.
 	end := bytes.LastIndexByte(stat, ')')
 	fields := strings.Fields(string(stat[end+1:]))
 	const state, start = 0, 19

@@ -15,7 +15,7 @@ type Progress struct {
 	// Out receives the lines.
 	Out io.Writer
 	// Columns returns the width of the terminal Out, on which one line is redrawn. Nil means that Out is not a
-	// terminal: then each update is a line, and updates are rare.
+	// terminal. Then each update is a separate line, and updates are rare.
 	Columns func() int
 }
 
@@ -93,12 +93,12 @@ type goOutput struct {
 	began time.Time
 
 	mu         sync.Mutex
-	total      int    // packages to compile; 0 while that is not known
-	line       []byte // the last one, while it has no end
+	total      int    // packages to compile; 0 while the number is unknown
+	line       []byte // the last line, while it is incomplete
 	downloaded int
 	compiled   int
-	first      time.Time // when the first package was begun
-	messages   []string  // what is neither a module nor a package: the first and the last mostMessages of it
+	first      time.Time // start of the first package
+	messages   []string  // lines about neither a module nor a package: the first and the last mostMessages of them
 }
 
 const (
@@ -167,7 +167,8 @@ func (o *goOutput) state() string {
 		return fmt.Sprintf("downloading Go modules: %d so far, %s", o.downloaded, elapsed)
 	case o.total == 0:
 		return fmt.Sprintf("counting packages, %s", elapsed)
-	case o.compiled >= o.total-1: // go says nothing of the last one, which is linked, when it has compiled it before
+	// go build -v does not print the last package, which is linked, if it was compiled before
+	case o.compiled >= o.total-1:
 		return fmt.Sprintf("linking, %s", elapsed)
 	}
 	return fmt.Sprintf("compiling: %d of %d packages, %s%s", o.compiled, o.total, elapsed, o.left())
@@ -177,7 +178,7 @@ func (o *goOutput) state() string {
 // small.
 const leastCompiled = 50
 
-// left returns the estimate of the remaining time, or an empty text.
+// left returns the estimate of the remaining time, or "".
 func (o *goOutput) left() string {
 	if o.compiled < leastCompiled {
 		return ""

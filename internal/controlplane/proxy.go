@@ -10,22 +10,22 @@ import (
 
 const (
 	chunkSize = 32 << 10
-	// chunksUnderway bounds what a direction of a connection holds; a sender that is faster waits.
+	// chunksUnderway bounds the chunks of one direction of a connection that the proxy holds. A faster sender waits.
 	chunksUnderway = 64
 )
 
-// proxy passes connections on to an address of loopback, each chunk of bytes after a delay that can be changed at any
-// time. Order and throughput stay as they are: it is the distance that grows, not the line that narrows.
+// proxy forwards connections to a loopback address, each chunk of bytes after a delay that can be changed at any time.
+// It keeps the order and the throughput: only the latency grows.
 type proxy struct {
 	listener net.Listener
 	to       string
-	work     sync.WaitGroup // the listener, and four for each connection
+	work     sync.WaitGroup // the listener, and four goroutines for each connection
 
 	mu      sync.Mutex
 	delay   time.Duration
 	changed chan struct{} // closed when delay changes
 	conns   map[net.Conn]struct{}
-	closed  bool // nothing is added to conns any more
+	closed  bool // no connection is added any more
 }
 
 // newProxy returns a proxy to an address, without delay. It runs until it is closed.
@@ -41,7 +41,7 @@ func newProxy(to string) (*proxy, error) {
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-// slow makes delay that of every chunk, those on their way included.
+// slow sets the delay of all chunks, including those on their way.
 func (p *proxy) slow(delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +50,7 @@ func (p *proxy) slow(delay time.Duration) {
 	p.changed = make(chan struct{})
 }
 
-// close breaks all connections and returns when nothing runs any more.
+// close breaks all connections and waits for the goroutines of the proxy.
 func (p *proxy) close() {
 	p.listener.Close()
 	p.mu.Lock()
@@ -78,7 +78,7 @@ func (p *proxy) accept() {
 	}
 }
 
-// join passes on what comes from either side, until one of them ends.
+// join forwards the bytes of both sides until one of them ends.
 func (p *proxy) join(near, far net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,13 +92,13 @@ func (p *proxy) join(near, far net.Conn) {
 	p.pass(far, near)
 }
 
-// chunk is what was read at one moment.
+// chunk is the result of one read.
 type chunk struct {
 	data []byte
 	read time.Time
 }
 
-// pass passes on what comes from one side to the other, in goroutines of p.
+// pass forwards the bytes of one side to the other, in goroutines of p.
 func (p *proxy) pass(from, to net.Conn) {
 	underway := make(chan chunk, chunksUnderway)
 	p.work.Go(func() {
@@ -129,7 +129,7 @@ func (p *proxy) pass(from, to net.Conn) {
 	})
 }
 
-// wait returns when what was read at that time is to be passed on.
+// wait blocks until the delay has passed since read.
 func (p *proxy) wait(read time.Time) {
 	for {
 		p.mu.Lock()

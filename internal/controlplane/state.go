@@ -14,17 +14,17 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// stateVersion is that of the states this kctrl writes. It reads them, and older ones.
+// stateVersion is the version of the states that this kctrl writes. It reads states up to this version.
 const stateVersion = 1
 
-// Environment is a control plane with a name, which goes on after the command that started it. It is what its state
-// file says; the processes may have ended since.
+// Environment is a named control plane that outlives the command that started it. It has the content of its state file;
+// the processes may have ended since.
 type Environment struct {
 	Version    int    `json:"version"`
 	Name       string `json:"name"`
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
-	// What it was started with, and is started with again when a part of it has died.
+	// The options of the first start, also used to restart a part that has died.
 	InMemory          bool   `json:"inMemory,omitempty"`
 	Kubernetes        string `json:"kubernetes,omitempty"`
 	DataDir           string `json:"dataDir,omitempty"`
@@ -35,20 +35,20 @@ type Environment struct {
 	FakeControllers   bool   `json:"fakeControllers,omitempty"`
 	FeatureGates      string `json:"featureGates,omitempty"`
 
-	Ready     bool      `json:"ready"` // it was once, so that there are objects to keep
+	Ready     bool      `json:"ready"` // the API server was ready once, so there are objects to keep
 	Ports     Ports     `json:"ports"`
 	Processes []Process `json:"processes"` // in start order
-	// Failed is the part that kept the others from starting, which then were stopped.
+	// Failed is the part whose failure stopped the start of the environment.
 	Failed string `json:"failed,omitempty"`
 }
 
-// alive reports whether just this process runs: the same pid, start time, folder and part.
+// alive reports whether exactly this process runs: the same pid, start time, directory and part.
 func (p Process) alive() bool {
 	now, running := processOf(filepath.Dir(p.Log), p.PID)
 	return running && now.Start == p.Start && now.Name == p.Name
 }
 
-// Crashed returns the crash of the part that failed, or else of the first that does not run any more, or nil.
+// Crashed returns the crash of the part that failed, or of the first part that no longer runs, or nil.
 func (e *Environment) Crashed() *CrashError {
 	var first *CrashError
 	for _, p := range e.Processes {
@@ -60,7 +60,7 @@ func (e *Environment) Crashed() *CrashError {
 	return first
 }
 
-// Usable fails for an environment that cannot be talked to: one that crashed, or that does not run yet.
+// Usable returns an error for an environment that has crashed or is not ready.
 func (e *Environment) Usable() error {
 	again := "kctrl env up"
 	if e.Name != DefaultName {
@@ -86,7 +86,7 @@ func (e *Environment) Usable() error {
 	return nil
 }
 
-// options are those it was started with.
+// options returns the options that the environment was started with.
 func (e *Environment) options() Options {
 	return Options{
 		InMemory: e.InMemory, Kubernetes: e.Kubernetes, DataDir: e.DataDir, Port: e.Port, ControllerManager: e.ControllerManager, Controllers: e.Controllers,
@@ -94,7 +94,7 @@ func (e *Environment) options() Options {
 	}
 }
 
-// record keeps a process in the place of an older one of its part.
+// record adds a process, or replaces the older process of its part.
 func (e *Environment) record(p Process) {
 	i := slices.IndexFunc(e.Processes, func(old Process) bool { return old.Name == p.Name })
 	if i < 0 {
@@ -104,14 +104,14 @@ func (e *Environment) record(p Process) {
 	e.Processes[i] = p
 }
 
-// errBroken marks a state that cannot be read, of an environment whose processes can be found all the same.
+// errBroken marks an unreadable state of an environment whose processes can still be found.
 var errBroken = errors.New("broken state")
 
 func (es *Environments) statePath(name string) string {
 	return filepath.Join(es.path(name), "state.json")
 }
 
-// load reads the state of an environment. The error is fs.ErrNotExist when there is none.
+// load reads the state of an environment. The error is fs.ErrNotExist if it does not exist.
 func (es *Environments) load(name string) (*Environment, error) {
 	broken := func(cause error) error {
 		return &diagnostic.Error{
@@ -149,7 +149,7 @@ func (es *Environments) load(name string) (*Environment, error) {
 	return env, nil
 }
 
-// save replaces the state in one step, so that a reader never sees half of it.
+// save replaces the state atomically.
 func (es *Environments) save(env *Environment) error {
 	env.Version = stateVersion
 	content, err := json.MarshalIndent(env, "", "  ")

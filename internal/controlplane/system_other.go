@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// endWithUs does nothing: the context of a command ends its process alone here.
+// endWithUs does nothing: on this system, the context of a command ends only its process.
 func endWithUs(*exec.Cmd) {}
 
 // replaceProcess runs another program with the input and output of this process, and waits for its end.
@@ -17,5 +17,5 @@ func replaceProcess(program string, args ...string) error {
 	return cmd.Run()
 }
 
-// identities do not exist where no environment runs.
+// identities is a placeholder on systems that cannot run an environment.
 type identities struct{}

@@ -13,7 +13,7 @@ import (
 // tryLock reports whether it locked a file. Closing the file unlocks it.
 func tryLock(file *os.File) bool { return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil }
 
-// endWithUs makes the context of a command end it with all its children, and on Linux the end of this process too.
+// endWithUs makes the context of a command end it with all its children. On Linux, the end of this process ends it too.
 func endWithUs(cmd *exec.Cmd) {
 	cmd.SysProcAttr = processAttributes(true)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -14,22 +14,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Temporary folders of instances hold keys, so none may outlive its process for long. Each has a lock that its process
-// holds until it dies, however it dies; whoever makes the next folder removes those that nobody holds.
+// Temporary directories of instances contain keys, so they must not outlive their process for long. Each has a lock
+// that its process holds until it dies. The next process that makes such a directory removes those without a lock.
 const (
 	temporaryPrefix = "kctrl-env-"
 	ownerLock       = "owner.lock"
 )
 
-// Terminating are the signals that end a program which does not ask for them, and that it can ask for. SIGPIPE is none of
-// them: it says what the write that has raised it says.
+// Terminating are the signals that end a program by default and that it can catch. SIGPIPE is not among them: the
+// failed write returns an error too.
 var Terminating = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,
 	syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGVTALRM,
 }
 
-// TemporaryFolder returns a new folder for an instance that ends with this process, and what removes it. It removes what
-// processes that were killed have left, and tells notice.
+// TemporaryFolder returns a new directory for an instance that ends with this process, and a function that removes it.
+// It first removes the directories of killed processes, and calls notice if that fails.
 func TemporaryFolder(ctx context.Context, notice func(what string)) (folder string, remove func(), err error) {
 	parent, err := filepath.EvalSymlinks(os.TempDir())
 	if err != nil {
@@ -43,7 +43,7 @@ func TemporaryFolder(ctx context.Context, notice func(what string)) (folder stri
 		}
 		unlock, err := own(folder)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // another process has just swept it away
+			continue // another process has just removed it
 		}
 		if err != nil {
 			return "", nil, errors.Join(err, os.RemoveAll(folder))
@@ -55,26 +55,26 @@ func TemporaryFolder(ctx context.Context, notice func(what string)) (folder stri
 	}
 }
 
-// own takes the lock of a new folder.
+// own takes the lock of a new directory.
 func own(folder string) (unlock func(), err error) {
 	path := filepath.Join(folder, ownerLock)
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if !tryLock(file) || !exists(path) { // a sweep was faster
+	if !tryLock(file) || !exists(path) { // another process has swept it first
 		file.Close()
 		return nil, fs.ErrNotExist
 	}
 	return func() { file.Close() }, nil
 }
 
-// sweep removes the folders of processes that are dead, with what these have left running. What it cannot remove is
-// told, and is no reason not to go on.
+// sweep removes the directories of dead processes, and ends the processes that these left running. It passes failures
+// to notice and continues.
 func sweep(ctx context.Context, parent string, notice func(string)) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
-		return // others may have more to say about a folder for all
+		return // the sweep is optional, and the caller reports an unusable directory
 	}
 	for _, entry := range entries {
 		folder := filepath.Join(parent, entry.Name())
@@ -83,7 +83,7 @@ func sweep(ctx context.Context, parent string, notice func(string)) {
 		}
 		file, err := os.OpenFile(filepath.Join(folder, ownerLock), os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 		if errors.Is(err, fs.ErrNotExist) {
-			_ = os.Remove(folder) // of one that was killed before it had a lock; only if it is empty
+			_ = os.Remove(folder) // of a process that was killed before it had a lock; removed only if it is empty
 		}
 		if err != nil {
 			continue
@@ -97,7 +97,7 @@ func sweep(ctx context.Context, parent string, notice func(string)) {
 	}
 }
 
-// ownedByUser reports whether path is a folder of this user's, and no link to one.
+// ownedByUser reports whether path is a directory of this user, and not a symbolic link.
 func ownedByUser(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() {
@@ -107,7 +107,7 @@ func ownedByUser(path string) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// discard removes a folder that nobody holds.
+// discard removes a directory that no process has locked.
 func discard(ctx context.Context, folder string, notice func(string)) error {
 	if content, err := os.ReadDir(folder); errors.Is(err, fs.ErrNotExist) {
 		return nil // its owner has just removed it

@@ -11,35 +11,35 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
-// Inputs is everything that a program learnt from the disk, save what never changes: the Go toolchain and the module
-// cache. A program that asks the same questions and gets the same answers is the same.
+// Inputs are all facts that a program has read from the disk, except the immutable Go toolchain and module cache. If
+// all questions still have the same answers, the program is unchanged.
 type Inputs []Input
 
 // Input is a question about a file or folder, and the answer.
 type Input struct {
 	Question Question
-	Name     string // absolute
+	Name     string // absolute path
 	Answer   Answer
 }
 
-// Answer is the hash of what was found. Nothing has an answer of its own.
+// Answer is a hash of the result. The zero value means that there is none.
 type Answer [sha256.Size]byte
 
-// Question says what was asked.
+// Question is the kind of a question.
 type Question byte
 
 // The questions.
 const (
-	AskContent   Question = 'c' // what is in a file
+	AskContent   Question = 'c' // the content of a file
 	AskExists    Question = 'e' // whether there is a regular file
-	AskFolder    Question = 'd' // whether there is a folder
-	AskAnyGoFile Question = 'a' // whether a folder has a Go file
-	AskGoFiles   Question = 'g' // which Go files in a folder belong to its package
-	AskPackages  Question = 't' // the same of the folder and all below, as far as its module goes
-	AskModules   Question = 'm' // which modules begin below a folder
-	AskUsesC     Question = 'C' // whether a folder has Go files that use cgo
-	AskCgoFiles  Question = 'x' // which Go files in a folder belong to its package with cgo alone
-	AskLeftOut   Question = 'l' // which Go files in a folder do not belong to its package, save tests
+	AskFolder    Question = 'd' // whether there is a directory
+	AskAnyGoFile Question = 'a' // whether a directory has a Go file
+	AskGoFiles   Question = 'g' // the Go files in a directory that belong to its package
+	AskPackages  Question = 't' // the same for a directory and all directories below it in its module
+	AskModules   Question = 'm' // the modules that begin below a directory
+	AskUsesC     Question = 'C' // whether a directory has Go files that use cgo
+	AskCgoFiles  Question = 'x' // the Go files in a directory that belong to its package only with cgo
+	AskLeftOut   Question = 'l' // the Go files in a directory that do not belong to its package, except tests
 )
 
 // answer asks the disk again.
@@ -111,7 +111,7 @@ func answerFolders(found []Folder, err error) Answer {
 	return answerNames(names, err)
 }
 
-// noteFolders notes which folders with Go files a pattern matched.
+// noteFolders records the directories with Go files that a pattern matched.
 func (t *Tree) noteFolders(dir string, below bool, found []Folder, err error) {
 	switch {
 	case !t.log.wants(dir):
@@ -126,27 +126,27 @@ func (t *Tree) noteFolders(dir string, below bool, found []Folder, err error) {
 	}
 }
 
-// noteModules notes which modules begin below a folder.
+// noteModules records the modules that begin below a directory.
 func (t *Tree) noteModules(dir string, modules []string, err error) {
 	if t.log.wants(dir) {
 		t.log.note(AskModules, dir, answerNames(modules, err))
 	}
 }
 
-// NoteGoFiles notes which Go files of a folder belong to its package.
+// NoteGoFiles records the Go files of a directory that belong to its package.
 func (t *Tree) NoteGoFiles(dir string) {
 	if t.log.wants(dir) {
 		t.log.note(AskGoFiles, dir, answerNames(t.GoFiles(dir)))
 	}
 }
 
-// use makes the tree decide by the settings of the go command, and note what it learns.
+// use makes the tree apply the settings of the go command, and record its inputs.
 func (t *Tree) use(environment *resolve.Environment) {
 	t.matcher = resolve.NewMatcher(resolveFS{t}, environment)
 	t.log = newInputLog(environment)
 }
 
-// inputLog notes questions and answers. It is safe for concurrent use; a nil log notes nothing.
+// inputLog records questions and answers. It is safe for concurrent use. A nil log records nothing.
 type inputLog struct {
 	environment *resolve.Environment
 
@@ -158,20 +158,20 @@ func newInputLog(environment *resolve.Environment) *inputLog {
 	return &inputLog{environment: environment, known: map[Input]bool{}}
 }
 
-// Notes reports whether answers about the files of a folder are noted.
+// Notes reports whether the tree records answers about the files of a directory.
 func (t *Tree) Notes(dir string) bool { return t.log.wants(filepath.Join(dir, "x.go")) }
 
-// wants reports whether an answer about name would be noted.
+// wants reports whether the log records answers about name.
 func (l *inputLog) wants(name string) bool { return l != nil && !l.environment.Immutable(name) }
 
-// note notes an answer. Two answers to one question are both noted, so that they are never taken for unchanged.
+// note records an answer. If a question has two different answers, the log keeps both, so it never counts as unchanged.
 func (l *inputLog) note(question Question, name string, answer Answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known[Input{question, name, answer}] = true
 }
 
-// Inputs returns what was learnt so far, sorted. It reports false if the tree notes nothing.
+// Inputs returns the inputs so far, sorted. It returns false if the tree records none.
 func (t *Tree) Inputs() (Inputs, bool) {
 	if t.log == nil {
 		return nil, false

@@ -18,25 +18,25 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
-// Module is a Go module: its folder, absolute, and its path.
+// Module is a Go module: its absolute directory and its path.
 type Module struct{ Dir, Path string }
 
-// Folder is a folder that a pattern matches.
+// Folder is a directory that a pattern matches.
 type Folder struct {
-	Dir    string // absolute
+	Dir    string // absolute path
 	Module Module
 	Files  []string // names of the Go files that belong to the package, sorted
-	// Turns are when controller-gen's loader finds the package.
+	// Turns are the positions at which the loader of controller-gen finds the package.
 	Turns []Turn
-	// path is the import path of what was found by its own, if byPath is set: that of the module has no say. It is empty for
-	// a folder of packages that is none itself.
+	// path is the import path by which the package was found, if byPath is set. It takes precedence over the path
+	// within the module. It is empty for a directory that contains packages but is not one.
 	path   string
 	byPath bool
 	nested int // the number of its module among those below a pattern, from 1
 }
 
-// Turn is a place in a round. The loader of controller-gen calls the go command once a round: for all import paths, for
-// each pattern of directories, and for each module below them.
+// Turn is a position in a round. The loader of controller-gen calls the go command once per round: for all import
+// paths, for each pattern of directories, and for each module below them.
 type Turn struct{ Round, Place int }
 
 // ImportPath returns the import path of the package in the folder.
@@ -48,18 +48,18 @@ func (f Folder) ImportPath() string {
 	return path.Join(f.Module.Path, filepath.ToSlash(rel))
 }
 
-// resolver finds the folders that patterns match.
+// resolver finds the directories that patterns match.
 type resolver struct {
 	dir     string
 	tree    *Tree
-	modules map[string]Module   // by folder, absolute; of folders that were asked for
-	ignored map[string][]string // what their go.mod files say to ignore
+	modules map[string]Module   // by absolute directory; a cache
+	ignored map[string][]string // the ignore directives of their go.mod files
 	lenient bool
 }
 
-// Folders returns the folders that match any of the patterns, relative to dir, without repetition, by path. A lenient
-// search lets trees without Go packages pass, if there are other packages, and goes on into modules below; passed says
-// which.
+// Folders returns the directories that match any of the patterns, relative to dir, without duplicates, sorted by path.
+// A lenient search skips trees without Go packages if other patterns match packages, and includes the modules below. It
+// returns the skipped patterns as passed.
 func (t *Tree) Folders(dir string, patterns []string, lenient bool) (found []Folder, passed, err error) {
 	return (&resolver{dir: dir, tree: t, modules: map[string]Module{}, ignored: map[string][]string{}, lenient: lenient}).resolve(patterns)
 }
@@ -67,12 +67,13 @@ func (t *Tree) Folders(dir string, patterns []string, lenient bool) (found []Fol
 // errNoPackages is the cause of the error about a tree without Go packages.
 var errNoPackages = errors.New("no Go packages")
 
-// resolve returns the folders that match any of the patterns, without repetition, by path, and which patterns are passed
-// over.
+// resolve returns the directories that match any of the patterns, without duplicates, sorted by path, and the patterns
+// that it skipped.
 func (r *resolver) resolve(patterns []string) (found []Folder, passed, err error) {
 	seen := map[string]int{}
 	if r.lenient {
-		// As controller-gen does: a package that is named in two ways has the import path that it was named by.
+		// Like controller-gen: a package with an import path and a directory among the patterns has the given import
+		// path.
 		patterns = slices.Clone(patterns)
 		slices.SortStableFunc(patterns, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 	}
@@ -160,7 +161,7 @@ func (r *resolver) match(pattern string) ([]Folder, error) {
 	return found, err
 }
 
-// noPackages says that a pattern of folders matches nothing.
+// noPackages returns the error about a pattern of directories that matches nothing.
 func noPackages(pattern string, below bool) error {
 	unmatched := patternError(pattern, "no Go package there", "name a folder with Go files, or a tree such as ./...")
 	if below {
@@ -169,17 +170,17 @@ func noPackages(pattern string, below bool) error {
 	return unmatched
 }
 
-// matching returns the folders with Go files at and, if below is set, below the start, as far as its module goes, that a
-// pattern matches and that go.mod does not say to ignore.
+// matching returns the directories with Go files at start that a pattern matches. If below is set, it includes the
+// directories below start in the same module, except those that go.mod ignores.
 func (r *resolver) matching(start Folder, below bool, matches func(Folder) bool) ([]Folder, error) {
 	var found []Folder
 	err := r.walk(start, below, &found)
-	// All that was seen is noted: the question does not know the pattern.
+	// Record all directories that were read: the question does not contain the pattern.
 	r.tree.noteFolders(start.Dir, below, found, err)
 	return slices.DeleteFunc(found, func(f Folder) bool { return !matches(f) || below && r.isIgnored(f) }), err
 }
 
-// isIgnored reports whether go.mod says that patterns do not match a folder.
+// isIgnored reports whether go.mod excludes a directory from patterns.
 func (r *resolver) isIgnored(f Folder) bool {
 	rel, err := filepath.Rel(f.Module.Dir, f.Dir)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -194,8 +195,8 @@ func (r *resolver) isIgnored(f Folder) bool {
 	})
 }
 
-// matchVendored returns the folders that a pattern matches in the vendor folder of a module. They have the import paths of the
-// packages that they are copies of.
+// matchVendored returns the directories that a pattern matches in the vendor directory of a module. They have the
+// import paths of the vendored packages.
 func (r *resolver) matchVendored(pattern string, start Folder, folders resolve.Pattern) ([]Folder, error) {
 	if !r.lenient {
 		return nil, patternError(pattern, "is a vendor folder, of packages that are not of this project", "name a folder of the project, such as ./api/v1 or ./...")
@@ -225,8 +226,8 @@ func (r *resolver) matchVendored(pattern string, start Folder, folders resolve.P
 	return found, err
 }
 
-// checkModFile refuses a folder in which the go command, which controller-gen runs there, would find another go.mod than in
-// that of the module.
+// checkModFile returns an error for a directory in which the go command, which controller-gen runs there, would find
+// another go.mod than in the directory of the module.
 func (r *resolver) checkModFile(dir string, mod Module) error {
 	if r.lenient && r.tree.environment != nil && !r.tree.environment.ModFileIn(dir, mod.Dir) {
 		return &resolve.UnusualError{Reason: "-modfile is relative to another folder"}
@@ -234,13 +235,13 @@ func (r *resolver) checkModFile(dir string, mod Module) error {
 	return nil
 }
 
-// isImportPath reports whether the go command takes a pattern for that of import paths.
+// isImportPath reports whether the go command treats a pattern as an import path.
 func isImportPath(pattern string) bool {
 	return !strings.HasPrefix(pattern, ".") && !filepath.IsAbs(pattern)
 }
 
-// matchImport returns the folders of the packages that an import path stands for, or a tree of them. Where only the go
-// command knows, the error is a [*resolve.UnusualError].
+// matchImport returns the directories of the packages that an import path, or a tree of import paths, matches. It
+// returns an [*resolve.UnusualError] if only the go command can find them.
 func (r *resolver) matchImport(pattern string) ([]Folder, error) {
 	mod, err := r.moduleOf(r.dir)
 	if err == nil {
@@ -290,7 +291,7 @@ func (r *resolver) matchImport(pattern string) ([]Folder, error) {
 	return found, nil
 }
 
-// walkModules adds the folders of all modules below dir.
+// walkModules adds the directories of all modules below dir.
 func (r *resolver) walkModules(dir string, found *[]Folder) error {
 	modules, err := r.tree.modulesBelow(dir)
 	r.tree.noteModules(dir, modules, err)
@@ -317,7 +318,7 @@ func (r *resolver) walkModules(dir string, found *[]Folder) error {
 	return nil
 }
 
-// modulesBelow returns the folders of the modules that begin below a folder on disk, hidden or not.
+// modulesBelow returns the directories of the modules that begin below a directory on disk, including hidden ones.
 func (t *Tree) modulesBelow(dir string) ([]string, error) {
 	entries, err := t.entries(dir)
 	if err != nil {
@@ -345,7 +346,7 @@ func (t *Tree) modulesBelow(dir string) ([]string, error) {
 	return modules, nil
 }
 
-// folderOf returns the absolute path of the folder that base, a pattern without its dots, starts at.
+// folderOf returns the absolute path of the directory that base, a pattern without its dots, starts at.
 func (r *resolver) folderOf(pattern, base string) (string, error) {
 	dir := filepath.FromSlash(path.Clean(base))
 	if base == "" {
@@ -365,7 +366,7 @@ func (r *resolver) folderOf(pattern, base string) (string, error) {
 	return dir, nil
 }
 
-// walk adds f and, if below is set, the folders below it as far as its module goes.
+// walk adds f and, if below is set, the directories below it in its module.
 func (r *resolver) walk(f Folder, below bool, found *[]Folder) error {
 	files, err := r.tree.GoFiles(f.Dir)
 	if err != nil {
@@ -390,7 +391,7 @@ func (r *resolver) walk(f Folder, below bool, found *[]Folder) error {
 		if hidden || r.tree.isFile(filepath.Join(sub.Dir, "go.mod")) {
 			continue
 		}
-		// A folder vendor may be a package. What is below it is not of the module.
+		// A directory named vendor may be a package. The directories below it are not part of the module.
 		if err := r.walk(sub, name != "vendor", found); err != nil {
 			return err
 		}

@@ -12,43 +12,43 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
-// Stamps are the files and folders that answers were taken from, as they were then. As long as all are like that, the
-// answers are the same, and nothing has to be read to know it.
+// Stamps record the state of the files and directories that answers depend on. While all of them hold, the answers are
+// unchanged and no file has to be read.
 type Stamps []Stamp
 
-// Stamp is what tells one state of a file or folder from all others.
+// Stamp identifies one state of a file or directory.
 type Stamp struct {
-	Name string // absolute
+	Name string // absolute path
 	Kind StampKind
 	Identity
-	// Sum is the hash of what is in a file or folder that changed so shortly ago that the next change might not show.
+	// Sum is the hash of the content of a file or directory that changed so recently that its time may not show the
+	// next change.
 	Sum Answer
 }
 
-// StampKind says how much of a file or folder counts.
+// StampKind selects the properties of a file or directory that a stamp compares.
 type StampKind byte
 
 // The kinds of stamps.
 const (
-	StampMissing StampKind = 'm' // that it does not exist
-	StampFolder  StampKind = 'd' // that it is a folder
-	StampWhole   StampKind = 'w' // everything that the file system says of it
-	StampFresh   StampKind = 'f' // the same, and what is in it
+	StampMissing StampKind = 'm' // it does not exist
+	StampFolder  StampKind = 'd' // it is a directory
+	StampWhole   StampKind = 'w' // all metadata in Identity
+	StampFresh   StampKind = 'f' // all metadata in Identity, and the content
 )
 
-// Identity is what a file system says of a file, and changes with its content: Changed whatever else is set to look the
-// same.
+// Identity is the metadata of a file that changes with its content. Programs can set Modified, but not Changed.
 type Identity struct {
 	Device, Inode     uint64
 	Size              int64
-	Modified, Changed int64 // nanoseconds since 1970
+	Modified, Changed int64 // in nanoseconds since 1970
 }
 
-// racyTime is how long ago a file must have changed, so that changing it again is certain to show: file systems count
-// time in steps of up to two seconds.
+// racyTime is the minimum age of the last change at which the next change certainly has a different time. File systems
+// have a resolution of up to two seconds.
 const racyTime = 2 * time.Second
 
-// Hold reports whether everything is as it was.
+// Hold reports whether all stamps still hold.
 func (s Stamps) Hold() bool {
 	if len(s) == 0 {
 		return true
@@ -77,7 +77,7 @@ func (s Stamps) Hold() bool {
 	return !changed.Load()
 }
 
-// stampsAtOnce is how many files are looked at before another goroutine may look at more.
+// stampsAtOnce is the number of stamps that a goroutine of Hold takes at a time.
 const stampsAtOnce = 64
 
 func (s Stamp) holds() bool {
@@ -97,7 +97,7 @@ func (s Stamp) holds() bool {
 	return s.Kind == StampWhole || sumOf(s.Name, info) == s.Sum
 }
 
-// sumOf returns the hash of the content of a file, or of the names in a folder and what they are.
+// sumOf returns the hash of the content of a file, or of the names and types in a directory.
 func sumOf(name string, info fs.FileInfo) Answer {
 	if !info.IsDir() {
 		content, err := os.ReadFile(name)
@@ -111,8 +111,8 @@ func sumOf(name string, info fs.FileInfo) Answer {
 	return answerNames(names, err)
 }
 
-// Trust returns stamps that held at a time, without the content where a change since then is certain to show. It reports
-// whether these are other ones.
+// Trust returns stamps that held at a time, without the hash where the time of a file shows every change since then. It
+// reports whether any stamp differs.
 func (s Stamps) Trust(at time.Time) (Stamps, bool) {
 	trusted := slices.Clone(s)
 	changed := false
@@ -125,11 +125,11 @@ func (s Stamps) Trust(at time.Time) (Stamps, bool) {
 	return trusted, changed
 }
 
-// isRacy reports whether a file may have changed once more without its time showing it.
+// isRacy reports whether the file may have changed again at that time without a change of its metadata.
 func (s Stamp) isRacy(at time.Time) bool { return at.Sub(time.Unix(0, s.Changed)) <= racyTime }
 
-// StampFile stamps a file or folder of which info tells, before anything is read from it. It reports false if the file
-// system does not say enough.
+// StampFile returns the stamp of a file or directory with the given info. Call it before reading the content. It
+// returns false if the metadata does not show every change.
 func StampFile(name string, info fs.FileInfo) (Stamp, bool) {
 	identity, ok := identityOf(info)
 	stamp := Stamp{Name: name, Kind: StampWhole, Identity: identity}
@@ -137,20 +137,20 @@ func StampFile(name string, info fs.FileInfo) (Stamp, bool) {
 		return stamp, ok
 	}
 	if !info.Mode().IsRegular() && !info.IsDir() {
-		return stamp, false // Nobody knows what a pipe has to say, or when.
+		return stamp, false // the content of a pipe or device can change without a change of its metadata
 	}
 	stamp.Kind, stamp.Sum = StampFresh, sumOf(name, info)
 	return stamp, true
 }
 
-// stampLog collects stamps. It is safe for concurrent use; a nil log collects nothing.
+// stampLog collects stamps. It is safe for concurrent use. A nil log collects nothing.
 type stampLog struct {
 	mu      sync.Mutex
 	stamps  map[string]Stamp // by name
-	unknown bool             // of something there is no stamp to rely on
+	unknown bool             // the state of some file cannot be stamped
 }
 
-// found notes what os.Stat has said of name.
+// found records the result of os.Stat for name.
 func (l *stampLog) found(name string, info fs.FileInfo, err error) {
 	if l == nil {
 		return
@@ -162,7 +162,7 @@ func (l *stampLog) found(name string, info fs.FileInfo, err error) {
 	l.add(stamp, ok)
 }
 
-// folder notes that name is a folder, or is not.
+// folder records whether name is a directory.
 func (l *stampLog) folder(name string, info fs.FileInfo, err error) {
 	if l == nil {
 		return
@@ -190,7 +190,7 @@ func (l *stampLog) add(stamp Stamp, ok bool) {
 	}
 }
 
-// all returns the stamps. It reports false if they do not tell of every change.
+// all returns the stamps. It returns false if they do not show every change.
 func (l *stampLog) all() (Stamps, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

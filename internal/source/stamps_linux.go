@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// identityOf returns what the file system says of a file. It reports false if that does not show every change.
+// identityOf returns the metadata of a file. It returns false if the metadata does not show every change.
 func identityOf(info fs.FileInfo) (Identity, bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

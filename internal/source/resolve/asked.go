@@ -9,16 +9,16 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// Asked is what the go command has to know about modules before it finds packages in them.
+// Asked contains the facts about modules that the go command needs before it finds packages in them.
 type Asked struct {
 	fsys  FS
 	env   *Environment
 	local []moduleFolder // modules that are not in the module cache
-	err   error          // there is something that nobody can ask
+	err   error          // a fact that cannot be read
 }
 
-// Ask asks fsys everything that the go command asks about the main module in a folder, so that whoever writes down the
-// answers knows when it would say something else. An error is an [*UnusualError]: there is more than can be asked.
+// Ask asks fsys all questions of the go command about the main module in a directory. A caller that records the answers
+// can tell when the go command would find something else. An error is an [*UnusualError]: some facts cannot be asked.
 func Ask(fsys FS, e *Environment, dir string) (*Asked, error) {
 	if err := e.holdsIn(dir); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func Ask(fsys FS, e *Environment, dir string) (*Asked, error) {
 	return a, a.err
 }
 
-// fits notes that another toolchain would run, which has constraints and folders of its own.
+// fits records an error if another toolchain would run, which has its own build constraints and directories.
 func (a *Asked) fits(line *modfile.Go, toolchain *modfile.Toolchain) {
 	if err := (&modules{env: a.env}).checkGo(line, toolchain); err != nil && a.err == nil {
 		a.err = err
@@ -54,7 +54,7 @@ func (a *Asked) main(dir string) {
 	a.replacements(file.Replace, dir)
 }
 
-// module asks about the module in a folder, with its go.mod file.
+// module asks about the module in a directory, with its go.mod file.
 func (a *Asked) module(dir, name string) (*modfile.File, bool) {
 	content, err := a.fsys.ReadFile(name)
 	if err != nil {
@@ -62,7 +62,7 @@ func (a *Asked) module(dir, name string) (*modfile.File, bool) {
 	}
 	file, err := modfile.Parse(name, content, nil)
 	if err != nil {
-		// What a dependency may say and a main module may not.
+		// ParseLax accepts the go.mod of a dependency that is invalid for a main module.
 		file, err = modfile.ParseLax(name, content, nil)
 	}
 	if err != nil || file.Module == nil {
@@ -72,7 +72,7 @@ func (a *Asked) module(dir, name string) (*modfile.File, bool) {
 	return file, true
 }
 
-// replacements asks about modules that are folders. Packages have the path of what is replaced.
+// replacements asks about modules that are directories. Their packages have the path of the replaced module.
 func (a *Asked) replacements(replace []*modfile.Replace, dir string) {
 	for _, r := range replace {
 		if r.New.Version != "" || r.New == (module.Version{}) {
@@ -120,7 +120,7 @@ func (a *Asked) workspace(name string) {
 	}
 }
 
-// Package asks in which folders the package with an import path could be.
+// Package asks about each directory in which the package with an import path could be.
 func (a *Asked) Package(importPath string) {
 	for _, m := range a.local {
 		rest, ok := strings.CutPrefix(importPath+"/", m.path+"/")

@@ -10,28 +10,28 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// graph is what modules require of each other, as far as the go command reads it. The go.mod of a module with Go 1.17 or
-// later lists all that its packages need, so what those modules require in turn is passed over: the graph is pruned.
+// graph is the requirement graph of modules, as far as the go command reads it. The go.mod of a module with Go 1.17 or
+// later lists all modules that its packages need. The requirements of those modules are not read: the graph is pruned.
 type graph struct {
 	modules   *modules
-	required  map[module.Version]requirements // of the modules whose go.mod was read
-	selected  map[string]string               // the highest version that any of them requires, by path
-	goVersion string                          // the highest that any of them requires
+	required  map[module.Version]requirements // by module whose go.mod was read
+	selected  map[string]string               // the highest required version, by path
+	goVersion string                          // the highest required Go version
 	followed  map[step]bool
 }
 
-// requirements are what the go.mod file of one module says.
+// requirements are the requirements in the go.mod file of one module.
 type requirements struct {
 	modules []module.Version
 	pruning pruning
 }
 
-// pruning says how far the go command follows the requirements of a module.
+// pruning selects how far the go command follows the requirements of a module.
 type pruning int
 
 const (
-	unpruned  pruning = iota // all of them, and all that these require
-	pruned                   // none but those in its own go.mod
+	unpruned  pruning = iota // all of them, transitively
+	pruned                   // only those in its own go.mod
 	workspace                // those of the modules that it requires
 )
 
@@ -40,7 +40,7 @@ type step struct {
 	pruning pruning
 }
 
-// readGraph reads the go.mod files of everything that the main modules require.
+// readGraph reads the go.mod files of all modules that the main modules require.
 func (m *modules) readGraph() (*graph, error) {
 	g := &graph{modules: m, required: map[module.Version]requirements{}, selected: map[string]string{}, followed: map[step]bool{}}
 	if m.workDir != "" {
@@ -61,8 +61,8 @@ func (m *modules) mainVersion(i int) module.Version {
 	return module.Version{Path: m.main[i].Module.Mod.Path}
 }
 
-// followWorkspace follows what the main modules require, and what it has selected in place of that: modules that are at
-// other versions than those that a main module knows of.
+// followWorkspace follows the requirements of the main modules, and then the selected versions of modules that differ
+// from the version in a main module.
 func (g *graph) followWorkspace() error {
 	matters := map[string]bool{}
 	for i := range g.modules.main {
@@ -99,7 +99,7 @@ func (g *graph) followWorkspace() error {
 	}
 }
 
-// follow reads the go.mod file of a module, and those of what it requires, as far as the pruning says.
+// follow reads the go.mod file of a module and of its requirements, as far as how requires.
 func (g *graph) follow(v module.Version, how pruning) error {
 	if g.followed[step{v, how}] {
 		return nil
@@ -152,7 +152,7 @@ func (g *graph) selectHighest(required []module.Version) {
 	}
 }
 
-// requirementsOf returns what a go.mod file requires and no main module excludes.
+// requirementsOf returns the requirements of a go.mod file that no main module excludes.
 func (m *modules) requirementsOf(file *modfile.File) requirements {
 	found := requirements{pruning: unpruned}
 	if file.Go != nil && compareGo(file.Go.Version, "1.17") >= 0 {
@@ -166,7 +166,7 @@ func (m *modules) requirementsOf(file *modfile.File) requirements {
 	return found
 }
 
-// readRequired reads the go.mod file of a module that is no main module, or of what replaces it.
+// readRequired reads the go.mod file of a dependency, or of its replacement.
 func (m *modules) readRequired(v module.Version) (*modfile.File, error) {
 	if known, ok := m.files[v]; ok {
 		return known, nil
@@ -202,7 +202,8 @@ func (m *modules) readRequired(v module.Version) (*modfile.File, error) {
 	return file, nil
 }
 
-// selectFrom takes the versions that a graph selects. It refuses a go.mod that the go command would want to change.
+// selectFrom takes the versions that a graph selects. It returns an error for a go.mod that the go command would
+// update.
 func (m *modules) selectFrom(g *graph) error {
 	line := m.main[0].Go
 	if m.work != nil {
@@ -217,7 +218,7 @@ func (m *modules) selectFrom(g *graph) error {
 	return nil
 }
 
-// checkListed makes sure that go.mod requires what is selected.
+// checkListed checks that go.mod requires the selected versions.
 func (g *graph) checkListed() error {
 	for _, r := range g.required[g.modules.mainVersion(0)].modules {
 		if selected := g.selected[r.Path]; !g.modules.isMain(r.Path) && selected != r.Version {
@@ -227,7 +228,8 @@ func (g *graph) checkListed() error {
 	return nil
 }
 
-// isImplicit reports whether a main module does not list a module, which it has to if it imports packages of it.
+// isImplicit reports whether a module is missing from the requirements that must list it if a package of it is
+// imported.
 func (m *modules) isImplicit(path string) bool {
 	if m.graph == nil || m.isMain(path) {
 		return false

@@ -11,38 +11,38 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// moduleFolder is a module and where its packages are.
+// moduleFolder is a module and the directory of its packages.
 type moduleFolder struct {
 	path  string
 	dir   string
-	local bool // not in the module cache, so that a folder below may be another module
+	local bool // not in the module cache, so a directory below may be another module
 }
 
-// modules are all modules that packages can come from.
+// modules are all modules that can provide packages.
 type modules struct {
 	fsys FS
 	env  *Environment
 
-	main     []*modfile.File // of the module that was asked for and of all others of its workspace
+	main     []*modfile.File // of the requested module and of all others of its workspace
 	mainDirs []string
-	workDir  string // of go.work; empty without a workspace
+	workDir  string // directory of go.work; empty without a workspace
 	work     *modfile.WorkFile
 	replaced replacements // by the main modules
-	override replacements // by go.work, before those
+	override replacements // by go.work, which takes precedence
 	excluded map[module.Version]bool
-	selected map[string]string // version by path, of all modules that packages may come from but the main ones
-	graph    *graph            // nil if go.mod lists all modules that matter
+	selected map[string]string // version by path, of all modules that may provide packages, except the main modules
+	graph    *graph            // nil if go.mod lists all required modules
 	sums     map[module.Version]bool
 	modSums  map[module.Version]bool // of go.mod files
-	known    map[string]bool         // the paths of all modules that go.sum knows, whether packages come from them or not
-	vendored *vendored               // nil unless packages come from a vendor folder
+	known    map[string]bool         // the paths of all modules in go.sum, whether they provide packages or not
+	vendored *vendored               // nil unless packages come from a vendor directory
 
-	folders map[string]moduleFolder          // by path, as far as they were asked for
-	files   map[module.Version]*modfile.File // of modules that are no main modules, as far as they were asked for
+	folders map[string]moduleFolder          // by path; a cache
+	files   map[module.Version]*modfile.File // of modules other than the main modules; a cache
 }
 
-// replacements are what stands for modules: a version of another module, or a folder, whose version is empty. A module
-// without a version stands for all of its versions.
+// replacements maps a module to its replacement: a version of another module, or a directory, whose version is empty. A
+// key without a version applies to all versions of the module.
 type replacements map[module.Version]module.Version
 
 func (r replacements) of(v module.Version) (module.Version, bool) {
@@ -53,7 +53,7 @@ func (r replacements) of(v module.Version) (module.Version, bool) {
 	return with, ok
 }
 
-// loadModules reads the go.mod file in dir and what belongs to it.
+// loadModules reads the go.mod file in dir and the files that affect it.
 func loadModules(fsys FS, e *Environment, dir string) (*modules, error) {
 	m := &modules{
 		fsys: fsys, env: e,
@@ -76,7 +76,7 @@ func loadModules(fsys FS, e *Environment, dir string) (*modules, error) {
 	if err == nil {
 		err = m.findVendored()
 	}
-	// A vendor folder has what is in it, whatever versions are selected.
+	// With a vendor directory, the selected versions do not matter.
 	if err != nil || m.vendored != nil {
 		return m, err
 	}
@@ -87,7 +87,7 @@ func loadModules(fsys FS, e *Environment, dir string) (*modules, error) {
 func (m *modules) readMain(dir string) error {
 	name := m.env.ModFile(dir)
 	content, err := m.fsys.ReadFile(name)
-	// With -modfile the file is elsewhere, but go.mod still marks the module.
+	// With -modfile, the content comes from another file, but go.mod still marks the module.
 	if err != nil || !m.fsys.Exists(filepath.Join(dir, "go.mod")) {
 		return unusual("go.mod cannot be read")
 	}
@@ -112,7 +112,7 @@ func (m *modules) isMain(path string) bool {
 	return slices.ContainsFunc(m.main, func(f *modfile.File) bool { return f.Module.Mod.Path == path })
 }
 
-// checkGo refuses a module or workspace for which another toolchain would run.
+// checkGo returns an error for a module or workspace that would run another toolchain.
 func (m *modules) checkGo(line *modfile.Go, toolchain *modfile.Toolchain) error {
 	if line != nil && compareGo(line.Version, strings.TrimPrefix(m.env.Version, "go")) > 0 {
 		return unusual("go.mod wants a newer Go")
@@ -127,7 +127,7 @@ func (m *modules) checkGo(line *modfile.Go, toolchain *modfile.Toolchain) error 
 func (m *modules) readSums(name string) {
 	content, err := m.fsys.ReadFile(name)
 	if err != nil {
-		// Without go.sum nothing is known, and what needs it fails then.
+		// Without go.sum, no sum is known. Modules that need one fail later.
 		return
 	}
 	for line := range strings.Lines(string(content)) {
@@ -144,7 +144,7 @@ func (m *modules) readSums(name string) {
 	}
 }
 
-// readDirectives notes what the main modules exclude and replace.
+// readDirectives records the exclude and replace directives of the main modules.
 func (m *modules) readDirectives() error {
 	for i, file := range m.main {
 		for _, x := range file.Exclude {
@@ -164,11 +164,11 @@ func (m *modules) readDirectives() error {
 	return nil
 }
 
-// readReplace notes a replacement in the go.mod file in dir.
+// readReplace records a replace directive of the go.mod file in dir.
 func (m *modules) readReplace(r *modfile.Replace, dir string) error {
 	with := absolute(r.New, dir)
 	_, overridden := m.override.of(r.Old)
-	// What go.work replaces is said once for all modules, so theirs may differ.
+	// A replacement in go.work applies to all modules, so their own may differ.
 	if known, ok := m.replaced[r.Old]; ok && known != with && !overridden {
 		return unusual("modules replace " + r.Old.Path + " differently")
 	}
@@ -176,7 +176,7 @@ func (m *modules) readReplace(r *modfile.Replace, dir string) error {
 	return nil
 }
 
-// absolute returns what replaces a module: a folder by its absolute path.
+// absolute returns a replacement with the absolute path of its directory.
 func absolute(with module.Version, dir string) module.Version {
 	if with.Version == "" && !filepath.IsAbs(with.Path) {
 		with.Path = filepath.Join(dir, filepath.FromSlash(with.Path))
@@ -184,8 +184,8 @@ func absolute(with module.Version, dir string) module.Version {
 	return with
 }
 
-// selectVersions takes the versions that go.mod lists, if these are all that matter, and otherwise what all modules require
-// together.
+// selectVersions selects the versions in go.mod if it lists all required modules, and otherwise those that the
+// requirement graph selects.
 func (m *modules) selectVersions() error {
 	if m.workDir != "" || m.env.updates || m.requirementsOf(m.main[0]).pruning == unpruned {
 		g, err := m.readGraph()
@@ -194,7 +194,7 @@ func (m *modules) selectVersions() error {
 		}
 		return m.selectFrom(g)
 	}
-	// Since go 1.17 a go.mod lists all that its packages need, so no other has to be read.
+	// Since go 1.17, a go.mod lists all modules that its packages need, so no other go.mod is read.
 	for _, r := range m.main[0].Require {
 		if known, ok := m.selected[r.Mod.Path]; ok && known != r.Mod.Version {
 			return unusual("go.mod requires two versions of " + r.Mod.Path)
@@ -206,7 +206,7 @@ func (m *modules) selectVersions() error {
 	return nil
 }
 
-// replacement returns what stands for a version of a module.
+// replacement returns the replacement of a version of a module, or the version itself.
 func (m *modules) replacement(v module.Version) module.Version {
 	if with, ok := m.override.of(v); ok {
 		return with
@@ -217,7 +217,7 @@ func (m *modules) replacement(v module.Version) module.Version {
 	return v
 }
 
-// folder returns where a module is.
+// folder returns the directory of a module.
 func (m *modules) folder(path string) (moduleFolder, error) {
 	if known, ok := m.folders[path]; ok {
 		return known, nil
@@ -226,7 +226,7 @@ func (m *modules) folder(path string) (moduleFolder, error) {
 	actual := m.replacement(required)
 	found := moduleFolder{path: path, dir: actual.Path, local: true}
 	if actual.Version != "" {
-		// The go command would refuse it, and say how it is added.
+		// The go command reports this error with the command that adds the sum.
 		if !m.sums[actual] {
 			return found, unusual("go.sum does not list " + actual.String())
 		}
@@ -251,8 +251,8 @@ func (m *modules) folder(path string) (moduleFolder, error) {
 	return found, nil
 }
 
-// checkRequired makes sure that nothing which a module requires is newer than what was selected: the go command would then
-// want to change go.mod. A graph has been checked as a whole.
+// checkRequired checks that no requirement of a module is newer than the selected version. Otherwise, the go command
+// would update go.mod. A graph has been checked as a whole.
 func (m *modules) checkRequired(v module.Version) error {
 	if m.graph != nil {
 		return nil

@@ -6,17 +6,18 @@ import (
 	"strings"
 )
 
-// Pattern stands for import paths, or for the names of folders, as the go command takes it: "..." is any text, also none,
-// but nothing in a vendor folder that the pattern does not name. "/..." at the end also stands for what is before it.
+// Pattern is a pattern of import paths, or of directory names, with the rules of the go command. "..." matches any
+// text, including none, but no vendor directory that the pattern does not name. "/..." at the end also matches the path
+// before it.
 type Pattern struct {
 	text string
 	wild *regexp.Regexp // nil without "..."
 }
 
-// vendorMark stands for an element "vendor" that something follows. No path has it.
+// vendorMark replaces an element "vendor" that is not the last. No path contains it.
 const vendorMark = "\x00"
 
-// NewPattern returns the pattern that a text is.
+// NewPattern parses a pattern.
 func NewPattern(text string) Pattern {
 	p := Pattern{text: text}
 	if !strings.Contains(text, "...") {
@@ -29,12 +30,12 @@ func NewPattern(text string) Pattern {
 	}
 	expression := strings.ReplaceAll(regexp.QuoteMeta(below), `\.\.\.`, `[^`+vendorMark+`]*`)
 	if outside, ok := strings.CutSuffix(expression, vendorMark); ok && tree {
-		// The folder itself may be a package that is called vendor.
+		// The directory itself may be a package named vendor.
 		expression = outside + `(vendor|` + vendorMark + `/[^` + vendorMark + `]*)`
 	} else if tree {
 		expression += `(/[^` + vendorMark + `]*)?`
 	}
-	// Text that is no UTF-8 is nothing's name.
+	// A pattern that is not UTF-8 matches no name.
 	p.wild, _ = regexp.Compile(`^` + expression + `$`)
 	return p
 }
@@ -49,25 +50,26 @@ func markVendored(name string) string {
 	return strings.Join(elements, "/")
 }
 
-// IsTree reports whether the pattern stands for more than one name.
+// IsTree reports whether the pattern can match more than one name.
 func (p Pattern) IsTree() bool { return strings.Contains(p.text, "...") }
 
-// Matches reports whether the pattern stands for a name.
+// Matches reports whether the pattern matches a name.
 func (p Pattern) Matches(name string) bool {
 	if !p.IsTree() {
 		return name == p.text
 	}
-	// The documentation of what is built in is no package.
+	// The documentation package of the built-in identifiers does not count.
 	return p.wild != nil && name != "builtin" && !strings.Contains(name, vendorMark) && p.wild.MatchString(markVendored(name))
 }
 
-// prefix returns what all names begin with.
+// prefix returns the common prefix of all matching names.
 func (p Pattern) prefix() string {
 	before, _, _ := strings.Cut(p.text, "...")
 	return before
 }
 
-// Base returns the folder that all names are in: the whole elements before the first "...", or all of them.
+// Base returns the directory that contains all matching names: the whole elements before the first "...", or all of
+// them.
 func (p Pattern) Base() string {
 	if !p.IsTree() {
 		return p.text
@@ -76,7 +78,7 @@ func (p Pattern) Base() string {
 	return prefix[:max(0, strings.LastIndexByte(prefix, '/'))]
 }
 
-// checkImports refuses patterns that are no import paths, or that only the go command understands.
+// checkImports returns an error for patterns that are not import paths, or that only the go command supports.
 func (p Pattern) checkImports() error {
 	switch {
 	case p.text == "all":

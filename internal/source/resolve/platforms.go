@@ -1,6 +1,7 @@
 package resolve
 
-// systems and architectures are the words that name_word.go is about. Those of platforms that are gone remain.
+// systems and architectures are the words that count in name_word.go, including those of platforms that are no longer
+// supported.
 var (
 	systems = []string{
 		"aix", "android", "darwin", "dragonfly", "freebsd", "hurd", "illumos", "ios", "js", "linux", "nacl", "netbsd", "openbsd",

@@ -9,19 +9,19 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// Package is one Go package. It is shared: do not modify it.
+// Package is one Go package. It is shared, so do not modify it.
 type Package struct {
-	// Path is the import path, which begins with "vendor/" for what the standard library has vendored.
+	// Path is the import path. It begins with "vendor/" for the vendored packages of the standard library.
 	Path string
 	Name string
 	Dir  string
-	// Standard reports whether the package is of the standard library, and Local whether it is neither of that nor in
-	// the module cache.
+	// Standard means that the package is in the standard library. Local means that it is neither there nor in the
+	// module cache.
 	Standard, Local bool
 
-	module  string // its path; empty in the standard library, and for what is vendored
+	module  string // path of the module; empty for the standard library and for vendored packages
 	matcher *Matcher
-	names   []string // of all Go files in Dir
+	names   []string // all Go files in Dir
 	files   []string
 }
 
@@ -46,17 +46,17 @@ func (p *Package) Files() ([]string, error) {
 	return p.files, nil
 }
 
-// Resolver finds the packages that those of one main module import. It belongs to one goroutine.
+// Resolver finds the packages that the packages of one main module import. It is not safe for concurrent use.
 type Resolver struct {
 	fsys     FS
 	env      *Environment
 	modules  *modules
 	matcher  *Matcher
 	packages map[string]*Package // by Path
-	names    map[string][]string // of Go files, by folder
+	names    map[string][]string // Go files by directory
 }
 
-// New returns a resolver for the main module in a folder, an absolute path. All errors of this package are
+// New returns a resolver for the main module in a directory, an absolute path. All errors of this package are
 // [*UnusualError].
 func New(fsys FS, e *Environment, dir string) (*Resolver, error) {
 	if e.listing != nil {
@@ -72,13 +72,13 @@ func New(fsys FS, e *Environment, dir string) (*Resolver, error) {
 	return &Resolver{fsys: fsys, env: e, modules: loaded, matcher: NewMatcher(fsys, e), packages: map[string]*Package{}, names: map[string][]string{}}, nil
 }
 
-// Find returns the package that an import path stands for in a main module. It may be a program.
+// Find returns the package with an import path, as seen from the main module. It may be a main package.
 func (r *Resolver) Find(importPath string) (*Package, error) { return r.find(importPath) }
 
-// Import returns the package that an import in another stands for.
+// Import returns the package that an import path in another package refers to.
 func (r *Resolver) Import(from *Package, importPath string) (*Package, error) {
 	if from.Standard {
-		// The standard library has its own copies of what it imports from elsewhere.
+		// The standard library has its own copies of its dependencies.
 		vendored := "vendor/" + importPath
 		if known := r.packages[vendored]; known != nil {
 			return known, nil
@@ -101,7 +101,7 @@ func (r *Resolver) Import(from *Package, importPath string) (*Package, error) {
 	return found, nil
 }
 
-// visible reports whether a package may import another, which may be internal.
+// visible reports whether a package may import another one, which may be internal.
 func visible(from, importPath string) bool {
 	i := strings.LastIndex("/"+importPath+"/", "/internal/")
 	if i < 0 {
@@ -112,7 +112,7 @@ func visible(from, importPath string) bool {
 }
 
 func (r *Resolver) find(importPath string) (*Package, error) {
-	// Most packages import the same few hundred.
+	// Most packages import the same few hundred packages.
 	if known := r.packages[importPath]; known != nil {
 		return known, nil
 	}
@@ -123,7 +123,7 @@ func (r *Resolver) find(importPath string) (*Package, error) {
 	return r.load(&Package{Path: importPath, Dir: at.dir, Standard: at.standard, Local: !at.standard && !r.env.Immutable(at.dir), module: at.module})
 }
 
-// location is where a package is, and the path of the module that it is of.
+// location is the directory of a package, and the path of its module.
 type location struct {
 	dir, module string
 	standard    bool
@@ -137,7 +137,7 @@ func (r *Resolver) locate(importPath string) (location, error) {
 	if err != nil {
 		return location{}, err
 	}
-	// The go command has rules, and messages, for none and for several: it is asked then.
+	// The go command has rules and messages for none and for several, so leave both to it.
 	if len(found) != 1 {
 		return location{}, unusual("not exactly one module has the package " + importPath)
 	}
@@ -148,17 +148,17 @@ func (r *Resolver) standardFolder(importPath string) string {
 	return filepath.Join(r.env.Root, "src", filepath.FromSlash(importPath))
 }
 
-// standard finds a package that the standard library has vendored.
+// standard finds a vendored package of the standard library.
 func (r *Resolver) standard(importPath string) (*Package, error) {
 	return r.load(&Package{Path: importPath, Dir: r.standardFolder(importPath), Standard: true})
 }
 
-// load finds out the name of a package: that in its first file.
+// load determines the name of a package from its first file.
 func (r *Resolver) load(p *Package) (*Package, error) {
 	p.matcher = r.matcher
 	p.names = r.goNames(p.Dir)
 	for _, name := range p.names {
-		// All files have the same name for the package, whether they are for certain or perhaps.
+		// All files of a package have the same package name, even those whose constraints are undecided.
 		if h, err := r.matcher.head(p.Dir, name); h.name != "" && (h.matches || err != nil) {
 			p.Name = h.name
 			r.packages[p.Path] = p
@@ -168,7 +168,7 @@ func (r *Resolver) load(p *Package) (*Package, error) {
 	return nil, unusual("no Go files for this platform in " + p.Path)
 }
 
-// candidates returns the folders with Go files that there are for an import path.
+// candidates returns the directories with Go files that an import path may refer to.
 func (r *Resolver) candidates(importPath string) ([]location, error) {
 	var found []location
 	first, _, _ := strings.Cut(importPath, "/")
@@ -185,7 +185,7 @@ func (r *Resolver) candidates(importPath string) ([]location, error) {
 			return nil, err
 		}
 		dir := filepath.Join(module.dir, filepath.FromSlash(strings.TrimPrefix(importPath[len(prefix):], "/")))
-		// The module cache has no modules within others; folders of the user do.
+		// Modules in the module cache contain no other modules. Directories of the user may.
 		if module.local && r.isOtherModule(module.dir, dir) {
 			continue
 		}
@@ -213,11 +213,11 @@ func (r *Resolver) isOtherModule(root, dir string) bool {
 
 func (r *Resolver) hasGoFiles(dir string) bool { return len(r.goNames(dir)) > 0 }
 
-// goNames returns the names of the Go files in a folder, which need not exist.
+// goNames returns the names of the Go files in a directory, which need not exist.
 func (r *Resolver) goNames(dir string) []string {
 	names, known := r.names[dir]
 	if !known {
-		// A folder that cannot be read has no package, and the go command will say so.
+		// An unreadable directory has no package. The go command reports the error.
 		names, _ = r.fsys.GoNames(dir)
 		r.names[dir] = names
 	}
@@ -226,7 +226,7 @@ func (r *Resolver) goNames(dir string) []string {
 
 func compareGo(a, b string) int { return version.Compare("go"+a, "go"+b) }
 
-// within reports whether an import path is another one, or below it. All are below the empty one.
+// within reports whether an import path equals parent or is below it. Every path is within "".
 func within(importPath, parent string) bool {
 	return parent == "" || strings.HasPrefix(importPath, parent) && (len(importPath) == len(parent) || importPath[len(parent)] == '/')
 }

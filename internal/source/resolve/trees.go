@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Root returns the folder of the package that an import path stands for when a user names it: it may be a program, or
-// internal to another module.
+// Root returns the directory of the package with an import path from the user. It may be a main package, or internal to
+// another module.
 func (r *Resolver) Root(importPath string) (dir string, err error) {
 	if err := NewPattern(importPath).checkImports(); err != nil {
 		return "", err
@@ -20,11 +20,12 @@ func (r *Resolver) Root(importPath string) (dir string, err error) {
 	return at.dir, err
 }
 
-// Tree is a folder, and the import path that its package has or would have.
+// Tree is a directory, and the import path of a package in it.
 type Tree struct{ Dir, Path string }
 
-// Trees returns where the packages are that a pattern may match. A tree ends where another module begins in it. Its packages
-// are those that [Resolver.Root] finds in their folders; where it does not, only the go command knows what is wrong.
+// Trees returns the directories that contain all packages that a pattern may match. A tree ends at the directories of
+// other modules. Its packages are those that [Resolver.Root] finds; for other directories, only the go command knows
+// the error.
 func (r *Resolver) Trees(p Pattern) ([]Tree, error) {
 	if err := p.checkImports(); err != nil {
 		return nil, err
@@ -59,8 +60,8 @@ func (r *Resolver) Trees(p Pattern) ([]Tree, error) {
 	return slices.Compact(trees), nil
 }
 
-// readGraphFor makes all modules known whose packages a pattern may match. A go.mod that lists all modules of which packages
-// are imported does not list all that count here.
+// readGraphFor reads the requirement graph if a pattern may match packages of a module that go.mod does not list. A
+// pruned go.mod lists only the modules of imported packages.
 func (r *Resolver) readGraphFor(p Pattern) error {
 	m := r.modules
 	if m.graph != nil {
@@ -68,7 +69,7 @@ func (r *Resolver) readGraphFor(p Pattern) error {
 	}
 	known := maps.Clone(m.known)
 	for v := range m.replaced {
-		known[v.Path] = true // folders are not in go.sum
+		known[v.Path] = true // replacements by directories are not in go.sum
 	}
 	for path := range known {
 		_, listed := m.selected[path]
@@ -85,7 +86,8 @@ func (r *Resolver) readGraphFor(p Pattern) error {
 	return nil
 }
 
-// standardTrees returns what a pattern may match in the standard library and among the programs that come with it.
+// standardTrees returns the trees of the standard library and of the commands of the toolchain that a pattern may
+// match.
 func (r *Resolver) standardTrees(p Pattern) []Tree {
 	if first, _, slash := strings.Cut(p.prefix(), "/"); slash && strings.Contains(first, ".") {
 		return nil
@@ -108,13 +110,13 @@ func (r *Resolver) treesOf(modulePath string, p Pattern) ([]Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is in a vendor folder of a module is not of the module; the folder itself may be.
+	// Packages below a vendor directory are not part of the module, but the directory itself may be a package.
 	base, _, _ := strings.Cut(p.Base()+"/", "/vendor/")
 	trees := r.below(Tree{module.dir, modulePath}, strings.TrimSuffix(base, "/"))
 	return slices.DeleteFunc(trees, func(tree Tree) bool { return module.local && r.isOtherModule(module.dir, tree.Dir) }), nil
 }
 
-// below returns the part of a tree that is in the folder base: none if the go command passes over it or one above it.
+// below returns the part of a tree in the directory base, or none if the go command ignores base or one of its parents.
 func (r *Resolver) below(tree Tree, base string) []Tree {
 	if base != tree.Path && within(base, tree.Path) {
 		rest := strings.TrimPrefix(base[len(tree.Path):], "/")
@@ -129,7 +131,7 @@ func (r *Resolver) below(tree Tree, base string) []Tree {
 	return []Tree{tree}
 }
 
-// VendorFolder returns the vendor folder that packages come from, if there is one.
+// VendorFolder returns the vendor directory that provides packages, if there is one.
 func (r *Resolver) VendorFolder() (dir string, ok bool) {
 	if r.modules.vendored == nil {
 		return "", false
@@ -137,12 +139,12 @@ func (r *Resolver) VendorFolder() (dir string, ok bool) {
 	return r.modules.vendored.dir, true
 }
 
-// IsVendored reports whether modules.txt lists a package: without it, the package has no folder that can be named.
+// IsVendored reports whether modules.txt lists a package. Otherwise, no directory can be returned for it.
 func (r *Resolver) IsVendored(importPath string) bool {
 	return r.modules.vendored != nil && r.modules.vendored.packages[importPath]
 }
 
-// isHidden reports whether the go command passes over folders with a name.
+// isHidden reports whether the go command ignores directories with this name.
 func isHidden(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata"
 }

@@ -9,20 +9,21 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// vendored is a vendor folder that packages come from, of the main module or of the workspace.
+// vendored is a vendor directory that provides packages, of the main module or of the workspace.
 type vendored struct {
 	dir string
-	// packages are those that its modules.txt lists. A go.mod that is older than Go 1.23 lets all others count too.
+	// packages are the packages that modules.txt lists. With lax, for a go.mod older than Go 1.23, all other packages
+	// count too.
 	packages map[string]bool
 	lax      bool
 
 	explicit  map[module.Version]bool // modules that go.mod requires
-	providing map[module.Version]bool // modules that packages are listed for
+	providing map[module.Version]bool // modules for which modules.txt lists packages
 	replaced  replacements
 	workspace bool
 }
 
-// findVendored reads vendor/modules.txt, if packages come from there.
+// findVendored reads vendor/modules.txt if packages come from there.
 func (m *modules) findVendored() error {
 	if m.env.vendor == vendorNever {
 		return nil
@@ -41,7 +42,7 @@ func (m *modules) findVendored() error {
 	if line == nil || compareGo(line.Version, "1.14") < 0 {
 		return unusual("the vendor folder is not known to fit")
 	}
-	// Where there is none, nothing is vendored.
+	// Without this file, no package is vendored.
 	content, _ := m.fsys.ReadFile(filepath.Join(dir, "modules.txt"))
 	v := readVendored(dir, string(content))
 	if v.workspace != (m.work != nil) && m.env.vendor == vendorAuto {
@@ -76,7 +77,7 @@ func readVendored(dir, content string) *vendored {
 	return v
 }
 
-// heading reads "path version => path version", where version may be missing, and so the part from "=>" on.
+// heading reads "path version => path version". The versions may be missing, and so may the part from "=>" on.
 func (v *vendored) heading(text string) module.Version {
 	left, right, isReplaced := strings.Cut(text, "=>")
 	original := parseVersion(left)
@@ -97,10 +98,10 @@ func parseVersion(text string) module.Version {
 	return v
 }
 
-// has reports whether a package comes from the vendor folder, if it is there at all.
+// has reports whether a package comes from the vendor directory, if it exists.
 func (v *vendored) has(importPath string) bool { return v.lax || v.packages[importPath] }
 
-// checkVendored makes sure that the vendor folder was made from these go.mod files.
+// checkVendored checks that the vendor directory matches the go.mod files.
 func (m *modules) checkVendored() error {
 	inconsistent := unusual("inconsistent vendoring")
 	required := map[module.Version]bool{}
@@ -137,11 +138,11 @@ func (m *modules) checkVendored() error {
 	return nil
 }
 
-// declared returns what replaces a module as modules.txt says it: with the path of a folder as go.mod or go.work has it, or,
-// if it is of a go.mod in a workspace, relative to the workspace.
+// declared returns the replacement of a module in the form of modules.txt. A directory has its path from go.mod or
+// go.work. One from a go.mod in a workspace is relative to the workspace.
 func (m *modules) declared(v module.Version) module.Version {
 	if m.isMain(v.Path) && v.Version == "" {
-		return module.Version{} // replaced in other versions alone
+		return module.Version{} // only other versions are replaced
 	}
 	if m.work != nil {
 		if with, ok := asWritten(m.work.Replace).of(v); ok {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// findWorkspace returns the go.work file that counts in dir, or "".
+// findWorkspace returns the go.work file that applies to dir, or "".
 func (m *modules) findWorkspace(dir string) (string, error) {
 	switch name := m.env.Get("GOWORK"); {
 	case name == "off":
@@ -30,7 +30,7 @@ func (m *modules) findWorkspace(dir string) (string, error) {
 	}
 }
 
-// readWorkspace reads a go.work file and the modules it uses, of which dir has to be one.
+// readWorkspace reads a go.work file and its modules, which must include dir.
 func (m *modules) readWorkspace(name, dir string) error {
 	if m.env.updates || m.env.modFile != "" {
 		return unusual("a workspace is never updated, and has no -modfile")
@@ -58,7 +58,7 @@ func (m *modules) readWorkspace(name, dir string) error {
 		if err := m.readMain(filepath.Clean(used)); err != nil {
 			return err
 		}
-		// The go command refuses a workspace that is for an older Go than its modules.
+		// The go command rejects a workspace with an older Go version than its modules.
 		if last := m.main[len(m.main)-1].Go; last != nil && compareGo(last.Version, "1.21") >= 0 && (work.Go == nil || compareGo(last.Version, work.Go.Version) > 0) {
 			return unusual("go.work is for an older Go than its modules")
 		}
