@@ -1,9 +1,9 @@
-// Package source asks the disk about the source of a project, and remembers what it was asked: a [Tree] is the files with
-// those on top that are only planned, [Tree.Folders] finds the folders that patterns such as "./..." match, and
-// [Tree.Inputs] are the questions with their answers. A run that gets the same answers to the same questions comes to the
-// same end, so [Inputs.Unchanged] asks them again instead of running; [Stamps] stand for the answers without reading a
-// file.
+// Package source reads the source of a project from disk, and records what it read. A [Tree] is the files on disk with
+// an overlay of planned files. [Tree.Folders] finds the directories that patterns such as "./..." match. [Tree.Inputs]
+// returns the recorded questions with their answers. A run with the same inputs has the same result, so
+// [Inputs.Unchanged] asks the questions again instead of a new run. [Stamps] show that the answers are unchanged
+// without reading the content of a file.
 //
-// It knows files, folders, modules and build constraints, and nothing of what is in a Go file. Package resolve below it
-// finds packages where the go command would.
+// The package handles files, directories, modules and build constraints. It does not interpret Go code. Package resolve
+// finds packages where the go command finds them.
 package source

@@ -18,21 +18,21 @@ import (
 
 // Tree is the project on disk with an overlay on top.
 type Tree struct {
-	overlay map[string][]byte // by absolute path, nil content for a file that does not exist
-	added   map[string]bool   // every folder that a file of the overlay lies in, at any depth
-	tags    []string          // of the build
+	overlay map[string][]byte // by absolute path; nil content means that the file does not exist
+	added   map[string]bool   // all parent directories of the files in the overlay
+	tags    []string          // build tags
 
-	environment *resolve.Environment // nil if unusual says why nobody knows it
+	environment *resolve.Environment // nil if unusual is set: the reason why the settings are unknown
 	unusual     error
-	resolvers   map[string]*resolve.Resolver // by the folder of the main module
+	resolvers   map[string]*resolve.Resolver // by directory of the main module
 
-	matcher *resolve.Matcher // decides which files belong to a package; nil leaves it to go/build
-	log     *inputLog        // what was learnt from the disk; may be nil
-	seen    *sync.Map        // what was learnt of files and folders by name, so that none is read twice; nil remembers nothing
-	stamps  *stampLog        // what was looked at; may be nil
+	matcher *resolve.Matcher // decides which files belong to a package; nil means go/build
+	log     *inputLog        // questions and answers; may be nil
+	seen    *sync.Map        // results by name of file or directory, so that none is read twice; nil disables it
+	stamps  *stampLog        // stamps of the files that were read; may be nil
 }
 
-// NewTree returns the project on disk with files that are only planned, by absolute path; nil content stands for one that
+// NewTree returns the project on disk with an overlay of planned files by absolute path. Nil content means that a file
 // does not exist. Package go/build decides which files belong to a package.
 func NewTree(overlay map[string][]byte) *Tree {
 	t := &Tree{overlay: overlay, added: map[string]bool{}, tags: []string{resolve.DefaultTag}}
@@ -47,8 +47,8 @@ func NewTree(overlay map[string][]byte) *Tree {
 	return t
 }
 
-// Open returns a tree that decides by the settings of the go command, unless they are unusual, with build tags of which nil stands for
-// [resolve.DefaultTag], and notes what it learns.
+// Open returns a tree that applies the settings of the go command, unless they are unusual, and records its inputs. Nil
+// tags mean [resolve.DefaultTag].
 func Open(environment *resolve.Environment, unusual error, overlay map[string][]byte, tags []string) *Tree {
 	t := NewTree(overlay)
 	if tags != nil {
@@ -67,7 +67,7 @@ func (t *Tree) Environment() (*resolve.Environment, error) { return t.environmen
 // Overlay returns the planned files. The caller must not modify them.
 func (t *Tree) Overlay() map[string][]byte { return t.overlay }
 
-// ReadFile reads a file, and notes what is in it.
+// ReadFile reads a file, and records its content as an input.
 func (t *Tree) ReadFile(name string) ([]byte, error) {
 	content, err := t.content(name)
 	if t.log.wants(name) {
@@ -97,7 +97,7 @@ func (t *Tree) open(name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(content)), err
 }
 
-// entries reads a folder on disk.
+// entries reads a directory on disk.
 func (t *Tree) entries(dir string) ([]fs.DirEntry, error) {
 	if t.seen == nil {
 		return os.ReadDir(dir)
@@ -131,7 +131,7 @@ func (t *Tree) isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// stamp notes that name is about to be looked at.
+// stamp records the state of name before it is read.
 func (t *Tree) stamp(name string) {
 	if t.stamps != nil {
 		info, err := os.Stat(name)
@@ -139,7 +139,7 @@ func (t *Tree) stamp(name string) {
 	}
 }
 
-// IsFolder reports whether there is a folder.
+// IsFolder reports whether there is a directory.
 func (t *Tree) IsFolder(name string) bool {
 	info, err := os.Stat(name)
 	t.stamps.folder(name, info, err)
@@ -150,7 +150,7 @@ func (t *Tree) IsFolder(name string) bool {
 	return found
 }
 
-// List returns the names of the files and of the folders in dir, sorted.
+// List returns the names of the files and of the directories in dir, sorted.
 func (t *Tree) List(dir string) (files, folders []string, err error) {
 	entries, err := t.entries(dir)
 	if err != nil && !(errors.Is(err, fs.ErrNotExist) && t.added[dir]) {
@@ -181,7 +181,7 @@ func (t *Tree) List(dir string) (files, folders []string, err error) {
 	return files, slices.Compact(folders), nil
 }
 
-// buildContext decides which files belong to a package: those of this platform, without cgo and without generated code.
+// buildContext returns the build context for this platform, without cgo and without generated code.
 func (t *Tree) buildContext() *build.Context {
 	context := build.Default
 	context.CgoEnabled = false
@@ -190,7 +190,7 @@ func (t *Tree) buildContext() *build.Context {
 	return &context
 }
 
-// GoFiles returns the names of the Go files in dir that belong to its package, sorted. Who calls it notes the answer.
+// GoFiles returns the names of the Go files in dir that belong to its package, sorted. The caller records the answer.
 func (t *Tree) GoFiles(dir string) ([]string, error) {
 	files, _, err := t.List(dir)
 	if err != nil {
@@ -211,7 +211,7 @@ func (t *Tree) GoFiles(dir string) ([]string, error) {
 			}
 			continue
 		}
-		// A file whose head cannot be read counts: parsing it will say what is wrong.
+		// A file with an unreadable head counts: the parser reports the error.
 		if ok, err := match(dir, name); ok || err != nil {
 			matched = append(matched, name)
 		}
@@ -219,7 +219,7 @@ func (t *Tree) GoFiles(dir string) ([]string, error) {
 	return matched, nil
 }
 
-// UsesC reports whether a folder has Go files that use cgo.
+// UsesC reports whether a directory has Go files that use cgo.
 func (t *Tree) UsesC(dir string) bool {
 	found := t.usesC(dir)
 	if t.log.wants(dir) {
@@ -228,7 +228,7 @@ func (t *Tree) UsesC(dir string) bool {
 	return found
 }
 
-// usesC reports whether a folder has Go files that use cgo. A folder that cannot be read may have some.
+// usesC reports whether a directory has Go files that use cgo. It returns true for an unreadable directory.
 func (t *Tree) usesC(dir string) bool {
 	names, _, err := t.List(dir)
 	if err != nil {
@@ -249,11 +249,11 @@ func (t *Tree) usesC(dir string) bool {
 	return false
 }
 
-// importsCgo reports whether a Go file imports "C", by itself or among others.
+// importsCgo reports whether a Go file imports "C".
 func importsCgo(content []byte) bool { return resolve.UsesC("", content) }
 
-// CgoFiles returns the names of the Go files in a folder that would belong to its package with cgo and use it, sorted.
-// belong are those that belong to it without, of [Tree.GoFiles].
+// CgoFiles returns the names of the Go files in a directory that use cgo and belong to its package only with cgo,
+// sorted. belong are the files that belong to it without cgo, from [Tree.GoFiles].
 func (t *Tree) CgoFiles(dir string, belong []string) ([]string, error) {
 	names, err := t.cgoFiles(dir, belong)
 	if t.Notes(dir) {
@@ -288,7 +288,7 @@ func (t *Tree) cgoFiles(dir string, belong []string) ([]string, error) {
 	return found, nil
 }
 
-// LeftOut returns the names of the Go files in a folder that do not belong to its package, sorted, without tests.
+// LeftOut returns the names of the Go files in a directory that do not belong to its package, sorted, without tests.
 func (t *Tree) LeftOut(dir string) ([]string, error) {
 	names, err := t.leftOut(dir)
 	if t.Notes(dir) {
@@ -312,7 +312,7 @@ func (t *Tree) leftOut(dir string) ([]string, error) {
 	}), nil
 }
 
-// Resolver returns what finds packages for the main module in a folder.
+// Resolver returns the resolver for the main module in a directory.
 func (t *Tree) Resolver(dir string) (*resolve.Resolver, error) {
 	if known := t.resolvers[dir]; known != nil {
 		return known, nil
@@ -330,7 +330,8 @@ func (t *Tree) Resolver(dir string) (*resolve.Resolver, error) {
 	return found, err
 }
 
-// Ask notes what the go command will ask about the module in a folder. It returns nil if nobody knows what it goes by.
+// Ask records the questions of the go command about the module in a directory. It returns nil if the settings of the go
+// command are unknown.
 func (t *Tree) Ask(dir string) *resolve.Asked {
 	if t.unusual != nil {
 		return nil
@@ -339,7 +340,7 @@ func (t *Tree) Ask(dir string) *resolve.Asked {
 	return asked
 }
 
-// resolveFS shows a tree to the resolver.
+// resolveFS is a tree as a [resolve.FS].
 type resolveFS struct{ tree *Tree }
 
 func (f resolveFS) ReadFile(name string) ([]byte, error)    { return f.tree.ReadFile(name) }
@@ -347,7 +348,7 @@ func (f resolveFS) Open(name string) (io.ReadCloser, error) { return f.tree.open
 func (f resolveFS) Exists(name string) bool                 { return f.tree.Exists(name) }
 func (f resolveFS) IsFolder(name string) bool               { return f.tree.IsFolder(name) }
 
-// GoNames notes whether there are any.
+// GoNames returns the names of the Go files in a directory. It records only whether there are any.
 func (f resolveFS) GoNames(dir string) ([]string, error) {
 	names, err := f.goNames(dir)
 	if f.tree.log.wants(dir) {
@@ -356,7 +357,7 @@ func (f resolveFS) GoNames(dir string) ([]string, error) {
 	return names, err
 }
 
-// goNames takes a short cut where no overlay can be.
+// goNames skips the overlay if it is empty.
 func (f resolveFS) goNames(dir string) ([]string, error) {
 	var names []string
 	if len(f.tree.overlay) == 0 {

@@ -13,15 +13,15 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
-// Unchanged reports whether the disk, with an overlay as in [Config], still gives the same answers. If so, and if stamps
-// can stand for them without an overlay, it returns these too.
+// Unchanged reports whether all questions still have the same answers, with an overlay as in [NewTree]. If so, and if
+// the overlay is empty, it also returns stamps of the answers, unless some state cannot be stamped.
 func (in Inputs) Unchanged(environment *resolve.Environment, overlay map[string][]byte) (stamps Stamps, stamped, unchanged bool) {
 	t := NewTree(overlay)
 	t.use(environment)
 	t.log = nil
 	t.seen = &sync.Map{}
 	t.stamps = &stampLog{stamps: map[string]Stamp{}, unknown: len(overlay) > 0}
-	// What is in files comes first: other questions are about the same files.
+	// Content comes first: other questions are about the same files.
 	var contents, others Inputs
 	for _, input := range in {
 		if input.Question == AskContent {
@@ -37,7 +37,7 @@ func (in Inputs) Unchanged(environment *resolve.Environment, overlay map[string]
 	return stamps, stamped, true
 }
 
-// unchanged asks all questions again, several at a time.
+// unchanged asks all questions again, concurrently.
 func (in Inputs) unchanged(t *Tree) bool {
 	var next atomic.Int64
 	var changed atomic.Bool
@@ -60,13 +60,13 @@ func (in Inputs) unchanged(t *Tree) bool {
 	return !changed.Load()
 }
 
-// rereader reads one file after the other into the same memory.
+// rereader reads files one at a time into the same buffer.
 type rereader struct {
 	tree   *Tree
 	buffer []byte
 }
 
-// answer asks a question again. What a Go file has to say to other questions is kept.
+// answer asks a question again. For the content of a Go file, it keeps the verdict for other questions.
 func (r *rereader) answer(in Input) Answer {
 	_, planned := r.tree.overlay[in.Name]
 	if in.Question != AskContent || planned {
@@ -84,7 +84,7 @@ func (r *rereader) answer(in Input) Answer {
 	return sha256.Sum256(content)
 }
 
-// read returns the content of a file, which is valid until the next one is read.
+// read returns the content of a file, which is valid until the next call.
 func (r *rereader) read(name string) ([]byte, error) {
 	file, err := regular.Open(name)
 	if err != nil {
@@ -107,13 +107,14 @@ func (r *rereader) read(name string) ([]byte, error) {
 	}
 }
 
-// firstBuffer has room for nearly every source file.
+// firstBuffer is the initial size of the buffer, larger than nearly every source file.
 const firstBuffer = 64 << 10
 
-// verdict is what is remembered of a Go file: whether it belongs to the package in its folder, and whether it uses cgo.
+// verdict is the cached result for a Go file: whether it belongs to the package in its directory, and whether it uses
+// cgo.
 type verdict struct{ belongs, usesC bool }
 
-// known returns the verdict on a Go file, if it was read already.
+// known returns the verdict on a Go file that was read already.
 func (t *Tree) known(name string) (verdict, bool) {
 	if t.seen == nil {
 		return verdict{}, false

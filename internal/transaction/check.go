@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// check reports every file that is not as the changes say, and everything that is in the way of a new one.
+// check returns an error for every file whose content differs from that in the changes, and for everything that
+// prevents a new file.
 func (d disk) check(changes []Change) error {
 	var errs []error
 	folders, needed := map[string]error{}, map[string]bool{}
@@ -41,7 +42,7 @@ func (d disk) check(changes []Change) error {
 	return errors.Join(errs...)
 }
 
-// checkFolder reports a file where a folder should be, once: known holds what was found out before.
+// checkFolder reports a file in the place of a directory once. known contains earlier results.
 func (d disk) checkFolder(dir string, known map[string]error) error {
 	if dir == path.Dir(dir) {
 		return nil
@@ -93,10 +94,10 @@ func (d disk) checkTarget(c Change) error {
 	return nil
 }
 
-// InTheWay says that something on disk keeps a file from being written.
+// InTheWay returns the error for an object on disk that prevents the write of a file.
 func InTheWay(path, message string) error { return inTheWay(path, message, nil) }
 
-// NoFolder says that a path leads through a file. The error is syscall.ENOTDIR.
+// NoFolder returns the error for a path that leads through a file. It wraps syscall.ENOTDIR.
 func NoFolder(path string) error {
 	return inTheWay(path, "a file is where its folder should be", syscall.ENOTDIR)
 }
@@ -110,7 +111,7 @@ func inTheWay(path, message string, cause error) error {
 	}
 }
 
-// Describe returns "a folder", "a symbolic link" or the like.
+// Describe returns the type of a file, such as "a folder" or "a symbolic link".
 func Describe(info fs.FileInfo) string {
 	switch mode := info.Mode(); {
 	case mode.IsDir():

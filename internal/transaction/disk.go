@@ -67,7 +67,7 @@ func (d disk) write(name string, flag int, mode fs.FileMode, content []byte) err
 	return errors.Join(err, file.Close())
 }
 
-// removeFound removes a file if it is there.
+// removeFound removes a file if it exists.
 func (d disk) removeFound(name string) error {
 	if _, found := d.find(name); !found {
 		return nil
@@ -93,7 +93,7 @@ func (d disk) lstat(name string) (fs.FileInfo, error) {
 	return d.Stat(name)
 }
 
-// find describes a regular file.
+// find returns the info of a regular file.
 func (d disk) find(name string) (_ fs.FileInfo, found bool) {
 	info, err := d.lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
@@ -108,7 +108,7 @@ func (d disk) hashFile(name string) string {
 	if err != nil {
 		return ""
 	}
-	return hash(append([]byte{}, content...)) // an empty file is not a missing one
+	return hash(append([]byte{}, content...)) // an empty file differs from a missing one
 }
 
 // hash returns the hash of a content, or "" for a missing file.

@@ -14,9 +14,9 @@ import (
 )
 
 // Folder is a directory as a file system. Names are relative to it, with slashes. A name or a symbolic link that leads
-// elsewhere is an error, unless the folder was opened with [OpenWithOutside]. It is safe for concurrent use.
+// outside is an error, unless the directory was opened with [OpenWithOutside]. It is safe for concurrent use.
 type Folder struct {
-	system  // for names in the folder
+	system  // for relative names
 	root    *os.Root
 	outside bool // absolute names are allowed
 }
@@ -28,7 +28,7 @@ type system interface {
 	linker
 }
 
-// Open opens a folder. A missing one, or a file, is a *diagnostic.Error. The caller closes the folder.
+// Open opens a directory. A missing one, or a file, is a *diagnostic.Error. The caller closes the Folder.
 func Open(dir string) (*Folder, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -37,7 +37,7 @@ func Open(dir string) (*Folder, error) {
 	return &Folder{system: rooted{root}, root: root}, nil
 }
 
-// OpenWithOutside opens a folder in which absolute names are those of the operating system.
+// OpenWithOutside opens a directory as a Folder that also accepts absolute names of the operating system.
 func OpenWithOutside(dir string) (*Folder, error) {
 	f, err := Open(dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func OpenWithOutside(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// Close closes the folder.
+// Close closes the directory.
 func (f *Folder) Close() error { return f.root.Close() }
 
 func folderError(dir string, err error) error {
@@ -74,8 +74,8 @@ func (f *Folder) at(name string) system {
 	return f.system
 }
 
-// These methods are part of [afero.Fs] and [afero.Lstater], and take absolute names. The others work inside the folder
-// only. Rename and Link take two relative names or two absolute ones.
+// These methods are part of [afero.Fs] and [afero.Lstater], and accept absolute names. The others accept only relative
+// names. Rename and Link take two relative names or two absolute ones.
 
 func (f *Folder) Open(name string) (afero.File, error) { return f.at(name).Open(name) }
 
@@ -94,7 +94,7 @@ func (f *Folder) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
 	return f.at(name).LstatIfPossible(name)
 }
 
-// rooted is a directory that no name leaves.
+// rooted is a directory that no name can leave.
 type rooted struct{ *os.Root }
 
 func (r rooted) Create(name string) (afero.File, error) {
@@ -115,7 +115,7 @@ func (r rooted) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
 	return info, true, err
 }
 
-// opened returns no nil *os.File in an interface.
+// opened returns a nil interface on an error, instead of an interface with a nil *os.File.
 func opened(file *os.File, err error) (afero.File, error) {
 	if err != nil {
 		return nil, err

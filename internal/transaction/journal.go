@@ -14,7 +14,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// The names of a transaction's files. The prefix of those beside their targets is followed by the process id.
+// The names of the files of a transaction. In the names of files beside their targets, the process id follows the
+// prefix.
 const (
 	prefix       = ".kctrl-"
 	journalName  = prefix + "journal"
@@ -22,7 +23,7 @@ const (
 	backupSuffix = ".old"
 )
 
-// A journal is a line with a record in JSON. A second line commits it, unless a third line withdraws that.
+// A journal is a line with a record in JSON. A second line commits it, unless a third line withdraws the commit.
 const (
 	committed = "done\n"
 	withdrawn = "\nundo\n"
@@ -30,7 +31,7 @@ const (
 
 // Interrupted describes a command that was killed while it wrote.
 type Interrupted struct {
-	// Command is what the user ran, such as "kctrl init".
+	// Command is the command of the user, such as "kctrl init".
 	Command string
 	// Files is the number of files that it was about to change.
 	Files int
@@ -49,7 +50,7 @@ func (t *transaction) begin() error {
 	}
 	err = create(".")
 	if first := t.Files[0].Path; (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) && path.IsAbs(first) {
-		// A command that writes only elsewhere needs no rights in its own directory.
+		// A command that writes only elsewhere needs no write permission in its own directory.
 		dir := path.Dir(first)
 		if missing := t.missingFolders(dir, map[string]bool{}); len(missing) > 0 {
 			dir = path.Dir(missing[0])
@@ -65,13 +66,13 @@ func (t *transaction) begin() error {
 	return errors.Join(append([]error{writeError(t.Files[0].Path, err)}, t.forget()...)...)
 }
 
-// commit marks the changes as made.
+// commit records that the changes were made.
 func (t *transaction) commit() error {
 	err := t.write(t.journal, os.O_APPEND, 0, []byte(committed))
 	if err == nil {
 		return nil
 	}
-	// The line may be there in spite of the error.
+	// The line may have been written in spite of the error.
 	_ = t.write(t.journal, os.O_APPEND, 0, []byte(withdrawn))
 	return writeError(t.Files[0].Path, err)
 }
@@ -89,7 +90,7 @@ func (t *transaction) forget() []error {
 // errBroken reports a journal that this kctrl has not written.
 var errBroken = errors.New("not a journal of this kctrl")
 
-// parseJournal reads a journal. begun is false for one that is incomplete: its transaction has changed nothing.
+// parseJournal reads a journal. begun is false for an incomplete one, whose transaction has changed nothing.
 func parseJournal(d disk, name string, text []byte) (t *transaction, begun, done bool, err error) {
 	t = &transaction{disk: d, journal: name}
 	line, rest, begun := strings.Cut(string(text), "\n")
@@ -117,7 +118,7 @@ func isTarget(name string) bool {
 	return name == path.Clean(name) && name != "." && (path.IsAbs(name) || fs.ValidPath(name))
 }
 
-// Find reports a killed command whose changes are half made. It changes nothing.
+// Find returns a killed command with incomplete changes. It changes nothing.
 func Find(fsys afero.Fs, folders ...string) (Interrupted, bool, error) {
 	for _, name := range journals(folders) {
 		t, begun, done, err := disk{fsys}.readJournal(name)
@@ -128,9 +129,9 @@ func Find(fsys afero.Fs, folders ...string) (Interrupted, bool, error) {
 	return Interrupted{}, false, nil
 }
 
-// Recover rolls back the half-made changes of killed commands, and removes their leftovers. It reports the last command
-// that it rolled back. The caller holds the lock of the folder. Journals are in the folder itself, and may be in the
-// given folders, which are absolute.
+// Recover rolls back the incomplete changes of killed commands, and removes their temporary files. It returns the last
+// command that it rolled back. The caller holds the lock of the directory. Journals are in the directory itself, and
+// may be in the given directories, which are absolute.
 func Recover(fsys afero.Fs, folders ...string) (interrupted Interrupted, found bool, err error) {
 	for _, name := range journals(folders) {
 		t, begun, done, err := disk{fsys}.readJournal(name)
@@ -162,7 +163,7 @@ func journals(folders []string) []string {
 	return names
 }
 
-// readJournal reads a journal. Without one, t is nil.
+// readJournal reads a journal. If there is none, t is nil.
 func (d disk) readJournal(name string) (t *transaction, begun, done bool, err error) {
 	info, found := d.find(name)
 	if !found {

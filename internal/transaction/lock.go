@@ -12,31 +12,34 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Lock is a lock on a folder, which commands that write take before they read. It is advisory, and is given back by the
-// operating system when the process dies.
+// Lock is a lock on a directory. Commands that write take it before they read. It is advisory. The operating system
+// releases it when the process dies.
 type Lock struct{ file *os.File }
 
-// LockOptions say how to take a lock.
+// LockOptions configure [Acquire].
 type LockOptions struct {
-	// Shared is for commands that only read: any number of them have the lock at once, and nobody who writes.
+	// Shared is for commands that only read. Any number of them can hold the lock at once, but not together with a
+	// command that writes.
 	Shared bool
-	// Waiting is called once when the lock is not to be had for a while. It may be nil.
+	// Waiting is called once if the lock is not available for a while. It may be nil.
 	Waiting func()
 }
 
 var (
-	// errBusy says that somebody else has the lock, errNoLocks that the file system knows no locks on folders.
+	// errBusy means that another process has the lock. errNoLocks means that the file system does not support locks on
+	// directories.
 	errBusy    = errors.New("the lock is taken")
 	errNoLocks = errors.New("no locks on folders")
 )
 
-// patience is how long it is not worth a word that somebody else has the lock.
+// patience is the time to wait for the lock before Waiting is called.
 const patience = time.Second
 
-// Acquire takes the lock of a folder. It waits until it has it, or ctx ends.
+// Acquire takes the lock of a directory. It waits until the lock is available or ctx ends.
 //
-// The lock lies on the folder itself, so that nothing of it is to be seen. Where that cannot be, as on Windows and on
-// some network file systems, it lies on a file in the user's cache folder, and other users do not see it.
+// Acquire locks the directory itself, which leaves no lock file behind. If the file system does not support that, as on
+// Windows and on some network file systems, it locks a file in the cache directory of the user instead. Such a lock
+// does not exclude other users.
 func Acquire(ctx context.Context, dir string, o LockOptions) (*Lock, error) {
 	file, err := os.Open(dir)
 	if err != nil {
@@ -61,14 +64,14 @@ func Acquire(ctx context.Context, dir string, o LockOptions) (*Lock, error) {
 	return &Lock{file}, nil
 }
 
-// Release gives the lock back. Releasing twice, and releasing nil, is fine.
+// Release releases the lock. It may be called again, and on nil.
 func (l *Lock) Release() {
 	if l != nil {
 		l.file.Close()
 	}
 }
 
-// wait asks for the lock until it is there.
+// wait tries to take the lock until it succeeds or ctx ends.
 func wait(ctx context.Context, file *os.File, o LockOptions) error {
 	begin, notified := time.Now(), o.Waiting == nil
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
@@ -87,7 +90,7 @@ func wait(ctx context.Context, file *os.File, o LockOptions) error {
 	}
 }
 
-// standIn opens the file that stands for a folder which has no locks.
+// standIn opens the file that is locked in place of a directory that cannot be locked.
 func standIn(dir string) (*os.File, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -5,14 +5,14 @@ import (
 	"os"
 )
 
-// spareFiles is how many files a rollback has open at once, at most: a file and two directories on the way to it.
+// spareFiles is the maximum number of files that a rollback opens at once: a file and two of its parent directories.
 const spareFiles = 3
 
 // spare are open files that a transaction holds while it makes changes. Their release leaves room for a rollback when
 // the process has reached its limit on open files.
 type spare []io.Closer
 
-// holdSpare opens the files. With an error it has still opened some.
+// holdSpare opens the files. It may return open files together with an error.
 func holdSpare() (s spare, err error) {
 	for range spareFiles {
 		file, err := os.Open(os.DevNull)

@@ -21,12 +21,12 @@ import (
 
 // Change is the change of one file.
 type Change struct {
-	// Path is relative to the folder, with slashes, or absolute if the file system takes absolute names.
+	// Path is relative to the directory, with slashes, or absolute if the file system accepts absolute names.
 	Path string
-	// Before is the present content, nil if the file does not exist. After is the new content, nil to remove the file.
-	// Both are only read.
+	// Before is the current content, nil if the file does not exist. After is the new content, nil to remove the file.
+	// Apply does not modify either.
 	Before, After []byte
-	// Mode holds the permissions of a new file, less the umask. An existing file keeps its own.
+	// Mode is the permissions of a new file, before the umask. An existing file keeps its own.
 	Mode fs.FileMode
 }
 
@@ -34,17 +34,17 @@ type Change struct {
 type Options struct {
 	// Command names the writing command for users, such as "kctrl init".
 	Command string
-	// FolderMode holds the permissions of new directories, less the umask; 0 means 0o755.
+	// FolderMode is the permissions of new directories, before the umask; 0 means 0o755.
 	FolderMode fs.FileMode
 }
 
-// Apply makes all changes, or none. The caller holds the lock of the folder, and has called [Recover].
+// Apply makes all changes, or none. The caller holds the lock of the directory, and has called [Recover].
 //
-// Apply first checks that every file is as the changes say. Any failure up to the last file, and the end of ctx, roll
-// everything back: contents, permissions and directories. Only the removal of old files comes later: an error from there
-// says that the changes are made, and names the file that is left.
+// Apply first checks that every file has the content Before. An error up to the last file, and the end of ctx, roll
+// back all changes: contents, permissions and directories. Apply then removes the old files. An error from that step
+// reports that the changes are made, and names the remaining file.
 //
-// Errors are *diagnostic.Error with the file to blame, or the cause of ctx. errors.Is finds the cause, such as
+// Errors are *diagnostic.Error with the file that caused them, or the cause of ctx. errors.Is finds the cause, such as
 // fs.ErrPermission.
 func Apply(ctx context.Context, fsys afero.Fs, o Options, changes []Change) error {
 	if len(changes) == 0 {
@@ -84,7 +84,7 @@ type transaction struct {
 // record is the content of a journal.
 type record struct {
 	Command string
-	// Folders were missing when the transaction began, parents first.
+	// Folders are the directories that were missing when the transaction began, parents first.
 	Folders []string `json:",omitempty"`
 	Files   []entry
 }
@@ -94,11 +94,11 @@ type entry struct {
 	Path string
 	// Temporary is the base name of the files beside Path, without their suffixes.
 	Temporary string
-	// Before and After are the hashes of the contents, empty for no file.
+	// Before and After are the hashes of the contents, empty for a missing file.
 	Before, After string
 }
 
-// staged has the new content until it is in place. backup has the old content from then on.
+// staged is the name of the new content until it is in place. backup is the name of the old content from then on.
 func (e entry) staged() string { return path.Join(path.Dir(e.Path), e.Temporary+stagedSuffix) }
 func (e entry) backup() string { return path.Join(path.Dir(e.Path), e.Temporary+backupSuffix) }
 
@@ -115,7 +115,7 @@ func newTransaction(d disk, o Options, changes []Change) *transaction {
 	return t
 }
 
-// missingFolders returns the missing directories on the way to dir that are not in seen, parents first.
+// missingFolders returns the missing parents of dir, and dir if missing, that are not in seen, parents first.
 func (d disk) missingFolders(dir string, seen map[string]bool) []string {
 	if seen[dir] || dir == path.Dir(dir) {
 		return nil
@@ -164,7 +164,7 @@ func (t *transaction) stage(c Change, e entry) error {
 		}
 		mode = info.Mode().Perm()
 	}
-	// The owner has to be able to write it, for now.
+	// The owner needs write permission until the content is complete.
 	err := t.write(e.staged(), os.O_CREATE|os.O_EXCL, mode|0o200, c.After)
 	if err == nil && (c.Before != nil || mode&0o200 == 0) {
 		err = t.chmod(e.staged(), mode) // the umask applies only to new files
@@ -180,7 +180,7 @@ func (t *transaction) replace(c Change, e entry) error {
 	if c.Before == nil {
 		return t.create(e)
 	}
-	// With a hard link there is always a file of the name. Without one, or to delete it, the file moves away.
+	// With a hard link, the name always refers to a file. Without one, or to delete it, the file moves away.
 	var err error
 	if c.After == nil || t.link(e.Path, e.backup()) != nil {
 		err = t.rename(e.Path, e.backup())
@@ -191,7 +191,7 @@ func (t *transaction) replace(c Change, e entry) error {
 	if err != nil {
 		return writeError(c.Path, err)
 	}
-	// Another program could have changed the file between the check and the rename. From now on it cannot.
+	// Another program could have changed the file between the check and the rename. After the rename it cannot.
 	old, err := afero.ReadFile(t, e.backup())
 	if err != nil {
 		return diagnostic.AtFile(c.Path, "cannot read", err)
@@ -221,8 +221,8 @@ func (t *transaction) create(e entry) error {
 	return nil
 }
 
-// undo rolls everything back in reverse order, and returns what it could not roll back. The journal then stays, and the
-// next command tries again.
+// undo rolls back all changes in reverse order, and returns the errors. After an error the journal stays, and the next
+// command tries again.
 func (t *transaction) undo() []error {
 	var errs []error
 	for _, e := range slices.Backward(t.Files) {
@@ -250,8 +250,8 @@ func (t *transaction) undo() []error {
 	return t.forget()
 }
 
-// canHaveMade reports whether the transaction can have made a file or directory. Outside of the folder it cannot have
-// made what is older than its journal, which may have come with a repository.
+// canHaveMade reports whether the transaction can have made a file or directory. Outside of the directory, it cannot
+// have made files older than its journal, which may have come with a repository.
 func (t *transaction) canHaveMade(name string, info fs.FileInfo) bool {
 	return !path.IsAbs(name) || !info.ModTime().Before(t.since)
 }
@@ -315,7 +315,7 @@ func (t *transaction) finish() []error {
 	if len(errs) > 0 {
 		return errs
 	}
-	// Last: the next command finds by it what is left.
+	// Remove the journal last: with it, the next command finds the remaining files.
 	if err := t.remove(t.journal); err != nil && !regular.IsMissing(err) {
 		left(t.journal, "their journal cannot be removed", err)
 	}
