@@ -55,8 +55,9 @@ func (s Store[T]) All() iter.Seq2[object.Key, T] {
 // nil selector or function selects all. Other objects are not unpacked. selector and selected run with the store locked
 // and must not call it. In a namespace, the cost depends only on its objects.
 //
-// A selector that requires a value of a label reads an index if there is one. The store builds it after 16 reads by that
-// label that looked at all of at least 1,000 objects in vain, keeps at most four, and removes one that is not read.
+// A selector that requires a value of a label reads an index if there is one. The store builds it after 16 reads by
+// that label that looked at all of at least 1,000 objects in vain, keeps at most four, and removes one that is not
+// read.
 func (s Store[T]) Select(
 	namespace string, selector labels.Selector, selected func(object.Key) bool,
 ) iter.Seq2[object.Key, T] {
@@ -212,8 +213,8 @@ func (c *contents[T]) snapshot(
 	return found
 }
 
-// find returns the objects of q, which selects values of a label if that is not empty. It reads an index of the label if
-// that is less work. build reports whether an index of the label pays.
+// find returns the objects of q, which selects values of a label if that is not empty. It reads an index of the label
+// if that is less work. build reports whether an index of the label pays.
 func (c *contents[T]) find(q query, label string, values []string) (found iter.Seq2[object.Key, T], build bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
