@@ -20,6 +20,10 @@ type progress struct {
 
 // openProgress reads dir, which it creates, and drops the costs of packages that did not pass.
 func openProgress(dir string) (*progress, error) {
+	dir, err := filepath.Abs(dir) // test binaries run in the directories of their packages
+	if err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
