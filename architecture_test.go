@@ -237,7 +237,7 @@ var runtimeLayers = []string{
 var testserverLayers = []string{
 	"apiserver/internal/must", "apiserver/internal/store", "apiserver/internal/validity",
 	"apiserver/internal/builtin", "apiserver", "inmemory", "fakecontrollers", "internal/standalone", "program",
-	"program/fakecontrollers",
+	"program/fakecontrollers", "simulator", "simulator/program",
 }
 
 func TestRuntimeAndTestServerImportOnlyLowerLayers(t *testing.T) {
@@ -359,6 +359,7 @@ var internalLayers = []internalLayer{
 	{"kustomize", "diagnostic", "it builds kustomizations, whoever made them"},
 	{"kubectl", "diagnostic regular kustomize", "it talks to any API server, also to one that kctrl has not started"},
 	{"controlplane", "diagnostic", "it starts an API server, whatever is asked of it then"},
+	{"simulate", "diagnostic kubectl controlplane", "it compiles and runs a project's program"},
 	{"demo", "kubectl", "a program like any other, which uses the runtime as its users do"},
 	{"testsuite", "", "a program that runs tests, in any package"},
 	{"mutants", "", "a program that changes code and runs tests, in any package"},
@@ -560,7 +561,7 @@ func TestOnlyMainTouchesTheProcess(t *testing.T) {
 	}
 	for _, src := range sources(t) {
 		base := path.Base(src.path)
-		if src.test || base == "main.go" || base == "streams.go" || in(src, []string{"internal/testing", "compat"}) {
+		if src.test || base == "main.go" || base == "streams.go" || in(src, []string{"internal/testing", "compat", "testserver/simulator/program"}) {
 			continue // packages for tests have main functions of tests; compat/ has functions that end a program
 		}
 		std := map[string]bool{}

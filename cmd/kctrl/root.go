@@ -22,6 +22,7 @@ var commands = []func(*streams) *cobra.Command{
 	newGenCommand,
 	newVerifyCommand,
 	newDiffCommand,
+	newSimCommand,
 	newDoctorCommand,
 	newExplainCommand,
 	newMigrateCommand,

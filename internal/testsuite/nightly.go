@@ -23,6 +23,11 @@ var nightly = []test{
 		"cmd/kctrl ^TestScript$/^migrate_left$",
 	},
 	{
+		"cmd/kctrl", `^TestScript$/^sim$`,
+		"it compiles two operators with the API server",
+		"testserver/simulator ^TestBugsAreFound$",
+	},
+	{
 		"cmd/kctrl", `^TestScript$/^env_real$`,
 		"it starts five real servers",
 		"cmd/kctrl ^TestScript$/^env$",

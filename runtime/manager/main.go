@@ -44,9 +44,22 @@ type Setup interface {
 //
 // A program with its own main can call [BindFlags], [LimitMemory], [SignalContext], [New] and TrimMemory instead.
 func Main[S Setup](defaults Options, setup S) int {
+	if instead != nil {
+		return instead(defaults, withContext(setup))
+	}
 	ctx, cancel := SignalContext(context.Background())
 	defer cancel()
 	return run(ctx, filepath.Base(os.Args[0]), os.Args[1:], os.Stderr, defaults, flag.CommandLine, withContext(setup))
+}
+
+// instead replaces Main, see [SetMain].
+var instead func(Options, func(context.Context, controller.Manager) error) int
+
+// SetMain makes [Main] call main with its arguments, and return the result, without anything else. It is for programs
+// that test an operator as a whole, such as the one that kctrl sim compiles. Call it before main begins, in an init
+// function.
+func SetMain(main func(defaults Options, setup func(context.Context, controller.Manager) error) int) {
+	instead = main
 }
 
 // withContext adapts setup to a function with a context.

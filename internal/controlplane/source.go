@@ -1,0 +1,49 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Source writes the module of the runtime and the test server into the user's cache, and returns its directory.
+// Programs with the simulator are compiled with it. Concurrent calls write it once, and an interrupted call leaves
+// nothing that a later one would use.
+func Source(ctx context.Context) (folder string, err error) {
+	cache, err := cacheFolder("source")
+	if err != nil {
+		return "", err
+	}
+	files, err := ownModule()
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	for _, file := range files {
+		fmt.Fprintln(hash, file.name, len(file.content))
+		hash.Write(file.content)
+	}
+	folder = filepath.Join(cache, hex.EncodeToString(hash.Sum(nil))[:16])
+	unlock, err := lockFile(ctx, folder+".lock", func() {})
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if info, err := os.Stat(folder); err == nil && info.IsDir() {
+		return folder, nil
+	}
+	work := folder + ".new"
+	if err := os.RemoveAll(work); err != nil {
+		return "", unwritable(work, err)
+	}
+	if err := writeModule(work, files); err != nil {
+		return "", unwritable(work, err)
+	}
+	if err := os.Rename(work, folder); err != nil {
+		return "", unwritable(folder, err)
+	}
+	return folder, nil
+}

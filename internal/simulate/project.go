@@ -1,0 +1,164 @@
+package simulate
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/kubectl"
+)
+
+// project is what a simulation reads of a project.
+type project struct {
+	dir       string // absolute
+	main      string // directory of the main package, relative
+	module    string // path of the module, set by build
+	objects   []*unstructured.Unstructured
+	samples   []*unstructured.Unstructured
+	webhooks  []string
+	user      string
+	namespace string
+}
+
+const runtimeManager = "github.com/kctrl-dev/kctrl/runtime/manager"
+
+func readProject(dir string) (*project, error) {
+	p := &project{dir: dir}
+	var err error
+	if p.main, err = findMain(dir); err != nil {
+		return nil, err
+	}
+	built, err := kubectl.BuildKustomization(filepath.Join(dir, "config", "default"))
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range built {
+		p.add(m.Object)
+	}
+	if err := p.readSamples(); err != nil {
+		return nil, err
+	}
+	if file := filepath.Join(dir, "config", "webhook", "manifests.yaml"); exists(file) {
+		p.webhooks = []string{file}
+	}
+	return p, nil
+}
+
+// findMain returns the directory of the main package, whose main function must call manager.Main.
+func findMain(dir string) (string, error) {
+	for _, directory := range []string{"cmd", "."} {
+		file := filepath.Join(dir, directory, "main.go")
+		if !exists(file) {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return "", &diagnostic.Error{
+				Message: err.Error(),
+				Hint:    "correct the file, then run the command again",
+				Cause:   err,
+			}
+		}
+		if !callsMain(parsed) {
+			return "", &diagnostic.Error{
+				Pos:     token.Position{Filename: filepath.Join(directory, "main.go")},
+				Message: "main does not call manager.Main of the runtime, through which kctrl simulates an operator",
+				Hint:    "call os.Exit(manager.Main(options, setup)) in main",
+			}
+		}
+		return directory, nil
+	}
+	return "", &diagnostic.Error{
+		Message: "no main.go in " + dir + " or in its directory cmd", Hint: "run the command in the directory of a project",
+	}
+}
+
+func callsMain(file *ast.File) bool {
+	name := ""
+	for _, spec := range file.Imports {
+		if path, err := strconv.Unquote(spec.Path.Value); err == nil && path == runtimeManager {
+			if name = "manager"; spec.Name != nil {
+				name = spec.Name.Name
+			}
+		}
+	}
+	found := false
+	ast.Inspect(file, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && name != "" {
+			if selector, ok := call.Fun.(*ast.SelectorExpr); ok && selector.Sel.Name == "Main" {
+				of, ok := selector.X.(*ast.Ident)
+				found = found || ok && of.Name == name
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// deployed are the groups of the objects that exist before an operator runs. Its Deployment names its user.
+var deployed = []string{"", "rbac.authorization.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io"}
+
+func (p *project) add(u *unstructured.Unstructured) {
+	gvk := u.GroupVersionKind()
+	if gvk.Kind == "Deployment" {
+		account, _, _ := unstructured.NestedString(u.Object, "spec", "template", "spec", "serviceAccountName")
+		if account == "" {
+			account = "default"
+		}
+		p.namespace = u.GetNamespace()
+		p.user = "system:serviceaccount:" + p.namespace + ":" + account
+	}
+	if slices.Contains(deployed, gvk.Group) && gvk.Kind != "Service" && gvk.Kind != "Pod" {
+		p.objects = append(p.objects, u)
+	}
+}
+
+// readSamples reads the objects of config/samples.
+func (p *project) readSamples() error {
+	directory := filepath.Join(p.dir, "config", "samples")
+	read := func() ([]kubectl.Manifest, error) { return kubectl.ReadManifests(directory, nil) }
+	if exists(filepath.Join(directory, "kustomization.yaml")) {
+		read = func() ([]kubectl.Manifest, error) { return kubectl.BuildKustomization(directory) }
+	}
+	if !exists(directory) {
+		return noSamples()
+	}
+	manifests, err := read()
+	if err != nil {
+		return err
+	}
+	for _, m := range manifests {
+		p.samples = append(p.samples, m.Object)
+	}
+	if len(p.samples) == 0 {
+		return noSamples()
+	}
+	return nil
+}
+
+func noSamples() error {
+	return &diagnostic.Error{
+		Pos: token.Position{
+			Filename: filepath.Join("config", "samples"),
+		}, Message: "no samples: a simulation creates the objects in config/samples",
+		Hint: "add an object of each kind that the operator reconciles",
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// mainPackage is the argument of the go command.
+func (p *project) mainPackage() string {
+	return "./" + strings.TrimPrefix(filepath.ToSlash(p.main), "./")
+}

@@ -1,0 +1,175 @@
+package simulate
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kctrl-dev/kctrl/internal/controlplane"
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// Options choose the plans.
+type Options struct {
+	Seed     uint64        `json:"seed"`
+	Plans    int           `json:"plans,omitempty"`  // the maximum number; 0 means all
+	Budget   time.Duration `json:"budget,omitempty"` // for all plans; 0 means no limit
+	Only     []string      `json:"only,omitempty"`   // groups of faults; empty means all
+	Disabled []string      `json:"disabled,omitempty"`
+	Replay   []byte        `json:"replay,omitempty"` // a plan file, which replaces the plans
+}
+
+// request is the Request of package testserver/simulator/program.
+type request struct {
+	Options
+	Objects   []*unstructured.Unstructured `json:"objects"`
+	Samples   []*unstructured.Unstructured `json:"samples"`
+	Webhooks  []string                     `json:"webhooks,omitempty"`
+	User      string                       `json:"user,omitempty"`
+	Namespace string                       `json:"namespace,omitempty"`
+	Sources   string                       `json:"sources"`
+	Output    string                       `json:"output"`
+}
+
+// Report is the result of a simulation. Its form in JSON is the output of kctrl sim -o json.
+type Report struct {
+	Error    string    `json:"error,omitempty"`
+	Planned  int       `json:"planned"`
+	Run      int       `json:"run"`
+	Seconds  float64   `json:"seconds"` // of real time
+	Writes   int       `json:"writes"`  // of the run without faults
+	Events   int       `json:"events"`  // of the run without faults
+	Failures []Failure `json:"failures"`
+}
+
+// Failure is a plan that violates invariants.
+type Failure struct {
+	Title      string          `json:"title"`
+	Plan       string          `json:"plan"` // the content of its file
+	Violations json.RawMessage `json:"violations"`
+	Story      string          `json:"story"`
+}
+
+// Run simulates the operator of the project in dir. It calls step when a step begins, and progress with the number
+// of
+// plans.
+func Run(
+	ctx context.Context,
+	dir string,
+	opts Options,
+	step func(string),
+	progress func(done, planned int),
+) (*Report, error) {
+	p, err := readProject(dir)
+	if err != nil {
+		return nil, err
+	}
+	source, err := controlplane.Source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	work, err := workFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	step("compiling the operator with an API server and the simulator; the first time takes about a minute")
+	program, err := p.build(ctx, source, work)
+	if err != nil {
+		return nil, err
+	}
+	return p.execute(ctx, program, work, opts, progress)
+}
+
+// execute runs the program and reads its report.
+func (p *project) execute(
+	ctx context.Context,
+	program, work string,
+	opts Options,
+	progress func(done, planned int),
+) (*Report, error) {
+	output := filepath.Join(work, "report.json")
+	if err := os.RemoveAll(output); err != nil {
+		return nil, err
+	}
+	asked, err := json.Marshal(request{
+		Options: opts, Objects: p.objects, Samples: p.samples, Webhooks: p.webhooks,
+		User: p.user, Namespace: p.namespace, Sources: p.module + "/", Output: output,
+	})
+	if err != nil {
+		return nil, err
+	}
+	input := filepath.Join(work, "request.json")
+	if err := os.WriteFile(input, asked, 0o600); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Dir = p.dir
+	// Without the hook, an operator must not find an API server.
+	cmd.Env = append(
+		os.Environ(),
+		"KCTRL_SIMULATION="+input,
+		"KUBECONFIG="+filepath.Join(work, "none"),
+		"KUBERNETES_SERVICE_HOST=",
+	)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	var printed bytes.Buffer
+	cmd.Stdout = io.Discard
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		var done, planned int
+		if n, _ := fmt.Sscanf(lines.Text(), "%d %d", &done, &planned); n == 2 {
+			progress(done, planned)
+			continue
+		}
+		printed.WriteString(lines.Text() + "\n")
+	}
+	if err := cmd.Wait(); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, crashed(err, printed.String())
+	}
+	data, err := os.ReadFile(output)
+	if err != nil {
+		return nil, crashed(err, printed.String())
+	}
+	report := &Report{}
+	if err := json.Unmarshal(data, report); err != nil {
+		return nil, err
+	}
+	if report.Error != "" {
+		return report, &diagnostic.Error{
+			Message: "the operator cannot be simulated: " + report.Error,
+			Hint:    "run it on kctrl env up --in-memory, and see its log",
+		}
+	}
+	return report, nil
+}
+
+// crashed is the error of a program that ended without a report.
+func crashed(err error, printed string) error {
+	first, _, _ := strings.Cut(strings.TrimSpace(printed), "\n")
+	if first == "" {
+		first = err.Error()
+	}
+	return &diagnostic.Error{
+		Message: "the simulated program ended: " + first,
+		Hint:    "a panic outside of Reconcile ends the process",
+		Cause:   err,
+	}
+}

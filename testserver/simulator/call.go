@@ -1,0 +1,285 @@
+package simulator
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/json"
+
+	kctrllog "github.com/kctrl-dev/kctrl/runtime/log"
+)
+
+// Call is a request of a process to the API server, with its outcome.
+type Call struct {
+	Time     time.Duration `json:"time"` // since the start of the run
+	Process  string        `json:"process"`
+	Target   string        `json:"target"`            // verb, resource and object
+	Number   int           `json:"number"`            // counts calls with this target in the run, from 1
+	Request  string        `json:"request,omitempty"` // the controller and key of the reconcile that sent it
+	Source   string        `json:"source,omitempty"`  // file and line in the operator's code
+	Behind   int           `json:"behind,omitempty"`  // events that the server had sent, and the process had not received
+	Status   int           `json:"status"`            // 0 without an answer
+	Fault    string        `json:"fault,omitempty"`   // injected here
+	Changed  bool          `json:"changed,omitempty"` // the object's version changed
+	Message  string        `json:"message,omitempty"` // of a failure
+	operator bool          // the operator sent it
+	verb     string
+	resource resource
+	object   map[string]any // after the call
+	before   map[string]any // as the server had it before, if a run has seen it
+	sent     []byte
+}
+
+// resource is a resource in a path, with the subresource.
+type resource struct {
+	group, version, name, subresource string
+	namespace, object                 string
+}
+
+// kind returns the group and the name of the resource.
+func (r resource) kind() string {
+	if r.group == "" {
+		return r.name
+	}
+	return r.group + "/" + r.name
+}
+
+func (r resource) String() string {
+	text := r.kind()
+	if r.subresource != "" {
+		text += "/" + r.subresource
+	}
+	switch {
+	case r.namespace != "" && r.object != "":
+		text += " " + r.namespace + "/" + r.object
+	case r.object != "":
+		text += " " + r.object
+	case r.namespace != "":
+		text += " in " + r.namespace
+	}
+	return text
+}
+
+// path returns the path of the object or collection.
+func (r resource) path() string {
+	path := "/apis/" + r.group + "/" + r.version
+	if r.group == "" {
+		path = "/api/" + r.version
+	}
+	if r.namespace != "" {
+		path += "/namespaces/" + r.namespace
+	}
+	path += "/" + r.name
+	if r.object != "" {
+		path += "/" + r.object
+	}
+	return path
+}
+
+// parsePath splits the path of a request. ok is false for discovery and other pages.
+func parsePath(path string) (r resource, ok bool) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case parts[0] == "api" && len(parts) >= 3:
+		r.version, parts = parts[1], parts[2:]
+	case parts[0] == "apis" && len(parts) >= 4:
+		r.group, r.version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return resource{}, false
+	}
+	if parts[0] == "namespaces" && len(parts) >= 3 && parts[2] != "status" && parts[2] != "finalize" {
+		r.namespace, parts = parts[1], parts[2:]
+	}
+	r.name = parts[0]
+	if len(parts) > 1 {
+		r.object = parts[1]
+	}
+	if len(parts) > 2 {
+		r.subresource = strings.Join(parts[2:], "/")
+	}
+	return r, true
+}
+
+// verbOf returns the verb of a request as roles name it.
+func verbOf(method string, watch bool, r resource) string {
+	switch {
+	case method == http.MethodGet && watch:
+		return "watch"
+	case method == http.MethodGet && r.object == "":
+		return "list"
+	case method == http.MethodDelete && r.object == "":
+		return "deletecollection"
+	}
+	return map[string]string{
+		http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update",
+		http.MethodPatch: "patch", http.MethodDelete: "delete",
+	}[method]
+}
+
+// isWrite reports whether a verb changes objects.
+func isWrite(verb string) bool {
+	switch verb {
+	case "create", "update", "patch", "delete", "deletecollection":
+		return true
+	}
+	return false
+}
+
+// isBackground reports whether a resource serves the runtime and not the operator's purpose.
+func (r resource) isBackground() bool {
+	switch r.kind() {
+	case "coordination.k8s.io/leases", "events", "events.k8s.io/events",
+		"authentication.k8s.io/tokenreviews", "authorization.k8s.io/subjectaccessreviews":
+		return true
+	}
+	return false
+}
+
+// newCall describes a request. It reads the body, which it replaces.
+func newCall(process string, began time.Time, request *http.Request) (*Call, error) {
+	r, ok := parsePath(request.URL.Path)
+	if !ok {
+		return &Call{Process: process, Time: time.Since(began), Target: "get " + request.URL.Path, verb: "get"}, nil
+	}
+	c := &Call{Process: process, Time: time.Since(began), resource: r}
+	query := request.URL.Query()
+	c.verb = verbOf(request.Method, query.Get("watch") == "true" || query.Get("watch") == "1", r)
+	if request.Body != nil && request.Body != http.NoBody {
+		sent, err := io.ReadAll(request.Body)
+		_ = request.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		c.sent = sent
+		request.Body = io.NopCloser(strings.NewReader(string(sent)))
+	}
+	if c.verb == "create" && r.object == "" {
+		c.resource.object = nameIn(c.sent)
+	}
+	c.Target = c.verb + " " + c.resource.String()
+	if isWrite(c.verb) {
+		c.Request, c.Source = requestOf(request.Context()), callSite()
+	}
+	return c, nil
+}
+
+// nameIn returns the name of an object in JSON, or its generated name with a star.
+func nameIn(data []byte) string {
+	var partial struct {
+		Metadata struct {
+			Name         string `json:"name"`
+			GenerateName string `json:"generateName"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal(data, &partial) != nil {
+		return ""
+	}
+	if partial.Metadata.Name == "" && partial.Metadata.GenerateName != "" {
+		return partial.Metadata.GenerateName + "*"
+	}
+	return partial.Metadata.Name
+}
+
+// frameworks are the import paths whose functions are not the operator's code.
+var frameworks = []string{
+	"github.com/kctrl-dev/kctrl/runtime/",
+	"github.com/kctrl-dev/kctrl/testserver/",
+	"k8s.io/",
+	"sigs.k8s.io/",
+	"net/http.",
+	"runtime.",
+}
+
+// callSite returns the innermost line of the operator's code on the stack.
+func callSite() string {
+	var counters [64]uintptr
+	frames := runtime.CallersFrames(counters[:runtime.Callers(3, counters[:])])
+	for {
+		frame, more := frames.Next()
+		own := frame.Function != ""
+		for _, framework := range frameworks {
+			own = own && !strings.HasPrefix(frame.Function, framework)
+		}
+		if own && strings.Contains(frame.File, "/") && !strings.HasPrefix(frame.Function, "testing.") &&
+			!strings.HasPrefix(frame.Function, "sync.") && !strings.HasPrefix(frame.Function, "log/slog.") {
+			return fmt.Sprintf("%s:%d", frame.File, frame.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}
+
+// isSetup reports whether the runtime installs webhooks, which a deployment does before the operator starts.
+func isSetup() bool {
+	var counters [64]uintptr
+	frames := runtime.CallersFrames(counters[:runtime.Callers(3, counters[:])])
+	for {
+		frame, more := frames.Next()
+		if strings.HasPrefix(frame.Function, "github.com/kctrl-dev/kctrl/runtime/webhook/local.") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+// probe asks the handler of a logger for the attributes of its reconcile.
+type probe struct{ controller, key string }
+
+type probeKey struct{}
+
+// requestOf returns the controller and the key of the reconcile to which ctx belongs, or "".
+func requestOf(ctx context.Context) string {
+	p := &probe{}
+	ctx = context.WithValue(ctx, probeKey{}, p)
+	record := slog.NewRecord(time.Time{}, slog.LevelError, "", 0)
+	logger := kctrllog.FromContext(ctx)
+	if logger == slog.Default() {
+		return ""
+	}
+	if err := logger.Handler().Handle(ctx, record); err != nil || p.key == "" {
+		return ""
+	}
+	return strings.TrimSpace(p.controller + " " + p.key)
+}
+
+// logHandler receives the logs of an operator. It keeps errors for stories, and answers probes.
+type logHandler struct {
+	attrs []slog.Attr
+	lines *logLines
+	alive context.Context // of the process
+}
+
+func (h *logHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h *logHandler) Handle(ctx context.Context, record slog.Record) error {
+	if p, ok := ctx.Value(probeKey{}).(*probe); ok && record.Message == "" {
+		for _, a := range h.attrs {
+			switch a.Key {
+			case "controller":
+				p.controller = a.Value.String()
+			case "key":
+				p.key = a.Value.String()
+			}
+		}
+		return nil
+	}
+	if record.Level >= slog.LevelWarn && h.alive.Err() == nil {
+		h.lines.add(record, h.attrs)
+	}
+	return nil
+}
+
+func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &logHandler{append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...), h.lines, h.alive}
+}
+
+func (h *logHandler) WithGroup(string) slog.Handler { return h }

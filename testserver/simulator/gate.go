@@ -1,0 +1,130 @@
+package simulator
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing/synctest"
+	"time"
+)
+
+// gate lets operations (requests and events) pass one at a time. It is safe for concurrent use.
+type gate struct {
+	random *rand.Rand // used by run alone
+	wake   chan struct{}
+	beats  *atomic.Int64 // increases while the bubble makes progress
+
+	mu      sync.Mutex
+	pending []*operation
+	last    time.Time // when the last operation that counts as activity passed
+}
+
+// operation waits for the gate.
+type operation struct {
+	order  string    // determines the order of pending operations; equal ones are interchangeable
+	from   time.Time // it passes at this time or later
+	quiet  bool      // it does not count as activity
+	passed chan struct{}
+}
+
+func newGate(seed uint64, beats *atomic.Int64) *gate {
+	return &gate{
+		beats: beats, random: rand.New(rand.NewPCG(seed, 1)), wake: make(chan struct{}, 1), last: time.Now(),
+	}
+}
+
+// pass waits until the operation may pass, and reports whether ctx did not end before.
+func (g *gate) pass(ctx context.Context, op *operation) bool {
+	op.passed = make(chan struct{})
+	g.mu.Lock()
+	g.pending = append(g.pending, op)
+	g.mu.Unlock()
+	g.poke()
+	select {
+	case <-op.passed:
+		return true
+	case <-ctx.Done():
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.pending = slices.DeleteFunc(g.pending, func(other *operation) bool { return other == op })
+	select {
+	case <-op.passed:
+		return true
+	default:
+		return false
+	}
+}
+
+func (g *gate) poke() {
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run lets operations pass until ctx ends.
+func (g *gate) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		g.beats.Add(1)
+		synctest.Wait() // all goroutines have used what passed before
+		next, wait := g.next()
+		if next {
+			continue
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-g.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// next lets one operation pass. If none may pass yet, it returns the time until one may.
+func (g *gate) next() (passed bool, wait time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	wait = time.Hour
+	var ready []*operation
+	for _, op := range g.pending {
+		if left := op.from.Sub(now); left > 0 {
+			wait = min(wait, left)
+			continue
+		}
+		ready = append(ready, op)
+	}
+	if len(ready) == 0 {
+		return false, wait
+	}
+	slices.SortStableFunc(ready, func(a, b *operation) int { return strings.Compare(a.order, b.order) })
+	op := ready[g.random.IntN(len(ready))]
+	g.pending = slices.DeleteFunc(g.pending, func(other *operation) bool { return other == op })
+	if !op.quiet {
+		g.last = now
+	}
+	close(op.passed)
+	return true, 0
+}
+
+// touch counts as activity.
+func (g *gate) touch() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.last = time.Now()
+}
+
+// idle returns the time since the last activity. Operations that wait for their time do not count.
+func (g *gate) idle() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if slices.ContainsFunc(g.pending, func(op *operation) bool { return !op.quiet }) {
+		return 0
+	}
+	return time.Since(g.last)
+}

@@ -1,0 +1,46 @@
+package simulator
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// logLines are the warnings and errors that the operator has logged. It is safe for concurrent use.
+type logLines struct {
+	began time.Time
+
+	mu    sync.Mutex
+	lines []string
+}
+
+// maxLines bounds the lines of a run.
+const maxLines = 200
+
+func (l *logLines) add(record slog.Record, attrs []slog.Attr) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s", time.Since(l.began), record.Message)
+	for _, a := range attrs {
+		if a.Key != "reconcileID" {
+			fmt.Fprintf(&text, " %s=%s", a.Key, a.Value)
+		}
+	}
+	record.Attrs(func(a slog.Attr) bool {
+		fmt.Fprintf(&text, " %s=%s", a.Key, a.Value)
+		return true
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.lines) < maxLines {
+		l.lines = append(l.lines, text.String())
+	}
+}
+
+func (l *logLines) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.lines)
+}

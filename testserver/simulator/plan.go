@@ -1,0 +1,140 @@
+package simulator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Plan is one simulation: the faults, and the seed of the order of operations. The zero value has no fault.
+type Plan struct {
+	// Seed determines the order of operations, names and UIDs.
+	Seed uint64 `json:"seed"`
+	// Replicas is the number of processes; 0 means 1. With more, they elect a leader.
+	Replicas int `json:"replicas,omitempty"`
+	// Faults are injected where the run reaches their places.
+	Faults []Fault `json:"faults,omitempty"`
+	// Then is what the user does when the operator is at rest: nothing, or [Delete].
+	Then Kind `json:"then,omitempty"`
+}
+
+// deletes reports whether the user's objects are gone at the end.
+func (p Plan) deletes() bool { return p.Then == Delete || p.has(Delete) }
+
+// recreates reports whether the user creates objects again.
+func (p Plan) recreates() bool { return p.has(Recreate) }
+
+func (p Plan) has(kind Kind) bool {
+	return slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind == kind })
+}
+
+// Fault is one fault and its place.
+type Fault struct {
+	// Kind is the kind of fault.
+	Kind Kind `json:"fault"`
+	// At is the target of a call, such as "create apps/deployments default/web", or of an event, such as
+	// "event apps/deployments MODIFIED default/web".
+	At string `json:"at"`
+	// Number counts calls or events with this target, from 1.
+	Number int `json:"number"`
+	// For is the length of a delay.
+	For metav1.Duration `json:"for,omitzero"`
+}
+
+func (f Fault) String() string {
+	text := fmt.Sprintf("%s: %s", kinds[f.Kind].does, f.At)
+	if f.Number > 1 {
+		text += fmt.Sprintf(" (number %d)", f.Number)
+	}
+	if f.For.Duration > 0 {
+		text += fmt.Sprintf(", for %s", f.For.Duration)
+	}
+	return text
+}
+
+// Kind is a kind of fault.
+type Kind string
+
+// The kinds of faults.
+const (
+	CrashBefore  Kind = "crash-before"
+	CrashAfter   Kind = "crash-after"
+	LoseResponse Kind = "lose-response"
+	Conflict     Kind = "conflict"
+	TooMany      Kind = "too-many-requests"
+	ServerError  Kind = "server-error"
+	Timeout      Kind = "timeout"
+	Lag          Kind = "lag"
+	Cut          Kind = "cut"
+	Hide         Kind = "hide"
+	Delete       Kind = "delete"
+	Recreate     Kind = "recreate"
+)
+
+// where is the place of a kind of fault.
+type where int
+
+const (
+	atWrite  where = iota // any write of the operator
+	atUpdate              // a write that the server can refuse with a conflict
+	atEvent               // an event of a watch
+	atUser                // a write; the user acts on a sample before it
+)
+
+// kindInfo describes a kind of fault.
+type kindInfo struct {
+	does  string // what happens, in a story
+	where where
+	group string // selects it in --only
+	delay time.Duration
+}
+
+// kinds has a row for each kind of fault. Adding one takes a row here, and its effect in faults.go.
+var kinds = map[Kind]kindInfo{
+	CrashBefore:  {"the process crashes before it", atWrite, "crash", 0},
+	CrashAfter:   {"the process crashes after the server commits it", atWrite, "crash", 0},
+	LoseResponse: {"the server commits it, and the answer is lost", atWrite, "lost", 0},
+	Conflict:     {"the server answers 409 Conflict", atUpdate, "conflict", 0},
+	TooMany:      {"the server answers 429 Too Many Requests", atWrite, "error", 0},
+	ServerError:  {"the server answers 500 Internal Server Error", atWrite, "error", 0},
+	Timeout:      {"the server answers 504 Gateway Timeout without a commit", atWrite, "error", 0},
+	Lag:          {"the event arrives late", atEvent, "stale", 20 * time.Second},
+	Cut:          {"the watch ends before the event", atEvent, "watch", 0},
+	Hide: {
+		"the watch ends before the event, and the next list merges it with later ones",
+		atEvent,
+		"watch",
+		5 * time.Second,
+	},
+	Delete:   {"the user deletes the object before this write", atUser, "user", 0},
+	Recreate: {"the user deletes the object and creates it again before this write", atUser, "user", 0},
+}
+
+// ParsePlan reads a plan file.
+func ParsePlan(data []byte) (Plan, error) {
+	var p Plan
+	if err := yaml.UnmarshalStrict(data, &p); err != nil {
+		return Plan{}, err
+	}
+	for i, f := range p.Faults {
+		if _, known := kinds[f.Kind]; !known {
+			return Plan{}, fmt.Errorf("fault %d: unknown kind %q", i+1, f.Kind)
+		}
+		if f.At == "" || f.Number < 1 {
+			return Plan{}, fmt.Errorf("fault %d (%s): at and number are required", i+1, f.Kind)
+		}
+	}
+	return p, nil
+}
+
+// Bytes returns the plan as a file for [ParsePlan].
+func (p Plan) Bytes() []byte {
+	data, err := yaml.Marshal(p)
+	if err != nil {
+		panic(err) // all fields have a form in YAML
+	}
+	return data
+}

@@ -1,0 +1,380 @@
+package simulator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// process is a running operator, or another client. Its transport sends each request through the gate.
+type process struct {
+	name   string
+	run    *run
+	user   string // the service account; empty has all permissions
+	faulty bool   // it is the operator, into whose requests faults are injected
+
+	ctx    context.Context // ends with a crash
+	crash  context.CancelFunc
+	ended  chan struct{} // closed when the operator has returned
+	result error         // of the operator
+}
+
+// errCrashed is the result of requests of a process that has crashed.
+var errCrashed = errors.New("the simulated process has crashed")
+
+func (p *process) config() *rest.Config {
+	return &rest.Config{Host: "http://in-memory", Transport: p, QPS: -1}
+}
+
+// HandleWebhooks lets a manager serve its webhooks in this process. It has the signature that manager looks for.
+func (p *process) HandleWebhooks(handler http.Handler) (url string, release func()) {
+	return p.run.network.(interface {
+		HandleWebhooks(handler http.Handler) (url string, release func())
+	}).HandleWebhooks(handler)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p *process) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	call, err := newCall(p.name, p.run.began, request)
+	if err != nil {
+		return nil, err
+	}
+	plainJSON(request)
+	if isSetup() { // a deployment has installed the webhooks
+		return p.run.network.RoundTrip(request)
+	}
+	faulty := p.faulty
+	if faulty && p.user != "" {
+		request.Header.Set("Impersonate-User", p.user)
+		request.Header["Impersonate-Group"] = groupsOf(p.user)
+	}
+	// The body distinguishes concurrent creations with generated names.
+	op := &operation{
+		order: p.name + " " + call.Target + " " + string(call.sent),
+		quiet: call.resource.isBackground() || call.verb == "watch",
+	}
+	ctx, cancel := context.WithCancel(request.Context())
+	defer context.AfterFunc(p.ctx, cancel)()
+	passed := p.run.gate.pass(ctx, op)
+	cancel()
+	switch {
+	case p.ctx.Err() != nil:
+		return nil, errCrashed
+	case !passed:
+		return nil, request.Context().Err()
+	}
+	return p.serve(request, call, faulty)
+}
+
+// serve sends a request that has passed the gate, with its fault.
+func (p *process) serve(request *http.Request, call *Call, faulty bool) (*http.Response, error) {
+	p.run.record(call, p)
+	fault := Kind("")
+	if faulty && !call.resource.isBackground() {
+		fault = p.run.faultAt(call.Target, call.Number)
+	}
+	call.Fault = string(fault)
+	switch fault {
+	case CrashBefore:
+		p.run.restart(p)
+		return nil, errCrashed
+	case Conflict:
+		return refuse(
+			request,
+			call,
+			http.StatusConflict,
+			metav1.StatusReasonConflict,
+			"the object has been modified; please apply your changes to the latest version and try again",
+		)
+	case TooMany:
+		return refuse(
+			request,
+			call,
+			http.StatusTooManyRequests,
+			metav1.StatusReasonTooManyRequests,
+			"too many requests, please try again later",
+		)
+	case ServerError:
+		return refuse(
+			request,
+			call,
+			http.StatusInternalServerError,
+			metav1.StatusReasonInternalError,
+			"an error on the server has prevented the request from succeeding",
+		)
+	case Timeout:
+		return refuse(
+			request,
+			call,
+			http.StatusGatewayTimeout,
+			metav1.StatusReasonTimeout,
+			"the server was unable to return a response in the time allotted",
+		)
+	case Delete, Recreate:
+		if err := p.run.actOnSamples(fault); err != nil {
+			return nil, err
+		}
+	}
+	response, err := p.send(request, call)
+	switch {
+	case err != nil:
+		return nil, err
+	case fault == CrashAfter:
+		_ = response.Body.Close()
+		p.run.restart(p)
+		return nil, errCrashed
+	case fault == LoseResponse:
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("read the answer: %w", syscall.ECONNRESET)
+	}
+	return response, nil
+}
+
+// send sends a request to the server and records the answer. The events of a watch pass the gate.
+func (p *process) send(request *http.Request, call *Call) (*http.Response, error) {
+	served := request
+	if call.verb == "watch" {
+		served = request.Clone(context.WithoutCancel(request.Context())) // the stream ends it
+		if stale := p.run.goneAt(p, call); stale != nil {
+			return refuse(request, call, http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
+		}
+	}
+	response, err := p.run.network.RoundTrip(served)
+	if err != nil {
+		call.Message = err.Error()
+		return nil, err
+	}
+	call.Status = response.StatusCode
+	if call.Status == http.StatusForbidden && call.Fault == "" && p.faulty {
+		p.run.forbidden(call)
+	}
+	if call.verb == "watch" && response.StatusCode == http.StatusOK {
+		response.Body = newStream(p, call.resource, request.Context(), response.Body)
+		return response, nil
+	}
+	if !isWrite(call.verb) && response.StatusCode < 300 {
+		return response, nil
+	}
+	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	p.run.answered(call, body)
+	return response, nil
+}
+
+// plainJSON removes protobuf from the formats that a request accepts, so that the simulator can read answers.
+func plainJSON(request *http.Request) {
+	var kept []string
+	for format := range strings.SplitSeq(request.Header.Get("Accept"), ",") {
+		if !strings.Contains(format, "protobuf") && strings.TrimSpace(format) != "" {
+			kept = append(kept, format)
+		}
+	}
+	if len(kept) == 0 {
+		kept = []string{"application/json"}
+	}
+	request.Header.Set("Accept", strings.Join(kept, ","))
+	request.Header.Del("Accept-Encoding")
+}
+
+// groupsOf returns the groups of a service account.
+func groupsOf(user string) []string {
+	parts := strings.Split(user, ":")
+	if len(parts) != 4 {
+		return []string{"system:authenticated"}
+	}
+	return []string{"system:serviceaccounts", "system:serviceaccounts:" + parts[2], "system:authenticated"}
+}
+
+// refuse answers a request in place of the server.
+func refuse(
+	request *http.Request,
+	call *Call,
+	code int32,
+	reason metav1.StatusReason,
+	message string,
+) (*http.Response, error) {
+	status := metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		Status:   metav1.StatusFailure, Code: code, Reason: reason, Message: message,
+	}
+	if code == http.StatusTooManyRequests {
+		status.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+	}
+	body, err := json.Marshal(status)
+	if err != nil {
+		return nil, err
+	}
+	call.Status, call.Message = int(code), message
+	header := http.Header{"Content-Type": {"application/json"}}
+	if code == http.StatusTooManyRequests {
+		header.Set("Retry-After", "1")
+	}
+	return &http.Response{
+		Status: http.StatusText(int(code)), StatusCode: int(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: request,
+	}, nil
+}
+
+// Event is an event of a watch that a process received.
+type Event struct {
+	Time    time.Duration `json:"time"`
+	Process string        `json:"process"`
+	Target  string        `json:"target"`
+	Number  int           `json:"number"`
+	Fault   string        `json:"fault,omitempty"`
+}
+
+// stream is the body of a watch. Its events pass the gate one at a time.
+type stream struct {
+	p        *process
+	resource resource
+	ctx      context.Context // of the request
+	from     io.ReadCloser
+
+	mu     sync.Mutex
+	ready  sync.Cond // signaled when a field below changes
+	data   []byte
+	err    error
+	closed bool
+}
+
+func newStream(p *process, r resource, ctx context.Context, from io.ReadCloser) *stream {
+	s := &stream{p: p, resource: r, ctx: ctx, from: from}
+	s.ready.L = &s.mu
+	stop := context.AfterFunc(ctx, func() { s.end(ctx.Err()) })
+	crashed := context.AfterFunc(p.ctx, func() { s.end(errCrashed) })
+	p.run.streams.Go(func() { // ends with the watch
+		defer stop()
+		defer crashed()
+		defer from.Close()
+		s.pump()
+	})
+	return s
+}
+
+// frame is an event as the server sends it.
+type frame struct {
+	Type   string `json:"type"`
+	Object struct {
+		Metadata struct {
+			Namespace       string `json:"namespace"`
+			Name            string `json:"name"`
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+	} `json:"object"`
+}
+
+// pump passes events until the watch ends.
+func (s *stream) pump() {
+	decoder := json.NewDecoder(s.from)
+	for {
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); err != nil {
+			s.end(err)
+			return
+		}
+		var f frame
+		if err := json.Unmarshal(raw, &f); err != nil {
+			s.end(err)
+			return
+		}
+		if !s.event(f, raw) {
+			return
+		}
+	}
+}
+
+// event passes one event through the gate. It returns false when the watch has ended.
+func (s *stream) event(f frame, raw []byte) bool {
+	r := s.resource
+	if r.object == "" {
+		r.namespace, r.object = f.Object.Metadata.Namespace, f.Object.Metadata.Name
+	}
+	e := &Event{
+		Process: s.p.name,
+		Target:  "event " + r.kind() + " " + f.Type + " " + strings.TrimPrefix(r.namespace+"/"+r.object, "/"),
+	}
+	op := &operation{order: e.Target + " " + s.p.name + " " + f.Object.Metadata.ResourceVersion}
+	quiet := f.Type == "BOOKMARK" || f.Type == "ERROR" || r.isBackground()
+	op.quiet = quiet
+	var fault Fault
+	if s.p.faulty && !quiet {
+		s.p.run.sent(s.p, r.kind(), 1)
+		defer s.p.run.sent(s.p, r.kind(), -1)
+		fault = s.p.run.eventAt(e)
+	}
+	switch fault.Kind {
+	case Lag:
+		op.from = time.Now().Add(fault.For.Duration)
+	case Cut, Hide:
+		if fault.Kind == Hide {
+			s.p.run.hide(s.p, r.kind(), fault.For.Duration)
+		}
+		s.end(io.EOF)
+		return false
+	}
+	if !s.p.run.gate.pass(s.ctx, op) {
+		s.end(s.ctx.Err())
+		return false
+	}
+	e.Time = time.Since(s.p.run.began)
+	s.p.run.received(e, quiet)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.data = append(append(s.data, raw...), '\n')
+	s.ready.Broadcast()
+	return !s.closed && s.err == nil
+}
+
+func (s *stream) end(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+		_ = s.from.Close() // ends pump
+	}
+	s.ready.Broadcast()
+}
+
+// Read implements io.Reader.
+func (s *stream) Read(data []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.data) == 0 && s.err == nil && !s.closed {
+		s.ready.Wait()
+	}
+	if s.closed {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	if len(s.data) > 0 && !errors.Is(s.err, errCrashed) {
+		n := copy(data, s.data)
+		s.data = s.data[n:]
+		return n, nil
+	}
+	return 0, s.err
+}
+
+// Close ends the watch.
+func (s *stream) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.ready.Broadcast()
+	s.mu.Unlock()
+	return s.from.Close()
+}

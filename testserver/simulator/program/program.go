@@ -1,0 +1,163 @@
+// Package program makes the program of an operator simulate itself. A file that imports it is compiled with the
+// operator's main package; then manager.Main runs simulations in place of a manager.
+package program
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/testserver/simulator"
+)
+
+// Variable is the environment variable with a [Request] in JSON. Without it the program is an ordinary operator.
+const Variable = "KCTRL_SIMULATION"
+
+// Request has the parameters of the simulation.
+type Request struct {
+	Objects   []*unstructured.Unstructured `json:"objects"`
+	Samples   []*unstructured.Unstructured `json:"samples"`
+	Webhooks  []string                     `json:"webhooks,omitempty"`
+	User      string                       `json:"user,omitempty"`
+	Namespace string                       `json:"namespace,omitempty"` // of the operator
+	// Sources is the prefix of the names of the operator's source files, which reports omit.
+	Sources  string        `json:"sources,omitempty"`
+	Seed     uint64        `json:"seed"`
+	Plans    int           `json:"plans,omitempty"`
+	Budget   time.Duration `json:"budget,omitempty"`
+	Only     []string      `json:"only,omitempty"`
+	Disabled []string      `json:"disabled,omitempty"`
+	Replay   []byte        `json:"replay,omitempty"` // a plan file
+	Output   string        `json:"output"`           // a file for the report
+}
+
+// Report is the answer, which the program writes to the output file.
+type Report struct {
+	Error    string    `json:"error,omitempty"` // why the operator could not be simulated
+	Planned  int       `json:"planned"`
+	Run      int       `json:"run"`
+	Seconds  float64   `json:"seconds"`
+	Writes   int       `json:"writes"` // of the run without faults
+	Events   int       `json:"events"` // of the run without faults
+	Failures []Failure `json:"failures"`
+}
+
+// Failure is a plan that violates invariants.
+type Failure struct {
+	Title      string                `json:"title"`
+	Plan       string                `json:"plan"` // as a file
+	Violations []simulator.Violation `json:"violations"`
+	Story      string                `json:"story"`
+}
+
+func init() {
+	if os.Getenv(Variable) != "" {
+		manager.SetMain(simulate)
+	}
+}
+
+// simulate simulates an operator with the options and the setup that it passes to manager.Main.
+func simulate(options manager.Options, setup func(context.Context, controller.Manager) error) int {
+	request := &Request{}
+	if err := readRequest(request); err != nil {
+		fmt.Fprintln(os.Stderr, "simulation:", err)
+		return 1
+	}
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	operator := &simulator.Operator{
+		Options: options, Setup: setup,
+		Objects: request.Objects, Samples: request.Samples, Webhooks: request.Webhooks,
+		User: request.User, Namespace: request.Namespace, Sources: request.Sources,
+	}
+	simulator.Stuck = func(err error) {
+		request.write(Report{Error: err.Error()})
+		os.Exit(0)
+	}
+	// testing.Main ends the process. Without it, a program has no testing.T, which synctest needs.
+	testing.Main(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
+		Name: "simulation", F: func(t *testing.T) { request.answer(t, operator) },
+	}}, nil, nil)
+	return 0
+}
+
+// answer simulates the operator and writes the report.
+func (r *Request) answer(t *testing.T, operator *simulator.Operator) {
+	report := Report{}
+	result, err := r.run(t, operator)
+	if err != nil {
+		report.Error = err.Error()
+	}
+	if result != nil {
+		report.fill(result)
+	}
+	r.write(report)
+}
+
+// write writes the report into the output file.
+func (r *Request) write(report Report) {
+	data, err := json.Marshal(report)
+	if err == nil {
+		err = os.WriteFile(r.Output, data, 0o600)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "simulation:", err)
+	}
+}
+
+func readRequest(to *Request) error {
+	data, err := os.ReadFile(os.Getenv(Variable))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, to)
+}
+
+// run carries out the plans of the request.
+func (r *Request) run(t *testing.T, operator *simulator.Operator) (*simulator.Report, error) {
+	if len(r.Replay) == 0 {
+		return simulator.Explore(t, operator, simulator.Options{
+			Seed: r.Seed, Plans: r.Plans, Budget: r.Budget, Only: r.Only, Disabled: r.Disabled, Progress: progress(),
+		})
+	}
+	plan, err := simulator.ParsePlan(r.Replay)
+	if err != nil {
+		return nil, err
+	}
+	return simulator.Replay(t, operator, plan, r.Disabled)
+}
+
+// progress returns a function that reports at most ten times a second to standard error.
+func progress() func(done, planned int) {
+	last := time.Now()
+	return func(done, planned int) {
+		if time.Since(last) > 100*time.Millisecond || done == planned {
+			last = time.Now()
+			fmt.Fprintf(os.Stderr, "%d %d\n", done, planned)
+		}
+	}
+}
+
+func (r *Report) fill(from *simulator.Report) {
+	r.Planned, r.Run, r.Seconds = from.Planned, from.Run, from.Took.Seconds()
+	if from.Reference != nil {
+		r.Writes = from.Reference.Writes()
+		r.Events = len(from.Reference.First.Events)
+	}
+	for i, f := range from.Failures {
+		var story strings.Builder
+		f.WriteStory(&story, fmt.Sprint(i+1))
+		r.Failures = append(
+			r.Failures,
+			Failure{Title: f.Title(), Plan: string(f.Plan.Bytes()), Violations: f.Violations, Story: story.String()},
+		)
+	}
+}

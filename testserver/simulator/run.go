@@ -1,0 +1,485 @@
+package simulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver"
+)
+
+// Result is what a run has shown.
+type Result struct {
+	Plan    Plan
+	Calls   []*Call       // of the operator and the user, in order
+	Events  []*Event      // that the operator received
+	Logs    []string      // warnings and errors
+	Rest    bool          // the operator came to rest
+	Fired   []Fault       // faults whose places were reached
+	Ends    []string      // processes that ended by themselves, with their errors
+	Took    time.Duration // virtual time
+	state   state
+	atRest  []*Call // writes after a restart at rest
+	refused []*Call // requests that the role does not allow
+}
+
+const (
+	quietTime   = 20 * time.Second // without activity, a run is at rest
+	longest     = 30 * time.Minute // above the longest backoff
+	restartTime = time.Second      // from a crash to the next process
+)
+
+// run carries out one plan in a synctest bubble.
+type run struct {
+	operator *Operator
+	plan     Plan
+	server   *apiserver.Server
+	network  http.RoundTripper // the server's
+	gate     *gate
+	began    time.Time
+	ctx      context.Context // ends with the run
+	user     *process
+	logs     *logLines
+
+	streams   sync.WaitGroup
+	processes sync.WaitGroup
+
+	mu      sync.Mutex
+	calls   []*Call
+	refused []*Call
+	events  []*Event
+	counts  map[string]int            // by target of calls and events
+	objects map[string]map[string]any // last known, by path
+	unsent  map[string]int            // events that wait for the gate, by process and kind
+	hidden  map[string]time.Time      // until when a process cannot watch a kind; then it must list
+	fired   []Fault
+	ends    []string
+	ended   bool
+	living  map[string]*process
+	removed chan struct{} // has a value after an object was removed
+}
+
+// Run carries out a plan. It must be called in a synctest bubble, whose goroutines have all ended when it returns.
+// An
+// error means that the run could not begin.
+func Run(operator *Operator, plan Plan) (*Result, error) {
+	return runUntil(operator, plan, new(atomic.Int64), nil)
+}
+
+// runUntil carries out a plan, and counts its steps in beats. If it comes to rest and done does not accept its
+// state, it waits up to the longest
+// backoff for another state.
+func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(state) bool) (*Result, error) {
+	server := apiserver.New(apiserver.Options{Seed: plan.Seed})
+	defer server.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &run{
+		operator: operator, plan: plan, server: server, network: server.Config().Transport, gate: newGate(plan.Seed, beats),
+		began: time.Now(), ctx: ctx, logs: &logLines{began: time.Now()}, counts: map[string]int{},
+		objects: map[string]map[string]any{}, unsent: map[string]int{},
+		hidden: map[string]time.Time{}, living: map[string]*process{},
+		removed: make(chan struct{}, 1),
+	}
+	r.user = &process{name: "user", run: r, ctx: ctx}
+	if err := r.prepare(); err != nil {
+		cancel()
+		return nil, err
+	}
+	var gate sync.WaitGroup
+	opened, closeGate := context.WithCancel(context.Background())
+	gate.Go(func() { r.gate.run(opened) })
+	r.startCluster()
+	result, err := r.drive(done)
+	r.mu.Lock()
+	r.ended = true
+	r.mu.Unlock()
+	cancel()
+	r.processes.Wait()
+	r.streams.Wait()
+	closeGate()
+	gate.Wait()
+	return result, err
+}
+
+// prepare creates the objects that exist before the operator starts.
+func (r *run) prepare() error {
+	for _, object := range r.operator.Objects {
+		if err := r.direct(http.MethodPost, collectionOf(r.operator, object), object); err != nil {
+			return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// direct sends a request past the gate.
+func (r *run) direct(method, path string, object *unstructured.Unstructured) error {
+	data, err := object.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	_, err = r.exchange(method, path, data)
+	return err
+}
+
+// exchange sends a request past the gate and returns the answer.
+func (r *run) exchange(method, path string, data []byte) ([]byte, error) {
+	request, err := http.NewRequestWithContext(
+		context.Background(),
+		method,
+		"http://in-memory"+path,
+		strings.NewReader(string(data)),
+	)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	return readAnswer(r.network.RoundTrip(request))
+}
+
+// drive starts the operator, creates the samples and waits until the operator is at rest.
+func (r *run) drive(done func(state) bool) (*Result, error) {
+	for i := range max(1, r.plan.Replicas) {
+		r.start(fmt.Sprintf("operator-%d", i))
+	}
+	r.wait(nil)
+	for _, sample := range r.operator.Samples {
+		if err := r.send(http.MethodPost, collectionOf(r.operator, sample), sample); err != nil {
+			return nil, fmt.Errorf("create the sample %s %s: %w", sample.GetKind(), sample.GetName(), err)
+		}
+	}
+	rest := r.wait(done)
+	if r.plan.Then == Delete {
+		if err := r.actOnSamples(Delete); err != nil {
+			return nil, fmt.Errorf("delete the samples: %w", err)
+		}
+		rest = r.wait(done)
+	}
+	state, err := r.state()
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	n := len(r.calls)
+	result := &Result{
+		Plan: r.plan, Rest: rest, Took: time.Since(r.began), state: state,
+		Calls: slices.Clone(
+			r.calls,
+		), Events: slices.Clone(r.events), Fired: slices.Clone(r.fired), Ends: slices.Clone(r.ends),
+	}
+	r.mu.Unlock()
+	if len(r.plan.Faults) == 0 && r.plan.Then == "" {
+		r.restartAll()
+		r.wait(nil)
+		r.mu.Lock()
+		for _, c := range r.calls[n:] {
+			if isWrite(c.verb) && !c.resource.isBackground() && c.operator && c.Changed {
+				result.atRest = append(result.atRest, c)
+			}
+		}
+		r.mu.Unlock()
+	}
+	r.mu.Lock()
+	result.refused = slices.Clone(r.refused)
+	r.mu.Unlock()
+	result.Logs = r.logs.all()
+	return result, nil
+}
+
+// send sends a request of the user, past the gate, and records it.
+func (r *run) send(method, path string, object *unstructured.Unstructured) error {
+	return r.sendAs(r.user, method, path, object)
+}
+
+// sendAs sends a request of a process, past the gate, and records it.
+func (r *run) sendAs(p *process, method, path string, object *unstructured.Unstructured) error {
+	var data []byte
+	if object != nil {
+		var err error
+		if data, err = object.MarshalJSON(); err != nil {
+			return err
+		}
+	}
+	request, err := http.NewRequestWithContext(
+		context.Background(),
+		method,
+		"http://in-memory"+path,
+		strings.NewReader(string(data)),
+	)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	call, err := newCall(p.name, r.began, request)
+	if err != nil {
+		return err
+	}
+	call.Request, call.Source = "", ""
+	r.gate.touch()
+	response, err := p.serve(request, call, false)
+	_, err = readAnswer(response, err)
+	return err
+}
+
+// start starts a process of the operator.
+func (r *run) start(name string) {
+	p := &process{name: name, run: r, user: r.operator.User, faulty: true, ended: make(chan struct{})}
+	p.ctx, p.crash = context.WithCancel(r.ctx)
+	r.mu.Lock()
+	r.living[name] = p
+	r.mu.Unlock()
+	logger := slog.New(&logHandler{lines: r.logs, alive: p.ctx})
+	r.processes.Go(func() {
+		defer close(p.ended)
+		err := r.operator.start(p.ctx, p.config(), logger, r.plan.Replicas)
+		if p.ctx.Err() != nil {
+			return
+		}
+		r.mu.Lock()
+		r.ends = append(r.ends, fmt.Sprintf("%s: %v", name, err))
+		stop := len(r.ends) > 5
+		r.mu.Unlock()
+		if !stop {
+			r.restart(p)
+		}
+	})
+}
+
+// restart crashes a process, and starts it again later.
+func (r *run) restart(p *process) {
+	p.crash()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended || r.living[p.name] != p {
+		return
+	}
+	r.living[p.name] = nil
+	r.processes.Go(func() {
+		timer := time.NewTimer(restartTime)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			r.start(p.name)
+		case <-r.ctx.Done():
+		}
+	})
+}
+
+// restartAll restarts the processes of the operator.
+func (r *run) restartAll() {
+	r.gate.touch()
+	r.mu.Lock()
+	var all []*process
+	for _, p := range r.living {
+		if p != nil {
+			all = append(all, p)
+		}
+	}
+	r.mu.Unlock()
+	for _, p := range all {
+		r.restart(p)
+	}
+}
+
+// wait waits until the run is at rest, and reports whether it is. If done does not accept the state at rest, it
+// waits
+// longer.
+func (r *run) wait(done func(state) bool) bool {
+	end := time.Now().Add(longest)
+	for time.Now().Before(end) {
+		idle := r.gate.idle()
+		if idle < quietTime {
+			time.Sleep(min(quietTime-idle, time.Second))
+			continue
+		}
+		if done == nil {
+			return true
+		}
+		if state, err := r.state(); err == nil && done(state) {
+			return true
+		}
+		time.Sleep(quietTime)
+		if r.gate.idle() >= longest/2 {
+			return true
+		}
+	}
+	return r.gate.idle() >= quietTime
+}
+
+// record adds a call to the log and numbers it.
+func (r *run) record(c *Call, p *process) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c.Time, c.Source = time.Since(r.began), strings.TrimPrefix(c.Source, r.operator.Sources)
+	if c.operator = p.faulty; c.operator {
+		r.counts[c.Target]++
+		c.Number = r.counts[c.Target]
+	}
+	for key, n := range r.unsent {
+		if strings.HasPrefix(key, p.name+" ") && isWrite(c.verb) {
+			c.Behind += n
+		}
+	}
+	if c.resource.name != "" && !c.resource.isBackground() && isWrite(c.verb) {
+		r.calls = append(r.calls, c)
+	}
+}
+
+// answered records the answer of a call.
+func (r *run) answered(c *Call, body []byte) {
+	var object map[string]any
+	_ = json.Unmarshal(body, &object) // not an object: not recorded
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.Status >= 300 || object == nil {
+		c.Message, _ = object["message"].(string)
+		return
+	}
+	at := c.resource
+	u := &unstructured.Unstructured{Object: object}
+	if object["kind"] != "Status" && u.GetName() != "" {
+		at.object = u.GetName()
+		c.object = object
+	}
+	path := at.path()
+	c.before = r.objects[path]
+	was := &unstructured.Unstructured{Object: c.before}
+	defer r.noteGarbage(c)
+	switch {
+	case c.verb == "delete" && (c.object == nil || u.GetDeletionTimestamp() == nil || len(u.GetFinalizers()) == 0):
+		c.Changed = true
+		delete(r.objects, path)
+	case c.object != nil:
+		c.Changed = c.before == nil || was.GetResourceVersion() != u.GetResourceVersion()
+		r.objects[path] = object
+		if u.GetDeletionTimestamp() != nil && len(u.GetFinalizers()) == 0 {
+			delete(r.objects, path)
+		}
+	}
+}
+
+// forbidden records a request that the server has refused for lack of permission.
+func (r *run) forbidden(c *Call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.Message == "" {
+		c.Message = fmt.Sprintf("%s may not %s", r.operator.User, c.Target)
+	}
+	r.refused = append(r.refused, c)
+}
+
+// faultAt returns the kind of the fault at a call, and marks it as fired.
+func (r *run) faultAt(target string, number int) Kind {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range r.plan.Faults {
+		if f.At == target && f.Number == number && !slices.Contains(r.fired, f) {
+			r.fired = append(r.fired, f)
+			return f.Kind
+		}
+	}
+	return ""
+}
+
+// eventAt numbers an event, and returns the fault there.
+func (r *run) eventAt(e *Event) Fault {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts[e.Target]++
+	e.Number = r.counts[e.Target]
+	for _, f := range r.plan.Faults {
+		if f.At == e.Target && f.Number == e.Number && !slices.Contains(r.fired, f) {
+			r.fired = append(r.fired, f)
+			e.Fault = string(f.Kind)
+			if f.Kind != Lag {
+				r.events = append(r.events, e)
+				e.Time = time.Since(r.began)
+			}
+			return f
+		}
+	}
+	return Fault{}
+}
+
+func (r *run) received(e *Event, quiet bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.Number > 0 && !quiet {
+		r.events = append(r.events, e)
+	}
+}
+
+func (r *run) sent(p *process, kind string, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unsent[p.name+" "+kind] += n
+}
+
+// hide makes the watches of a kind fail for a while, and then once with 410 Gone.
+func (r *run) hide(p *process, kind string, d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hidden[p.name+" "+kind] = time.Now().Add(d)
+}
+
+// goneAt returns the time until which a watch was hidden, if it must fail with 410 Gone. It waits for that time.
+func (r *run) goneAt(p *process, c *Call) *time.Time {
+	r.mu.Lock()
+	key := p.name + " " + c.resource.kind()
+	until, hidden := r.hidden[key]
+	delete(r.hidden, key)
+	r.mu.Unlock()
+	if !hidden {
+		return nil
+	}
+	time.Sleep(time.Until(until))
+	return &until
+}
+
+// actOnSamples deletes the samples, and creates them again for Recreate.
+func (r *run) actOnSamples(kind Kind) error {
+	for _, sample := range r.operator.Samples {
+		err := r.send(http.MethodDelete, collectionOf(r.operator, sample)+"/"+sample.GetName(), nil)
+		if err != nil && !isNotFound(err) {
+			return err
+		}
+	}
+	if kind != Recreate {
+		return nil
+	}
+	for _, sample := range r.operator.Samples {
+		if err := r.send(http.MethodPost, collectionOf(r.operator, sample), sample); err != nil && !isConflict(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// statusError is the error of a request that the server refused.
+type statusError struct {
+	code    int
+	message string
+}
+
+func (e *statusError) Error() string { return e.message }
+
+func isNotFound(err error) bool {
+	e, ok := errors.AsType[*statusError](err)
+	return ok && e.code == http.StatusNotFound
+}
+
+func isConflict(err error) bool {
+	e, ok := errors.AsType[*statusError](err)
+	return ok && e.code == http.StatusConflict
+}

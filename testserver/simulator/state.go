@@ -1,0 +1,237 @@
+package simulator
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+)
+
+// state has the objects at the end of a run: by resource, namespace and name, without what differs between runs.
+// Several
+// objects with a generated name have one entry.
+type state map[string][]map[string]any
+
+// state lists the objects of the kinds that the run has written.
+func (r *run) state() (state, error) {
+	kinds := map[string]resource{}
+	r.mu.Lock()
+	for _, c := range r.calls {
+		at := c.resource
+		at.namespace, at.object, at.subresource = "", "", ""
+		kinds[at.path()] = at
+	}
+	r.mu.Unlock()
+	all := state{}
+	for _, path := range slices.Sorted(maps.Keys(kinds)) {
+		answer, err := r.exchange(http.MethodGet, path, nil)
+		if isNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var list struct {
+			Items []map[string]any `json:"items"`
+		}
+		if err := json.Unmarshal(answer, &list); err != nil {
+			return nil, err
+		}
+		for _, item := range list.Items {
+			u := &unstructured.Unstructured{Object: item}
+			name := u.GetName()
+			if prefix := u.GetGenerateName(); prefix != "" && strings.HasPrefix(name, prefix) {
+				name = prefix + "*"
+			}
+			key := kinds[path].kind() + " " + strings.TrimPrefix(u.GetNamespace()+"/"+name, "/")
+			all[key] = append(all[key], item)
+		}
+	}
+	return all, nil
+}
+
+// readAnswer returns the body of an answer, or its status as an error.
+func readAnswer(response *http.Response, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode >= 300 {
+		var status struct {
+			Message string `json:"message"`
+		}
+		_ = json.Unmarshal(body, &status) // the message stays empty
+		return nil, &statusError{response.StatusCode, status.Message}
+	}
+	return body, nil
+}
+
+// collectionOf returns the path of the objects of the kind and namespace of an object.
+func collectionOf(o *Operator, u *unstructured.Unstructured) string {
+	gvk := u.GroupVersionKind()
+	r := resource{group: gvk.Group, version: gvk.Version}
+	for _, definition := range o.Objects {
+		if definition.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+		if group != gvk.Group || kind != gvk.Kind {
+			continue
+		}
+		r.name, _, _ = unstructured.NestedString(definition.Object, "spec", "names", "plural")
+		if scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope"); scope == "Namespaced" {
+			r.namespace = namespaceOf(u)
+		}
+		return r.path()
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	r.name = plural.Resource
+	if !clusterScoped[schema.GroupKind{Group: gvk.Group, Kind: gvk.Kind}] {
+		r.namespace = namespaceOf(u)
+	}
+	return r.path()
+}
+
+func namespaceOf(u *unstructured.Unstructured) string {
+	if u.GetNamespace() != "" {
+		return u.GetNamespace()
+	}
+	return "default"
+}
+
+// clusterScoped are the built-in kinds without a namespace that projects contain.
+var clusterScoped = map[schema.GroupKind]bool{
+	{Kind: "Namespace"}: true, {Kind: "Node"}: true, {Kind: "PersistentVolume"}: true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:                         true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:                  true,
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:                 true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}:   true,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:     true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:        true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"}: true,
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:                                   true,
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:                               true,
+}
+
+// difference is the first difference of two states.
+type difference struct {
+	object string // key of the state
+	field  string // path, or empty if the object is only in one
+	want   any
+	got    any
+}
+
+func (d *difference) String() string {
+	if d.field == "" {
+		return fmt.Sprintf("%s: %v objects, the reference has %v", d.object, d.got, d.want)
+	}
+	return fmt.Sprintf("%s: %s is %s, in the reference %s", d.object, d.field, inJSON(d.got), inJSON(d.want))
+}
+
+func inJSON(v any) string {
+	if v == nil {
+		return "unset"
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(data)
+}
+
+// compare returns the first difference, without the masked fields.
+func compare(want, got state, masks map[string]bool) *difference {
+	keys := slices.Sorted(maps.Keys(want))
+	for key := range got {
+		if _, both := want[key]; !both {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		if len(want[key]) != len(got[key]) {
+			return &difference{object: key, want: len(want[key]), got: len(got[key])}
+		}
+		for i := range want[key] {
+			kind, _, _ := strings.Cut(key, " ")
+			if d := diff(kind, "", want[key][i], got[key][i], masks); d != nil {
+				d.object = key
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// unequal are fields which the server or the time determines.
+var unequal = map[string]bool{
+	".metadata.uid": true, ".metadata.resourceVersion": true, ".metadata.creationTimestamp": true,
+	".metadata.managedFields": true, ".metadata.generation": true, ".metadata.ownerReferences[].uid": true,
+	".metadata.deletionTimestamp": true, ".status.observedGeneration": true,
+	".status.conditions[].observedGeneration": true,
+}
+
+// diff returns the first difference of two values. Fields in lists have the path of the list, with brackets.
+func diff(kind, path string, want, got any, masks map[string]bool) *difference {
+	if unequal[path] || masks[kind+path] || isTime(want) && isTime(got) {
+		return nil
+	}
+	switch w := want.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if !ok {
+			break
+		}
+		keys := slices.Collect(maps.Keys(w))
+		for key := range g {
+			if _, both := w[key]; !both {
+				keys = append(keys, key)
+			}
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			if d := diff(kind, path+"."+key, w[key], g[key], masks); d != nil {
+				return d
+			}
+		}
+		return nil
+	case []any:
+		g, ok := got.([]any)
+		if !ok || len(g) != len(w) {
+			break
+		}
+		for i := range w {
+			if d := diff(kind, path+"[]", w[i], g[i], masks); d != nil {
+				return d
+			}
+		}
+		return nil
+	}
+	if reflect.DeepEqual(want, got) {
+		return nil
+	}
+	return &difference{field: path, want: want, got: got}
+}
+
+func isTime(v any) bool {
+	text, ok := v.(string)
+	if !ok || len(text) < len("2006-01-02T15:04:05Z") || text[4] != '-' {
+		return false
+	}
+	_, err := time.Parse(time.RFC3339Nano, text)
+	return err == nil
+}
