@@ -17,17 +17,18 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// assetsVariable names a folder with etcd and kube-apiserver binaries to use instead of building them.
+// assetsVariable names a directory with etcd and kube-apiserver binaries to use instead of building them.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
-// Assets are the binaries of a control plane: either the multi-call binary that [Build] makes, or a folder of single
-// ones.
+// Assets are the binaries of a control plane: either the multi-call binary that [Build] compiles, or a directory of
+// separate ones.
 type Assets struct {
 	multiCall binary
 	folder    string
 }
 
-// givenAssets returns the assets that the environment names, if it does.
+// givenAssets returns the assets in the directory that the environment variable names. The bool reports whether it is
+// set.
 func givenAssets(opts Options) (Assets, bool, error) {
 	folder := os.Getenv(assetsVariable)
 	if folder == "" {
@@ -35,8 +36,8 @@ func givenAssets(opts Options) (Assets, bool, error) {
 	}
 	if opts.Kubernetes != "" {
 		return Assets{}, true, &diagnostic.Error{
-			Message: assetsVariable + "=" + folder + " has the version of Kubernetes that it has, and " + opts.Kubernetes + " was asked for",
-			Hint:    "leave out --kubernetes, or unset " + assetsVariable + " to use the control plane that kctrl builds",
+			Message: assetsVariable + "=" + folder + " has a fixed version of Kubernetes, so --kubernetes=" + opts.Kubernetes + " cannot apply",
+			Hint:    "omit --kubernetes, or unset " + assetsVariable + " to use the control plane that kctrl builds",
 		}
 	}
 	for _, name := range []string{"etcd", "kube-apiserver"} {
@@ -51,8 +52,8 @@ func givenAssets(opts Options) (Assets, bool, error) {
 	return Assets{folder: folder}, true, nil
 }
 
-// Host runs the program of the API server in memory as a host of isolated servers, which reads its requests from standard
-// input until that ends. On Linux and macOS the program takes the place of this process.
+// Host runs the program of the API server in memory as a host of isolated servers. It reads requests from standard input
+// until that ends. On Linux and macOS the program replaces this process.
 func (a Assets) Host(opts Options) error {
 	program, flags := string(a.multiCall), []string{"-host"}
 	if opts.FakeControllers {
@@ -77,7 +78,7 @@ func (a Assets) controllerManager(flags ...string) ([]string, error) {
 		if _, err := os.Stat(filepath.Join(a.folder, name)); errors.Is(err, fs.ErrNotExist) {
 			return nil, &diagnostic.Error{
 				Message: assetsVariable + "=" + a.folder + " has no " + name,
-				Hint:    "leave out --controller-manager, or unset " + assetsVariable,
+				Hint:    "omit --controller-manager, or unset " + assetsVariable,
 			}
 		}
 	}
@@ -91,8 +92,8 @@ func (a Assets) command(name string, flags []string) []string {
 	return append([]string{filepath.Join(a.folder, name)}, flags...)
 }
 
-// discardDamaged fails when the binary is not what was compiled, and removes it, so that the next Build compiles it again. It
-// reads all of the binary, so it is for those that could not start.
+// discardDamaged returns an error and removes the binary if its content differs from the compiled one. The next Build
+// then compiles it again. It reads the whole binary, so it is called only after a binary failed to start.
 func (a Assets) discardDamaged() error {
 	if a.multiCall == "" {
 		return nil
@@ -108,14 +109,14 @@ func (a Assets) discardDamaged() error {
 	return d
 }
 
-// binary is the path of a binary in the cache. The file beside it, with .sum, has its size and its SHA-256; those that older
-// versions of kctrl have compiled have none, and are taken for good.
+// binary is the path of a binary in the cache. A file beside it, with the suffix .sum, has its size and its SHA-256.
+// Binaries from older versions of kctrl have no such file and count as intact.
 type binary string
 
 func (b binary) sumPath() string { return string(b) + ".sum" }
 
-// check fails with fs.ErrNotExist when there is no binary, and with something else when what is there cannot be it, as after
-// a power failure. It is quick.
+// check fails with fs.ErrNotExist if the binary does not exist, and with another error if its size is wrong, as after a
+// power failure. It does not read the binary.
 func (b binary) check() error {
 	info, err := os.Stat(string(b))
 	if err != nil {
@@ -133,7 +134,7 @@ func (b binary) check() error {
 	return nil
 }
 
-// verify fails when the binary is not what was compiled.
+// verify returns an error if the content of the binary differs from the compiled one.
 func (b binary) verify() error {
 	_, want, err := b.sum()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -147,7 +148,7 @@ func (b binary) verify() error {
 		return b.damaged(err.Error())
 	}
 	if got != want {
-		return b.damaged("its SHA-256 is not that of what was compiled")
+		return b.damaged("its SHA-256 differs from the recorded one")
 	}
 	return nil
 }
@@ -156,7 +157,7 @@ func (b binary) damaged(how string) error {
 	return fmt.Errorf("the compiled control plane %s is damaged: %s", string(b), how)
 }
 
-// sum returns what the binary should be.
+// sum returns the recorded size and SHA-256 of the binary.
 func (b binary) sum() (size int64, hash string, err error) {
 	text, err := os.ReadFile(b.sumPath())
 	if err != nil {
@@ -168,7 +169,7 @@ func (b binary) sum() (size int64, hash string, err error) {
 	return size, hash, nil
 }
 
-// sumOf returns what a file is.
+// sumOf returns the size and the SHA-256 of a file.
 func sumOf(path string) (size int64, hash string, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -180,8 +181,8 @@ func sumOf(path string) (size int64, hash string, err error) {
 	return size, hex.EncodeToString(h.Sum(nil)), err
 }
 
-// install puts what was compiled into its place, with its sum, so that it is there whole or not at all, also when the power
-// fails.
+// install moves a compiled binary to its place in the cache and writes its sum. The move is atomic, also on a power
+// failure.
 func (b binary) install(built string) error {
 	size, hash, err := sumOf(built)
 	if err != nil {
@@ -203,16 +204,16 @@ func (b binary) install(built string) error {
 	return os.Rename(built, string(b))
 }
 
-// inMemoryPrefix is what the folders of API servers in memory begin with. Each change of the runtime makes another one, so the cache
-// has only those that were used last.
+// inMemoryPrefix is the prefix of the directories of API servers in memory. Each change of the runtime adds a
+// directory, so the cache keeps only the inMemoryKept last used ones.
 const (
 	inMemoryPrefix = "inmemory-"
 	inMemoryKept   = 6
 )
 
-// binary is where the binary of a program is, by the hash of its module.
+// binary returns the path of the binary of a program. The hash is the hash of its module.
 func (p program) binary(cache, hash string) binary {
-	switch p { // these are of the same module
+	switch p { // the following programs are built from the same module
 	case inMemory:
 		hash = inMemoryPrefix + hash
 	case inMemoryWithFakes:
@@ -228,13 +229,13 @@ func binaryName() string {
 	return "controlplane"
 }
 
-// used notes that somebody uses a binary.
+// used records the time of use, for prune.
 func (b binary) used() {
 	now := time.Now()
-	_ = os.Chtimes(string(b), now, now) // a cache that cannot be written is not pruned either
+	_ = os.Chtimes(string(b), now, now) // an unwritable cache is not pruned either
 }
 
-// prune removes API servers in memory that were used before all that are kept. What cannot be removed stays.
+// prune removes all API servers in memory except the last used ones. It ignores errors.
 func (b binary) prune() {
 	all, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(string(b))), inMemoryPrefix+"*", filepath.Base(string(b))))
 	lastUse := func(path string) int64 {

@@ -17,13 +17,12 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Build returns the assets that opts need, compiling them into the user's cache if they are not there: that takes
-// minutes, and progress is told. It is safe to call from several processes at once, of which one compiles. When it is
-// interrupted nothing half-written is left where a later call would find it, and what was compiled so far stays in go's
-// cache.
+// Build returns the assets that opts require. It compiles missing ones into the user's cache, which takes minutes, and
+// reports progress. Several processes may call it at once: one compiles, and the others wait. An interrupted build
+// leaves no partial binary, and the packages that it compiled stay in the go command's cache.
 //
-// When KUBEBUILDER_ASSETS is set, nothing is compiled and the binaries in that folder are used, but for an API server in
-// memory.
+// If KUBEBUILDER_ASSETS is set, Build compiles nothing and returns the binaries in that directory, except for an API
+// server in memory.
 func Build(ctx context.Context, opts Options, progress Progress) (Assets, error) {
 	release, err := release(opts.Kubernetes)
 	if err != nil {
@@ -45,7 +44,7 @@ func Build(ctx context.Context, opts Options, progress Progress) (Assets, error)
 	return Assets{multiCall: builds[0].binary}, builds[0].run(ctx, progress)
 }
 
-// Compiled reports whether Build has nothing to compile for opts, as far as it can be known.
+// Compiled reports whether the assets for opts are already compiled. An error counts as not compiled.
 func Compiled(ctx context.Context, opts Options) bool {
 	release, err := release(opts.Kubernetes)
 	_, given, _ := givenAssets(opts)
@@ -56,7 +55,7 @@ func Compiled(ctx context.Context, opts Options) bool {
 	return err != nil || slices.ContainsFunc(builds, func(b *build) bool { return b.binary.check() == nil })
 }
 
-// builds are those of which opts need one, the one to compile first.
+// builds returns the possible builds for opts, of which any one suffices. The first is the one to compile.
 func builds(ctx context.Context, release string, opts Options) ([]*build, error) {
 	goVersion, err := goVersion(ctx)
 	if err != nil {
@@ -81,16 +80,16 @@ func builds(ctx context.Context, release string, opts Options) ([]*build, error)
 type build struct {
 	program program
 	release string
-	files   []moduleFile // of its module
+	files   []moduleFile // content of the Go module
 	binary  binary
 }
 
 // recipe is how a program is compiled.
 type recipe struct {
-	begins  string // what is said of it
-	pattern string // of the package
+	begins  string // first line of the progress
+	pattern string // package pattern
 	flags   []string
-	env     []string // besides that of this process
+	env     []string // added to the environment of this process
 }
 
 func (b *build) recipe() recipe {
@@ -98,7 +97,8 @@ func (b *build) recipe() recipe {
 		return recipe{
 			begins:  "compiling the API server in memory from its Go modules; this takes less than a minute, once",
 			pattern: "./" + string(b.program),
-			// As its users compile their tests, which link most of it: go's cache has it for both.
+			// The same flags as in go test: tests of operators link most of these packages, and the go command caches them for
+			// both.
 			flags: append([]string{"-buildvcs=false", "-ldflags=-s -w"}, compilerFlags(os.Getenv("GOFLAGS"))...),
 		}
 	}
@@ -110,7 +110,7 @@ func (b *build) recipe() recipe {
 	}
 }
 
-// compilerFlags are the flags in GOFLAGS that make other packages of the same source.
+// compilerFlags returns the flags in GOFLAGS that change compiled packages.
 func compilerFlags(goflags string) []string {
 	return slices.DeleteFunc(splitFlags(goflags), func(flag string) bool {
 		name, _, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
@@ -118,7 +118,7 @@ func compilerFlags(goflags string) []string {
 	})
 }
 
-// splitFlags splits GOFLAGS as the go command does: at spaces, but for what is in quotes.
+// splitFlags splits GOFLAGS as the go command does: at spaces outside of quotes.
 func splitFlags(goflags string) (flags []string) {
 	for rest := strings.TrimLeft(goflags, " \t\r\n"); rest != ""; rest = strings.TrimLeft(rest, " \t\r\n") {
 		ends, flag := " \t\r\n", rest
@@ -134,7 +134,7 @@ func splitFlags(goflags string) (flags []string) {
 	return flags
 }
 
-// run compiles the binary unless another process does, for which it waits.
+// run compiles the binary, or waits for another process that is compiling it.
 func (b *build) run(ctx context.Context, progress Progress) error {
 	folder := filepath.Dir(string(b.binary))
 	unlock, err := lockFile(ctx, folder+".lock", func() {
@@ -150,7 +150,7 @@ func (b *build) run(ctx context.Context, progress Progress) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		progress.Step(err.Error() + "; compiling it again")
 	}
-	// Nobody but the holder of the lock has this folder, so what a process that was killed has left in it goes now.
+	// Only the holder of the lock uses this directory, so its content is from a process that was killed.
 	work := folder + ".build"
 	if err := os.RemoveAll(work); err != nil {
 		return unwritable(work, err)
@@ -194,7 +194,7 @@ func (b *build) runGo(ctx context.Context, work string, output *goOutput, args .
 	cmd := exec.CommandContext(ctx, "go", append(args, b.recipe().pattern)...)
 	cmd.Dir = work
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS=", "GOARCH=",
-		"GOTMPDIR="+filepath.Join(work, "tmp")) // so that nothing is left of it in another place when it is killed
+		"GOTMPDIR="+filepath.Join(work, "tmp")) // keeps temporary files of a killed build in a directory that the next one removes
 	cmd.Env = append(cmd.Env, b.recipe().env...)
 	endWithUs(cmd)
 	var stdout bytes.Buffer
@@ -208,27 +208,27 @@ func (b *build) runGo(ctx context.Context, work string, output *goOutput, args .
 	return stdout.Bytes(), nil
 }
 
-// failures are what keeps a control plane from being compiled, by what the go command says, and what a user can do.
+// failures are the causes of failed builds, identified by text in the output of the go command, with a hint for each.
 var failures = []struct{ says, hint string }{
-	{"no space left on device", "free some disk space: a build needs about 3 GB in the folders that go env GOCACHE GOMODCACHE names"},
-	{"SECURITY ERROR", "a module proxy has served other source than kctrl was released with: check go env GOPROXY"},
-	{"checksum mismatch", "a module is not what kctrl was released with: go clean -modcache downloads it again; else check go env GOPROXY"},
+	{"no space left on device", "free some disk space: a build needs about 3 GB in the directories of go env GOCACHE GOMODCACHE"},
+	{"SECURITY ERROR", "a module proxy served a source that differs from the pinned hash: check go env GOPROXY"},
+	{"checksum mismatch", "the hash of a module differs from the pinned one: go clean -modcache downloads it again; else check go env GOPROXY"},
 	{"module lookup disabled", "a build downloads Go modules: go env -w GOPROXY=https://proxy.golang.org,direct allows it"},
 	{"404 Not Found", "the module proxy does not have a module: check go env GOPROXY"},
 	{"410 Gone", "the module proxy does not have a module: check go env GOPROXY"},
-	{"403 Forbidden", "the module proxy has refused: check go env GOPROXY, and its credentials in ~/.netrc"},
-	{"401 Unauthorized", "the module proxy has refused: check go env GOPROXY, and its credentials in ~/.netrc"},
-	{"407 Proxy Authentication Required", "the HTTP proxy has refused: check HTTPS_PROXY and its credentials"},
+	{"403 Forbidden", "the module proxy rejected the request: check go env GOPROXY, and its credentials in ~/.netrc"},
+	{"401 Unauthorized", "the module proxy rejected the request: check go env GOPROXY, and its credentials in ~/.netrc"},
+	{"407 Proxy Authentication Required", "the HTTP proxy rejected the request: check HTTPS_PROXY and its credentials"},
 	{"dial tcp", "a build downloads Go modules: check the network, HTTPS_PROXY, and go env GOPROXY"},
 	{"proxyconnect", "a build downloads Go modules: check the network, HTTPS_PROXY, and go env GOPROXY"},
 	{"i/o timeout", "a build downloads Go modules: check the network, HTTPS_PROXY, and go env GOPROXY"},
 	{"TLS handshake", "a build downloads Go modules: check the network, HTTPS_PROXY, and go env GOPROXY"},
-	{"signal: killed", "the compiler was killed, as by a lack of memory: a build needs about 4 GB; kctrl env build goes on where it was"},
+	{"signal: killed", "the compiler was killed, possibly for lack of memory: a build needs about 4 GB; kctrl env build continues it"},
 }
 
-// buildFailed says what the go command said, and what to do about it.
+// buildFailed returns an error with the messages of the go command and a hint.
 func buildFailed(err error, said []string) error {
-	d := &diagnostic.Error{Hint: "kctrl env build goes on where it was", Cause: err}
+	d := &diagnostic.Error{Hint: "kctrl env build continues it", Cause: err}
 	what := err.Error()
 	if len(said) > 0 {
 		what = said[len(said)-1]
@@ -243,13 +243,13 @@ func buildFailed(err error, said []string) error {
 	return d
 }
 
-// goVersion asks the go command for its version, and so also whether there is one.
+// goVersion returns the version of the go command, or an error if go is not on PATH.
 func goVersion(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
 	if errors.Is(err, exec.ErrNotFound) {
 		return "", &diagnostic.Error{
 			Message: "no go command on PATH, which compiles the control plane",
-			Hint:    "install Go 1.26 or newer, or set " + assetsVariable + " to a folder with etcd and kube-apiserver",
+			Hint:    "install Go 1.26 or newer, or set " + assetsVariable + "to a directory with etcd and kube-apiserver",
 			Cause:   err,
 		}
 	}
@@ -259,7 +259,7 @@ func goVersion(ctx context.Context) (string, error) {
 	return string(bytes.TrimSpace(out)), nil
 }
 
-// cacheFolder returns a folder of kctrl in the user's cache, made if it does not exist.
+// cacheFolder returns a directory of kctrl in the user's cache. It creates the directory.
 func cacheFolder(name string) (string, error) {
 	user, err := os.UserCacheDir()
 	if err != nil {

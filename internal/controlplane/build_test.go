@@ -19,8 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// fakeGo puts a go command on PATH that answers "go env" and "go list", and does script for "go build", with $out the file to
-// write.
+// fakeGo puts a go command on PATH that answers "go env" and "go list". For "go build" it runs script, where $out is
+// the output file.
 func fakeGo(t *testing.T, script string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -104,7 +104,7 @@ func TestFailedBuildSaysWhatGoSaid(t *testing.T) {
 		"reading https://p/x: 403 Forbidden":             "credentials",
 		"verifying x@v1: checksum mismatch":              "not what kctrl was released with",
 	} {
-		// What is compiled before, and fails for that reason, is no reason.
+		// An earlier package that fails for the same reason does not change the hint.
 		fakeGo(t, fmt.Sprintf("echo k8s.io/kubernetes/pkg/proxy >&2; echo '%s' >&2; echo 'go: and so on' >&2; exit 1", output))
 		_, err := Build(t.Context(), Options{}, Progress{})
 		d, ok := errors.AsType[*diagnostic.Error](err)
@@ -134,7 +134,7 @@ func TestWhatAKilledBuildHasLeftIsRemoved(t *testing.T) {
 	}
 }
 
-// binaryOf returns where a program is compiled to.
+// binaryOf returns the path of the binary of a program.
 func binaryOf(t *testing.T, p program) binary {
 	t.Helper()
 	files, err := module(releases()[0], p)
@@ -202,7 +202,7 @@ func TestDamagedBinaryIsCompiledAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		if name == "other" { // of the same size, which is found when it does not start
+		if name == "other" { // the same size, so only a failed start detects it
 			_, err := Start(t.Context(), assets, Options{Folder: t.TempDir(), Attached: true})
 			if d, ok := errors.AsType[*diagnostic.Error](err); !ok || !strings.Contains(d.Message, "is damaged: its SHA-256") {
 				t.Errorf("Start of a binary with other content = %v", err)
@@ -218,7 +218,7 @@ func TestDamagedBinaryIsCompiledAgain(t *testing.T) {
 			t.Errorf("%s: the binary is %q, %v", name, now, err)
 		}
 	}
-	// One that is whole is not blamed for what else is wrong.
+	// A failed start does not report an intact binary as damaged.
 	if _, err := Start(t.Context(), assets, Options{Folder: t.TempDir(), Attached: true}); err == nil || strings.Contains(err.Error(), "damaged") {
 		t.Errorf("Start = %v", err)
 	}

@@ -49,7 +49,8 @@ func newAuthority(name string) (*authority, error) {
 	return &authority{certificate: certificate, key: key, pem: encodePEM("CERTIFICATE", der)}, err
 }
 
-// server issues a certificate for a server on loopback. It may be used as a client too, as etcd does with its own.
+// server issues a certificate for a server on loopback. It is valid for clients too, because etcd connects to itself
+// with it.
 func (a *authority) server(name string) (pair, error) {
 	return a.issue(pkix.Name{CommonName: name}, func(c *x509.Certificate) {
 		c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
@@ -107,14 +108,14 @@ func encodePEM(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// identities are all the keys of one instance.
+// identities are all keys and certificates of one instance.
 type identities struct {
 	authority []byte
 	admin     pair // of the kubeconfig
 }
 
-// loadIdentities returns what writeIdentities and writeKubeconfig left in folder. It fails when a file is missing, does
-// not belong to the others, or is not valid now, so that they are to be written anew.
+// loadIdentities reads the files that writeIdentities and writeKubeconfig wrote. It returns an error if a file is
+// missing, was issued by another authority, or has expired.
 func loadIdentities(folder, kubeconfig string, now time.Time) (*identities, error) {
 	authority, err := os.ReadFile(authorityPath(folder))
 	if err != nil {
@@ -154,10 +155,10 @@ func loadIdentities(folder, kubeconfig string, now time.Time) (*identities, erro
 	return ids, nil
 }
 
-// certificateFiles are the names of the certificates, each with a key, that the processes of an instance read.
+// certificateFiles are the names of the certificates that the processes of an instance read. Each has a key.
 var certificateFiles = []string{"etcd", "etcd-client", "apiserver", "service-account"}
 
-// writeIdentities makes all certificates of an instance and writes those that its processes read into folder.
+// writeIdentities issues all certificates of an instance and writes those that its processes read into folder.
 func writeIdentities(folder string) (*identities, error) {
 	ca, err := newAuthority("kctrl-env")
 	if err != nil {

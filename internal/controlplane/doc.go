@@ -1,16 +1,17 @@
-// Package controlplane builds and runs a real Kubernetes control plane: etcd, kube-apiserver and, on request,
-// kube-controller-manager, compiled from their Go modules into one binary in the user's cache, in any of several
-// [Versions]. The source of each is pinned, to the hash of each module.
+// Package controlplane builds and runs a Kubernetes control plane: etcd, kube-apiserver and, on request,
+// kube-controller-manager. It compiles them from their Go modules into one binary in the user's cache, for each of
+// several [Versions]. The hash of each module is pinned.
 //
-// [Build] compiles a binary once. [Start] runs an [Instance] of it on free loopback ports with certificates of its
-// own. [Environments] are instances with a name that outlive the process that started them.
+// [Build] compiles a binary once. [Start] runs an [Instance] of it on free loopback ports with certificates of its own.
+// [Environments] are named instances that outlive the process that started them.
 //
-// Everything an instance writes is below its folder, which nobody but the user can read. Nothing listens on anything
-// but loopback, and every connection is verified in both directions.
+// An instance writes only below its directory, which only the user can read. All servers listen on loopback, and both
+// sides of every connection present certificates.
 //
-// Processes are known by their command line, which names the instance's folder, together with pid and start time. So
-// whatever a command that was killed has left is found by the next one, and no other process is ever taken for it.
+// A process is identified by its command line, which contains the directory of the instance, its pid and its start
+// time. So the next command finds all processes of a command that was killed, and never takes another process for one
+// of them.
 //
-// The real control plane runs on Linux and macOS. On Windows the package only compiles the API server in memory, and runs it as
-// a host of isolated servers ([Assets.Host]).
+// The real control plane runs on Linux and macOS. On Windows the package compiles only the API server in memory, and
+// runs it as a host of isolated servers ([Assets.Host]).
 package controlplane

@@ -17,12 +17,12 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Environments are the environments of a user. Any number of processes may use them at once: what changes one of them
-// has its lock.
+// Environments are the environments of a user. Any number of processes may use them at once: a process that changes an
+// environment holds its lock.
 type Environments struct {
-	// Notice receives what the user may want to know besides the result. It may be nil.
+	// Notice receives additional information for the user. It may be nil.
 	Notice func(what string)
-	// Repaired is as in [Options].
+	// Repaired is the field of the same name in [Options].
 	Repaired func(report string)
 
 	folder string
@@ -34,7 +34,7 @@ func OpenEnvironments() (*Environments, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Processes are found by the path of their folder, so it has one spelling.
+	// Resolve symbolic links: processes are found by the path of their directory.
 	folder, err = filepath.EvalSymlinks(folder)
 	return &Environments{folder: folder}, err
 }
@@ -45,12 +45,12 @@ func (es *Environments) notice(format string, args ...any) {
 	}
 }
 
-// DefaultName is the name of the environment of those who name none.
+// DefaultName is the name of an environment if the user does not choose one.
 const DefaultName = "default"
 
 var environmentName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
 
-// ValidateName fails for a name that no environment can have.
+// ValidateName returns an error for an invalid name of an environment.
 func ValidateName(name string) error {
 	if environmentName.MatchString(name) {
 		return nil
@@ -66,16 +66,16 @@ func ValidateName(name string) error {
 type Outcome int
 
 const (
-	// Running is an environment that needed nothing.
+	// Running means that all parts were already running.
 	Running Outcome = iota
-	// Started is a new one.
+	// Started means that a new environment was started.
 	Started
-	// Resumed is one of which a part had died, with all its objects.
+	// Resumed means that a stopped part was restarted, with all objects.
 	Resumed
 )
 
-// Up makes the environment name run. One of which a part has died goes on with its objects, its address and the options
-// that it was started with. It calls build for the assets when it has something to start, with the options of that.
+// Up starts the environment name, or the parts of it that no longer run. A resumed environment keeps its objects, its
+// address and its options. Up calls build for the assets, with these options, only if it has something to start.
 func (es *Environments) Up(ctx context.Context, name string, build func(Options) (Assets, error), opts Options) (*Environment, Outcome, error) {
 	unlock, err := es.lock(ctx, name)
 	if err != nil {
@@ -88,7 +88,7 @@ func (es *Environments) Up(ctx context.Context, name string, build func(Options)
 		outcome, err := es.resume(ctx, old, build)
 		return old, outcome, err
 	case err == nil || errors.Is(err, fs.ErrNotExist):
-		// There may be logs of one that never was ready.
+		// An earlier start may have failed and kept its logs.
 		if err := es.remove(ctx, name); err != nil {
 			return nil, Running, err
 		}
@@ -121,7 +121,7 @@ func (es *Environments) start(ctx context.Context, name string, build func(Optio
 	return env, nil
 }
 
-// resume starts what does not run of an environment that was ready once.
+// resume starts the stopped parts of an environment that was ready before.
 func (es *Environments) resume(ctx context.Context, env *Environment, build func(Options) (Assets, error)) (Outcome, error) {
 	ids, err := loadIdentities(es.path(env.Name), env.Kubeconfig, time.Now())
 	crash := env.Crashed()
@@ -134,11 +134,11 @@ func (es *Environments) resume(ctx context.Context, env *Environment, build func
 	}
 	for _, p := range env.Processes {
 		if !p.alive() {
-			es.notice("%s of environment %q did not run any more; it is started again", p.Name, env.Name)
+			es.notice("%s of environment %qhas stopped; restarting it", p.Name, env.Name)
 		}
 	}
 	if err != nil {
-		es.notice("the certificates of environment %q are renewed: %v", env.Name, err)
+		es.notice("the certificates of environment %q were renewed: %v", env.Name, err)
 		if err := es.stop(ctx, env.Name); err != nil {
 			return Resumed, err
 		}
@@ -150,17 +150,17 @@ func (es *Environments) resume(ctx context.Context, env *Environment, build func
 	if err := es.run(ctx, env, assets, ids); err != nil {
 		if crash, ok := errors.AsType[*CrashError](err); ok && !hinted(err) {
 			again := "kctrl env down --name " + env.Name + " and kctrl env up --name " + env.Name
-			err = &diagnostic.Error{Message: crash.Error(), Hint: "when its data is what is broken, " + again + " start it without objects", Cause: crash}
+			err = &diagnostic.Error{Message: crash.Error(), Hint: " if its data is damaged, " + again + " start it without objects", Cause: crash}
 		}
 		return Resumed, err
 	}
 	if before != env.Server {
-		es.notice("somebody else has the port of %s now; export KUBECONFIG again where it was read", before)
+		es.notice("another process uses the port of %s now; export KUBECONFIG again in shells that read it", before)
 	}
 	return Resumed, nil
 }
 
-// run starts what env lacks, with the identities that it has or new ones, and records each step.
+// run starts the parts of env that do not run, with the given identities or new ones. It records each step.
 func (es *Environments) run(ctx context.Context, env *Environment, assets Assets, ids *identities) error {
 	opts := env.options()
 	opts.Folder, opts.Repaired = es.path(env.Name), es.Repaired
@@ -177,8 +177,8 @@ func (es *Environments) run(ctx context.Context, env *Environment, assets Assets
 	return es.save(env)
 }
 
-// keepLogs leaves of an environment that did not start what tells why. There is nothing to tell when no part was
-// started, or when the user gave up.
+// keepLogs keeps the logs of an environment that did not start. It removes the environment if it never started a part,
+// or if the context has ended.
 func (es *Environments) keepLogs(ctx context.Context, env *Environment, cause error) error {
 	crash, crashed := errors.AsType[*CrashError](cause)
 	if len(env.Processes) == 0 || ctx.Err() != nil || !crashed {
@@ -188,9 +188,10 @@ func (es *Environments) keepLogs(ctx context.Context, env *Environment, cause er
 	return es.save(env)
 }
 
-// claim records env with its data folder, which no other environment that runs has: etcd would wait for it.
+// claim records env with its data directory. It returns an error if another running environment uses the directory,
+// because etcd would wait for its lock.
 func (es *Environments) claim(ctx context.Context, env *Environment) error {
-	// No environment has a name with a dot, so this is the lock of none.
+	// Names of environments have no dots, so no environment uses this lock.
 	unlock, err := lockFile(ctx, filepath.Join(es.folder, ".data.lock"), func() {})
 	if err != nil {
 		return err
@@ -204,15 +205,15 @@ func (es *Environments) claim(ctx context.Context, env *Environment) error {
 	}
 	if within(es.folder, env.DataDir) {
 		return &diagnostic.Error{
-			Message: fmt.Sprintf("%s is where kctrl keeps its environments", env.DataDir),
-			Hint:    "choose another --data-dir, which kctrl env down will leave alone",
+			Message: fmt.Sprintf("kctrl keeps its environments in %s", env.DataDir),
+			Hint:    "choose another --data-dir, which kctrl env down does not remove",
 		}
 	}
-	all, _ := es.List() // what is broken cannot say what it has; the lock of its etcd does
+	all, _ := es.List() // ignores environments with a broken state; the lock of their etcd protects their data
 	for _, other := range all {
 		if other.Name != env.Name && sameFolder(other.DataDir, env.DataDir) && other.Crashed() == nil {
 			return &diagnostic.Error{
-				Message: fmt.Sprintf("%s is the data folder of environment %q, which runs", env.DataDir, other.Name),
+				Message: fmt.Sprintf("%s is the data directory of environment %q, which is running", env.DataDir, other.Name),
 				Hint:    "choose another --data-dir, or run kctrl env down --name " + other.Name,
 			}
 		}
@@ -231,12 +232,12 @@ func sameFolder(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// Get returns the environment name. The error has a hint when there is none.
+// Get returns the environment name. The error for a missing environment has a hint.
 func (es *Environments) Get(name string) (*Environment, error) {
 	env, err := es.load(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &diagnostic.Error{
-			Message: fmt.Sprintf("there is no environment %q", name),
+			Message: fmt.Sprintf("environment %q does not exist", name),
 			Hint:    es.upHint(name),
 			Cause:   err,
 		}
@@ -244,7 +245,7 @@ func (es *Environments) Get(name string) (*Environment, error) {
 	return env, err
 }
 
-// NameOf returns the name of the environment that a kubeconfig is of, by its path, whether it runs or not; "" if it is of none.
+// NameOf returns the name of the environment that has this path of a kubeconfig, running or not, or "".
 func (es *Environments) NameOf(kubeconfig string) string {
 	name := filepath.Base(filepath.Dir(kubeconfig))
 	there, err := os.Stat(filepath.Dir(filepath.Dir(kubeconfig)))
@@ -262,10 +263,10 @@ func (es *Environments) upHint(name string) string {
 	if name != DefaultName {
 		hint += " --name " + name
 	}
-	return hint + " starts it, kctrl env status lists those there are"
+	return hint + " starts it, kctrl env status lists all environments"
 }
 
-// List returns all environments whose state can be read, ordered by name, and what is wrong with the others.
+// List returns all environments whose state can be read, ordered by name, and an error for each of the others.
 func (es *Environments) List() ([]*Environment, error) {
 	names, err := es.names()
 	var all []*Environment
@@ -281,7 +282,7 @@ func (es *Environments) List() ([]*Environment, error) {
 	return all, errors.Join(errs...)
 }
 
-// names are those of the folders of environments, also of those that have no state.
+// names returns the names of the directories of environments, including those without a state.
 func (es *Environments) names() ([]string, error) {
 	entries, err := os.ReadDir(es.folder)
 	if err != nil {
@@ -296,8 +297,8 @@ func (es *Environments) names() ([]string, error) {
 	return names, nil
 }
 
-// Recover stops and removes what is left of starts that were cut short, as by a power failure of their command: nobody
-// has their lock, and they never were ready. It says what it found.
+// Recover stops and removes environments whose start was interrupted, for example by a power failure: they have no lock
+// and were never ready. It reports each to Notice.
 func (es *Environments) Recover(ctx context.Context) error {
 	names, err := es.names()
 	if err != nil {
@@ -312,14 +313,15 @@ func (es *Environments) Recover(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// starting reports whether an environment is being started, or was to be.
+// starting reports whether an environment has never been ready and has not failed: its start is under way or was
+// interrupted.
 func (es *Environments) starting(name string) bool {
 	env, err := es.load(name)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !env.Ready && env.Failed == ""
 }
 
-// forkGrace is how long the lock of a command that was killed may be held by a part that it had forked, and that has not
-// become another program yet. Before it has, it would not be found.
+// forkGrace is how long a child of a killed command may hold the lock. The child inherits the lock from fork until
+// exec, and before exec it cannot be identified.
 const forkGrace = time.Second
 
 func (es *Environments) recover(ctx context.Context, name string) error {
@@ -331,20 +333,20 @@ func (es *Environments) recover(ctx context.Context, name string) error {
 	bounded, cancel := context.WithTimeout(ctx, forkGrace)
 	defer cancel()
 	if poll(bounded, 10*time.Millisecond, func() bool { return tryLock(file) }) != nil {
-		return ctx.Err() // it is being started
+		return ctx.Err() // another process is starting it
 	}
 	if !es.starting(name) {
-		return nil // it was, a moment ago
+		return nil // another process finished the start a moment ago
 	}
 	left, err := processesOf(es.path(name))
 	if err != nil {
 		return err
 	}
-	what := "nothing of it runs"
+	what := "none of its processes runs"
 	if len(left) > 0 {
 		what = "stopping " + describeProcesses(left)
 	}
-	es.notice("the start of environment %q was cut short; %s, and it is removed", name, what)
+	es.notice("the start of environment %q was interrupted; %s; removing it", name, what)
 	return es.remove(ctx, name)
 }
 
@@ -356,8 +358,8 @@ func describeProcesses(list []Process) string {
 	return strings.Join(names, ", ")
 }
 
-// Down stops the environment name and removes all but a data folder of the user's. It does so too when its state is
-// broken.
+// Down stops the environment name and removes its files, except a data directory that the user chose. A broken state
+// does not prevent that.
 func (es *Environments) Down(ctx context.Context, name string) error {
 	if _, err := os.Stat(es.path(name)); errors.Is(err, fs.ErrNotExist) {
 		_, err := es.Get(name)
@@ -374,7 +376,7 @@ func (es *Environments) Down(ctx context.Context, name string) error {
 	return es.remove(ctx, name)
 }
 
-// remove stops what still runs of an environment and removes its folder.
+// remove stops the processes of an environment and removes its directory.
 func (es *Environments) remove(ctx context.Context, name string) error {
 	if err := es.stop(ctx, name); err != nil {
 		return err
@@ -385,8 +387,8 @@ func (es *Environments) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// stop ends what runs of an environment, last started first. It asks the system and not the state, which may be broken
-// or older than the processes.
+// stop ends the processes of an environment, last started first. It lists the running processes instead of reading the
+// state, which may be broken or outdated.
 func (es *Environments) stop(ctx context.Context, name string) error {
 	running, err := processesOf(es.path(name))
 	if err != nil {

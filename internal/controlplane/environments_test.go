@@ -28,7 +28,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/guard"
 )
 
-// compiled returns what compiles the control plane once for all tests, or finds it in the user's cache.
+// compiled returns a function that compiles the control plane once for all tests, or finds it in the user's cache.
 func compiled(t *testing.T) func(Options) (Assets, error) {
 	return func(opts Options) (Assets, error) { return Build(t.Context(), opts, Progress{Out: os.Stderr}) }
 }
@@ -42,13 +42,13 @@ func assets(t *testing.T, opts Options) Assets {
 	return a
 }
 
-// onEach runs a test with an API server in memory and with a real one. make test leaves out most of the latter.
+// onEach runs a test with an API server in memory and with a real one. make test omits most of the latter.
 func onEach(t *testing.T, test func(t *testing.T, opts Options)) {
 	t.Run("memory", func(t *testing.T) { test(t, Options{InMemory: true}) })
 	t.Run("real", func(t *testing.T) { test(t, Options{}) })
 }
 
-// environments returns a place for environments that ends with the test, and nothing of them is left.
+// environments returns environments in a temporary directory. It stops and removes them at the end of the test.
 func environments(t *testing.T) *Environments {
 	t.Helper()
 	es := &Environments{folder: t.TempDir()}
@@ -87,7 +87,7 @@ func connect(t *testing.T, env *Environment) *kubectl.Client {
 	return client
 }
 
-// put makes an object.
+// put creates an object.
 func put(t *testing.T, env *Environment, name string) {
 	t.Helper()
 	manifests, err := kubectl.ReadManifests("-", strings.NewReader("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+"}\n"))
@@ -99,7 +99,7 @@ func put(t *testing.T, env *Environment, name string) {
 	}
 }
 
-// has reports whether there is an object that put made.
+// has reports whether an object that put created exists.
 func has(t *testing.T, env *Environment, name string) bool {
 	t.Helper()
 	err := connect(t, env).Get(t.Context(), io.Discard, kubectl.Selection{Resources: []string{"cm"}, Names: []string{name}}, kubectl.GetOptions{})
@@ -177,7 +177,7 @@ func keepObjects(t *testing.T, opts Options) {
 	}
 }
 
-// kill ends a process of an environment as a power failure would, and returns when it is gone.
+// kill ends a process of an environment as a power failure would, and waits until it has ended.
 func kill(t *testing.T, p Process) {
 	t.Helper()
 	if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
@@ -249,7 +249,7 @@ func replacePorts(t *testing.T, opts Options) {
 	for _, p := range env.Processes {
 		kill(t, p)
 	}
-	for _, port := range []int{env.Ports.API, env.Ports.Etcd} { // without an etcd it has no port, and any is taken
+	for _, port := range []int{env.Ports.API, env.Ports.Etcd} { // an environment without etcd has no port for it, so any is taken
 		var listener net.Listener
 		err := poll(t.Context(), 10*time.Millisecond, func() bool {
 			var err error
@@ -290,7 +290,8 @@ func renewCertificates(t *testing.T, opts Options) {
 	}
 }
 
-// TestStartThatWasCutShortIsFoundAndRemoved leaves what a kctrl env up leaves that is killed at any of its steps.
+// TestStartThatWasCutShortIsFoundAndRemoved leaves the files and processes of a kctrl env up that was killed at each of
+// its steps.
 func TestStartThatWasCutShortIsFoundAndRemoved(t *testing.T) {
 	cuts := map[string]func(es *Environments, env *Environment) error{
 		"before any state": func(es *Environments, env *Environment) error { return os.Remove(es.statePath(env.Name)) },
@@ -370,7 +371,7 @@ func TestOneBadStateIsNoMatterToTheOthers(t *testing.T) {
 	}
 }
 
-// TestPidOfAnotherIsNeverTakenForAProcess runs what has the pid of an etcd that is no more, and looks much like it.
+// TestPidOfAnotherIsNeverTakenForAProcess runs a similar process that has the pid of an ended etcd.
 func TestPidOfAnotherIsNeverTakenForAProcess(t *testing.T) {
 	folder := t.TempDir()
 	for name, command := range map[string][]string{
@@ -425,7 +426,7 @@ func TestEndOfALogIsWhatAPanicSays(t *testing.T) {
 	}
 }
 
-// TestStateCannotNameAnotherPlace is about a file that somebody has edited: nothing outside of its folder is touched.
+// TestStateCannotNameAnotherPlace edits a state file: nothing outside of its directory is touched.
 func TestStateCannotNameAnotherPlace(t *testing.T) {
 	es := &Environments{folder: t.TempDir()}
 	victim := filepath.Join(es.folder, "victim")
@@ -466,7 +467,7 @@ func haveOneDataFolder(t *testing.T, opts Options) {
 			t.Errorf("Up with the data folder %s = %v", spelling, err)
 		}
 	}
-	// A folder that no environment names has the lock of its server.
+	// The lock of its server protects a directory that no environment uses.
 	attached := at(link)
 	attached.Folder, attached.Attached = t.TempDir(), true
 	_, err := Start(t.Context(), assets(t, opts), attached)

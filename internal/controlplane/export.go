@@ -13,9 +13,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Export writes the executables that envtest starts into dir, which it creates: etcd, kube-apiserver and, if there is a
-// kubectl on PATH, a link to it. They need nothing else: dir has a copy of the compiled control plane. Executables of an
-// earlier export are replaced.
+// Export writes the executables that envtest starts into dir, which it creates: etcd, kube-apiserver and, if kubectl is
+// on PATH, a link to kubectl. They do not depend on other files: dir gets a copy of the compiled control plane. Export
+// replaces the executables of an earlier one.
 func (a Assets) Export(dir string) error {
 	if a.multiCall == "" {
 		return &diagnostic.Error{
@@ -49,7 +49,7 @@ func (a Assets) Export(dir string) error {
 	return nil
 }
 
-// copyExecutable links a file to a second path, or copies it where the file system cannot link.
+// copyExecutable hard-links a file to a second path, or copies it if the file system does not support that.
 func copyExecutable(from, to string) error {
 	temporary := to + ".tmp"
 	if err := os.RemoveAll(temporary); err != nil {
@@ -67,7 +67,7 @@ func copyExecutable(from, to string) error {
 	return os.Rename(temporary, to)
 }
 
-// replaceExecutable writes a file so that it has the old content or the new.
+// replaceExecutable replaces a file atomically.
 func replaceExecutable(path string, content []byte) error {
 	if err := replaceFile(path, content); err != nil {
 		return err

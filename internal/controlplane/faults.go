@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Kill ends a part of the control plane as a power failure would, and returns when it is gone. Nobody takes that for a
-// crash. The parts are etcd, kube-apiserver and kube-controller-manager.
+// Kill ends a part of the control plane with SIGKILL, as a power failure would, and waits until it has ended.
+// [Instance.Wait] does not report it as a crash. The parts are etcd, kube-apiserver and kube-controller-manager.
 func (i *Instance) Kill(name string) error {
 	c, err := i.component(name)
 	if err != nil {
@@ -27,8 +27,8 @@ func (i *Instance) Kill(name string) error {
 	return c.kill()
 }
 
-// Restart starts a part that was killed once more: at the same address, with the data it had. It returns when the API
-// server is ready, or at once while another part is still down.
+// Restart starts a killed part again with the same address and data. It returns when the API server is ready, or at
+// once while another part is down.
 func (i *Instance) Restart(ctx context.Context, name string) error {
 	old, err := i.component(name)
 	if err != nil {
@@ -43,13 +43,13 @@ func (i *Instance) Restart(ctx context.Context, name string) error {
 	return i.waitReady(ctx)
 }
 
-// replace starts what old was.
+// replace starts a process with the arguments of old.
 func (i *Instance) replace(old *component) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch {
 	case !old.ended():
-		return fmt.Errorf("%s runs already", old.name)
+		return fmt.Errorf("%s is already running", old.name)
 	case i.stopped:
 		return fmt.Errorf("the control plane has ended")
 	}
@@ -70,7 +70,7 @@ func (i *Instance) component(name string) (*component, error) {
 	return all[n], nil
 }
 
-// store returns the URL at which the API server finds etcd.
+// store returns the URL of etcd for the API server.
 func (i *Instance) store() (string, error) {
 	if !i.opts.Faults {
 		return i.etcd, nil
@@ -86,8 +86,8 @@ func (i *Instance) store() (string, error) {
 	return at.String(), nil
 }
 
-// Slow makes all that the API server and etcd say to each other arrive that much later, in either direction, what is on
-// its way included. Zero is no delay. It takes an instance of [Options].Faults.
+// Slow delays all bytes between the API server and etcd, in both directions and including those on their way. Zero
+// removes the delay. It requires [Options].Faults.
 func (i *Instance) Slow(delay time.Duration) error {
 	if i.line == nil {
 		return fmt.Errorf("the control plane was started without faults")
@@ -96,8 +96,8 @@ func (i *Instance) Slow(delay time.Duration) error {
 	return nil
 }
 
-// Compact makes etcd forget all states but the present one. An API server forgets what it remembers by itself only when
-// it is started again.
+// Compact makes etcd discard all revisions except the current one. An API server keeps its own watch cache until it is
+// restarted.
 func (i *Instance) Compact(ctx context.Context) error {
 	client, err := i.ids.probe()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// replaceFile writes a file so that it has the old content or the new, also when the power fails.
+// replaceFile replaces a file atomically, also on a power failure.
 func replaceFile(path string, content []byte) error {
 	temporary := path + ".tmp"
 	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)

@@ -10,7 +10,7 @@ import (
 
 const serviceRange = "10.0.0.0/24"
 
-// etcdFlags lets etcd talk to nobody but holders of a certificate of the instance's own authority.
+// etcdFlags returns the flags of etcd. It accepts only clients with a certificate of the instance's authority.
 func etcdFlags(opts Options, clientURL, peerURL string) []string {
 	data := opts.DataDir
 	flags := []string{
@@ -25,14 +25,14 @@ func etcdFlags(opts Options, clientURL, peerURL string) []string {
 		"--peer-client-cert-auth",
 		"--peer-trusted-ca-file=ca.crt", "--peer-cert-file=etcd.crt", "--peer-key-file=etcd.key",
 		"--log-level=warn",
-		// The member may have another address than the last time, which is of no matter to a cluster of one. To force
-		// a new cluster would lose the last writes: it discards what no later write has marked as committed.
+		// The address of the member may differ from the last start, which does not matter in a cluster with one member. Do
+		// not force a new cluster: etcd then discards writes that no later write has marked as committed.
 	}
 	if data == "" {
 		data = filepath.Join(opts.Folder, "etcd")
 	}
 	if opts.DataDir == "" && opts.Attached {
-		// Nobody will read it again. Without this flag etcd, killed, forgets no write that it has confirmed.
+		// The data is temporary. This flag loses writes only if the machine fails, not if etcd is killed.
 		flags = append(flags, "--unsafe-no-fsync")
 	}
 	return append(flags, "--data-dir="+data)
@@ -53,7 +53,7 @@ func apiServerFlags(opts Options, etcdURL string, port int) []string {
 		"--allow-privileged=true",
 	}
 	if !opts.ControllerManager {
-		// Nobody would make the default service accounts that this plugin demands of every pod.
+		// This plugin requires a default service account for every pod, and no controller creates them.
 		flags = append(flags, "--disable-admission-plugins=ServiceAccount")
 	}
 	if opts.FeatureGates != "" {
@@ -62,7 +62,8 @@ func apiServerFlags(opts Options, etcdURL string, port int) []string {
 	return flags
 }
 
-// inMemoryFlags let the API server in memory keep its objects, unless nobody would read them again.
+// inMemoryFlags returns the flags of the API server in memory. It writes its objects to disk unless the data is
+// temporary.
 func inMemoryFlags(opts Options, port int) []string {
 	flags := []string{
 		fmt.Sprintf("--address=127.0.0.1:%d", port),
@@ -78,7 +79,7 @@ func inMemoryFlags(opts Options, port int) []string {
 	return flags
 }
 
-// dataOf is the data directory of the API server in memory.
+// dataOf returns the data directory of the API server in memory.
 func dataOf(opts Options) string {
 	if opts.DataDir != "" {
 		return opts.DataDir
@@ -95,7 +96,7 @@ func controllerManagerFlags(opts Options, kubeconfig string) []string {
 		"--service-account-private-key-file=service-account.key",
 		"--root-ca-file=" + authorityPath(opts.Folder),
 		"--service-cluster-ip-range=" + serviceRange,
-		"--kube-api-qps=1000", "--kube-api-burst=2000", // nobody else wants this server
+		"--kube-api-qps=1000", "--kube-api-burst=2000", // no other client uses this server
 	}
 	if opts.Controllers != "" {
 		flags = append(flags, "--controllers="+opts.Controllers)
@@ -103,7 +104,8 @@ func controllerManagerFlags(opts Options, kubeconfig string) []string {
 	return flags
 }
 
-// garbageCollectorCommand is this program, as it was started now, with the command that is no user's.
+// garbageCollectorCommand returns the command line of this program with the hidden command that runs the garbage
+// collector.
 func garbageCollectorCommand(opts Options, kubeconfig string) ([]string, error) {
 	program, err := os.Executable()
 	return []string{program, "env", "garbage-collector", "--kubeconfig=" + kubeconfig, "--certificate-authority=" + authorityPath(opts.Folder)}, err

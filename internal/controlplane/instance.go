@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	startAttempts = 3 // a free port may be taken by somebody else before it is used
+	startAttempts = 3 // another process may take a free port before it is used
 	startTimeout  = 2 * time.Minute
 )
 
@@ -37,7 +37,7 @@ func (o Options) running(name string) (Process, bool) {
 	return o.previous[i], true
 }
 
-// servers are the parts that serve the API, in start order: the first has the data, the last the port.
+// servers returns the parts that serve the API, in start order: the first has the data, the last the port.
 func (o Options) servers() []string {
 	if o.InMemory {
 		return []string{inMemoryName}
@@ -45,10 +45,11 @@ func (o Options) servers() []string {
 	return []string{etcdName, apiServerName}
 }
 
-// portGrace is how long a process that has died may take to let go of its ports: the last of its threads does.
+// portGrace is how long the ports of an ended process may stay in use: its last thread closes them.
 const portGrace = 5 * time.Second
 
-// choosePorts returns the ports that an instance had, with free ones in the place of those that somebody else has now.
+// choosePorts returns the previous ports of an instance. Ports that another process has taken are replaced by free
+// ones.
 func (o Options) choosePorts(ctx context.Context) (Ports, error) {
 	free, err := freePorts(3)
 	if err != nil {
@@ -84,18 +85,18 @@ type Instance struct {
 	opts  Options
 	ids   *identities
 	ports Ports
-	etcd  string // the URL for clients of etcd
+	etcd  string // for clients of etcd
 	line  *proxy // from the API server to etcd; nil without Options.Faults
 
-	kept []Process // parts that ran already; set before Start returns
+	kept []Process // parts that were already running; set before Start returns
 
 	mu         sync.Mutex
 	components []*component // in start order
-	stopped    bool         // no component is started any more
+	stopped    bool         // if true, no component is started any more
 }
 
-// Start starts a control plane from assets and returns when its API server is ready. When a part of it crashes, the
-// error is a [*CrashError].
+// Start starts a control plane from assets and returns when its API server is ready. If a part crashes, the error is a
+// [*CrashError].
 func Start(ctx context.Context, assets Assets, opts Options) (instance *Instance, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the API server was not ready after %s", startTimeout))
 	defer cancel()
@@ -137,10 +138,10 @@ func Start(ctx context.Context, assets Assets, opts Options) (instance *Instance
 	}
 }
 
-// dataFolder makes a data folder when it does not exist, and returns the one path that it has without symbolic links.
+// dataFolder creates a data directory if it does not exist, and returns its path without symbolic links.
 func dataFolder(path string) (string, error) {
 	refused := func(err error) error {
-		return &diagnostic.Error{Message: "data folder: " + err.Error(), Hint: "name a folder that you can write with --data-dir", Cause: err}
+		return &diagnostic.Error{Message: "data directory: " + err.Error(), Hint: "choose a writable directory with --data-dir", Cause: err}
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return "", refused(err)
@@ -152,7 +153,7 @@ func dataFolder(path string) (string, error) {
 	return path, nil
 }
 
-// repair drops the damaged parts of the data of the API server in memory, unless that runs.
+// repair drops the damaged parts of the data of the API server in memory, unless the server is running.
 func (a Assets) repair(ctx context.Context, opts Options) error {
 	if _, runs := opts.running(inMemoryName); runs {
 		return nil
@@ -168,17 +169,17 @@ func (a Assets) repair(ctx context.Context, opts Options) error {
 	return err
 }
 
-// checkUnused fails when a server, whosesoever, has its data in folder: it holds a lock. It fails too for the data of a server of the
-// other kind.
+// checkUnused returns an error if a running server holds the lock on the data in folder, or if the data belongs to the
+// other kind of API server.
 func checkUnused(folder string, inMemory bool) error {
 	const etcdData, inMemoryData = "member", "objects"
-	what, locked, other, hint := "etcd", filepath.Join(etcdData, "snap", "db"), inMemoryData, "say --in-memory"
+	what, locked, other, hint := "etcd", filepath.Join(etcdData, "snap", "db"), inMemoryData, "add --in-memory"
 	if inMemory {
-		what, locked, other, hint = "API server in memory", "lock", etcdData, "leave out --in-memory"
+		what, locked, other, hint = "API server in memory", "lock", etcdData, "omit --in-memory"
 	}
 	if exists(filepath.Join(folder, other)) {
 		return &diagnostic.Error{
-			Message: fmt.Sprintf("the data in %s is that of another kind of API server", folder),
+			Message: fmt.Sprintf("the data in %s belongs to another kind of API server", folder),
 			Hint:    hint + ", or choose another --data-dir",
 		}
 	}
@@ -187,31 +188,31 @@ func checkUnused(folder string, inMemory bool) error {
 		return nil
 	}
 	if err != nil {
-		return &diagnostic.Error{Message: "data folder: " + err.Error(), Hint: "name a folder that you can write with --data-dir", Cause: err}
+		return &diagnostic.Error{Message: "data directory: " + err.Error(), Hint: "choose a writable directory with --data-dir", Cause: err}
 	}
 	defer file.Close()
 	if tryLock(file) {
 		return nil
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("an %s that runs has its data in %s", what, folder),
+		Message: fmt.Sprintf("a running %s uses the data in %s", what, folder),
 		Hint:    "stop it, or choose another --data-dir",
 	}
 }
 
-// unreadable is what an API server in memory that ended has said of its data, if that is why; else nil.
+// unreadable returns an error if an API server in memory ended because it cannot read its data, and nil otherwise.
 func unreadable(crash *CrashError) error {
 	lines := strings.Split(crash.Tail, "\n")
 	said, ok := strings.CutPrefix(lines[len(lines)-1], "data: ")
 	if crash.Component != inMemoryName || !ok {
 		return nil
 	}
-	hint := "bring the file back from a copy, or choose another --data-dir"
+	hint := "restore the file from a copy, or choose another --data-dir"
 	switch {
 	case strings.Contains(said, "no space left on device"):
 		hint = "free some disk space"
 	case strings.Contains(said, "is damaged"):
-		hint = "bring the file back from a copy, or run kctrl env up again with --repair, which drops the damaged lines and keeps a copy of the file"
+		hint = "restore the file from a copy, or run kctrl env up again with --repair, which drops the damaged lines and keeps a copy of the file"
 	}
 	return &diagnostic.Error{Message: said, Hint: hint, Cause: crash}
 }
@@ -219,7 +220,7 @@ func unreadable(crash *CrashError) error {
 func portTaken(port int) error {
 	return &diagnostic.Error{
 		Message: fmt.Sprintf("port %d of 127.0.0.1 is taken", port),
-		Hint:    "choose another --port, or leave it out for a free one",
+		Hint:    "choose another --port, or omit it for a free one",
 	}
 }
 
@@ -231,7 +232,7 @@ func portFree(port int) bool {
 	return listener.Close() == nil
 }
 
-// start makes one attempt. What it started is stopped when it fails.
+// start makes one attempt. If it fails, it stops the parts that it started.
 func start(ctx context.Context, assets Assets, opts Options, ids *identities) (instance *Instance, err error) {
 	ports, err := opts.choosePorts(ctx)
 	if err != nil {
@@ -278,7 +279,7 @@ func start(ctx context.Context, assets Assets, opts Options, ids *identities) (i
 	return instance, nil
 }
 
-// addServers starts what serves the API.
+// addServers starts the parts that serve the API.
 func (i *Instance) addServers(ctx context.Context, assets Assets) error {
 	if i.opts.InMemory {
 		return i.add(ctx, inMemoryName, assets.inMemory(inMemoryFlags(i.opts, i.ports.API)...))
@@ -295,7 +296,7 @@ func (i *Instance) addServers(ctx context.Context, assets Assets) error {
 
 func loopbackURL(port int) string { return fmt.Sprintf("https://127.0.0.1:%d", port) }
 
-// add starts a part, unless it runs just so.
+// add starts a part, unless it is already running with the same arguments.
 func (i *Instance) add(ctx context.Context, name string, command []string) error {
 	if old, runs := i.opts.running(name); runs {
 		if slices.Equal(old.Args, command) {
@@ -320,7 +321,7 @@ func (i *Instance) add(ctx context.Context, name string, command []string) error
 	return i.opts.started(Process{Name: name, PID: c.cmd.Process.Pid, Start: p.Start, Log: c.log, Args: command})
 }
 
-// waitReady returns when /readyz says ok, over a connection on which both sides are verified.
+// waitReady waits until /readyz returns "ok". It verifies the server and presents a certificate.
 func (i *Instance) waitReady(ctx context.Context) error {
 	probe, err := i.ids.probe()
 	if err != nil {
@@ -346,7 +347,7 @@ func (i *Instance) waitReady(ctx context.Context) error {
 	return nil
 }
 
-// probe returns a client with the rights of the kubeconfig, which etcd knows too.
+// probe returns a client with the certificate of the kubeconfig, which etcd accepts too.
 func (ids *identities) probe() (*http.Client, error) {
 	certificate, err := tls.X509KeyPair(ids.admin.certificate, ids.admin.key)
 	if err != nil {
@@ -372,7 +373,7 @@ func ready(ctx context.Context, probe *http.Client, server string) bool {
 	return err == nil && string(body) == "ok"
 }
 
-// crashed returns the crash of the first component that has ended though it was not killed, or nil.
+// crashed returns the crash of the first component that has ended without being killed, or nil.
 func (i *Instance) crashed() error {
 	for _, c := range i.all() {
 		if c.ended() && !c.killed.Load() {
@@ -381,7 +382,7 @@ func (i *Instance) crashed() error {
 	}
 	for _, p := range i.kept {
 		if !p.alive() {
-			return &CrashError{Component: p.Name, Reason: "it does not run any more", Log: p.Log, Tail: tail(p.Log)}
+			return &CrashError{Component: p.Name, Reason: "it no longer runs", Log: p.Log, Tail: tail(p.Log)}
 		}
 	}
 	return nil
@@ -394,8 +395,8 @@ func (i *Instance) all() []*component {
 	return slices.Clone(i.components)
 }
 
-// Wait blocks until ctx ends, which is no error, or a part of the control plane crashes. A part that [Instance.Kill]
-// ended has not crashed, and is not watched when it runs again.
+// Wait blocks until ctx ends, and then returns nil, or until a part of the control plane crashes. It ignores parts that
+// [Instance.Kill] ended, also after a restart.
 func (i *Instance) Wait(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -433,7 +434,7 @@ func (i *Instance) Stop() {
 	}
 }
 
-// freePorts returns ports of loopback that were free a moment ago.
+// freePorts returns ports of loopback that are currently free.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, n)
 	for i := range ports {

@@ -9,10 +9,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// kubeconfigName is that of the cluster, the user and the context.
+// kubeconfigName is the name of the cluster, the user and the context.
 const kubeconfigName = "kctrl-env"
 
-// writeKubeconfig writes a kubeconfig that verifies the server and holds the administrator's certificate.
+// writeKubeconfig writes a kubeconfig with the authority of the server and the certificate of the administrator.
 func writeKubeconfig(path, server string, ids *identities) error {
 	config := api.NewConfig()
 	config.Clusters[kubeconfigName] = &api.Cluster{Server: server, CertificateAuthorityData: ids.authority}
@@ -29,7 +29,7 @@ func writeKubeconfig(path, server string, ids *identities) error {
 	return nil
 }
 
-// readKubeconfig returns the administrator of a kubeconfig that writeKubeconfig wrote.
+// readKubeconfig returns the administrator in a kubeconfig that writeKubeconfig wrote.
 func readKubeconfig(path string) (*identities, error) {
 	config, err := clientcmd.LoadFromFile(path)
 	if err != nil {
@@ -37,7 +37,7 @@ func readKubeconfig(path string) (*identities, error) {
 	}
 	cluster, admin := config.Clusters[kubeconfigName], config.AuthInfos[kubeconfigName]
 	if cluster == nil || admin == nil {
-		return nil, fmt.Errorf("%s is not what kctrl wrote", path)
+		return nil, fmt.Errorf("%s was changed after kctrl wrote it", path)
 	}
 	return &identities{
 		authority: cluster.CertificateAuthorityData,

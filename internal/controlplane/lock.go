@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// lockFile takes the lock of path and returns what gives it back. It calls waiting once when somebody else has it. The
-// kernel gives it back when the process dies.
+// lockFile locks path and returns a function that releases it. If another process has the lock, it calls waiting once
+// and waits. The kernel releases the lock when the process dies.
 func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	file, err := openLock(path)
 	if err != nil {

@@ -19,29 +19,29 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// moduleFiles are the Go modules of the binaries: a folder for each version of Kubernetes, with a go.mod whose modules
-// are all there and a go.sum that has the hash of each of them, so that a version is compiled from the same source
-// everywhere; and beside them the programs, which are the same for all versions. The files end in .txt so that they are
-// no modules of this repository.
+// moduleFiles are the Go modules of the binaries. Each version of Kubernetes has a directory with a go.mod and a go.sum
+// that has the hash of every module, so all builds use the same source. The programs beside them are the same for all
+// versions. The suffix .txt keeps the files from being modules of this repository.
 //
 //go:embed module
 var moduleFiles embed.FS
 
-// program is what a binary has in it: the name of its source in module, less its ending.
+// program is the content of a binary. The value is the name of its source in module, without suffix.
 type program string
 
 const (
 	withoutControllers program = "apiserver"    // etcd and kube-apiserver
-	withControllers    program = "controlplane" // and kube-controller-manager, which is a sixth more to compile
+	withControllers    program = "controlplane" // and kube-controller-manager, which adds a sixth to the compile time
 
-	inMemory          program = "testserver/program"                 // an API server with its objects in memory, which is kctrl's own
-	inMemoryWithFakes program = "testserver/program/fakecontrollers" // with fakes of controllers and nodes, a sixth more to compile
+	inMemory          program = "testserver/program"                 // kctrl's own API server, with its objects in memory
+	inMemoryWithFakes program = "testserver/program/fakecontrollers" // and fake controllers and nodes
 )
 
-// own reports whether a program is one of kctrl's, of its runtime.
+// own reports whether a program is part of kctrl's own module.
 func (p program) own() bool { return p == inMemory || p == inMemoryWithFakes }
 
-// programs are those that have what opts start, the one to compile first. What has too much is as good when it is there.
+// programs returns the programs that have the parts that opts start. The first is the one to compile; the others have
+// more parts and are used if they are already compiled.
 func programs(opts Options) []program {
 	switch {
 	case opts.InMemory && opts.FakeControllers:
@@ -54,7 +54,7 @@ func programs(opts Options) []program {
 	return []program{withoutControllers, withControllers}
 }
 
-// Versions are the minor versions of Kubernetes that Build compiles, such as 1.37, the newest first.
+// Versions returns the minor versions of Kubernetes that Build compiles, such as 1.37, the newest first.
 func Versions() []string {
 	var all []string
 	for _, release := range releases() {
@@ -63,9 +63,9 @@ func Versions() []string {
 	return all
 }
 
-// releases are the versions with their patches, such as v1.37.0, the newest first.
+// releases returns the versions with their patches, such as v1.37.0, the newest first.
 func releases() []string {
-	entries, _ := fs.ReadDir(moduleFiles, "module") // it is part of this program
+	entries, _ := fs.ReadDir(moduleFiles, "module") // embedded, so it does not fail
 	var all []string
 	for _, entry := range entries {
 		if entry.IsDir() {
@@ -77,10 +77,10 @@ func releases() []string {
 	return all
 }
 
-// minor is 1.37 of v1.37.0.
+// minor returns 1.37 for v1.37.0.
 func minor(release string) string { return strings.TrimPrefix(semver.MajorMinor(release), "v") }
 
-// release returns the version that a user names as 1.37, 1.37.0 or with a v before it. No name is that of the newest.
+// release returns the version for a user's spelling, such as 1.37, 1.37.0 or v1.37. The empty name means the newest.
 func release(name string) (string, error) {
 	all := releases()
 	if name == "" {
@@ -95,7 +95,7 @@ func release(name string) (string, error) {
 	return "", unknownVersion(name, named)
 }
 
-// ValidateVersion fails for a version of Kubernetes that is none of Versions.
+// ValidateVersion returns an error if name is not one of Versions.
 func ValidateVersion(name string) error {
 	_, err := release(name)
 	return err
@@ -103,7 +103,7 @@ func ValidateVersion(name string) error {
 
 func unknownVersion(name, named string) error {
 	d := &diagnostic.Error{
-		Message: "no Kubernetes version " + diagnostic.Quote(name),
+		Message: "unknown Kubernetes version " + diagnostic.Quote(name),
 		Hint:    "kctrl compiles " + strings.Join(Versions(), ", "),
 		Class:   diagnostic.ErrUsage,
 	}
@@ -111,16 +111,16 @@ func unknownVersion(name, named string) error {
 	switch i := slices.IndexFunc(all, func(r string) bool { return semver.MajorMinor(r) == semver.MajorMinor(named) }); {
 	case !semver.IsValid(named):
 	case i >= 0:
-		d.Hint = "of " + minor(all[i]) + " it compiles " + strings.TrimPrefix(all[i], "v") + ", which --kubernetes=" + minor(all[i]) + " names"
+		d.Hint = "use --kubernetes=" + minor(all[i]) + ", which is version " + strings.TrimPrefix(all[i], "v")
 	case semver.Compare(named, all[0]) > 0:
-		d.Hint += "; " + minor(all[0]) + " is the nearest"
+		d.Hint += "; " + minor(all[0]) + " is nearest"
 	default:
-		d.Hint += "; " + minor(all[len(all)-1]) + " is the nearest"
+		d.Hint += "; " + minor(all[len(all)-1]) + " is nearest"
 	}
 	return d
 }
 
-// linkFlags tell a binary its version.
+// linkFlags returns the linker flags that set the version of a binary.
 func linkFlags(release string) string {
 	const in = "k8s.io/component-base/version."
 	return fmt.Sprintf("-s -w -X %[1]sgitVersion=%[2]s -X %[1]sgitMajor=1 -X %[1]sgitMinor=%[3]s", in, release, strings.TrimPrefix(minor(release), "1."))
@@ -149,7 +149,7 @@ func module(release string, p program) ([]moduleFile, error) {
 	return files, nil
 }
 
-// ownModule returns the part of kctrl's own module that has the runtime and the test server.
+// ownModule returns the files of kctrl's own module that contain the runtime and the test server.
 func ownModule() ([]moduleFile, error) {
 	var files []moduleFile
 	err := fs.WalkDir(kctrl.Source, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -182,7 +182,7 @@ func writeModule(folder string, files []moduleFile) error {
 	return nil
 }
 
-// moduleHash names a binary by everything that decides its content.
+// moduleHash returns a hash of all inputs of a binary.
 func moduleHash(goVersion, release string, files []moduleFile) string {
 	h := sha256.New()
 	fmt.Fprintln(h, goVersion, runtime.GOOS, runtime.GOARCH, linkFlags(release))

@@ -50,12 +50,12 @@ func TestVersionsAreNamedAsPeopleDo(t *testing.T) {
 
 var pin = flag.String("pin", "", "add the modules of this `release` of Kubernetes, such as v1.38.0, in the place of those of its minor version")
 
-// TestModulesAreOfTheirVersion holds that each folder of module has the modules of the Kubernetes in its name, and the hash
-// of each.
+// TestModulesAreOfTheirVersion checks that each directory of module has the modules of the Kubernetes version in its
+// name, with their hashes.
 func TestModulesAreOfTheirVersion(t *testing.T) {
 	if *pin != "" {
 		pinModules(t, *pin)
-		return // this test has the modules that it was compiled with
+		return // this test embeds the modules that it was compiled with
 	}
 	for _, release := range releases() {
 		files, err := module(release, withControllers)
@@ -87,8 +87,8 @@ func TestModulesAreOfTheirVersion(t *testing.T) {
 	}
 }
 
-// pinModules writes the folder of a release: the versions that Kubernetes itself is compiled with, and their hashes, which the
-// go command checks with the checksum database.
+// pinModules writes the directory of a release: the module versions of Kubernetes itself, with their hashes. The go
+// command checks the hashes with the checksum database.
 func pinModules(t *testing.T, release string) {
 	t.Helper()
 	var downloaded struct{ GoMod string }

@@ -23,14 +23,15 @@ type Options struct {
 	FakeControllers bool
 	// FeatureGates is passed to the API server, such as "CBORServingAndStorage=true".
 	FeatureGates string
-	// Repaired makes the API server in memory drop the damaged parts of its data before it starts, and receives the report if there are any.
+	// Repaired makes the API server in memory drop damaged parts of its data before it starts. It receives a report of
+	// them, if any.
 	Repaired func(report string)
 	// Attached ends the instance when this process dies.
 	Attached bool
 	// Faults makes [Instance.Slow] possible: the API server reaches etcd through this process.
 	Faults bool
 
-	// Fields for environments:
+	// The following fields are for environments.
 	started  func(Process) error // called with each process before anything depends on it
 	previous []Process           // processes of an earlier start; those that run with the same arguments stay
 	ports    Ports               // ports of an earlier start
@@ -44,7 +45,7 @@ type Ports struct {
 	API  int `json:"api"`
 }
 
-// Process is a process of an environment. Another process may have the same pid later, so Start tells them apart.
+// Process is a process of an environment. Another process may get the same pid later, so Start identifies it too.
 type Process struct {
 	Name  string   `json:"name"`
 	PID   int      `json:"pid"`

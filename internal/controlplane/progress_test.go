@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// TestProgressIsTold compiles 600 packages, one in half a second of virtual time.
+// TestProgressIsTold compiles 600 packages, one every half second of virtual time.
 func TestProgressIsTold(t *testing.T) {
 	compile := func(out io.Writer, columns func() int) {
 		output := &goOutput{began: time.Now()}
 		end := Progress{Out: out, Columns: columns}.during(output.state)
-		time.Sleep(1700 * time.Millisecond) // so that nothing is told at the instant of a change
+		time.Sleep(1700 * time.Millisecond) // updates never coincide with a change
 		fmt.Fprint(output, "go: downloading k8s.io/api v1\ngo: downloading k8s.io/klog v2\n")
 		time.Sleep(3 * time.Second)
 		output.expect(600)
@@ -47,7 +47,7 @@ kctrl: compiling: 111 of 600 packages, 1m0s, about 4 min left
 		var out strings.Builder
 		compile(&out, func() int { return 80 })
 		frames := strings.Split(out.String(), "\r\x1b[K")
-		if len(frames) != 317 || frames[0] != "" || frames[len(frames)-1] != "" { // one a second, and at last none
+		if len(frames) != 317 || frames[0] != "" || frames[len(frames)-1] != "" { // one update per second, and blank at the end
 			t.Errorf("progress drew %d frames, the last of them %q", len(frames), frames[len(frames)-1])
 		}
 		for i, want := range map[int]string{
@@ -70,7 +70,7 @@ kctrl: compiling: 111 of 600 packages, 1m0s, about 4 min left
 	})
 }
 
-// TestOutputOfGoIsBounded cuts what the go command says at every place, and lets it say much.
+// TestOutputOfGoIsBounded splits the output of the go command at every byte, and writes a lot of it.
 func TestOutputOfGoIsBounded(t *testing.T) {
 	const text = "go: downloading k8s.io/api v1\nk8s.io/api\n# k8s.io/api\nx.go:1:2: broken\na b"
 	for cut := range len(text) + 1 {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// echo answers every connection with what it sends, until the test ends.
+// echo sends back everything that a connection sends, until the test ends.
 func echo(t *testing.T) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

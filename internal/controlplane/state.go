@@ -55,7 +55,7 @@ func (e *Environment) Crashed() *CrashError {
 		if p.alive() || first != nil && p.Name != e.Failed {
 			continue
 		}
-		first = &CrashError{Component: p.Name, Reason: "it does not run any more", Log: p.Log, Tail: tail(p.Log)}
+		first = &CrashError{Component: p.Name, Reason: "it no longer runs", Log: p.Log, Tail: tail(p.Log)}
 	}
 	return first
 }
@@ -72,7 +72,7 @@ func (e *Environment) Usable() error {
 			hint = ", " + again + " tries again"
 		}
 		return &diagnostic.Error{
-			Message: fmt.Sprintf("environment %q crashed: %s does not run any more", e.Name, crash.Component),
+			Message: fmt.Sprintf("environment %q crashed: %s no longer runs", e.Name, crash.Component),
 			Hint:    "kctrl env status shows the end of its log" + hint,
 			Cause:   crash,
 		}
@@ -116,7 +116,7 @@ func (es *Environments) load(name string) (*Environment, error) {
 	broken := func(cause error) error {
 		return &diagnostic.Error{
 			Message: fmt.Sprintf("the state of environment %q is broken: %v", name, cause),
-			Hint:    "kctrl env down --name " + name + " stops what it runs and removes it",
+			Hint:    "kctrl env down --name " + name + " stops its processes and removes it",
 			Class:   errBroken,
 			Cause:   cause,
 		}
@@ -129,7 +129,7 @@ func (es *Environments) load(name string) (*Environment, error) {
 		return nil, broken(err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, broken(fmt.Errorf("%s is no file", es.statePath(name)))
+		return nil, broken(fmt.Errorf("%s is not a file", es.statePath(name)))
 	}
 	content, err := os.ReadFile(es.statePath(name))
 	if err != nil {

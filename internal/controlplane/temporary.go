@@ -90,7 +90,7 @@ func sweep(ctx context.Context, parent string, notice func(string)) {
 		}
 		if tryLock(file) {
 			if err := discard(ctx, folder, notice); err != nil {
-				notice("what a control plane that was killed has left is still there: " + err.Error())
+				notice("cannot remove the files of a killed control plane: " + err.Error())
 			}
 		}
 		file.Close()
@@ -123,7 +123,7 @@ func discard(ctx context.Context, folder string, notice func(string)) error {
 			return err
 		}
 	}
-	what := "removed " + folder + ", which a control plane that was killed has left"
+	what := "removed " + folder + " of a killed control plane"
 	if len(left) > 0 {
 		what += "; stopped " + describeProcesses(left)
 	}

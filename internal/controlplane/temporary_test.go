@@ -60,7 +60,7 @@ func write(t *testing.T, path string) {
 	}
 }
 
-// TestSimultaneousFoldersStay makes folders while others are swept: nobody takes a new one for one that was left.
+// TestSimultaneousFoldersStay creates directories while other ones are swept: none removes a new one.
 func TestSimultaneousFoldersStay(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var all sync.WaitGroup
