@@ -146,7 +146,7 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 
 // outcomes are the texts for the outcomes of a start.
 var outcomes = map[controlplane.Outcome]string{
-	controlplane.Running: "runs already",
+	controlplane.Running: "is already running",
 	controlplane.Started: "started",
 	controlplane.Resumed: "runs again, with its objects,",
 }

@@ -98,11 +98,11 @@ func TestFailedBuildSaysWhatGoSaid(t *testing.T) {
 	for output, hint := range map[string]string{
 		"write /tmp/x: no space left on device":          "free some disk space",
 		"dial tcp: lookup proxy.example: no such host":   "check the network",
-		"vet: something nobody has thought of":           "goes on where it was",
+		"vet: something nobody has thought of":           "kctrl env build continues it",
 		"module lookup disabled by GOPROXY=off":          "GOPROXY",
 		"compile: signal: killed (is there enough RAM?)": "lack of memory",
 		"reading https://p/x: 403 Forbidden":             "credentials",
-		"verifying x@v1: checksum mismatch":              "not what kctrl was released with",
+		"verifying x@v1: checksum mismatch":              "differs from the pinned one",
 	} {
 		// An earlier package that fails for the same reason does not change the hint.
 		fakeGo(t, fmt.Sprintf("echo k8s.io/kubernetes/pkg/proxy >&2; echo '%s' >&2; echo 'go: and so on' >&2; exit 1", output))
@@ -111,7 +111,7 @@ func TestFailedBuildSaysWhatGoSaid(t *testing.T) {
 		if !ok || !strings.Contains(d.Hint, hint) {
 			t.Errorf("go said %q: Build = %v with hint %q; want the hint to say %q", output, err, d.Hint, hint)
 		}
-		if want := output; ok && hint != "goes on where it was" && !strings.Contains(d.Message, want) {
+		if want := output; ok && hint != "kctrl env build continues it" && !strings.Contains(d.Message, want) {
 			t.Errorf("go said %q: Build = %v", output, err)
 		}
 		if files := cached(t); len(files) != 0 {

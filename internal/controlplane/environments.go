@@ -150,7 +150,7 @@ func (es *Environments) resume(ctx context.Context, env *Environment, build func
 	if err := es.run(ctx, env, assets, ids); err != nil {
 		if crash, ok := errors.AsType[*CrashError](err); ok && !hinted(err) {
 			again := "kctrl env down --name " + env.Name + " and kctrl env up --name " + env.Name
-			err = &diagnostic.Error{Message: crash.Error(), Hint: " if its data is damaged, " + again + " start it without objects", Cause: crash}
+			err = &diagnostic.Error{Message: crash.Error(), Hint: "if its data is damaged, " + again + " start it without objects", Cause: crash}
 		}
 		return Resumed, err
 	}

@@ -169,7 +169,7 @@ func keepObjects(t *testing.T, opts Options) {
 		t.Fatal(err)
 	}
 	if !exists(data) || exists(es.path("data")) {
-		t.Error("Down keeps the data folder of the user, and nothing else")
+		t.Error("Down keeps the data directory of the user, and nothing else")
 	}
 	env = up(t, es, "data", opts)
 	if !has(t, env, "kept") {
@@ -266,7 +266,7 @@ func replacePorts(t *testing.T, opts Options) {
 	if env.Server == before || !has(t, env, "kept") {
 		t.Errorf("it was at %s and is at %s", before, env.Server)
 	}
-	if all := strings.Join(notices, "\n"); !strings.Contains(all, "somebody else has the port of "+before) {
+	if all := strings.Join(notices, "\n"); !strings.Contains(all, "another process uses the port of "+before) {
 		t.Errorf("said %q", all)
 	}
 }
@@ -362,7 +362,7 @@ func TestOneBadStateIsNoMatterToTheOthers(t *testing.T) {
 			t.Errorf("%s: List = %v, %v", name, list, err)
 		}
 		if err := es.Recover(t.Context()); err != nil || !exists(es.path("bad")) {
-			t.Errorf("%s: Recover took a bad state for a start that was cut short, %v", name, err)
+			t.Errorf("%s: Recover took a bad state for an interrupted start, %v", name, err)
 		}
 		err = es.Down(t.Context(), "bad")
 		if kept := name == "newer"; kept != exists(es.path("bad")) || kept != (err != nil) {
@@ -463,20 +463,20 @@ func haveOneDataFolder(t *testing.T, opts Options) {
 	up(t, es, "first", at(data))
 	for _, spelling := range []string{data, data + "/", link, filepath.Join(root, ".") + "/../" + filepath.Base(root) + "/data"} {
 		_, _, err := es.Up(t.Context(), "second", compiled(t), at(spelling))
-		if err == nil || !strings.Contains(err.Error(), `the data folder of environment "first"`) {
-			t.Errorf("Up with the data folder %s = %v", spelling, err)
+		if err == nil || !strings.Contains(err.Error(), `the data directory of environment "first"`) {
+			t.Errorf("Up with the data directory %s = %v", spelling, err)
 		}
 	}
 	// The lock of its server protects a directory that no environment uses.
 	attached := at(link)
 	attached.Folder, attached.Attached = t.TempDir(), true
 	_, err := Start(t.Context(), assets(t, opts), attached)
-	if err == nil || !strings.Contains(err.Error(), " that runs has its data in") {
-		t.Errorf("Start with the data folder of another = %v", err)
+	if err == nil || !strings.Contains(err.Error(), "a running ") {
+		t.Errorf("Start with the data directory of another = %v", err)
 	}
 	_, _, err = es.Up(t.Context(), "third", compiled(t), at(filepath.Join(es.path("first"), "etcd")))
-	if err == nil || !strings.Contains(err.Error(), "where kctrl keeps its environments") {
-		t.Errorf("Up with a data folder that Down would remove = %v", err)
+	if err == nil || !strings.Contains(err.Error(), "kctrl keeps its environments in") {
+		t.Errorf("Up with a data directory that Down would remove = %v", err)
 	}
 }
 

@@ -33,10 +33,10 @@ func TestVersionsAreNamedAsPeopleDo(t *testing.T) {
 		}
 	}
 	for name, hint := range map[string]string{
-		"1.2":             versions[3] + " is the nearest",
-		"1.99":            versions[0] + " is the nearest",
+		"1.2":             versions[3] + " is nearest",
+		"1.99":            versions[0] + " is nearest",
 		"latest":          strings.Join(versions, ", "),
-		oldest + "9":      "of " + versions[3] + " it compiles " + oldest[1:],
+		oldest + "9":      "use --kubernetes=" + versions[3] + ", which is version " + oldest[1:],
 		"v" + oldest:      strings.Join(versions, ", "),
 		"../" + oldest:    strings.Join(versions, ", "),
 		versions[0] + ".": strings.Join(versions, ", "),

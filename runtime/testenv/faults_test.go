@@ -49,7 +49,7 @@ func TestPartsAreKilledAndRestarted(t *testing.T) {
 	if err := env.Restart(testenv.APIServer); err == nil {
 		t.Error("it was started twice")
 	} else {
-		contains(t, err.Error(), "kube-apiserver runs already")
+		contains(t, err.Error(), "kube-apiserver is already running")
 	}
 	must(env.Kill(testenv.Etcd))
 	must(env.Kill(testenv.APIServer))
