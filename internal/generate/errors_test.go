@@ -115,7 +115,7 @@ func TestNoGoCommand(t *testing.T) {
 	dir := project(t, "scaffold")
 	t.Setenv("PATH", t.TempDir())
 	err := generate.Run(t.Context(), dir, plan.New(os.DirFS(dir)), nil, everything())
-	want := "the go command was not found\nhint: install Go from https://go.dev/dl, or add its bin folder to PATH\n"
+	want := "go command not found\nhint: install Go from https://go.dev/dl, or add its bin directory to PATH\n"
 	if got := report(err); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

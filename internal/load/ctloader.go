@@ -8,12 +8,12 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
-// packageMaker makes packages that behave like those of loader.LoadRoots, which offers no other way to get one than the
-// go command.
+// packageMaker makes packages that behave like the packages of loader.LoadRoots. controller-tools has no function for
+// that: LoadRoots always runs the go command.
 type packageMaker struct{ loader reflect.Value }
 
-// newPackageMaker returns a maker of packages whose files are in fset. It reports false if controller-tools has other
-// insides than those this was written for.
+// newPackageMaker returns a maker of packages whose files are in fset. It returns false if the unexported fields of
+// controller-tools' loader are not as expected.
 func newPackageMaker(fset *token.FileSet) (packageMaker, bool) {
 	field, ok := reflect.TypeFor[loader.Package]().FieldByName("loader")
 	if !ok || field.Type.Kind() != reflect.Pointer || field.Type.Elem().Kind() != reflect.Struct {
@@ -26,7 +26,7 @@ func newPackageMaker(fset *token.FileSet) (packageMaker, bool) {
 	return packageMaker{made}, ok
 }
 
-// make returns a package with the given imports, which may be added to later.
+// make returns a package with the given imports. The caller may add imports to the map later.
 func (m packageMaker) make(pkg *packages.Package, imports map[string]*loader.Package) *loader.Package {
 	made := &loader.Package{Package: pkg}
 	setHidden(reflect.ValueOf(made), "loader", m.loader.Interface())
@@ -34,8 +34,8 @@ func (m packageMaker) make(pkg *packages.Package, imports map[string]*loader.Pac
 	return made
 }
 
-// setHidden sets a field of the struct that pointer points to, exported or not. It reports whether there is such a field
-// of the type of value.
+// setHidden sets a field of the struct that pointer points to, exported or not. It returns false if the struct has no
+// such field with the type of value.
 func setHidden(pointer reflect.Value, name string, value any) bool {
 	field := pointer.Elem().FieldByName(name)
 	if !field.IsValid() || field.Type() != reflect.TypeOf(value) {

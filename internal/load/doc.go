@@ -1,9 +1,9 @@
-// Package load reads the Go packages of a project, once for all generators.
+// Package load reads the Go packages of a project once for all generators.
 //
-// [Load] finds the packages that patterns match, parses them and reads their markers. Code that only needs markers uses
-// [Program.Packages] and costs no call of the go command. Code that needs types asks [Program.Types] for the packages that
-// can produce output; only these, and what they refer to, are ever type-checked. It is the one place that calls the go
-// command, and that knows the insides of controller-tools' loader.
+// [Load] finds the packages that match patterns, parses them and reads their markers. Code that needs only markers uses
+// [Program.Packages], which does not run the go command. Code that needs types calls [Program.Types] with a filter for
+// the packages that can produce output. Only these packages, and the types that they refer to, are type-checked. No
+// other package runs the go command for this, or depends on the unexported parts of controller-tools' loader.
 //
 //	program, err := load.Load(ctx, load.Config{Dir: dir, Overlay: overlay, Patterns: []string{"./..."}})
 //	...
@@ -11,6 +11,6 @@
 //	...
 //	err = program.Problems(types.Roots)
 //
-// What is wrong comes back as *diagnostic.Error with file, line and column, everything at once. What is wrong with markers
-// is not asked here: package lint does, with the program.
+// Errors are *diagnostic.Error values with file, line and column, joined into one. Package lint checks the markers of a
+// program.
 package load

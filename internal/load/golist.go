@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
-// loadModule lists packages of one module, and everything below them.
+// loadModule lists packages of one module and all their imports.
 func (p *Program) loadModule(ctx context.Context, mod source.Module, importPaths []string) ([]*loader.Package, error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return nil, noGoCommand(err)
@@ -34,7 +34,7 @@ func (p *Program) loadModule(ctx context.Context, mod source.Module, importPaths
 		Dir:     mod.Dir,
 		Fset:    p.fset,
 		Overlay: p.goOverlay(),
-		// They replace the one that the loader has.
+		// BuildFlags replaces the flags of the loader.
 		BuildFlags: flags,
 		// With cgo, listing packages would compile their C code.
 		Env: append(os.Environ(), "CGO_ENABLED=0"),
@@ -46,8 +46,8 @@ func (p *Program) loadModule(ctx context.Context, mod source.Module, importPaths
 	return loaded, nil
 }
 
-// vendorsOlder reports whether a module, or the workspace that it is in, has vendored what a go.mod requires that is planned to change: the
-// go command then refuses to look at what is vendored, and nobody can vendor for a go.mod that is not on disk yet.
+// vendorsOlder reports whether the vendor directory of a module or its workspace disagrees with a go.mod that the plan
+// changes. The go command then rejects the vendor directory, and go mod vendor works only after the go.mod is on disk.
 func (p *Program) vendorsOlder(dir string) bool {
 	changes := false
 	for name := range p.tree.Overlay() {
@@ -66,7 +66,8 @@ func (p *Program) vendorsOlder(dir string) bool {
 	return false
 }
 
-// placeErrors says where errors of packages are from anywhere: the go command does from the folder that it ran in.
+// placeErrors makes the file names in errors independent of the working directory. The go command reports them relative
+// to the directory that it ran in.
 func placeErrors(dir string, roots []*loader.Package) {
 	for pkg := range Reachable(roots) {
 		for i, e := range pkg.Errors {
@@ -77,8 +78,8 @@ func placeErrors(dir string, roots []*loader.Package) {
 	}
 }
 
-// goOverlay returns the part of the overlay that the go command has to see. It cannot be told that a file is gone, so
-// such a file is given a build constraint that nothing meets.
+// goOverlay returns the part of the overlay that the go command needs. Its overlay cannot delete a file, so a deleted
+// file gets a build constraint that is never satisfied.
 func (p *Program) goOverlay() map[string][]byte {
 	gone := []byte("//go:build ignore && !ignore\n\npackage ignore\n")
 	overlay := map[string][]byte{}
@@ -99,7 +100,7 @@ func (p *Program) goOverlay() map[string][]byte {
 	return overlay
 }
 
-// reuseSyntax gives the loaded packages the syntax that was parsed already, and that of files that are not on disk.
+// reuseSyntax gives the loaded packages the syntax that is already parsed, and the syntax of files in the overlay.
 func (p *Program) reuseSyntax(roots []*loader.Package) {
 	parsed := map[string]*ast.File{}
 	for _, pkg := range p.packages {
@@ -136,7 +137,7 @@ func (p *Program) parseInto(pkg *loader.Package, parsed map[string]*ast.File) {
 	}
 	if known := p.packageIn(filepath.Dir(pkg.CompiledGoFiles[0])); known != nil {
 		for i, name := range known.files {
-			// The go command, called without cgo, does not list what these import alone.
+			// Without cgo, the go command does not list packages that only these files import.
 			if known.cgo[name] && importsAll(pkg, known.Syntax[i]) {
 				syntax = append(syntax, known.Syntax[i])
 			}
@@ -145,7 +146,7 @@ func (p *Program) parseInto(pkg *loader.Package, parsed map[string]*ast.File) {
 	pkg.Syntax = syntax
 }
 
-// importsAll reports whether a package imports all that one of its files does.
+// importsAll reports whether a package has all imports of one of its files.
 func importsAll(pkg *loader.Package, file *ast.File) bool {
 	return !slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool {
 		imported, _ := strconv.Unquote(spec.Path.Value)
@@ -153,20 +154,20 @@ func importsAll(pkg *loader.Package, file *ast.File) bool {
 	})
 }
 
-// listing is a call of the go command that lists packages: what it could learn from the disk is noted, so that its answer
-// is one of the inputs.
+// listing is a call of the go command that lists packages. It records what the go command may read from the disk, so
+// that the inputs of the program are complete.
 type listing struct {
 	program *Program
-	asked   *resolve.Asked // nil if nobody knows what the go command goes by
+	asked   *resolve.Asked // nil if the inputs of the go command are unknown
 }
 
-// beginListing notes what the go command will ask about modules.
+// beginListing records the module files that the go command reads.
 func (p *Program) beginListing(dir string) listing {
 	return listing{program: p, asked: p.tree.Ask(dir)}
 }
 
-// end notes where the listed packages come from. Should a listed package be one that kctrl would not have found, nobody
-// knows when it changes.
+// end records the directories of the listed packages. If kctrl would not have resolved a listed package itself, the
+// inputs are unknown.
 func (l listing) end(roots []*loader.Package) {
 	if l.asked == nil {
 		l.program.unknown = true
@@ -180,7 +181,7 @@ func (l listing) end(roots []*loader.Package) {
 	}
 }
 
-// note notes what the go command has to know about one package. It reports false if that cannot be known.
+// note records the inputs of one package. It returns false if they are unknown.
 func (l listing) note(pkg *loader.Package) bool {
 	if slices.ContainsFunc(pkg.Errors, func(e packages.Error) bool { return e.Kind != packages.TypeError }) {
 		return false
@@ -189,7 +190,7 @@ func (l listing) note(pkg *loader.Package) bool {
 		return true
 	}
 	if len(pkg.GoFiles) == 0 || !slices.Equal(pkg.GoFiles, pkg.CompiledGoFiles) {
-		// What cgo makes depends on the C compiler.
+		// The output of cgo depends on the C compiler.
 		return false
 	}
 	l.asked.Package(pkg.PkgPath)

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestListErrorSaysWhatIsMissing takes the errors of the loader apart that the go command has printed nothing for.
+// TestListErrorSaysWhatIsMissing parses errors of the loader for which the go command printed nothing.
 func TestListErrorSaysWhatIsMissing(t *testing.T) {
 	for text, want := range map[string]string{
-		`load packages in root "/p": err: exec: "go": executable file not found in $PATH: stderr: `: "the go command was not found",
+		`load packages in root "/p": err: exec: "go": executable file not found in $PATH: stderr: `: "go command not found",
 		`load packages in root "/p": err: chdir /p: no such file or directory: stderr: `:            "go list: chdir /p: no such file or directory",
 		`load packages in root "/p/sub": err: exit status 1: stderr: go.mod:3: unknown directive`:   "sub/go.mod:3: unknown directive",
 		"err: exit status 1: stderr: go: inconsistent vendoring in /p:":                             "go list: inconsistent vendoring in /p",

@@ -15,9 +15,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
-// graph makes the packages that roots of one module import, without the go command. It starts with the roots; what a
-// package imports is only looked up when its types are needed. Anything that the graph cannot do as the go command would
-// ends it with an error, and the go command is asked instead.
+// graph resolves the packages that the roots of one module import, without the go command. It starts with the roots,
+// and looks up the imports of a package when its types are needed. If it cannot resolve something as the go command
+// would, it fails, and the caller runs the go command instead.
 type graph struct {
 	program  *Program
 	resolver *resolve.Resolver
@@ -31,14 +31,15 @@ type vertex struct {
 	graph   *graph
 	found   *resolve.Package
 	pkg     *loader.Package
-	imports map[string]*loader.Package // what pkg.Imports returns; empty until the vertex is expanded
-	next    []*vertex                  // that the package imports
-	listed  bool                       // next is complete
+	imports map[string]*loader.Package // result of pkg.Imports; empty until the vertex is expanded
+	next    []*vertex                  // imported packages
+	listed  bool                       // true if next is complete
 }
 
-var errNotResolved = errors.New("the go command has to be asked")
+var errNotResolved = errors.New("the go command is required")
 
-// resolved does what loadModule does, for all modules, and narrows. It reports false if the go command has to be asked.
+// resolved does the work of loadModule for all modules, followed by narrow. It returns false if the go command is
+// required.
 func (p *Program) resolved(wanted map[source.Module][]string, order []source.Module) (roots []*loader.Package, checker *loader.TypeChecker, ok bool) {
 	p.vertices = map[*loader.Package]*vertex{}
 	environment, err := p.tree.Environment()
@@ -84,14 +85,13 @@ func (p *Program) resolveModule(environment *resolve.Environment, mod source.Mod
 	return roots, nil
 }
 
-// vertex returns the package in the graph that stands for one on disk.
+// vertex returns the vertex of a package on disk.
 func (g *graph) vertex(found *resolve.Package) *vertex {
 	if known := g.vertices[found]; known != nil {
 		return known
 	}
 	if found.Local {
-		// What belongs to the package is noted, and not all there is: the next run should not wonder about a file that
-		// this one generates.
+		// Record only the files that belong to the package: a file that this run generates must not make the next run stale.
 		g.program.tree.NoteGoFiles(found.Dir)
 	}
 	v := &vertex{graph: g, found: found, imports: map[string]*loader.Package{}}
@@ -105,7 +105,7 @@ func (g *graph) vertex(found *resolve.Package) *vertex {
 	return v
 }
 
-// needSyntax parses a package that is not parsed yet, and makes its imports known.
+// needSyntax parses a package that is not parsed yet and resolves its imports.
 func (p *Program) needSyntax(pkg *loader.Package) {
 	v := p.vertices[pkg]
 	if v == nil {
@@ -120,7 +120,7 @@ func (p *Program) needSyntax(pkg *loader.Package) {
 	}
 }
 
-// expand parses the files of a vertex, and finds what they import.
+// expand parses the files of a vertex and resolves their imports.
 func (v *vertex) expand() error {
 	p := v.graph.program
 	if known := p.packageIn(v.found.Dir); known != nil {
@@ -144,7 +144,7 @@ func (v *vertex) expand() error {
 	return v.addImports(v.pkg.Syntax)
 }
 
-// addImports finds what files of the package import.
+// addImports resolves the imports of files.
 func (v *vertex) addImports(files []*ast.File) error {
 	v.listed = true
 	for _, file := range files {
@@ -169,11 +169,11 @@ func (v *vertex) addImports(files []*ast.File) error {
 	return nil
 }
 
-// packageIn returns the package of the project that is parsed already, or nil.
+// packageIn returns the parsed package of the project in dir, or nil.
 func (p *Program) packageIn(dir string) *Package { return p.folders[dir] }
 
-// finishGraph lists what the packages that are not in the module cache import, needed or not, as the go command would:
-// it finds the packages that do not exist, and import cycles.
+// finishGraph lists the imports of all packages outside of the module cache, needed or not. Like the go command, it
+// reports missing packages and import cycles.
 func (p *Program) finishGraph() error {
 	if p.graphErr != nil {
 		return p.graphErr
@@ -187,7 +187,7 @@ func (p *Program) finishGraph() error {
 	return nil
 }
 
-// The states of a vertex while a graph is searched for cycles.
+// The states of a vertex during the search for cycles.
 const (
 	visiting = iota + 1
 	visited
@@ -215,7 +215,7 @@ func (v *vertex) finish(states map[*vertex]int) error {
 	return nil
 }
 
-// listImports finds what a package imports whose types nobody needs.
+// listImports resolves the imports of a package whose types are not needed.
 func (v *vertex) listImports() error {
 	p := v.graph.program
 	if known := p.packageIn(v.found.Dir); known != nil {

@@ -13,44 +13,43 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
-// Config says what to load.
+// Config has the options of Load.
 type Config struct {
-	// Dir is the folder of the project, an absolute path. Positions and files are relative to it.
+	// Dir is the directory of the project, an absolute path. Positions and file names are relative to it.
 	Dir string
-	// Overlay replaces files on disk, by absolute path. Nil content stands for a file that does not exist.
+	// Overlay replaces files on disk, by absolute path. A file with nil content does not exist.
 	Overlay map[string][]byte
-	// Patterns say which packages: folders relative to Dir such as "./api/v1", or trees such as "./...". Import paths of
-	// modules below Dir are understood too. A tree ends where another module begins. None means "./...".
+	// Patterns select packages: directories relative to Dir such as "./api/v1", or trees such as "./...". Import paths of
+	// modules below Dir are valid too. A tree ends at the directory of another module. Empty means "./...".
 	Patterns []string
-	// BuildTags choose the files of packages. Nil means resolve.DefaultTag.
+	// BuildTags select the files of packages. Nil means resolve.DefaultTag.
 	BuildTags []string
-	// Environment is what the go command works with, if that is known. Nil is found out.
+	// Environment is the environment of the go command. Load determines it if it is nil.
 	Environment *resolve.Environment
-	// Lenient loads as controller-gen does: trees without packages are left to [Program.Unmatched] if other patterns match,
-	// and a marker counts only where controller-gen looks.
+	// Lenient loads as controller-gen does: if one pattern matches, [Program.Unmatched] reports trees without packages
+	// instead of Load, and only markers in places that controller-gen reads count.
 	Lenient bool
 }
 
-// Program is the packages of a project, loaded once for all generators. It belongs to one goroutine.
+// Program has the packages of a project, loaded once for all generators. It is not safe for concurrent use.
 type Program struct {
 	dir       string
 	tree      *source.Tree
 	fset      *token.FileSet
 	registry  *markers.Registry
 	packages  []*Package
-	folders   map[string]*Package // packages by folder
+	folders   map[string]*Package // by directory
 	lenient   bool
-	tags      []string // of the build; nil means resolve.DefaultTag
+	tags      []string // build tags; nil means resolve.DefaultTag
 	unmatched error
 
-	vertices map[*loader.Package]*vertex // of the packages that were found without the go command
-	graphErr error                       // why one of them could not be expanded
-	unknown  bool                        // the go command was asked, and nobody knows what it looked at
+	vertices map[*loader.Package]*vertex // vertices of the packages that were resolved without the go command
+	graphErr error                       // why a vertex could not be expanded
+	unknown  bool                        // the go command ran, and its inputs are unknown
 }
 
-// Load reads the packages that the patterns match, and their markers. It does not call the go command. Files that do not
-// parse are an error, joined from *diagnostic.Error, beside the program of all others; without a program nothing could be
-// read at all.
+// Load reads the packages that match the patterns, and their markers. It does not run the go command. Syntax errors are
+// joined from *diagnostic.Error; the program then has all other packages. The program is nil if nothing could be read.
 func Load(ctx context.Context, cfg Config) (*Program, error) {
 	registry, err := markers.NewRegistry()
 	if err != nil {
@@ -87,9 +86,9 @@ func Load(ctx context.Context, cfg Config) (*Program, error) {
 	return p, err
 }
 
-// collect reads the markers of a package. Generators of controller-tools that read them again stop at those whose arguments
-// are wrong, so these are taken out of the syntax: generators get as far as to find what else is wrong. A lenient load
-// fails where controller-gen fails, and leaves them.
+// collect reads the markers of a package. Generators of controller-tools read them again and stop at a marker with
+// invalid arguments, so collect removes these markers from the syntax: then generators find other errors too. A lenient
+// load keeps them, to fail where controller-gen fails.
 func (p *Program) collect(pkg *Package) {
 	for _, file := range pkg.Syntax {
 		pkg.Markers = append(pkg.Markers, p.registry.Read(p.fset, file)...)
@@ -101,7 +100,7 @@ func (p *Program) collect(pkg *Package) {
 	}
 }
 
-// parse reads the packages in folders, several at a time.
+// parse parses the packages in directories concurrently.
 func (p *Program) parse(ctx context.Context, folders []source.Folder) error {
 	found, failed := make([]*Package, len(folders)), make([][]error, len(folders))
 	var wg sync.WaitGroup
@@ -125,32 +124,32 @@ func (p *Program) parse(ctx context.Context, folders []source.Folder) error {
 	return errors.Join(errs...)
 }
 
-// Packages returns the packages by import path, for generators that need no types. They are shared: do not modify them.
+// Packages returns the packages by import path, for generators that need no types. Callers must not modify them.
 func (p *Program) Packages() []*Package { return p.packages }
 
-// Unmatched returns an error for each pattern of a lenient load that matched nothing, joined.
+// Unmatched returns an error for each pattern without a match, joined. Only a lenient load has such patterns.
 func (p *Program) Unmatched() error { return p.unmatched }
 
-// Registry returns the markers that are known.
+// Registry returns the known markers.
 func (p *Program) Registry() *markers.Registry { return p.registry }
 
 // Fset returns the positions of all files.
 func (p *Program) Fset() *token.FileSet { return p.fset }
 
-// Inputs returns what was learnt from the disk so far, sorted. It reports false if there is more: the go command had a
-// say, and nobody knows what it looked at.
+// Inputs returns everything that was read from the disk so far, sorted. It returns false if the list is incomplete
+// because the go command ran and its inputs are unknown.
 func (p *Program) Inputs() (in source.Inputs, complete bool) {
 	in, noted := p.tree.Inputs()
 	return in, noted && !p.unknown
 }
 
-// Dir returns the folder that was loaded from, an absolute path.
+// Dir returns the directory of the project, an absolute path.
 func (p *Program) Dir() string { return p.dir }
 
-// ReadFile reads a file that has a say in what is generated, such as a header: it becomes one of [Program.Inputs].
+// ReadFile reads a file that affects generated files, such as a header, and adds it to [Program.Inputs].
 func (p *Program) ReadFile(name string) ([]byte, error) { return p.tree.ReadFile(name) }
 
-// UsesC reports whether beside the files of a package there are some that use cgo. Programs have none of them.
+// UsesC reports whether the directory of a package has files that use cgo. They are not part of the package.
 func (p *Program) UsesC(pkg *loader.Package) bool {
 	if len(pkg.CompiledGoFiles) == 0 {
 		return false

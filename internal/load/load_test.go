@@ -7,7 +7,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// TestRightsCountWhereControllerGenLooks reads RBAC markers, some of which controller-gen does not see.
+// TestRightsCountWhereControllerGenLooks reads RBAC markers, some of which controller-gen ignores.
 func TestRightsCountWhereControllerGenLooks(t *testing.T) {
 	dir := module.Write(t, txtar.Parse([]byte(`
 -- controller.go --

@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
-// narrow returns a type checker that follows only references which the types of roots can reach. The one of
-// controller-tools follows those of every type in every package it comes to, down to the runtime of Go. It also parses
-// what will be needed, without function bodies.
+// narrow returns a type checker that follows only references from the types of roots. The checker of controller-tools
+// follows the references of every type in every package, down to the runtime of Go. narrow also parses the needed
+// packages, without function bodies.
 func (p *Program) narrow(roots []*loader.Package) *loader.TypeChecker {
 	r := &reach{program: p, packages: map[*loader.Package]*index{}, needed: map[typeName]bool{}}
 	for _, root := range roots {
@@ -27,8 +27,8 @@ func (p *Program) narrow(roots []*loader.Package) *loader.TypeChecker {
 	}}}
 }
 
-// neededNodes tells of each declared type whether it is needed. Modules that import each other's packages share syntax:
-// what one of them needs is needed.
+// neededNodes reports for each declared type whether it is needed. Modules that import each other's packages share
+// syntax: a type that one of them needs is needed.
 func (r *reach) neededNodes() map[ast.Node]bool {
 	nodes := map[ast.Node]bool{}
 	for pkg, index := range r.packages {
@@ -41,12 +41,12 @@ func (r *reach) neededNodes() map[ast.Node]bool {
 	return nodes
 }
 
-// reach finds the types that other types are made of.
+// reach finds the types that other types refer to.
 type reach struct {
 	program  *Program
 	packages map[*loader.Package]*index
 	needed   map[typeName]bool
-	queue    []typeName // needed and not yet looked at
+	queue    []typeName // needed types that are not followed yet
 }
 
 type typeName struct {
@@ -54,7 +54,7 @@ type typeName struct {
 	name string
 }
 
-// index has the type declarations of a package by name. Names can be declared twice in broken code.
+// index has the type declarations of a package by name. Invalid code may declare a name twice.
 type index struct{ specs map[string][]typeSpec }
 
 type typeSpec struct {
@@ -62,7 +62,7 @@ type typeSpec struct {
 	file *imports
 }
 
-// imports are the packages that a file imports, by the name it has for them.
+// imports are the imports of a file, by local name.
 type imports struct {
 	named map[string]*loader.Package
 	dots  []*loader.Package
@@ -131,7 +131,7 @@ func (r *reach) run() {
 	}
 }
 
-// follow needs the types that one declaration refers to.
+// follow marks the types that one declaration refers to as needed.
 func (r *reach) follow(pkg *loader.Package, s typeSpec) {
 	ast.Inspect(s.spec.Type, func(node ast.Node) bool {
 		switch node := node.(type) {

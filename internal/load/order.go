@@ -50,7 +50,7 @@ func (p *Program) InOrder() (ordered []*Package, ok bool) {
 	return ordered, true
 }
 
-// imports finds what the packages import, as far as packages are not in the module cache.
+// imports resolves the imports of the packages, except those of packages in the module cache.
 func (p *Program) imports(wanted map[source.Module][]string) (map[*Package]*vertex, bool) {
 	environment, err := p.tree.Environment()
 	if err != nil {
@@ -79,7 +79,7 @@ type walk struct {
 	listed  []*Package
 }
 
-// visit lists what a package imports, by import path, and then the package.
+// visit lists the imports of a package, by import path, and then the package.
 func (w *walk) visit(v *vertex) {
 	if v == nil || w.seen[v] {
 		return

@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// TestOrderIsThatOfTheLoader compares the order of packages with that of controller-gen's loader, for random modules,
-// nested modules, imports and paths.
+// TestOrderIsThatOfTheLoader compares the order of packages with the order of controller-gen's loader, for random
+// modules, nested modules, imports and paths.
 func TestOrderIsThatOfTheLoader(t *testing.T) {
 	seeds.Each(t, 5, func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -29,7 +29,7 @@ func TestOrderIsThatOfTheLoader(t *testing.T) {
 		}
 		write(t, dir, "go.mod", "module example.com/p\n\ngo 1.26\n")
 		write(t, dir, "nested/go.mod", "module example.com/p/nested\n\ngo 1.26\n")
-		// A package imports others of its module that come before it in a random order, so there are no cycles.
+		// A package imports only packages that precede it in a random order, so imports have no cycles.
 		order := slices.Clone(folders)
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		for i, folder := range order {

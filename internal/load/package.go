@@ -17,33 +17,33 @@ import (
 // generatedFile is the name of the Go code that generators write.
 const generatedFile = "zz_generated.deepcopy.go"
 
-// parserMode is for files of the project; nobody here asks for resolved identifiers.
+// parserMode is the mode for files of the project. Resolved identifiers are not used.
 const parserMode = parser.ParseComments | parser.SkipObjectResolution
 
 // Package is one package of the project: its syntax and its markers, without types.
 type Package struct {
-	// Package has the syntax, in the order of the file names. Only what needs no types may be asked of it:
-	// [Program.Types] has packages for the rest.
+	// The embedded package has the syntax, in the order of the file names. Do not use its types: the packages of
+	// [Program.Types] have types.
 	*loader.Package
 	folder source.Folder
-	files  []string // absolute, as Syntax
+	files  []string // absolute, in the order of Syntax
 	broken []string // generated files that do not parse, absolute
-	// cgo are those of the files that use it: what they say of C is taken out of their syntax. A lenient load has none.
+	// cgo has the files that use cgo. References to C are removed from their syntax. It is empty in a lenient load.
 	cgo map[string]bool
-	ofC []string // the names of the types that were taken out
+	ofC []string // names of the removed types
 
-	// Markers are those of all files, whether they count or not. They are shared: do not modify them.
+	// Markers are the markers of all files, including ignored ones. Callers must not modify them.
 	Markers []markers.Marker
 }
 
-// Has reports whether any of the named markers counts anywhere in the package.
+// Has reports whether the package has one of the named markers in a place where it counts.
 func (p *Package) Has(names ...string) bool {
 	return slices.ContainsFunc(p.Markers, func(m markers.Marker) bool {
 		return counts(m) && slices.Contains(names, m.Definition.Name)
 	})
 }
 
-// Values returns what the markers of a name say that count anywhere in the package, in their order.
+// Values returns the values of the markers with a name, in source order. It omits markers that do not count.
 func (p *Package) Values(name string) []any {
 	var values []any
 	for _, m := range p.Markers {
@@ -54,18 +54,19 @@ func (p *Package) Values(name string) []any {
 	return values
 }
 
-// Unreadable reports whether a marker that counts has arguments that are wrong, of those that a registry knows.
+// Unreadable reports whether a marker that counts has invalid arguments. It checks only markers for which known returns
+// true.
 func (p *Package) Unreadable(known func(name string) bool) bool {
 	return slices.ContainsFunc(p.Markers, func(m markers.Marker) bool {
 		return m.Counts() && m.Err != nil && known(m.Definition.Name)
 	})
 }
 
-// counts reports whether a marker counts and is right.
+// counts reports whether a marker counts and is valid.
 func counts(m markers.Marker) bool { return m.Err == nil && m.Counts() }
 
-// Only returns a package that has nothing but the named markers of this one, those that count, as markers of the package:
-// for generators of controller-tools that are about whole packages.
+// Only returns a package that has only the named package markers of this one, for generators of controller-tools that
+// read only package markers.
 func (p *Package) Only(names ...string) *loader.Package {
 	only := *p.Package.Package
 	only.Syntax = nil
@@ -83,8 +84,8 @@ func (p *Package) Only(names ...string) *loader.Package {
 	return &loader.Package{Package: &only}
 }
 
-// Generated returns the files of a package that are left out because they were generated, as far as they parse: without
-// comments, and without the bodies of functions.
+// Generated returns the generated files of a package, which its syntax omits. The files have no comments and no
+// function bodies. Files with syntax errors are omitted.
 func (p *Program) Generated(pkg *loader.Package) []*ast.File {
 	if len(pkg.GoFiles) == 0 {
 		return nil
@@ -104,7 +105,8 @@ func (p *Program) Generated(pkg *loader.Package) []*ast.File {
 	return files
 }
 
-// GeneratedElsewhere does so for packages that are not of the project: generated files of the project may go away.
+// GeneratedElsewhere is like Generated for packages outside of the project, and returns nil for packages of the
+// project, because a run may delete their generated files.
 func (p *Program) GeneratedElsewhere(pkg *loader.Package) []*ast.File {
 	if len(pkg.GoFiles) == 0 || p.packageIn(filepath.Dir(pkg.GoFiles[0])) != nil {
 		return nil
@@ -112,7 +114,7 @@ func (p *Program) GeneratedElsewhere(pkg *loader.Package) []*ast.File {
 	return p.Generated(pkg)
 }
 
-// Generated does so for a package that another loader made.
+// Generated is like [Program.Generated] for a package of another loader.
 func Generated(pkg *loader.Package) []*ast.File {
 	return (&Program{tree: source.NewTree(nil)}).Generated(pkg)
 }

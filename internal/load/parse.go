@@ -20,8 +20,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
-// parseFile parses a file of the project. Generated code often consists of functions for the most part, which are passed
-// over if no marker can be in them.
+// parseFile parses a file of the project. Generated code often consists mostly of function bodies, which it skips if
+// they cannot contain a marker.
 func parseFile(fset *token.FileSet, name string, content []byte) (*ast.File, error) {
 	if isGenerated(content) && !hasIndentedMarker(content) {
 		if file, err := parser.ParseFile(fset, name, withoutBodies(content), parserMode); err == nil {
@@ -32,12 +32,12 @@ func parseFile(fset *token.FileSet, name string, content []byte) (*ast.File, err
 }
 
 var (
-	// generatedHeader is what "go help generate" says that generated code has above its package clause.
+	// generatedHeader is the line that marks generated code, as defined by "go help generate".
 	generatedHeader = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 	packageClause   = []byte("\npackage ")
 )
 
-// hasIndentedMarker reports whether a comment inside of a declaration may be a marker.
+// hasIndentedMarker reports whether a comment inside a declaration may be a marker.
 func hasIndentedMarker(content []byte) bool {
 	for _, comment := range []string{"// +", "//+", "/*"} {
 		if bytes.Contains(content, []byte("\t"+comment)) || bytes.Contains(content, []byte(" "+comment)) {
@@ -47,16 +47,15 @@ func hasIndentedMarker(content []byte) bool {
 	return false
 }
 
-// isGenerated reports whether Go source was written by a program.
+// isGenerated reports whether Go source is generated.
 func isGenerated(content []byte) bool {
 	head, _, found := bytes.Cut(content, packageClause)
 	return found && generatedHeader.Match(head)
 }
 
-// withoutBodies returns Go source in which the bodies of functions are blank, so that they cost nothing to parse. Every
-// byte that is left stays where it was. It looks for what gofmt makes of a function: "func " at the begin of a line,
-// " {" at the end of one, and "}" as the only thing on a later line. Where a raw string looks the same, the result does
-// not parse.
+// withoutBodies replaces the bodies of functions by spaces, so that parsing them costs nothing. All other bytes keep
+// their offset. It relies on the format of gofmt: "func " at the beginning of a line, " {" at the end of a line, and a
+// later line "}". If a raw string contains such lines, the result does not parse.
 func withoutBodies(source []byte) []byte {
 	out := bytes.Clone(source)
 	for at := 0; at < len(out); {
@@ -65,7 +64,7 @@ func withoutBodies(source []byte) []byte {
 			at = end + 1
 			continue
 		}
-		// The parameters may go on over several lines; a one-line function ends where it begins.
+		// The parameters may span several lines; a one-line function ends on its first line.
 		for !bytes.HasSuffix(out[at:end], []byte(" {")) && !bytes.HasSuffix(out[at:end], []byte("}")) && end < len(out) && moreParameters(out[end:]) {
 			at = end + 1
 			end = lineEnd(out, at)
@@ -88,13 +87,13 @@ func withoutBodies(source []byte) []byte {
 	return out
 }
 
-// moreParameters reports whether the next line of rest, which begins with a line feed, goes on with a signature.
+// moreParameters reports whether the next line of rest, which begins with a line feed, continues a signature.
 func moreParameters(rest []byte) bool {
 	return len(rest) > 1 && (rest[1] == '\t' || rest[1] == ')')
 }
 
-// hasDeclaration reports whether a line of text begins a declaration, as in code that gofmt has not seen: text is then
-// more than the body of a function.
+// hasDeclaration reports whether a line of text begins a declaration, as in code that is not formatted with gofmt. Then
+// text is more than the body of a function.
 func hasDeclaration(text []byte) bool {
 	for _, keyword := range []string{"\ntype ", "\nfunc ", "\nvar ", "\nconst "} {
 		if bytes.Contains(text, []byte(keyword)) {
@@ -111,7 +110,7 @@ func lineEnd(text []byte, at int) int {
 	return len(text)
 }
 
-// blank replaces everything by spaces but line feeds.
+// blank replaces all bytes except line feeds by spaces.
 func blank(text []byte) {
 	for i, c := range text {
 		if c != '\n' {
@@ -120,9 +119,9 @@ func blank(text []byte) {
 	}
 }
 
-// withoutC takes out of a file all types, constants and variables that speak of C, with their comments, and the import of
-// it: what is left needs no C compiler. Of functions whose parameters do, the comments are left. Their bodies are not checked.
-// It returns the names of the types.
+// withoutC removes from a file all types, constants and variables that refer to C, with their comments, and the import
+// of C, so that the type checker needs no C compiler. It also removes functions with parameters of C, but keeps their
+// comments. It does not check function bodies. It returns the names of the removed types.
 func withoutC(file *ast.File) (types []string) {
 	var gone []ast.Node
 	takeOut := func(spec ast.Spec) bool {
@@ -162,7 +161,7 @@ func withoutC(file *ast.File) (types []string) {
 	return types
 }
 
-// mentionsC reports whether something refers to package C, or imports it.
+// mentionsC reports whether a node refers to package C or imports it.
 func mentionsC(node ast.Node) bool {
 	found := false
 	ast.Inspect(node, func(node ast.Node) bool {
@@ -192,13 +191,12 @@ func docOf(node ast.Node) *ast.CommentGroup {
 	return nil
 }
 
-// parsePackage reads the package in a folder. It returns no package if a file is broken, or if the folder holds only
-// files that use cgo.
+// parsePackage parses the package in a directory. It returns nil if a file has a syntax error, or if all files use cgo.
 func (p *Program) parsePackage(f source.Folder) (*Package, []error) {
 	pkg := &Package{folder: f, cgo: map[string]bool{}}
 	root, t, fset := p.dir, p.tree, p.fset
 	if !p.lenient {
-		// A folder that cannot be read was reported as such.
+		// An unreadable directory is already reported.
 		more, _ := t.CgoFiles(f.Dir, f.Files)
 		f.Files = slices.Concat(f.Files, more)
 		slices.Sort(f.Files)
@@ -214,7 +212,7 @@ func (p *Program) parsePackage(f source.Folder) (*Package, []error) {
 		}
 		file, err := parseFile(fset, name, content)
 		if err != nil && filepath.Base(name) == generatedFile {
-			// A merge conflict, perhaps. What is generated does not depend on it, and replaces it.
+			// The file may have a merge conflict, for example. Generated output does not depend on it and replaces it.
 			pkg.broken = append(pkg.broken, name)
 			continue
 		}
@@ -260,16 +258,16 @@ func importsC(file *ast.File) bool {
 	return false
 }
 
-// severalPackages says that a file is of another package than the first one of its folder.
+// severalPackages returns the error for a file whose package differs from the first one in its directory.
 func severalPackages(root string, fset *token.FileSet, first, file *ast.File) error {
 	return &diagnostic.Error{
 		Pos:     diagnostic.Relative(root, fset.Position(file.Name.Pos())),
-		Message: fmt.Sprintf("package %s, and %s in the same folder is package %s", file.Name.Name, filepath.Base(fset.Position(first.Pos()).Filename), first.Name.Name),
-		Hint:    "give both the same package, or one of them a folder of its own",
+		Message: fmt.Sprintf("package %s, and %s in the same directory is package %s", file.Name.Name, filepath.Base(fset.Position(first.Pos()).Filename), first.Name.Name),
+		Hint:    "give both the same package, or move one of them to its own directory",
 	}
 }
 
-// syntaxError says where a file is broken first; what the parser finds after that is mostly noise.
+// syntaxError returns the first syntax error of a file. Later errors of the parser are usually caused by it.
 func syntaxError(root, name string, err error) error {
 	list, ok := err.(scanner.ErrorList)
 	if !ok || len(list) == 0 {
@@ -278,13 +276,13 @@ func syntaxError(root, name string, err error) error {
 	return &diagnostic.Error{
 		Pos:     diagnostic.Relative(root, list[0].Pos),
 		Message: diagnostic.OneLine(list[0].Msg),
-		Hint:    "markers are read from files that parse: mend the syntax first",
+		Hint:    "fix the syntax first: kctrl reads no markers from invalid files",
 		Cause:   err,
 	}
 }
 
-// parseDependency parses a package that has no syntax yet, without the bodies of its functions. A package that does not
-// parse is left to the loader, which says why.
+// parseDependency parses a package that has no syntax yet, without function bodies. It leaves a package with syntax
+// errors to the loader, which reports them.
 func (p *Program) parseDependency(pkg *loader.Package) {
 	if pkg.Syntax != nil {
 		return

@@ -67,8 +67,8 @@ func TestFunctionsOfGeneratedFilesArePassedOver(t *testing.T) {
 	}
 }
 
-// TestWithoutBodiesKeepsDeclarations takes the bodies out of real code: what still parses declares the same at the same
-// places.
+// TestWithoutBodiesKeepsDeclarations removes the bodies from real code: a result that parses has the same declarations
+// at the same offsets.
 func TestWithoutBodiesKeepsDeclarations(t *testing.T) {
 	parsed := 0
 	for _, folder := range []string{"time", "net/http", "reflect", "encoding/json", "go/types", "text/template"} {
@@ -95,7 +95,7 @@ func TestWithoutBodiesKeepsDeclarations(t *testing.T) {
 	}
 }
 
-// declarations returns where every declaration begins and ends, and nil for a file that does not parse.
+// declarations returns the offsets of all declarations, or nil for a file that does not parse.
 func declarations(t *testing.T, source []byte) []string {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -114,7 +114,7 @@ func declarations(t *testing.T, source []byte) []string {
 	return found
 }
 
-// TestTypesThatNeedNoCStay reads a file that uses cgo, in all ways in which it can speak of C.
+// TestTypesThatNeedNoCStay parses a file that uses cgo in all kinds of declarations.
 func TestTypesThatNeedNoCStay(t *testing.T) {
 	dir := module.Write(t, txtar.Parse([]byte(`
 -- go.mod --

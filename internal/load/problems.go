@@ -98,7 +98,7 @@ func (p *Program) Problems(roots []*loader.Package) error {
 			if better := typeErrors[lineOf(e)]; len(better) > 0 && isAboutNoType(e) {
 				causes = better
 			} else if len(recursive) > 0 && isAboutNoType(e) {
-				causes = recursive // They stand where the type is declared, and not where it is used.
+				causes = recursive // recursive types are reported at their declaration, not at their use
 			} else if named := unimported(e); named != "" {
 				causes = append(naming(pkg, named), e)[:1]
 			}
@@ -198,7 +198,7 @@ func (p *Program) problem(e packages.Error) *diagnostic.Error {
 		d.Message, d.Hint = reword(d.Message)
 	}
 	if name, undefined := strings.CutPrefix(d.Message, "undefined: "); undefined && p.isOfC(name) {
-		d.Message, d.Hint = name+" has types of C, which are not known without a C compiler", "give it types of Go; kctrl gen takes those of C, as controller-gen does"
+		d.Message, d.Hint = name+" has types of C, which require a C compiler", "use types of Go; kctrl gen accepts types of C, as controller-gen does"
 	}
 	return d
 }
@@ -222,11 +222,11 @@ func reword(message string) (reworded, hint string) {
 var rewordings = []struct{ contains, message, hint string }{
 	{
 		contains: "without JSON tag",
-		hint:     "add a tag such as `json:\"name,omitempty\"`, or `json:\"-\"` to leave the field out",
+		hint:     "add a tag such as `json:\"name,omitempty\"`, or `json:\"-\"` to omit the field",
 	},
 	{
 		contains: "found float",
-		message:  "floating-point numbers differ between languages and have no place in an API",
+		message:  "floating-point numbers differ between languages, so APIs do not use them",
 		hint:     "use resource.Quantity, a string, or an integer of a smaller unit; or allow floats with crd:allowDangerousTypes=true, which is --crd-allow-dangerous-types of kctrl manifests",
 	},
 	{
@@ -236,12 +236,12 @@ var rewordings = []struct{ contains, message, hint string }{
 	{contains: "invalid recursive type", hint: "make one of the fields a pointer, a list or a map"},
 	{contains: "undefined: ", hint: "declare the type, or correct its name"},
 	{contains: "unknown type", hint: "declare the type, or correct its name"},
-	{contains: "+kubebuilder:validation:Type says", hint: "remove the marker, or put it on the type, with a MarshalJSON that writes it so"},
-	{contains: "no deep copy can be made", hint: "write the type's DeepCopyInto by hand, or leave it out with +kubebuilder:object:generate=false"},
+	{contains: "+kubebuilder:validation:Type says", hint: "remove the marker, or put it on the type, with a MarshalJSON that writes that type"},
+	{contains: "no deep copy can be made", hint: "write the type's DeepCopyInto by hand, or omit it with +kubebuilder:object:generate=false"},
 	{contains: "inline struct types are not supported", hint: "give the struct a name: type X struct { ... }"},
 	{contains: "interface type is not supported", hint: "use a concrete type, runtime.RawExtension or apiextensionsv1.JSON"},
-	{contains: "no apply configuration can have type", hint: "give the type a name, or leave the field out of the JSON form"},
-	{contains: "unsafe.Pointer", hint: "use an integer, or leave the field out of the JSON form"},
+	{contains: "no apply configuration can have type", hint: "give the type a name, or omit the field with `json:\"-\"`"},
+	{contains: "unsafe.Pointer", hint: "use an integer, or omit the field with `json:\"-\"`"},
 	{contains: "are both", hint: "give one of them another kind or +versionName, or take its package out of paths"},
 	{contains: "the field is written inline", hint: "give it a name in its JSON tag"},
 	{contains: "has no storage version", hint: "add // +kubebuilder:storageversion to the type of one version"},
@@ -317,8 +317,8 @@ func (p *Program) listError(ctx context.Context, dir string, err error) error {
 // noGoCommand returns the error for a missing go command.
 func noGoCommand(cause error) error {
 	return &diagnostic.Error{
-		Message: "the go command was not found",
-		Hint:    "install Go from https://go.dev/dl, or add its bin folder to PATH",
+		Message: "go command not found",
+		Hint:    "install Go from https://go.dev/dl, or add its bin directory to PATH",
 		Cause:   cause,
 	}
 }
@@ -395,7 +395,7 @@ func (p *Program) missingOwn(importPath string) (message, hint string, ok bool) 
 			return "go.work does not use the module " + pkg.folder.Module.Path, "run go work use ., or set GOWORK=off", true
 		}
 		if strings.HasPrefix(importPath, pkg.folder.Module.Path+"/") {
-			message, hint = "there is no package "+importPath, "create its folder, or correct the import path"
+			message, hint = "no package "+importPath, "create its directory, or correct the import path"
 		}
 	}
 	return message, hint, message != ""
@@ -407,26 +407,26 @@ func listHint(text string) string {
 		{"missing go.sum entry", "run go mod tidy"},
 		{"no required module provides package", "run go mod tidy"},
 		{"updates to go.mod needed", "run go mod tidy"},
-		{"module lookup disabled", "run go mod download where the module proxy can be reached"},
-		{"dial tcp", "run go mod download where the module proxy can be reached"},
-		{"reading http", "run go mod download where the module proxy has that version, or correct it in go.mod"},
+		{"module lookup disabled", "run go mod download with access to the module proxy"},
+		{"dial tcp", "run go mod download with access to the module proxy"},
+		{"reading http", "run go mod download with a module proxy that has that version, or correct the version in go.mod"},
 		{"inconsistent vendoring", "run go mod vendor"},
 		{"vendor/modules.txt", "run go mod vendor"},
 		{"import lookup disabled by -mod=vendor", "run go mod vendor"},
-		{"import cycle", "move what both packages need into a third"},
+		{"import cycle", "move what both packages need to a third package"},
 		{"is not in std", "correct the import path, or run go get for its module"},
 		{"not one of the workspace modules", "run go work use ., or set GOWORK=off"},
 		{"does not contain modules listed in go.work", "run go work use ., or set GOWORK=off"},
-		{"does not contain main module", "run kctrl in the folder of a Go module, name it with -C, or start one with go mod init"},
-		{"but go.work lists go", "run go work use, which raises it, or set GOWORK=off"},
+		{"does not contain main module", "run kctrl in the directory of a Go module, select it with -C, or create one with go mod init"},
+		{"but go.work lists go", "run go work use to raise the version, or set GOWORK=off"},
 		{"listed in go.work file", "correct the use line in go.work, or set GOWORK=off"},
 		{"-mod=", "correct -mod in GOFLAGS"},
-		{"directory not found", "name folders that exist, such as paths=./api/v1 or paths=./..., or Go packages"},
-		{"chdir ", "name folders that exist, such as paths=./api/v1 or paths=./..., or Go packages"},
-		{"must not be replaced", "set GOMODCACHE, or HOME, in the environment: the go command knows no folder for modules"},
+		{"directory not found", "use existing directories, such as paths=./api/v1 or paths=./..., or Go packages"},
+		{"chdir ", "use existing directories, such as paths=./api/v1 or paths=./..., or Go packages"},
+		{"must not be replaced", "set GOMODCACHE, or HOME, in the environment: the go command has no directory for modules"},
 		{"in any of", "unset GO111MODULE: kctrl works on Go modules"},
 		{"parsing $GOFLAGS", "correct GOFLAGS"},
-		{"requires go >=", "install that version of Go, or lower the one that go.mod asks for"},
+		{"requires go >=", "install that version of Go, or lower the version in go.mod"},
 	} {
 		if strings.Contains(text, known.contains) {
 			return known.hint
@@ -437,7 +437,7 @@ func listHint(text string) string {
 
 var importStack = regexp.MustCompile(`import cycle not allowed: import stack: \[([^\]]*)\]`)
 
-// cyclePosition returns where an import cycle, as the go command reports it, begins: the first import in it.
+// cyclePosition returns the position of the first import in an import cycle that the go command reports.
 func (p *Program) cyclePosition(packages map[*loader.Package]bool, message string) token.Position {
 	m := importStack.FindStringSubmatch(message)
 	if m == nil {
@@ -459,7 +459,7 @@ func (p *Program) cyclePosition(packages map[*loader.Package]bool, message strin
 	return token.Position{}
 }
 
-// importPosition returns where a package imports another: in the first of its files that does.
+// importPosition returns the position of the first import of importPath in the files of a package.
 func importPosition(pkg *loader.Package, importPath string) token.Position {
 	fset := token.NewFileSet()
 	for _, name := range pkg.GoFiles {
