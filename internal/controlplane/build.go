@@ -249,7 +249,7 @@ func goVersion(ctx context.Context) (string, error) {
 	if errors.Is(err, exec.ErrNotFound) {
 		return "", &diagnostic.Error{
 			Message: "no go command on PATH, which compiles the control plane",
-			Hint:    "install Go 1.26 or newer, or set " + assetsVariable + "to a directory with etcd and kube-apiserver",
+			Hint:    "install Go 1.26 or newer, or set " + assetsVariable + " to a directory with etcd and kube-apiserver",
 			Cause:   err,
 		}
 	}

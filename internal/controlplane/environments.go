@@ -134,7 +134,7 @@ func (es *Environments) resume(ctx context.Context, env *Environment, build func
 	}
 	for _, p := range env.Processes {
 		if !p.alive() {
-			es.notice("%s of environment %qhas stopped; restarting it", p.Name, env.Name)
+			es.notice("%s of environment %q has stopped; restarting it", p.Name, env.Name)
 		}
 	}
 	if err != nil {

@@ -20,7 +20,7 @@ func (a Assets) Export(dir string) error {
 	if a.multiCall == "" {
 		return &diagnostic.Error{
 			Message: assetsVariable + "=" + a.folder + " names executables already",
-			Hint:    "unset " + assetsVariable + " to write those that kctrl builds",
+			Hint:    "unset " + assetsVariable + " to export the control plane that kctrl builds",
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -16,8 +16,8 @@ import (
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// checkArguments reports markers whose arguments are wrong. It returns the errors that keep controller-gen from working
-// too, if the run is lenient.
+// checkArguments reports markers with invalid arguments. If the run is lenient, it returns these findings as errors,
+// because controller-gen fails on them too.
 func (c *checker) checkArguments() []error {
 	var kept []error
 	for _, pkg := range c.decls.all {
@@ -35,14 +35,14 @@ func (c *checker) checkArguments() []error {
 	return kept
 }
 
-// emits reports whether a generator may write something for a package.
+// emits reports whether a generator may write output for a package.
 func (c *checker) emits(pkg *packageDecls) bool {
 	return slices.ContainsFunc(pkg.Markers, func(at markers.Marker) bool {
 		return at.Target == ctmarkers.DescribesPackage && at.Node != nil && (at.Definition != nil || markers.IsInsertionPoint(at.Text))
 	}) || slices.ContainsFunc(slices.Collect(maps.Values(pkg.types)), func(t *typeDecl) bool { return c.emitted[t.spec] })
 }
 
-// flatten takes the lists that controller-tools nests errors in apart.
+// flatten returns the errors in the nested lists of controller-tools.
 func flatten(err error) []error {
 	if err == nil {
 		return nil
@@ -65,8 +65,8 @@ var (
 	extraArguments  = regexp.MustCompile(`^extra arguments provided: (".*")$`)
 )
 
-// argumentError reports what is wrong with the arguments of one marker: that which comes first, from which others may
-// follow, or else all that are missing.
+// argumentError reports the first problem with the arguments of a marker, which may cause others, or else all missing
+// arguments.
 func (c *checker) argumentError(at markers.Marker, fatal bool) *Finding {
 	definition := at.Definition
 	var first string
@@ -106,7 +106,7 @@ func (c *checker) argumentError(at markers.Marker, fatal bool) *Finding {
 		message = fmt.Sprintf("want %s, got %s", kind, numberError.FindStringSubmatch(message)[2])
 		offset = markers.ValueOffset(at.Text)
 	case definition.Empty() && extraArguments.MatchString(message):
-		message = "wants no value, got " + extraArguments.FindStringSubmatch(message)[1]
+		message = "takes no value, but got " + extraArguments.FindStringSubmatch(message)[1]
 	default:
 		message = wantedTypes.Replace(message)
 	}
@@ -117,7 +117,7 @@ func (c *checker) argumentError(at markers.Marker, fatal bool) *Finding {
 	return c.report(at.Pos+token.Pos(offset), fatal, d)
 }
 
-// wantedTypes rewords what the parser of the library says of types.
+// wantedTypes rewords the messages of controller-tools' parser about types.
 var wantedTypes = strings.NewReplacer(
 	"expected integer or float,", "want a number,", "expected integer,", "want an integer,", "expected float,", "want a number,",
 	"expected true or false,", "want true or false,",
@@ -138,7 +138,7 @@ func plural(names []string) string {
 	return "s"
 }
 
-// argumentHint names the argument that was meant, or all there are.
+// argumentHint suggests the argument closest to a wrong name, or lists all arguments.
 func argumentHint(definition *ctmarkers.Definition, wrong string) string {
 	names := slices.Sorted(maps.Keys(definition.FieldNames))
 	if near, ok := diagnostic.Near(wrong, names); ok {

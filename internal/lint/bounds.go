@@ -7,7 +7,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// checkBounds reports lower bounds above upper bounds. Those of the type of a field count with its own.
+// checkBounds reports lower bounds above upper bounds. The bounds of a field include the bounds of its type.
 func (t *target) checkBounds() {
 	all := t.limits()
 	for _, of := range []markers.Measure{markers.OfValue, markers.OfLength, markers.OfItems, markers.OfProperties} {
@@ -21,7 +21,7 @@ func (t *target) checkBounds() {
 	}
 }
 
-// strictest returns the marker with the strictest of some limits. Of equal ones the first counts.
+// strictest returns the marker with the strictest of some limits, and the first of equal ones.
 func strictest(entries []entry, limit markers.Limit, items bool) (found entry, ok bool) {
 	var best float64
 	for _, e := range entries {
@@ -36,7 +36,8 @@ func strictest(entries []entry, limit markers.Limit, items bool) (found entry, o
 	return found, ok
 }
 
-// checkBound reports a lower bound above an upper one at that of the target, or, if both are, at the later one.
+// checkBound reports a lower bound above an upper bound. The finding is at the marker of the target, or at the later
+// one if both are there.
 func (t *target) checkBound(low, high entry) {
 	lower, _ := number(low.Value)
 	upper, _ := number(high.Value)
@@ -60,13 +61,13 @@ func (t *target) checkBound(low, high entry) {
 	d := diagnostic.Error{
 		Code:    CodeContradiction,
 		Message: fmt.Sprintf("+%s=%s is %s +%s=%s: no value is valid", at.label(), formatNumber(value), relation, other.label(), formatNumber(limit)),
-		Hint:    "change one of the two",
+		Hint:    "change one of them",
 	}
 	if open {
 		d.Message = fmt.Sprintf("+%s=%s is +%s=%s, and one of them is exclusive: no value is valid", at.label(), formatNumber(value), other.label(), formatNumber(limit))
 	}
 	if !t.owns(other) {
-		d.Hint = fmt.Sprintf("+%s stands at the type, %s", other.label(), t.where(other))
+		d.Hint = fmt.Sprintf("+%s is at the type, %s", other.label(), t.where(other))
 	}
 	t.reportAt(at, markers.ValueOffset(at.Text), d)
 }

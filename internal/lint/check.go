@@ -95,7 +95,7 @@ func (c *checker) checkPlace(pkg *packageDecls, at markers.Marker) {
 		c.checkIgnored(at)
 		return
 	case at.Err != nil:
-		return // checkArguments says so.
+		return // checkArguments reports it
 	}
 	c.checkRule(at)
 	e := entry{Marker: at, name: at.Definition.Name}
@@ -112,7 +112,7 @@ func (c *checker) checkPlace(pkg *packageDecls, at markers.Marker) {
 func (c *checker) checkUnknown(at markers.Marker) {
 	p := c.program
 	if strings.HasPrefix(at.Text, "+ ") || strings.HasPrefix(at.Text, "+\t") {
-		return // switched off
+		return // disabled by a space
 	}
 	if !markers.Ours(at.Text) && !p.Registry().Resembles(at) || c.allowed(at.Text) {
 		return

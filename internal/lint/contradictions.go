@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// saying returns the markers that say of a field whether it has to be there.
+// saying returns the markers with a presence, optional or required.
 func saying(entries []entry, presence markers.Presence) []entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.rules().Presence != presence })
 }
@@ -31,11 +31,11 @@ func (t *target) checkRequired() {
 	t.reportAt(later, 0, diagnostic.Error{
 		Code:    CodeContradiction,
 		Message: fmt.Sprintf("+%s contradicts +%s above", later.name, first.name),
-		Hint:    "remove one of the two",
+		Hint:    "remove one of them",
 	})
 }
 
-// checkRepeated reports markers that stand twice at one target with different values, of which only one can hold.
+// checkRepeated reports markers that a target has twice with different values, if only one can apply.
 func (t *target) checkRepeated() {
 	for i, e := range t.entries {
 		if !e.rules().Single {
@@ -47,13 +47,14 @@ func (t *target) checkRepeated() {
 		}
 		t.reportAt(e, 0, diagnostic.Error{
 			Code:    CodeContradiction,
-			Message: fmt.Sprintf("+%s stands twice, with different values", e.label()),
+			Message: fmt.Sprintf("+%s is repeated with a different value", e.label()),
 			Hint:    "remove one; the other is on line " + strconv.Itoa(t.program.Fset().Position(t.entries[before].Pos).Line),
 		})
 	}
 }
 
-// checkNames reports markers about the names of one kind that cannot both hold. The later one also resets the scope that it does not give.
+// checkNames reports several markers with names of one kind. Only the last one counts, and it also resets the scope
+// that it does not set.
 func (t *target) checkNames() {
 	markers := find(t.entries, "kubebuilder:resource")
 	for i := 1; i < len(markers); i++ {
@@ -81,7 +82,7 @@ func (t *target) checkNames() {
 	}
 }
 
-// checkFieldNames reports fields that have the same name in JSON as one before them.
+// checkFieldNames reports fields that have the same JSON name as an earlier field.
 func (c *checker) checkFieldNames(t *typeDecl) {
 	seen := map[string]*ast.Field{}
 	for _, field := range structFields(t.spec) {
@@ -96,7 +97,7 @@ func (c *checker) checkFieldNames(t *typeDecl) {
 		}
 		c.report(field.Tag.Pos(), c.emitted[t.spec], diagnostic.Error{
 			Code:    CodeFieldName,
-			Message: fmt.Sprintf("field %s has the JSON name %q, as %s", markers.FieldName(field), name, markers.FieldName(before)),
+			Message: fmt.Sprintf("field %s has the same JSON name %q as %s", markers.FieldName(field), name, markers.FieldName(before)),
 			Hint:    "give one of them another name",
 		})
 	}

@@ -49,7 +49,7 @@ func fits(value any, want markers.Kind) bool {
 	case want == markers.KindStruct:
 		return got == markers.KindMap
 	case want == markers.KindArray:
-		return got == markers.KindMap && reflect.ValueOf(value).Len() == 0 // {} is taken for a list where one is wanted.
+		return got == markers.KindMap && reflect.ValueOf(value).Len() == 0 // {} is an empty list or an empty map
 	}
 	return false
 }
@@ -132,7 +132,7 @@ func (t *target) checkDefault() {
 		if !fits(value, t.shape.kind) {
 			t.reportAt(e, markers.ValueOffset(e.Text), diagnostic.Error{
 				Code:    CodeDefault,
-				Message: fmt.Sprintf("default %s: want %s, as the field is", spell(value), article(t.shape.kind)),
+				Message: fmt.Sprintf("default %s: want %s, like the field", spell(value), article(t.shape.kind)),
 				Hint:    t.retyped(e, value),
 			})
 			continue
@@ -140,11 +140,11 @@ func (t *target) checkDefault() {
 		if refused := t.refuses(value); refused != nil {
 			d := diagnostic.Error{
 				Code:    CodeDefault,
-				Message: fmt.Sprintf("default %s is refused by +%s", spell(value), diagnostic.Cut(strings.TrimPrefix(refused.Text, "+"))),
-				Hint:    "change one of the two",
+				Message: fmt.Sprintf("default %s is rejected by +%s", spell(value), diagnostic.Cut(strings.TrimPrefix(refused.Text, "+"))),
+				Hint:    "change one of them",
 			}
 			if !t.owns(*refused) {
-				d.Hint = "the marker stands at the type, " + t.where(*refused)
+				d.Hint = "the marker is at the type, " + t.where(*refused)
 			}
 			t.reportAt(e, markers.ValueOffset(e.Text), d)
 		}

@@ -15,45 +15,45 @@ import (
 // The codes of findings.
 const (
 	CodeUnknown       = "unknown-marker"       // no generator knows the marker
-	CodeMisplaced     = "misplaced-marker"     // the marker describes something else than what it stands on
-	CodeIgnored       = "ignored-marker"       // the marker stands where nobody looks
+	CodeMisplaced     = "misplaced-marker"     // the marker is for another kind of declaration
+	CodeIgnored       = "ignored-marker"       // the marker is in a place that no generator reads
 	CodeArgument      = "marker-argument"      // an argument is unknown, missing or of the wrong type
-	CodeValue         = "marker-value"         // an argument has a value that can never be right
+	CodeValue         = "marker-value"         // an argument has an invalid value
 	CodeContradiction = "marker-contradiction" // two markers cannot both hold
-	CodeDefault       = "marker-default"       // a default is refused by the other markers or by the type
+	CodeDefault       = "marker-default"       // the type or another marker rejects the default
 	CodeEnum          = "marker-enum"          // an enum repeats a value, or has one of the wrong type
-	CodeListMapKey    = "marker-list-map-key"  // a key of a list is no field of its items
+	CodeListMapKey    = "marker-list-map-key"  // the items of a list have no such field
 	CodePath          = "marker-path"          // a JSON path cannot be parsed
 	CodeFieldName     = "duplicate-json-name"  // two fields of a struct have the same name in JSON
 )
 
-// Finding is one thing that is wrong with the markers of a project. Its embedded error has the position, the message,
-// the hint and the code.
+// Finding is one problem with the markers of a project. Its embedded error has the position, the message, the hint and
+// the code.
 type Finding struct {
 	*diagnostic.Error
-	// Fatal reports whether the finding is about something that a generator writes. Others, such as a misspelt marker on
-	// a type that no kind is made of, are worth a warning.
+	// Fatal reports whether the finding affects a generated file. Other findings, such as a misspelled marker on a type
+	// that no kind uses, are warnings.
 	Fatal bool
-	// Fix mends the source, where there is only one way to. Nil means that the user has to decide.
+	// Fix repairs the source, if there is only one way to do so. Nil means that the user has to decide.
 	Fix *Fix
 }
 
 // Fix replaces a part of a file.
 type Fix struct {
 	File   string // relative to the project, with slashes
-	Offset int    // of the first byte that is replaced
-	Length int    // of what is replaced
-	Text   string // what comes in its place
+	Offset int    // of the first replaced byte
+	Length int    // of the replaced text
+	Text   string // replacement
 }
 
-// report adds what is wrong at pos to the findings of a package.
+// report adds a finding at pos.
 func (c *checker) report(pos token.Pos, fatal bool, d diagnostic.Error) *Finding {
 	d.Pos = diagnostic.Relative(c.program.Dir(), c.program.Fset().Position(pos))
 	c.findings = append(c.findings, Finding{Error: &d, Fatal: fatal})
 	return &c.findings[len(c.findings)-1]
 }
 
-// joinOnce joins errors of which some may be the same.
+// joinOnce joins errors without duplicates.
 func joinOnce(errs []error) error {
 	seen := map[error]bool{}
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
@@ -72,9 +72,8 @@ func sortFindings(findings []Finding) {
 	})
 }
 
-// Join joins what is wrong with markers and what generators found wrong in spite of that. Left out is what they say, in
-// other words, of a marker or of what it describes, if it means anything there, and what has no position: it follows from
-// the rest.
+// Join joins the errors of a check and the errors of generators. It omits errors of generators that have no position or
+// that are at the line of a reported marker, or at its declaration: they have the same cause.
 func Join(program *load.Program, wrong, generators error) error {
 	if wrong == nil {
 		return once(generators)
@@ -98,13 +97,13 @@ func Join(program *load.Program, wrong, generators error) error {
 	return once(errors.Join(errs...))
 }
 
-// line is a place where errors are about the same thing.
+// line identifies errors that have one cause.
 type line struct {
 	file string
 	line int
 }
 
-// described returns the line of the declaration that a comment on a line stands above, or the line itself.
+// described returns the line of the declaration below a comment, or the line itself.
 func described(program *load.Program, file string, number int) int {
 	content, err := program.ReadFile(filepath.Join(program.Dir(), filepath.FromSlash(file)))
 	if err != nil {
@@ -119,7 +118,7 @@ func described(program *load.Program, file string, number int) int {
 	return number
 }
 
-// once joins errors of which some may say the same.
+// once joins errors without duplicate messages.
 func once(err error) error {
 	seen := map[string]bool{}
 	var errs []error

@@ -18,8 +18,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected findings in testdata/findings")
 
-// TestFindings checks the packages in testdata/findings and compares what is found with their section "want": a finding to
-// a line, with its code, its hint below, and what --fix would write. A finding that would not fail a run is a "warning".
+// TestFindings checks the packages in testdata/findings and compares the findings with the section "want". Each line
+// has a finding with its code; its hint and the result of --fix follow. "warning" marks findings that do not fail a
+// run.
 func TestFindings(t *testing.T) {
 	archives, err := filepath.Glob("testdata/findings/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -66,8 +67,8 @@ func testFindings(t *testing.T, name string) {
 	}
 }
 
-// TestStrictRunsFailOnWhatReachesOutput loads a project with one mistake in a type that is written and one in a type that is
-// not.
+// TestStrictRunsFailOnWhatReachesOutput checks a project with one mistake in a generated type and one in a type that is
+// not generated.
 func TestStrictRunsFailOnWhatReachesOutput(t *testing.T) {
 	dir := module.Write(t, txtar.Parse([]byte(`
 -- api/types.go --

@@ -25,30 +25,29 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// advice is a mistake, what a user is told to do about it, and what comes of doing so.
+// advice is a mistake, the hint for it, and the result of following the hint.
 type advice struct {
 	name string
 	code string
 	wrong
-	// lenient asks for what kctrl gen would say.
+	// lenient selects the findings of kctrl gen.
 	lenient bool
 	hint    string
-	// fixed is the mistake with the hint followed, in each way that it leaves open. None stands for hints that the test
-	// can follow by itself.
+	// fixed has the source for each way to follow the hint. Empty means that the test can follow the hint by itself.
 	fixed []wrong
-	// means has for each of the fixed sources what is generated from it: the schema of spec.field as JSON, or a part of
-	// the manifests. The last stands for all further ones.
+	// means has the generated output of each fixed source: the schema of spec.field as JSON, or a part of the manifests.
+	// The last element applies to all further ones.
 	means []string
 }
 
-// wrong is a package with a kind, Thing, whose spec is of type Spec.
+// wrong is a package with a kind Thing, whose spec has type Spec.
 type wrong struct {
 	above string // markers above the package clause
 	kind  string // markers of the kind
-	body  string // the declaration of Spec, and others
+	body  string // the declaration of Spec, and other declarations
 }
 
-// field is a package whose spec has one field with markers.
+// field returns a package whose spec has one field with markers.
 func field(goType string, markers ...string) wrong {
 	comment := ""
 	for _, marker := range markers {
@@ -63,14 +62,14 @@ func (w wrong) with(declarations string) wrong {
 	return w
 }
 
-// kind is a package whose kind has a marker.
+// kind returns a package whose kind has a marker.
 func kind(marker string) wrong {
 	w := field("string")
 	w.kind = "// " + marker + "\n"
 	return w
 }
 
-// above is a package with a marker above its clause.
+// above returns a package with a marker above its package clause.
 func above(markers ...string) wrong {
 	w := field("string")
 	for _, marker := range markers {
@@ -94,7 +93,7 @@ const (
 	atomic  = `{"items":{"properties":{"name":{"type":"string"},"port":{"type":"integer"}},"required":["name","port"],"type":"object"},"type":"array","x-kubernetes-list-type":"atomic"}`
 )
 
-// allAdvice has a row for each thing that lint tells users to do.
+// allAdvice has a row for each hint of lint.
 var allAdvice = []advice{
 	// Unknown markers.
 	{
@@ -133,7 +132,7 @@ var allAdvice = []advice{
 	},
 	{
 		name: "nothing-near", code: lint.CodeUnknown, wrong: field("string", "+kubebuilder:validation:Axxyz=5"),
-		hint: "remove it, or let kctrl pass over it with --allow-unknown +kubebuilder:validation:Axxyz", means: []string{text},
+		hint: "remove it, or allow it with --allow-unknown +kubebuilder:validation:Axxyz", means: []string{text},
 	},
 	{
 		name: "slip-in-rights", code: lint.CodeUnknown, wrong: above("+kubebuilder:rbca:groups=rights,resources=b,verbs=get", ""),
@@ -172,14 +171,14 @@ var allAdvice = []advice{
 	// Bounds.
 	{
 		name: "bounds", code: lint.CodeContradiction, wrong: field("int", "+kubebuilder:validation:Minimum=5", "+kubebuilder:validation:Maximum=1"),
-		hint:  "change one of the two",
+		hint:  "change one of them",
 		fixed: []wrong{field("int", "+kubebuilder:validation:Minimum=5", "+kubebuilder:validation:Maximum=5"), field("int", "+kubebuilder:validation:Minimum=1", "+kubebuilder:validation:Maximum=1")},
 		means: []string{`{"maximum":5,"minimum":5,"type":"integer"}`, `{"maximum":1,"minimum":1,"type":"integer"}`},
 	},
 	{
 		name: "bound-of-the-type", code: lint.CodeContradiction,
 		wrong: field("Small", "+kubebuilder:validation:Minimum=5").with("// +kubebuilder:validation:Maximum=1\ntype Small int"),
-		hint:  "+kubebuilder:validation:Maximum stands at the type, bound-of-the-type/v1/types.go:18",
+		hint:  "+kubebuilder:validation:Maximum is at the type, bound-of-the-type/v1/types.go:18",
 		fixed: []wrong{field("Small", "+kubebuilder:validation:Minimum=1").with("// +kubebuilder:validation:Maximum=1\ntype Small int")},
 		means: []string{`{"maximum":1,"minimum":1,"type":"integer"}`},
 	},
@@ -187,7 +186,7 @@ var allAdvice = []advice{
 	// Markers and names that contradict each other.
 	{
 		name: "presence", code: lint.CodeContradiction, wrong: field("string", "+optional", "+required"),
-		hint: "remove one of the two", fixed: []wrong{field("string", "+optional"), field("string", "+required")}, means: []string{text},
+		hint: "remove one of them", fixed: []wrong{field("string", "+optional"), field("string", "+required")}, means: []string{text},
 	},
 	{
 		name: "repeated", code: lint.CodeContradiction, wrong: field("string", "+kubebuilder:default=a", "+kubebuilder:default=b"),
@@ -236,21 +235,21 @@ var allAdvice = []advice{
 		name: "default-integer-in-json", code: lint.CodeDefault, wrong: field("int", `+default="5"`),
 		hint: `write 5`, means: []string{`{"default":5,"type":"integer"}`},
 	},
-	// Where every way to write the value would be refused next, there is no hint.
+	// No hint if the API server would reject every spelling of the value.
 	{name: "default-fraction-of-an-integer", code: lint.CodeDefault, wrong: field("int", `+kubebuilder:default="1.5"`)},
 	{name: "default-octal", code: lint.CodeDefault, wrong: field("int", `+kubebuilder:default="007"`)},
 	{name: "default-text-among-integers", code: lint.CodeDefault, wrong: field("[]int", `+kubebuilder:default=a`)},
 	{name: "default-above-the-maximum", code: lint.CodeDefault, wrong: field("int", "+kubebuilder:validation:Maximum=3", `+kubebuilder:default="5"`)},
 	{
 		name: "default-refused", code: lint.CodeDefault, wrong: field("string", "+kubebuilder:validation:Enum=a;b", "+kubebuilder:default=c"),
-		hint:  "change one of the two",
+		hint:  "change one of them",
 		fixed: []wrong{field("string", "+kubebuilder:validation:Enum=a;b", "+kubebuilder:default=a"), field("string", "+kubebuilder:validation:Enum=a;b;c", "+kubebuilder:default=c")},
 		means: []string{`{"default":"a","enum":["a","b"],"type":"string"}`, `{"default":"c","enum":["a","b","c"],"type":"string"}`},
 	},
 	{
 		name: "default-refused-by-the-type", code: lint.CodeDefault,
 		wrong: field("Small", "+kubebuilder:default=5").with("// +kubebuilder:validation:Maximum=1\ntype Small int"),
-		hint:  "the marker stands at the type, default-refused-by-the-type/v1/types.go:18",
+		hint:  "the marker is at the type, default-refused-by-the-type/v1/types.go:18",
 		fixed: []wrong{field("Small", "+kubebuilder:default=1").with("// +kubebuilder:validation:Maximum=1\ntype Small int")},
 		means: []string{`{"default":1,"maximum":1,"type":"integer"}`},
 	},
@@ -258,7 +257,7 @@ var allAdvice = []advice{
 	// Enums.
 	{
 		name: "enum-twice", code: lint.CodeEnum, wrong: field("string", "+kubebuilder:validation:Enum=a;b;a"),
-		hint: "remove one of the two", fixed: []wrong{field("string", "+kubebuilder:validation:Enum=a;b")}, means: []string{`{"enum":["a","b"],"type":"string"}`},
+		hint: "remove one of them", fixed: []wrong{field("string", "+kubebuilder:validation:Enum=a;b")}, means: []string{`{"enum":["a","b"],"type":"string"}`},
 	},
 	{
 		name: "enum-of-strings", code: lint.CodeEnum, wrong: field("string", `+kubebuilder:validation:Enum=1.0;b`),
@@ -351,7 +350,7 @@ var allAdvice = []advice{
 	},
 	{
 		name: "line-end", code: lint.CodeIgnored, wrong: wrong{body: "type Spec struct {\n\tField string `json:\"field\"` // +kubebuilder:validation:MinLength=1\n}\n"},
-		hint: "write it on a line of its own above the field", fixed: []wrong{field("string", "+kubebuilder:validation:MinLength=1")}, means: []string{`{"minLength":1,"type":"string"}`},
+		hint: "write it on its own line above the field", fixed: []wrong{field("string", "+kubebuilder:validation:MinLength=1")}, means: []string{`{"minLength":1,"type":"string"}`},
 	},
 	{
 		name: "function", code: lint.CodeIgnored, wrong: field("string").with("// +kubebuilder:validation:MinLength=1\nfunc f(Spec) {}"),
@@ -388,7 +387,7 @@ var allAdvice = []advice{
 	},
 	{
 		name: "webhook-of-a-type", code: lint.CodeIgnored, lenient: true, wrong: kind(webhook + "/of-a-type"),
-		hint: "put a blank line behind the comment with the marker", fixed: []wrong{kind(webhook + "/of-a-type\n")}, means: []string{"path: /of-a-type\n"},
+		hint: "put a blank line after the comment with the marker", fixed: []wrong{kind(webhook + "/of-a-type\n")}, means: []string{"path: /of-a-type\n"},
 	},
 	{
 		name: "webhook-of-a-field", code: lint.CodeIgnored, lenient: true, wrong: field("string", webhook+"/of-a-field"),
@@ -400,17 +399,17 @@ var allAdvice = []advice{
 	},
 	{
 		name: "right-of-a-function", code: lint.CodeIgnored, lenient: true, wrong: field("string").with("// +kubebuilder:rbac:groups=comment,resources=b,verbs=get\nfunc f(Spec) {}"),
-		hint: "put a blank line behind the comment with the marker", fixed: []wrong{field("string").with("// +kubebuilder:rbac:groups=comment,resources=b,verbs=get\n\nfunc f(Spec) {}")}, means: []string{"- comment\n"},
+		hint: "put a blank line after the comment with the marker", fixed: []wrong{field("string").with("// +kubebuilder:rbac:groups=comment,resources=b,verbs=get\n\nfunc f(Spec) {}")}, means: []string{"- comment\n"},
 	},
 
 	// Rights.
 	{
 		name: "verb", code: lint.CodeValue, wrong: above("+kubebuilder:rbac:groups=verb,resources=b,verbs=lsit;get", ""),
-		hint: "write list, or let kctrl pass over it with --allow-unknown kubebuilder:rbac", means: []string{"- verb\n  resources:\n  - b\n  verbs:\n  - get\n  - list\n"},
+		hint: "write list, or allow it with --allow-unknown kubebuilder:rbac", means: []string{"- verb\n  resources:\n  - b\n  verbs:\n  - get\n  - list\n"},
 	},
 	{
 		name: "right-to-nothing", code: lint.CodeContradiction, wrong: above("+kubebuilder:rbac:verbs=get", ""),
-		hint:  "say what the verbs are about, with groups= and resources=, or with urls=",
+		hint:  "add groups= and resources=, or urls=",
 		fixed: []wrong{above("+kubebuilder:rbac:groups=nothing,resources=b,verbs=get", ""), above("+kubebuilder:rbac:urls=/nothing,verbs=get", "")},
 		means: []string{"- nothing\n", "- /nothing\n"},
 	},
@@ -424,11 +423,11 @@ var allAdvice = []advice{
 	},
 	{
 		name: "right-without-group", code: lint.CodeContradiction, wrong: above("+kubebuilder:rbac:resources=groupless,verbs=get", ""),
-		hint:  "name the group of the resources; that of pods and other core resources is groups=\"\"",
+		hint:  "name the group of the resources; pods and other core resources have groups=\"\"",
 		fixed: []wrong{above(`+kubebuilder:rbac:groups="",resources=groupless,verbs=get`, "")}, means: []string{"- \"\"\n  resources:\n  - groupless\n"},
 	},
 
-	// Requests that webhooks and rights are about.
+	// Markers of webhooks and RBAC rules.
 	{
 		name: "webhook-verb", code: lint.CodeValue, wrong: above(strings.Replace(webhook, "verbs=create", "verbs=creat", 1) + "/webhook-verb"),
 		hint: "write create", means: []string{"path: /webhook-verb\n"},
@@ -493,7 +492,7 @@ var allAdvice = []advice{
 	},
 	{
 		name: "pattern", code: lint.CodeValue, wrong: field("string", "+kubebuilder:validation:Pattern=`a(?=b)`"),
-		hint: "patterns are written as for Go's package regexp", fixed: []wrong{field("string", "+kubebuilder:validation:Pattern=`ab`")}, means: []string{`{"pattern":"ab","type":"string"}`},
+		hint: "patterns have the syntax of Go's package regexp", fixed: []wrong{field("string", "+kubebuilder:validation:Pattern=`ab`")}, means: []string{`{"pattern":"ab","type":"string"}`},
 	},
 	{
 		name: "items-of-no-list", code: lint.CodeMisplaced, wrong: field("string", "+kubebuilder:validation:items:MaxLength=3"),
@@ -539,7 +538,7 @@ type variant struct {
 	means        string
 }
 
-// TestHintsLeadSomewhere follows every hint, and every fix: what comes of it is accepted, and means what was meant.
+// TestHintsLeadSomewhere follows every hint and applies every fix. The result is accepted and has the intended output.
 func TestHintsLeadSomewhere(t *testing.T) {
 	wrongs := map[string]string{}
 	for _, a := range allAdvice {
@@ -574,7 +573,7 @@ func TestHintsLeadSomewhere(t *testing.T) {
 		sources[v.group] = v.source
 	}
 	dir = writeGroups(t, sources)
-	// Generators get what is accepted without further ado: one mistake would keep them all from writing.
+	// Pass only accepted sources to the generators: one mistake would stop all of them.
 	strict, lenient = findingsByGroup(t, dir, lint.Config{}), findingsByGroup(t, dir, lint.Config{Lenient: true})
 	for _, v := range variants {
 		found := strict[v.group]
@@ -601,7 +600,7 @@ func TestHintsLeadSomewhere(t *testing.T) {
 	}
 }
 
-// follow does what a hint says, in each way that it leaves open.
+// follow returns the sources for each way to follow a hint.
 func follow(t *testing.T, a advice, source string, f lint.Finding) []variant {
 	t.Helper()
 	var sources []variant
@@ -613,7 +612,7 @@ func follow(t *testing.T, a advice, source string, f lint.Finding) []variant {
 		for i, part := range strings.Split(a.hint, ", or ") {
 			group := fmt.Sprintf("%s-%d", a.name, i)
 			v := variant{group: group}
-			if name, ok := strings.CutPrefix(part, "let kctrl pass over it with --allow-unknown "); ok {
+			if name, ok := strings.CutPrefix(part, "allow it with --allow-unknown "); ok {
 				v.source, v.allowUnknown = source, name
 			} else if strings.HasPrefix(part, "move it to where ") {
 				continue
@@ -635,7 +634,7 @@ func follow(t *testing.T, a advice, source string, f lint.Finding) []variant {
 	return sources
 }
 
-// edited returns a source with one way of a hint followed where a finding is.
+// edited returns a source in which one way of a hint is followed at a finding.
 func edited(t *testing.T, source, hint string, f lint.Finding) string {
 	t.Helper()
 	lines := strings.Split(source, "\n")
@@ -735,10 +734,10 @@ func (v variant) compare(t *testing.T, manifests map[string]string) {
 	}
 }
 
-// verbs begin what lint tells users to do. A hint that begins with another is refused by TestEveryHintHasARow.
+// verbs are the accepted beginnings of hints. TestEveryHintHasARow rejects other hints.
 var verbs = regexp.MustCompile(`^(?:write|add|remove|move|change|give|name|say|put|for example|the (?:subresources|arguments|fields|marker)|patterns) `)
 
-// TestEveryHintHasARow reads the hints out of the source of the rules.
+// TestEveryHintHasARow parses the hints in the source of the rules.
 func TestEveryHintHasARow(t *testing.T) {
 	codes := map[string]bool{}
 	for _, a := range allAdvice {
@@ -774,13 +773,13 @@ func wantVerb(t *testing.T, name string, hint ast.Expr) {
 	}
 }
 
-// hasRow reports whether there is a row for a hint, of which a format or the first words are known.
+// hasRow reports whether a row has a hint, given its format or its first words.
 func hasRow(hint string) bool {
 	pattern := regexp.MustCompile(`%[sqdv]`).ReplaceAllString(regexp.QuoteMeta(hint), ".*")
 	return slices.ContainsFunc(allAdvice, func(a advice) bool { return regexp.MustCompile("^" + pattern).MatchString(a.hint) })
 }
 
-// ruleFiles are the files that hints come from.
+// ruleFiles returns the source files that contain hints.
 func ruleFiles(t *testing.T) map[string]*ast.File {
 	t.Helper()
 	names, err := filepath.Glob("*.go")

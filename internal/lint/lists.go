@@ -12,7 +12,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// checkList reports keys of lists that are no fields of the items, and lists that miss or do not have keys.
+// checkList reports keys of lists that are not fields of the items, lists of type map without keys, and other lists
+// with keys.
 func (t *target) checkList() {
 	if t.shape.kind != "" && t.shape.kind != markers.KindArray {
 		return
@@ -24,7 +25,7 @@ func (t *target) checkList() {
 	case len(keys) > 0 && !isMap:
 		d := diagnostic.Error{
 			Code:    CodeContradiction,
-			Message: fmt.Sprintf("+%s needs a list of type map", keys[0].name),
+			Message: fmt.Sprintf("+%s requires a list of type map", keys[0].name),
 			Hint:    "add // +" + strings.Replace(keys[0].name, "listMapKey", "listType", 1) + "=map",
 		}
 		if len(types) > 0 {
@@ -35,7 +36,7 @@ func (t *target) checkList() {
 	case isMap && len(keys) == 0:
 		t.reportAt(types[0], 0, diagnostic.Error{
 			Code:    CodeContradiction,
-			Message: fmt.Sprintf("+%s=map needs the name of the field that is the key", types[0].name),
+			Message: fmt.Sprintf("+%s=map requires the name of the key field", types[0].name),
 			Hint:    "add // +" + strings.Replace(types[0].name, "listType", "listMapKey", 1) + "=<field>",
 		})
 		return

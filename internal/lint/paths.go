@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// checkPath reports a path in an object that the API server would refuse.
+// checkPath reports a path that the API server would reject.
 func (t *target) checkPath(e entry, argument, path string) {
 	d := diagnostic.Error{Code: CodePath, Hint: "write a path such as .status.phase"}
 	if plain, ok := plainPath(argument, path); ok {
@@ -20,22 +20,22 @@ func (t *target) checkPath(e entry, argument, path string) {
 	case path == "":
 		d.Message = "the path is empty"
 	case strings.HasPrefix(path, "{"):
-		d.Message = fmt.Sprintf("%q stands in braces", path)
+		d.Message = fmt.Sprintf("%q is in braces", path)
 	case !strings.HasPrefix(path, "."):
-		d.Message = fmt.Sprintf("%q does not begin with a dot", path)
+		d.Message = fmt.Sprintf("%q does not start with a dot", path)
 	default:
 		err := jsonpath.New(argument).Parse("{" + path + "}")
 		if err == nil {
 			return
 		}
-		d.Message = fmt.Sprintf("%q is no JSON path: %s", path, diagnostic.OneLine(err.Error()))
+		d.Message = fmt.Sprintf("%q is not a JSON path: %s", path, diagnostic.OneLine(err.Error()))
 	}
 	d.Message = fmt.Sprintf("+%s: %s: %s", e.label(), argument, d.Message)
 	t.reportAt(e, markers.ArgumentValueOffset(e.Text, argument), d)
 }
 
-// plainPath returns a path as the API server wants it, in quotes where a marker needs them: without braces and the sign for
-// the whole object, and with a dot. It reports false where that makes no path.
+// plainPath returns a path in the form of the API server: with a leading dot, and without braces and the sign for the
+// whole object. It adds quotes if the marker requires them. It returns false if the result is not a path.
 func plainPath(argument, path string) (plain string, ok bool) {
 	path = strings.TrimPrefix(strings.TrimSpace(strings.Trim(path, "{}")), "$")
 	plain = "." + strings.TrimPrefix(path, ".")

@@ -11,17 +11,15 @@ import (
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// shared are the markers outside of kctrl's families that other tools read too, at targets where no generator here
-// does.
+// shared are prefixes of markers that other tools read too, possibly in places where no generator of kctrl reads them.
 var shared = []string{"k8s:", "default"}
 
-// answersFor reports whether kctrl says so when a marker that it knows stands in the wrong place.
+// answersFor reports whether kctrl reports a known marker in a wrong place.
 func answersFor(name string) bool {
 	return !slices.ContainsFunc(shared, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// checkIgnored reports a marker that describes nothing, or makes it count where its meaning does not depend on the
-// place.
+// checkIgnored reports a marker that describes no declaration. It accepts the marker if the place does not matter.
 func (c *checker) checkIgnored(at markers.Marker) {
 	definition := at.Definition
 	if !answersFor(definition.Name) || at.Owner == nil && !markers.Ours(at.Text) && definition.Target != ctmarkers.DescribesPackage {
@@ -34,10 +32,10 @@ func (c *checker) checkIgnored(at markers.Marker) {
 	})
 }
 
-// checkElsewhere reports a marker about the project that controller-gen does not see where it stands: generators pass it
-// over, so its rights or webhooks would be missing.
+// checkElsewhere reports a marker about the project in a place that controller-gen does not read. Without the finding,
+// its rights or webhooks would be missing.
 func (c *checker) checkElsewhere(at markers.Marker) {
-	d := diagnostic.Error{Code: CodeIgnored, Hint: "put a blank line behind the comment with the marker"}
+	d := diagnostic.Error{Code: CodeIgnored, Hint: "put a blank line after the comment with the marker"}
 	switch {
 	case at.Placed == markers.PlacedBody:
 		d.Hint = "move it out of the function"
@@ -51,19 +49,19 @@ func (c *checker) checkElsewhere(at markers.Marker) {
 	c.report(at.Pos, !c.config.Lenient, d)
 }
 
-// whereTo says where a marker that is ignored belongs.
+// whereTo returns the hint with the right place for an ignored marker.
 func (c *checker) whereTo(at markers.Marker, name string) string {
 	targets := c.program.Registry().Targets(name)
 	switch {
 	case at.Placed == markers.PlacedDetached && at.Next != "":
 		return "move it into the comment right above " + at.Next
 	case at.Placed == markers.PlacedLineEnd && slices.Contains(targets, ctmarkers.DescribesField) && at.Owner != nil:
-		return "write it on a line of its own above the field"
+		return "write it on its own line above the field"
 	}
 	return "move it " + belongs(targets)
 }
 
-// belongs says where a marker with the given targets belongs.
+// belongs returns the place for a marker with the given targets.
 func belongs(targets []ctmarkers.TargetType) string {
 	var places []string
 	for _, target := range targets {
@@ -79,12 +77,12 @@ func belongs(targets []ctmarkers.TargetType) string {
 	return strings.Join(places, " or ")
 }
 
-// targetNames say what markers describe.
+// targetNames are the names of targets in messages.
 var targetNames = map[ctmarkers.TargetType]string{
 	ctmarkers.DescribesPackage: "a package", ctmarkers.DescribesType: "a type", ctmarkers.DescribesField: "a field",
 }
 
-// checkMisplaced reports a marker that describes something else than what it stands on.
+// checkMisplaced reports a marker on the wrong kind of declaration.
 func (c *checker) checkMisplaced(at markers.Marker) {
 	definition := at.Definition
 	if !answersFor(definition.Name) && definition.Name != "k8s:enum" {
@@ -103,13 +101,13 @@ func (c *checker) checkMisplaced(at markers.Marker) {
 		d.Hint = "move it above a type, such as " + at.Owner.Name.Name
 	}
 	if at.Target == ctmarkers.DescribesPackage {
-		d.Message = fmt.Sprintf("+%s describes %s, and stands alone", definition.Name, kindsOf(targets))
+		d.Message = fmt.Sprintf("+%s describes %s, but is not attached to one", definition.Name, kindsOf(targets))
 		d.Hint = "move it into the comment right above " + follower(at, targets)
 	}
 	c.report(at.Pos, c.reaches(at), d)
 }
 
-// follower names what a marker that stands alone belongs to.
+// follower returns the name of the declaration that a detached marker belongs to.
 func follower(at markers.Marker, targets []ctmarkers.TargetType) string {
 	switch {
 	case !slices.Contains(targets, ctmarkers.DescribesType):
@@ -120,7 +118,7 @@ func follower(at markers.Marker, targets []ctmarkers.TargetType) string {
 	return "the type"
 }
 
-// kindsOf returns what a marker describes, in words.
+// kindsOf returns the targets of a marker as text.
 func kindsOf(targets []ctmarkers.TargetType) string {
 	var names []string
 	for _, target := range targets {

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// The verbs that rights are usually about. Any other word may be one, too.
+// The usual verbs of rules. The API server accepts any word.
 var (
 	usualVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 	otherVerbs = []string{
@@ -21,7 +21,7 @@ var (
 	}
 )
 
-// checkRule reports what is wrong with a marker about requests: with an RBAC marker, or with that of a webhook.
+// checkRule reports problems of a marker about requests: an RBAC marker or a webhook marker.
 func (c *checker) checkRule(at markers.Marker) {
 	if c.allowed(at.Text) {
 		return
@@ -34,39 +34,40 @@ func (c *checker) checkRule(at markers.Marker) {
 	}
 }
 
-// checkRBAC reports what the API server refuses of an RBAC marker, rules that match no request, and verbs that look misspelt.
+// checkRBAC reports RBAC markers that the API server rejects, rules that match no request, and verbs that look
+// misspelled.
 func (c *checker) checkRBAC(at markers.Marker, rule rbac.Rule) {
 	c.noteCore(rule)
 	c.checkGroups(at, rule.Groups)
 	c.checkResources(at, rule.Groups, rule.Resources)
 	for _, url := range rule.URLs {
 		if !strings.HasPrefix(url, "/") && url != "*" {
-			c.refusedArgument(at, "urls", url, fmt.Sprintf("%q matches no request: paths begin with a slash", url), "write /"+url)
+			c.refusedArgument(at, "urls", url, fmt.Sprintf("%q matches no request: paths start with a slash", url), "write /"+url)
 		}
 	}
 	for _, verb := range rule.Verbs {
 		if usual, ok := meantVerb(verb); ok {
 			c.reportRule(at, "verbs", verb, diagnostic.Error{
 				Code:    CodeValue,
-				Message: fmt.Sprintf("+kubebuilder:rbac: verbs: %q looks like %q misspelt", verb, usual),
-				Hint:    "write " + usual + ", or let kctrl pass over it with --allow-unknown " + rbac.RuleDefinition.Name,
+				Message: fmt.Sprintf("+kubebuilder:rbac: verbs: %q looks like a misspelled %q", verb, usual),
+				Hint:    "write " + usual + ", or allow it with --allow-unknown " + rbac.RuleDefinition.Name,
 			})
 		}
 	}
 	refused := diagnostic.Error{Code: CodeContradiction}
 	switch {
 	case len(rule.URLs) == 0 && len(rule.Resources) == 0:
-		refused.Message = "neither resources nor urls: nothing is allowed, and the API server refuses it"
-		refused.Hint = "say what the verbs are about, with groups= and resources=, or with urls="
+		refused.Message = "neither resources nor urls: the API server rejects the rule"
+		refused.Hint = "add groups= and resources=, or urls="
 	case len(rule.URLs) > 0 && len(rule.Resources)+len(rule.Groups)+len(rule.ResourceNames) > 0:
-		refused.Message = "a rule about urls has no groups and resources: the API server refuses it"
+		refused.Message = "a rule with urls cannot have groups and resources: the API server rejects it"
 		refused.Hint = "write two markers"
 	case len(rule.URLs) > 0 && rule.Namespace != "":
-		refused.Message = "urls are not in a namespace: the API server refuses it"
+		refused.Message = "urls have no namespace: the API server rejects the rule"
 		refused.Hint = "remove namespace="
 	case len(rule.URLs) == 0 && len(rule.Groups) == 0 && !c.joinsCore(rule):
-		refused.Message = "no groups: the API server refuses it"
-		refused.Hint = "name the group of the resources; that of pods and other core resources is groups=\"\""
+		refused.Message = "no groups: the API server rejects the rule"
+		refused.Hint = "name the group of the resources; pods and other core resources have groups=\"\""
 	default:
 		return
 	}
@@ -74,7 +75,7 @@ func (c *checker) checkRBAC(at markers.Marker, rule rbac.Rule) {
 	c.reportRule(at, "", "", refused)
 }
 
-// coreRule is a rule about one resource of the core group. controller-gen adds the verbs of later rules without groups.
+// coreRule is a rule about one resource of the core group. controller-gen merges later rules without groups into it.
 type coreRule struct{ role, namespace, resource, names string }
 
 func coreRules(rule rbac.Rule) []coreRule {
@@ -86,7 +87,7 @@ func coreRules(rule rbac.Rule) []coreRule {
 	return all
 }
 
-// noteCore notes the rules about the core group, in the order of controller-gen.
+// noteCore records the rules about the core group, in the order of controller-gen.
 func (c *checker) noteCore(rule rbac.Rule) {
 	if len(rule.URLs) > 0 || len(rule.Groups) != 1 || rule.Groups[0] != "" && rule.Groups[0] != "core" {
 		return
@@ -96,7 +97,8 @@ func (c *checker) noteCore(rule rbac.Rule) {
 	}
 }
 
-// joinsCore reports whether all resources of a rule without groups are those of earlier rules about the core group.
+// joinsCore reports whether controller-gen merges all resources of a rule without groups into earlier rules about the
+// core group.
 func (c *checker) joinsCore(rule rbac.Rule) bool {
 	return !slices.ContainsFunc(coreRules(rule), func(r coreRule) bool { return !c.core[r] })
 }
@@ -111,7 +113,7 @@ func (c *checker) reportRule(at markers.Marker, argument, word string, d diagnos
 	c.report(at.Pos+token.Pos(offset), c.reaches(at), d)
 }
 
-// meantVerb returns the usual verb that a word is in another case, or a slip of the keyboard away from.
+// meantVerb returns the usual verb that differs from a word only in case or by one typing error.
 func meantVerb(word string) (string, bool) {
 	if slices.Contains(usualVerbs, word) || slices.Contains(otherVerbs, word) {
 		return "", false

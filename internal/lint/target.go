@@ -14,7 +14,7 @@ import (
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 )
 
-// checkTypes reports what is wrong with the values of the markers of a package.
+// checkTypes reports invalid values of the markers of a package.
 func (c *checker) checkTypes(pkg *packageDecls) {
 	for _, file := range pkg.Syntax {
 		for _, decl := range file.Decls {
@@ -52,10 +52,10 @@ func (c *checker) checkType(t *typeDecl) {
 	}
 }
 
-// target is a type or field with its markers: what they describe.
+// target is a type or field with its markers.
 type target struct {
 	*checker
-	decl    *typeDecl  // the type, or that of the field
+	decl    *typeDecl  // the type, or the type that has the field
 	field   *ast.Field // nil for a type
 	entries []entry
 	shape   shape
@@ -73,7 +73,7 @@ func (t *target) check() {
 	t.checkDefault()
 }
 
-// reportAt reports what is wrong with a marker, offset bytes behind its begin.
+// reportAt adds a finding at an offset in bytes into a marker.
 func (t *target) reportAt(e entry, offset int, d diagnostic.Error) {
 	t.report(e.Pos+token.Pos(offset), t.reaches(e.Marker), d)
 }
@@ -89,7 +89,7 @@ func find(entries []entry, names ...string) []entry {
 	return found
 }
 
-// limits returns the markers that hold for values of the target: its own, then those of the named types of it.
+// limits returns the markers that apply to values of the target: its own, then the markers of its named types.
 func (t *target) limits() []entry {
 	all := slices.Clone(t.entries)
 	for _, named := range t.shape.named {
@@ -98,7 +98,7 @@ func (t *target) limits() []entry {
 	return all
 }
 
-// number returns the value of a marker that has a number for it.
+// number returns the numeric value of a marker.
 func number(value any) (float64, bool) {
 	v := reflect.ValueOf(value)
 	switch {
@@ -114,7 +114,7 @@ func number(value any) (float64, bool) {
 
 func formatNumber(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
 
-// owns reports whether a marker stands at the target itself.
+// owns reports whether a marker is at the target itself.
 func (t *target) owns(e entry) bool {
 	return slices.ContainsFunc(t.entries, func(own entry) bool { return own.Pos == e.Pos })
 }
@@ -125,7 +125,7 @@ func (t *target) where(e entry) string {
 	return fmt.Sprintf("%s:%d", pos.Filename, pos.Line)
 }
 
-// isSet reports whether a marker that is true or false holds for the target.
+// isSet reports whether a boolean marker applies to the target.
 func (t *target) isSet(short string, items bool) bool {
 	return slices.ContainsFunc(t.limits(), func(e entry) bool {
 		v := reflect.ValueOf(e.Value)
@@ -143,10 +143,10 @@ type entry struct {
 // short returns the last part of the name of a marker.
 func (e entry) short() string { return e.name[strings.LastIndexByte(e.name, ':')+1:] }
 
-// rules returns what is known of the marker.
+// rules returns the rules of the marker.
 func (e entry) rules() markers.Rules { return markers.RulesOf(e.name) }
 
-// label returns the name of a marker as the user wrote it, without its arguments.
+// label returns the name of a marker as the user wrote it, without arguments.
 func (e entry) label() string {
 	if e.items {
 		return crdmarkers.ValidationItemsPrefix + e.short()

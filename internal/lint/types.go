@@ -14,32 +14,33 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
-// typeDecl is a type of the project, as it is written.
+// typeDecl is the declaration of a type of the project.
 type typeDecl struct {
 	name    string
 	spec    *ast.TypeSpec
 	file    *ast.File
 	pkg     *packageDecls
-	entries []entry // the markers of the type that its target knows
-	custom  bool    // has methods that make its JSON
+	entries []entry // markers of the type that are valid for its target
+	custom  bool    // has methods that define its JSON
 }
 
-// packageDecls are the types of a package by name. Names can be declared twice in broken code; the first counts.
+// packageDecls are the types of a package by name. Invalid code may declare a name twice; then the first declaration
+// counts.
 type packageDecls struct {
 	*load.Package
 	types map[string]*typeDecl
-	// entries are the markers of each node that its target knows, in their order.
+	// entries are the markers of each node that are valid for its target, in source order.
 	entries map[ast.Node][]entry
 }
 
-// typeIndex are the types of a project.
+// typeIndex has all types of a project.
 type typeIndex struct {
 	byPath map[string]*packageDecls
 	bySpec map[*ast.TypeSpec]*typeDecl
 	all    []*packageDecls
 }
 
-// jsonMethods are the methods by which a type decides about its JSON.
+// jsonMethods are the methods that define the JSON of a type.
 var jsonMethods = []string{"MarshalJSON", "UnmarshalJSON", "MarshalText", "UnmarshalText"}
 
 func newTypeIndex(packages []*load.Package) *typeIndex {
@@ -87,8 +88,8 @@ func (pkg *packageDecls) addMethods(file *ast.File) {
 	}
 }
 
-// lookup returns the type that an expression in t names. It is nil for types that are not of the project; importPath is
-// then the package of the type, empty for predeclared ones.
+// lookup returns the type that an expression in t refers to. For types outside of the project, it returns nil and the
+// import path of the package, which is empty for predeclared types.
 func (d *typeIndex) lookup(t *typeDecl, expr ast.Expr) (found *typeDecl, importPath, name string) {
 	switch expr := expr.(type) {
 	case *ast.Ident:
@@ -105,7 +106,7 @@ func (d *typeIndex) lookup(t *typeDecl, expr ast.Expr) (found *typeDecl, importP
 	return nil, "?", ""
 }
 
-// importOf returns the path of the package that a file calls name.
+// importOf returns the import path for the local name of a package in a file.
 func (d *typeIndex) importOf(file *ast.File, name string) string {
 	for _, spec := range file.Imports {
 		importPath, _ := strconv.Unquote(spec.Path.Value)
@@ -122,8 +123,8 @@ func (d *typeIndex) importOf(file *ast.File, name string) string {
 	return "?"
 }
 
-// jsonName returns the name of a field in JSON. A field without a tag or with the name "-" has none; one that is inline
-// has the fields of its type instead.
+// jsonName returns the JSON name of a field. A field without a tag or with the name "-" has none. For an inline field,
+// inline is true.
 func jsonName(field *ast.Field) (name string, inline, ok bool) {
 	tag, tagged := loader.ParseAstTag(field.Tag).Lookup("json")
 	if !tagged || tag == "-" {
@@ -134,7 +135,7 @@ func jsonName(field *ast.Field) (name string, inline, ok bool) {
 	return name, inline, true
 }
 
-// structFields returns the fields of the struct that a type is, or nil.
+// structFields returns the fields of a struct type, or nil for other types.
 func structFields(spec *ast.TypeSpec) []*ast.Field {
 	if structType, ok := spec.Type.(*ast.StructType); ok {
 		return structType.Fields.List
@@ -142,8 +143,8 @@ func structFields(spec *ast.TypeSpec) []*ast.Field {
 	return nil
 }
 
-// fieldNames returns the JSON names of the fields of a struct with those of inlined ones. It reports whether it could
-// find them all.
+// fieldNames returns the JSON names of the fields of a struct, including inlined fields. It reports whether the result
+// is complete.
 func (d *typeIndex) fieldNames(t *typeDecl) (names map[string]bool, complete bool) {
 	names, complete = map[string]bool{}, true
 	seen := map[*typeDecl]bool{}
@@ -174,7 +175,7 @@ func (d *typeIndex) fieldNames(t *typeDecl) (names map[string]bool, complete boo
 	return names, complete
 }
 
-// structOf returns the struct of the project that an expression in t stands for, through pointers and named types, or
+// structOf returns the struct of the project that an expression in t refers to, through pointers and named types, or
 // nil.
 func (d *typeIndex) structOf(t *typeDecl, expr ast.Expr) *typeDecl {
 	for range maxDepth {
@@ -198,18 +199,18 @@ func (d *typeIndex) structOf(t *typeDecl, expr ast.Expr) *typeDecl {
 	return nil
 }
 
-// maxDepth ends walks through types that are declared in circles.
+// maxDepth limits walks through recursive declarations.
 const maxDepth = 32
 
-// shape is what values of a Go type look like in JSON, as far as the source of the project tells.
+// shape describes the JSON of a Go type, as far as the source of the project shows it.
 type shape struct {
 	kind  markers.Kind
-	named []*typeDecl // the named types on the way, outermost first; their markers hold too
-	owner *typeDecl   // where items was found
-	items ast.Expr    // the type of the items of a list, or of the values of a map
+	named []*typeDecl // named types on the way, outermost first; their markers apply too
+	owner *typeDecl   // declaration that contains items
+	items ast.Expr    // type of the items of a list, or of the values of a map
 }
 
-// article returns a kind with its article, as it reads in a message.
+// article returns a kind with its article, for messages.
 func article(k markers.Kind) string {
 	switch k {
 	case markers.KindArray:
@@ -222,14 +223,14 @@ func article(k markers.Kind) string {
 	return "a " + string(k)
 }
 
-// predeclared are the kinds of Go's own types.
+// predeclared are the kinds of Go's predeclared types.
 var predeclared = map[string]markers.Kind{
 	"string": markers.KindString, "bool": markers.KindBoolean, "float32": markers.KindNumber, "float64": markers.KindNumber,
 	"int": markers.KindInteger, "int8": markers.KindInteger, "int16": markers.KindInteger, "int32": markers.KindInteger, "int64": markers.KindInteger, "rune": markers.KindInteger,
 	"uint": markers.KindInteger, "uint8": markers.KindInteger, "uint16": markers.KindInteger, "uint32": markers.KindInteger, "uint64": markers.KindInteger, "byte": markers.KindInteger,
 }
 
-// foreign are the kinds of types that API packages use a lot and that are not of the project.
+// foreign are the kinds of types from other modules that API packages often use.
 var foreign = map[string]markers.Kind{
 	"k8s.io/apimachinery/pkg/apis/meta/v1.Time":      markers.KindString,
 	"k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime": markers.KindString,
@@ -238,7 +239,7 @@ var foreign = map[string]markers.Kind{
 	"k8s.io/apimachinery/pkg/types.NamespacedName":   markers.KindStruct,
 }
 
-// shapeOf returns the shape of a type that is written in t.
+// shapeOf returns the shape of a type expression in t.
 func (d *typeIndex) shapeOf(t *typeDecl, expr ast.Expr) shape {
 	var s shape
 	for range maxDepth {
@@ -282,8 +283,8 @@ func (d *typeIndex) shapeOf(t *typeDecl, expr ast.Expr) shape {
 	return shape{}
 }
 
-// overriddenKind returns the kind that markers give a type or field regardless of its Go type. The kind is not known if
-// they allow anything.
+// overriddenKind returns the kind that markers set for a type or field, independent of its Go type. The kind is empty
+// if they allow anything.
 func overriddenKind(entries []entry) (markers.Kind, bool) {
 	for _, e := range entries {
 		switch value := e.Value.(type) {

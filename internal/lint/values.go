@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// checkValues reports arguments that are of the right type and yet never valid.
+// checkValues reports arguments with the right type but an invalid value.
 func (t *target) checkValues() {
 	for _, e := range t.entries {
 		if text, given := e.Argument(""); given && e.rules().Values != nil {
@@ -34,7 +34,7 @@ func (t *target) checkValues() {
 			t.checkPattern(e, string(pattern))
 		}
 		if e.Value == crdmarkers.UniqueItems(true) {
-			t.badValue(e, "", "the API server refuses true", t.insteadOfUnique())
+			t.badValue(e, "", "the API server rejects true", t.insteadOfUnique())
 		}
 		if size, ok := number(e.Value); ok && size < 0 && e.rules().Limit.Of != "" && e.rules().Limit.Of != markers.OfValue {
 			t.badValue(e, "", fmt.Sprintf("want 0 or more, got %s", formatNumber(size)), "")
@@ -42,7 +42,8 @@ func (t *target) checkValues() {
 	}
 }
 
-// insteadOfUnique says how to have a list without repetitions: the API server compares only items that are no objects or lists.
+// insteadOfUnique returns the hint for a list without duplicates. The API server compares only items that are not
+// objects or lists.
 func (t *target) insteadOfUnique() string {
 	isSimple := slices.Contains([]markers.Kind{"", markers.KindString, markers.KindInteger, markers.KindNumber, markers.KindBoolean}, t.items().kind)
 	if len(find(t.entries, "listType", "k8s:listType")) > 0 || t.shape.kind == markers.KindArray && !isSimple {
@@ -51,7 +52,7 @@ func (t *target) insteadOfUnique() string {
 	return "write +listType=set"
 }
 
-// badValue reports the value of an argument; the empty name stands for that of the marker.
+// badValue reports the value of an argument, or the value of the marker if argument is empty.
 func (t *target) badValue(e entry, argument, message, hint string) {
 	offset := markers.ValueOffset(e.Text)
 	if argument != "" {
@@ -61,7 +62,7 @@ func (t *target) badValue(e entry, argument, message, hint string) {
 	t.reportAt(e, offset, diagnostic.Error{Code: CodeValue, Message: fmt.Sprintf("+%s: %s", e.label(), message), Hint: hint})
 }
 
-// oneOf reports a value that is none of those allowed, of which the empty one stands for no value.
+// oneOf reports a value that is not in allowed. An empty element of allowed means that no value is valid too.
 func (t *target) oneOf(e entry, argument, value string, allowed []string) {
 	if slices.Contains(allowed, value) {
 		return
@@ -74,7 +75,7 @@ func (t *target) oneOf(e entry, argument, value string, allowed []string) {
 	t.badValue(e, argument, fmt.Sprintf("want %s, got %q", choice(allowed), value), hint)
 }
 
-// choice lists what can be chosen from.
+// choice joins alternatives.
 func choice(names []string) string {
 	if len(names) == 1 {
 		return names[0]
@@ -85,11 +86,11 @@ func choice(names []string) string {
 func (t *target) checkPattern(e entry, pattern string) {
 	if _, err := regexp.Compile(pattern); err != nil {
 		message := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-		t.badValue(e, "", "no regular expression: "+diagnostic.OneLine(message), "patterns are written as for Go's package regexp")
+		t.badValue(e, "", "not a regular expression: "+diagnostic.OneLine(message), "patterns have the syntax of Go's package regexp")
 	}
 }
 
-// checkApplies reports validation markers that are not about values of the type of the target.
+// checkApplies reports validation markers that do not apply to the type of the target.
 func (t *target) checkApplies() {
 	items := t.items()
 	for _, e := range t.entries {
@@ -98,7 +99,7 @@ func (t *target) checkApplies() {
 			if k != "" && k != markers.KindArray {
 				t.reportAt(e, 0, diagnostic.Error{
 					Code:    CodeMisplaced,
-					Message: fmt.Sprintf("+%s is about the items of a list, and %s", e.label(), t.is()),
+					Message: fmt.Sprintf("+%s applies to the items of a list, but %s", e.label(), t.is()),
 					Hint:    "write +" + e.name,
 				})
 				continue
@@ -112,10 +113,10 @@ func (t *target) checkApplies() {
 		}
 		d := diagnostic.Error{
 			Code:    CodeMisplaced,
-			Message: fmt.Sprintf("+%s is about %s, and %s", e.label(), article(want[len(want)-1]), t.is()),
+			Message: fmt.Sprintf("+%s applies to %s, but %s", e.label(), article(want[len(want)-1]), t.is()),
 		}
 		if e.items {
-			d.Message = fmt.Sprintf("+%s is about %s, and the items are of type %s", e.label(), article(want[len(want)-1]), k)
+			d.Message = fmt.Sprintf("+%s applies to %s, but the items are of type %s", e.label(), article(want[len(want)-1]), k)
 		}
 		d.Hint = "remove it, or move it to where " + article(want[len(want)-1]) + " is"
 		if better := t.otherwise(e, k, want[0]); len(better) > 0 {
@@ -125,7 +126,7 @@ func (t *target) checkApplies() {
 	}
 }
 
-// otherwise returns the markers that say of values of a kind what one says of values of another.
+// otherwise returns the markers that have the same meaning for values of kind k as e has for values of kind about.
 func (t *target) otherwise(e entry, k, about markers.Kind) []string {
 	better := e.rules().Otherwise[k]
 	if better == "" || !strings.HasPrefix(e.name, "kubebuilder:validation:") {
@@ -142,7 +143,7 @@ func (t *target) otherwise(e entry, k, about markers.Kind) []string {
 	return all
 }
 
-// is says what the target is, to follow "and".
+// is returns the type of the target as a clause for messages.
 func (t *target) is() string {
 	if t.field != nil {
 		return fmt.Sprintf("%s is %s", markers.FieldName(t.field), article(t.shape.kind))
@@ -156,7 +157,7 @@ func (t *target) checkWhole(e entry, k markers.Kind) {
 	if ok && k == markers.KindInteger && value != math.Trunc(value) {
 		t.reportAt(e, markers.ValueOffset(e.Text), diagnostic.Error{
 			Code:    CodeValue,
-			Message: fmt.Sprintf("+%s: want an integer, as the values are, got %s", e.label(), formatNumber(value)),
+			Message: fmt.Sprintf("+%s: want an integer, like the values, got %s", e.label(), formatNumber(value)),
 		})
 	}
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// checkWebhook reports what is wrong with a webhook marker: what the API server refuses, and rules that match no
-// request.
+// checkWebhook reports webhook markers that the API server rejects, and rules that match no request.
 func (c *checker) checkWebhook(at markers.Marker, config webhook.Config) {
 	c.webhookChoices(at, config)
 	c.webhookAddress(at, config)
@@ -26,7 +25,7 @@ func (c *checker) checkWebhook(at markers.Marker, config webhook.Config) {
 	c.webhookTarget(at, config)
 }
 
-// webhookChoices reports arguments whose value is none of those that the API server knows.
+// webhookChoices reports arguments whose value the API server does not know.
 func (c *checker) webhookChoices(at markers.Marker, config webhook.Config) {
 	for _, options := range []struct {
 		argument string
@@ -45,7 +44,7 @@ func (c *checker) webhookChoices(at markers.Marker, config webhook.Config) {
 		}
 	}
 	if len(config.Verbs) > 1 && slices.Contains(config.Verbs, "*") {
-		c.refusedArgument(at, "verbs", "*", "* is all verbs, and stands alone", "remove the other verbs")
+		c.refusedArgument(at, "verbs", "*", "* means all verbs and cannot be combined", "remove the other verbs")
 	}
 	if !slices.ContainsFunc(config.AdmissionReviewVersions, func(v string) bool { return v == "v1" || v == "v1beta1" }) && len(config.AdmissionReviewVersions) > 0 {
 		c.refusedArgument(at, "admissionReviewVersions", config.AdmissionReviewVersions[0],
@@ -67,7 +66,7 @@ func nearest(value string, known []string) string {
 	return ""
 }
 
-// webhookAddress reports a name, a path or a URL that the API server refuses.
+// webhookAddress reports a name, a path or a URL that the API server rejects.
 func (c *checker) webhookAddress(at markers.Marker, config webhook.Config) {
 	if errs := validation.IsFullyQualifiedName(field.NewPath("name"), config.Name); len(errs) > 0 {
 		c.refusedArgument(at, "name", config.Name, errs[0].ErrorBody(), "write "+longName(config.Name))
@@ -80,7 +79,7 @@ func (c *checker) webhookAddress(at markers.Marker, config webhook.Config) {
 			if !strings.HasPrefix(config.Path, "/") {
 				hint = "write /" + config.Path
 			}
-			c.refusedArgument(at, "path", config.Path, errs[0].ErrorBody(), hint) // the other errors follow from it
+			c.refusedArgument(at, "path", config.Path, errs[0].ErrorBody(), hint) // the other errors have the same cause
 		}
 	}
 	if config.URL != "" {
@@ -90,7 +89,7 @@ func (c *checker) webhookAddress(at markers.Marker, config webhook.Config) {
 	}
 }
 
-// longName returns a name with as many dots as the API server wants.
+// longName returns a name with the number of dots that the API server requires.
 func longName(name string) string {
 	name = strings.ToLower(strings.Trim(name, "."))
 	if strings.Contains(name, ".") {
@@ -107,7 +106,7 @@ func hostOf(address string) string {
 	return address
 }
 
-// newest returns a version that is served: the last one in the order of names.
+// newest returns the served version that is last by name.
 func newest(served map[string]bool) string {
 	last := ""
 	for version, is := range served {
@@ -118,14 +117,14 @@ func newest(served map[string]bool) string {
 	return last
 }
 
-// refusedArgument reports a word in an argument of a marker that the API server refuses.
+// refusedArgument reports a word in an argument of a marker that the API server rejects.
 func (c *checker) refusedArgument(at markers.Marker, argument, word, message, hint string) {
 	c.reportRule(at, argument, word, diagnostic.Error{
 		Code: CodeValue, Message: fmt.Sprintf("+%s: %s: %s", at.Definition.Name, argument, diagnostic.OneLine(message)), Hint: hint,
 	})
 }
 
-// checkGroups reports groups that no API has: those with a version.
+// checkGroups reports groups that cannot exist: groups with a version or in upper case.
 func (c *checker) checkGroups(at markers.Marker, groups []string) {
 	for _, group := range groups {
 		if name, version, ok := strings.Cut(group, "/"); ok {
@@ -136,7 +135,7 @@ func (c *checker) checkGroups(at markers.Marker, groups []string) {
 	}
 }
 
-// singulars are kinds of Kubernetes that are named in the singular by mistake.
+// singulars are singular names of Kubernetes kinds, a common mistake.
 var singulars = []string{
 	"pod", "service", "secret", "configmap", "node", "namespace", "event", "serviceaccount", "persistentvolume", "persistentvolumeclaim",
 	"deployment", "statefulset", "daemonset", "replicaset", "job", "cronjob", "ingress", "networkpolicy", "lease", "role", "rolebinding",
@@ -148,7 +147,7 @@ var kubernetesGroups = []string{
 	"", "core", "apps", "batch", "networking.k8s.io", "coordination.k8s.io", "rbac.authorization.k8s.io", "apiextensions.k8s.io", "policy", "autoscaling", "storage.k8s.io",
 }
 
-// checkResources reports resources that no API of the groups has: those in upper case or in the singular.
+// checkResources reports resources that cannot exist in the groups: names in upper case or in the singular.
 func (c *checker) checkResources(at markers.Marker, groups, resources []string) {
 	for _, resource := range resources {
 		name, sub, _ := strings.Cut(resource, "/")
@@ -165,7 +164,7 @@ func (c *checker) checkResources(at markers.Marker, groups, resources []string) 
 		if sub != "" {
 			plural += "/" + sub
 		}
-		c.refusedArgument(at, "resources", resource, fmt.Sprintf("%q matches no request: resources are in the plural and in lower case", resource), "write "+plural)
+		c.refusedArgument(at, "resources", resource, fmt.Sprintf("%q matches no request: resources are plural and in lower case", resource), "write "+plural)
 	}
 }
 
@@ -175,7 +174,7 @@ type ownKind struct {
 	decl                   *typeDecl
 }
 
-// kinds returns the kinds of the project, as far as their markers say all about them.
+// kinds returns the kinds of the project that their markers fully describe.
 func (c *checker) kinds() []ownKind {
 	if c.own != nil {
 		return *c.own
@@ -212,7 +211,7 @@ func isKind(t *typeDecl) bool {
 	return found["TypeMeta"] && found["ObjectMeta"]
 }
 
-// pluralOf returns the resource of a kind.
+// pluralOf returns the resource name of a kind.
 func pluralOf(pkg *packageDecls, t *typeDecl) string {
 	plural := strings.ToLower(flect.Pluralize(t.name))
 	for _, at := range pkg.Markers {
@@ -223,7 +222,7 @@ func pluralOf(pkg *packageDecls, t *typeDecl) string {
 	return plural
 }
 
-// packageValue returns the value of a marker of a package that is a text.
+// packageValue returns the string value of a package marker.
 func packageValue(pkg *packageDecls, name string) (string, bool) {
 	for _, value := range pkg.Values(name) {
 		if text, ok := value.(string); ok {
@@ -233,7 +232,7 @@ func packageValue(pkg *packageDecls, name string) (string, bool) {
 	return "", false
 }
 
-// ownPlural returns the resource of a kind of the project that is named by its kind, or "".
+// ownPlural returns the resource name of a kind of the project, given its lower-case kind, or "".
 func (c *checker) ownPlural(groups []string, name string) string {
 	for _, k := range c.kinds() {
 		if slices.Contains(groups, k.group) && strings.ToLower(k.decl.name) == name {
@@ -243,7 +242,7 @@ func (c *checker) ownPlural(groups []string, name string) string {
 	return ""
 }
 
-// webhookTarget reports versions of a kind of the project that are not there, and a path of the other sort of webhook.
+// webhookTarget reports versions that a kind of the project does not serve, and a path for the other kind of webhook.
 func (c *checker) webhookTarget(at markers.Marker, config webhook.Config) {
 	served := map[string]bool{}
 	isOwn := false
@@ -253,11 +252,11 @@ func (c *checker) webhookTarget(at markers.Marker, config webhook.Config) {
 			served[k.version] = !c.unserved(k)
 		}
 	}
-	// Other groups and resources of the marker may have the version.
+	// If the marker has other groups or resources, they may have the version.
 	if isOwn && len(config.Groups) == 1 && len(config.Resources) == 1 {
 		for _, version := range config.Versions {
 			if version != "*" && !served[version] {
-				c.refusedArgument(at, "versions", version, fmt.Sprintf("%s has no version %s that is served, so that the webhook matches no request", config.Resources[0], version), "write "+newest(served))
+				c.refusedArgument(at, "versions", version, fmt.Sprintf("%s does not serve version %s, so the webhook matches no request", config.Resources[0], version), "write "+newest(served))
 			}
 		}
 	}
@@ -279,7 +278,7 @@ func (c *checker) unserved(k ownKind) bool {
 func (c *checker) otherSort(at markers.Marker, config webhook.Config, why, path string) {
 	c.reportRule(at, "path", config.Path, diagnostic.Error{
 		Code:    CodeContradiction,
-		Message: fmt.Sprintf("+%s: path: %s, and the path is that of the other sort", at.Definition.Name, why),
+		Message: fmt.Sprintf("+%s: path: %s, but the path is for the other kind of webhook", at.Definition.Name, why),
 		Hint:    "write " + path,
 	})
 }

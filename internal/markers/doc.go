@@ -1,8 +1,8 @@
-// Package markers knows the markers in the comments of Go packages, such as "+kubebuilder:validation:MinLength=1": what
-// each means and where it may stand ([Registry]), what to say of it ([Registry.Explain], in kctrl's own words), what was
-// meant by one that is misspelt ([Registry.Correction]), and which of them a file has, with what each describes
-// ([Registry.Read]).
+// Package markers defines the markers in the comments of Go packages, such as "+kubebuilder:validation:MinLength=1". A
+// [Registry] has their meaning and targets. [Registry.Explain] returns their documentation. [Registry.Correction]
+// suggests a spelling for an unknown marker. [Registry.Read] returns the markers of a file with the declarations that
+// they describe.
 //
-// The meaning of a marker and where it may stand is that of controller-tools; its packages do the work. Markers of other
-// tools are left alone. Nothing here reads a file or knows what a project is.
+// The packages of controller-tools define meanings and targets. Markers of other tools are ignored. The package reads
+// no files and does not depend on projects.
 package markers

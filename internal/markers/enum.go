@@ -8,15 +8,15 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// Enum is the value of an Enum marker, which means what that of controller-tools means. Its parser copies all that is left of
-// the text for each value, which takes minutes for the hundred thousand values that a program may have written, so it gets
-// the text in parts.
+// Enum is the value of an Enum marker, with the meaning of the type in controller-tools. The parser of controller-tools
+// copies the rest of the text for each value, which takes minutes for a hundred thousand generated values. So Enum
+// passes it the text in parts.
 type Enum []any
 
-// enumPart is how many values are parsed at a time.
+// enumPart is the number of values per part.
 const enumPart = 64
 
-// ShortenEnums makes a registry read Enum markers in a time that grows as the number of their values does.
+// ShortenEnums makes a registry parse Enum markers in time linear in the number of their values.
 func ShortenEnums(registry *markers.Registry) error {
 	for _, definition := range registry.AllDefinitions() {
 		if _, ok := enumDefinitions[definition.Name]; !ok {
@@ -36,7 +36,7 @@ func ShortenEnums(registry *markers.Registry) error {
 	return nil
 }
 
-// enumDefinitions are those of controller-tools.
+// enumDefinitions are the definitions of controller-tools.
 var enumDefinitions = func() map[string]*markers.Definition {
 	found := map[string]*markers.Definition{}
 	for _, name := range []string{"kubebuilder:validation:Enum", crdmarkers.ValidationItemsPrefix + "Enum"} {
@@ -45,7 +45,7 @@ var enumDefinitions = func() map[string]*markers.Definition {
 	return found
 }()
 
-// ParseMarker parses the values of the marker, which stand in fields.
+// ParseMarker parses the values of the marker, which are in fields.
 func (e *Enum) ParseMarker(_, name, fields string) error {
 	definition := enumDefinitions[name]
 	if definition == nil {
@@ -60,7 +60,8 @@ func (e *Enum) ParseMarker(_, name, fields string) error {
 	return err
 }
 
-// parse parses a text in parts. It reports false if any is wrong: the whole text then says where.
+// parse parses a text in parts. It returns false if a part is invalid; parsing the whole text then reports the
+// position.
 func (e *Enum) parse(definition *markers.Definition, parts []string) bool {
 	var all Enum
 	for _, part := range parts {
@@ -75,15 +76,15 @@ func (e *Enum) parse(definition *markers.Definition, parts []string) bool {
 	return true
 }
 
-// enumParts splits a list, {a,b} or a;b, into lists of as many values each. It reports false for a text that is short, and
-// for one that is more than a list of plain values.
+// enumParts splits a list, {a,b} or a;b, into lists of size values. It returns false for a short list, and for a text
+// that is not a list of plain values.
 func enumParts(fields string, size int) (parts []string, ok bool) {
 	separator, begin, end := byte(';'), "", ""
 	if inner, braced := strings.CutPrefix(fields, "{"); braced && strings.HasSuffix(inner, "}") {
 		separator, begin, end, fields = ',', "{", "}", strings.TrimSuffix(inner, "}")
 	}
 	var quote byte
-	first, last, count := 0, 0, 0 // where the part and the value begin
+	first, last, count := 0, 0, 0 // first is the start of the part, last the start of the value
 	for i := 0; i < len(fields); i++ {
 		switch b := fields[i]; {
 		case quote == '"' && b == '\\':
@@ -112,7 +113,7 @@ func enumParts(fields string, size int) (parts []string, ok bool) {
 	return append(parts, begin+fields[first:]+end), true
 }
 
-// ApplyToSchema writes the values into a schema.
+// ApplyToSchema adds the values to a schema.
 func (e Enum) ApplyToSchema(ctx *crdmarkers.SchemaContext, schema *apiextensionsv1.JSONSchemaProps) error {
 	return crdmarkers.Enum(e).ApplyToSchema(ctx, schema)
 }

@@ -9,7 +9,7 @@ import (
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 )
 
-// TestEnumsInPartsAreThoseOfControllerTools parses random lists as a whole and in parts of few values.
+// TestEnumsInPartsAreThoseOfControllerTools parses random lists as a whole and in small parts.
 func TestEnumsInPartsAreThoseOfControllerTools(t *testing.T) {
 	definition := enumDefinitions["kubebuilder:validation:Enum"]
 	words := []string{
@@ -23,7 +23,7 @@ func TestEnumsInPartsAreThoseOfControllerTools(t *testing.T) {
 		for range 1 + random.IntN(8) {
 			n := len(words)
 			if random.IntN(4) > 0 {
-				n -= 10 // nothing that ends a list, mostly
+				n -= 10 // mostly values that do not end a list
 			}
 			values = append(values, words[random.IntN(n)])
 		}
@@ -47,7 +47,7 @@ func TestEnumsInPartsAreThoseOfControllerTools(t *testing.T) {
 	}
 }
 
-// TestLongEnumsAreParsedInParts counts, and measures no time: no part of a long list has more than enumPart values.
+// TestLongEnumsAreParsedInParts checks that no part of a long list has more than enumPart values. It measures no time.
 func TestLongEnumsAreParsedInParts(t *testing.T) {
 	const count = 100_000
 	fields := strings.TrimSuffix(strings.Repeat("value;", count), ";")

@@ -12,27 +12,27 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Help is what there is to know about a marker.
+// Help is the documentation of a marker.
 type Help struct {
 	// Name is the marker without "+".
 	Name string `json:"name"`
-	// Group says what the marker is for, such as "Strings".
+	// Group is the subject of the marker, such as "Strings".
 	Group string `json:"group"`
-	// Targets are what the marker describes: "package", "type", "field".
+	// Targets are the declarations that the marker describes: "package", "type", "field".
 	Targets []string `json:"targets"`
 	// Summary is one sentence.
 	Summary string `json:"summary"`
-	// Details say what else matters. May be empty.
+	// Details are further sentences. May be empty.
 	Details string `json:"details,omitempty"`
-	// Arguments are by name. A marker with one value has one without a name, and a flag has none.
+	// Arguments are sorted by name. A marker with a single value has one argument without a name; a flag has none.
 	Arguments []ArgumentHelp `json:"arguments"`
-	// Example is the marker as it is written, with "+".
+	// Example is the marker as written, with "+".
 	Example string `json:"example"`
-	// Instead is the marker to use instead of one that is out of date. Empty for all others.
+	// Instead is the replacement of a deprecated marker. Empty for all others.
 	Instead string `json:"instead,omitempty"`
 }
 
-// ArgumentHelp is what there is to know about an argument of a marker.
+// ArgumentHelp is the documentation of an argument of a marker.
 type ArgumentHelp struct {
 	Name     string `json:"name,omitempty"`
 	Type     string `json:"type"`
@@ -41,14 +41,14 @@ type ArgumentHelp struct {
 	Summary  string `json:"summary,omitempty"`
 }
 
-// Groups are the groups of markers, in the order in which they are best read.
+// Groups are the groups of markers, in reading order.
 var Groups = []string{
 	"API packages", "Kinds", "Deep copies", "Apply configurations", "Presence and defaults", "Numbers", "Strings", "Lists", "Objects",
 	"Any type", "Items of lists", "RBAC", "Webhooks",
 }
 
-// Explain returns what there is to know about all markers, by group and name. Its text is kctrl's own; targets, arguments
-// and their types are those of the registry.
+// Explain returns the documentation of all markers, by group and name. The texts are kctrl's own; targets, arguments
+// and their types come from the registry.
 func (r *Registry) Explain() []Help {
 	var all []Help
 	for _, name := range r.names {
@@ -66,7 +66,7 @@ func (r *Registry) Explain() []Help {
 	return all
 }
 
-// Help returns what there is to know about the marker with a name.
+// Help returns the documentation of the marker with a name.
 func (r *Registry) Help(name string) (Help, bool) {
 	text, ok := rowOf(name)
 	definition := r.Definition("+" + name)
@@ -90,7 +90,7 @@ func (r *Registry) Help(name string) (Help, bool) {
 	return help, true
 }
 
-// NameOf returns the name of the marker that text, such as "+kubebuilder:printcolumn:name=Age", is one of.
+// NameOf returns the name of the marker in a text such as "+kubebuilder:printcolumn:name=Age".
 func (r *Registry) NameOf(text string) (string, bool) {
 	definition := r.Definition("+" + strings.TrimPrefix(text, "+"))
 	if definition == nil {
@@ -99,8 +99,8 @@ func (r *Registry) NameOf(text string) (string, bool) {
 	return definition.Name, true
 }
 
-// Ending returns the name of the marker that ends in the parts that name has, such as "MinLength" or "items:MinLength". Of
-// several it is the one spelt alike, and then the shortest.
+// Ending returns the name of the marker that ends in the parts of name, such as "MinLength" or "items:MinLength". If
+// several do, it prefers the same case and then the shortest.
 func (r *Registry) Ending(name string) (string, bool) {
 	name = ":" + strings.TrimPrefix(name, "+")
 	for _, spelling := range []func(string) string{func(text string) string { return text }, strings.ToLower} {
@@ -117,8 +117,8 @@ func (r *Registry) Ending(name string) (string, bool) {
 	return "", false
 }
 
-// Nearest returns the names of markers that name can be meant for: those with it as a part, or else the one that is
-// spelt most like it.
+// Nearest returns the names of markers that name may mean: those that contain it, or else the one with the most similar
+// spelling.
 func (r *Registry) Nearest(name string) []string {
 	name = strings.TrimPrefix(name, "+")
 	var found []string
@@ -141,7 +141,7 @@ func (r *Registry) Nearest(name string) []string {
 	return found
 }
 
-// typeOf returns the type of an argument in words.
+// typeOf returns the type of an argument as text.
 func typeOf(argument markers.Argument) string {
 	switch argument.Type {
 	case markers.IntType:
@@ -165,7 +165,8 @@ func typeOf(argument markers.Argument) string {
 	return "text"
 }
 
-// rowOf returns what is known of the marker with a name. A marker for items of lists has the row of the one that it repeats.
+// rowOf returns the row of the marker with a name. A marker for items of lists has the row of the marker that it
+// repeats.
 func rowOf(name string) (row, bool) {
 	if rest, ok := strings.CutPrefix(name, crdmarkers.ValidationItemsPrefix); ok {
 		found, known := rowOf("kubebuilder:validation:" + rest)

@@ -9,22 +9,22 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// Marker is one marker as it stands in a file: what it is, what it says and what it describes.
+// Marker is one marker in a file, with its value and the declaration that it describes.
 type Marker struct {
-	Text string    // without the slashes, beginning with "+"
-	Pos  token.Pos // of the "+"
+	Text string    // without slashes, starting with "+"
+	Pos  token.Pos // position of the "+"
 
-	// Definition is what the marker stands for: of its target, or of another one if it is misplaced. It is nil for markers
-	// that nobody here knows.
+	// Definition is the definition of the marker for its target, or for another target if it is misplaced. It is nil for
+	// unknown markers.
 	Definition *markers.Definition
-	Value      any   // what the arguments say, nil without a definition or if they are wrong
-	Err        error // what is wrong with the arguments
+	Value      any   // parsed arguments; nil without a definition or with invalid arguments
+	Err        error // error about the arguments
 
 	Target markers.TargetType
-	Node   ast.Node      // the *ast.File, *ast.TypeSpec or *ast.Field that it stands at; nil if nobody looks there
-	Owner  *ast.TypeSpec // the type that it stands on or in; nil outside of types
+	Node   ast.Node      // the *ast.File, *ast.TypeSpec or *ast.Field that it is attached to; nil in places that no generator reads
+	Owner  *ast.TypeSpec // the type that it is on or in; nil outside of types
 	Placed Placement
-	Next   string // what follows a marker that does not describe it: "type X", "field F", or ""
+	Next   string // declaration after a marker that is not attached to it: "type X", "field F", or ""
 
 	comment *ast.Comment
 }
@@ -32,17 +32,17 @@ type Marker struct {
 // Name returns the marker without its value.
 func (m Marker) Name() string { return nameIn(m.Text) }
 
-// Counts reports whether generators read the marker, for better or worse.
+// Counts reports whether generators read the marker, even if its arguments are invalid.
 func (m Marker) Counts() bool { return m.Definition != nil && m.Placed == PlacedRight }
 
-// IsElsewhere reports whether the marker is about the whole project, and stands where controller-gen does not look, or
-// at something that it does not describe.
+// IsElsewhere reports whether the marker is about the whole project, and is in a place that controller-gen does not
+// read or at a declaration that it does not describe.
 func (m Marker) IsElsewhere() bool {
 	misplaced := m.Placed != PlacedRight && m.Placed != PlacedLineEnd && m.Placed != PlacedBlock
 	return misplaced && m.Definition != nil && RulesOf(m.Definition.Name).Anywhere
 }
 
-// Blank takes the marker out of the syntax tree that it was read from, for those who read comments after.
+// Blank removes the marker from the syntax tree that it was read from, so that later readers of comments ignore it.
 func (m Marker) Blank() { m.comment.Text = "//" + strings.Repeat(" ", len(m.comment.Text)-len("//")) }
 
 // nameIn returns a marker without its value.
@@ -51,24 +51,24 @@ func nameIn(text string) string {
 	return strings.TrimRight(name, ": ")
 }
 
-// Placement is where a marker stands.
+// Placement is the kind of place of a marker.
 type Placement int
 
 // The placements.
 const (
-	PlacedRight       Placement = iota // where controller-gen looks, at what it describes
-	PlacedWrong                        // where controller-gen looks, at what it does not describe
+	PlacedRight       Placement = iota // read by controller-gen, at a declaration that the marker describes
+	PlacedWrong                        // read by controller-gen, at a declaration that the marker does not describe
 	PlacedFunc                         // in the comment of a function
 	PlacedBody                         // inside a function
 	PlacedValue                        // in the comment of a constant, variable or import, or among them
 	PlacedGroup                        // in the comment of a group of types
-	PlacedLineEnd                      // behind code
-	PlacedAfterFields                  // behind the last field of a struct
-	PlacedDetached                     // another comment stands between the marker and what it could describe
+	PlacedLineEnd                      // after code
+	PlacedAfterFields                  // after the last field of a struct
+	PlacedDetached                     // another comment is between the marker and the declaration
 	PlacedBlock                        // in a /* comment */
 )
 
-// String says where the marker stands, to follow "is ignored ".
+// String returns the place as text that follows "is ignored ".
 func (p Placement) String() string {
 	switch p {
 	case PlacedFunc:
@@ -82,23 +82,24 @@ func (p Placement) String() string {
 	case PlacedLineEnd:
 		return "at the end of a line"
 	case PlacedAfterFields:
-		return "behind the last field of a struct"
+		return "after the last field of a struct"
 	case PlacedDetached:
-		return "so far from what it describes"
+		return "this far from its declaration"
 	case PlacedBlock:
 		return "in a /* comment */"
 	}
 	return ""
 }
 
-// Line returns the marker that a line of a comment is, without what the comment itself consists of, if it is one: it begins
-// with "+". A sentence that mentions a marker is none, and neither is one that is switched off by a blank behind the "+".
+// Line returns the marker in a line of a comment, without the comment delimiters. A marker starts the line with "+".
+// Sentences that mention a marker are not markers, and neither are markers disabled by a space after the "+".
 func Line(line string) (text string, ok bool) {
 	text = strings.TrimSpace(line)
 	return text, strings.HasPrefix(text, "+")
 }
 
-// markersIn returns the markers in a comment: a line comment is one, and /* comments */ may have one on each line.
+// markersIn returns the markers in a comment: at most one in a line comment, and at most one per line of a block
+// comment.
 func markersIn(comment *ast.Comment) []Marker {
 	if rest, ok := strings.CutPrefix(comment.Text, "//"); ok {
 		text, isMarker := Line(rest)
@@ -120,9 +121,9 @@ func markersIn(comment *ast.Comment) []Marker {
 	return found
 }
 
-// reader finds what the markers of one file describe, as controller-gen would. A marker describes the type or field
-// whose doc comment it is in, or whose doc comment follows that of the marker with no other comment in between. What
-// stands free outside of declarations describes the package.
+// reader determines what the markers of one file describe, as controller-gen does. A marker describes the type or field
+// whose doc comment contains it, or whose doc comment is the next comment. Markers in other comments outside of
+// declarations describe the package.
 type reader struct {
 	registry *Registry
 	file     *ast.File
@@ -130,7 +131,7 @@ type reader struct {
 	found    []Marker
 }
 
-// Read returns all markers of a file, in their order.
+// Read returns all markers of a file, in source order.
 func (r *Registry) Read(fset *token.FileSet, file *ast.File) []Marker {
 	p := &reader{registry: r, file: file, line: func(pos token.Pos) int { return fset.PositionFor(pos, false).Line }}
 	for i, group := range file.Comments {
@@ -153,7 +154,7 @@ func (p *reader) add(group *ast.CommentGroup, like Marker) {
 	}
 }
 
-// record records a marker with what it stands for.
+// record records a marker with its definition.
 func (p *reader) record(m Marker) {
 	m.Definition = p.registry.Definition(m.Text)
 	if m.Definition != nil && m.Node != nil {
@@ -172,7 +173,7 @@ func (p *reader) record(m Marker) {
 	p.found = append(p.found, m)
 }
 
-// lost records the markers of a comment group that are ignored. With a field that is commented out go its markers.
+// lost records the ignored markers of a comment group. It omits the markers of a field that is commented out.
 func (p *reader) lost(group *ast.CommentGroup, s Placement, owner *ast.TypeSpec, next string) {
 	if owner != nil && strings.Contains(group.Text(), "`json:\"") {
 		return
@@ -180,7 +181,7 @@ func (p *reader) lost(group *ast.CommentGroup, s Placement, owner *ast.TypeSpec,
 	p.add(group, Marker{Placed: s, Owner: owner, Next: next})
 }
 
-// place records the markers of the comment group with the given index.
+// place records the markers of the comment group with an index.
 func (p *reader) place(index int) {
 	group := p.file.Comments[index]
 	decls := p.file.Decls
@@ -208,7 +209,7 @@ func (p *reader) place(index int) {
 	}
 }
 
-// endsLine reports whether a comment stands behind the last line of a declaration of types, constants or variables.
+// endsLine reports whether a comment is on the last line of a declaration of types, constants or variables.
 func (p *reader) endsLine(group *ast.CommentGroup, before ast.Decl) bool {
 	general, ok := before.(*ast.GenDecl)
 	return ok && p.line(general.End()) == p.line(group.Pos())
@@ -231,8 +232,8 @@ func (p *reader) inDoc(group *ast.CommentGroup, decl ast.Decl) {
 	}
 }
 
-// free records the markers of a comment that belongs to no declaration. next is the type that follows, if one does and
-// is declared alone.
+// free records the markers of a comment that belongs to no declaration. next is the following type if it has a
+// declaration of its own, or nil.
 func (p *reader) free(index int, next *ast.TypeSpec) {
 	group := p.file.Comments[index]
 	if next == nil || !p.closest(index, next) {
@@ -246,8 +247,8 @@ func (p *reader) free(index int, next *ast.TypeSpec) {
 	p.aboveType(group, next)
 }
 
-// aboveType records the markers of the comment above that of a type. They describe the type, except those that only
-// packages have.
+// aboveType records the markers of the comment above the doc comment of a type. They describe the type, except markers
+// that only packages can have.
 func (p *reader) aboveType(group *ast.CommentGroup, spec *ast.TypeSpec) {
 	for _, comment := range group.List {
 		for _, m := range markersIn(comment) {
@@ -262,7 +263,7 @@ func (p *reader) aboveType(group *ast.CommentGroup, spec *ast.TypeSpec) {
 	}
 }
 
-// closest reports whether no comment stands between that with the given index and a type with its doc comment.
+// closest reports whether the comment with an index is the last one before a type and its doc comment.
 func (p *reader) closest(index int, spec *ast.TypeSpec) bool {
 	if index+1 == len(p.file.Comments) {
 		return true
@@ -349,7 +350,7 @@ func (p *reader) insideType(index int, spec *ast.TypeSpec) {
 	p.lost(group, PlacedAfterFields, spec, "")
 }
 
-// closestToField reports whether no comment stands between that with the given index and a field with its doc comment.
+// closestToField reports whether the comment with an index is the last one before a field and its doc comment.
 func (p *reader) closestToField(index int, field *ast.Field) bool {
 	next := p.file.Comments[index+1:]
 	if len(next) > 0 && next[0] == field.Doc {
@@ -358,7 +359,7 @@ func (p *reader) closestToField(index int, field *ast.Field) bool {
 	return len(next) == 0 || next[0].Pos() > field.Pos()
 }
 
-// innermost returns the field list around pos that has no other around pos inside.
+// innermost returns the innermost field list around pos.
 func innermost(expr ast.Expr, pos token.Pos) *ast.FieldList {
 	var found *ast.FieldList
 	ast.Inspect(expr, func(node ast.Node) bool {
@@ -402,7 +403,7 @@ func docOf(decl ast.Decl) *ast.CommentGroup {
 	return nil
 }
 
-// FieldName returns the name of a field as it is written: that of its type if it is embedded.
+// FieldName returns the name of a field, which is the name of its type for an embedded field.
 func FieldName(field *ast.Field) string {
 	if len(field.Names) > 0 {
 		return field.Names[0].Name

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// TestPlacesAreThoseOfControllerGen compares what markers describe here with what they describe for controller-gen, in all
-// ways that comments can stand.
+// TestPlacesAreThoseOfControllerGen compares the declarations that markers describe with those of controller-gen, for
+// all kinds of comments.
 func TestPlacesAreThoseOfControllerGen(t *testing.T) {
 	files, err := filepath.Glob("testdata/places/*.go")
 	if err != nil || len(files) == 0 {

@@ -12,20 +12,20 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/webhook"
 )
 
-// families are the prefixes of the markers that kctrl answers for. Markers of other tools are left alone.
+// families are the prefixes of the markers that kctrl defines. Markers of other tools are ignored.
 var families = []string{"kubebuilder:", "kctrl:"}
 
-// scaffoldMarker begins the places where kubebuilder inserts code. They mean nothing here, and are no mistake.
+// scaffoldMarker is the prefix of markers at which kubebuilder inserts code. kctrl accepts and ignores them.
 const scaffoldMarker = "kubebuilder:scaffold:"
 
-// Registry knows the markers of all generators. Looking up is safe for concurrent use.
+// Registry has the markers of all generators. Lookups are safe for concurrent use.
 type Registry struct {
 	*markers.Registry
 	names []string // of all definitions, sorted
 }
 
-// NewRegistry returns a registry with the markers of every generator of controller-gen, so that a marker of one that
-// does not run is known too.
+// NewRegistry returns a registry with the markers of all generators of controller-gen, so that it knows markers of
+// generators that do not run too.
 func NewRegistry() (*Registry, error) {
 	registry := &markers.Registry{}
 	for _, register := range []func(*markers.Registry) error{
@@ -74,7 +74,7 @@ const (
 	InvalidExample = "kctrl:example:invalid"
 )
 
-// Refused is the value of an InvalidExample: an object as JSON or YAML, and words of the message with which it is refused.
+// Refused is the value of an InvalidExample: an object as JSON or YAML, and words of the expected error message.
 type Refused struct {
 	Object  string `marker:"object"`
 	Message string `marker:"message,optional"`
@@ -88,15 +88,15 @@ func registerExamples(registry *markers.Registry) error {
 	return registry.Define(InvalidExample, markers.DescribesType, Refused{})
 }
 
-// IsInsertionPoint reports whether text, a marker beginning with "+", is a place where kubebuilder inserts code.
+// IsInsertionPoint reports whether text, a marker starting with "+", marks a place where kubebuilder inserts code.
 func IsInsertionPoint(text string) bool {
 	return strings.HasPrefix(text[1:], scaffoldMarker)
 }
 
-// allTargets are what markers can describe.
+// allTargets are all targets of markers.
 var allTargets = []markers.TargetType{markers.DescribesPackage, markers.DescribesType, markers.DescribesField}
 
-// Targets returns what the marker with a name can describe.
+// Targets returns the targets of the marker with a name.
 func (r *Registry) Targets(name string) []markers.TargetType {
 	var found []markers.TargetType
 	for _, target := range allTargets {
@@ -107,16 +107,16 @@ func (r *Registry) Targets(name string) []markers.TargetType {
 	return found
 }
 
-// lookup returns what text, a marker, stands for at a target, or nil.
+// lookup returns the definition of a marker for a target, or nil.
 func (r *Registry) lookup(text string, target markers.TargetType) *markers.Definition {
 	definition := r.Lookup(text, target)
 	if definition != nil && definition.Name == crdmarkers.K8sEnumTag && target == markers.DescribesField {
-		return nil // On a field, the library knows the enum marker only to refuse it.
+		return nil // controller-tools defines the marker on fields only to reject it
 	}
 	return definition
 }
 
-// Definition returns what text, a marker beginning with "+", stands for at some target, or nil.
+// Definition returns the definition of a marker, starting with "+", for any target, or nil.
 func (r *Registry) Definition(text string) *markers.Definition {
 	for _, target := range allTargets {
 		if definition := r.Lookup(text, target); definition != nil {
@@ -126,7 +126,7 @@ func (r *Registry) Definition(text string) *markers.Definition {
 	return nil
 }
 
-// Ours reports whether text, a marker beginning with "+", is of a family that kctrl answers for.
+// Ours reports whether a marker, starting with "+", belongs to a family that kctrl defines.
 func Ours(text string) bool {
 	return slices.ContainsFunc(families, func(family string) bool { return strings.HasPrefix(text[1:], family) })
 }

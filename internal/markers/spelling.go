@@ -11,7 +11,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Correction says what to write instead of text, an unknown marker. What it says to write is accepted.
+// Correction returns a hint for an unknown marker. A marker in the hint is always accepted.
 func (r *Registry) Correction(text string, accepts func(fixed string) bool) string {
 	near, found := r.nearest(text, accepts)
 	if !found {
@@ -27,11 +27,10 @@ func (r *Registry) Correction(text string, accepts func(fixed string) bool) stri
 	case found && ExampleHint(r.Definition(near)) != "":
 		return ExampleHint(r.Definition(near))
 	}
-	return "remove it, or let kctrl pass over it with --allow-unknown " + diagnostic.Cut(nameIn(text))
+	return "remove it, or allow it with --allow-unknown " + diagnostic.Cut(nameIn(text))
 }
 
-// nearest returns text with the known name that is most like the one it has. Of two that are as like, one that is accepted
-// counts.
+// nearest returns text with the most similar known name. Among equally similar names, it prefers an accepted one.
 func (r *Registry) nearest(text string, accepts func(fixed string) bool) (fixed string, ok bool) {
 	best := -1
 	for _, candidate := range spellings(text) {
@@ -39,7 +38,7 @@ func (r *Registry) nearest(text string, accepts func(fixed string) bool) (fixed 
 			distance, near := distanceOf(candidate, name)
 			written := "+" + name + candidate.rest
 			better := near && (best < 0 || distance < best || distance == best && !accepts(fixed) && accepts(written))
-			// What follows the name may make it that of no marker: in "+a:b:c=1", which is no "a:b" with arguments, all is the name.
+			// The text after the name may change the name: "+a:b:c=1" is "a:b:c", not "a:b" with arguments.
 			if better && r.Definition(written) != nil {
 				best, fixed = distance, written
 			}
@@ -48,8 +47,8 @@ func (r *Registry) nearest(text string, accepts func(fixed string) bool) (fixed 
 	return fixed, best >= 0
 }
 
-// argumentAlone returns text, an unknown marker whose name ends in that of an argument, with the name of the only marker
-// that has such an argument in front: +kubebuilder:singular=a is +kubebuilder:resource:singular=a.
+// argumentAlone handles an unknown marker whose name ends in the name of an argument that only one marker has. It
+// inserts the name of that marker: +kubebuilder:singular=a becomes +kubebuilder:resource:singular=a.
 func (r *Registry) argumentAlone(text string, accepts func(fixed string) bool) (fixed string, ok bool) {
 	name, value, assigned := strings.Cut(text[1:], "=")
 	if !assigned || !Ours(text) {
@@ -72,8 +71,7 @@ func (r *Registry) argumentAlone(text string, accepts func(fixed string) bool) (
 	return fixed, count == 1
 }
 
-// Certain returns text with the name that it must mean: the only one that differs by a slip of the keyboard, and that is
-// right where the marker stands.
+// Certain returns text with the only known name that differs by one typing error and is valid in this place.
 func (r *Registry) Certain(at Marker) (fixed string, ok bool) {
 	best, count := 0, 0
 	for _, candidate := range spellings(at.Text) {
@@ -108,8 +106,8 @@ func (r *Registry) Certain(at Marker) (fixed string, ok bool) {
 	return fixed, err == nil
 }
 
-// Resembles reports whether a marker without a family, on a type or field, is one letter away from one that is known, or
-// a marker with one has a misspelt family.
+// Resembles reports whether a marker without a family, on a type or field, differs in one letter from a known one, or
+// whether the family of a marker is misspelled.
 func (r *Registry) Resembles(at Marker) bool {
 	name := nameIn(at.Text)[1:]
 	if family := familyOf(name); family != "" && diagnostic.MayMean(family, "kubebuilder") {
@@ -123,12 +121,11 @@ func (r *Registry) Resembles(at Marker) bool {
 	})
 }
 
-// spelling is one way to read a marker: which part of it is the name, and what follows.
+// spelling is one way to split a marker into a name and the rest.
 type spelling struct{ name, rest string }
 
-// spellings returns the ways to read text, a marker: everything in front of "=" is the name, or all but its last
-// part, which then is an argument, or the value if the "=" is missing; or the first word is, and the others do not belong
-// there.
+// spellings returns the ways to split an unknown marker. The name is everything before "=", or all except the last
+// part, which is then an argument or a value with a missing "=". In a text with spaces, it may be the first word.
 func spellings(text string) []spelling {
 	name, value, assigned := strings.Cut(text[1:], "=")
 	if first, _, spaced := strings.Cut(name, " "); spaced {
@@ -145,18 +142,18 @@ func spellings(text string) []spelling {
 	if strings.HasSuffix(name, ":") {
 		all[0].rest = ":=" + value
 	}
-	// Arguments with names are given by "=" alone.
+	// Named arguments need the "=".
 	if i := strings.LastIndexByte(strings.TrimRight(name, ":"), ':'); i > 0 {
 		all = append(all, spelling{name[:i], strings.TrimRight(name[i:], ":") + "=" + value})
 	}
 	return all
 }
 
-// otherFamily is what a name of another family adds to a distance: it comes after all of the same.
+// otherFamily is added to the distance of names in another family, so that names of the same family come first.
 const otherFamily = 1000
 
-// distanceOf tells how unlike a spelling and a known name are, and whether the one can be meant for the other. A name
-// whose last part is right may be wrong everywhere else.
+// distanceOf returns the edit distance between a spelling and a known name, and whether they are similar enough. If the
+// last parts are equal, the other parts may differ completely.
 func distanceOf(s spelling, name string) (distance int, near bool) {
 	wrong, right := strings.ToLower(s.name), strings.ToLower(name)
 	distance = diagnostic.Slips(wrong, right)
@@ -167,13 +164,13 @@ func distanceOf(s spelling, name string) (distance int, near bool) {
 	return distance, near
 }
 
-// familyOf returns what stands in front of the first colon of a name.
+// familyOf returns the part of a name before the first colon.
 func familyOf(name string) string { return name[:max(0, strings.IndexByte(name, ':'))] }
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }
 
-// ArgumentsOffset returns where in text, a marker, the arguments begin: behind "=", or, where they have names, behind the
-// name of the marker.
+// ArgumentsOffset returns the offset of the arguments in a marker: after "=", or after the name of the marker if the
+// arguments have names.
 func ArgumentsOffset(text string, definition *markers.Definition) int {
 	if named := len("+" + definition.Name + ":"); strings.HasPrefix(text, "+"+definition.Name+":") && !definition.AnonymousField() {
 		return named
@@ -181,11 +178,10 @@ func ArgumentsOffset(text string, definition *markers.Definition) int {
 	return ValueOffset(text)
 }
 
-// ValueOffset returns where in text, a marker, its value begins.
+// ValueOffset returns the offset of the value in a marker.
 func ValueOffset(text string) int { return strings.IndexByte(text, '=') + 1 }
 
-// ArgumentOffset returns where in text, a marker, the argument with the given name stands, or -1. What is in quotes is no
-// argument.
+// ArgumentOffset returns the offset of a named argument in a marker, or -1. It skips quoted text.
 func ArgumentOffset(text, name string) int {
 	var quote byte
 	for i := 0; i < len(text); i++ {
@@ -208,7 +204,7 @@ func ArgumentOffset(text, name string) int {
 	return -1
 }
 
-// ArgumentValueOffset returns where in text, a marker, the value of an argument begins; the begin of the marker without one.
+// ArgumentValueOffset returns the offset of the value of a named argument in a marker, or 0.
 func ArgumentValueOffset(text, name string) int {
 	at := ArgumentOffset(text, name)
 	if at < 0 {
@@ -217,7 +213,7 @@ func ArgumentValueOffset(text, name string) int {
 	return at + ValueOffset(text[at:])
 }
 
-// ExampleHint shows how a marker is written.
+// ExampleHint returns a hint with an example of a marker.
 func ExampleHint(definition *markers.Definition) string {
 	if known, ok := rowOf(definition.Name); ok {
 		return "for example " + known.example
@@ -227,8 +223,8 @@ func ExampleHint(definition *markers.Definition) string {
 
 var argumentOffset = regexp.MustCompile(`^(.*) \(at (?:<input>:?)?(?:1:(\d+))?\)$`)
 
-// SplitOffset takes the column in the arguments, counted from 1, off a message of the marker parser. Without one it
-// returns 0.
+// SplitOffset removes the column in the arguments, counted from 1, from a message of the marker parser. The column is 0
+// if the message has none.
 func SplitOffset(message string) (string, int) {
 	m := argumentOffset.FindStringSubmatch(message)
 	if m == nil {

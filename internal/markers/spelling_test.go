@@ -32,7 +32,7 @@ func TestCorrection(t *testing.T) {
 		"+kubebuilder:subresource:images":                        "the subresources are +kubebuilder:subresource:status and +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector",
 		"+kubebuilder:resource:path:=a,scope=Cluster":            "write // +kubebuilder:resource:path=a,scope=Cluster",
 		"+kubebuilder:rbac:groups:=a,resources=b,verbs=get":      "write // +kubebuilder:rbac:groups=a,resources=b,verbs=get",
-		"+kctrl:something:else=1":                                "remove it, or let kctrl pass over it with --allow-unknown +kctrl:something:else",
+		"+kctrl:something:else=1":                                "remove it, or allow it with --allow-unknown +kctrl:something:else",
 	}
 	for text, want := range tests {
 		if registry.Definition(text) != nil {
@@ -48,7 +48,7 @@ func TestCorrection(t *testing.T) {
 	}
 }
 
-// TestCorrectionsOfAnyTextAreMarkers puts colons and equals signs where nobody would.
+// TestCorrectionsOfAnyTextAreMarkers puts colons and equals signs into unusual places.
 func TestCorrectionsOfAnyTextAreMarkers(t *testing.T) {
 	registry, err := NewRegistry()
 	if err != nil {
@@ -87,8 +87,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestWhatIsLongIsCutAndReadOnce counts what is compared, and not how long it takes: a marker of any length is compared with
-// as many names as a short one, by no more than its length.
+// TestWhatIsLongIsCutAndReadOnce counts comparisons instead of measuring time: a long marker is compared with as many
+// names as a short one, up to the length of the name.
 func TestWhatIsLongIsCutAndReadOnce(t *testing.T) {
 	registry, err := NewRegistry()
 	if err != nil {

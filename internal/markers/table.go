@@ -8,48 +8,48 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// row is all that is known of a marker besides its definition: what to say of it, and what lint needs to know to check it.
-// Markers for the items of lists have the row of the marker that they repeat.
+// row has everything about a marker except its definition: its documentation and the rules for lint. Markers for items
+// of lists have the row of the marker that they repeat.
 type row struct {
 	group     string
 	summary   string
 	details   string
 	example   string
-	instead   string // the marker to use instead of one that is out of date
+	instead   string // replacement of a deprecated marker
 	arguments map[string]argument
 
 	Rules
 }
 
-// argument is what is known of an argument.
+// argument documents an argument.
 type argument struct {
 	summary  string
-	fallback string   // what holds without it
-	values   []string // those that can be right; nil for any
-	path     bool     // a path in an object, such as .spec.replicas
+	fallback string   // default value
+	values   []string // valid values; nil for any
+	path     bool     // the value is a path in an object, such as .spec.replicas
 }
 
-// Rules are what values, fields and other markers have to be like where a marker stands.
+// Rules are the rules for values, fields and other markers in the place of a marker.
 type Rules struct {
-	// About are the kinds of values that the marker is about. None stand for all.
+	// About are the kinds of values that the marker applies to. Empty means all.
 	About []Kind
-	// Otherwise are the last parts of the names of markers to use for another kind.
+	// Otherwise has the last parts of the names of markers that apply to other kinds.
 	Otherwise map[Kind]string
-	// Limit is what the number of the marker limits.
+	// Limit is the measure that the number of the marker limits.
 	Limit Limit
-	// Single reports whether only the last counts of several at one type or field.
+	// Single reports whether only the last of several markers at one type or field counts.
 	Single bool
-	// Presence is whether the marker says that a field may, or has to, be there.
+	// Presence is whether the marker makes a field optional or required.
 	Presence Presence
-	// Anywhere reports whether the marker is about the whole project, so that what follows it does not matter.
+	// Anywhere reports whether the marker is about the whole project, so that the declaration after it does not matter.
 	Anywhere bool
-	// Copies reports whether a marker with a value asks for deep copies. Nil stands for one that has nothing to do with them.
+	// Copies reports whether a marker with a value requests deep copies. Nil for markers about other subjects.
 	Copies func(value any) bool
-	// Values are those that the marker can have. Nil stands for all.
+	// Values are the valid values of the marker. Nil means all.
 	Values []string
 }
 
-// Kind is what a value is in JSON. The zero value stands for one that is not known.
+// Kind is the JSON type of a value. The zero value means unknown.
 type Kind string
 
 // The kinds.
@@ -64,20 +64,20 @@ const (
 )
 
 var (
-	anything = []Kind{} // and not nil, which stands for who forgot to say
+	anything = []Kind{} // not nil, which means unspecified
 	numbers  = []Kind{KindInteger, KindNumber}
 	strs     = []Kind{KindString}
 	lists    = []Kind{KindArray}
 	objects  = []Kind{KindMap, KindStruct}
 )
 
-// Limit is what a number limits: from above, or from below.
+// Limit is a lower or upper limit.
 type Limit struct {
 	Of    Measure
 	Upper bool
 }
 
-// Measure is what of a value is compared with a limit. The zero value stands for nothing.
+// Measure is the property of a value that a limit applies to. The zero value means none.
 type Measure string
 
 // The measures.
@@ -88,22 +88,22 @@ const (
 	OfProperties Measure = "properties"
 )
 
-// Presence is whether a field has to be there.
+// Presence is whether a field is optional or required.
 type Presence string
 
-// What markers say of the presence of a field.
+// The values of Presence.
 const (
 	Optional Presence = "optional"
 	Required Presence = "required"
 )
 
-// asksLegacy reports whether the value of k8s:deepcopy-gen asks for copies.
+// asksLegacy reports whether a value of k8s:deepcopy-gen requests deep copies.
 func asksLegacy(value any) bool {
 	raw, _ := value.(markers.RawArguments)
 	return strings.HasPrefix(string(raw), "package") || string(raw) == "true"
 }
 
-// RulesOf returns the rules about the marker with a name. One that is not known has none.
+// RulesOf returns the rules of the marker with a name. An unknown marker has none.
 func RulesOf(name string) Rules {
 	if rest, ok := strings.CutPrefix(name, crdmarkers.ValidationItemsPrefix); ok {
 		name = "kubebuilder:validation:" + rest
@@ -111,8 +111,7 @@ func RulesOf(name string) Rules {
 	return table[name].Rules
 }
 
-// Arguments returns the values that the arguments of the marker can have, by name, and the names of those that are paths in
-// an object.
+// Arguments returns the valid values of the arguments by name, and the names of the arguments that are paths.
 func (m Marker) Arguments() (values map[string][]string, paths []string) {
 	known, _ := rowOf(m.Definition.Name)
 	values = map[string][]string{}
@@ -127,8 +126,8 @@ func (m Marker) Arguments() (values map[string][]string, paths []string) {
 	return values, paths
 }
 
-// Argument returns the text that an argument has; that of the marker itself has no name. It reports false for one that is
-// optional and left out, or that is no text.
+// Argument returns the string value of an argument. The value of the marker itself has the name "". It returns false if
+// an optional argument is missing or the value is not a string.
 func (m Marker) Argument(name string) (text string, given bool) {
 	value := reflect.ValueOf(m.Value)
 	if value.Kind() == reflect.Struct {
@@ -143,7 +142,7 @@ func (m Marker) Argument(name string) (text string, given bool) {
 	return value.String(), value.String() != "" || !m.Definition.Fields[name].Optional
 }
 
-// table has a row for every marker, by what they are about.
+// table has a row for every marker, by subject.
 var table = map[string]row{
 	// API packages and the code that is generated for them.
 	"groupName": {
@@ -277,7 +276,7 @@ var table = map[string]row{
 			"labels":      {summary: "Labels, each as key=value."},
 		},
 	},
-	// Whether a field has to be there, what it holds if it is not, and how lists and maps are merged.
+	// Presence, defaults, and merging of lists and maps.
 	"optional": {
 		group: "Presence and defaults", summary: "Makes the field optional.",
 		details: "Fields with omitempty or omitzero in the JSON tag are optional by default.",
@@ -371,7 +370,7 @@ var table = map[string]row{
 		example: "+structType=atomic",
 		Rules:   Rules{About: objects, Single: true, Values: []string{"atomic", "granular"}},
 	},
-	// Which values are valid.
+	// Valid values.
 	"kubebuilder:validation:Maximum": {
 		group: "Numbers", summary: "Rejects numbers above the value.", example: "+kubebuilder:validation:Maximum=100",
 		Rules: Rules{About: numbers, Limit: Limit{OfValue, true}, Otherwise: map[Kind]string{KindString: "MaxLength", KindArray: "MaxItems", KindMap: "MaxProperties"}, Single: true},
@@ -512,7 +511,7 @@ var table = map[string]row{
 	},
 	"kubebuilder:validation:Type": {
 		group: "Any type", summary: "Sets the JSON type, for types that encode themselves: string, integer, number, boolean, array or object.",
-		details: "Needed for types that write their JSON themselves.",
+		details: "Types that encode themselves need it.",
 		example: "+kubebuilder:validation:Type=string",
 		Rules:   Rules{About: anything, Single: true, Values: []string{"", "Any", "array", "boolean", "integer", "number", "object", "string"}},
 	},

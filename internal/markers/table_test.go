@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// TestEveryMarkerIsExplained asks for help on all that the registry knows: a summary, an example that parses at every
+// TestEveryMarkerIsExplained requires for every marker of the registry a summary, an example that parses at every
 // target, and a line for each argument.
 func TestEveryMarkerIsExplained(t *testing.T) {
 	registry, err := NewRegistry()
@@ -61,7 +61,7 @@ func checkHelp(t *testing.T, registry *Registry, help Help) {
 	}
 }
 
-// TestHelpIsAboutKnownMarkers looks for help on markers and arguments that are gone.
+// TestHelpIsAboutKnownMarkers rejects help for markers and arguments that do not exist.
 func TestHelpIsAboutKnownMarkers(t *testing.T) {
 	registry, err := NewRegistry()
 	if err != nil {
@@ -81,7 +81,7 @@ func TestHelpIsAboutKnownMarkers(t *testing.T) {
 	}
 }
 
-// TestHelpIsOurs compares with the texts of the library, which are somebody else's.
+// TestHelpIsOurs rejects texts that are copied from controller-tools.
 func TestHelpIsOurs(t *testing.T) {
 	registry, err := NewRegistry()
 	if err != nil {
@@ -112,8 +112,8 @@ func theirTexts(help *markers.DefinitionHelp) []string {
 	return texts
 }
 
-// TestEveryMarkerHasItsRow looks for definitions without a row, and for rows that leave out what checks need: the kinds of
-// values that a marker of schemas is about, and what a number limits.
+// TestEveryMarkerHasItsRow rejects definitions without a row, and rows of schema markers without the kinds of values or
+// the limits that lint needs.
 func TestEveryMarkerHasItsRow(t *testing.T) {
 	registry, err := NewRegistry()
 	if err != nil {

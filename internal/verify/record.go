@@ -11,24 +11,25 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/verify/manifest"
 )
 
-// record is what was found in one CRD of a YAML file. The cache keeps it, as nothing but the text has a say in it.
+// record has the findings in one CRD of a YAML file. It is cached, because it depends only on the text.
 type record struct {
-	// Name and Group are those of the CRD, and Pos is where the name stands. They are empty if the CRD cannot be read.
+	// Name and Group are the name and group of the CRD, and Pos is the position of the name. They are empty if the CRD
+	// cannot be read.
 	Name, Group string
 	Pos         token.Position
-	// Partial says that the CRD has none of the fields that each CRD has: it is a patch for one.
+	// Partial reports whether the CRD has none of the required fields, and so is a patch.
 	Partial  bool
 	Findings []recorded
 }
 
-// recorded is a finding as the cache keeps it.
+// recorded is a finding in the cache.
 type recorded struct {
 	Pos                 token.Position
 	Message, Hint, Code string
 	Warning             bool
 }
 
-// recordOf checks a CRD, or takes what an earlier run has found in the same text.
+// recordOf checks a CRD, or returns the cached result for the same text.
 func (r *run) recordOf(d manifest.Document) record {
 	key, keyed := incremental.NewTextKey([]byte("verify"), []byte(d.File), []byte(strconv.Itoa(d.Line())), d.Text())
 	var found record
@@ -56,7 +57,7 @@ func check(d manifest.Document) record {
 	spec := of.CRD.Spec
 	found.Name, found.Group, found.Pos = of.CRD.Name, spec.Group, of.At("metadata", "name")
 	if found.Partial = of.IsPatch(); found.Partial {
-		// Of a patch that somebody names as a CRD, one problem says all.
+		// A file that the user named and that has a patch gets one finding.
 		found.add(of.Patch(), false)
 		return found
 	}

@@ -19,11 +19,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/verify/sample"
 )
 
-// exampleMarker begins the markers of examples.
+// exampleMarker is the prefix of the markers of examples.
 var exampleMarker = []byte("+kctrl:example:")
 
-// source checks the Go packages in a directory by what is written in them: the objects that markers of kinds have, and
-// the conventions.
+// source checks the Go packages in a directory by their syntax: the examples in markers of kinds, and the conventions.
 func (r *run) source(ctx context.Context, dir string) error {
 	rel, err := filepath.Rel(r.Dir, dir)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -31,7 +30,7 @@ func (r *run) source(ctx context.Context, dir string) error {
 	}
 	program, err := load.Load(ctx, load.Config{Dir: r.Dir, Patterns: patterns(rel)})
 	if err != nil {
-		return ctx.Err() // which the generators have said
+		return ctx.Err() // the generators have reported it
 	}
 	if r.Conventions {
 		for _, e := range convention.Check(program) {
@@ -48,7 +47,7 @@ func (r *run) source(ctx context.Context, dir string) error {
 	return nil
 }
 
-// example checks the object of a marker, if it is one of an example.
+// example checks the object in a marker of an example. It ignores other markers.
 func (r *run) example(program *load.Program, pkg *load.Package, at markers.Marker) {
 	text, words, refused, offset := "", "", false, markers.ValueOffset(at.Text)
 	switch value := at.Value.(type) {
@@ -66,7 +65,7 @@ func (r *run) example(program *load.Program, pkg *load.Package, at markers.Marke
 	pos := diagnostic.Relative(r.Dir, program.Fset().Position(at.Pos+token.Pos(offset)))
 	object, err := readExample(text)
 	if err != nil {
-		r.add(&diagnostic.Error{Pos: pos, Code: sample.CodeExample, Message: "no object in YAML: " + diagnostic.OneLine(err.Error()), Hint: "write it as {spec: {...}}"}, false)
+		r.add(&diagnostic.Error{Pos: pos, Code: sample.CodeExample, Message: "not an object in YAML: " + diagnostic.OneLine(err.Error()), Hint: "write it as {spec: {...}}"}, false)
 		return
 	}
 	gvk := kindOf(pkg, at.Owner)
@@ -81,11 +80,11 @@ func (r *run) example(program *load.Program, pkg *load.Package, at markers.Marke
 		return
 	}
 	for _, p := range problems {
-		r.add(&diagnostic.Error{Pos: pos, Code: p.Code, Message: "the example is refused: " + p.Message, Hint: p.Hint}, false)
+		r.add(&diagnostic.Error{Pos: pos, Code: p.Code, Message: "the example is rejected: " + p.Message, Hint: p.Hint}, false)
 	}
 }
 
-// readExample reads an object in YAML.
+// readExample decodes an object in YAML.
 func readExample(text string) (map[string]any, error) {
 	converted, err := sigsyaml.YAMLToJSON([]byte(text))
 	if err != nil {
@@ -101,7 +100,7 @@ func readExample(text string) (map[string]any, error) {
 	return object, nil
 }
 
-// kindOf returns the kind that a type is.
+// kindOf returns the GroupVersionKind of a type.
 func kindOf(pkg *load.Package, spec *ast.TypeSpec) schema.GroupVersionKind {
 	kind := schema.GroupVersionKind{Version: pkg.Name, Kind: spec.Name.Name}
 	for _, value := range pkg.Values("groupName") {

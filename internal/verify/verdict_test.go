@@ -24,11 +24,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// corpusVariable names the environment variable with further directories of CRDs, separated as those of PATH.
+// corpusVariable names the environment variable with further directories of CRDs, separated like the elements of PATH.
 const corpusVariable = "KCTRL_TEST_CRDS"
 
-// TestVerdictIsTheServers creates CRDs on an API server, without effect, and checks the same CRDs: those of this
-// repository, those of corpusVariable, and mutants of them. Both sides have to accept or to refuse each, for the same
+// TestVerdictIsTheServers creates CRDs on an API server in a dry run, and checks the same CRDs with kctrl: the CRDs of
+// this repository, those of corpusVariable, and mutants of both. Both sides must accept or reject each for the same
 // reasons.
 func TestVerdictIsTheServers(t *testing.T) {
 	server := newServer(t)
@@ -67,10 +67,10 @@ func TestVerdictIsTheServers(t *testing.T) {
 	}
 }
 
-// mutantsOfEach is how many mutants of each class are compared.
+// mutantsOfEach is the number of mutants per class.
 const mutantsOfEach = 10
 
-// isPartial reports whether a CRD is a patch of another one.
+// isPartial reports whether a CRD is a patch.
 func isPartial(crd map[string]any) bool {
 	spec, _ := crd["spec"].(map[string]any)
 	return spec["names"] == nil || spec["versions"] == nil
@@ -81,7 +81,7 @@ type named struct {
 	tree map[string]any
 }
 
-// readCorpus returns the CRDs of this repository and of the directories that the environment names.
+// readCorpus returns the CRDs of this repository and of the directories in corpusVariable.
 func readCorpus(t *testing.T) []named {
 	t.Helper()
 	roots := []string{"../../testdata", "../../examples", "../../bench/porting"}
@@ -127,7 +127,7 @@ func clone(t *testing.T, tree map[string]any) map[string]any {
 	return copied
 }
 
-// server is an API server that is asked for its verdict.
+// server is the API server that creates the CRDs.
 type server struct {
 	client *http.Client
 	url    string
@@ -147,7 +147,7 @@ func newServer(t *testing.T) *server {
 	return &server{client, strings.TrimSuffix(url.String(), "/") + "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"}
 }
 
-// create returns the reasons for which the server refuses a CRD: none if it accepts it.
+// create returns the reasons why the server rejects a CRD, and none if it accepts it.
 func (s *server) create(t *testing.T, tree map[string]any) []string {
 	t.Helper()
 	body, err := json.Marshal(tree)
@@ -171,7 +171,7 @@ func (s *server) create(t *testing.T, tree map[string]any) []string {
 		t.Fatalf("%d: %s", answer.StatusCode, text)
 	}
 	if answer.StatusCode != http.StatusUnprocessableEntity || status.Details == nil || len(status.Details.Causes) == 0 {
-		return []string{""} // a body that cannot be decoded: the server has its own words for it
+		return []string{""} // a body that cannot be decoded; the server words the error differently
 	}
 	var reasons []string
 	for _, cause := range status.Details.Causes {
@@ -180,7 +180,7 @@ func (s *server) create(t *testing.T, tree map[string]any) []string {
 	return reasons
 }
 
-// compare reports whether the server refuses a CRD, and a failure if kctrl does not say the same.
+// compare returns whether the server rejects a CRD. It fails the test if the result of kctrl differs.
 func (s *server) compare(t *testing.T, name string, tree map[string]any) bool {
 	t.Helper()
 	reasons := s.create(t, tree)
@@ -237,8 +237,8 @@ func texts(found []*diagnostic.Error) []string {
 	return all
 }
 
-// essenceOf returns the part of a reason that does not repeat a value: what a compiler says first, or what follows the
-// last colon. Of reasons that follow from others it returns nothing.
+// essenceOf returns the part of a reason that does not repeat a value: the first message of a compiler, or the text
+// after the last colon. It returns "" for reasons that are caused by others.
 func essenceOf(reason string) string {
 	if strings.Contains(reason, "contributed to estimated rule cost total") || strings.Contains(reason, "estimated rule cost total for entire") ||
 		strings.Contains(reason, "must have at least one stored version") {

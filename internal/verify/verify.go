@@ -1,8 +1,8 @@
-// Package verify checks CRDs, and objects of their kinds, before an API server sees them.
+// Package verify checks CRDs and objects of their kinds without an API server.
 //
 // The CRDs come from YAML files and from the Go packages of a module, for which kctrl's generators run in memory. Each
-// finding has a position: the field, type or marker in Go where there is one, else the line and column in YAML. One run
-// reports everything.
+// finding has a position: the field, type or marker in Go if possible, otherwise the line and column in YAML. One run
+// reports all findings.
 package verify
 
 import (
@@ -28,43 +28,43 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/verify/sample"
 )
 
-// Finding is one thing that is wrong.
+// Finding is one problem.
 type Finding struct {
 	*diagnostic.Error
-	// Warning says that API servers accept it.
+	// Warning reports whether API servers accept it.
 	Warning bool
 }
 
-// Options say what to check.
+// Options are the options of Run.
 type Options struct {
-	// Dir is the directory that names are relative to, absolute.
+	// Dir is an absolute path. Names are relative to it.
 	Dir string
-	// Names are files and directories. None means Dir.
+	// Names are files and directories. Empty means Dir.
 	Names []string
-	// FS is Dir as a file system, for the Go packages in it, and Project what is known of it, which may be nil.
+	// FS is Dir as a file system, for the Go packages in it. Project may be nil.
 	FS      fs.FS
 	Project *project.Project
-	// AllowUnknown are prefixes of markers that may be unknown.
+	// AllowUnknown are prefixes of accepted unknown markers.
 	AllowUnknown []string
-	// Conventions has Go types checked against the API conventions.
+	// Conventions also checks Go types against the API conventions.
 	Conventions bool
-	// Disabled are the codes of findings that nobody wants.
+	// Disabled are the codes of findings to omit.
 	Disabled []string
 	Cache    incremental.Store
 }
 
-// Result is what a run has checked and found.
+// Result is the result of a run.
 type Result struct {
 	// Findings are ordered by position.
 	Findings []Finding
-	// CRDs and Objects count what was checked.
+	// CRDs and Objects are the numbers of checked CRDs and objects.
 	CRDs, Objects int
 }
 
-// CodeNothing is the code of a name with nothing to check.
+// CodeNothing is the code of the finding for a name that has nothing to check.
 const CodeNothing = "nothing-to-verify"
 
-// Run checks what the options name. An error says that it could not be done at all.
+// Run checks the files and directories in the options. The error reports that the check could not run.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	r := &run{Options: o, kinds: &sample.Kinds{}, result: &Result{}, generated: map[string]bool{}}
 	names := o.Names
@@ -85,7 +85,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return r.result, nil
 }
 
-// run is one run.
+// run is the state of one call of Run.
 type run struct {
 	Options
 	result *Result
@@ -93,7 +93,7 @@ type run struct {
 	crds   []named
 	// objects are documents that may be samples.
 	objects []manifest.Document
-	// generated has the names of the CRDs that were made of Go.
+	// generated has the names of the CRDs that were generated from Go.
 	generated map[string]bool
 }
 
@@ -117,7 +117,7 @@ func (r *run) name(ctx context.Context, name string) error {
 	if err != nil {
 		return &diagnostic.Error{
 			Message: fmt.Sprintf("cannot read %s: %s", diagnostic.Quote(name), diagnostic.PlainCause(err)),
-			Hint:    "name a directory, or a file with CRDs or objects in YAML", Class: diagnostic.ErrUsage, Cause: err,
+			Hint:    "use a directory, or a file with CRDs or objects in YAML", Class: diagnostic.ErrUsage, Cause: err,
 		}
 	}
 	before := len(r.crds) + len(r.objects) + len(r.generated) + len(r.result.Findings)
@@ -129,8 +129,8 @@ func (r *run) name(ctx context.Context, name string) error {
 	if len(r.crds)+len(r.objects)+len(r.generated)+len(r.result.Findings) == before {
 		r.add(&diagnostic.Error{
 			Pos: diagnostic.InProject(r.Dir, path), Code: CodeNothing,
-			Message: "nothing to verify: no CRD, and no Go type that is a kind",
-			Hint:    "name a directory with CRDs in YAML or with API packages in Go",
+			Message: "nothing to verify: neither a CRD nor a Go type of a kind",
+			Hint:    "use a directory with CRDs in YAML or with API packages in Go",
 		}, false)
 	}
 	return nil
@@ -162,7 +162,7 @@ func (r *run) directory(ctx context.Context, dir string) error {
 		return ctx.Err()
 	})
 	if err == nil && hasGo && r.FS != nil {
-		err = r.packages(ctx, dir) // before the files, of which it makes some
+		err = r.packages(ctx, dir) // before the files, because it generates some of them
 		if (hasExamples || r.Conventions) && err == nil {
 			err = r.source(ctx, dir)
 		}
@@ -180,7 +180,7 @@ func (r *run) directory(ctx context.Context, dir string) error {
 func (r *run) packages(ctx context.Context, dir string) error {
 	rel, err := filepath.Rel(r.Dir, dir)
 	if err != nil || !filepath.IsLocal(rel) {
-		return nil // Go outside of the directory is another module's.
+		return nil // Go code outside of Dir belongs to another module
 	}
 	options := generate.Options{
 		Generators: []string{generate.CRD}, AllowUnknown: r.AllowUnknown, Cache: r.Cache,
@@ -206,7 +206,7 @@ func (r *run) packages(ctx context.Context, dir string) error {
 	return nil
 }
 
-// patterns returns the packages of a directory and those below it, for generators. None means all.
+// patterns returns the package patterns of a directory and those below it. Nil means all.
 func patterns(rel string) []string {
 	if rel == "." {
 		return nil
@@ -214,7 +214,7 @@ func patterns(rel string) []string {
 	return []string{"./" + filepath.ToSlash(rel) + "/..."}
 }
 
-// file reads the CRDs and objects of a YAML file. asked says that the user has named it.
+// file reads the CRDs and objects of a YAML file. asked reports whether the user named the file.
 func (r *run) file(path string, asked bool) {
 	pos := diagnostic.InProject(r.Dir, path)
 	text, err := regular.ReadFile(path)
@@ -241,12 +241,12 @@ func (r *run) file(path string, asked bool) {
 	}
 	if asked && !found {
 		r.add(&diagnostic.Error{
-			Pos: pos, Code: CodeNothing, Message: "neither a CRD nor an object of a kind", Hint: "name a file with CRDs or objects in YAML",
+			Pos: pos, Code: CodeNothing, Message: "neither a CRD nor an object of a kind", Hint: "use a file with CRDs or objects in YAML",
 		}, false)
 	}
 }
 
-// definition checks a CRD. asked says that the user has named its file.
+// definition checks a CRD. asked reports whether the user named its file.
 func (r *run) definition(d manifest.Document, asked bool) {
 	found := r.recordOf(d)
 	if found.Partial && !asked {
@@ -264,13 +264,13 @@ func (r *run) definition(d manifest.Document, asked bool) {
 	}
 }
 
-// named is a CRD in YAML.
+// named is a CRD in YAML with its name.
 type named struct {
 	record
 	document manifest.Document
 }
 
-// twins reports CRDs that have the name of another one in the same directory.
+// twins reports CRDs with the same name in one directory.
 func (r *run) twins() {
 	type key struct{ dir, name string }
 	first := map[key]token.Position{}
@@ -285,7 +285,7 @@ func (r *run) twins() {
 	}
 }
 
-// learn reads the CRDs of the groups that objects are of.
+// learn adds the CRDs of all groups of the objects to kinds.
 func (r *run) learn() {
 	groups := map[string]bool{}
 	for _, d := range r.objects {
@@ -301,7 +301,7 @@ func (r *run) learn() {
 	}
 }
 
-// samples checks the objects of kinds that were found.
+// samples checks the objects whose kinds are known.
 func (r *run) samples() {
 	r.learn()
 	for _, d := range r.objects {
@@ -313,7 +313,7 @@ func (r *run) samples() {
 	}
 }
 
-// finish orders the findings and leaves out those that are disabled, and those that are said twice.
+// finish sorts the findings and removes disabled and duplicate ones.
 func (r *run) finish() {
 	all := slices.DeleteFunc(r.result.Findings, func(f Finding) bool { return f.Code != "" && slices.Contains(r.Disabled, f.Code) })
 	slices.SortStableFunc(all, func(a, b Finding) int {

@@ -87,7 +87,7 @@ func TestMistakesInFields(t *testing.T) {
 		{"size:int32,minLength=1", `at "minLength=1"`, "a int32 has no minLength", "did you mean min?"},
 		{"name:string,max=3", `at "max=3"`, "a string has no max", "did you mean maxLength?"},
 		{"name:string,pattern=[a", `at "[a"`, "what opens here is not closed", ""},
-		{"name:string,pattern='[a'", `at "pattern='[a'"`, "this is no regular expression: missing closing ]: `[a`", ""},
+		{"name:string,pattern='[a'", `at "pattern='[a'"`, "this is not a regular expression: missing closing ]: `[a`", ""},
 		{"name:string,format=url", `at "format=url"`, "API servers do not check this format", "did you mean uri?"},
 		{"mode:string,enum=A||B", `at "enum=A||B"`, "there is no value between two |", "write enum=Fast|Safe"},
 		{"mode:string,enum=A|A", `at "enum=A|A"`, `"A" is there twice`, "leave one of them out"},
@@ -102,7 +102,7 @@ func TestMistakesInFields(t *testing.T) {
 		{"ref:ref=configmap", `at "ref=configmap"`, "a reference is to a kind", "write ref=ConfigMap, or ref=ConfigMap/key for a key in one"},
 		{"tags:[]string,minItems=3,unique,enum=A|B", "", "no value was found that it accepts", "say one for the sample and the tests: example=VALUE"},
 		{"when:duration,default=soon", `at "default=soon"`, `"soon" is not a time such as 90s or 5m`, "write default=90s"},
-		{"size:int32,doc=+optional", `at "doc=+optional"`, "a text that begins with + is a marker in Go", "begin it with a word"},
+		{"size:int32,doc=+optional", `at "doc=+optional"`, "a text that begins with + is a marker in Go", "start it with a word"},
 	} {
 		_, err := fields.Parse(fields.Request{Kind: "Guestbook", Namespaced: true, Spec: []string{test.flag}})
 		all := diagnostic.All(err)

@@ -1,7 +1,7 @@
-// Package convention checks Go API types against the API conventions of Kubernetes: a rule to a value of [Rules].
+// Package convention checks Go API types against the API conventions of Kubernetes. [Rules] has one value per rule.
 //
-// It reads syntax and markers alone. Its findings are advice: API servers accept what it reports. The rules are those
-// that kube-api-linter has for CRDs, written for packages that kctrl has loaded.
+// It reads only syntax and markers. Findings are advice: API servers accept the types. The rules correspond to the
+// rules of kube-api-linter for CRDs, and work on packages that kctrl has loaded.
 package convention
 
 import (
@@ -23,31 +23,31 @@ import (
 type Rule struct {
 	// Code is the code of its findings.
 	Code string
-	// Help says what it wants.
+	// Help is the convention.
 	Help string
-	// field returns what is wrong with a field, and what to write. No message means nothing is.
+	// field returns the problem of a field and a hint. An empty message means no problem.
 	field func(f field) (message, hint string)
 }
 
-// Rules are all rules, in the order of their codes.
+// Rules are all rules, sorted by code.
 var Rules = []Rule{
-	{"convention-bool", "strings with an enum in place of booleans", noBool},
+	{"convention-bool", "strings with an enum instead of booleans", noBool},
 	{"convention-conditions", "conditions are a list of metav1.Condition with the key type", conditions},
-	{"convention-documentation", "each field has a comment that begins with its name in JSON", documentation},
-	{"convention-duration", "integers with a unit in their name in place of durations", noDuration},
-	{"convention-float", "integers or strings in place of floating point numbers", noFloat},
-	{"convention-integer", "int32 and int64 in place of other integers", integers},
-	{"convention-json-name", "names in JSON are in camel case", jsonName},
+	{"convention-documentation", "each field has a comment that starts with its JSON name", documentation},
+	{"convention-duration", "integers with a unit in their name instead of durations", noDuration},
+	{"convention-float", "integers or strings instead of floating-point numbers", noFloat},
+	{"convention-integer", "int32 and int64 instead of other integers", integers},
+	{"convention-json-name", "JSON names are in camel case", jsonName},
 	{"convention-list-type", "each list has a listType, for server-side apply", listType},
-	{"convention-map", "lists with a key in place of maps", noMap},
+	{"convention-map", "lists with a key instead of maps", noMap},
 	{"convention-omitempty", "optional fields have omitempty, and structs among them are pointers", omitEmpty},
-	{"convention-phase", "conditions in place of a phase", noPhase},
+	{"convention-phase", "conditions instead of a phase", noPhase},
 	{"convention-presence", "each field is marked optional or required", presence},
 	{"convention-reference", "names of references end in Ref", references},
-	{"convention-status", "the fields of a status are optional", optionalStatus},
+	{"convention-status", "fields of a status are optional", optionalStatus},
 }
 
-// Check returns what is wrong with the types of the API packages of a program, in the order of position.
+// Check returns the problems of the types in the API packages of a program, ordered by position.
 func Check(program *load.Program) []*diagnostic.Error {
 	var found []*diagnostic.Error
 	for _, pkg := range program.Packages() {
@@ -76,7 +76,7 @@ func Check(program *load.Program) []*diagnostic.Error {
 type check struct {
 	program *load.Program
 	markers map[ast.Node][]markers.Marker
-	structs map[string]bool // names of types that are structs
+	structs map[string]bool // names of struct types
 	found   []*diagnostic.Error
 }
 
@@ -119,11 +119,11 @@ func (c *check) rules(f field) {
 // field is a field of a struct.
 type field struct {
 	raw     *ast.Field
-	name    string   // in JSON
-	options []string // of its tag
-	owner   string   // the name of the struct
-	isKind  bool     // whether the struct is a kind
-	markers []string // their names, and the text of listType and listMapKey
+	name    string   // JSON name
+	options []string // options of the JSON tag
+	owner   string   // name of the struct
+	isKind  bool     // the struct is a kind
+	markers []string // names of the markers, and the text of listType and listMapKey
 	structs map[string]bool
 }
 
@@ -138,7 +138,7 @@ func (f field) has(names ...string) bool {
 	return slices.ContainsFunc(f.markers, func(m string) bool { return slices.Contains(names, m) })
 }
 
-// optional reports whether a marker says that the field may be left out.
+// optional reports whether a marker makes the field optional.
 func (f field) optional() bool {
 	return f.has("optional", "kubebuilder:validation:Optional", "k8s:optional")
 }
@@ -147,7 +147,7 @@ func (f field) required() bool {
 	return f.has("required", "kubebuilder:validation:Required", "k8s:required")
 }
 
-// value returns the type of the field without a pointer.
+// value returns the type of the field, without pointer.
 func (f field) value() (of ast.Expr, pointer bool) {
 	if star, ok := f.raw.Type.(*ast.StarExpr); ok {
 		return star.X, true
@@ -155,7 +155,7 @@ func (f field) value() (of ast.Expr, pointer bool) {
 	return f.raw.Type, false
 }
 
-// is reports whether the type of the field, or that of its items, has one of some names.
+// is reports whether the type of the field or of its items has one of the names.
 func (f field) is(names ...string) bool {
 	of, _ := f.value()
 	if list, ok := of.(*ast.ArrayType); ok {
@@ -164,7 +164,7 @@ func (f field) is(names ...string) bool {
 	return slices.Contains(names, typeName(of))
 }
 
-// typeName returns a type as it is written, with its package.
+// typeName returns a type as written, with its package.
 func typeName(of ast.Expr) string {
 	switch of := of.(type) {
 	case *ast.Ident:
@@ -179,28 +179,28 @@ func typeName(of ast.Expr) string {
 
 func noBool(f field) (message, hint string) {
 	if f.is("bool") {
-		return "a boolean cannot get a third value later", "use a string type with an enum, such as Enabled and Disabled"
+		return "a boolean cannot get a third value", "use a string type with an enum, such as Enabled and Disabled"
 	}
 	return "", ""
 }
 
 func noFloat(f field) (message, hint string) {
 	if f.is("float32", "float64") {
-		return "floating point numbers change on the way between languages", "use an integer, or resource.Quantity"
+		return "floating-point numbers differ between languages", "use an integer, or resource.Quantity"
 	}
 	return "", ""
 }
 
 func integers(f field) (message, hint string) {
 	if f.is("int", "int8", "int16", "uint", "uint8", "uint16", "uint32", "uint64") {
-		return "the range of the type is not that of its schema", "use int32 or int64, with minimum and maximum"
+		return "the range of the type differs from its schema", "use int32 or int64, with minimum and maximum"
 	}
 	return "", ""
 }
 
 func noDuration(f field) (message, hint string) {
 	if f.is("metav1.Duration", "v1.Duration", "time.Duration") {
-		return "the text of a duration is that of Go, which other clients do not know", "use an integer, and name it with its unit, such as timeoutSeconds"
+		return "durations have the format of Go, which other clients do not parse", "use an integer, and put the unit into its name, such as timeoutSeconds"
 	}
 	return "", ""
 }
@@ -211,7 +211,7 @@ func noMap(f field) (message, hint string) {
 	if !ok || typeName(m.Value) == "string" {
 		return "", ""
 	}
-	return "a map of objects cannot grow a field for its key", "use a list with +listType=map and +listMapKey=name"
+	return "objects in a map have no field for their key", "use a list with +listType=map and +listMapKey=name"
 }
 
 func noPhase(f field) (message, hint string) {
@@ -225,7 +225,7 @@ var camelCase = regexp.MustCompile(`^[a-z][a-z0-9]*([A-Z][a-z0-9]*)*$`)
 
 func jsonName(f field) (message, hint string) {
 	if !camelCase.MatchString(f.name) {
-		return fmt.Sprintf("the JSON name %q is not in camel case", f.name), "begin it with a lower case letter, without dashes and underscores"
+		return fmt.Sprintf("the JSON name %q is not in camel case", f.name), "start it with a lower-case letter, without dashes and underscores"
 	}
 	return "", ""
 }
@@ -233,7 +233,7 @@ func jsonName(f field) (message, hint string) {
 func references(f field) (message, hint string) {
 	for _, long := range []string{"Reference", "References"} {
 		if short, ok := strings.CutSuffix(f.name, long); ok && short != "" {
-			return "the names of references end in Ref or Refs", "name it " + short + strings.Replace(long, "Reference", "Ref", 1)
+			return "names of references end in Ref or Refs", "name it " + short + strings.Replace(long, "Reference", "Ref", 1)
 		}
 	}
 	return "", ""
@@ -245,10 +245,10 @@ func documentation(f field) (message, hint string) {
 		text = strings.TrimSpace(f.raw.Doc.Text())
 	}
 	if text == "" {
-		return "there is no documentation", "write a comment that begins with " + f.name
+		return "the field has no comment", "write a comment that starts with " + f.name
 	}
 	if first, _, _ := strings.Cut(text, " "); first != f.name && !f.isKind {
-		return fmt.Sprintf("the documentation begins with %q, and users know the field as %s", diagnostic.Cut(first), f.name), "begin it with " + f.name
+		return fmt.Sprintf("the comment starts with %q, but users know the field as %s", diagnostic.Cut(first), f.name), "start it with " + f.name
 	}
 	return "", ""
 }
@@ -258,7 +258,7 @@ func listType(f field) (message, hint string) {
 	if list, ok := of.(*ast.ArrayType); !ok || typeName(list.Elt) == "byte" || f.has("listType", "k8s:listType") {
 		return "", ""
 	}
-	return "server-side apply replaces the list as a whole", "write +listType=map with a +listMapKey, +listType=set, or +listType=atomic if that is meant"
+	return "server-side apply replaces the list as a whole", "write +listType=map with a +listMapKey, +listType=set, or +listType=atomic if this is intended"
 }
 
 func conditions(f field) (message, hint string) {
@@ -271,7 +271,7 @@ func conditions(f field) (message, hint string) {
 	case !ok || !slices.Contains([]string{"metav1.Condition", "v1.Condition", "Condition"}, typeName(list.Elt)):
 		return "conditions are not of type []metav1.Condition", "use []metav1.Condition"
 	case !f.has("listType=map") || !f.has("listMapKey=type"):
-		return "conditions are no list with the key type", "write +listType=map and +listMapKey=type"
+		return "conditions are not a list with the key type", "write +listType=map and +listMapKey=type"
 	}
 	return "", ""
 }
@@ -280,7 +280,7 @@ func presence(f field) (message, hint string) {
 	if f.isKind || f.optional() || f.required() {
 		return "", ""
 	}
-	return "it is neither marked optional nor required", "write +optional or +required"
+	return "it is not marked optional or required", "write +optional or +required"
 }
 
 func omitEmpty(f field) (message, hint string) {
@@ -299,7 +299,7 @@ func omitEmpty(f field) (message, hint string) {
 
 func optionalStatus(f field) (message, hint string) {
 	if strings.HasSuffix(f.owner, "Status") && f.required() {
-		return "a status is written field by field, and a required one keeps others from being written", "mark it +optional"
+		return "a required field of a status blocks writes of the other fields", "mark it +optional"
 	}
 	return "", ""
 }

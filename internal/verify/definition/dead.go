@@ -19,8 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/expression"
 )
 
-// Dead returns the parts of a CRD that API servers accept and that have no effect, or not the one that they seem to
-// have.
+// Dead returns the parts of a CRD that API servers accept but that have no effect, or not the apparent one.
 func Dead(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
 	var problems []Problem
 	for i := range crd.Spec.Versions {
@@ -37,7 +36,7 @@ func Dead(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
 	return append(problems, conversion(crd)...)
 }
 
-// Besides returns the problems of dead parts that are not what API servers refuse anyway.
+// Besides returns the problems of dead parts that are not among the problems for which API servers reject the CRD.
 func Besides(refused, dead []Problem) []Problem {
 	return slices.DeleteFunc(dead, func(d Problem) bool {
 		return slices.ContainsFunc(refused, func(r Problem) bool {
@@ -47,7 +46,7 @@ func Besides(refused, dead []Problem) []Problem {
 	})
 }
 
-// versionCheck looks for dead parts of one version.
+// versionCheck finds dead parts of one version.
 type versionCheck struct {
 	version *apiextensionsv1.CustomResourceDefinitionVersion
 	schema  *apiextensionsv1.JSONSchemaProps
@@ -56,7 +55,7 @@ type versionCheck struct {
 	found   []Problem
 }
 
-// report adds a problem of a part of the version.
+// report adds a problem in a part of the version.
 func (v *versionCheck) report(code, message, hint string, steps ...string) {
 	path := Path{Steps: append([]string{"spec", "versions", strconv.Itoa(v.index)}, steps...), Version: v.index, Index: -1, Key: steps[0]}
 	if len(steps) > 1 {
@@ -90,7 +89,7 @@ func (v *versionCheck) scale() {
 		message, hint := v.unresolved(paths[name])
 		if message == "" {
 			if at, open := lookup(v.schema, paths[name]); at != nil && !open && at.Type != "" && at.Type != types[name] {
-				message = fmt.Sprintf("%s is of type %s, and has to be of type %s", paths[name], at.Type, types[name])
+				message = fmt.Sprintf("%s has type %s, but must have type %s", paths[name], at.Type, types[name])
 			}
 		}
 		if message != "" {
@@ -99,22 +98,22 @@ func (v *versionCheck) scale() {
 	}
 }
 
-// status reports a status that clients can write with the spec, and a subresource for a status that the schema does not
-// have.
+// status reports a status without a subresource, which clients can write together with the spec, and a status
+// subresource without a status in the schema.
 func (v *versionCheck) status() {
 	_, has := v.schema.Properties["status"]
 	serves := v.version.Subresources != nil && v.version.Subresources.Status != nil
 	switch {
 	case has && !serves:
-		v.report(CodeScale, "the schema has a status, and the version has no subresource status: clients write spec and status together",
+		v.report(CodeScale, "the schema has a status, but the version has no subresource status: clients write spec and status together",
 			"add +kubebuilder:subresource:status to the type, which is subresources: {status: {}}", "subresources")
 	case serves && !has && !isTrue(v.schema.XPreserveUnknownFields) && len(v.schema.Properties) > 0:
-		v.report(CodeScale, "the version serves the subresource status, and the schema has no status: API servers drop what is written to it",
+		v.report(CodeScale, "the version serves the subresource status, but the schema has no status: API servers drop writes to it",
 			"add the field status, or remove the subresource", "subresources", "status")
 	}
 }
 
-// keywords reports keywords in a schema, and in those below it, that API servers ignore.
+// keywords reports keywords that API servers ignore in a schema and its parts.
 func (v *versionCheck) keywords(s *apiextensionsv1.JSONSchemaProps, object, steps []string) {
 	if s == nil {
 		return
@@ -132,9 +131,9 @@ func (v *versionCheck) keywords(s *apiextensionsv1.JSONSchemaProps, object, step
 		value *float64
 	}{{"minimum", s.Minimum}, {"maximum", s.Maximum}, {"multipleOf", s.MultipleOf}} {
 		if bound.value != nil && openapi.IsValueValidAgainstRange(*bound.value, s.Type, s.Format, "", "") != nil {
-			message := fmt.Sprintf("%.0f does not fit into %s: API servers refuse each object that has the field",
+			message := fmt.Sprintf("%.0f does not fit into %s: API servers reject each object that has the field",
 				*bound.value, cmp.Or(s.Format, s.Type))
-			report(CodeBound, bound.key, message, "use format int64, or a bound that fits")
+			report(CodeBound, bound.key, message, "use format int64, or a bound in its range")
 		}
 	}
 	if s.XListType != nil && *s.XListType == "set" && s.Items != nil && s.Items.Schema != nil && (s.Items.Schema.Type == "object" || s.Items.Schema.Type == "array") {
@@ -161,12 +160,12 @@ func knownFormat(kind, format string) bool {
 	return len(validation.GetUnrecognizedFormats(schema, environment.DefaultCompatibilityVersion())) == 0
 }
 
-// unresolved says why a path leads nowhere, and what to write. It returns "" for a path that leads to a field, or that
-// may.
+// unresolved returns the problem of a path that leads to no field, and a hint. It returns "" for a path that leads, or
+// may lead, to a field.
 func (v *versionCheck) unresolved(path string) (message, hint string) {
 	parser := jsonpath.New("path")
 	if parser.Parse("{"+path+"}") != nil {
-		return "", "" // for which the API server refuses it
+		return "", "" // the API server rejects it
 	}
 	steps, ok := fieldsOf(path)
 	if !ok {
@@ -195,7 +194,7 @@ func (v *versionCheck) unresolved(path string) (message, hint string) {
 	return "", ""
 }
 
-// lookup returns the schema that a path leads to. It reports true where the schema leaves open what is there.
+// lookup returns the schema that a path leads to. open is true if the schema allows anything there.
 func lookup(schema *apiextensionsv1.JSONSchemaProps, path string) (at *apiextensionsv1.JSONSchemaProps, open bool) {
 	steps, ok := fieldsOf(path)
 	if !ok {
@@ -210,11 +209,10 @@ func lookup(schema *apiextensionsv1.JSONSchemaProps, path string) (at *apiextens
 	return at, false
 }
 
-// items is the step of a path into a list: an index, a filter or a wildcard.
+// items is the path step into a list: an index, a filter or a wildcard.
 const items = "[]"
 
-// fieldsOf takes a path apart. It reports false for paths with recursive descent, unions and other parts that may lead
-// anywhere.
+// fieldsOf splits a path. It returns false for recursive descent, unions and other parts that may lead anywhere.
 func fieldsOf(path string) (steps []string, ok bool) {
 	parser, err := jsonpath.Parse("path", "{"+path+"}")
 	if err != nil || len(parser.Root.Nodes) != 1 {
@@ -239,7 +237,7 @@ func fieldsOf(path string) (steps []string, ok bool) {
 	return steps, true
 }
 
-// below returns the schema of a step below another, nil if there is none. It reports true where anything may be there.
+// below returns the schema of a child, or nil. open is true if the schema allows anything there.
 func below(s *apiextensionsv1.JSONSchemaProps, step string) (child *apiextensionsv1.JSONSchemaProps, open bool) {
 	if isTrue(s.XPreserveUnknownFields) || s.XEmbeddedResource || s.XIntOrString {
 		if known, found := s.Properties[step]; found {
@@ -264,8 +262,8 @@ func below(s *apiextensionsv1.JSONSchemaProps, step string) (child *apiextension
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// conversion reports fields that are lost between versions of which the CRD says that they need no conversion. Of a CRD
-// that leaves this open nobody knows: patches of a kustomization set it.
+// conversion reports fields that are lost between versions if the conversion strategy is None. It ignores a CRD without
+// a strategy, because patches of a kustomization may set it.
 func conversion(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
 	if crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy != apiextensionsv1.NoneConverter {
 		return nil
@@ -289,14 +287,14 @@ func conversion(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
 		problems = append(problems, Problem{
 			Path:    Path{Steps: []string{"spec", "conversion", "strategy"}, Version: -1, Index: -1},
 			Code:    CodeConversion,
-			Message: fmt.Sprintf("None converts nothing, and %s of %s %s in %s, the storage version: API servers drop it", field, v.Name, why, stored.Name),
+			Message: fmt.Sprintf("the conversion strategy is None, but %s of %s %s in %s, the storage version: API servers drop it", field, v.Name, why, stored.Name),
 			Hint:    "convert with a webhook, or give the versions the same fields",
 		})
 	}
 	return problems
 }
 
-// lost returns the first field of a schema that another one does not have, or has with another type.
+// lost returns the first field of a schema that another schema does not have, or has with another type.
 func lost(from, to *apiextensionsv1.JSONSchemaProps, path string) (field, why string) {
 	if from == nil || to == nil || isTrue(to.XPreserveUnknownFields) || isTrue(from.XPreserveUnknownFields) {
 		return "", ""

@@ -1,9 +1,8 @@
-// Package definition checks one CustomResourceDefinition as API servers do, with their own libraries.
+// Package definition checks one CustomResourceDefinition with the libraries of API servers.
 //
-// [Refused] returns the problems for which the API server of the linked Kubernetes refuses to create the CRD, with its
-// reasons. [Dead] returns parts that it accepts and that never have an effect, such as a printer column for a field
-// that does not exist. Both say where in the manifest a problem is; callers know the file, or the Go type, that this
-// place comes from.
+// [Refused] returns the problems for which the API server of the linked Kubernetes version rejects the CRD, with its
+// reasons. [Dead] returns parts that it accepts but that have no effect, such as a printer column for a field that does
+// not exist. Both return the place in the manifest. Callers know the file or the Go type that this place comes from.
 package definition
 
 import (
@@ -24,38 +23,38 @@ import (
 
 // The codes of problems.
 const (
-	CodeName       = "crd-name"             // a name of the kind, its group or a version
-	CodeVersion    = "crd-version"          // versions as a whole: storage, served, deprecation
+	CodeName       = "crd-name"             // names of the kind, its group and its versions
+	CodeVersion    = "crd-version"          // all versions together: storage, served, deprecation
 	CodeSchema     = "crd-schema"           // the schema is not structural, or a keyword is wrong
-	CodeDefault    = "crd-default"          // a default that the schema does not allow
+	CodeDefault    = "crd-default"          // a default that the schema rejects
 	CodeListKey    = "crd-list-type"        // list types, map types and keys of lists
-	CodeRule       = "crd-rule"             // a validation rule in CEL
+	CodeRule       = "crd-rule"             // a CEL validation rule
 	CodeColumn     = "crd-printer-column"   // a printer column
 	CodeSelectable = "crd-selectable-field" // a selectable field
 	CodeScale      = "crd-subresource"      // the subresources status and scale
 	CodeConversion = "crd-conversion"       // the conversion between versions
-	CodeFormat     = "crd-format"           // a format that API servers do not check
-	CodeBound      = "crd-bound"            // a bound of a number that its format excludes
+	CodeFormat     = "crd-format"           // a format that API servers ignore
+	CodeBound      = "crd-bound"            // a bound outside of the range of the format
 	CodeSize       = "crd-size"             // the size of the manifest
 )
 
-// Problem is one thing that is wrong with a CRD.
+// Problem is one problem of a CRD.
 type Problem struct {
 	Path Path
 	Code string
-	// Message says what is wrong, in one line, with the reason of the API server if it refuses the CRD.
+	// Message is the problem in one line. If the API server rejects the CRD, it contains its reason.
 	Message string
-	// Hint says what to write. It may be empty.
+	// Hint is how to fix it. It may be empty.
 	Hint string
-	// Rule is the text of the validation rule that the problem is about, and Place where in it, in words that begin
-	// with a comma.
+	// Rule is the text of the validation rule with the problem. Place is the place in the rule, as text that starts with a
+	// comma.
 	Rule, Place string
 }
 
-// Text returns the message behind the place that it is about.
+// Text returns the place and the message.
 func (p Problem) Text() string { return p.Path.String() + p.Place + ": " + p.Message }
 
-// Refused returns the problems for which the API server refuses to create a CRD, by version and place.
+// Refused returns the problems for which the API server rejects a CRD, by version and place.
 func Refused(crd *apiextensionsv1.CustomResourceDefinition) ([]Problem, error) {
 	internal, err := asCreated(crd)
 	if err != nil {
@@ -73,19 +72,19 @@ func Refused(crd *apiextensionsv1.CustomResourceDefinition) ([]Problem, error) {
 	return inOrder(append(problems, r.hidden(problems)...)), nil
 }
 
-// totalReason is part of the reason for which a schema is refused whose rules cost too much together, and shareReason
-// of the one that is given for each rule then.
+// totalReason is part of the error for a schema whose rules together cost too much. The API server then also reports an
+// error with shareReason for each rule.
 const (
 	totalReason = "estimated rule cost total for entire"
 	shareReason = "contributed to estimated rule cost total"
 	ruleReason  = "exceeds budget"
-	// storedReason follows from storageReason.
+	// storageReason always causes storedReason too.
 	storageReason = "exactly one version marked as storage version"
 	storedReason  = "must have at least one stored version"
 )
 
-// inOrder sorts problems, which validation finds in the order of maps, and leaves out what is said twice. Where single
-// rules cost too much, it is not worth knowing that all of them do together.
+// inOrder sorts problems, because validation iterates over maps, and removes duplicates. If a single rule costs too
+// much, it removes the error about all rules together.
 func inOrder(problems []Problem) []Problem {
 	costly := map[int]bool{}
 	for _, p := range problems {
@@ -104,9 +103,8 @@ func inOrder(problems []Problem) []Problem {
 	return slices.CompactFunc(problems, func(a, b Problem) bool { return a.Text() == b.Text() })
 }
 
-// validate returns what the API server's validation finds. Where that panics, as it does for selectable fields beside a
-// schema that it cannot convert, the API server fails too; what it would find apart from selectable fields is then the
-// reason.
+// validate returns the errors of the API server's validation. If the validation panics, as it does for selectable
+// fields with an invalid schema, the API server fails too. validate then returns the errors without selectable fields.
 func validate(crd *apiextensions.CustomResourceDefinition) (found field.ErrorList) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -124,8 +122,8 @@ func validate(crd *apiextensions.CustomResourceDefinition) (found field.ErrorLis
 	return validation.ValidateCustomResourceDefinition(context.Background(), crd)
 }
 
-// asCreated returns a CRD as the API server validates it: with defaults, in the internal form, and with the status that
-// it begins with.
+// asCreated returns a CRD as the API server validates it: with defaults, in the internal form, and with an initial
+// status.
 func asCreated(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, error) {
 	given := *crd
 	if crd.Spec.Conversion != nil {
@@ -146,17 +144,17 @@ func asCreated(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensions.Cu
 	return internal, nil
 }
 
-// refusal makes problems of the errors of one CRD.
+// refusal converts the errors of one CRD to problems.
 type refusal struct {
 	crd *apiextensionsv1.CustomResourceDefinition
-	// rules has the problems of rules by the index of the version, as far as they were asked for.
+	// rules has the problems of rules by the index of the version, for versions that problemsOfRules has checked.
 	rules map[int][]expression.RuleProblem
 }
 
 func (r *refusal) problem(e *field.Error) Problem {
 	p := Problem{Path: parsePath(e.Field, r.crd), Message: reason(e)}
 	if e.Field == "status.storedVersions" {
-		// Without a storage version the API server has none to note in the status.
+		// A missing storage version also causes an error about the status.
 		p.Path = parsePath("spec.versions", r.crd)
 	}
 	p.Code = codeOf(p.Path)
@@ -174,7 +172,7 @@ func (r *refusal) problem(e *field.Error) Problem {
 	return p
 }
 
-// reason returns what the API server says is wrong, in one line, with values that are short enough to be read.
+// reason returns the error of the API server in one line. It shortens long values.
 func reason(e *field.Error) string {
 	const longest = 120
 	body := e.ErrorBody()
@@ -189,7 +187,7 @@ func reason(e *field.Error) string {
 	return diagnostic.OneLine(body)
 }
 
-// afterPosition returns the message of a compiler, of which the position was cut off in part.
+// afterPosition returns the message of a compiler without the rest of a position.
 func afterPosition(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	if _, message, ok := strings.Cut(line, ": "); ok {
@@ -198,7 +196,7 @@ func afterPosition(text string) string {
 	return line
 }
 
-// codeOf returns the code of a problem by its place.
+// codeOf returns the code for a place.
 func codeOf(p Path) string {
 	switch {
 	case p.InSchema:
@@ -237,12 +235,12 @@ func schemaCode(keyword string) string {
 	return CodeSchema
 }
 
-// problemsOfRules returns what is wrong with the rules of a version.
+// problemsOfRules returns the problems of the rules of a version.
 func (r *refusal) problemsOfRules(version int) []expression.RuleProblem {
 	known, asked := r.rules[version]
 	if !asked {
 		if s := r.crd.Spec.Versions[version].Schema; s != nil {
-			// An error says that there is nothing to add to the reason of the API server.
+			// An error is not needed: the API server reports the same one.
 			known, _ = expression.Rules(s.OpenAPIV3Schema)
 		}
 		r.rules[version] = known
@@ -250,9 +248,9 @@ func (r *refusal) problemsOfRules(version int) []expression.RuleProblem {
 	return known
 }
 
-// explainRule adds the rule to a problem, and what to write in its place.
+// explainRule adds the rule and a hint to a problem.
 func (r *refusal) explainRule(p *Problem) {
-	p.Hint = "write a rule in CEL: self is the value of the field, and true means that it is valid"
+	p.Hint = "write a CEL rule: self is the value of the field, and the result true means valid"
 	if s, ok := r.ruleAt(p.Path); ok {
 		p.Rule = s.Rule
 	}
@@ -264,8 +262,8 @@ func (r *refusal) explainRule(p *Problem) {
 	}
 }
 
-// hidden returns the problems of rules that the API server would report next: it does not compile the rules of a value
-// when the form of some rule below it is wrong. Where more is wrong with a schema, nobody can tell what its rules mean.
+// hidden returns the problems of rules that the API server would report after others are fixed. It does not compile the
+// rules of a value if a rule below is malformed. If the schema has other problems, its rules cannot be checked.
 func (r *refusal) hidden(found []Problem) []Problem {
 	ofRules, others := map[int]bool{}, map[int]bool{}
 	for _, p := range found {
@@ -291,7 +289,7 @@ func (r *refusal) hidden(found []Problem) []Problem {
 	return hidden
 }
 
-// problemOfRule returns a problem of a rule that the API server has not come to.
+// problemOfRule converts a problem of a rule that the API server has not reported yet.
 func (r *refusal) problemOfRule(version int, rule expression.RuleProblem) Problem {
 	path := fmt.Sprintf("spec.versions[%d].schema.openAPIV3Schema", version)
 	for _, step := range rule.Path {
@@ -319,7 +317,7 @@ func (r *refusal) ruleAt(path Path) (apiextensionsv1.ValidationRule, bool) {
 	return schema.XValidations[path.Index], true
 }
 
-// schemaAt returns the schema of the field that a path is about, or nil.
+// schemaAt returns the schema of the field at a path, or nil.
 func schemaAt(crd *apiextensionsv1.CustomResourceDefinition, path Path) *apiextensionsv1.JSONSchemaProps {
 	if path.Version < 0 || path.Version >= len(crd.Spec.Versions) || crd.Spec.Versions[path.Version].Schema == nil {
 		return nil
@@ -344,9 +342,9 @@ func schemaAt(crd *apiextensionsv1.CustomResourceDefinition, path Path) *apiexte
 	return schema
 }
 
-// explainTotal says which rules of a schema cost most, and what to write.
+// explainTotal adds the most expensive rules of a schema and a hint to a problem.
 func (r *refusal) explainTotal(p *Problem) {
-	p.Hint = "bound the lists, maps and texts that the rules go through, by maxItems, maxProperties and maxLength"
+	p.Hint = "limit the lists, maps and strings that the rules iterate over with maxItems, maxProperties and maxLength"
 	for _, found := range r.problemsOfRules(max(p.Path.Version, 0)) {
 		if found.Hint != "" {
 			p.Hint = found.Hint
@@ -355,15 +353,15 @@ func (r *refusal) explainTotal(p *Problem) {
 	}
 }
 
-// hintFor returns what to write for problems whose reason does not say it.
+// hintFor returns the hint for a problem whose reason does not contain one.
 func hintFor(path Path, e *field.Error) string {
 	switch {
 	case path.Key == "default" && path.InSchema:
-		return "write a default that the schema of the field allows, and no field that it does not have"
+		return "write a default that the schema of the field allows, without unknown fields"
 	case strings.Contains(e.Detail, `must be spec.names.plural+"."+spec.group`):
 		return "name it <plural>.<group>"
 	case strings.Contains(e.Detail, "api-approved.kubernetes.io"):
-		return "groups that end in k8s.io or kubernetes.io belong to Kubernetes: use a group of your own, or add the annotation"
+		return "groups that end in k8s.io or kubernetes.io belong to Kubernetes: use your own group, or add the annotation"
 	case strings.Contains(e.Detail, "should be a domain with at least one dot"):
 		return "append a domain to the group, such as .example.com"
 	case strings.Contains(e.Detail, "x-kubernetes-list-type=set") && path.InSchema:

@@ -52,7 +52,7 @@ func read(t *testing.T, text string) *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// change returns the widget with a part replaced.
+// change returns the widget with a replaced part.
 func change(t *testing.T, old, text string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	if !strings.Contains(widget, old) {
@@ -125,7 +125,7 @@ func TestDeadParts(t *testing.T) {
 	}
 }
 
-// TestBoundsFitIntoTheirFormats: an API server refuses each object that has such a field, but not the CRD.
+// TestBoundsFitIntoTheirFormats checks bounds for which an API server accepts the CRD and rejects each object.
 func TestBoundsFitIntoTheirFormats(t *testing.T) {
 	for field, want := range map[string]string{
 		"size: {type: integer, format: int32, maximum: 4294967295}": "maximum: 4294967295 does not fit into int32",

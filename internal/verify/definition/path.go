@@ -11,29 +11,29 @@ import (
 
 // Path is a place in a CRD of version v1.
 type Path struct {
-	// Steps lead from the top of the manifest to the place: keys of mappings, and indexes of lists as digits.
+	// Steps are the keys of mappings, and the indexes of lists as digits, from the root of the manifest.
 	Steps []string
-	// Version is the index in spec.versions, -1 outside of it.
+	// Version is the index in spec.versions, or -1.
 	Version int
-	// Object is the field of objects that the schema describes here, as in expression.RuleProblem. InSchema reports
-	// whether the place is in a schema; a schema of whole objects has an empty Object.
+	// Object is the field of objects that the schema at this place describes, as in expression.RuleProblem. InSchema
+	// reports whether the place is in a schema. The schema of whole objects has an empty Object.
 	Object   []string
 	InSchema bool
-	// Key is the first step behind the schema of the field, or behind the version: the keyword that the problem is
-	// about. Index is the index in the list of Key, or -1.
+	// Key is the keyword with the problem: the first step after the schema of the field, or after the version. Index is
+	// the index in the list of Key, or -1.
 	Key   string
 	Index int
 	// Argument is the last step below Key, such as "rule" of a validation rule or "jsonPath" of a column.
 	Argument string
 }
 
-// Field returns the field of objects that the path is about, such as spec.ports[].name.
+// Field returns the field of objects at the path, such as spec.ports[].name.
 func (p Path) Field() string {
 	text := strings.Join(p.Object, ".")
 	return strings.NewReplacer("."+expression.Items, expression.Items, "."+expression.Values, expression.Values).Replace(text)
 }
 
-// String returns the place as kubectl explain names it, followed by the keyword: spec.ports[]
+// String returns the field in the notation of kubectl explain, followed by the keyword: spec.ports[]
 // x-kubernetes-list-map-keys.
 func (p Path) String() string {
 	if !p.InSchema {
@@ -60,8 +60,8 @@ func (p Path) String() string {
 	return strings.Join(parts, " ")
 }
 
-// moved are fields that the internal form of a CRD has at its top if they are the same in all versions, and where v1
-// has them.
+// moved are fields that the internal form of a CRD has at its top level if they are the same in all versions, and their
+// places in v1.
 var moved = []struct{ internal, v1 string }{
 	{"spec.validation", "spec.versions[0].schema"},
 	{"spec.subresources", "spec.versions[0].subresources"},
@@ -72,7 +72,7 @@ var moved = []struct{ internal, v1 string }{
 	{"spec.schema", "spec.versions[0].schema"},
 }
 
-// parsePath returns the place that an error of the API server's validation names by its path in the internal form.
+// parsePath converts a path in the internal form, as in errors of the API server's validation, to a place.
 func parsePath(text string, crd *apiextensionsv1.CustomResourceDefinition) Path {
 	if text == "spec.version" {
 		text = "spec.versions[0].name"
@@ -88,8 +88,7 @@ func parsePath(text string, crd *apiextensionsv1.CustomResourceDefinition) Path 
 	return p.Path
 }
 
-// pathParser takes a path apart. Keys of maps stand in brackets, and may have brackets in them: the schema tells which
-// there are.
+// pathParser splits a path. Keys of maps are in brackets and may contain brackets, so it looks them up in the schema.
 type pathParser struct {
 	Path
 	rest   string
@@ -112,7 +111,7 @@ func (p *pathParser) parse(crd *apiextensionsv1.CustomResourceDefinition) {
 	p.parseRest()
 }
 
-// parseSchema goes down as far as the steps lead to schemas of fields.
+// parseSchema follows the steps that lead to schemas of fields.
 func (p *pathParser) parseSchema() {
 	for p.schema != nil {
 		switch {
@@ -145,7 +144,7 @@ func (p *pathParser) enter(schema *apiextensionsv1.JSONSchemaProps, field string
 	p.Steps = append(p.Steps, steps...)
 }
 
-// longestKey returns the longest key of a map that a text begins with, before a closing bracket.
+// longestKey returns the longest key of a map that is a prefix of text and precedes a closing bracket.
 func longestKey[V any](text string, of map[string]V) (longest string, found bool) {
 	for key := range of {
 		if strings.HasPrefix(text, key+"]") && (!found || len(key) > len(longest)) {
@@ -155,7 +154,7 @@ func longestKey[V any](text string, of map[string]V) (longest string, found bool
 	return longest, found
 }
 
-// parseRest takes what is left for names with dots between them, and for indexes and keys in brackets.
+// parseRest splits the rest into names separated by dots, and indexes and keys in brackets.
 func (p *pathParser) parseRest() {
 	first := true
 	for p.rest != "" {
@@ -185,7 +184,7 @@ func (p *pathParser) parseRest() {
 	}
 }
 
-// Steps takes a path as decoders name it apart, such as spec.versions[0].schema.openAPIV3Schema.properties.size.typ.
+// Steps splits a path in the notation of decoders, such as spec.versions[0].schema.openAPIV3Schema.properties.size.typ.
 func Steps(path string, crd *apiextensionsv1.CustomResourceDefinition) []string {
 	return parsePath(path, crd).Steps
 }

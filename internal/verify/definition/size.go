@@ -8,29 +8,29 @@ import (
 )
 
 const (
-	// lastApplied is how long the annotations of an object may be together. kubectl apply without --server-side writes
-	// all of the manifest into one.
+	// lastApplied is the maximum total length of the annotations of an object, in bytes. kubectl apply without
+	// --server-side writes the whole manifest into an annotation.
 	lastApplied = 262144
-	// stored is how much etcd stores of one object in its usual configuration.
+	// stored is the maximum size of an object in etcd's default configuration, in bytes.
 	stored = 1536 << 10
 )
 
-// TooLarge returns a problem if etcd does not store a CRD of this size.
+// TooLarge returns a problem if etcd rejects a CRD of this size.
 func TooLarge(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
 	size, from := sizes(crd)
 	if size <= stored {
 		return nil
 	}
-	return []Problem{whole(fmt.Sprintf("the CRD has %d bytes in JSON, and etcd stores %d of one object; %s", size, stored, from))}
+	return []Problem{whole(fmt.Sprintf("the CRD has %d bytes in JSON, but etcd stores at most %d per object; %s", size, stored, from))}
 }
 
-// Large returns a problem if a CRD cannot be applied from the client.
+// Large returns a problem if client-side apply fails for a CRD of this size.
 func Large(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
 	size, from := sizes(crd)
 	if size <= lastApplied || size > stored {
 		return nil
 	}
-	p := whole(fmt.Sprintf("the CRD has %d bytes in JSON, and kubectl apply writes at most %d into its annotation; %s", size, lastApplied, from))
+	p := whole(fmt.Sprintf("the CRD has %d bytes in JSON, but kubectl apply writes at most %d into its annotation; %s", size, lastApplied, from))
 	p.Hint = "apply it with kubectl apply --server-side, or shorten descriptions (--crd-max-desc-len of kctrl manifests)"
 	return []Problem{p}
 }
@@ -42,7 +42,7 @@ func whole(message string) Problem {
 	}
 }
 
-// sizes returns the length of a CRD in JSON, and what of it is descriptions.
+// sizes returns the length of a CRD in JSON, and the share of its descriptions as text.
 func sizes(crd *apiextensionsv1.CustomResourceDefinition) (size int, from string) {
 	text, err := json.Marshal(crd)
 	if err != nil {
@@ -54,10 +54,10 @@ func sizes(crd *apiextensionsv1.CustomResourceDefinition) (size int, from string
 			described += descriptions(s.OpenAPIV3Schema)
 		}
 	}
-	return len(text), fmt.Sprintf("descriptions are %d %% of it", described*100/max(len(text), 1))
+	return len(text), fmt.Sprintf("descriptions take %d %%", described*100/max(len(text), 1))
 }
 
-// descriptions returns the length of all descriptions in a schema.
+// descriptions returns the total length of the descriptions in a schema.
 func descriptions(s *apiextensionsv1.JSONSchemaProps) int {
 	if s == nil {
 		return 0

@@ -1,5 +1,4 @@
-// Package manifest reads CRDs and objects from YAML, and places the problems that others find in them at lines and
-// columns.
+// Package manifest reads CRDs and objects from YAML, and finds the lines and columns of problems in them.
 package manifest
 
 import (
@@ -26,10 +25,10 @@ import (
 
 // The codes of problems of files.
 const (
-	CodeYAML    = "yaml"        // the file is no YAML
-	CodeVersion = "crd-api"     // the CRD is of a version that API servers do not have
-	CodeUnknown = "crd-unknown" // the CRD has a field that CRDs do not have
-	CodeDecode  = "crd-decode"  // a field of the CRD is of the wrong type
+	CodeYAML    = "yaml"        // the file is not valid YAML
+	CodeVersion = "crd-api"     // API servers do not have this version of CRDs
+	CodeUnknown = "crd-unknown" // the CRD has an unknown field
+	CodeDecode  = "crd-decode"  // a field of the CRD has the wrong type
 )
 
 const repair = "repair it, then run the command again"
@@ -38,21 +37,21 @@ const repair = "repair it, then run the command again"
 type Document struct {
 	// File is the name of the file, for positions.
 	File string
-	// Err says that the document cannot be read. Nothing else is known then.
+	// Err is the error of reading the document. If it is set, the other fields are empty.
 	Err error
 
 	text []byte
-	line int // of its first line, from 0
+	line int // of its first line, counted from 0
 	head struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 	}
 }
 
-// MayHaveCRD reports whether there may be a CRD in a file. It errs toward true.
+// MayHaveCRD reports whether a file may contain a CRD. False positives are possible.
 func MayHaveCRD(text []byte) bool { return bytes.Contains(text, []byte("CustomResourceDefinition")) }
 
-// IsTemplate reports whether a file becomes YAML only when somebody renders it, as those of Helm charts do.
+// IsTemplate reports whether a file is a template for YAML, as in Helm charts.
 func IsTemplate(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		if line = bytes.TrimSpace(line); bytes.HasPrefix(line, []byte("{{")) {
@@ -62,23 +61,23 @@ func IsTemplate(text []byte) bool {
 	return false
 }
 
-// skipped are directories that hold nothing of a project.
+// skipped are directories without files of a project.
 var skipped = []string{"vendor", "node_modules", "testdata", "third_party"}
 
-// IsSkipped reports whether a directory of a name holds nothing of a project.
+// IsSkipped reports whether a directory has no files of a project, judged by its name.
 func IsSkipped(dir string) bool { return strings.HasPrefix(dir, ".") || slices.Contains(skipped, dir) }
 
-// IsSample reports whether the objects in a file are meant to be valid.
+// IsSample reports whether the objects in a file should be valid.
 func IsSample(name string) bool {
 	return strings.HasPrefix(name, "config/samples/") || strings.Contains(name, "/config/samples/") || strings.Contains(name, ":config/samples/")
 }
 
-// Twin reports a CRD, at a position, that has the name of another one in its directory.
+// Twin returns the error for a CRD with the same name as another one in its directory.
 func Twin(name string, at, first token.Position) error {
 	return &diagnostic.Error{
 		Pos: at, Code: "duplicate-crd",
-		Message: fmt.Sprintf("%s is the name of the CRD at %s, too: API servers have one CRD of a name", name, first),
-		Hint:    "remove one of the two",
+		Message: fmt.Sprintf("%s is also the name of the CRD at %s: API servers have one CRD per name", name, first),
+		Hint:    "remove one of them",
 	}
 }
 
@@ -87,7 +86,7 @@ var (
 	kindLine       = regexp.MustCompile(`(?m)^kind:\s*["']?([^"'\s#]+)`)
 )
 
-// Parse returns the documents of a file that are not empty. Each is read when somebody asks what is in it.
+// Parse returns the non-empty documents of a file. Each document is parsed on first use.
 func Parse(file string, text []byte) []Document {
 	var documents []Document
 	add := func(part []byte, line int) {
@@ -115,13 +114,13 @@ func Parse(file string, text []byte) []Document {
 	return documents
 }
 
-// separates reports whether a line is between two documents.
+// separates reports whether a line separates two documents.
 func separates(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("---"))
 	return ok && (len(bytes.TrimSpace(rest)) == 0 || bytes.HasPrefix(bytes.TrimSpace(rest), []byte("#")))
 }
 
-// withoutComments returns the first line of a document that is no comment, which says whether there is anything.
+// withoutComments returns the first line of a document that is not a comment, or nil if the document is empty.
 func withoutComments(text []byte) []byte {
 	for line := range bytes.Lines(text) {
 		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 && trimmed[0] != '#' {
@@ -131,7 +130,7 @@ func withoutComments(text []byte) []byte {
 	return nil
 }
 
-// readHead finds out what a document is, without parsing it where it is written as everybody does.
+// readHead reads the version and kind of a document. It parses the document only if they are not on lines of their own.
 func (d *Document) readHead() {
 	version, kind := apiVersionLine.FindSubmatch(d.text), kindLine.FindSubmatch(d.text)
 	if version != nil && kind != nil {
@@ -160,15 +159,15 @@ func (d *Document) Group() string {
 	return group
 }
 
-// IsCRD reports whether the document is a CRD, of whatever version.
+// IsCRD reports whether the document is a CRD of any version.
 func (d *Document) IsCRD() bool {
 	return d.head.Kind == "CustomResourceDefinition" && strings.HasPrefix(d.head.APIVersion, "apiextensions.k8s.io/")
 }
 
-// IsObject reports whether the document is an object of some kind.
+// IsObject reports whether the document is a Kubernetes object.
 func (d *Document) IsObject() bool { return d.head.Kind != "" && d.head.APIVersion != "" }
 
-// placed returns the text of the document with its lines where the file has them.
+// placed returns the text of the document with the line numbers of the file.
 func (d *Document) placed() []byte {
 	return append(bytes.Repeat([]byte("\n"), d.line), d.text...)
 }
@@ -190,7 +189,8 @@ func (d *Document) place(node *yaml.Node) token.Position {
 	return token.Position{Filename: d.File, Line: node.Line, Column: node.Column}
 }
 
-// At returns the position of a place in the document, or of the last step on the way that there is.
+// At returns the position of a place in the document. If it does not exist, At returns the position of the last
+// existing step.
 func (d *Document) At(steps ...string) token.Position {
 	node, err := d.node()
 	if err != nil {
@@ -199,7 +199,7 @@ func (d *Document) At(steps ...string) token.Position {
 	return d.place(yamlnode.At(node, steps...))
 }
 
-// Definition is a CRD.
+// Definition is a document with a CRD.
 type Definition struct {
 	Document
 	CRD *apiextensionsv1.CustomResourceDefinition
@@ -207,13 +207,13 @@ type Definition struct {
 	unknown []error
 }
 
-// Definition reads the document as API servers read a CRD.
+// Definition decodes the document as API servers decode a CRD.
 func (d *Document) Definition() (*Definition, error) {
 	if d.head.APIVersion != apiextensionsv1.SchemeGroupVersion.String() {
 		return nil, &diagnostic.Error{
 			Pos: d.At("apiVersion"), Code: CodeVersion,
-			Message: fmt.Sprintf("no matches for kind CustomResourceDefinition in version %s: API servers have had v1 alone since Kubernetes 1.22", d.head.APIVersion),
-			Hint:    "write it as apiextensions.k8s.io/v1, or generate it again",
+			Message: fmt.Sprintf("no matches for kind CustomResourceDefinition in version %s: API servers have only v1 since Kubernetes 1.22", d.head.APIVersion),
+			Hint:    "convert it to apiextensions.k8s.io/v1, or generate it again",
 		}
 	}
 	text, err := sigsyaml.YAMLToJSONStrict(d.text)
@@ -231,11 +231,11 @@ func (d *Document) Definition() (*Definition, error) {
 	return &Definition{Document: *d, CRD: crd, unknown: unknown}, nil
 }
 
-// yamlError places the first thing that a parser finds wrong: others may follow from it.
+// yamlError places the first error of a parser. Later errors often have the same cause.
 func (d *Document) yamlError(err error) error {
 	var whole map[string]any
 	if better := yaml.Unmarshal(d.placed(), &whole); better != nil {
-		err = better // The parser of API servers does not tell lines.
+		err = better // the parser of API servers reports no lines
 	}
 	all := diagnostic.All(diagnostic.YAML(d.File, d.placed(), err, repair))
 	if len(all) == 0 {
@@ -247,7 +247,7 @@ func (d *Document) yamlError(err error) error {
 	return all[0]
 }
 
-// decodeError says which field cannot be what it is.
+// decodeError reports the field that has the wrong type.
 func (d *Document) decodeError(err error) error {
 	e := &diagnostic.Error{Pos: d.At(), Code: CodeDecode, Message: diagnostic.OneLine(err.Error()), Hint: repair, Cause: err}
 	mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err)
@@ -264,7 +264,7 @@ func (d *Document) decodeError(err error) error {
 	return e
 }
 
-// kindOf returns the word for a type of Go in JSON.
+// kindOf returns the JSON name of a Go type.
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array:
@@ -279,7 +279,7 @@ func kindOf(t reflect.Type) string {
 	return "a number"
 }
 
-// withArticle returns the word for what a decoder calls a value.
+// withArticle returns a decoder's name for a value with an article.
 func withArticle(value string) string {
 	word, _, _ := strings.Cut(value, " ")
 	switch word {
@@ -295,7 +295,7 @@ func withArticle(value string) string {
 	return "a " + word
 }
 
-// find returns the first node that a path leads to which passes over indexes and keys of maps, or nil.
+// find returns the first node at the end of a path, or nil. The path may omit indexes and keys of maps.
 func find(node *yaml.Node, steps []string) *yaml.Node {
 	if len(steps) == 0 {
 		return node
@@ -316,7 +316,7 @@ func find(node *yaml.Node, steps []string) *yaml.Node {
 	return nil
 }
 
-// Places returns a function that places steps, for many of them.
+// Places returns a function that finds the positions of many places.
 func (d *Definition) Places() func(steps ...string) token.Position {
 	root, err := d.node()
 	if err != nil {
@@ -325,27 +325,27 @@ func (d *Definition) Places() func(steps ...string) token.Position {
 	return func(steps ...string) token.Position { return d.place(yamlnode.At(root, steps...)) }
 }
 
-// IsPatch reports whether the CRD has none of the fields that each CRD has: it is a patch for one.
+// IsPatch reports whether the CRD has none of the required fields, and so is a patch.
 func (d *Definition) IsPatch() bool {
 	spec := &d.CRD.Spec
 	return spec.Group == "" && spec.Names.Kind == "" && spec.Scope == ""
 }
 
-// Patch says that a file, which the user has named, has a patch for a CRD.
+// Patch returns the error for a patch in a file that the user has named.
 func (d *Definition) Patch() error {
 	return &diagnostic.Error{
-		Pos: d.At("spec"), Code: "crd-partial", Message: "the CRD has neither group, names nor scope: it looks like a patch", Hint: "name the directory or the file with the whole CRD",
+		Pos: d.At("spec"), Code: "crd-partial", Message: "the CRD has no group, names and scope: it looks like a patch", Hint: "use the directory or the file with the whole CRD",
 	}
 }
 
 var unknownField = regexp.MustCompile(`^(unknown|duplicate) field "(.*)"$`)
 
-// Unknown returns the fields that CRDs do not have, which API servers drop, and those that are there twice.
+// Unknown returns errors for unknown fields, which API servers drop, and for duplicate fields.
 func (d *Definition) Unknown() error {
 	var errs []error
 	for _, err := range d.unknown {
 		e := &diagnostic.Error{
-			Pos: d.At(), Code: CodeUnknown, Message: diagnostic.OneLine(err.Error()) + ": API servers drop it, and kubectl refuses the CRD",
+			Pos: d.At(), Code: CodeUnknown, Message: diagnostic.OneLine(err.Error()) + ": API servers drop it, and kubectl rejects the CRD",
 			Hint: "remove it, or correct its name",
 		}
 		if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
@@ -356,7 +356,7 @@ func (d *Definition) Unknown() error {
 	return errors.Join(errs...)
 }
 
-// Problems returns for what API servers refuse the CRD, and what of it has no effect.
+// Problems returns the problems for which API servers reject the CRD, and the parts of it without effect.
 func (d *Definition) Problems() (refused, dead error) {
 	found, err := definition.Refused(d.CRD)
 	if err != nil {
@@ -383,11 +383,11 @@ func (d *Definition) Problems() (refused, dead error) {
 	return errors.Join(refused, place(found)), place(hollow)
 }
 
-// expected matches the comment that says that a sample is to be refused, and with which words.
+// expected matches the comment above a sample that must be rejected, with words of the error.
 var expected = regexp.MustCompile(`(?m)^#\s*\+kctrl:example:invalid(?:[:=]\s*(.*))?$`)
 
-// CheckSample checks an object as API servers do that have the CRDs of some kinds. It reports false for objects of
-// other kinds. An object below a comment "+kctrl:example:invalid: words" is to be refused with a message that has these
+// CheckSample checks an object like an API server that has the CRDs of kinds. It returns false for objects of other
+// kinds. An object below a comment "+kctrl:example:invalid: words" must be rejected with an error that contains these
 // words.
 func (d *Document) CheckSample(kinds *sample.Kinds) (checked bool, err error) {
 	if !kinds.HasGroup(d.Group()) {

@@ -1,5 +1,5 @@
-// Package sample checks objects as API servers do that have the CRDs of a project: unknown fields, defaults, schema,
-// lists and the validation rules in CEL, with the libraries of these servers.
+// Package sample checks objects against the CRDs of a project with the libraries of API servers: unknown fields,
+// defaults, schemas, lists and CEL validation rules.
 package sample
 
 import (
@@ -38,19 +38,19 @@ import (
 // The codes of problems.
 const (
 	CodeKind  = "sample-kind"  // no CRD has the kind and version
-	CodeField = "sample-field" // the schema does not have a field
-	CodeValue = "sample-value" // the schema does not allow a value
-	CodeRule  = "sample-rule"  // a validation rule does not hold
+	CodeField = "sample-field" // the schema has no such field
+	CodeValue = "sample-value" // the schema rejects a value
+	CodeRule  = "sample-rule"  // a validation rule is false
 )
 
-// Problem is one reason for which an API server refuses an object, or changes it.
+// Problem is one reason why an API server rejects or changes an object.
 type Problem struct {
-	// Field is the field that the problem is about, such as spec.ports[0].name. Empty means the object.
+	// Field is the field with the problem, such as spec.ports[0].name. Empty means the object.
 	Field               string
 	Code, Message, Hint string
 }
 
-// Kinds are the kinds that some CRDs define. The zero value has none.
+// Kinds are the kinds of a set of CRDs. The zero value is empty.
 type Kinds struct {
 	schemas map[schema.GroupVersionKind]*kind
 	groups  map[string]bool
@@ -59,7 +59,7 @@ type Kinds struct {
 // kind is one version of a kind.
 type kind struct {
 	given *apiextensionsv1.JSONSchemaProps
-	// The forms of the schema that the libraries take, made when they are first needed; err says that there are none.
+	// The forms of the schema that the libraries require, computed on first use. err is set if that failed.
 	props      *apiextensions.JSONSchemaProps
 	structural *structuralschema.Structural
 	values     *spec.Schema
@@ -68,7 +68,7 @@ type kind struct {
 	err        error
 }
 
-// Add adds the kind that a CRD defines.
+// Add adds the kind of a CRD.
 func (k *Kinds) Add(crd *apiextensionsv1.CustomResourceDefinition) {
 	if k.schemas == nil {
 		k.schemas, k.groups = map[schema.GroupVersionKind]*kind{}, map[string]bool{}
@@ -84,14 +84,14 @@ func (k *Kinds) Add(crd *apiextensionsv1.CustomResourceDefinition) {
 // HasGroup reports whether a CRD defines kinds of a group.
 func (k *Kinds) HasGroup(group string) bool { return k.groups[group] }
 
-// Check returns the problems of an object that is created, and changes it as API servers would. An object of a group that
-// no CRD defines has none.
+// Check returns the problems of creating an object, and changes the object as API servers would. It returns nil for an
+// object of a group that no CRD defines.
 func (k *Kinds) Check(gvk schema.GroupVersionKind, object map[string]any) []Problem {
 	return k.CheckUpdate(gvk, object, nil)
 }
 
-// Reshape removes the fields that a version does not have from an object, and sets those that have defaults: an API
-// server does so with what it reads from its store.
+// Reshape removes unknown fields from an object and sets defaults, as an API server does when it reads an object from
+// its store.
 func (k *Kinds) Reshape(gvk schema.GroupVersionKind, object map[string]any) {
 	of := k.schemas[gvk]
 	if of == nil {
@@ -104,7 +104,7 @@ func (k *Kinds) Reshape(gvk schema.GroupVersionKind, object map[string]any) {
 	}
 }
 
-// Prune removes the fields that a version does not have from an object.
+// Prune removes the fields from an object that the schema of its version does not have.
 func (k *Kinds) Prune(gvk schema.GroupVersionKind, object map[string]any) {
 	if of := k.schemas[gvk]; of != nil {
 		if of.prepare(); of.err == nil {
@@ -113,7 +113,7 @@ func (k *Kinds) Prune(gvk schema.GroupVersionKind, object map[string]any) {
 	}
 }
 
-// CheckUpdate is Check of an object that replaces another one. Nil means that it replaces none.
+// CheckUpdate is like Check for an object that replaces before. A nil before means creation.
 func (k *Kinds) CheckUpdate(gvk schema.GroupVersionKind, object, before map[string]any) []Problem {
 	if !k.groups[gvk.Group] {
 		return nil
@@ -123,11 +123,11 @@ func (k *Kinds) CheckUpdate(gvk schema.GroupVersionKind, object, before map[stri
 		return []Problem{{
 			Field: "kind", Code: CodeKind,
 			Message: fmt.Sprintf("no CRD of the project has %s %s", gvk.GroupVersion(), gvk.Kind),
-			Hint:    "name a kind and a version that there is, or delete the sample",
+			Hint:    "use an existing kind and version, or delete the sample",
 		}}
 	}
 	if of.prepare(); of.err != nil {
-		return nil // for which the CRD is refused
+		return nil // the CRD is rejected
 	}
 	c := &check{kind: of, name: gvk.Kind, object: object, before: before, told: map[string]bool{}, misspelt: map[string]bool{}}
 	c.unknown()
@@ -140,7 +140,7 @@ func (k *Kinds) CheckUpdate(gvk schema.GroupVersionKind, object, before map[stri
 	return c.found
 }
 
-// prepare makes the forms of the schema.
+// prepare computes the forms of the schema.
 func (k *kind) prepare() {
 	if k.made {
 		return
@@ -166,55 +166,55 @@ type check struct {
 	object map[string]any
 	before map[string]any
 	found  []Problem
-	// told are fields of which a problem was found, and misspelt those that are there under another name.
+	// told has the fields with a reported problem, and misspelt the names that an unknown field probably means.
 	told, misspelt map[string]bool
 }
 
-// unknown reports the fields that the schema does not have, and removes them.
+// unknown reports fields that the schema does not have, and removes them.
 func (c *check) unknown() {
 	options := structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
 	for _, name := range pruning.PruneWithOptions(c.object, c.structural, true, options) {
-		hint := "take it out, or add it to the Go type"
+		hint := "remove it, or add it to the Go type"
 		if near, ok := nearField(c.props, name); ok {
 			hint = "did you mean " + near + "?"
 			c.misspelt[strings.TrimSuffix(name, lastStep(name))+near] = true
 		}
 		c.found = append(c.found, Problem{
 			Field: name, Code: CodeField, Hint: hint,
-			Message: fmt.Sprintf("%s has no field %s, so that API servers drop it", c.name, name),
+			Message: fmt.Sprintf("%s has no field %s, so API servers drop it", c.name, name),
 		})
 	}
 }
 
-// values reports values that the schema does not allow.
+// values reports values that the schema rejects.
 func (c *check) values() {
 	for _, problem := range validate.NewSchemaValidator(c.kind.values, nil, "", strfmt.Default).Validate(c.object).Errors {
 		name := ""
 		if e, ok := errors.AsType[*openapierrors.Validation](problem); ok {
 			name = e.Name
 			if e.Code() == openapierrors.RequiredFailCode && c.misspelt[name] {
-				continue // it is there, under another name
+				continue // the field exists under another name
 			}
 		}
 		if c.told[name] || name == "" && len(c.told) > 0 {
-			continue // the same in other words
+			continue // the same problem in other words
 		}
 		c.told[name] = true
 		c.found = append(c.found, Problem{
 			Field: name, Code: CodeValue,
 			Message: diagnostic.OneLine(strings.Replace(problem.Error(), name+" in body ", name+" ", 1)),
-			Hint:    "write a value that the markers of the field allow, or leave it out where they do not want one",
+			Hint:    "write a value that the markers of the field allow, or omit the field if they allow none",
 		})
 	}
 }
 
-// listsAndRules reports items that a list must not have twice, and rules that do not hold.
+// listsAndRules reports duplicate list items and rules that are false.
 func (c *check) listsAndRules() {
 	for _, e := range objectmeta.Validate(context.Background(), nil, c.object, c.structural, false) {
-		c.report(CodeValue, e, "write the object as it would be written on its own")
+		c.report(CodeValue, e, "write it like a separate object")
 	}
 	for _, e := range listtype.ValidateListSetsAndMaps(nil, c.structural, c.object) {
-		c.report(CodeValue, e, "leave one of the two out")
+		c.report(CodeValue, e, "remove one of them")
 	}
 	if c.rules == nil {
 		return
@@ -243,7 +243,7 @@ func (c *check) report(code string, e *field.Error, hint string) {
 	c.found = append(c.found, Problem{Field: name, Code: code, Message: diagnostic.OneLine(message), Hint: hint})
 }
 
-// lastStep returns the name of the field that a path ends in.
+// lastStep returns the name of the last field in a path.
 func lastStep(name string) string {
 	steps := Steps(name)
 	if len(steps) == 0 {
@@ -252,7 +252,7 @@ func lastStep(name string) string {
 	return steps[len(steps)-1]
 }
 
-// nearField names the field that was meant, beside those that the path leads to.
+// nearField returns the existing field with the most similar name.
 func nearField(props *apiextensions.JSONSchemaProps, name string) (string, bool) {
 	steps := Steps(name)
 	at := props
@@ -275,7 +275,7 @@ func nearField(props *apiextensions.JSONSchemaProps, name string) (string, bool)
 	return diagnostic.Near(lastStep(name), names)
 }
 
-// Steps takes the path of a field apart: keys, and indexes as their digits.
+// Steps splits the path of a field into keys, and indexes as digits.
 func Steps(name string) []string {
 	steps := strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
 	for i, step := range steps {
@@ -286,8 +286,8 @@ func Steps(name string) []string {
 	return steps
 }
 
-// CheckNode checks an object that is written in YAML. What is no object of a kind has no problems. An error says that
-// it cannot be read.
+// CheckNode checks an object in YAML. It returns no problems for values that are not Kubernetes objects, and an error
+// for values that cannot be decoded.
 func (k *Kinds) CheckNode(node *yaml.Node) ([]Problem, error) {
 	if node.Kind != yaml.MappingNode {
 		return nil, nil
@@ -302,7 +302,7 @@ func (k *Kinds) CheckNode(node *yaml.Node) ([]Problem, error) {
 		text, err = sigsyaml.YAMLToJSON(text)
 	}
 	if err == nil {
-		err = utiljson.Unmarshal(text, &object) // with whole numbers as they are
+		err = utiljson.Unmarshal(text, &object) // decodes whole numbers as integers
 	}
 	if err != nil {
 		return nil, err
@@ -317,14 +317,15 @@ func scalarOf(node *yaml.Node, key string) string {
 	return ""
 }
 
-// CodeExample is the code of an example that is not refused as it says.
+// CodeExample is the code of an invalid example that is accepted, or rejected for another reason.
 const CodeExample = "sample-example"
 
-// Unexpected reports an object, at a position, that is to be refused with a message that has some words, and is not.
+// Unexpected returns an error if problems is empty or no message contains words. It is about an example at a position
+// that must be rejected.
 func Unexpected(at token.Position, words string, problems []Problem) error {
-	e := &diagnostic.Error{Pos: at, Code: CodeExample, Hint: "make the example invalid, or add the rule that refuses it"}
+	e := &diagnostic.Error{Pos: at, Code: CodeExample, Hint: "make the example invalid, or add the rule that rejects it"}
 	if len(problems) == 0 {
-		e.Message = "the example is valid, and is marked invalid"
+		e.Message = "the example is valid, but is marked as invalid"
 		return e
 	}
 	var messages []string
@@ -334,7 +335,7 @@ func Unexpected(at token.Position, words string, problems []Problem) error {
 		}
 		messages = append(messages, p.Message)
 	}
-	e.Message = fmt.Sprintf("the example is refused, but not with %s: %s", diagnostic.Quote(words), strings.Join(messages, "; "))
+	e.Message = fmt.Sprintf("the example is rejected, but not with %s: %s", diagnostic.Quote(words), strings.Join(messages, "; "))
 	e.Hint = "write the words of the message, or change the example"
 	return e
 }
