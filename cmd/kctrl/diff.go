@@ -75,7 +75,7 @@ libraries of the API server of Kubernetes ` + verifiedKubernetes() + `. Otherwis
 ` + accept.File + ` accepts breaking changes, each with a reason and the last day on which it is accepted:
 
   accepted:
-  - {crd: widgets.example.com, field: spec.size, change: maximum, reason: nobody uses more, until: 2027-01-31}
+  - {crd: widgets.example.com, field: spec.size, change: maximum, reason: no object uses more, until: 2027-01-31}
 
 The exit code is 3 if a change breaks somebody whom --for names, 1 if a CRD cannot be read, and 0 otherwise.`,
 		Example: `  kctrl diff main

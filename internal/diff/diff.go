@@ -1,7 +1,7 @@
-// Package diff compares the CRDs of two sides and reports whom each change breaks.
+// Package diff compares the CRDs of two sides and reports which clients and objects each change breaks.
 //
-// The work is in the packages below it: input reads a side, change lists what differs, witness finds objects that show
-// what a change breaks, and accept reads what a project accepts. This package joins them to a [Report].
+// Its subpackages do the work: input reads a side, change lists the differences, witness finds objects that show the
+// breakage, and accept reads the changes that a project accepts. This package combines them into a [Report].
 package diff
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diff/witness"
 )
 
-// Finding is a change that breaks somebody.
+// Finding is a breaking change.
 type Finding struct {
 	CRD     string         `json:"crd"`
 	Kind    string         `json:"kind"`
@@ -33,17 +33,17 @@ type Finding struct {
 	Message string         `json:"message"`
 	Breaks  []change.Class `json:"breaks"`
 	Pos     token.Position `json:"-"`
-	// Witness shows the break, and Backward the one of a downgrade.
+	// Witness shows the breakage, and Backward the breakage by a downgrade.
 	Witness  *witness.Witness `json:"witness,omitempty"`
 	Backward *witness.Witness `json:"downgradeWitness,omitempty"`
-	// Why says why there is no witness.
+	// Why is the reason for a missing witness.
 	Why string `json:"noWitness,omitempty"`
-	// Accepted says that the project accepts the break, and Expired that it did.
+	// Accepted is the entry that accepts the change, and Expired an entry that no longer does.
 	Accepted *accept.Entry `json:"-"`
 	Expired  *accept.Entry `json:"-"`
 }
 
-// Counts reports whether the finding breaks one of some classes, and is not accepted.
+// Counts reports whether the finding breaks one of the classes and is not accepted.
 func (f *Finding) Counts(classes []change.Class) bool {
 	return f.Accepted == nil && slices.ContainsFunc(f.Breaks, func(c change.Class) bool { return slices.Contains(classes, c) })
 }
@@ -60,17 +60,17 @@ type Existing struct {
 // Report is the result of a comparison.
 type Report struct {
 	Old, New string
-	// CRDs counts those that were compared.
+	// CRDs is the number of compared CRDs.
 	CRDs     int
 	Findings []Finding
 	Existing []Existing
-	// Unused are entries of accepted changes that describe none.
+	// Unused are the entries that match no change.
 	Unused []accept.Entry
-	// Errs are the inputs that could not be compared.
+	// Errs are the errors of inputs that could not be compared.
 	Errs []error
 }
 
-// Options say how to compare.
+// Options are the options of Compare.
 type Options struct {
 	Accepted []accept.Entry
 	Now      time.Time
@@ -82,7 +82,7 @@ func Compare(ctx context.Context, before, after *input.Side, o Options) (*Report
 	for _, name := range input.Names(before, after) {
 		old, now := before.CRDs[name], after.CRDs[name]
 		if old == nil || now == nil && (after.Partial || len(after.Errs) > 0) {
-			continue // A CRD that could not be read is not one that was removed.
+			continue // an unreadable CRD is not a removed CRD
 		}
 		r.CRDs++
 		p := &pair{report: r, old: old, now: now, samples: slices.Concat(before.Samples, after.Samples)}
@@ -101,7 +101,7 @@ func Compare(ctx context.Context, before, after *input.Side, o Options) (*Report
 // pair is one CRD on both sides.
 type pair struct {
 	report   *Report
-	old, now *input.CRD // now is nil if the CRD is gone
+	old, now *input.CRD // now is nil if the CRD was removed
 	samples  []map[string]any
 }
 
@@ -145,7 +145,7 @@ func (p *pair) compare(ctx context.Context) {
 	}
 }
 
-// refused reports the errors for which an API server refuses one of the CRDs: nothing can be said of it.
+// refused adds the errors for which an API server rejects one of the CRDs. Such CRDs cannot be compared.
 func (p *pair) refused() bool {
 	before := len(p.report.Errs)
 	for _, crd := range []*input.CRD{p.old, p.now} {
@@ -156,7 +156,7 @@ func (p *pair) refused() bool {
 	return len(p.report.Errs) > before
 }
 
-// single is a change in one direction and what was found for it.
+// single is a change in one direction and the result of the search for a witness.
 type single struct {
 	change *change.Change
 	witness.Result
@@ -177,11 +177,11 @@ func (r *result) add(s *single) {
 // proven reports whether a witness shows the change.
 func (s *single) proven() bool { return s != nil && s.Witness != nil }
 
-// open reports whether nobody knows whether the change breaks anything.
+// open reports whether it is unknown that the change breaks anything.
 func (s *single) open() bool { return s != nil && s.Witness == nil && !s.None && s.change.Why == "" }
 
-// dropRelaxed removes the directions that no witness shows where one shows the other direction: what was replaced by
-// something weaker. A rule has another one of the same field for it.
+// dropRelaxed removes a direction without witness if a witness shows the other direction: then the constraint was
+// replaced by a weaker one. For a rule, the witness may belong to another rule of the same field.
 func dropRelaxed(results map[string]*result) {
 	type place struct{ version, field string }
 	proven := map[place]map[bool]bool{}
@@ -212,7 +212,7 @@ func dropRelaxed(results map[string]*result) {
 	}
 }
 
-// finding adds what a change breaks to the report.
+// finding adds a breaking change to the report.
 func (p *pair) finding(r *result) {
 	f := Finding{CRD: p.old.Name, Kind: p.old.Spec.Names.Kind}
 	for _, s := range []*single{r.forward, r.backward} {
@@ -252,7 +252,7 @@ func (p *pair) finding(r *result) {
 	p.report.Findings = append(p.report.Findings, f)
 }
 
-// position returns where a change is: in the new CRD, or in the old one if it is gone.
+// position returns the position of a change in the new CRD, or in the old one if the CRD was removed.
 func (p *pair) position(c *change.Change) token.Position {
 	at := p.now
 	if at == nil {
@@ -289,8 +289,8 @@ func (r *Report) accept(o Options) {
 	}
 }
 
-// CheckExisting adds an object that a cluster has to the report, if the new CRD refuses or changes it. crd is the name
-// of its CRD.
+// CheckExisting adds an object of a cluster to the report if the new CRD rejects or changes it. crd is the name of its
+// CRD.
 func (r *Report) CheckExisting(crd string, before, after *witness.Server, version string, object map[string]any) {
 	reason := witness.Breaks(before, after, version, object)
 	if reason == "" {
@@ -301,7 +301,7 @@ func (r *Report) CheckExisting(crd string, before, after *witness.Server, versio
 	r.Existing = append(r.Existing, Existing{CRD: crd, Version: version, Namespace: text("namespace"), Name: text("name"), Reason: reason})
 }
 
-// Breaking returns the number of findings that count, and of objects on a cluster that break.
+// Breaking returns the number of findings that count, plus the number of broken objects on a cluster.
 func (r *Report) Breaking(classes []change.Class) int {
 	n := len(r.Existing)
 	for i := range r.Findings {
@@ -312,10 +312,10 @@ func (r *Report) Breaking(classes []change.Class) int {
 	return n
 }
 
-// Err returns the inputs that could not be compared, joined.
+// Err joins the errors of inputs that could not be compared.
 func (r *Report) Err() error { return errors.Join(r.Errs...) }
 
-// Title says in one line what a finding is about.
+// Title returns the subject of a finding in one line.
 func (f *Finding) Title() string {
 	parts := []string{f.Kind}
 	if f.Version != "" {
@@ -327,7 +327,7 @@ func (f *Finding) Title() string {
 	return strings.Join(parts, " ") + ": " + f.Message
 }
 
-// Classes returns whom a finding breaks, in one text.
+// Classes joins the classes of a finding.
 func (f *Finding) Classes() string {
 	var names []string
 	for _, c := range f.Breaks {
@@ -336,7 +336,7 @@ func (f *Finding) Classes() string {
 	return strings.Join(names, ", ")
 }
 
-// Outcome says what becomes of the witness of a finding.
+// Outcome describes the result of writing the witness of a finding.
 func (f *Finding) Outcome(old, now string) string {
 	w, accepts, refuses := f.Witness, old, now
 	if w == nil {
@@ -350,12 +350,12 @@ func (f *Finding) Outcome(old, now string) string {
 		verb = "accepted as an update"
 	}
 	if w.Reason != "" {
-		return fmt.Sprintf("%s by %s, refused by %s: %s", verb, accepts, refuses, diagnostic.OneLine(w.Reason))
+		return fmt.Sprintf("%s by %s, rejected by %s: %s", verb, accepts, refuses, diagnostic.OneLine(w.Reason))
 	}
 	return fmt.Sprintf("%s by %s, changed by %s", verb, accepts, refuses)
 }
 
-// Shown returns the witness to show: that of the break, or else that of the downgrade.
+// Shown returns the witness of the breakage, or else the witness of the downgrade.
 func (f *Finding) Shown() *witness.Witness {
 	if f.Witness != nil {
 		return f.Witness

@@ -16,7 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/verify/definition"
 )
 
-// sides returns the two CRDs of a labeled change, which API servers accept.
+// sides returns the two CRDs of a labeled change. API servers accept both.
 func sides(t *testing.T, l *labeled.Change) (before, after *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	before, after, err := l.CRDs()
@@ -51,8 +51,8 @@ func sideOf(name string, crd *apiextensionsv1.CustomResourceDefinition) *input.S
 	return side
 }
 
-// TestLabeledChangesAreFound compares each pair of labeled changes: everything that breaks is reported, and nothing
-// else. The witnesses are confirmed by servers that have one of the CRDs each.
+// TestLabeledChangesAreFound compares each pair of labeled changes: Compare reports exactly the breaking ones. Servers
+// that have one of the CRDs each confirm the witnesses.
 func TestLabeledChangesAreFound(t *testing.T) {
 	table := readTable(t)
 	breaking, witnesses := 0, 0
@@ -101,7 +101,7 @@ func confirm(t *testing.T, name string, lenient, strict *apiextensionsv1.CustomR
 	}
 }
 
-// refuted returns why an object is no witness for two servers, or nothing if it is one.
+// refuted returns why an object is not a witness for two servers, or "" if it is one.
 func refuted(lenient, strict *witness.Server, w *witness.Witness) string {
 	r := witness.Request{Version: w.Version, Object: w.Object, Before: w.Before, Status: w.Status}
 	accepted := lenient.Write(r)

@@ -22,8 +22,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// TestServersConfirmWitnesses writes the witness of each labeled change to two API servers, which have the old and the
-// new CRD.
+// TestServersConfirmWitnesses writes the witness of each labeled change to two API servers, one with the old CRD and
+// one with the new CRD.
 func TestServersConfirmWitnesses(t *testing.T) {
 	before, after := connect(t), connect(t)
 	confirmed := 0
@@ -71,7 +71,7 @@ func inGroup(crd *apiextensionsv1.CustomResourceDefinition, group string) {
 	}
 }
 
-// apply has a server serve a CRD, with conversion by API servers alone.
+// apply creates or replaces a CRD on a server, without webhook conversion.
 func apply(t *testing.T, client *kubectl.Client, crd *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	if crd == nil {
@@ -94,7 +94,7 @@ func apply(t *testing.T, client *kubectl.Client, crd *apiextensionsv1.CustomReso
 	}
 }
 
-// ask returns why two servers do not confirm a witness, or nothing if they do.
+// ask returns why two servers do not confirm a witness, or "" if they do.
 func ask(ctx context.Context, lenient, strict *kubectl.Client, w *witness.Witness) string {
 	object := func(content map[string]any) *unstructured.Unstructured {
 		if content == nil {
@@ -123,9 +123,9 @@ func ask(ctx context.Context, lenient, strict *kubectl.Client, w *witness.Witnes
 	return ""
 }
 
-// TestOtherObjectsStayStored replaces the CRD below the witness of each labeled change that is not reported to break
-// stored objects. The object reads as before, and an update of something else succeeds: API servers ratchet, which
-// means that they accept an invalid value that an update keeps.
+// TestOtherObjectsStayStored replaces the CRD under the witness of each labeled change that is not reported to break
+// stored objects. The object reads as before, and an update of another field succeeds: API servers ratchet, which means
+// that they accept an invalid value that an update does not change.
 func TestOtherObjectsStayStored(t *testing.T) {
 	env := testenv.Start(t)
 	crds, err := kubectl.Connect(env.Kubeconfig)
@@ -141,7 +141,7 @@ func TestOtherObjectsStayStored(t *testing.T) {
 		}
 		for j, f := range report.Findings {
 			w := f.Witness
-			// Where a version or a subresource goes, there is nothing to write to.
+			// A removed version or subresource cannot be written.
 			if w == nil || w.Before != nil || w.Status || f.Field == "" || slices.Contains(f.Breaks, change.Stored) {
 				continue
 			}

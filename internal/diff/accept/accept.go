@@ -1,4 +1,4 @@
-// Package accept reads the file in which a project accepts breaking changes, each with a reason and for some time.
+// Package accept reads the file in which a project accepts breaking changes, each with a reason and an end date.
 package accept
 
 import (
@@ -15,7 +15,7 @@ import (
 // File is the name of the file in the directory of the project.
 const File = ".kctrl-diff.yaml"
 
-// Entry accepts the breaking changes that it describes.
+// Entry accepts the breaking changes that it matches.
 type Entry struct {
 	// CRD is the name of the CRD. Version, Field and Change may be empty, which means any.
 	CRD, Version, Field, Change string
@@ -25,10 +25,10 @@ type Entry struct {
 	Pos   token.Position
 }
 
-// Expired reports whether the last day of the entry is over.
+// Expired reports whether the last day of the entry has passed.
 func (e *Entry) Expired(now time.Time) bool { return !now.UTC().Before(e.Until.AddDate(0, 0, 1)) }
 
-// Matches reports whether the entry describes a change.
+// Matches reports whether the entry accepts a change.
 func (e *Entry) Matches(crd, version, field, change string) bool {
 	fits := func(want, got string) bool { return want == "" || want == got }
 	return e.CRD == crd && fits(e.Version, version) && fits(e.Field, field) && fits(e.Change, change)
@@ -37,7 +37,7 @@ func (e *Entry) Matches(crd, version, field, change string) bool {
 const layout = time.DateOnly
 
 // example is an entry for hints.
-const example = "accepted: [{crd: widgets.example.com, field: spec.size, change: maximum, reason: nobody uses more, until: 2027-01-31}]"
+const example = "accepted: [{crd: widgets.example.com, field: spec.size, change: maximum, reason: no object uses more, until: 2027-01-31}]"
 
 // Parse reads the entries in a file. Errors are *diagnostic.Error, one for each mistake, joined.
 func Parse(name string, text []byte) ([]Entry, error) {
@@ -52,7 +52,7 @@ func Parse(name string, text []byte) ([]Entry, error) {
 	return p.entries, p.err()
 }
 
-// parser collects entries and mistakes.
+// parser collects entries and errors.
 type parser struct {
 	name    string
 	entries []Entry
@@ -116,7 +116,7 @@ func (p *parser) entry(node *yaml.Node) {
 	if until := *fields["until"]; until != "" {
 		var err error
 		if e.Until, err = time.Parse(layout, until); err != nil {
-			p.fail(node, "until: %s is no date such as 2027-01-31", diagnostic.Quote(until))
+			p.fail(node, "until: %s is not a date such as 2027-01-31", diagnostic.Quote(until))
 		}
 	}
 	if len(p.errs) == failed {

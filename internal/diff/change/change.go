@@ -1,8 +1,8 @@
-// Package change lists what differs between two CRDs of a name and may break somebody.
+// Package change lists the differences between two CRDs with the same name that may break clients or objects.
 //
-// It compares keywords, and errs toward too many changes: whether a change of a schema breaks anything, an object
-// has to show that one CRD accepts and the other does not (package witness). A change for which there can be no such
-// object says why.
+// It compares keywords and errs toward too many changes. Whether a change of a schema really breaks something is shown
+// by an object that one CRD accepts and the other does not (package witness). A change for which no such object can
+// exist has a reason.
 package change
 
 import (
@@ -18,18 +18,18 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/verify/definition"
 )
 
-// Class says whom a change breaks.
+// Class is the kind of breakage of a change.
 type Class string
 
-// The classes, in the order in which they are told.
+// The classes, in the order of reports.
 const (
-	// Writers are clients that write: the new CRD refuses what they send, or drops part of it.
+	// Writers are clients that write: the new CRD rejects their objects or drops part of them.
 	Writers Class = "writers"
-	// Readers are clients that read: they no longer find what they rely on, or find what they do not know.
+	// Readers are clients that read: fields or resources that they expect are missing, or they get unknown values.
 	Readers Class = "readers"
 	// Stored objects change without a write, or can no longer be updated.
 	Stored Class = "stored"
-	// Downgrade is the way back: the old CRD refuses or changes what was written with the new one.
+	// Downgrade is the return to the old CRD: it rejects or changes objects written with the new one.
 	Downgrade Class = "downgrade"
 )
 
@@ -39,7 +39,7 @@ var Classes = []Class{Writers, Readers, Stored, Downgrade}
 // Schema is a schema of a CRD.
 type Schema = apiextensionsv1.JSONSchemaProps
 
-// The keywords of changes that are no keywords of schemas.
+// The keywords of changes outside of schemas.
 const (
 	KeywordCRD        = "crd"
 	KeywordScope      = "scope"
@@ -67,24 +67,24 @@ const (
 	KeywordEmbedded   = "embedded-resource"
 )
 
-// Change is one difference, seen from the side that is stricter there.
+// Change is one difference, described from the stricter side.
 type Change struct {
-	// Version is the version of the API, empty if the change is about all of them.
+	// Version is the API version. Empty means all versions.
 	Version string
 	// Path is the field, as in expression.RuleProblem.
 	Path    []string
 	Keyword string
-	// Name is what the keyword is about: a field that is required, a column, a rule.
+	// Name is the subject of the keyword: a required field, a column, a rule.
 	Name    string
 	Message string
 	Breaks  []Class
-	// Backward says that the old CRD is the stricter one.
+	// Backward reports whether the old CRD is the stricter one.
 	Backward bool
-	// Lenient and Strict are the schemas of the field where they differ. They are nil outside of schemas.
+	// Lenient and Strict are the schemas of the field on both sides. They are nil outside of schemas.
 	Lenient, Strict *Schema
-	// Why says why no object can show the change. Empty means that one can.
+	// Why is the reason why no object can show the change. Empty means that an object may.
 	Why string
-	// Otherwise is Why if no object was found that shows the change.
+	// Otherwise is used as Why if the search finds no object.
 	Otherwise string
 }
 
@@ -93,7 +93,7 @@ func (c *Change) Field() string {
 	return expression.RuleProblem{Path: c.Path}.Field()
 }
 
-// Key identifies what changed, in whatever direction.
+// Key identifies the change independent of its direction.
 func (c *Change) Key() string {
 	name := c.Name
 	if c.Keyword == KeywordRequired || c.Keyword == KeywordField {
@@ -105,14 +105,14 @@ func (c *Change) Key() string {
 	return strings.Join([]string{c.Version, c.Field(), c.Keyword, name}, "\x00")
 }
 
-// keys are the keys in manifests of keywords that are called otherwise here.
+// keys are the keys in manifests of keywords that have another name here.
 var keys = map[string]string{
 	KeywordListType: "x-kubernetes-list-type", KeywordMapType: "x-kubernetes-map-type", KeywordRule: "x-kubernetes-validations",
 	KeywordValues: "additionalProperties", KeywordPruning: "x-kubernetes-preserve-unknown-fields",
 	KeywordEmbedded: "x-kubernetes-embedded-resource", KeywordField: "properties", KeywordStorage: "properties",
 }
 
-// Problem returns the change as a problem of a CRD, for those that know where the parts of this CRD come from.
+// Problem returns the change as a problem of a CRD, for callers that know the sources of its parts.
 func (c *Change) Problem(crd *apiextensionsv1.CustomResourceDefinition) definition.Problem {
 	version := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == c.Version })
 	p := definition.Path{Version: version, Index: -1, Steps: []string{"spec"}}
@@ -134,7 +134,7 @@ func (c *Change) Problem(crd *apiextensionsv1.CustomResourceDefinition) definiti
 			p.Key = key
 		}
 		if c.Keyword == KeywordRequired || c.Keyword == KeywordField {
-			p.Key = "properties" // of which no marker is: it is the field, or the type that it was in
+			p.Key = "properties" // no marker creates "properties": the place is the field, or the type that had it
 		}
 		p.Steps = append(p.Steps, p.Key)
 	case c.Keyword == KeywordColumn:
@@ -167,7 +167,7 @@ func columns(crd *apiextensionsv1.CustomResourceDefinition, version int) []apiex
 	return crd.Spec.Versions[version].AdditionalPrinterColumns
 }
 
-// stepsOf returns the steps in a schema that lead to a part of an object.
+// stepsOf returns the schema steps that lead to a part of an object.
 func stepsOf(step string) []string {
 	switch step {
 	case expression.Items:
@@ -178,8 +178,8 @@ func stepsOf(step string) []string {
 	return []string{"properties", step}
 }
 
-// changed says how a keyword differs: it was added, removed or has another value. The sides are those of the old and
-// the new CRD.
+// changed describes the change of a keyword: added, removed or another value. before and after are the values in the
+// old and the new CRD.
 func changed(keyword, before, after string) string {
 	switch {
 	case before == "":

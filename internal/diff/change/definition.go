@@ -14,12 +14,12 @@ type (
 	version = apiextensionsv1.CustomResourceDefinitionVersion
 )
 
-// Removed returns the change of a CRD that is gone.
+// Removed returns the change for a removed CRD.
 func Removed(of *crd) Change {
 	return Change{Keyword: KeywordCRD, Name: of.Name, Message: "the CRD was removed", Breaks: []Class{Writers, Readers, Stored}}
 }
 
-// Between returns the changes from one CRD to another one of its name.
+// Between returns the changes from one CRD to another with the same name.
 func Between(before, after *crd) []Change {
 	d := &comparison{before: before, after: after}
 	d.whole()
@@ -58,7 +58,7 @@ func SchemaOf(v *version) *Schema {
 	return v.Schema.OpenAPIV3Schema
 }
 
-// Storage returns the version that objects are stored in, or nil.
+// Storage returns the storage version, or nil.
 func Storage(of *crd) *version {
 	i := slices.IndexFunc(of.Spec.Versions, func(v version) bool { return v.Storage })
 	if i < 0 {
@@ -75,7 +75,7 @@ type comparison struct {
 
 func (d *comparison) add(c Change) { d.found = append(d.found, c) }
 
-// whole compares what all versions share.
+// whole compares the parts that all versions share.
 func (d *comparison) whole() {
 	old, now := &d.before.Spec, &d.after.Spec
 	if old.Scope != now.Scope {
@@ -88,21 +88,21 @@ func (d *comparison) whole() {
 			Keyword: KeywordNames, Name: "kind", Message: changed("kind", old.Names.Kind, now.Names.Kind), Breaks: []Class{Writers, Readers, Stored},
 		})
 	}
-	const typed = "objects do not have this name: users type it, and clients look it up"
+	const typed = "objects do not contain this name: users type it, and clients look it up"
 	d.lost("short name", old.Names.ShortNames, now.Names.ShortNames, typed)
 	d.lost("category", old.Names.Categories, now.Names.Categories, typed)
 	d.renamed("singular name", cmp.Or(old.Names.Singular, strings.ToLower(old.Names.Kind)), cmp.Or(now.Names.Singular, strings.ToLower(now.Names.Kind)), typed)
 	d.renamed("list kind", cmp.Or(old.Names.ListKind, old.Names.Kind+"List"), cmp.Or(now.Names.ListKind, now.Names.Kind+"List"), "lists have this kind, objects do not")
 	if old.PreserveUnknownFields && !now.PreserveUnknownFields {
 		d.add(Change{
-			Keyword: KeywordPruning, Name: "all", Message: "preserveUnknownFields was removed: fields that the schema does not have are dropped now",
+			Keyword: KeywordPruning, Name: "all", Message: "preserveUnknownFields was removed: unknown fields are now dropped",
 			Breaks: []Class{Writers, Stored}, Version: nameOf(Storage(d.before)),
 		})
 	}
 	if strategy(d.before) == apiextensionsv1.WebhookConverter && strategy(d.after) == apiextensionsv1.NoneConverter && len(now.Versions) > 1 {
 		d.add(Change{
 			Keyword: KeywordConversion, Name: "strategy", Message: changed("conversion", "Webhook", "None"), Breaks: []Class{Readers, Stored},
-			Why: "what the webhook made of objects is not in the CRD; without it, versions have the same fields or lose them",
+			Why: "the CRD does not show what the webhook converts; without it, fields that differ between versions are lost",
 		})
 	}
 }
@@ -135,7 +135,7 @@ func (d *comparison) renamed(what, before, after, why string) {
 	}
 }
 
-// served reports a version that is gone, or served no longer. A version that is new is gone after a downgrade.
+// served reports a version that was removed or is no longer served. A new version is removed by a downgrade.
 func (d *comparison) served(old, now *version) {
 	c := Change{Version: old.Name, Keyword: KeywordVersion, Name: old.Name, Breaks: []Class{Writers, Readers}}
 	switch {
@@ -143,7 +143,7 @@ func (d *comparison) served(old, now *version) {
 		c.Breaks = []Class{Writers, Readers, Stored}
 		c.Message = "version " + old.Name + ", in which objects are stored, was removed"
 		if !old.Served {
-			c.Breaks, c.Why = []Class{Stored}, "nobody can write it; API servers refuse to remove a version that is in status.storedVersions"
+			c.Breaks, c.Why = []Class{Stored}, "no client can write it; API servers refuse to remove a version in status.storedVersions"
 		}
 	case !old.Served || now != nil && now.Served:
 		return
@@ -155,14 +155,14 @@ func (d *comparison) served(old, now *version) {
 	d.add(c)
 }
 
-// storage compares the versions that objects are stored in, and reports versions that are new.
+// storage compares the storage versions, and reports new versions.
 func (d *comparison) storage() {
 	for i := range d.after.Spec.Versions {
 		now := &d.after.Spec.Versions[i]
 		if old := Version(d.before, now.Name); now.Served && (old == nil || !old.Served) {
 			message := "version " + now.Name + " was added"
 			if old != nil {
-				message = "version " + now.Name + " is served now"
+				message = "version " + now.Name + " is now served"
 			}
 			d.add(Change{Version: now.Name, Keyword: KeywordVersion, Name: now.Name, Message: message, Breaks: []Class{Downgrade}, Backward: true})
 		}
@@ -175,7 +175,7 @@ func (d *comparison) storage() {
 	if Version(d.before, now.Name) == nil {
 		d.add(Change{
 			Version: now.Name, Keyword: KeywordStorage, Name: now.Name, Message: message, Breaks: []Class{Downgrade},
-			Why: "API servers refuse a CRD without a version that is in status.storedVersions: migrate the stored objects back first",
+			Why: "API servers reject a CRD without a version in status.storedVersions: migrate the stored objects back first",
 		})
 	}
 	if strategy(d.after) == apiextensionsv1.NoneConverter {
@@ -183,8 +183,7 @@ func (d *comparison) storage() {
 	}
 }
 
-// dropped reports the fields that are lost because objects of a version are stored in another one from now on, which
-// does not have them.
+// dropped reports fields that are lost because the new storage version of the objects does not have them.
 func (d *comparison) dropped(message string, stored *version) {
 	for i := range d.after.Spec.Versions {
 		v := &d.after.Spec.Versions[i]
@@ -202,12 +201,12 @@ func (d *comparison) dropped(message string, stored *version) {
 	}
 }
 
-// views compares what a version shows of its objects beside themselves.
+// views compares the parts of a version that are not in its objects: columns, selectable fields and subresources.
 func (d *comparison) views(old, now *version) {
 	for _, column := range old.AdditionalPrinterColumns {
 		i := slices.IndexFunc(now.AdditionalPrinterColumns, func(c apiextensionsv1.CustomResourceColumnDefinition) bool { return c.Name == column.Name })
 		c := Change{
-			Version: old.Name, Keyword: KeywordColumn, Name: column.Name, Breaks: []Class{Readers}, Why: "columns are in the tables that kubectl prints, objects do not have them",
+			Version: old.Name, Keyword: KeywordColumn, Name: column.Name, Breaks: []Class{Readers}, Why: "columns are part of the tables that kubectl prints, not of objects",
 		}
 		what := "printer column " + column.Name
 		switch {
@@ -218,7 +217,7 @@ func (d *comparison) views(old, now *version) {
 		case now.AdditionalPrinterColumns[i].Type != column.Type:
 			c.Message = what + ": " + changed("type", column.Type, now.AdditionalPrinterColumns[i].Type)
 		case column.Priority == 0 && now.AdditionalPrinterColumns[i].Priority > 0:
-			c.Message = what + " is only shown with -o wide now"
+			c.Message = what + " is now shown only with -o wide"
 		default:
 			continue
 		}
@@ -228,7 +227,7 @@ func (d *comparison) views(old, now *version) {
 		if !slices.Contains(now.SelectableFields, field) {
 			d.add(Change{
 				Version: old.Name, Keyword: KeywordSelectable, Name: field.JSONPath, Message: "selectable field " + field.JSONPath + " was removed",
-				Breaks: []Class{Readers}, Why: "the same objects are valid; lists and watches that select by the field are refused",
+				Breaks: []Class{Readers}, Why: "the same objects are valid; lists and watches with the field selector are rejected",
 			})
 		}
 	}
@@ -244,7 +243,7 @@ func (d *comparison) subresources(old, now *version) {
 			c.Message = "subresource status was removed"
 		}
 		if s := SchemaOf(old); s == nil || s.Properties["status"].Type == "" && !Preserves(s) {
-			c.Why = "objects have no status; clients that write to the path /status get another answer"
+			c.Why = "objects have no status; clients that write to the path /status get another response"
 		}
 		d.add(c)
 	}
@@ -261,7 +260,7 @@ func (d *comparison) subresources(old, now *version) {
 	if before, after := scale(so), scale(sn); before != "" && before != after {
 		d.add(Change{
 			Version: old.Name, Keyword: KeywordScale, Name: "scale", Breaks: []Class{Writers, Readers}, Message: changed("subresource scale", before, after),
-			Why: "the same objects are valid; kubectl scale and autoscalers read and write the path /scale, which is no part of objects",
+			Why: "the same objects are valid; kubectl scale and autoscalers read and write the path /scale, which is not part of objects",
 		})
 	}
 }

@@ -9,20 +9,20 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// keyword is a keyword of schemas, or several that say one thing.
+// keyword is a keyword of schemas, or several keywords with one meaning.
 type keyword struct {
 	name string
-	// text returns the value, empty if the keyword is not set.
+	// text returns the value, or "" if the keyword is not set.
 	text func(s *Schema) string
-	// loose reports whether a value of b allows all that a value of a allows. Both are set. Nil means that nobody knows.
+	// loose reports whether b allows every value that a allows. Both have the keyword. Nil means unknown.
 	loose func(a, b *Schema) bool
-	// copy sets the keyword of a schema to that of another one.
+	// copy copies the value of the keyword from one schema to another.
 	copy func(to, from *Schema)
-	// readers says that readers notice when it is relaxed.
+	// readers reports whether readers are affected if the keyword is relaxed.
 	readers bool
 }
 
-// keywords are those that constrain values, but not by themselves the fields that these have.
+// keywords are the keywords that constrain values but do not change the set of fields.
 var keywords = []keyword{
 	{
 		name: KeywordEnum, text: func(s *Schema) string { return list(s.Enum) },
@@ -113,7 +113,8 @@ func logic(name string, of func(*Schema) *[]Schema, loose func(a, b []Schema) bo
 	}
 }
 
-// Copy sets a keyword of a schema to that of another one. It reports false for keywords that do not constrain values.
+// Copy copies the value of a keyword from one schema to another. It returns false for keywords that do not constrain
+// values.
 func Copy(name string, to, from *Schema) bool {
 	switch name {
 	case KeywordType:
@@ -150,7 +151,7 @@ func (w *walk) keywords(path []string, a, b *Schema) {
 	}
 	for _, name := range b.Required {
 		if _, known := a.Properties[name]; w.backward && !known && ValuesOf(a) == nil && !Preserves(a) {
-			continue // The change that removed the field says so.
+			continue // the change that removed the field reports it
 		}
 		if !slices.Contains(a.Required, name) && a.Properties[name].Default == nil && b.Properties[name].Default == nil {
 			w.emit(Change{
@@ -191,7 +192,7 @@ func truth(value bool) string {
 	return ""
 }
 
-// list returns the elements of a list in JSON, and nothing for an empty one.
+// list returns the elements of a list as JSON, or "" for an empty list.
 func list[T any](values []T) string {
 	if len(values) == 0 {
 		return ""
@@ -207,7 +208,7 @@ func containsAll[T apiextensionsv1.JSON | Schema](all, some []T) bool {
 	return !slices.ContainsFunc(some, func(value T) bool { return !known[normal(jsonOf(value))] })
 }
 
-// normal returns JSON in the one form that its value has.
+// normal returns JSON in a canonical form.
 func normal(text string) string {
 	var value any
 	if json.Unmarshal([]byte(text), &value) != nil {
@@ -216,7 +217,7 @@ func normal(text string) string {
 	return jsonOf(value)
 }
 
-// sameJSON reports whether two texts are equal, or stand for the same value.
+// sameJSON reports whether two JSON texts have the same value.
 func sameJSON(a, b string) bool {
 	if a == b {
 		return true

@@ -26,7 +26,7 @@ func schemas(version string, before, after *Schema) []Change {
 	return append(forward.found, backward.found...)
 }
 
-// emit adds a change. In the other direction only the downgrade breaks, and readers of what is new to them.
+// emit adds a change. In the backward direction it breaks only downgrades, and readers if they get unknown values.
 func (w *walk) emit(c Change, toReaders bool) {
 	c.Version, c.Backward = w.version, w.backward
 	if w.backward {
@@ -38,7 +38,7 @@ func (w *walk) emit(c Change, toReaders bool) {
 	w.found = append(w.found, c)
 }
 
-// texts returns how a keyword changed, seen from the old CRD.
+// texts describes the change of a keyword from the old to the new CRD.
 func (w *walk) texts(keyword, lenient, strict string) string {
 	if w.backward {
 		lenient, strict = strict, lenient
@@ -46,10 +46,10 @@ func (w *walk) texts(keyword, lenient, strict string) string {
 	return changed(keyword, lenient, strict)
 }
 
-// anything is the schema of a value that no schema describes.
+// anything is the schema of unspecified values.
 var anything = &Schema{XPreserveUnknownFields: new(true)}
 
-// Preserves reports whether fields that a schema does not describe stay.
+// Preserves reports whether a schema keeps unknown fields.
 func Preserves(s *Schema) bool {
 	return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
 }
@@ -74,7 +74,7 @@ func ItemsOf(s *Schema) *Schema {
 	return s.Items.Schema
 }
 
-// TypeOf returns the type of values.
+// TypeOf returns the type of the values of a schema.
 func TypeOf(s *Schema) string {
 	switch {
 	case s.XIntOrString:
@@ -85,16 +85,16 @@ func TypeOf(s *Schema) string {
 	return s.Type
 }
 
-// wider reports whether each value of a type is one of another type, too.
+// wider reports whether every value of type a is valid for type b.
 func wider(a, b string) bool {
 	return b == "any" || a == "integer" && b == "number" || b == "int-or-string" && (a == "integer" || a == "string")
 }
 
-// composite reports whether values have parts. An update of one part has all of the value checked again.
+// composite reports whether values have parts. An update of one part validates the whole value again.
 func composite(s *Schema) bool { return s.Type == "object" || s.Type == "array" || s.Type == "" }
 
-// breaksOf returns whom a constraint breaks: stored objects only where an update of another field meets it, as API
-// servers since 1.30 let values pass that an update does not change.
+// breaksOf returns the classes that a constraint breaks. It breaks stored objects only if an update of another field
+// violates it, because API servers since 1.30 accept invalid values that an update does not change.
 func breaksOf(s *Schema) []Class {
 	if composite(s) {
 		return []Class{Writers, Stored}
@@ -137,7 +137,7 @@ func (w *walk) list(path []string, a, b *Schema) {
 	}
 	c := Change{
 		Path: path, Keyword: KeywordListType, Lenient: a, Strict: b, Breaks: []Class{Writers}, Message: w.texts("list type", la, lb),
-		Otherwise: "the same objects are valid, but server-side apply tells the items apart in another way, also those of other field managers",
+		Otherwise: "the same objects are valid, but server-side apply identifies items by another key, also items of other field managers",
 	}
 	if w.backward {
 		c.Otherwise = ""
@@ -160,7 +160,7 @@ func listType(s *Schema) string {
 	return *s.XListType
 }
 
-// implicit are fields that each object has.
+// implicit reports whether a field exists in every object.
 func implicit(path []string, name string) bool {
 	return len(path) == 0 && (name == "apiVersion" || name == "kind" || name == "metadata")
 }
@@ -200,12 +200,12 @@ func (w *walk) removed(path []string, name string, a, b *Schema) {
 	}
 	breaks := []Class{Writers, Readers, Stored}
 	if slices.Contains(a.Required, name) {
-		breaks = append(breaks, Downgrade) // of objects without it
+		breaks = append(breaks, Downgrade) // of objects without the field
 	}
 	w.emit(Change{Path: path, Keyword: KeywordField, Name: name, Lenient: a, Strict: b, Breaks: breaks, Message: what}, false)
 }
 
-// values compares what objects may have beside their fields.
+// values compares the schemas of additional fields.
 func (w *walk) values(path []string, a, b *Schema, va, vb *Schema) {
 	switch {
 	case va == nil:
@@ -244,7 +244,7 @@ func (w *walk) defaults(path []string, a, b *Schema) {
 	w.emit(c, false)
 }
 
-// rules compares validation rules by what they say, whatever white space they have.
+// rules compares validation rules by their text, ignoring white space.
 func (w *walk) rules(path []string, a, b *Schema) {
 	known := map[string]bool{}
 	for _, r := range a.XValidations {

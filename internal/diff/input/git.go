@@ -56,7 +56,7 @@ func (r *reader) revision(ctx context.Context, name string) error {
 	return r.tree(ctx, rev, tree, object)
 }
 
-// unknown says why a name is neither a file nor a revision.
+// unknown returns the error for a name that is neither a file nor a revision.
 func (r *reader) unknown(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -67,10 +67,10 @@ func (r *reader) unknown(ctx context.Context, name string, err error) error {
 		Class:   diagnostic.ErrUsage, Cause: err,
 	}
 	if errors.Is(err, exec.ErrNotFound) {
-		e.Message, e.Hint = "cannot read "+diagnostic.Quote(name)+": there is no git", "install git, or compare directories"
+		e.Message, e.Hint = "cannot read "+diagnostic.Quote(name)+": git is not installed", "install git, or compare directories"
 	} else if _, outside := r.git(ctx, "rev-parse", "--git-dir"); outside != nil {
-		e.Message = diagnostic.Quote(name) + " is neither a file nor a directory, and there is no git repository here"
-		e.Hint = "name a file or a directory, or run the command in a clone"
+		e.Message = diagnostic.Quote(name) + " is neither a file nor a directory, and the current directory is not in a git repository"
+		e.Hint = "use a file or a directory, or run the command in a clone"
 	}
 	return e
 }
@@ -113,7 +113,7 @@ func (r *reader) tree(ctx context.Context, rev, dir, object string) error {
 	return r.compiled(ctx, temporary, label)
 }
 
-// compiled reads the CRDs that the Go packages of a revision ask for, which a directory has a copy of.
+// compiled generates the CRDs of the Go packages of a revision from a copy in a directory.
 func (r *reader) compiled(ctx context.Context, dir string, label func(string) string) error {
 	inside := *r
 	inside.Dir = dir
@@ -146,7 +146,7 @@ func (r *reader) compiled(ctx context.Context, dir string, label func(string) st
 	return r.none(len(crds) > 0 || err != nil)
 }
 
-// archive calls visit with the files of a tree, without those that nobody reads.
+// archive calls visit with the files of a tree, except files in skipped directories.
 func (r *reader) archive(ctx context.Context, object string, visit func(name string, content []byte) error) error {
 	top, err := r.git(ctx, "rev-parse", "--show-toplevel")
 	if err != nil {
@@ -164,7 +164,7 @@ func (r *reader) archive(ctx context.Context, object string, visit func(name str
 		return err
 	}
 	err = visitTar(out, visit)
-	_, _ = io.Copy(io.Discard, out) // so that git can end
+	_, _ = io.Copy(io.Discard, out) // drains the output so that git can end
 	if failed := command.Wait(); failed != nil {
 		return &diagnostic.Error{Message: "git archive: " + diagnostic.OneLine(complaints.String()), Cause: errors.Join(failed, ctx.Err())}
 	}
@@ -193,7 +193,7 @@ func visitTar(from io.Reader, visit func(name string, content []byte) error) err
 	}
 }
 
-// skips reports whether a directory of a revision is passed over. The bundled runtime is not: Go packages import it.
+// skips reports whether a directory of a revision is skipped. Go packages import the bundled runtime, so it is not.
 func skips(dir string) bool {
 	return dir != "." && dir != "third_party" && dir != "vendor" && manifest.IsSkipped(dir)
 }

@@ -1,7 +1,7 @@
-// Package input reads the CRDs of one side of a comparison: of files, of a directory, or of a revision in git.
+// Package input reads the CRDs of one side of a comparison from files, a directory, or a git revision.
 //
-// In a directory and in a revision the CRDs are those of the YAML files, or, where there are none, those that the Go
-// packages ask for. A revision is read from git's objects: nothing is checked out.
+// In a directory or revision it reads the YAML files. If these contain no CRDs, it generates them from the Go packages.
+// It reads revisions from git's objects and checks nothing out.
 package input
 
 import (
@@ -37,39 +37,39 @@ import (
 
 // Side is one side of a comparison.
 type Side struct {
-	// Name is how the user knows the side.
+	// Name is the user's name for the side.
 	Name string
 	CRDs map[string]*CRD
 	// Samples are objects in config/samples.
 	Samples []map[string]any
-	// Errs are the files that could not be read. The other files were.
+	// Errs are the errors of unreadable files. All other files were read.
 	Errs []error
-	// Partial says that there may be CRDs that nobody has read: a CRD that is not here may well exist.
+	// Partial reports whether other CRDs may exist: a CRD that is missing here is not a removed CRD.
 	Partial bool
 }
 
-// CRD is a CRD and where it comes from.
+// CRD is a CRD with its source.
 type CRD struct {
 	*apiextensionsv1.CustomResourceDefinition
-	// At returns the position of a problem. Nil means that there are no positions.
+	// At returns the position of a problem. Nil means that positions are unknown.
 	At func(definition.Problem) token.Position
-	// Check returns the errors for which API servers refuse the CRD. Nil means that an API server has it.
+	// Check returns the errors for which API servers reject the CRD. Nil means that an API server has accepted it.
 	Check func() error
 }
 
-// Options say how to read.
+// Options are the options of Load.
 type Options struct {
-	// Dir is the directory that names are relative to, absolute.
+	// Dir is an absolute path. Names are relative to it.
 	Dir   string
 	Cache incremental.Store
 	// Temporary returns an empty directory, which the caller removes.
 	Temporary func() (string, error)
 }
 
-// WorkingTree is the name of what is in the directory of the command.
+// WorkingTree is the name of the side that is read from Dir.
 const WorkingTree = "the working tree"
 
-// Load reads what the user names: a file, a directory or a revision. The empty name is the working tree.
+// Load reads a file, a directory or a revision. The empty name means the working tree.
 func Load(ctx context.Context, o Options, name string) (*Side, error) {
 	r := &reader{Options: o, side: &Side{Name: name, CRDs: map[string]*CRD{}}}
 	if name == "" {
@@ -95,7 +95,7 @@ func Load(ctx context.Context, o Options, name string) (*Side, error) {
 	return r.side, r.revision(ctx, name)
 }
 
-// Objects returns a side of CRDs that an API server has.
+// Objects returns a side with the CRDs of an API server.
 func Objects(name string, crds []*apiextensionsv1.CustomResourceDefinition) *Side {
 	side := &Side{Name: name, CRDs: map[string]*CRD{}, Partial: true}
 	for _, crd := range crds {
@@ -108,7 +108,7 @@ func Objects(name string, crds []*apiextensionsv1.CustomResourceDefinition) *Sid
 type reader struct {
 	Options
 	side *Side
-	// disk says that files are those of the file system, and not those of a revision.
+	// disk reports whether files are from the file system and not from a revision.
 	disk  bool
 	found []found
 	hasGo bool
@@ -159,19 +159,19 @@ func (r *reader) directory(ctx context.Context, dir string) error {
 	return r.none(len(crds) > 0 || err != nil)
 }
 
-// none says that nothing was found, unless something was. A project may have no kind yet: then its working tree and
-// its revisions have no CRD.
+// none returns an error if nothing was found. It returns nil for the working tree and for revisions, because a new
+// project may have no kind yet.
 func (r *reader) none(some bool) error {
 	if some || len(r.side.Errs) > 0 || !r.disk || r.side.Name == WorkingTree {
 		return nil
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("nothing to compare: %s has no CRD, and no Go type that is a kind", r.side.Name),
-		Hint:    "name a revision, a directory or a file with CRDs in YAML, or a directory with API packages in Go",
+		Message: fmt.Sprintf("nothing to compare: %s has neither a CRD nor a Go type of a kind", r.side.Name),
+		Hint:    "use a revision, a directory or a file with CRDs in YAML, or a directory with API packages in Go",
 	}
 }
 
-// place has problems placed at the Go source where there is one. It is loaded when the first one is.
+// place makes problems refer to Go source if the CRD is generated from Go. The source is loaded for the first problem.
 func (r *reader) place(made func() map[string]generator.Explain) {
 	for name, crd := range r.side.CRDs {
 		inYAML := crd.At
@@ -189,7 +189,7 @@ func (r *reader) place(made func() map[string]generator.Explain) {
 	}
 }
 
-// module returns the directory of the module that a directory is in, not above the one that names are relative to.
+// module returns the module directory of a directory, at most up to Dir.
 func (r *reader) module(dir string) string {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
@@ -201,7 +201,7 @@ func (r *reader) module(dir string) string {
 	}
 }
 
-// below returns an error about a file of a module, with the name that the file has below Dir.
+// below returns an error about a file of a module with its file name relative to Dir.
 func (r *reader) below(root string, err error) *diagnostic.Error {
 	e, ok := errors.AsType[*diagnostic.Error](err)
 	if !ok {
@@ -214,7 +214,8 @@ func (r *reader) below(root string, err error) *diagnostic.Error {
 	return &placed
 }
 
-// generated returns the CRDs that the Go packages of a directory ask for, or what places their problems.
+// generated returns the CRDs that the Go packages of a directory define, and the functions that find positions of their
+// problems.
 func (r *reader) generated(ctx context.Context, dir string, cached bool) ([]*apiextensionsv1.CustomResourceDefinition, map[string]generator.Explain, error) {
 	root := r.module(dir)
 	var paths []string
@@ -256,7 +257,7 @@ func (r *reader) generated(ctx context.Context, dir string, cached bool) ([]*api
 	return crds, made, errors.Join(errs...)
 }
 
-// read reads a file. asked says that the user has named it.
+// read reads a file. asked reports whether the user named it.
 func (r *reader) read(full, name string, asked bool) {
 	switch path.Ext(name) {
 	case ".go":
@@ -301,11 +302,11 @@ func (r *reader) parse(name string, text []byte, asked bool) {
 		}
 	}
 	if asked && len(r.found)+len(r.side.Errs) == before {
-		r.fail(&diagnostic.Error{Pos: token.Position{Filename: name}, Message: "no CRD", Hint: "name a file with CRDs in YAML"})
+		r.fail(&diagnostic.Error{Pos: token.Position{Filename: name}, Message: "no CRD", Hint: "use a file with CRDs in YAML"})
 	}
 }
 
-// sample keeps an object of config/samples. What cannot be read is for kctrl verify to say.
+// sample adds an object of config/samples. It ignores invalid samples, which kctrl verify reports.
 func (r *reader) sample(d manifest.Document) {
 	var object map[string]any
 	text, err := sigsyaml.YAMLToJSON(d.Text())
@@ -314,7 +315,7 @@ func (r *reader) sample(d manifest.Document) {
 	}
 }
 
-// rank orders the files that have a CRD of the same name: where generators write it comes first.
+// rank orders files that have CRDs with the same name: the output directory of the generators comes first.
 func rank(name string) int {
 	dir := "/" + path.Dir(name) + "/"
 	switch {
@@ -326,7 +327,7 @@ func rank(name string) int {
 	return 2
 }
 
-// choose takes, of CRDs with one name, that of the first file.
+// choose selects the CRD of the first file for each name.
 func (r *reader) choose() {
 	slices.SortStableFunc(r.found, func(a, b found) int {
 		return cmp.Or(cmp.Compare(rank(a.at.Filename), rank(b.at.Filename)), diagnostic.ComparePosition(a.at, b.at))
@@ -351,7 +352,7 @@ func (r *reader) choose() {
 	}
 }
 
-// check returns the errors for which API servers refuse the CRD, apart from its labels: those of charts are templates.
+// check returns the errors for which API servers reject the CRD. It ignores labels, which are templates in charts.
 func (f found) check() error {
 	given, crd := *f.Definition, *f.CRD
 	crd.Labels = nil

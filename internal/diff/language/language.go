@@ -1,7 +1,7 @@
-// Package language finds texts that match some regular expressions and none of some others.
+// Package language finds texts that match some regular expressions and do not match others.
 //
-// The patterns in schemas are regular, so the question has an answer: [Find] walks through the product of their
-// automata and returns the shortest text, or reports that there is none.
+// The patterns in schemas are regular, so the problem is decidable: [Find] searches the product of their automata and
+// returns a shortest text, or reports that none exists.
 package language
 
 import (
@@ -12,29 +12,29 @@ import (
 	"unicode"
 )
 
-// Query describes texts.
+// Query describes the texts to find.
 type Query struct {
-	// Match are expressions that match somewhere in the text, and Avoid expressions that match nowhere in it.
+	// The text matches all expressions in Match and none in Avoid. Matches may be anywhere in the text.
 	Match, Avoid []string
-	// Min and Max bound the number of characters. A negative Max is no bound.
+	// Min and Max limit the number of characters. A negative Max means no limit.
 	Min, Max int
 }
 
 // Answer is the result of a search.
 type Answer struct {
-	// Text is a shortest text, if one was found.
+	// Text is a shortest text, if Found is true.
 	Text  string
 	Found bool
-	// Complete says that a text would have been found if there was one.
+	// Complete reports whether the search was exhaustive: if Found is false, no text exists.
 	Complete bool
 }
 
 const (
-	mostStates = 20_000  // of the product of automata
-	mostSteps  = 400_000 // through it
+	mostStates = 20_000  // of the product automaton
+	mostSteps  = 400_000 // transitions of the search
 )
 
-// Find searches for a text. An error says that an expression is none.
+// Find searches for a text. It returns an error for an invalid expression.
 func Find(q Query) (Answer, error) {
 	s := &search{query: q, ids: map[string]int{}}
 	for _, pattern := range slices.Concat(q.Match, q.Avoid) {
@@ -52,7 +52,7 @@ func Find(q Query) (Answer, error) {
 	return s.run(), nil
 }
 
-// search is one walk through the product of the automata.
+// search is one search of the product of the automata.
 type search struct {
 	query    Query
 	programs []*syntax.Prog
@@ -62,27 +62,27 @@ type search struct {
 	steps    int
 }
 
-// state is what the automata remember of the text before a position.
+// state is a state of the product automaton.
 type state struct {
-	// threads has, for each program, the instructions at which a match may go on; done says that one has ended.
+	// threads has the instructions of each program at which a match may continue. done reports whether one has matched.
 	threads [][]uint32
 	done    []bool
-	// before is a character like the last one, or -1 at the beginning. Word boundaries and lines depend on it.
+	// before is a character of the same kind as the last one, or -1 at the beginning. Word boundaries and line anchors
+	// depend on it.
 	before rune
-	// next is the state behind each character of the alphabet: 0 is not known yet, and others are one more than the
-	// state.
+	// next has, for each character of the alphabet, the index of the next state plus one. 0 means unknown.
 	next []int
-	// accepted says that the text may end here: 1 it may, -1 it may not, 0 is not known yet.
+	// accepted reports whether the text may end here: 1 means yes, -1 no, 0 unknown.
 	accepted int
 }
 
-// link is a step of the walk: the state that it led to, the character, and the step before.
+// link is a step of the search: the reached state, the character, and the previous step.
 type link struct {
 	state, before int
 	char          rune
 }
 
-// run walks through texts in the order of their lengths.
+// run searches texts in order of their length.
 func (s *search) run() Answer {
 	first := state{threads: make([][]uint32, len(s.programs)), done: make([]bool, len(s.programs)), before: -1}
 	links := []link{{state: s.intern(first), before: -1}}
@@ -121,7 +121,7 @@ func (s *search) run() Answer {
 	return Answer{Complete: true}
 }
 
-// spell returns the text that led to a link.
+// spell returns the text that leads to a link.
 func spell(links []link, i int) string {
 	var text []rune
 	for ; links[i].before >= 0; i = links[i].before {
@@ -131,7 +131,7 @@ func spell(links []link, i int) string {
 	return string(text)
 }
 
-// intern returns the number of a state.
+// intern returns the index of a state.
 func (s *search) intern(of state) int {
 	var key strings.Builder
 	fmt.Fprint(&key, kindOf(of.before), of.done, of.threads)
@@ -145,7 +145,7 @@ func (s *search) intern(of state) int {
 	return id
 }
 
-// kindOf returns the kind of a character, as far as what comes after it depends on it.
+// kindOf returns the kind of a character that the following assertions depend on.
 func kindOf(r rune) int {
 	switch {
 	case r < 0:
@@ -158,7 +158,7 @@ func kindOf(r rune) int {
 	return 3
 }
 
-// step returns the state behind a character of the alphabet.
+// step returns the state after a character of the alphabet.
 func (s *search) step(from, char int) int {
 	if known := s.states[from].next[char]; known > 0 {
 		return known - 1
@@ -184,8 +184,8 @@ func (s *search) step(from, char int) int {
 	return to
 }
 
-// closure returns the instructions of a program that wait for a character, and whether a match has ended, if r comes
-// next. A negative r is the end of the text.
+// closure returns the instructions of a program that wait for a character if r comes next, and whether a match has
+// ended. A negative r means the end of the text.
 func (s *search) closure(from, program int, r rune) (waiting []uint32, done bool) {
 	at := &s.states[from]
 	if at.done[program] {
@@ -194,7 +194,7 @@ func (s *search) closure(from, program int, r rune) (waiting []uint32, done bool
 	p := s.programs[program]
 	holds := syntax.EmptyOpContext(at.before, r)
 	seen := map[uint32]bool{}
-	// A match may begin at each position.
+	// A match may start at any position.
 	todo := append(slices.Clone(at.threads[program]), uint32(p.Start))
 	for len(todo) > 0 {
 		pc := todo[len(todo)-1]
@@ -238,7 +238,7 @@ func (s *search) accepts(id int) bool {
 	return accepted > 0
 }
 
-// alphabet returns a character of each class that the programs tell apart, those that are easy to read first.
+// alphabet returns one character of each class that the programs distinguish, readable ones first.
 func alphabet(programs []*syntax.Prog) []rune {
 	bounds := []rune{0, '\n', '\n' + 1, '0', '9' + 1, 'A', 'Z' + 1, '_', '_' + 1, 'a', 'z' + 1, 0xD800, 0xE000}
 	for _, program := range programs {
@@ -262,7 +262,7 @@ func alphabet(programs []*syntax.Prog) []rune {
 	return chosen
 }
 
-// boundsOf returns where classes of characters begin that an instruction tells apart.
+// boundsOf returns the first characters of the classes that an instruction distinguishes.
 func boundsOf(instruction *syntax.Inst) []rune {
 	var bounds []rune
 	runes := instruction.Rune
@@ -285,7 +285,7 @@ func boundsOf(instruction *syntax.Inst) []rune {
 	return bounds
 }
 
-// readable returns a character of a range that people can read, if there is one.
+// readable returns a readable character of a range, if it has one.
 func readable(low, high rune) rune {
 	for _, r := range "ax0A-" {
 		if low <= r && r <= high {
@@ -298,7 +298,7 @@ func readable(low, high rune) rune {
 	return low
 }
 
-// effort orders characters by how easy they are to read.
+// effort orders characters by readability.
 func effort(r rune) int {
 	switch {
 	case 'a' <= r && r <= 'z':

@@ -15,17 +15,17 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/expression"
 )
 
-// Witness is an object that one CRD accepts and another one does not.
+// Witness is an object that one CRD accepts and another one rejects or changes.
 type Witness struct {
-	// Object is what is written.
+	// Object is the written object.
 	Object map[string]any `json:"object"`
-	// Before is what Object replaces. It is nil where Object is created.
+	// Before is the object that Object replaces. It is nil if Object is created.
 	Before map[string]any `json:"before,omitempty"`
-	// Reason says why Object is refused. It is empty where Object is changed.
+	// Reason is why Object is rejected. It is empty if Object is changed.
 	Reason string `json:"reason,omitempty"`
-	// After is what becomes of Object, if it is changed.
+	// After is the stored object if Object is changed.
 	After map[string]any `json:"after,omitempty"`
-	// Version is that of the API, and Status says that the status of Object is written too.
+	// Version is the API version. Status reports whether the status of Object is written too.
 	Version string `json:"version"`
 	Status  bool   `json:"status,omitempty"`
 }
@@ -34,15 +34,15 @@ type Witness struct {
 type Result struct {
 	// Witness is nil if none was found.
 	Witness *Witness
-	// None says that there is none: the change breaks nothing. Otherwise Tried objects did not show a break.
+	// None reports that no witness exists: the change breaks nothing. Tried is the number of objects without effect.
 	None  bool
 	Tried int
-	// Refusal says why the lenient server refuses the objects that were made to have the field of the change.
+	// Refusal is why the lenient server rejects objects that contain the field of the change.
 	Refusal string
 }
 
-// Bounds of a search: objects that servers answer, the length in JSON of the values that a rule is checked with, and
-// steps that make an object smaller.
+// Limits of a search: objects written to servers, the JSON length of values that a rule is checked with, and steps that
+// make an object smaller.
 const (
 	mostObjects = 500
 	mostValues  = 1 << 19
@@ -53,12 +53,12 @@ const (
 // Finder finds witnesses of the changes from one CRD to another. It is not safe for concurrent use.
 type Finder struct {
 	lenient, strict *Server
-	// samples are objects that people have written.
+	// samples are objects from config/samples.
 	samples []map[string]any
 	bases   map[string][]map[string]any
-	// placed are objects that have the field of some change.
+	// placed are objects that contain the field of a change.
 	placed map[string]map[string]any
-	// structural is the last schema that a rule was compiled with: the next rule is often of the same one.
+	// structural caches the last schema that a rule was compiled with, because consecutive rules often have the same one.
 	structural struct {
 		of     *props
 		schema *structuralschema.Structural
@@ -66,8 +66,8 @@ type Finder struct {
 	make *maker
 }
 
-// NewFinder returns a finder of objects that one server accepts and another does not. Samples, of any kind, are
-// objects to begin with.
+// NewFinder returns a finder of objects that one server accepts and another does not. The search starts with the
+// samples, which may have any kind.
 func NewFinder(lenient, strict *Server, samples []map[string]any) *Finder {
 	return &Finder{
 		lenient: lenient, strict: strict, samples: samples, make: newMaker(),
@@ -75,7 +75,7 @@ func NewFinder(lenient, strict *Server, samples []map[string]any) *Finder {
 	}
 }
 
-// Find searches for a witness of a change, of which the lenient server has the lenient side.
+// Find searches for a witness of a change. The lenient server has the lenient side of it.
 func (f *Finder) Find(ctx context.Context, c *change.Change) Result {
 	s := &search{Finder: f, change: c, refused: map[bool][]step{}, ended: func() bool { return ctx.Err() != nil }}
 	s.broken = s.breaker()
@@ -87,7 +87,7 @@ func (f *Finder) Find(ctx context.Context, c *change.Change) Result {
 		version = served(f.lenient.crd)
 	}
 	if v := change.Version(f.lenient.crd, version); c.Lenient != nil && v != nil && !v.Served && !v.Storage {
-		return Result{None: true} // No client can write it, and no object is stored in it.
+		return Result{None: true} // no client can write it, and no object is stored in it
 	}
 	for _, base := range f.basesOf(ctx, version) {
 		for step := range s.candidates(ctx, base) {
@@ -105,10 +105,10 @@ func (f *Finder) Find(ctx context.Context, c *change.Change) Result {
 	return Result{None: s.harmless(), Tried: s.tried, Refusal: s.refusal}
 }
 
-// mostRefused is how many writes are repaired that the lenient server refuses: of creates, and of updates.
+// mostRefused is the number of creates, and of updates, rejected by the lenient server, that are repaired.
 const mostRefused = 6
 
-// repaired returns a witness made of the writes that the lenient server refused.
+// repaired searches for a witness by repairing the writes that the lenient server rejected.
 func (s *search) repaired(ctx context.Context, version string) *Witness {
 	refused := slices.Concat(s.refused[false], s.refused[true])
 	s.refused = map[bool][]step{}
@@ -135,7 +135,7 @@ func (s *search) repaired(ctx context.Context, version string) *Witness {
 	return nil
 }
 
-// shapes reports whether the change is about values of many forms, of which one is as good as another.
+// shapes reports whether the change is about the form of values, so that any value of a form shows it.
 func (s *search) shapes() bool {
 	switch s.change.Keyword {
 	case change.KeywordRule, change.KeywordField, change.KeywordStorage, change.KeywordRequired,
@@ -162,16 +162,16 @@ func served(crd *apiextensionsv1.CustomResourceDefinition) string {
 type search struct {
 	*Finder
 	change *change.Change
-	// broken reports whether a value of the field shows the change, by what the change says alone.
+	// broken reports whether a value of the field shows the change, without regard to other changes.
 	broken func(before, value any) bool
-	// rule is that of the change, if it is about one that compiles.
+	// rule is the rule of the change, if it is about a rule that compiles.
 	rule  *rule
 	tried int
-	// refused are creates and, for true, updates that show the change, but that the lenient server refuses for
-	// something else.
+	// refused are creates and, for true, updates that show the change, but that the lenient server rejects for another
+	// reason.
 	refused map[bool][]step
 	refusal string // see Result
-	// ended reports whether nobody waits for the result.
+	// ended reports whether the caller has stopped waiting.
 	ended func() bool
 }
 
@@ -204,7 +204,7 @@ func (s *search) try(version string, before, object map[string]any) *Witness {
 	if len(got.Refused) > 0 {
 		return &Witness{Object: object, Before: before, Reason: got.explain(s.change), Version: version, Status: r.Status}
 	}
-	// What the strict server has made of it, as clients of the lenient one know it.
+	// The result of the strict server, without fields that clients of the lenient server do not know.
 	known := runtime.DeepCopyJSON(got.Object)
 	if s.lenient.crd.Spec.PreserveUnknownFields == s.strict.crd.Spec.PreserveUnknownFields || s.lenient.crd.Spec.PreserveUnknownFields {
 		s.lenient.prune(version, known)
@@ -215,8 +215,8 @@ func (s *search) try(version string, before, object map[string]any) *Witness {
 	return nil
 }
 
-// tryRule returns a witness if the rule of the change does not hold for what the strict server makes of an object. The
-// other rules of that server are not asked: there may be thousands.
+// tryRule returns a witness if the rule of the change is false for the strict server's form of an object. It does not
+// evaluate the other rules of that server: there may be thousands.
 func (s *search) tryRule(r Request) *Witness {
 	w := &Witness{Object: r.Object, Before: r.Before, Version: r.Version, Status: r.Status}
 	if w.Reason = s.strict.unserved(r.Version, r.Object); w.Reason != "" {
@@ -238,7 +238,7 @@ func (s *search) tryRule(r Request) *Witness {
 	return w
 }
 
-// visible reports whether a difference between two objects is where the change is.
+// visible reports whether two objects differ at the field of the change.
 func (s *search) visible(a, b map[string]any) bool {
 	path := s.change.Path
 	if i := slices.IndexFunc(path, func(step string) bool { return step == expression.Items || step == expression.Values }); i >= 0 {
@@ -285,7 +285,7 @@ func (f *Finder) basesOf(ctx context.Context, version string) []map[string]any {
 	return bases
 }
 
-// head sets what each object has.
+// head sets the fields that every object has.
 func (f *Finder) head(version string, object map[string]any) map[string]any {
 	gvk := f.lenient.kind(version)
 	metadata := map[string]any{"name": "witness"}
@@ -296,18 +296,18 @@ func (f *Finder) head(version string, object map[string]any) map[string]any {
 	return object
 }
 
-// Explain says that no witness was found.
+// Explain returns why the search has no witness.
 func (r Result) Explain(c *change.Change) string {
-	text := fmt.Sprintf("none of %d objects that were tried shows it", r.Tried)
+	text := fmt.Sprintf("none of %d tested objects shows it", r.Tried)
 	switch {
 	case r.Refusal != "":
 		refusal := strings.Join(strings.Fields(r.Refusal), " ")
-		return text + ": no object with the field is valid, as far as the search goes (" + refusal + ")"
+		return text + ": the search found no valid object with the field (" + refusal + ")"
 	case r.Tried == 0:
-		text = "no object was found that is valid otherwise"
+		text = "no otherwise valid object was found"
 	}
 	if c.Keyword == change.KeywordRule || strings.HasSuffix(c.Keyword, "Of") || c.Keyword == "not" {
-		return text + ": the search cannot prove that there is none, check what the rule says"
+		return text + ": the search cannot prove that none exists, so check the rule"
 	}
 	return text + ": other constraints may exclude it"
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/verify/sample"
 )
 
-// shallow returns a schema of a value without what is said of the parts of the value.
+// shallow returns a schema of a value without the constraints on its parts.
 func shallow(s *props) *props {
 	out := *s
 	out.XValidations, out.Default = nil, nil
@@ -57,7 +57,7 @@ func newChecker(s *props) *checker {
 	return c
 }
 
-// refuses reports whether a value is not valid.
+// refuses reports whether a value is invalid.
 func (c *checker) refuses(value any) bool {
 	object := map[string]any{"value": runtime.DeepCopyJSONValue(value)}
 	for _, p := range c.kinds.Check(checked, object) {
@@ -68,7 +68,7 @@ func (c *checker) refuses(value any) bool {
 	return false
 }
 
-// breaker returns what reports whether a value shows a change, by itself and not by another change beside it.
+// breaker returns a function that reports whether a value shows a change, without regard to other changes.
 func (s *search) breaker() func(before, value any) bool {
 	c := s.change
 	switch c.Keyword {
@@ -91,15 +91,15 @@ func (s *search) breaker() func(before, value any) bool {
 	return func(_, _ any) bool { return true }
 }
 
-// rule is a validation rule on its own.
+// rule is a single validation rule.
 type rule struct {
 	validator  *schemacel.Validator
 	structural *structuralschema.Structural
-	// transition says that the rule is about updates.
+	// transition reports whether the rule uses oldSelf.
 	transition bool
 }
 
-// newRule compiles a rule. It returns nil if that is not possible.
+// newRule compiles a rule. It returns nil if that fails.
 func (f *Finder) newRule(c *change.Change) *rule {
 	structural := f.structuralOf(c.Strict)
 	i := slices.IndexFunc(c.Strict.XValidations, func(r apiextensionsv1.ValidationRule) bool { return r.Rule == c.Name })
@@ -109,7 +109,7 @@ func (f *Finder) newRule(c *change.Change) *rule {
 	only := *structural
 	only.XValidations = c.Strict.XValidations[i : i+1]
 	if len(structural.Properties) > 0 && !wholeSelf.MatchString(c.Name) {
-		// The compiler looks at all fields that there are.
+		// The compiler visits all fields, so keep only the fields that the rule names.
 		only.Properties = map[string]structuralschema.Structural{}
 		for _, name := range identifier.FindAllString(c.Name, -1) {
 			if p, ok := structural.Properties[name]; ok {
@@ -120,10 +120,10 @@ func (f *Finder) newRule(c *change.Change) *rule {
 	return &rule{schemacel.NewValidator(&only, len(c.Path) == 0, celconfig.PerCallLimit), &only, strings.Contains(c.Name, "oldSelf")}
 }
 
-// wholeSelf matches rules that may be about all fields of a value, or about one whose name is written in another way.
+// wholeSelf matches rules that may use all fields of a value, or a field with an escaped name.
 var wholeSelf = regexp.MustCompile(`(self|Self)\s*($|[^.\w\s])|__`)
 
-// structuralOf returns a schema without its rules, in the form that rules are compiled with, or nil if there is none.
+// structuralOf returns a schema without rules, in the form for compiling rules, or nil if it is invalid.
 func (f *Finder) structuralOf(s *props) *structuralschema.Structural {
 	if f.structural.of == s {
 		return f.structural.schema
@@ -155,10 +155,10 @@ func withoutRules(s *props) {
 	}
 }
 
-// refuses reports whether the rule does not hold.
+// refuses reports whether the rule is false.
 func (r *rule) refuses(before, value any) bool { return r.reason(before, value) != "" }
 
-// reason returns what the rule says of a value, or nothing if it holds.
+// reason returns the message of the rule for a value, or "" if the rule is true.
 func (r *rule) reason(before, value any) string {
 	if r.validator == nil {
 		return ""

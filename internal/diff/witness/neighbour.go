@@ -19,7 +19,7 @@ func (m *maker) neighbours(s *props, value any, h *hints, depth int) iter.Seq[an
 	return func(yield func(any) bool) { m.each(s, value, h, depth, yield) }
 }
 
-// each calls yield with the neighbours of a value, and reports whether all were wanted.
+// each calls yield with the neighbours of a value. It returns false if yield did.
 func (m *maker) each(s *props, value any, h *hints, depth int, yield func(any) bool) bool {
 	if depth > deepest {
 		return true
@@ -128,17 +128,17 @@ func (m *maker) eachItem(s *props, v []any, h *hints, depth int, yield func(any)
 var (
 	quoted  = regexp.MustCompile(`'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"`)
 	numeral = regexp.MustCompile(`\b\d+(\.\d+)?\b`)
-	// identifier matches what may be the name of a field. Rules write those that CEL reserves in another way.
+	// identifier matches possible names of fields. Rules escape names that CEL reserves.
 	identifier = regexp.MustCompile(`[A-Za-z_$][\w$]*`)
 )
 
-// mostItems is how many items a list has at most that is made because of a number in a rule.
+// mostItems is the maximum length of a list that is made because of a number in a rule.
 const mostItems = 130
 
-// about reports whether a field is worth a change.
+// about reports whether changing a field may affect the rules.
 func (h *hints) about(name string) bool { return len(h.names) == 0 || h.names[name] }
 
-// holds reports whether there may be fields in a value.
+// holds reports whether a value may have fields.
 func holds(s *props) bool { return s.Type == "object" || s.Type == "array" }
 
 // keys returns keys for maps.
@@ -152,7 +152,7 @@ func (h *hints) keys() []string {
 	return keys
 }
 
-// lengths returns the numbers in rules, those beside them, and a bound.
+// lengths returns the numbers in rules, their neighbours, and a limit.
 func (h *hints) lengths(bound *int64) []int {
 	var all []int
 	if bound != nil {
@@ -166,7 +166,7 @@ func (h *hints) lengths(bound *int64) []int {
 	return all
 }
 
-// longer returns a list of some length that begins as another one does.
+// longer returns a list of a length that starts with the items of v.
 func (m *maker) longer(s, of *props, v []any, length, depth int) []any {
 	out := slices.Clone(v[:min(len(v), length)])
 	for len(out) < length {
@@ -175,10 +175,10 @@ func (m *maker) longer(s, of *props, v []any, length, depth int) []any {
 	return out
 }
 
-// mostHints is how many texts and numbers of rules are tried.
+// mostHints is the maximum number of texts and numbers of rules to try.
 const mostHints = 40
 
-// hintsOf returns the texts and numbers in rules, and texts that match the expressions in them, or do not.
+// hintsOf returns the texts and numbers in rules, and texts that match or do not match their regular expressions.
 func (m *maker) hintsOf(rules ...string) *hints {
 	h := &hints{names: map[string]bool{}}
 	for _, rule := range rules {

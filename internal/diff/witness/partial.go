@@ -14,12 +14,12 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
 )
 
-// always reports whether a rule has a result for each valid object of a schema, and for each object before it. It
-// considers only objects that have the field present, if that is not empty. False means that this is unknown.
+// always reports whether a rule has a result for every valid object of a schema, and for every previous object. If
+// present is not empty, it considers only objects with this field. False means unknown.
 //
-// It evaluates the rule for each combination of fields of which the rule needs the presence alone, or that have few
-// values. The values of all other fields are unknown to the evaluation (CEL calls that a partial evaluation), which
-// ends with a result only if the unknown values do not matter.
+// It evaluates the rule for each combination of the fields that have few values, or of which the rule needs only the
+// presence. The values of all other fields are unknown to the evaluation, which CEL calls a partial evaluation. It has
+// a result only if the unknown values do not matter.
 func always(rule string, s *props, present string, result ref.Val) bool {
 	env, err := dynamic()
 	if err != nil {
@@ -59,13 +59,13 @@ func always(rule string, s *props, present string, result ref.Val) bool {
 	return true
 }
 
-// closed reports whether a schema lists the fields that its values may have.
+// closed reports whether a schema lists all fields of its values.
 func closed(s *props) bool {
 	return change.TypeOf(s) == "object" && !change.Preserves(s) && change.ValuesOf(s) == nil
 }
 
-// alwaysOfItems reports whether a rule has a result for each list of items of a schema. It knows rules that only
-// iterate over the list, and that only name fields that the items do not have. All items are alike to these.
+// alwaysOfItems reports whether a rule has a result for every list of items of a schema. It handles rules that only
+// iterate over the list, and that only name fields that the items do not have. Then all items are equal for the rule.
 func alwaysOfItems(compiled *cel.Ast, program cel.Program, items *props, result ref.Val) bool {
 	if !closed(items) {
 		return false
@@ -104,15 +104,15 @@ func alwaysOfItems(compiled *cel.Ast, program cel.Program, items *props, result 
 	return true
 }
 
-// names reports whether an expression is one of some variables.
+// names reports whether an expression is one of the variables.
 func names(variables map[string]bool, e ast.Expr) bool {
 	return e.Kind() == ast.IdentKind && variables[e.AsIdent()]
 }
 
-// mostCombined is how many combinations of fields a rule is evaluated with.
+// mostCombined is the maximum number of combinations of fields to evaluate a rule with.
 const mostCombined = 500
 
-// dynamic returns the environment in which rules are compiled without types.
+// dynamic returns the environment for compiling rules without types.
 var dynamic = sync.OnceValues(func() (*cel.Env, error) {
 	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0),
@@ -124,10 +124,10 @@ var dynamic = sync.OnceValues(func() (*cel.Env, error) {
 	return set.StoredExpressionsEnv(), nil
 })
 
-// pairOfObjects are the values of self and oldSelf.
+// pairOfObjects has the values of self and oldSelf.
 type pairOfObjects map[string]map[string]any
 
-// partial collects the values that a rule is evaluated with.
+// partial collects the values to evaluate a rule with.
 type partial struct {
 	schema  *props
 	present string
@@ -139,8 +139,8 @@ type partial struct {
 // use is a field of self or oldSelf in a rule.
 type use struct{ of, name string }
 
-// usesOf returns the fields that a rule reads, with whether it reads the value and not the presence alone. whole
-// reports whether the rule also uses self or oldSelf without naming a field.
+// usesOf returns the fields that a rule uses, and whether it uses the value and not only the presence. whole reports
+// whether the rule also uses self or oldSelf without a field.
 func usesOf(compiled *cel.Ast) (uses map[use]bool, whole bool) {
 	uses = map[use]bool{}
 	alone := 0
@@ -161,11 +161,11 @@ func isSelf(e ast.Expr) bool {
 	return e.Kind() == ast.IdentKind && (e.AsIdent() == "self" || e.AsIdent() == "oldSelf")
 }
 
-// vary adds the values of a field to the objects, or makes it unknown.
+// vary adds the values of a field to the objects, or makes the field unknown.
 func (p *partial) vary(field string) {
 	name, ok := apiservercel.Escape(field)
 	if !ok {
-		return // Rules cannot name it.
+		return // rules cannot name it
 	}
 	of := property(p.schema, field)
 	required := field == p.present || slices.Contains(p.schema.Required, field) || of.Default != nil
@@ -192,7 +192,7 @@ func (p *partial) vary(field string) {
 	}
 }
 
-// multiply replaces the objects by those with each of some values, and by themselves if the field is optional.
+// multiply replaces each object by one object per value, and keeps the object itself if the field is optional.
 func (p *partial) multiply(u use, values []any, required bool) {
 	var all []pairOfObjects
 	for _, o := range p.objects {

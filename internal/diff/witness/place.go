@@ -8,7 +8,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/expression"
 )
 
-// get returns the value that a path leads to: the first item of a list, and the first value of a map.
+// get returns the value at a path: in a list, of the first item, and in a map, of the first key.
 func get(object any, path []string) (any, bool) {
 	for _, step := range path {
 		switch at := object.(type) {
@@ -37,7 +37,7 @@ func get(object any, path []string) (any, bool) {
 	return object, true
 }
 
-// place returns a copy of an object with a value where a path leads, if it is to be set, and with what is on the way.
+// place returns a copy of an object with v at a path if set is true. It adds the missing values on the path.
 func (m *maker) place(s *props, object any, path []string, v any, set bool) (map[string]any, bool) {
 	out, ok := m.placed(merged(s), object, path, v, set).(map[string]any)
 	return out, ok
@@ -85,7 +85,7 @@ func (m *maker) placed(s *props, current any, path []string, v any, set bool) an
 	}
 }
 
-// without returns a copy of an object in which a field is not set, and what the field is in is there.
+// without returns a copy of an object without a field, but with the values on the path to it.
 func (m *maker) without(s *props, object map[string]any, path []string) (map[string]any, bool) {
 	last := path[len(path)-1]
 	if last == expression.Items || last == expression.Values {

@@ -10,13 +10,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/verify/sample"
 )
 
-// repair returns an object like a given one that the lenient server accepts, and that is worth being kept, or nil if
-// no change of the parts that the server refuses leads to any.
+// repair returns an object similar to the given one that the lenient server accepts and keep returns true for, or nil
+// if no change of the rejected parts leads to one.
 func (f *Finder) repair(ctx context.Context, r Request, keep func(object map[string]any) bool) map[string]any {
 	return f.repairEach(ctx, r, func(object map[string]any) Request { r.Object = object; return r }, keep)
 }
 
-// repairEach is repair with a write for each object.
+// repairEach is like repair, with a request for each object.
 func (f *Finder) repairEach(
 	ctx context.Context, r Request, of func(object map[string]any) Request, keep func(object map[string]any) bool,
 ) map[string]any {
@@ -69,7 +69,7 @@ func (f *Finder) repairEach(
 	return nil
 }
 
-// score orders objects by what is wrong with them. Servers do not come to rules where values are wrong.
+// score orders objects by their problems. Servers do not evaluate rules if values are invalid.
 func score(problems []sample.Problem) int {
 	sum := 0
 	for _, p := range problems {
@@ -81,13 +81,13 @@ func score(problems []sample.Problem) int {
 	return sum
 }
 
-// mostConsidered is how many objects are looked at in a repair, whether a server is asked or not.
+// mostConsidered is the maximum number of objects in a repair, including those that are not sent to a server.
 const mostConsidered = 4 * mostRepairs
 
-// mostBranches is how many objects are kept of those that one repair leads to.
+// mostBranches is the maximum number of objects to keep of those that one repair creates.
 const mostBranches = 12
 
-// placesOf returns the fields of problems, and then those around them.
+// placesOf returns the fields of problems, followed by their parents.
 func placesOf(problems []sample.Problem) [][]string {
 	var all [][]string
 	seen := map[string]bool{}
@@ -104,7 +104,7 @@ func placesOf(problems []sample.Problem) [][]string {
 	return all
 }
 
-// around yields objects that differ from an object at a place, by what the rules there speak of.
+// around yields objects that differ from an object at a place, according to the rules there.
 func (f *Finder) around(root *props, object map[string]any, steps []string) func(yield func(map[string]any) bool) {
 	return func(yield func(map[string]any) bool) {
 		s := schemaAt(root, steps)
@@ -130,7 +130,7 @@ func (f *Finder) around(root *props, object map[string]any, steps []string) func
 	}
 }
 
-// schemaAt returns the schema of the value that steps lead to: names, keys and indexes.
+// schemaAt returns the schema at steps: names, keys and indexes.
 func schemaAt(s *props, steps []string) *props {
 	for _, step := range steps {
 		if s == nil {
@@ -145,7 +145,7 @@ func schemaAt(s *props, steps []string) *props {
 	return s
 }
 
-// valueAt returns the value that steps lead to.
+// valueAt returns the value at steps.
 func valueAt(value any, steps []string) (any, bool) {
 	for _, step := range steps {
 		switch v := value.(type) {
@@ -168,7 +168,7 @@ func valueAt(value any, steps []string) (any, bool) {
 	return value, true
 }
 
-// setAt returns a copy of a value with another value where steps lead.
+// setAt returns a copy of a value with another value at steps.
 func setAt(value any, steps []string, to any) any {
 	if len(steps) == 0 {
 		return to

@@ -1,8 +1,8 @@
-// Package witness finds objects that show what a change of a CRD breaks.
+// Package witness finds objects that show the effect of a change of a CRD.
 //
-// A [Server] answers writes as an API server does that has one CRD, with the libraries of API servers. A [Finder]
-// makes objects that one server accepts, and steers the field that a change is about, until another server refuses
-// the object or changes it. What it returns is confirmed by both servers and as small as it gets.
+// A [Server] responds to writes like an API server with one CRD, using the libraries of API servers. A [Finder] creates
+// objects that one server accepts, and varies the field of a change until another server rejects or changes the object.
+// Both servers confirm the result, and the finder removes parts that are not needed.
 package witness
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/verify/sample"
 )
 
-// Server stands for an API server with one CRD, or with none.
+// Server models an API server with one CRD, or with none.
 type Server struct {
 	crd   *apiextensionsv1.CustomResourceDefinition
 	kinds sample.Kinds
 }
 
-// NewServer returns a server with a CRD. Nil means that it has none.
+// NewServer returns a server with a CRD. Nil means no CRD.
 func NewServer(crd *apiextensionsv1.CustomResourceDefinition) *Server {
 	s := &Server{crd: crd}
 	if crd == nil {
@@ -41,7 +41,7 @@ func NewServer(crd *apiextensionsv1.CustomResourceDefinition) *Server {
 	return s
 }
 
-// preserve has a schema keep the fields that it does not have, at all depths.
+// preserve makes a schema keep unknown fields at all levels.
 func preserve(s *change.Schema) {
 	if s == nil {
 		return
@@ -59,11 +59,11 @@ func preserve(s *change.Schema) {
 	}
 }
 
-// Outcome is what becomes of a write.
+// Outcome is the result of a write.
 type Outcome struct {
-	// Object is the object as it is stored and read. It is nil if there is no such resource.
+	// Object is the stored object. It is nil if the resource does not exist.
 	Object map[string]any
-	// Refused are the reasons for which the write is refused, and Dropped those fields that are dropped.
+	// Refused are the reasons for rejecting the write. Dropped are the dropped fields.
 	Refused, Dropped []sample.Problem
 }
 
@@ -71,13 +71,13 @@ type Outcome struct {
 type Request struct {
 	Version string
 	Object  map[string]any
-	// Before is the object that Object replaces. Nil means that it is created.
+	// Before is the object that Object replaces. Nil means that Object is created.
 	Before map[string]any
-	// Status says that the status is written too: in the path /status, if the kind has that subresource.
+	// Status reports whether the status is written too, at the path /status if the kind has that subresource.
 	Status bool
 }
 
-// Write returns what becomes of a write.
+// Write returns the result of a write.
 func (s *Server) Write(r Request) Outcome {
 	version, object := r.Version, r.Object
 	if reason := s.unserved(version, object); reason != "" {
@@ -103,17 +103,17 @@ func (s *Server) Write(r Request) Outcome {
 	return out
 }
 
-// unserved says why there is no resource for an object, or nothing.
+// unserved returns why the resource of an object does not exist, or "".
 func (s *Server) unserved(version string, object map[string]any) string {
 	if s.crd == nil {
-		return "there is no such kind: the CRD is gone"
+		return "the kind does not exist: the CRD was removed"
 	}
 	gvk := s.kind(version)
 	if v := change.Version(s.crd, version); v == nil || !v.Served {
-		return fmt.Sprintf("there is no kind %s in version %s", gvk.Kind, gvk.GroupVersion())
+		return fmt.Sprintf("kind %s does not exist in version %s", gvk.Kind, gvk.GroupVersion())
 	}
 	if kind, _ := object["kind"].(string); kind != gvk.Kind {
-		return fmt.Sprintf("there is no kind %s in version %s", kind, gvk.GroupVersion())
+		return fmt.Sprintf("kind %s does not exist in version %s", kind, gvk.GroupVersion())
 	}
 	metadata, _ := object["metadata"].(map[string]any)
 	if _, namespaced := metadata["namespace"]; namespaced != (s.crd.Spec.Scope == apiextensionsv1.NamespaceScoped) {
@@ -126,21 +126,21 @@ func (s *Server) kind(version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: s.crd.Spec.Group, Version: version, Kind: s.crd.Spec.Names.Kind}
 }
 
-// converts reports whether something else than API servers converts objects between versions.
+// converts reports whether a webhook converts objects between versions.
 func converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
 }
 
-// accepts reports whether an object is written and stays as it is, but for defaults.
+// accepts reports whether an object is written without changes except defaults.
 func (o Outcome) accepts() bool { return len(o.Refused)+len(o.Dropped) == 0 }
 
-// reason returns why a write is refused, beginning with what is said of a field.
+// reason returns why a write is rejected, starting with a problem of a field.
 func (o Outcome) reason(field string) string {
 	i := indexOf(o.Refused, field)
 	return o.Refused[max(i, 0)].Message
 }
 
-// indexOf returns the index of the problem that is about a field, or about what is in it, or -1.
+// indexOf returns the index of a problem of a field or of its parts, or -1.
 func indexOf(problems []sample.Problem, field string) int {
 	if i := slices.IndexFunc(problems, func(p sample.Problem) bool { return p.Field == field }); i >= 0 {
 		return i
@@ -148,8 +148,8 @@ func indexOf(problems []sample.Problem, field string) int {
 	return slices.IndexFunc(problems, func(p sample.Problem) bool { return strings.HasPrefix(p.Field, field) })
 }
 
-// explain returns why a write is refused that shows a change. What the change drops comes first: the server may refuse
-// the object for something else.
+// explain returns why a write that shows a change is rejected. A dropped field comes first, because the server may
+// reject the object for another reason.
 func (o Outcome) explain(c *change.Change) string {
 	field := sampleField(c.Path)
 	switch c.Keyword {
@@ -166,7 +166,7 @@ func (o Outcome) explain(c *change.Change) string {
 	return o.reason(field)
 }
 
-// sampleField returns the field that a path leads to as problems of objects name it, up to the first item or key.
+// sampleField returns the field at a path in the notation of problems, up to the first item or key.
 func sampleField(path []string) string {
 	var text strings.Builder
 	for i, step := range path {
@@ -184,8 +184,8 @@ func sampleField(path []string) string {
 	return text.String()
 }
 
-// Breaks says what a server makes of an object that another one has: why it refuses it, or which fields it drops.
-// Nothing means that the object stays as it is, or that it is not valid on the other server either.
+// Breaks returns why a server rejects an object that another server has, or which fields it drops. It returns "" if the
+// object does not change, or if it is invalid on the other server too.
 func Breaks(lenient, strict *Server, version string, object map[string]any) string {
 	given := runtime.DeepCopyJSON(object)
 	for _, of := range []*Server{lenient, strict} {

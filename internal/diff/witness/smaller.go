@@ -8,7 +8,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
 )
 
-// smaller removes parts of a witness as long as it stays one.
+// smaller removes parts of a witness while it remains a witness.
 func (s *search) smaller(version string, w *Witness) *Witness {
 	for budget := mostSmaller; ; {
 		next := (*Witness)(nil)
@@ -30,7 +30,7 @@ func (s *search) smaller(version string, w *Witness) *Witness {
 	}
 }
 
-// reductions yields an object without one of its parts.
+// reductions yields copies of an object without one of its parts.
 func reductions(object map[string]any, depth int) iter.Seq[map[string]any] {
 	return func(yield func(map[string]any) bool) {
 		for _, name := range slices.Sorted(maps.Keys(object)) {

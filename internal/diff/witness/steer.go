@@ -10,10 +10,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
 )
 
-// step is an object to try, and what it replaces.
+// step is an object to try, and the object that it replaces.
 type step struct{ before, object map[string]any }
 
-// candidates yields objects that may be witnesses, made of a base.
+// candidates yields possible witnesses derived from a base.
 func (s *search) candidates(ctx context.Context, base map[string]any) iter.Seq[step] {
 	c := s.change
 	return func(yield func(step) bool) {
@@ -48,8 +48,8 @@ func (s *search) candidates(ctx context.Context, base map[string]any) iter.Seq[s
 	}
 }
 
-// with returns an object that has the field of the change, made of a base: one that the lenient server accepts, if
-// that is possible.
+// with returns an object derived from a base that has the field of the change. The lenient server accepts it if
+// possible.
 func (s *search) with(ctx context.Context, base map[string]any) map[string]any {
 	path := s.change.Path
 	key := fmt.Sprint(s.change.Version, keyOf(path), keyOf(base), s.rule != nil && s.rule.transition)
@@ -69,7 +69,7 @@ func (s *search) with(ctx context.Context, base map[string]any) map[string]any {
 		s.refusal = got.Refused[0].Message
 	}
 	if s.rule != nil && s.rule.transition {
-		// An update that changes nothing is valid too, so that updates fail only for what they change.
+		// Also make an update without changes valid, so that updates fail only because of their changes.
 		same := func(object map[string]any) Request { r.Object, r.Before = object, object; return r }
 		if stable := s.repairEach(ctx, same(from), same, has); stable != nil {
 			from = stable
@@ -79,7 +79,7 @@ func (s *search) with(ctx context.Context, base map[string]any) map[string]any {
 	return from
 }
 
-// request is the write of an object that shows the change.
+// request returns the write of an object that shows the change.
 func (s *search) request(version string, object map[string]any) Request {
 	return Request{Version: version, Object: object, Status: len(s.change.Path) > 0 && s.change.Path[0] == "status"}
 }
@@ -106,13 +106,13 @@ func (s *search) ofKind(base map[string]any, yield func(step) bool) {
 	}
 }
 
-// value is a value of the field that a change is about. update says that it has to replace the one that is there.
+// value is a value of the field of a change. update reports whether it must replace the current value.
 type value struct {
 	value  any
 	update bool
 }
 
-// values yields values of the field, made of the current one.
+// values yields values of the field, derived from the current value.
 func (s *search) values(current any) iter.Seq[value] {
 	c := s.change
 	return func(yield func(value) bool) {
@@ -131,7 +131,7 @@ func (s *search) values(current any) iter.Seq[value] {
 	}
 }
 
-// logic returns the schemas that the change combines, as JSON, or nothing.
+// logic returns the schemas that the change combines as JSON, or "".
 func (s *search) logic() string {
 	a, b := s.change.Lenient, s.change.Strict
 	switch s.change.Keyword {
@@ -147,7 +147,7 @@ func (s *search) logic() string {
 	return ""
 }
 
-// steered returns values that the keyword of the change is about, made of the current one.
+// steered returns values for the keyword of the change, derived from the current value.
 func (s *search) steered(current any) []any {
 	c := s.change
 	fields, _ := current.(map[string]any)
@@ -183,7 +183,7 @@ func (s *search) steered(current any) []any {
 	return nil
 }
 
-// counted returns values with as many parts as bounds allow, and one less and one more.
+// counted returns values with as many parts as the limits, and one less and one more.
 func counted(make func(n int) any, bounds ...*int64) []any {
 	counts := []int{0, 1}
 	for _, b := range bounds {
@@ -199,7 +199,7 @@ func counted(make func(n int) any, bounds ...*int64) []any {
 	return values
 }
 
-// twins returns lists with two items that are one to the strict schema.
+// twins returns lists with two items that are equal for the strict schema.
 func (s *search) twins() []any {
 	of := change.ItemsOf(s.change.Lenient)
 	if of == nil {
@@ -216,7 +216,7 @@ func (s *search) twins() []any {
 	return lists
 }
 
-// beside yields the values near the current one, and those near these.
+// beside yields the neighbours of the current value, and their neighbours.
 func (s *search) beside(current any, yield func(value) bool) {
 	queue, seen := []any{current}, map[string]bool{}
 	h := s.make.hintsOf(append(rulesOf(s.change.Lenient), s.logic())...)
@@ -235,7 +235,7 @@ func (s *search) beside(current any, yield func(value) bool) {
 	}
 }
 
-// searchRule yields values for which a rule does not hold, those that are near the current one first.
+// searchRule yields values for which a rule is false, nearest to the current value first.
 func (s *search) searchRule(current any, yield func(value) bool) {
 	if s.rule == nil {
 		return

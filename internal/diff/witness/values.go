@@ -20,28 +20,28 @@ import (
 type props = change.Schema
 
 const (
-	deepest = 30     // of the schemas that values are made of
-	longest = 20_000 // of lists, maps and texts that are made
+	deepest = 30     // depth of the schemas of created values
+	longest = 20_000 // length of created lists, maps and texts
 )
 
-// maker makes values of schemas. It remembers the texts that patterns lead to.
+// maker creates values of schemas. It caches the texts for patterns.
 type maker struct{ known map[string]language.Answer }
 
 func newMaker() *maker { return &maker{known: map[string]language.Answer{}} }
 
-// find is language.Find.
+// find is language.Find with a cache.
 func (m *maker) find(q language.Query) language.Answer {
 	key := fmt.Sprintf("%q %q %d %d", q.Match, q.Avoid, q.Min, q.Max)
 	answer, known := m.known[key]
 	if !known {
-		// What is no expression has no text.
+		// An invalid expression has no text.
 		answer, _ = language.Find(q)
 		m.known[key] = answer
 	}
 	return answer
 }
 
-// decode returns the value of JSON in a schema.
+// decode returns the JSON value in a schema.
 func decode(raw apiextensionsv1.JSON) any {
 	var value any
 	if err := utiljson.Unmarshal(raw.Raw, &value); err != nil {
@@ -50,8 +50,8 @@ func decode(raw apiextensionsv1.JSON) any {
 	return value
 }
 
-// merged returns a schema with what its allOf says, and the first alternative of anyOf and oneOf, as far as values are
-// made of it. Servers decide whether the values are valid.
+// merged returns a schema merged with its allOf and with the first alternative of anyOf and oneOf, as far as creating
+// values needs it. Servers decide whether the values are valid.
 func merged(s *props) *props {
 	if len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) == 0 {
 		return s
@@ -164,7 +164,7 @@ func property(s *props, name string) *props {
 	return change.ValuesOf(s)
 }
 
-// object returns an object with what is required, and with at least n fields.
+// object returns an object with the required fields, and with at least n fields.
 func (m *maker) object(s *props, n, depth int) map[string]any {
 	out := map[string]any{}
 	if s.XEmbeddedResource {
@@ -196,7 +196,7 @@ func (m *maker) object(s *props, n, depth int) map[string]any {
 	return out
 }
 
-// items returns a list of n items, which differ where they have to.
+// items returns a list of n items, which differ if required.
 func (m *maker) items(s *props, n, depth int) []any {
 	out := []any{}
 	of := change.ItemsOf(s)
@@ -209,7 +209,7 @@ func (m *maker) items(s *props, n, depth int) []any {
 	return out
 }
 
-// item returns an item of a list that may have i others.
+// item returns an item of a list that has i other items.
 func (m *maker) item(s, of *props, i, depth int) any {
 	if of == nil {
 		return "x" + strconv.Itoa(i)
@@ -230,7 +230,7 @@ func (m *maker) item(s, of *props, i, depth int) any {
 	return m.minimal(of, depth+1)
 }
 
-// nth returns one of several values of a schema that differ.
+// nth returns one of several different values of a schema.
 func (m *maker) nth(s *props, i, depth int) any {
 	s = merged(s)
 	if len(s.Enum) > 0 {
@@ -272,7 +272,7 @@ func limit(n *int64) int {
 	return int(min(*n, math.MaxInt32))
 }
 
-// text returns a text that matches the pattern of a schema, and not another one.
+// text returns a text that matches the pattern of a schema but not another pattern.
 func (m *maker) text(s *props, avoid string, least, most int) (string, bool) {
 	if least > longest {
 		return "", false
@@ -291,7 +291,7 @@ func (m *maker) text(s *props, avoid string, least, most int) (string, bool) {
 	return answer.Text, answer.Found
 }
 
-// formats has texts of each format.
+// formats has examples of each format.
 var formats = []string{
 	"1", "99999999999999999999h", "2006-01-02T15:04:05Z", "2006-01-02", "1h30m", "a@example.com",
 	"192.0.2.1", "::ffff:192.0.2.1", "0000:0000:0000:0000:0000:ffff:192.168.100.228", "2001:db8::1", "192.0.2.0/24",
@@ -299,16 +299,16 @@ var formats = []string{
 	"#ffffff", "978-0-306-40615-7", "4111111111111111", "000-00-0000", "x", "", "a b/%",
 }
 
-// hints are values that somebody has written into rules.
+// hints are values that occur in rules.
 type hints struct {
 	texts   []string
 	numbers []float64
-	// names are the fields that the rules may be about. None means all.
+	// names are the fields that the rules may use. Empty means all.
 	names map[string]bool
 }
 
-// scalars returns values of a type that are worth a try, those that are likely to be valid first. strict, which may be
-// nil, is a schema that some of the values are to violate.
+// scalars returns useful values of a type, probably valid ones first. Some of the values violate strict, which may be
+// nil.
 func (m *maker) scalars(s, strict *props, h *hints) []any {
 	if strict == nil {
 		strict = s
@@ -338,7 +338,7 @@ func (m *maker) scalars(s, strict *props, h *hints) []any {
 	case "array":
 		values = append(values, []any{}, m.items(merged(s), 1, 0), m.items(merged(s), 2, 0))
 		if of := change.ItemsOf(s); of != nil && of.Type == "string" && len(of.Enum) == 0 {
-			values = append(values, []any{"1"}) // Rules read numbers from texts.
+			values = append(values, []any{"1"}) // rules parse numbers in texts
 		}
 	}
 	if s.Nullable {
@@ -423,7 +423,7 @@ func (m *maker) numbers(s, strict *props, h *hints) []any {
 	return values
 }
 
-// distinct returns values without those that were there before.
+// distinct returns values without duplicates.
 func distinct(values []any) []any {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(values, func(v any) bool {
