@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/register"
 )
 
-// Checks are all that there are, in the order in which they run. Another one is a value here.
+// Checks are all checks, in the order in which they run.
 var Checks = []Check{
 	{Name: "project", Help: "a PROJECT file that cannot be read, or has unknown fields", Run: checkProject},
 	{Name: "lock", Help: "a PROJECT.lock that is missing or broken", Run: checkLock, Fix: fixLock},
@@ -44,8 +44,8 @@ func checkProject(_ context.Context, p *Project) []Finding {
 	case p.project.Foreign:
 		return []Finding{{Warning: true, Error: &diagnostic.Error{
 			Pos:     token.Position{Filename: project.File},
-			Message: "this is a project of kubebuilder, of which kctrl checks and generates what its markers ask for",
-			Hint:    "kctrl generate and kctrl manifests work here; a project of kctrl has a runtime, tests and commands besides",
+			Message: "this is a project of kubebuilder: kctrl checks its markers and generates their output",
+			Hint:    "kctrl generate and kctrl manifests work here; kctrl migrate converts it to a project of kctrl",
 		}}}
 	}
 	return warningsOf(p.project.Warnings())
@@ -64,12 +64,12 @@ func checkLock(_ context.Context, p *Project) []Finding {
 	}
 	return []Finding{{Warning: true, Error: &diagnostic.Error{
 		Pos:     token.Position{Filename: project.LockFile},
-		Message: "the file is missing, so that nobody knows which files were edited since kctrl wrote them",
-		Hint:    "restore it from version control; kctrl doctor --fix makes it anew of the files that are as kctrl would write them",
+		Message: "the file is missing, so kctrl cannot detect files that were edited by hand",
+		Hint:    "restore it from version control; kctrl doctor --fix writes it again, with the files that equal kctrl's output",
 	}}}
 }
 
-// fixLock has nothing to add: every plan makes the lock anew.
+// fixLock does nothing: every plan writes the lock.
 func fixLock(context.Context, *Project, *plan.Plan) error { return nil }
 
 func checkAPIModules(_ context.Context, p *Project) []Finding {
@@ -78,7 +78,7 @@ func checkAPIModules(_ context.Context, p *Project) []Finding {
 	}
 	empty, err := p.emptyPlan()
 	if err != nil {
-		return nil // of which the check of the lock tells
+		return nil // checkLock reports it
 	}
 	unmet, elsewhere, err := gomod.CheckAPIModules(empty, p.project)
 	found := append(problems(err), warningsOf(elsewhere)...)
@@ -91,7 +91,7 @@ func checkAPIModules(_ context.Context, p *Project) []Finding {
 	return found
 }
 
-// fixAPIModules has go.mod require what it replaces: which versions it should, and what is built with, are for the user and go mod tidy.
+// fixAPIModules adds requirements to go.mod for replaced modules. It leaves versions to the user and to go mod tidy.
 func fixAPIModules(_ context.Context, p *Project, fixes *plan.Plan) error {
 	return gomod.RequireAPIModules(fixes, p.project)
 }
@@ -116,19 +116,19 @@ func checkRoles(ctx context.Context, p *Project) []Finding {
 	return p.outOfDate(ctx, func(c plan.Change) bool { return c.Template == rolesTemplate })
 }
 
-// rolesTemplate is what PROJECT.lock calls what is generated from RBAC markers.
+// rolesTemplate is the name in PROJECT.lock of the output of RBAC markers.
 const rolesTemplate = "generate/rbac"
 
-// isNotedOtherwise reports whether a file changes with others, or is of the runtime, which has a check of its own.
+// isNotedOtherwise reports whether a file changes with others, or belongs to the runtime, which has its own check.
 func isNotedOtherwise(name string) bool {
 	return name == project.LockFile || name == project.File || strings.HasPrefix(name, "third_party/kctrl/")
 }
 
-// outOfDate finds the generated files of some templates that are not as they would be written now.
+// outOfDate returns findings for generated files that differ from the current output.
 func (p *Project) outOfDate(ctx context.Context, wanted func(plan.Change) bool) []Finding {
 	generated, err := p.generated(ctx)
 	if err != nil {
-		return nil // nobody knows what would be generated, and the check of markers says why
+		return nil // the output is unknown, and the check of markers reports why
 	}
 	lock := &project.Lock{}
 	if p.ours() {
@@ -141,17 +141,17 @@ func (p *Project) outOfDate(ctx context.Context, wanted func(plan.Change) bool) 
 		if !wanted(c) {
 			continue
 		}
-		e := &diagnostic.Error{Pos: token.Position{Filename: c.Path}, Class: diagnostic.ErrDrift, Hint: "kctrl doctor --fix writes it anew"}
+		e := &diagnostic.Error{Pos: token.Position{Filename: c.Path}, Class: diagnostic.ErrDrift, Hint: "kctrl doctor --fix writes it again"}
 		_, known := lock.Entry(c.Path)
 		switch {
 		case c.Op == plan.Create:
 			e.Message = "is missing"
 		case c.Op == plan.Delete:
-			e.Message, e.Hint = "nothing asks for the file any more", "kctrl doctor --fix deletes it"
+			e.Message, e.Hint = "the file is no longer generated", "kctrl doctor --fix deletes it"
 		case known && lock.Touched(c.Path, c.Before):
 			e.Pos.Line = firstDifference(c.Before, c.After)
-			e.Message = "is edited by hand, and generated from markers, which say otherwise"
-			e.Hint = "write it into the markers, or into " + patchFile + "; kctrl doctor --fix writes the file anew"
+			e.Message = "is edited by hand, but generated from markers"
+			e.Hint = "move the edit to the markers, or to " + patchFile + "; kctrl doctor --fix writes the file again"
 		default:
 			e.Pos.Line = firstDifference(c.Before, c.After)
 			e.Message = "is out of date"
@@ -161,7 +161,7 @@ func (p *Project) outOfDate(ctx context.Context, wanted func(plan.Change) bool) 
 	return found
 }
 
-// patchFile declares what becomes of generated manifests.
+// patchFile declares edits of generated manifests.
 const patchFile = "kctrl.gen.yaml"
 
 func firstDifference(a, b []byte) int {
@@ -187,7 +187,7 @@ func checkProgram(_ context.Context, p *Project) []Finding {
 	}
 	empty, err := p.emptyPlan()
 	if err != nil {
-		return nil // of which the check of the lock tells
+		return nil // checkLock reports it
 	}
 	stale, err := register.StaleBuilds(empty)
 	return append(warningsOf(stale), problems(err)...)
@@ -199,7 +199,7 @@ func checkRuntime(_ context.Context, p *Project) []Finding {
 	}
 	runtime, err := p.emptyPlan()
 	if err != nil {
-		return nil // of which the check of the lock tells
+		return nil // checkLock reports it
 	}
 	if err := gomod.PlanRuntime(runtime, p.project); err != nil {
 		return byHand(problems(err))
@@ -231,17 +231,17 @@ func checkGo(ctx context.Context, p *Project) []Finding {
 	installed, err := p.GoVersion(ctx)
 	if err != nil {
 		return []Finding{{Error: &diagnostic.Error{
-			Message: "the go command does not run: " + diagnostic.OneLine(err.Error()), Hint: "install Go from https://go.dev/dl, and have it in PATH", Cause: err,
+			Message: "the go command does not run: " + diagnostic.OneLine(err.Error()), Hint: "install Go from https://go.dev/dl, and add it to PATH", Cause: err,
 		}}}
 	}
 	file, err := modfile.ParseLax("go.mod", text, nil)
 	if err != nil || file.Go == nil || version.Compare(installed, "go"+file.Go.Version) >= 0 {
-		return nil // what is wrong with go.mod, loading the packages has said
+		return nil // loading the packages reports an invalid go.mod
 	}
 	return []Finding{{Warning: true, Error: &diagnostic.Error{
 		Pos:     token.Position{Filename: "go.mod", Line: file.Go.Syntax.Start.Line},
-		Message: fmt.Sprintf("asks for go %s, and the go command here is %s", file.Go.Version, installed),
-		Hint:    "install a newer Go; the go command may download one by itself unless GOTOOLCHAIN=local",
+		Message: fmt.Sprintf("requires go %s, but the go command is %s", file.Go.Version, installed),
+		Hint:    "install a newer Go; unless GOTOOLCHAIN=local, the go command may download it",
 	}}}
 }
 
@@ -251,8 +251,8 @@ func checkKctrl(_ context.Context, p *Project) []Finding {
 	}
 	return []Finding{{Warning: true, Error: &diagnostic.Error{
 		Pos:     token.Position{Filename: project.File},
-		Message: fmt.Sprintf("kctrl %s wrote the project, and this is kctrl %s", p.project.Kctrl, p.Kctrl.Name()),
-		Hint:    "use that version, in CI too, so that all write the same",
+		Message: fmt.Sprintf("kctrl %s wrote the project, but this is kctrl %s", p.project.Kctrl, p.Kctrl.Name()),
+		Hint:    "use that version, in CI too, so that the output is the same",
 	}}}
 }
 
@@ -261,7 +261,7 @@ func checkControlPlane(ctx context.Context, p *Project) []Finding {
 		return nil
 	}
 	return []Finding{{Warning: true, Error: &diagnostic.Error{
-		Message: "the control plane is not compiled yet, so that the first kctrl env up takes minutes",
+		Message: "the control plane is not compiled yet, so the first kctrl env up takes minutes",
 		Hint:    "kctrl env build compiles it",
 	}}}
 }

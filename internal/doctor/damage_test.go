@@ -16,17 +16,17 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// damage is what happens to a project, and what has to be said of it.
+// damage is a change that breaks a project, and the finding that must report it.
 type damage struct {
 	name string
 	do   func(t *testing.T, p *doctor.Project)
-	// file and say are of the one finding, which has them in the beginning and in the message.
+	// file is the prefix of the only finding, and say is part of its message.
 	file, say string
-	// mended has the files that --fix changes; none if it does not mend the damage.
+	// mended has the files that --fix changes; empty if it does not repair the damage.
 	mended []string
-	// stops says that nobody knows what would be generated, so that what is wrong with that is told when it is mended.
+	// stops reports whether the damage makes the generated output unknown, which hides findings about it until the repair.
 	stops bool
-	// generated says that it is told by what would be generated.
+	// generated reports whether the finding depends on the generated output.
 	generated bool
 }
 
@@ -66,7 +66,7 @@ const (
 	webhooks   = "config/webhook/manifests.yaml"
 )
 
-// damages are all that are tried, no two of which are about one file if they come together.
+// damages are all damages. Damages that are combined affect different files.
 var damages = []damage{
 	{name: "CRD edited by hand", do: replace(crdFile, "plural: guestbooks", "plural: guests"), file: crdFile, say: "is edited by hand", mended: []string{crdFile}, generated: true},
 	{name: "CRD is no YAML", do: add(crdFile, "a: [\n"), file: crdFile, say: "is edited by hand", mended: []string{crdFile}, generated: true},
@@ -81,10 +81,10 @@ var damages = []damage{
 	{name: "role too small", do: replace(roleFile, "  - get\n", ""), file: roleFile, say: "is edited by hand", mended: []string{roleFile}, generated: true},
 	{name: "role removed", do: remove(roleFile), file: roleFile, say: "is missing", mended: []string{roleFile}, generated: true},
 	{name: "list of CRDs removed", do: remove("config/crd/kustomization.yaml"), file: "config/crd/kustomization.yaml", say: "is missing", mended: []string{"config/crd/kustomization.yaml"}, generated: true},
-	{name: "role binding is no YAML", do: add("config/rbac/role_binding.yaml", "a: [\n"), file: "config/rbac/role_binding.yaml:", say: "not valid YAML", generated: true, stops: true}, // as the role does not bind without
+	{name: "role binding is no YAML", do: add("config/rbac/role_binding.yaml", "a: [\n"), file: "config/rbac/role_binding.yaml:", say: "not valid YAML", generated: true, stops: true}, // because the role does not bind without it
 	{name: "list is no YAML", do: add("config/manager/kustomization.yaml", "a: [\n"), file: "config/manager/kustomization.yaml:", say: "not valid YAML", generated: true},
-	{name: "listed file removed", do: remove("config/manager/namespace.yaml"), file: "config/manager/kustomization.yaml:", say: "lists namespace.yaml, which is not there", generated: true},
-	{name: "service account removed", do: remove("config/rbac/service_account.yaml"), file: "config/rbac/kustomization.yaml:", say: "lists service_account.yaml, which is not there", generated: true},
+	{name: "listed file removed", do: remove("config/manager/namespace.yaml"), file: "config/manager/kustomization.yaml:", say: "lists namespace.yaml, which does not exist", generated: true},
+	{name: "service account removed", do: remove("config/rbac/service_account.yaml"), file: "config/rbac/kustomization.yaml:", say: "lists service_account.yaml, which does not exist", generated: true},
 	{name: "sample with an unknown field", do: replace("config/samples/webapp_v1_guestbook.yaml", "  message: ", "  mesage: "), file: "config/samples/webapp_v1_guestbook.yaml:", say: "has no field spec.mesage", generated: true},
 	{name: "sample is no YAML", do: add("config/samples/webapp_v1_shelf.yaml", "a: [\n"), file: "config/samples/webapp_v1_shelf.yaml:", say: "not valid YAML", generated: true},
 	{name: "sample of no kind", do: replace("config/samples/webapp_v2_guestbook.yaml", "kind: Guestbook", "kind: Gestbook"), file: "config/samples/webapp_v2_guestbook.yaml:", say: "no CRD of the project has", generated: true},
@@ -95,8 +95,8 @@ var damages = []damage{
 	{name: "lock broken", do: add("PROJECT.lock", "{\n"), file: "PROJECT.lock:", say: "want a path", stops: true},
 	{name: "lock removed", do: remove("PROJECT.lock"), file: "PROJECT.lock", say: "is missing", mended: []string{"PROJECT.lock"}},
 	{name: "go.mod removed", do: remove("go.mod"), file: "go.mod", say: "the file is missing", stops: true},
-	{name: "patch of kubebuilder", do: add("config/crd/patches/webhook_in_guestbooks.yaml", "kind: CustomResourceDefinition\n"), file: "config/crd/patches/webhook_in_guestbooks.yaml", say: "is kubebuilder's", mended: []string{"config/crd/patches/webhook_in_guestbooks.yaml"}},
-	{name: "insertion point of kubebuilder", do: add("cmd/main.go", "\n// +kubebuilder:scaffold:builder\n"), file: "cmd/main.go:", say: "is where kubebuilder inserts code", mended: []string{"cmd/main.go"}},
+	{name: "patch of kubebuilder", do: add("config/crd/patches/webhook_in_guestbooks.yaml", "kind: CustomResourceDefinition\n"), file: "config/crd/patches/webhook_in_guestbooks.yaml", say: "belongs to kubebuilder", mended: []string{"config/crd/patches/webhook_in_guestbooks.yaml"}},
+	{name: "insertion point of kubebuilder", do: add("cmd/main.go", "\n// +kubebuilder:scaffold:builder\n"), file: "cmd/main.go:", say: "marks where kubebuilder inserts code", mended: []string{"cmd/main.go"}},
 	{name: "tool of kubebuilder", do: add("bin/controller-gen", "\n"), file: "bin/controller-gen", say: "is a tool"},
 }
 
@@ -119,7 +119,7 @@ func TestRandomDamageIsReportedOnceAndFixed(t *testing.T) {
 	})
 }
 
-// touches reports whether two damages are about one file.
+// touches reports whether two damages affect the same file.
 func (d damage) touches(other damage) bool {
 	return strings.TrimSuffix(d.file, ":") == strings.TrimSuffix(other.file, ":")
 }
@@ -164,7 +164,7 @@ func (damage) check(t *testing.T, some []damage) {
 	checkMended(t, p, some, found, stopped)
 }
 
-// isTold reports whether a finding is about the damage. Without a lock nobody knows what was edited by hand.
+// isTold reports whether a finding reports the damage. Without a lock, edits by hand cannot be detected.
 func (d damage) isTold(f doctor.Finding, locked bool) bool {
 	text := f.Error.Error()
 	say := d.say
@@ -174,7 +174,7 @@ func (d damage) isTold(f doctor.Finding, locked bool) bool {
 	return strings.HasPrefix(text, d.file) && strings.Contains(text, say)
 }
 
-// examine runs all checks but those of this machine and of the bundled runtime, which the golden projects do not have.
+// examine runs all checks except those of the machine and of the bundled runtime, which golden projects do not have.
 func examine(t *testing.T, p *doctor.Project) []doctor.Finding {
 	t.Helper()
 	again := &doctor.Project{Dir: p.Dir, FS: p.FS, Kctrl: p.Kctrl, GoVersion: p.GoVersion, Compiled: p.Compiled}
@@ -196,7 +196,7 @@ func checkMended(t *testing.T, p *doctor.Project, some []damage, found []doctor.
 		fixes, err := doctor.Fix(t.Context(), again, found)
 		if err != nil {
 			if stopped {
-				return 0 // what stops it is told, and nothing is written
+				return 0 // the cause is reported, and nothing is written
 			}
 			t.Fatal(err)
 		}
@@ -222,7 +222,7 @@ func checkMended(t *testing.T, p *doctor.Project, some []damage, found []doctor.
 		}
 	}
 	for name := range after {
-		// Golden projects have no runtime; without a lock that is missing.
+		// Golden projects have no runtime, which is missing without a lock.
 		if _, had := before[name]; !had && !slices.Contains(allowed, name) && !strings.HasPrefix(name, "third_party/kctrl/") {
 			t.Errorf("--fix has made %s", name)
 		}

@@ -23,8 +23,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// checkDeployment tells what config/default and the samples do not build from, file by file; only where all of it can be read kustomize is
-// asked, whose errors name the way to a file and not the line in it.
+// checkDeployment reports problems of the files that config/default and the samples list. It runs kustomize only if all
+// files are readable, because the errors of kustomize have a chain of files instead of a line.
 func checkDeployment(ctx context.Context, p *Project) []Finding {
 	generated, err := p.generated(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func checkDeployment(ctx context.Context, p *Project) []Finding {
 	return found
 }
 
-// toldElsewhere returns those notes of the plan that other checks tell.
+// toldElsewhere returns the notes of the plan that other checks report.
 func (p *Project) toldElsewhere(generated *plan.Plan) ([]error, error) {
 	stale, err := register.StaleBuilds(generated)
 	if err != nil {
@@ -82,7 +82,7 @@ func (p *Project) toldElsewhere(generated *plan.Plan) ([]error, error) {
 	return told, nil
 }
 
-// build has kustomize build a folder.
+// build runs kustomize build for a directory.
 func (p *Project) build(generated *plan.Plan, folder string) error {
 	return build(p.Dir, folder, generated.Overlay(p.Dir))
 }
@@ -96,8 +96,9 @@ func build(dir, folder string, contents map[string][]byte) error {
 	return err
 }
 
-// NoteUnbuilt notes of a plan for the project in dir that config/default or the samples build before it, and not after: a user's patch may name
-// what has gone, or is called otherwise. What would be fetched from elsewhere for that is not asked.
+// NoteUnbuilt adds notes to a plan for the project in dir if config/default or the samples build before the plan but
+// not after it: a user's patch may refer to an object that the plan removes or renames. It skips kustomizations that
+// fetch remote resources.
 func NoteUnbuilt(p *plan.Plan, dir string) {
 	contents := p.Overlay(dir)
 	for _, folder := range []string{"config/default", samplesFolder} {
@@ -112,21 +113,21 @@ func NoteUnbuilt(p *plan.Plan, dir string) {
 			continue
 		}
 		p.Note(&diagnostic.Error{
-			Pos: e.Pos, Message: "builds no more: " + e.Message, Hint: "change what names it; " + e.Hint,
+			Pos: e.Pos, Message: "no longer builds: " + e.Message, Hint: "change the reference; " + e.Hint,
 		})
 	}
 }
 
-// deployment is what kustomizations list, each of them once.
+// deployment visits the files and directories that kustomizations list, each once.
 type deployment struct {
 	plan *plan.Plan
-	seen map[string]bool // by folder or file, whether kustomize can read it
-	// remote says that a kustomization names something of another server.
+	seen map[string]bool // by directory or file: kustomize can read it
+	// remote reports whether a kustomization lists a remote resource.
 	remote bool
 	errs   []error
 }
 
-// remote matches what kustomize fetches.
+// remote matches resources that kustomize fetches.
 var remote = regexp.MustCompile(`://|[?]ref=|git@`)
 
 func (d *deployment) tell(err error) bool {
@@ -136,12 +137,13 @@ func (d *deployment) tell(err error) bool {
 	return err == nil
 }
 
-// visit reports whether kustomize can read the kustomization of a folder and all that this lists, and tells what it cannot.
+// visit reports whether kustomize can read the kustomization of a directory and everything that it lists. It adds
+// errors for unreadable files.
 func (d *deployment) visit(folder string) (readable bool) {
 	if readable, seen := d.seen[folder]; seen {
 		return readable
 	}
-	d.seen[folder] = true // also for those that list each other, of which kustomize tells
+	d.seen[folder] = true // also ends cycles, which kustomize reports
 	defer func() { d.seen[folder] = readable }()
 	name, _, err := templated.Kustomization(d.plan, folder)
 	if !d.tell(err) {
@@ -174,7 +176,7 @@ func (d *deployment) visit(folder string) (readable bool) {
 	return readable
 }
 
-// listed is visit for what a kustomization lists, whether a folder or a file.
+// listed is like visit for an entry of a kustomization, which is a directory or a file.
 func (d *deployment) listed(kustomization string, item *yaml.Node, target string) bool {
 	if _, found, err := templated.Kustomization(d.plan, target); err == nil && found {
 		return d.visit(target)
@@ -189,18 +191,18 @@ func (d *deployment) listed(kustomization string, item *yaml.Node, target string
 			return d.tell(err)
 		}
 	}
-	missing := "which is not there"
+	missing := "which does not exist"
 	if info, err := fs.Stat(d.plan.FS(), target); err == nil && info.IsDir() {
 		missing = "which has no kustomization"
 	}
 	return d.tell(&diagnostic.Error{
 		Pos:     edit.Position(kustomization, item),
-		Message: fmt.Sprintf("lists %s, %s, so that kustomize fails", item.Value, missing),
-		Hint:    fmt.Sprintf("restore %s from version control, or take it off the list", target),
+		Message: fmt.Sprintf("lists %s, %s, so kustomize fails", item.Value, missing),
+		Hint:    fmt.Sprintf("restore %s from version control, or remove it from the list", target),
 	})
 }
 
-// parses reports whether a file is YAML. Of samples the check of these tells.
+// parses reports whether a file is valid YAML. It adds no errors for samples, which have their own check.
 func (d *deployment) parses(name string, text []byte) bool {
 	if readable, seen := d.seen[name]; seen {
 		return readable

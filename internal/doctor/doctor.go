@@ -1,5 +1,5 @@
-// Package doctor says what is wrong with a project, of kctrl or of kubebuilder, and mends what is safe to. What it looks for is one
-// list of checks, [Checks]; each of them only reads, and what mends its findings is a plan, which its caller applies.
+// Package doctor reports problems of a project of kctrl or of kubebuilder, and repairs them where that is safe.
+// [Checks] lists the checks. A check only reads; its fixes are a plan, which the caller applies.
 package doctor
 
 import (
@@ -20,50 +20,50 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
-// Check looks for one kind of trouble.
+// Check detects one kind of problem.
 type Check struct {
-	// Name is what findings are labelled with, and what a user names to run one check alone.
+	// Name labels the findings, and selects the check on the command line.
 	Name string
-	// Help says what is looked for, as the end of "looks for".
+	// Help completes the sentence "looks for".
 	Help string
-	// Run returns what is wrong. Its findings have a position where there is one, and a hint.
+	// Run returns the problems. Findings have a hint, and a position where possible.
 	Run func(context.Context, *Project) []Finding
-	// Fix plans what mends all findings of the check; nil if a user has to.
+	// Fix plans the repair of all findings of the check. It is nil if the user has to repair them.
 	Fix func(context.Context, *Project, *plan.Plan) error
 }
 
-// Finding is one thing that is wrong, with the name of its check as code.
+// Finding is one problem, with the name of its check as code.
 type Finding struct {
 	*diagnostic.Error
-	// Warning says that the project works as it is.
+	// Warning reports whether the project works despite the problem.
 	Warning bool
-	// Fixable says that the fix of its check mends it.
+	// Fixable reports whether the fix of its check repairs it.
 	Fixable bool
-	// byHand says that it does not, though the check has one.
+	// byHand reports whether the user has to repair it although the check has a fix.
 	byHand bool
 }
 
-// Project is what checks look at.
+// Project is the input of checks.
 type Project struct {
-	// Dir is the absolute path of the project, FS what is in it.
+	// Dir is the absolute path of the project, and FS its content.
 	Dir string
 	FS  fs.FS
-	// Kctrl is the kctrl that looks.
+	// Kctrl is the build of the running kctrl.
 	Kctrl project.Build
-	// GoVersion returns the version of the go command, such as go1.26.8, or why there is none.
+	// GoVersion returns the version of the go command, such as go1.26.8.
 	GoVersion func(context.Context) (string, error)
-	// Compiled reports whether the control plane is in the user's cache. Nil is for systems that cannot have one.
+	// Compiled reports whether the control plane is in the user's cache. It is nil on systems without a control plane.
 	Compiled func(context.Context) bool
 
 	project  *project.Project // nil if PROJECT cannot be read
 	loadErr  error
 	once     sync.Once
-	plan     *plan.Plan // with all that is generated
+	plan     *plan.Plan // with all generated files
 	err      error
 	warnings []lint.Finding
 }
 
-// Examine runs checks: all, or those that are named. Findings are in the order of the list, and of their positions.
+// Examine runs all checks, or the named ones. It sorts findings by check and position.
 func Examine(ctx context.Context, p *Project, names ...string) ([]Finding, error) {
 	p.load()
 	var all []Finding
@@ -88,7 +88,7 @@ func Examine(ctx context.Context, p *Project, names ...string) ([]Finding, error
 	return all, nil
 }
 
-// Fix plans what mends findings, as far as that is safe without their user.
+// Fix plans the repair of findings that need no decision of the user.
 func Fix(ctx context.Context, p *Project, found []Finding) (*plan.Plan, error) {
 	p.load()
 	fixes, err := p.emptyPlan()
@@ -122,10 +122,10 @@ func (p *Project) load() {
 	p.project, p.loadErr = project.LoadForeign(p.FS, false)
 }
 
-// ours reports whether the project is one of kctrl, and can be read.
+// ours reports whether the project is readable and a project of kctrl.
 func (p *Project) ours() bool { return p.project != nil && !p.project.Foreign }
 
-// emptyPlan returns a plan for the project, with a lock if it is one of kctrl: made anew if it is gone.
+// emptyPlan returns a plan for the project. For a project of kctrl it has a lock, which is new if the file is missing.
 func (p *Project) emptyPlan() (*plan.Plan, error) {
 	if p.ours() {
 		return render.NewProjectPlan(p.FS, p.project, p.Kctrl)
@@ -133,7 +133,7 @@ func (p *Project) emptyPlan() (*plan.Plan, error) {
 	return plan.NewWithoutLock(p.FS), nil
 }
 
-// generated returns a plan with everything that follows from the project, and what kept it from being whole.
+// generated returns a plan with all generated files, and the error that makes it incomplete.
 func (p *Project) generated(ctx context.Context) (*plan.Plan, error) {
 	p.once.Do(func() {
 		if p.plan, p.err = p.emptyPlan(); p.err != nil {
@@ -145,10 +145,10 @@ func (p *Project) generated(ctx context.Context) (*plan.Plan, error) {
 	return p.plan, p.err
 }
 
-// generate adds to a plan what follows from the project.
+// generate adds the generated files to a plan.
 func (p *Project) generate(ctx context.Context, into *plan.Plan) error {
 	if p.loadErr != nil {
-		return nil // which a check of its own says
+		return nil // checkProject reports it
 	}
 	if _, err := fs.Stat(p.FS, "go.mod"); errors.Is(err, fs.ErrNotExist) {
 		return errTold
@@ -171,11 +171,11 @@ func (p *Project) generate(ctx context.Context, into *plan.Plan) error {
 	})
 }
 
-// errTold says that nobody knows what would be generated, for a reason that a check of its own tells: that of the lock, of the API modules,
-// of the runtime or of the go command.
+// errTold means that the output is unknown for a reason that another check reports: the check of the lock, the API
+// modules, the runtime or the go command.
 var errTold = errors.New("nothing can be generated")
 
-// byHand returns findings that the fix of their check does not mend.
+// byHand marks findings that the fix of their check does not repair.
 func byHand(found []Finding) []Finding {
 	for i := range found {
 		found[i].byHand = true
@@ -183,7 +183,7 @@ func byHand(found []Finding) []Finding {
 	return found
 }
 
-// problems makes findings of errors.
+// problems converts errors to findings.
 func problems(err error) []Finding {
 	var found []Finding
 	for _, single := range diagnostic.All(err) {
@@ -196,7 +196,7 @@ func problems(err error) []Finding {
 	return found
 }
 
-// warningsOf makes findings of what keeps nobody from working.
+// warningsOf converts notes to warnings.
 func warningsOf(notes []*diagnostic.Error) []Finding {
 	var found []Finding
 	for _, note := range notes {

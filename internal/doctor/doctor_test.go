@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// goldenProject returns a copy of a golden project, with the bundled runtime left to its lock, which does not have it.
+// goldenProject returns a copy of a golden project. Its lock has no bundled runtime.
 func goldenProject(t *testing.T) *doctor.Project {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func edit(t *testing.T, p *doctor.Project, name, old, now string) {
 	}
 }
 
-// problems has, for each check, a change that breaks a healthy project, and the finding.
+// problems has, for each check, a change that breaks a valid project, and the finding.
 var problems = map[string]struct {
 	spoil      func(t *testing.T, p *doctor.Project)
 	want, hint string
@@ -64,7 +64,7 @@ var problems = map[string]struct {
 		if err := os.Remove(filepath.Join(p.Dir, "PROJECT.lock")); err != nil {
 			t.Fatal(err)
 		}
-	}, "PROJECT.lock: the file is missing", "kctrl doctor --fix makes it anew"},
+	}, "PROJECT.lock: the file is missing", "kctrl doctor --fix writes it again"},
 	"api-module": {func(t *testing.T, p *doctor.Project) {
 		edit(t, p, "api/go.mod", "", "module example.com/guestbook/api\n\ngo 1.26.0\n")
 		edit(t, p, "go.mod", "\nreplace ", "\nreplace example.com/guestbook/api => ./api\n\nreplace ")
@@ -85,7 +85,7 @@ var problems = map[string]struct {
 	}, "config/samples/webapp_v1_guestbook.yaml:", "did you mean message?"},
 	"deployment": {func(t *testing.T, p *doctor.Project) {
 		edit(t, p, "config/default/kustomization.yaml", "- ../rbac", "- ../rbca")
-	}, "lists ../rbca, which is not there", "take it off the list"},
+	}, "lists ../rbca, which does not exist", "remove it from the list"},
 	"program": {func(t *testing.T, p *doctor.Project) {
 		for _, name := range []string{"main.go", "zz_generated.register.go"} {
 			if err := os.Rename(filepath.Join(p.Dir, "cmd", name), filepath.Join(p.Dir, name)); err != nil {
@@ -100,16 +100,17 @@ var problems = map[string]struct {
 	}, "the bundled runtime lacks", "kctrl generate writes them"},
 	"go": {func(_ *testing.T, p *doctor.Project) {
 		p.GoVersion = func(context.Context) (string, error) { return "go1.20.1", nil }
-	}, "and the go command here is go1.20.1", "install a newer Go"},
-	"kctrl": {func(_ *testing.T, p *doctor.Project) { p.Kctrl.Version = "v1.2.3" }, "and this is kctrl v1.2.3", "use that version"},
+	}, "but the go command is go1.20.1", "install a newer Go"},
+	"kctrl": {func(_ *testing.T, p *doctor.Project) { p.Kctrl.Version = "v1.2.3" }, "but this is kctrl v1.2.3", "use that version"},
 	"control-plane": {func(_ *testing.T, p *doctor.Project) { p.Compiled = func(context.Context) bool { return false } },
 		"the control plane is not compiled yet", "kctrl env build"},
 	"kubebuilder": {func(t *testing.T, p *doctor.Project) {
 		edit(t, p, "config/crd/patches/webhook_in_guestbooks.yaml", "", "kind: CustomResourceDefinition\n")
-	}, "config/crd/patches/webhook_in_guestbooks.yaml: is kubebuilder's", "kctrl doctor --fix deletes it"},
+	}, "config/crd/patches/webhook_in_guestbooks.yaml: belongs to kubebuilder", "kctrl doctor --fix deletes it"},
 }
 
-// TestEachCheckFindsItsProblem spoils a project for one check at a time. What can be fixed is, by a plan that says nothing a second time.
+// TestEachCheckFindsItsProblem breaks a project for one check at a time. If the finding is fixable, the plan repairs it
+// and a second run has no findings.
 func TestEachCheckFindsItsProblem(t *testing.T) {
 	for _, check := range doctor.Checks {
 		t.Run(check.Name, func(t *testing.T) {
@@ -167,7 +168,7 @@ func checkFix(t *testing.T, p *doctor.Project, check doctor.Check, found []docto
 	}
 }
 
-// TestHealthyProjectHasNoFindings but of those that are about this machine.
+// TestHealthyProjectHasNoFindings ignores findings about the machine.
 func TestHealthyProjectHasNoFindings(t *testing.T) {
 	found, err := doctor.Examine(t.Context(), goldenProject(t))
 	if err != nil {
@@ -178,7 +179,7 @@ func TestHealthyProjectHasNoFindings(t *testing.T) {
 	}
 }
 
-// TestDriftIsReportedOnce removes all generated files of a project, and gets one finding for each of them.
+// TestDriftIsReportedOnce removes all generated files of a project and expects one finding for each.
 func TestDriftIsReportedOnce(t *testing.T) {
 	p := goldenProject(t)
 	if err := os.Remove(filepath.Join(p.Dir, "api", "v1", "zz_generated.deepcopy.go")); err != nil {
@@ -190,7 +191,7 @@ func TestDriftIsReportedOnce(t *testing.T) {
 	}
 }
 
-// TestSamplesAreCheckedAsServersDo gives a kind a field of every form, and samples that are right or not.
+// TestSamplesAreCheckedAsServersDo gives a kind a field of every form, and checks valid and invalid samples.
 func TestSamplesAreCheckedAsServersDo(t *testing.T) {
 	p := goldenProject(t)
 	edit(t, p, "api/v1/guestbook_types.go", "type GuestbookSpec struct {", `type GuestbookSpec struct {
@@ -241,7 +242,8 @@ func TestSamplesAreCheckedAsServersDo(t *testing.T) {
 	}
 }
 
-// TestNoteUnbuilt: a plan that takes away what a user's patch names is told of; one that does not, or that finds it so, is not.
+// TestNoteUnbuilt expects a note for a plan that removes an object of a user's patch, and none for a plan that does not
+// or for a project that did not build before.
 func TestNoteUnbuilt(t *testing.T) {
 	p := goldenProject(t)
 	edit(t, p, "config/default/kustomization.yaml", "resources:", "patches:\n  - path: mine.yaml\nresources:")
@@ -259,7 +261,7 @@ func TestNoteUnbuilt(t *testing.T) {
 		doctor.NoteUnbuilt(planned, p.Dir)
 		return planned.Notes()
 	}
-	if notes := noted("name: ", "name: mine-"); len(notes) != 1 || !strings.HasPrefix(notes[0].Error(), "config/default: builds no more: no resource matches ") {
+	if notes := noted("name: ", "name: mine-"); len(notes) != 1 || !strings.HasPrefix(notes[0].Error(), "config/default: no longer builds: no resource matches ") {
 		t.Errorf("got %v, want a note of config/default", notes)
 	}
 	if notes := noted("# as in mine.yaml", ""); len(notes) != 0 {

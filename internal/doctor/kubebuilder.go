@@ -16,10 +16,11 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// leftover is what kubebuilder writes and a project of kctrl has no use for: files by a pattern, or lines of these with a text.
+// leftover is a file, or a line of a file, that kubebuilder writes and that projects of kctrl do not need. pattern
+// selects the files.
 type leftover struct {
 	pattern string
-	// text is what a line has that is left over; empty means that files are which no kustomization lists.
+	// text is part of the line. If it is empty, the leftover is the file, unless a kustomization lists it.
 	text    string
 	message string
 	hint    string
@@ -36,28 +37,28 @@ var leftovers = []leftover{
 	{pattern: "config/rbac/auth_proxy_*.yaml", message: unusedPatch, hint: unusedHint},
 	{
 		pattern: "Makefile", text: "CONTROLLER_GEN",
-		message: "has kubebuilder's controller-gen, whose job kctrl does", hint: "call kctrl generate and kctrl manifests, and take the tool out",
+		message: "installs controller-gen, which kctrl replaces", hint: "call kctrl generate and kctrl manifests, and remove the tool",
 	},
 	{
 		pattern: "Makefile", text: "ENVTEST",
-		message: "has kubebuilder's setup-envtest, whose job kctrl does", hint: "kctrl env build compiles the API server; take the tool out",
+		message: "installs setup-envtest, which kctrl replaces", hint: "use kctrl env build, and remove the tool",
 	},
 	{
-		pattern: "bin/controller-gen*", message: "is a tool that kubebuilder's Makefile has downloaded", hint: "delete it: kctrl does its job",
+		pattern: "bin/controller-gen*", message: "is a tool that kubebuilder's Makefile downloaded", hint: "delete it: kctrl replaces it",
 	},
 	{
-		pattern: "bin/setup-envtest*", message: "is a tool that kubebuilder's Makefile has downloaded", hint: "delete it: kctrl env build does its job",
+		pattern: "bin/setup-envtest*", message: "is a tool that kubebuilder's Makefile downloaded", hint: "delete it: kctrl env build replaces it",
 	},
 }
 
 const (
-	unusedPatch = "is kubebuilder's, and no kustomization lists it"
+	unusedPatch = "belongs to kubebuilder, and no kustomization lists it"
 	unusedHint  = "kctrl doctor --fix deletes it"
-	// insertMarker is what kubebuilder looks for where it inserts code.
+	// insertMarker marks the places where kubebuilder inserts code.
 	insertMarker = "+kubebuilder:scaffold:"
 )
 
-// checkLeftovers looks for what kubebuilder wrote, in a project of kctrl.
+// checkLeftovers reports files and lines of kubebuilder in a project of kctrl.
 func checkLeftovers(_ context.Context, p *Project) []Finding {
 	if !p.ours() {
 		return nil
@@ -86,14 +87,14 @@ func checkLeftovers(_ context.Context, p *Project) []Finding {
 		}
 		for _, line := range insertLines(text) {
 			found = append(found, Finding{Warning: true, Error: &diagnostic.Error{
-				Pos: position(name, line), Message: "is where kubebuilder inserts code, which kctrl does not need", Hint: "kctrl doctor --fix takes the comment out",
+				Pos: position(name, line), Message: "marks where kubebuilder inserts code, which kctrl does not need", Hint: "kctrl doctor --fix removes the comment",
 			}})
 		}
 	}
 	return found
 }
 
-// isLeft reports whether a file has what is left over, and in which line.
+// isLeft reports whether a file has a leftover, and its line.
 func (p *Project) isLeft(l leftover, name string, listed map[string]bool) (line int, is bool) {
 	if l.text == "" {
 		base := path.Base(name)
@@ -111,7 +112,7 @@ func isKustomization(base string) bool {
 	return slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, base)
 }
 
-// listed returns the files that any kustomization below config names, in whatever list.
+// listed returns all files that a kustomization below config refers to in any of its lists.
 func (p *Project) listed() (map[string]bool, error) {
 	listed := map[string]bool{}
 	err := fs.WalkDir(p.FS, "config", func(name string, entry fs.DirEntry, err error) error {
@@ -129,7 +130,7 @@ func (p *Project) listed() (map[string]bool, error) {
 		}
 		docs, err := edit.Documents(text)
 		if err != nil {
-			return nil // the check of the deployment says so
+			return nil // the check of the deployment reports it
 		}
 		for _, doc := range docs {
 			for text := range scalars(doc) {
@@ -141,12 +142,12 @@ func (p *Project) listed() (map[string]bool, error) {
 	return listed, err
 }
 
-// scalars returns all texts of a document.
+// scalars returns all scalar values of a document.
 func scalars(node *yaml.Node) map[string]bool {
 	all := map[string]bool{}
 	if node.Kind == yaml.ScalarNode {
 		all[node.Value] = true
-		_, file, _ := strings.Cut(node.Value, "=") // name=file
+		_, file, _ := strings.Cut(node.Value, "=") // of the form name=file
 		all[file] = true
 	}
 	for _, child := range node.Content {
@@ -157,7 +158,7 @@ func scalars(node *yaml.Node) map[string]bool {
 	return all
 }
 
-// sources returns the files in which kubebuilder marks where it inserts.
+// sources returns the files in which kubebuilder has insertion markers.
 func (p *Project) sources() []string {
 	var names []string
 	for _, pattern := range []string{
@@ -173,7 +174,7 @@ func (p *Project) sources() []string {
 	return slices.Compact(names)
 }
 
-// insertLines returns the lines that are a comment with the marker and nothing else.
+// insertLines returns the lines that have only a comment with the marker.
 func insertLines(text []byte) []int {
 	var lines []int
 	n := 0
@@ -196,7 +197,7 @@ func isInsertLine(line []byte) bool {
 	return false
 }
 
-// fixLeftovers deletes files that nothing lists, and takes comments out. What is in the Makefile is the user's.
+// fixLeftovers deletes unlisted files and removes comments. It does not change the Makefile, which belongs to the user.
 func fixLeftovers(ctx context.Context, p *Project, fixes *plan.Plan) error {
 	for _, f := range checkLeftovers(ctx, p) {
 		if f.Hint == unusedHint {

@@ -16,7 +16,7 @@ import (
 
 var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// The order in which kinds are applied. Deletion goes the other way.
+// The order in which kinds are applied. Deletion uses the reverse order.
 const (
 	rankNamespace = iota
 	rankCRD
@@ -38,9 +38,9 @@ func ofRank(manifests []Manifest, wanted int) []Manifest {
 	return slices.DeleteFunc(slices.Clone(manifests), func(m Manifest) bool { return rank(m) != wanted })
 }
 
-// Apply makes the server hold what the manifests say, namespaces and CRDs first; what needs a CRD is applied when that
-// is served. Fields that others own are taken over. It reports created, configured or unchanged, and goes on with the
-// other objects after one that the server refuses.
+// Apply applies the manifests, namespaces and CRDs first. It applies objects of a new kind when their CRD is served. It
+// takes over fields of other owners. It reports created, configured or unchanged, and continues after an object that
+// the server rejects.
 func (c *Client) Apply(ctx context.Context, manifests []Manifest) error {
 	var errs []error
 	for r := range ranks {
@@ -93,7 +93,8 @@ func (c *Client) apply(ctx context.Context, o *unstructured.Unstructured) error 
 	return nil
 }
 
-// referenceTo names an object of a manifest. A namespaced one that names no namespace is in the default one.
+// referenceTo returns a reference to the object of a manifest. The namespace of a namespaced object defaults to the
+// client's.
 func (c *Client) referenceTo(ctx context.Context, o *unstructured.Unstructured) (reference, error) {
 	resource, err := c.resourceOf(ctx, o.GroupVersionKind())
 	ref := reference{resource: resource, name: o.GetName()}
@@ -121,7 +122,7 @@ func (c *Client) waitServed(ctx context.Context, crd Manifest) error {
 			return &diagnostic.Error{
 				Pos:     crd.Pos,
 				Message: fmt.Sprintf("%s is not served: %v: %v", kind.GroupKind(), err, last),
-				Hint:    "its conditions say why: kctrl env get crd " + crd.Object.GetName() + " -o yaml",
+				Hint:    "look at its conditions: kctrl env get crd " + crd.Object.GetName() + " -o yaml",
 				Cause:   err,
 			}
 		}
@@ -144,14 +145,14 @@ func servedKinds(crd *unstructured.Unstructured) []schema.GroupVersionKind {
 	return kinds
 }
 
-// failed says which manifest an operation failed for, and what to do when its kind is not there.
+// failed returns the error of an operation on a manifest. If the kind is unknown, it has a hint.
 func failed(m Manifest, verb string, err error) error {
 	d := &diagnostic.Error{Pos: m.Pos, Message: fmt.Sprintf("%s %s: %v", verb, Describe(m.Object), err), Cause: err}
 	if inner, ok := errors.AsType[*diagnostic.Error](err); ok {
 		d.Hint = inner.Hint
 	}
 	if _, ok := errors.AsType[*noKindError](err); ok {
-		d.Hint = "apply its CRD first, such as with kctrl env apply -k config/crd"
+		d.Hint = "apply its CRD first, for example with kctrl env apply -k config/crd"
 	}
 	return d
 }

@@ -1,8 +1,8 @@
-// Package kubectl is what the env commands need of kubectl: apply, get and delete, with kubectl's names, columns and
-// field manager. It works on any API server of Kubernetes 1.27 or newer.
+// Package kubectl implements the parts of kubectl that the env commands use: apply, get and delete, with kubectl's
+// names, columns and field manager. It works with any API server of Kubernetes 1.27 or newer.
 //
-// The server says which resources there are (aggregated discovery) and how they look as a table; nothing here knows a
-// kind. [Connect] returns a [Client], whose methods each do what one command does.
+// The server reports its resources (aggregated discovery) and prints them as tables, so the package is independent of
+// kinds. [Connect] returns a [Client]; each of its methods implements one command.
 package kubectl
 
 import (
@@ -25,33 +25,33 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// fieldManager is that of kubectl apply --server-side. What kctrl has applied, kubectl may change without a conflict,
-// and each removes the fields that left the other's manifests.
+// fieldManager is the manager of kubectl apply --server-side. So kctrl and kubectl can change each other's objects
+// without conflicts, and each removes fields that are no longer in the manifests.
 const fieldManager = "kubectl"
 
-// DefaultTimeout is how long a wait takes at most that nobody has given a limit.
+// DefaultTimeout is the default limit of a wait.
 const DefaultTimeout = time.Minute
 
 const pollInterval = 100 * time.Millisecond
 
-// Client applies, deletes and shows objects on one API server. It is not safe for concurrent use.
+// Client applies, deletes and prints objects of one API server. It is not safe for concurrent use.
 type Client struct {
-	// Namespace is that of namespaced objects which name none.
+	// Namespace is the namespace of namespaced objects that do not specify one.
 	Namespace string
-	// Timeout bounds each wait: for a CRD to be served, a condition to be true, a deleted object to be gone. Zero is
-	// no bound.
+	// Timeout limits each wait: for a CRD to be served, a condition to be true, a deleted object to be gone. Zero means no
+	// limit.
 	Timeout time.Duration
-	// Report receives what became of an object, such as "created". It may be nil.
+	// Report receives the result for each object, such as "created". It may be nil.
 	Report func(object, what string)
-	// Notice receives what is not a result: warnings of the server, and what a wait waits for. It may be nil.
+	// Notice receives other messages: warnings of the server, and the subject of a wait. It may be nil.
 	Notice func(what string)
 
-	config    *rest.Config // as the kubeconfig has it
+	config    *rest.Config // as in the kubeconfig
 	rest      rest.Interface
-	resources []Resource // as the server has said last; nil is not asked yet
+	resources []Resource // last discovered resources; nil before the first discovery
 }
 
-// Connect returns a client of the server that a kubeconfig points at. Nothing is asked of the server yet.
+// Connect returns a client of the server in a kubeconfig. It sends no requests.
 func Connect(kubeconfig string) (*Client, error) {
 	config, err := LoadConfig(kubeconfig)
 	if err != nil {
@@ -68,21 +68,21 @@ func Connect(kubeconfig string) (*Client, error) {
 	return c, err
 }
 
-// LoadConfig reads the way to a server from a kubeconfig file. Errors are *diagnostic.Error.
+// LoadConfig reads the configuration of a client from a kubeconfig file. Errors are *diagnostic.Error.
 func LoadConfig(kubeconfig string) (*rest.Config, error) {
-	// Without an explicit file clientcmd looks elsewhere, and warns on standard error.
+	// Without an explicit file, clientcmd reads other files and warns on standard error.
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
-		return nil, &diagnostic.Error{Message: "kubeconfig: " + diagnostic.OneLine(err.Error()), Hint: "name a kubeconfig file that has a current context", Cause: err}
+		return nil, &diagnostic.Error{Message: "kubeconfig: " + diagnostic.OneLine(err.Error()), Hint: "use a kubeconfig file with a current context", Cause: err}
 	}
 	return config, nil
 }
 
-// warnings passes on what the server warns of.
+// warnings passes warnings of the server to Notice.
 type warnings struct{ to *Client }
 
-// HandleWarningHeader passes on a warning, which has the code 299.
+// HandleWarningHeader passes on warnings, which have the code 299.
 func (w warnings) HandleWarningHeader(code int, _ string, text string) {
 	if code == 299 && text != "" {
 		w.to.notice("warning: " + text)
@@ -107,29 +107,29 @@ type reference struct {
 	namespace, name string
 }
 
-// String is how users know the object, such as "guestbook.webapp.example.com/sample".
+// String returns the user's name for the object, such as "guestbook.webapp.example.com/sample".
 func (r reference) String() string { return r.resource.singular() + "/" + r.name }
 
 func (r reference) path() string { return r.resource.path(r.namespace) + "/" + r.name }
 
-// checkSegment refuses what no object or namespace is called, and would name another thing in a path: of "." all objects of the
-// resource, and of ".." the namespace.
+// checkSegment rejects invalid names of objects and namespaces, which would change the path of a request: "." is the
+// collection, and ".." the namespace.
 func checkSegment(name string) error {
 	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
-		return fmt.Errorf("%s is no name of an object: it %s", diagnostic.Quote(name), strings.Join(problems, ", "))
+		return fmt.Errorf("%s is not a valid object name: it %s", diagnostic.Quote(name), strings.Join(problems, ", "))
 	}
 	return nil
 }
 
-// CheckNamespace refuses what no namespace is called. The empty one is refused too: it would be all of them.
+// CheckNamespace rejects invalid names of namespaces, including the empty name, which means all namespaces.
 func CheckNamespace(name string) error {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-		return fmt.Errorf("%s is no name of a namespace", diagnostic.Quote(name))
+		return fmt.Errorf("%s is not a valid namespace name", diagnostic.Quote(name))
 	}
 	return nil
 }
 
-// object is what the server has of an object that exists.
+// object returns an existing object of the server.
 func (c *Client) object(ctx context.Context, r reference) (*unstructured.Unstructured, error) {
 	o := &unstructured.Unstructured{}
 	content, err := ask(ctx, c.rest.Get().AbsPath(r.path()))
@@ -139,7 +139,7 @@ func (c *Client) object(ctx context.Context, r reference) (*unstructured.Unstruc
 	return o, o.UnmarshalJSON(content)
 }
 
-// ask returns the body of an answer, or the error that the server describes there.
+// ask returns the body of a response, or the error in it.
 func ask(ctx context.Context, r *rest.Request) ([]byte, error) {
 	result := r.Do(ctx)
 	if err := result.Error(); err != nil {
@@ -148,7 +148,7 @@ func ask(ctx context.Context, r *rest.Request) ([]byte, error) {
 	return result.Raw()
 }
 
-// wait asks done until it says true or fails, or the timeout has passed.
+// wait calls done until it returns true or an error, or the timeout has passed.
 func (c *Client) wait(ctx context.Context, done func(context.Context) (bool, error)) error {
 	bounded, cancel := ctx, context.CancelFunc(func() {})
 	if c.Timeout > 0 {
@@ -163,7 +163,7 @@ func (c *Client) wait(ctx context.Context, done func(context.Context) (bool, err
 		case ok:
 			return nil
 		case bounded.Err() != nil:
-			return context.Cause(bounded) // whatever a call that was cut short said
+			return context.Cause(bounded) // the result of the interrupted call does not matter
 		case err != nil:
 			return err
 		}
@@ -175,7 +175,7 @@ func (c *Client) wait(ctx context.Context, done func(context.Context) (bool, err
 	}
 }
 
-// timeoutError says that a wait took longer than it may.
+// timeoutError reports that a wait has exceeded the timeout.
 type timeoutError struct{ after time.Duration }
 
 func (e *timeoutError) Error() string { return fmt.Sprintf("waited %s", e.after) }

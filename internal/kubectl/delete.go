@@ -14,16 +14,16 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// DeleteOptions say how objects are deleted. The zero value waits until they are gone.
+// DeleteOptions are the options of a deletion. The zero value waits until the objects are gone.
 type DeleteOptions struct {
-	// NoWait returns as soon as the server knows that the objects are to go.
+	// NoWait returns as soon as the server has accepted the deletion.
 	NoWait bool
-	// IgnoreNotFound makes it no error when a named object does not exist.
+	// IgnoreNotFound accepts named objects that do not exist.
 	IgnoreNotFound bool
 }
 
-// DeleteManifests deletes the objects of the manifests, in the opposite order of Apply, and waits until they are gone.
-// It reports deleted, or not found for those that do not exist.
+// DeleteManifests deletes the objects of the manifests in the reverse order of Apply, and waits until they are gone. It
+// reports deleted or not found for each.
 func (c *Client) DeleteManifests(ctx context.Context, manifests []Manifest, o DeleteOptions) error {
 	var errs []error
 	for r := range ranks {
@@ -55,8 +55,8 @@ func (c *Client) DeleteManifests(ctx context.Context, manifests []Manifest, o De
 	return errors.Join(errs...)
 }
 
-// Delete deletes the selected objects and waits until they are gone. It reports deleted. A named object that does not
-// exist is an error.
+// Delete deletes the selected objects and waits until they are gone. It reports deleted. A missing named object is an
+// error.
 func (c *Client) Delete(ctx context.Context, s Selection, o DeleteOptions) error {
 	references, err := c.selected(ctx, s)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *Client) Delete(ctx context.Context, s Selection, o DeleteOptions) error
 		switch missing := apierrors.IsNotFound(err); {
 		case err == nil:
 			leaving = append(leaving, ref)
-		case missing && len(s.Names) == 0: // somebody else was faster
+		case missing && len(s.Names) == 0: // another client was faster
 		case missing && o.IgnoreNotFound:
 			c.report(ref.String(), "not found")
 		default:
@@ -96,7 +96,7 @@ func (c *Client) delete(ctx context.Context, ref reference) error {
 	return c.rest.Delete().AbsPath(ref.path()).Param("propagationPolicy", string(metav1.DeletePropagationBackground)).Do(ctx).Error()
 }
 
-// finish waits until an object that is to go is gone, and says what holds it whenever that changes.
+// finish waits until a deleted object is gone. It reports what blocks the deletion whenever that changes.
 func (c *Client) finish(ctx context.Context, ref reference, o DeleteOptions) error {
 	if o.NoWait {
 		c.report(ref.String(), "is being deleted")
@@ -112,7 +112,7 @@ func (c *Client) finish(ctx context.Context, ref reference, o DeleteOptions) err
 			return false, err
 		}
 		if found.GetDeletionTimestamp() == nil {
-			return true, nil // another one of that name
+			return true, nil // another object with the same name
 		}
 		if now := holdOf(found); now != held {
 			held = now
@@ -121,7 +121,7 @@ func (c *Client) finish(ctx context.Context, ref reference, o DeleteOptions) err
 		return false, nil
 	})
 	if timedOut(err) {
-		return &diagnostic.Error{Message: fmt.Sprintf("%v, and it is not gone: %s", err, held.why), Hint: held.hint, Cause: err}
+		return &diagnostic.Error{Message: fmt.Sprintf("%v, and it still exists: %s", err, held.why), Hint: held.hint, Cause: err}
 	}
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (c *Client) finish(ctx context.Context, ref reference, o DeleteOptions) err
 	return nil
 }
 
-// hold is what keeps an object that is to go, and what a user can do about it.
+// hold is what blocks the deletion of an object, and a hint.
 type hold struct{ why, hint string }
 
 func holdOf(o *unstructured.Unstructured) hold {
@@ -145,7 +145,7 @@ func holdOf(o *unstructured.Unstructured) hold {
 		return hold{"namespace finalizer " + strings.Join(finalizers, ", "), "kube-controller-manager empties namespaces: kctrl env up --controller-manager runs it"}
 	}
 	if seconds := o.GetDeletionGracePeriodSeconds(); seconds != nil && *seconds > 0 {
-		return hold{fmt.Sprintf("it has %d s to end", *seconds), "an environment runs no kubelet that would end it: kubectl delete --force"}
+		return hold{fmt.Sprintf("it has %d s to terminate", *seconds), "an environment has no kubelet to terminate it: kubectl delete --force"}
 	}
-	return hold{"the server says nothing of why", "look at it with -o yaml"}
+	return hold{"the server reports no reason", "look at it with -o yaml"}
 }

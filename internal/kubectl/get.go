@@ -20,24 +20,24 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Selection says which objects a command is about: the named ones of a resource, or all that the selectors select.
+// Selection selects the objects of a command: named objects of a resource, or all that match the selectors.
 type Selection struct {
-	// Resources are names as [Client] finds them, such as "guestbooks" or "deploy,svc". Never empty.
+	// Resources are names of resources, such as "guestbooks" or "deploy,svc". Never empty.
 	Resources []string
-	// Names are those of objects of the one resource. Empty is all objects.
+	// Names are the names of objects of the only resource. Empty means all objects.
 	Names []string
-	// Labels and Fields are selectors in their text form.
+	// Labels and Fields are selectors as text.
 	Labels, Fields string
-	// AllNamespaces selects in all of them, not in that of the client.
+	// AllNamespaces selects in all namespaces instead of the client's.
 	AllNamespaces bool
 }
 
-// Select reads the arguments of a command: RESOURCE[,RESOURCE...] [NAME...], or one RESOURCE/NAME.
+// Select parses the arguments of a command: RESOURCE[,RESOURCE...] [NAME...], or one RESOURCE/NAME.
 func Select(args []string) (Selection, error) {
 	usage := func(message string) (Selection, error) {
 		return Selection{}, &diagnostic.Error{
 			Message: message,
-			Hint:    "name objects as in guestbooks, guestbooks sample, guestbooks/sample or deployments,services",
+			Hint:    "use guestbooks, guestbooks sample, guestbooks/sample or deployments,services",
 			Class:   diagnostic.ErrUsage,
 		}
 	}
@@ -55,23 +55,23 @@ func Select(args []string) (Selection, error) {
 	case slices.Contains(s.Resources, ""):
 		return usage(fmt.Sprintf("%q has an empty name between its commas", args[0]))
 	case len(s.Resources) > 1 && len(s.Names) > 0:
-		return usage("names are those of one resource")
+		return usage("names require exactly one resource")
 	}
 	for _, name := range s.Names {
 		if checkSegment(name) != nil {
-			return usage(fmt.Sprintf("%q is no name of an object", name))
+			return usage(fmt.Sprintf("%q is not a valid object name", name))
 		}
 	}
 	return s, nil
 }
 
-// Validate reports what can never be selected.
+// Validate reports combinations of options that cannot select an object.
 func (s Selection) Validate() error {
 	switch {
 	case len(s.Names) > 0 && s.Labels+s.Fields != "":
-		return &diagnostic.Error{Message: "names and selectors exclude each other", Hint: "leave out the names, or -l and --field-selector", Class: diagnostic.ErrUsage}
+		return &diagnostic.Error{Message: "names and selectors cannot be combined", Hint: "omit the names, or -l and --field-selector", Class: diagnostic.ErrUsage}
 	case len(s.Names) > 0 && s.AllNamespaces:
-		return &diagnostic.Error{Message: "a name is one in a namespace", Hint: "leave out -A, and choose the namespace with -n", Class: diagnostic.ErrUsage}
+		return &diagnostic.Error{Message: "a name requires one namespace", Hint: "omit -A, and choose the namespace with -n", Class: diagnostic.ErrUsage}
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (c *Client) resolve(ctx context.Context, s Selection) ([]Resource, error) {
 	return all, nil
 }
 
-// namespace is that in which objects of a resource are selected. Cluster-scoped ones are in none.
+// namespace returns the namespace of a selection of a resource. It is empty for cluster-scoped resources.
 func (c *Client) namespace(r Resource, s Selection) string {
 	if !r.Namespaced || s.AllNamespaces {
 		return ""
@@ -96,7 +96,7 @@ func (c *Client) namespace(r Resource, s Selection) string {
 	return c.Namespace
 }
 
-// selected returns references to the selected objects. Whether the named ones exist is not asked.
+// selected returns references to the selected objects. It does not check whether named objects exist.
 func (c *Client) selected(ctx context.Context, s Selection) ([]reference, error) {
 	resources, err := c.resolve(ctx, s)
 	if err != nil {
@@ -125,31 +125,31 @@ func (c *Client) selected(ctx context.Context, s Selection) ([]reference, error)
 	return all, nil
 }
 
-// GetOptions say how objects are shown.
+// GetOptions are the options of Get.
 type GetOptions struct {
 	// Output is one of [Outputs]. Empty is a table.
 	Output string
-	// Watch goes on with every change, until the context ends.
+	// Watch prints every change until the context ends.
 	Watch bool
-	// ManagedFields keeps these in YAML and JSON.
+	// ManagedFields keeps managed fields in YAML and JSON.
 	ManagedFields bool
 }
 
-// Outputs are the formats in which objects are shown: a table with the columns that its kind wants, or with all of
-// them, or else the objects or their names.
+// Outputs are the output formats: a table with the default columns of the kind, a table with all columns, the objects,
+// or their names.
 var Outputs = []string{"table", "wide", "yaml", "json", "name"}
 
-// Get shows the selected objects. That there are none is a notice; that a named one does not exist is an error.
+// Get prints the selected objects. If no object matches, it sends a notice. A missing named object is an error.
 func (c *Client) Get(ctx context.Context, out io.Writer, s Selection, o GetOptions) error {
 	resources, err := c.resolve(ctx, s)
 	if err != nil {
 		return err
 	}
 	if o.Watch && len(resources) > 1 {
-		return &diagnostic.Error{Message: "one resource is watched at a time", Hint: "leave out -w, or name one resource", Class: diagnostic.ErrUsage}
+		return &diagnostic.Error{Message: "only one resource can be watched", Hint: "omit -w, or name one resource", Class: diagnostic.ErrUsage}
 	}
 	if o.Watch && len(s.Names) > 1 {
-		return &diagnostic.Error{Message: "one object is watched, or all of a resource", Hint: "leave out -w, or name one object", Class: diagnostic.ErrUsage}
+		return &diagnostic.Error{Message: "only one object, or all objects of a resource, can be watched", Hint: "omit -w, or name one object", Class: diagnostic.ErrUsage}
 	}
 	p := &printer{out: out, o: o, several: len(resources) > 1, single: len(s.Names) == 1, spread: s.AllNamespaces}
 	var errs []error
@@ -162,12 +162,12 @@ func (c *Client) Get(ctx context.Context, out io.Writer, s Selection, o GetOptio
 	}
 	errs = append(errs, p.end())
 	if p.several && p.tables == 0 && p.printed == 0 {
-		c.notice("none of these resources has objects here")
+		c.notice("no objects of these resources found")
 	}
 	return errors.Join(errs...)
 }
 
-// get shows the selected objects of one resource.
+// get prints the selected objects of one resource.
 func (c *Client) get(ctx context.Context, p *printer, resource Resource, s Selection, o GetOptions) error {
 	q := query{client: c, resource: resource, namespace: c.namespace(resource, s), selection: s, accept: p.accept()}
 	if o.Watch {
@@ -191,7 +191,7 @@ func (c *Client) get(ctx context.Context, p *printer, resource Resource, s Selec
 	return errors.Join(errs...)
 }
 
-// The formats of answers: a table whose rows have their objects' metadata, or the objects.
+// The formats of responses: a table with the metadata of objects in its rows, or objects.
 const (
 	objectFormat = "application/json"
 	tableFormat  = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
@@ -199,7 +199,7 @@ const (
 
 const pageSize = "500"
 
-// query asks for objects of one resource.
+// query requests objects of one resource.
 type query struct {
 	client    *Client
 	resource  Resource
@@ -210,7 +210,7 @@ type query struct {
 
 func (q *query) request() *rest.Request { return q.client.rest.Get().SetHeader("Accept", q.accept) }
 
-// objects asks for all that is selected. A single name is selected by field, so that it can be watched.
+// objects requests all selected objects. It selects a single name by field, so that the object can be watched.
 func (q *query) objects(more url.Values) *rest.Request {
 	r := q.request().AbsPath(q.resource.path(q.namespace))
 	fields := q.selection.Fields
@@ -238,14 +238,14 @@ func (q *query) none() string {
 	return "no " + q.resource.plural() + " in namespace " + q.namespace
 }
 
-// answer is a list, a table or one object; a table where the server can make one.
+// answer is a list, a table or one object. The server sends a table if it can.
 type answer struct {
 	Kind     string
 	Metadata struct{ ResourceVersion, Continue string }
-	// Of a table.
+	// Only for a table.
 	ColumnDefinitions []columnDefinition
 	Rows              []row
-	// Of a list; a single object is its only item.
+	// Only for a list; a single object is its only item.
 	Items []unstructured.Unstructured
 }
 
@@ -276,7 +276,7 @@ func parseAnswer(content []byte) (*answer, error) {
 		Items *[]json.RawMessage
 	}
 	if err := json.Unmarshal(content, &form); err != nil {
-		return nil, fmt.Errorf("the server's answer: %w", err)
+		return nil, fmt.Errorf("response of the server: %w", err)
 	}
 	if form.Kind != "Table" && form.Items == nil {
 		o := unstructured.Unstructured{}
@@ -293,11 +293,11 @@ func parseAnswer(content []byte) (*answer, error) {
 		return a, err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(content))
-	decoder.UseNumber() // a count of a million is not 1e+06
+	decoder.UseNumber() // a million is printed as 1000000, not 1e+06
 	return a, decoder.Decode(a)
 }
 
-// list hands over all pages, and returns the resource version of the last.
+// list passes all pages to page, and returns the resource version of the last one.
 func (q *query) list(ctx context.Context, page func(*answer) error) (resourceVersion string, err error) {
 	more := url.Values{"limit": {pageSize}}
 	for {
@@ -315,7 +315,7 @@ func (q *query) list(ctx context.Context, page func(*answer) error) (resourceVer
 	}
 }
 
-// watch shows what there is and then every change. It begins anew when the server has forgotten where it was.
+// watch prints the existing objects and then every change. It lists again when the watch expires.
 func (q *query) watch(ctx context.Context, p *printer) error {
 	for {
 		from, err := q.list(ctx, p.page)
@@ -328,7 +328,7 @@ func (q *query) watch(ctx context.Context, p *printer) error {
 	}
 }
 
-// follow shows changes until the server ends the watch, and returns how far it came.
+// follow prints changes until the server ends the watch, and returns the last resource version.
 func (q *query) follow(ctx context.Context, p *printer, from string) (string, error) {
 	more := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {from}}
 	body, err := q.objects(more).Stream(ctx)

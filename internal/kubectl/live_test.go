@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
 )
 
-// server is an API server for one test, with what its client has told.
+// server is an API server for one test, with the reports and notices of its client.
 type server struct {
 	*kubectl.Client
 	reports, notices []string
@@ -45,7 +45,7 @@ func start(t *testing.T, opts controlplane.Options) *server {
 	return s
 }
 
-// onEach runs a test with an API server in memory and with a real one. make test leaves out the latter.
+// onEach runs a test with an API server in memory and with a real one. make test omits the latter.
 func onEach(t *testing.T, test func(t *testing.T, s *server)) {
 	t.Run("memory", func(t *testing.T) { test(t, start(t, controlplane.Options{InMemory: true})) })
 	t.Run("real", func(t *testing.T) { test(t, start(t, controlplane.Options{})) })
@@ -103,7 +103,7 @@ metadata: {name: a, labels: {room: attic}, finalizers: [example.com/hold]}
 spec: {books: 1}
 `
 
-// TestServer does with one server all that a user may.
+// TestServer runs every operation on each kind of server.
 func TestServer(t *testing.T) { onEach(t, testServer) }
 
 func testServer(t *testing.T, s *server) {
@@ -179,7 +179,7 @@ func (s *server) testSelectors(t *testing.T) {
 	}
 }
 
-// lines is a writer that hands on what is written.
+// lines is a writer that sends what is written to a channel.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -192,7 +192,7 @@ func (s *server) testWatch(t *testing.T) {
 	defer cancel()
 	seen := make(lines, 10)
 	ended := make(chan error, 1)
-	// Another client: one is not for two goroutines.
+	// A separate client, because a client is not safe for concurrent use.
 	watcher := *s.Client
 	go func() {
 		ended <- watcher.Get(ctx, seen, kubectl.Selection{Resources: []string{"sh"}, Names: []string{"a"}}, kubectl.GetOptions{Watch: true})
@@ -272,7 +272,7 @@ metadata: {name: good}
 func (s *server) testDelete(t *testing.T) {
 	s.Timeout = 300 * time.Millisecond
 	err := s.Delete(t.Context(), kubectl.Selection{Resources: []string{"sh"}, Names: []string{"a"}}, kubectl.DeleteOptions{})
-	if err == nil || !strings.Contains(err.Error(), "delete shelf.shop.example.com/a: waited 300ms, and it is not gone: finalizer example.com/hold") {
+	if err == nil || !strings.Contains(err.Error(), "delete shelf.shop.example.com/a: waited 300ms, and it still exists: finalizer example.com/hold") {
 		t.Errorf("Delete of what a finalizer holds = %v", err)
 	}
 	if last := s.notices[len(s.notices)-1]; last != "waiting for shelf.shop.example.com/a: finalizer example.com/hold" {
@@ -297,7 +297,7 @@ func (s *server) testDelete(t *testing.T) {
 	if diff := cmp.Diff(want, s.reports); diff != "" {
 		t.Error(diff)
 	}
-	// Nobody but kube-controller-manager empties a namespace.
+	// Only kube-controller-manager empties a namespace.
 	s.apply(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: held}\n")
 	s.Timeout = 300 * time.Millisecond
 	err = s.Delete(t.Context(), kubectl.Selection{Resources: []string{"ns"}, Names: []string{"held"}}, kubectl.DeleteOptions{})

@@ -26,11 +26,11 @@ import (
 // Manifest is an object in a file.
 type Manifest struct {
 	Object *unstructured.Unstructured
-	Pos    token.Position // where its document begins
+	Pos    token.Position // start of the document
 }
 
-// ReadManifests reads the objects in a file, or in all .yaml, .yml and .json files of a folder, in the order of their
-// names. The path "-" is stdin.
+// ReadManifests reads the objects in a file, or in all .yaml, .yml and .json files of a directory, ordered by file
+// name. The path "-" means stdin.
 func ReadManifests(path string, stdin io.Reader) ([]Manifest, error) {
 	if path == "-" {
 		content, err := io.ReadAll(stdin)
@@ -56,17 +56,17 @@ func ReadManifests(path string, stdin io.Reader) ([]Manifest, error) {
 	return all, errors.Join(errs...)
 }
 
-// fileProblem says why a file or folder that the user named cannot be read.
+// fileProblem returns the error for a file or directory that the user named and that cannot be read.
 func fileProblem(name string, err error) error {
 	e := diagnostic.AtFile(name, "cannot read", err)
-	e.Hint = cmp.Or(e.Hint, "name a file or a folder that can be read")
+	e.Hint = cmp.Or(e.Hint, "use a readable file or directory")
 	return e
 }
 
 func manifestFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &diagnostic.Error{Pos: token.Position{Filename: path}, Message: "no such file or folder", Hint: "-f wants a file, a folder, or - for standard input", Cause: err}
+		return nil, &diagnostic.Error{Pos: token.Position{Filename: path}, Message: "no such file or directory", Hint: "-f takes a file, a directory, or - for standard input", Cause: err}
 	}
 	if err != nil {
 		return nil, fileProblem(path, err)
@@ -87,14 +87,14 @@ func manifestFiles(path string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, &diagnostic.Error{Pos: token.Position{Filename: path}, Message: "no .yaml, .yml or .json files", Hint: "a folder with a kustomization.yaml is applied with -k"}
+		return nil, &diagnostic.Error{Pos: token.Position{Filename: path}, Message: "no .yaml, .yml or .json files", Hint: "use -k for a directory with a kustomization.yaml"}
 	}
 	return files, nil
 }
 
-// BuildKustomization returns the objects that the kustomization in folder makes.
+// BuildKustomization returns the objects of the kustomization in a directory.
 func BuildKustomization(folder string) ([]Manifest, error) {
-	resources, err := kustomize.Build(folder, "-k wants a folder with a kustomization that kustomize builds, -f takes files")
+	resources, err := kustomize.Build(folder, "-k takes a directory with a kustomization that kustomize can build, -f takes files")
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func BuildKustomization(folder string) ([]Manifest, error) {
 	return parseManifests(folder, content)
 }
 
-// parseManifests reads all documents of a file, and reports every one that is no object.
+// parseManifests parses all documents of a file and reports every one that is not an object.
 func parseManifests(name string, content []byte) ([]Manifest, error) {
 	var manifests []Manifest
 	var errs []error
@@ -147,7 +147,7 @@ func isEmpty(document *yaml.Node) bool {
 	return len(document.Content) == 0 || document.Content[0].Tag == "!!null"
 }
 
-// toObjects returns the object of a document, or those of a list.
+// toObjects returns the object in a document, or the objects in a list.
 func toObjects(value any) ([]*unstructured.Unstructured, error) {
 	content, err := json.Marshal(value)
 	if err != nil {
@@ -155,7 +155,7 @@ func toObjects(value any) ([]*unstructured.Unstructured, error) {
 	}
 	o := &unstructured.Unstructured{}
 	if err := o.UnmarshalJSON(content); err != nil {
-		return nil, errors.New("this is no Kubernetes object")
+		return nil, errors.New("not a Kubernetes object")
 	}
 	if !o.IsList() {
 		return []*unstructured.Unstructured{o}, checkNamed(o)
@@ -184,7 +184,7 @@ func checkNamed(o *unstructured.Unstructured) error {
 	return cmp.Or(checkSegment(o.GetName()), checkSegment(o.GetNamespace()))
 }
 
-// Describe names an object as users know it, such as "guestbook.webapp.example.com/sample".
+// Describe returns the user's name for an object, such as "guestbook.webapp.example.com/sample".
 func Describe(o *unstructured.Unstructured) string {
 	gk := o.GroupVersionKind().GroupKind()
 	return withGroup(strings.ToLower(gk.Kind), gk.Group) + "/" + o.GetName()

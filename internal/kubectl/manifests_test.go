@@ -56,9 +56,9 @@ func TestEveryBadDocumentIsReportedWithItsLine(t *testing.T) {
 	want := []string{
 		"f.yaml:1:1: the object has no apiVersion",
 		"f.yaml:4:1: the ConfigMap has no metadata.name",
-		"f.yaml:9:1: this is no Kubernetes object",
-		`f.yaml:11:1: ".." is no name of an object: it may not be '..'`,
-		`f.yaml:16:1: "a/b" is no name of an object: it may not contain '/'`,
+		"f.yaml:9:1: not a Kubernetes object",
+		`f.yaml:11:1: ".." is not a valid object name: it may not be '..'`,
+		`f.yaml:16:1: "a/b" is not a valid object name: it may not contain '/'`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -14,27 +14,27 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// printer shows answers as they come. Objects that are not watched are kept until the end, because several of them are
-// shown as one list.
+// printer prints responses as they arrive. It collects YAML and JSON that are not watched, because several objects are
+// printed as one list.
 type printer struct {
 	out     io.Writer
 	o       GetOptions
-	several bool // resources, so that rows say of which they are
-	single  bool // object is asked for, by its name
-	spread  bool // over namespaces, so that rows of namespaced objects begin with theirs
+	several bool // several resources, so rows start with the resource
+	single  bool // a single object, selected by name
+	spread  bool // all namespaces, so rows of namespaced objects start with the namespace
 
 	resource Resource
 	columns  []column
-	header   []string // the last one that was printed
-	widths   []int    // of columns so far
-	printed  int      // rows or objects of this resource
+	header   []string // last printed header
+	widths   []int    // current widths of columns
+	printed  int      // number of rows or objects of this resource
 	tables   int
 	kept     []unstructured.Unstructured
 }
 
 type column struct {
 	name string
-	wide bool // shown with all columns only
+	wide bool // only shown with all columns
 }
 
 func (p *printer) accept() string {
@@ -45,7 +45,7 @@ func (p *printer) accept() string {
 	return objectFormat
 }
 
-// begin turns to the next resource.
+// begin starts the output of a resource.
 func (p *printer) begin(r Resource) {
 	if p.printed > 0 {
 		p.tables++
@@ -53,7 +53,7 @@ func (p *printer) begin(r Resource) {
 	p.resource, p.columns, p.header, p.widths, p.printed = r, nil, nil, nil, 0
 }
 
-// page shows what the server has answered.
+// page prints a response.
 func (p *printer) page(a *answer) error {
 	if p.accept() == tableFormat {
 		return p.rows(a)
@@ -86,7 +86,7 @@ func (p *printer) object(o unstructured.Unstructured) error {
 	return p.encode(o.Object)
 }
 
-// end shows the objects that were kept: one, or a list.
+// end prints the collected objects: one, or a list.
 func (p *printer) end() error {
 	if p.o.Watch || p.o.Output != "yaml" && p.o.Output != "json" {
 		return nil
@@ -119,7 +119,7 @@ func (p *printer) encode(value any) error {
 	return err
 }
 
-// rows shows a table. Only the first answer of a watch says what its columns are.
+// rows prints a table. Only the first response of a watch has column definitions.
 func (p *printer) rows(a *answer) error {
 	if a.Kind != "Table" {
 		a = tableOf(a)
@@ -188,7 +188,7 @@ func (p *printer) line(of rowMetadata, cells []any) []string {
 	return line
 }
 
-// cellText is the first line of a value, without what would steer a terminal.
+// cellText returns the first line of a value, without control characters.
 func cellText(value string) string {
 	if end := strings.IndexAny(value, "\n\r\f"); end >= 0 {
 		value = value[:end] + "..."
@@ -203,10 +203,10 @@ func cellText(value string) string {
 
 const (
 	columnGap = 3
-	leastCell = 6 // with its gap, as in kubectl
+	leastCell = 6 // including the gap, as in kubectl
 )
 
-// align makes the columns as wide as these lines need. They never get narrower, so that rows of a watch stay in line.
+// align widens the columns for the given lines. Columns never become narrower, so the rows of a watch stay aligned.
 func (p *printer) align(lines [][]string) {
 	for _, line := range lines {
 		for i, cell := range line {
@@ -228,7 +228,7 @@ func (p *printer) write(to *strings.Builder, line []string) {
 	to.WriteByte('\n')
 }
 
-// tableOf is for servers that make no tables of a resource.
+// tableOf builds a table for resources of which the server returns none.
 func tableOf(a *answer) *answer {
 	t := &answer{Kind: "Table", Metadata: a.Metadata, ColumnDefinitions: []columnDefinition{{Name: "Name"}, {Name: "Age"}}}
 	for _, o := range a.Items {

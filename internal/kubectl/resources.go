@@ -13,21 +13,21 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// discoveryFormats ask for all resources of all groups at once. Servers older than 1.30 know the second.
+// discoveryFormats request all resources of all groups in one response. Servers older than 1.30 know only the second.
 const discoveryFormats = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 
-// Resource is one resource in one version, as the server describes it.
+// Resource is one version of a resource, as described by the server.
 type Resource struct {
 	schema.GroupVersionResource
 	Kind       string
 	Namespaced bool
-	names      []string // the plural, the singular and short ones
+	names      []string // plural, singular and short names
 	categories []string
 	listable   bool
 }
 
-// singular names the kind with its group, such as "guestbook.webapp.example.com".
+// singular returns the kind with its group, such as "guestbook.webapp.example.com".
 func (r Resource) singular() string { return withGroup(strings.ToLower(r.Kind), r.Group) }
 
 func (r Resource) plural() string { return withGroup(r.Resource, r.Group) }
@@ -39,7 +39,7 @@ func withGroup(name, group string) string {
 	return name + "." + group
 }
 
-// path is where the resource's objects in a namespace are served; the empty namespace is all of them.
+// path returns the URL path of the resource in a namespace. The empty namespace means all namespaces.
 func (r Resource) path(namespace string) string {
 	root := "/apis/" + r.Group + "/" + r.Version
 	if r.Group == "" {
@@ -51,18 +51,18 @@ func (r Resource) path(namespace string) string {
 	return root + "/" + r.Resource
 }
 
-// discover asks the server for its resources, in its order: preferred groups and versions first.
+// discover reads the resources of the server, in the server's order: preferred groups and versions first.
 func (c *Client) discover(ctx context.Context) error {
 	c.resources = nil
 	for _, root := range []string{"/api", "/apis"} {
 		content, err := ask(ctx, c.rest.Get().AbsPath(root).SetHeader("Accept", discoveryFormats))
 		if err != nil {
-			return fmt.Errorf("ask the server for its resources: %w", err)
+			return fmt.Errorf("discover the resources of the server: %w", err)
 		}
 		var groups discovery.APIGroupDiscoveryList
 		if err := json.Unmarshal(content, &groups); err != nil || groups.Kind != "APIGroupDiscoveryList" {
 			return &diagnostic.Error{
-				Message: "the server does not list its resources the way Kubernetes 1.27 and newer do",
+				Message: "the server does not support aggregated discovery, which Kubernetes 1.27 and newer have",
 				Hint:    "use kubectl with this server",
 				Cause:   err,
 			}
@@ -79,7 +79,7 @@ func (c *Client) discover(ctx context.Context) error {
 func (c *Client) addResources(group string, version discovery.APIVersionDiscovery) {
 	for _, r := range version.Resources {
 		if r.ResponseKind == nil || r.ResponseKind.Kind == "" {
-			continue // it has subresources only
+			continue // only subresources
 		}
 		c.resources = append(c.resources, Resource{
 			GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version.Version, Resource: r.Resource},
@@ -92,8 +92,7 @@ func (c *Client) addResources(group string, version discovery.APIVersionDiscover
 	}
 }
 
-// find returns the first of what the server serves that matches. The server is asked again when nothing does: a CRD
-// may have come.
+// find returns the matching resources. If none match, it runs discovery again, because a CRD may be new.
 func (c *Client) find(ctx context.Context, search func() []Resource) ([]Resource, error) {
 	if c.resources != nil {
 		if found := search(); len(found) > 0 {
@@ -106,7 +105,7 @@ func (c *Client) find(ctx context.Context, search func() []Resource) ([]Resource
 	return search(), nil
 }
 
-// noKindError says that the server does not serve a kind, such as that of a CRD which nobody has applied.
+// noKindError reports that the server does not serve a kind, for example because its CRD is not applied.
 type noKindError struct{ kind schema.GroupVersionKind }
 
 func (e *noKindError) Error() string {
@@ -133,8 +132,8 @@ func (c *Client) resourceOf(ctx context.Context, kind schema.GroupVersionKind) (
 	return found[0], nil
 }
 
-// named returns the resource that a user names by plural, singular, short name or kind, alone or with group, or with
-// version and group; or else all of a category.
+// named returns the resource with a plural, singular or short name, or a kind, optionally with group, or version and
+// group. If no resource matches, it returns all resources of a category.
 func (c *Client) named(ctx context.Context, name string) ([]Resource, error) {
 	name = strings.ToLower(name)
 	found, err := c.find(ctx, func() []Resource {
@@ -149,7 +148,7 @@ func (c *Client) named(ctx context.Context, name string) ([]Resource, error) {
 	if len(found) == 0 {
 		return nil, &diagnostic.Error{
 			Message: fmt.Sprintf("the server has no resource %q", name),
-			Hint:    "name it as in guestbooks or guestbooks.webapp.example.com, and apply its CRD first",
+			Hint:    "use a name such as guestbooks or guestbooks.webapp.example.com, and apply its CRD first",
 		}
 	}
 	if len(found) == 1 || found[0].Group == "" || slices.Contains(found[0].categories, name) {
@@ -158,7 +157,7 @@ func (c *Client) named(ctx context.Context, name string) ([]Resource, error) {
 	return nil, severalGroups(name, found)
 }
 
-// matches returns what a name may mean: a resource of the core group alone, or else one for each group.
+// matches returns the resources with a name: only the resource of the core group, or else one for each group.
 func (c *Client) matches(name string) []Resource {
 	short, rest, _ := strings.Cut(name, ".")
 	var found []Resource
@@ -170,7 +169,7 @@ func (c *Client) matches(name string) []Resource {
 		}
 	}
 	if len(found) > 1 && found[0].Group == "" {
-		return found[:1] // such as events, which are in events.k8s.io too
+		return found[:1] // prefer the core group: events are in events.k8s.io too
 	}
 	return found
 }
@@ -186,7 +185,7 @@ func (c *Client) category(name string) []Resource {
 	return found
 }
 
-// severalGroups says which groups a resource that was named without one can be of.
+// severalGroups returns the error for a name that resources of several groups have.
 func severalGroups(name string, found []Resource) error {
 	var names []string
 	for _, r := range found {
@@ -194,6 +193,6 @@ func severalGroups(name string, found []Resource) error {
 	}
 	return &diagnostic.Error{
 		Message: fmt.Sprintf("several API groups have a resource %q", name),
-		Hint:    "name one of them: " + strings.Join(names, ", "),
+		Hint:    "use one of them: " + strings.Join(names, ", "),
 	}
 }

@@ -32,22 +32,22 @@ func (c *Client) List(ctx context.Context, s Selection, visit func(*unstructured
 	return nil
 }
 
-// Attempt is a write whose answer is all that counts.
+// Attempt is a write of which only the response matters.
 type Attempt struct {
 	Object *unstructured.Unstructured
 	// Before is the object that Object replaces. Nil means that Object is created.
 	Before *unstructured.Unstructured
-	// Status says that Object is written to its path /status, where there is one.
+	// Status reports whether Object is written to its path /status, if that exists.
 	Status bool
 }
 
-// RefusedError is the reason for which a server refuses an object.
+// RefusedError is the reason why a server rejects an object.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Try makes a write and returns what becomes of the object. Nothing stays on the server. An error that is no
-// [RefusedError] says that the server was not asked.
+// Try writes an object and returns the result. It leaves nothing on the server. An error other than [RefusedError]
+// means that the write was not sent.
 func (c *Client) Try(ctx context.Context, a Attempt) (*unstructured.Unstructured, error) {
 	resource, err := c.resourceOf(ctx, a.Object.GroupVersionKind())
 	if _, ok := errors.AsType[*noKindError](err); ok {
@@ -56,7 +56,7 @@ func (c *Client) Try(ctx context.Context, a Attempt) (*unstructured.Unstructured
 		return nil, err
 	}
 	if resource.Namespaced != (a.Object.GetNamespace() != "") {
-		return nil, &RefusedError{fmt.Sprintf("the server has %s with another scope", resource.plural())}
+		return nil, &RefusedError{fmt.Sprintf("the scope of %s differs on the server", resource.plural())}
 	}
 	ref := reference{resource, a.Object.GetNamespace(), a.Object.GetName()}
 	if a.Before == nil && !a.Status {
@@ -71,7 +71,7 @@ func (c *Client) Try(ctx context.Context, a Attempt) (*unstructured.Unstructured
 		return nil, err
 	}
 	defer func() {
-		// The next attempt reports a name that is taken.
+		// The next attempt reports a name conflict.
 		_ = c.rest.Delete().AbsPath(ref.path()).Do(context.WithoutCancel(ctx)).Error()
 	}()
 	next := a.Object.DeepCopy()
@@ -82,12 +82,12 @@ func (c *Client) Try(ctx context.Context, a Attempt) (*unstructured.Unstructured
 	}
 	updated, err := c.write(ctx, ref, next, path, true)
 	if refused, ok := errors.AsType[*RefusedError](err); ok && a.Status && refused.Reason == notFound {
-		return created, nil // without the subresource, the status was written with the object
+		return created, nil // without the subresource, the create has written the status
 	}
 	return updated, err
 }
 
-const notFound = "the server has no such path"
+const notFound = "the server does not have the path"
 
 // write creates an object, or replaces it at a path.
 func (c *Client) write(ctx context.Context, ref reference, o *unstructured.Unstructured, path string, dryRun bool) (*unstructured.Unstructured, error) {

@@ -99,7 +99,7 @@ func plant(ctx context.Context, root string, sites []*site, opts options) ([]*si
 	for {
 		chosen := choose(sites, opts.seed, opts.count, opts.areas)
 		if len(chosen) == 0 {
-			return nil, errors.New("the packages have no place for a mutant")
+			return nil, errors.New("the packages have no code to mutate")
 		}
 		for name, text := range original {
 			if err := os.WriteFile(filepath.Join(root, name), text, 0o644); err != nil {
@@ -124,8 +124,7 @@ func plant(ctx context.Context, root string, sites []*site, opts options) ([]*si
 	}
 }
 
-// instrument writes files with the chosen sites, and returns the packages that have some. It keeps the content that the
-// files had before in original.
+// instrument writes files with the chosen sites, and returns their packages. It saves the previous content in original.
 func instrument(root string, chosen []*site, original map[string][]byte) (packages []string, err error) {
 	files := map[string][]*site{}
 	for i, s := range chosen {
@@ -159,7 +158,7 @@ type edit struct {
 	order    [4]int // among the edits at one place
 }
 
-// rewrite returns the text of a file with its sites. It adds no lines, so positions keep their lines.
+// rewrite returns the text of a file with its sites. It adds no lines, so line numbers stay the same.
 func rewrite(text []byte, sites []*site) []byte {
 	var edits []edit
 	for _, s := range sites {
@@ -172,7 +171,7 @@ func rewrite(text []byte, sites []*site) []byte {
 				inner = 1
 			}
 			number := func(text string) string { return strings.ReplaceAll(text, "(N", "("+strconv.Itoa(s.number)) }
-			// A bracket that ends at a place comes before one that begins there. A larger part has the outer bracket.
+			// A bracket that ends at an offset precedes one that begins there. A larger part has the outer bracket.
 			edits = append(edits, edit{b.from, 0, number(b.open), [4]int{1, -b.to, inner, sequence}},
 				edit{b.to, 0, number(b.close), [4]int{0, -b.from, -inner, -sequence}})
 		}
@@ -193,7 +192,8 @@ func rewrite(text []byte, sites []*site) []byte {
 
 var compileError = regexp.MustCompile(`(?m)^(?:\./)?(\S+\.go):(\d+):`)
 
-// notCompiling returns the sites at the lines of compile errors, and those of the function where a line has none.
+// notCompiling returns the sites on the lines of compile errors. For a line without site, it returns all sites of the
+// function.
 func notCompiling(chosen []*site, errors string) (rejected []*site) {
 	for _, match := range compileError.FindAllStringSubmatch(errors, -1) {
 		line, _ := strconv.Atoi(match[2])

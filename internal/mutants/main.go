@@ -1,9 +1,9 @@
 //go:build unix
 
-// Command mutants measures what the tests of make test catch. It plants small mistakes, the mutants, in the code of the
-// scaffolder, the generators and the runtime, one at a time, and runs the tests that reach each of them. A mutant that
-// makes a test fail is caught; one that all tests pass with has survived and shows a gap. The command works in three
-// steps:
+// Command mutants measures which mistakes the tests of make test catch. It plants small mistakes, the mutants, in the
+// code of the scaffolder, the generators and the runtime, one at a time, and runs the tests that reach each mutant. A
+// mutant is caught if a test fails. A mutant has survived if all tests pass, which shows a gap. The command works in
+// three steps:
 //
 //  1. It copies the repository into a temporary directory, finds all possible mutants there (sites.go), and chooses
 //     some by a seed. It puts each of them behind a condition (instrument.go), so that it compiles all of them at once.
@@ -12,8 +12,8 @@
 //  3. For each mutant it runs the tests that reach it until one fails: first the quick tests of the mutant's own
 //     package, then other quick tests, then slow ones.
 //
-// The choice depends on the seed and on the text of the mutated statements, not on line numbers. An unrelated change of
-// the code therefore keeps the mutants, and -compare can name those that a change of the tests no longer catches:
+// The choice depends on the seed and on the text of the mutated statements, not on line numbers. So an unrelated change
+// of the code keeps the mutants, and -compare lists the mutants that a change of the tests no longer catches:
 //
 //	go run ./internal/mutants -o before.json              # before the change
 //	go run ./internal/mutants -compare before.json        # after it
@@ -41,7 +41,7 @@ import (
 // area is a part of the code that gets an equal share of the mutants.
 type area struct {
 	name     string
-	patterns []string // of packages
+	patterns []string // package patterns
 }
 
 var areas = []area{
@@ -56,7 +56,7 @@ var areas = []area{
 // modules are the directories of the modules whose tests make test runs.
 var modules = []string{".", "examples", "examples/cronjob"}
 
-// options are what the flags say.
+// options are the values of the flags.
 type options struct {
 	repository string
 	seed       uint64
@@ -81,7 +81,7 @@ func main() {
 	flag.StringVar(&opts.skip, "skip", "", "`file` with a line \"package pattern\" for each test that make test skips")
 	flag.IntVar(&opts.jobs, "jobs", runtime.NumCPU(), "`number` of test programs that run at the same time")
 	flag.StringVar(&opts.result, "o", "bin/mutants.json", "`file` for the result")
-	flag.StringVar(&opts.compare, "compare", "", "earlier result; exit 1 if a mutant that was caught there survives now")
+	flag.StringVar(&opts.compare, "compare", "", "earlier result; exit 1 if a mutant that it caught survives")
 	flag.Parse()
 	if *all {
 		opts.count = 0
@@ -104,9 +104,9 @@ func main() {
 	}
 }
 
-// run measures and prints. It returns an error if it could not measure, or if the comparison finds a lost mutant.
+// run measures and prints. It returns an error if it could not measure, or if the comparison has a lost mutant.
 func run(ctx context.Context, out io.Writer, opts options) error {
-	// The name is short, because tests create sockets below it, and paths of sockets have a limit.
+	// Keep the name short: tests create sockets below it, and paths of sockets have a limit.
 	work, err := os.MkdirTemp("", "km")
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func run(ctx context.Context, out io.Writer, opts options) error {
 func (s *suite) measure(ctx context.Context, sites []*site) {
 	var printing sync.Mutex
 	start, done := time.Now(), 0
-	// The order of the choice mixes the areas. The jobs then seldom wait for the tests of one package.
+	// Run in random order, which mixes the areas, so that jobs seldom wait for the tests of one package.
 	parallel(s.jobs, slices.SortedFunc(slices.Values(sites), func(a, b *site) int {
 		return cmp.Compare(a.rank, b.rank)
 	}), func(st *site) {

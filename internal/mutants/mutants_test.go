@@ -87,7 +87,7 @@ func TestIsExcluded(t *testing.T) {
 func TestIsSkipped(t *testing.T) { t.Error("skipped tests do not run") }
 `
 
-// want has the mutants of code that its tests do not catch, and some of those that they do.
+// want has all mutants of code that its tests do not catch, and some that they catch.
 var want = map[string]string{
 	"m.go:8: negate condition: v < 0 && v != -1 || v > 100":    "caught by . TestSum",
 	"m.go:8: swap && and ||: v < 0 && v != -1 || v > 100":      "caught by . TestSum",
@@ -105,7 +105,7 @@ var want = map[string]string{
 	"m.go:31: drop send: c <- n":                               "unreached by ",
 }
 
-// TestMutantsOfASmallPackage plants all mutants of code, nested ones too, and measures what its tests catch.
+// TestMutantsOfASmallPackage plants all mutants of code, including nested ones, and measures which its tests catch.
 func TestMutantsOfASmallPackage(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{

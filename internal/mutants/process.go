@@ -27,7 +27,7 @@ type outcome struct {
 	output   []string // the last lines
 }
 
-// run runs tests of a package with a mutant until the first one fails. Without a mutant, 0, it runs all of them and
+// run runs tests of a package with a mutant until one fails. With mutant 0 it runs all of them without a mutant, and
 // returns the mutants that they reach.
 func (s *suite) run(
 	ctx context.Context, timeout time.Duration, p *testPackage, pattern string, mutant int,
@@ -43,7 +43,7 @@ func (s *suite) run(
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	// A mutant that allocates without end must not use up the memory of the machine.
+	// Limit the memory of mutants that allocate without end.
 	cmd := exec.CommandContext(ctx, "sh", "-c", `ulimit -d 8000000; exec "$0" "$@"`, p.binary, "-test.v=test2json",
 		"-test.paniconexit0", "-test.timeout=0", "-test.run="+pattern, "-test.skip="+p.skip)
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = p.dir, slices.Concat(s.env, env), &syscall.SysProcAttr{Setpgid: true}
@@ -76,7 +76,7 @@ func (s *suite) run(
 	_ = write.Close()
 	last := <-running
 	if cmd.Process != nil {
-		_ = kill() // processes that it started
+		_ = kill() // kills processes that the tests started
 	}
 	o.timedOut = ctx.Err() != nil
 	switch {
@@ -89,7 +89,7 @@ func (s *suite) run(
 	return o
 }
 
-// testLine matches the lines of a test program about the start and the failure of a test.
+// testLine matches lines of test output about the start and the failure of a test.
 var testLine = regexp.MustCompile(`\x16\s*(=== RUN|--- FAIL):?\s+(\S+)`)
 
 // lines returns the lines of r, of any length, until its end.
@@ -105,10 +105,10 @@ func lines(r io.Reader) func(func(string) bool) {
 	}
 }
 
-// keptLines is how many lines of the output explain why a test fails without a mutant.
+// keptLines is the number of output lines to keep for a test that fails without a mutant.
 const keptLines = 40
 
-// add notes a test that began.
+// add records a started test.
 func (o *outcome) add(test string) {
 	if parts := strings.SplitN(test, "/", 3); len(parts) > 1 {
 		if sub := parts[0] + "/" + parts[1]; !slices.Contains(o.subtests, sub) {
@@ -117,8 +117,8 @@ func (o *outcome) add(test string) {
 	}
 }
 
-// prepareRun creates the directories of a run, and returns the environment variables that name them. A run has its own
-// cache, because a mutant may fill it with wrong results, and shares the compiled control planes.
+// prepareRun creates the directories of a run, and returns the environment variables for them. Each run has its own
+// cache, because a mutant may write wrong results to it, but shares the compiled control planes.
 func prepareRun(dir, marked string) ([]string, error) {
 	user, err := os.UserCacheDir()
 	if err != nil {

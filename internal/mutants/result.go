@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// result is what -o writes and -compare reads.
+// result is the content of the files of -o and -compare.
 type result struct {
 	Seed     uint64   `json:"seed"`
 	Mutants  []*site  `json:"mutants"`
@@ -50,7 +50,8 @@ func (r result) summarize(out io.Writer) {
 	}
 }
 
-// compareAndWrite writes a result. It returns an error if the earlier one has a caught mutant that is not caught now.
+// compareAndWrite writes a result. It returns an error if the earlier result has a caught mutant that is no longer
+// caught.
 func compareAndWrite(out io.Writer, now result, opts options) error {
 	var before result
 	if opts.compare != "" {
@@ -74,12 +75,12 @@ func compareAndWrite(out io.Writer, now result, opts options) error {
 	}
 	lost := compare(out, before, now)
 	if lost > 0 {
-		return fmt.Errorf("%d mutants that the tests caught before are not caught now", lost)
+		return fmt.Errorf("%d mutants that the tests caught before are no longer caught", lost)
 	}
 	return nil
 }
 
-// compare prints the mutants that were caught before and are not now, and counts them.
+// compare prints the mutants that are no longer caught, and counts them.
 func compare(out io.Writer, before, now result) (lost int) {
 	known := map[string]*site{}
 	for _, s := range now.Mutants {

@@ -20,24 +20,24 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// site is a mutant: a place in the code and a mistake to plant there.
+// site is a mutant: a place in the code and a mistake.
 type site struct {
-	ID       string `json:"id"` // a hash of file, function, operator and code, the same in every version that has them
+	ID       string `json:"id"` // hash of file, function, operator and code, which identifies the mutant across versions
 	Area     string `json:"area"`
 	File     string `json:"file"` // relative to the repository
 	Line     int    `json:"line"`
-	Operator string `json:"operator"` // the mistake
-	Code     string `json:"code"`     // the first line of the code that it changes
+	Operator string `json:"operator"` // kind of mistake
+	Code     string `json:"code"`     // first line of the changed code
 	Result   string `json:"result"`   // caught, survived or unreached
-	By       string `json:"by"`       // the package and the test that caught it
+	By       string `json:"by"`       // package and test that caught it
 
-	number           int    // of the chosen site, from 1
-	rank             string // orders the sites of an area by the seed
+	number           int    // of a chosen site, from 1
+	rank             string // orders the sites of an area, depending on the seed
 	pkg, pkgName     string
-	firstFn, lastFn  int // the lines of the function around it
-	firstAt, lastAt  int // the lines of its code
+	firstFn, lastFn  int // lines of the surrounding function
+	firstAt, lastAt  int // lines of its code
 	brackets         []bracket
-	comma, commaSize int // position of an operator that becomes a comma; size 0: none
+	comma, commaSize int // position of an operator that becomes a comma; size 0 means none
 }
 
 func (s *site) String() string {
@@ -48,14 +48,14 @@ func (s *site) String() string {
 	return text
 }
 
-// bracket puts text around a part of a file. An N in the text is the number of the site.
+// bracket encloses a part of a file. An N in the text is the number of the site.
 type bracket struct {
 	from, to    int // offsets in the file
 	open, close string
-	innermost   bool // whether the text makes arguments of the operands, so that no other bracket of the part fits inside
+	innermost   bool // the text makes the operands arguments, so other brackets of the part must be outside
 }
 
-// helpers are the functions of kctrl_mutants.go that replace an operator, with the operator that a mutant has.
+// helpers are the functions of kctrl_mutants.go that replace an operator, and the operator of the mutant.
 var helpers = map[token.Token]struct{ function, operator string }{
 	token.LSS: {"kctrlLess", "<="}, token.LEQ: {"kctrlLessEqual", "<"},
 	token.GTR: {"kctrlGreater", ">="}, token.GEQ: {"kctrlGreaterEqual", ">"},
@@ -70,7 +70,7 @@ type finder struct {
 	name  string // of the file, relative to the repository
 	text  []byte
 	fn    *ast.FuncDecl
-	seen  map[string]int // how often a key of IDs was used
+	seen  map[string]int // number of uses of each key of IDs
 	sites []*site
 }
 
@@ -128,7 +128,7 @@ func (f *finder) find(file *ast.File) []*site {
 	return f.sites
 }
 
-// visit adds the sites of a node. The last of stack is its parent.
+// visit adds the sites of a node. The last element of stack is its parent.
 func (f *finder) visit(n ast.Node, stack []ast.Node) {
 	switch n := n.(type) {
 	case *ast.IfStmt:
@@ -150,7 +150,7 @@ func (f *finder) visit(n ast.Node, stack []ast.Node) {
 	}
 }
 
-// inList reports whether a statement is one of a list. Only there it can become a block.
+// inList reports whether a statement is in a list, where it can become a block.
 func inList(n ast.Node, stack []ast.Node) bool {
 	if len(stack) == 0 {
 		return false
@@ -207,7 +207,7 @@ func (f *finder) returned(n *ast.ReturnStmt, stack []ast.Node) {
 		}
 	}
 	if signature == nil || signature.Results().Len() != len(n.Results) {
-		return // it returns what a call returns
+		return // the statement returns the results of a call
 	}
 	for i, expr := range n.Results {
 		result := signature.Results().At(i).Type()
@@ -221,7 +221,7 @@ func (f *finder) returned(n *ast.ReturnStmt, stack []ast.Node) {
 	}
 }
 
-// statement adds the sites of a statement that can be missing.
+// statement adds the sites of a statement that can be omitted.
 func (f *finder) statement(n ast.Stmt) {
 	operator := ""
 	switch n := n.(type) {
@@ -251,7 +251,7 @@ func (f *finder) statement(n ast.Stmt) {
 	}
 }
 
-// logs reports whether a call only logs. It also reports calls of panic: without one, a function may lack a return.
+// logs reports whether a call only logs. It also returns true for panic: without it, a function may lack a return.
 func (f *finder) logs(call *ast.CallExpr) bool {
 	callee := typeutil.Callee(f.pkg.TypesInfo, call)
 	if callee == nil {
@@ -262,7 +262,8 @@ func (f *finder) logs(call *ast.CallExpr) bool {
 
 func (f *finder) typeOf(e ast.Expr) types.Type { return f.pkg.TypesInfo.TypeOf(e) }
 
-// basic reports whether t is basic and has a property. A boolean has to be a bool: other types would need conversions.
+// basic reports whether t is basic and has a property. Of boolean types it accepts only bool, because others would need
+// conversions.
 func basic(t types.Type, property types.BasicInfo) bool {
 	if t == nil {
 		return false
@@ -297,7 +298,7 @@ func (f *finder) add(operator string, n ast.Node, brackets ...bracket) *site {
 	return s
 }
 
-// receiver returns the type of a method's receiver, as it is written.
+// receiver returns the type of a method's receiver as source text.
 func receiver(fn *ast.FuncDecl) string {
 	if fn.Recv == nil {
 		return ""
@@ -310,8 +311,8 @@ func hash(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// choose returns the sites with the lowest ranks, an equal share of count from each area, in the order of their places.
-// A count of 0 returns all sites.
+// choose returns the sites with the lowest ranks in source order, with an equal share of count for each area. A count
+// of 0 returns all sites.
 func choose(sites []*site, seed uint64, count int, areas []area) (chosen []*site) {
 	ordered := slices.Clone(sites)
 	for _, s := range ordered {

@@ -21,23 +21,23 @@ import (
 )
 
 const (
-	// slowSeconds separates tests that share a run, from those that run after it.
+	// slower tests run after the others, each in its own run
 	slowSeconds = 3.0
-	// longSeconds is the time from which the subtests of a test are recorded one by one.
+	// longSeconds is the time from which the subtests of a test are recorded separately.
 	longSeconds = 15.0
-	// A run with a mutant times out after this multiple of the recorded time, and so many seconds more.
+	// The timeout of a run with a mutant is the recorded time times timeoutFactor, plus timeoutSeconds.
 	timeoutFactor, timeoutSeconds = 3, 20
-	// sharedSetup limits the time of the subtests one by one, as a multiple of the time of their test. Above it they share
-	// a setup, and the test is recorded as one. It is also recorded as one if its subtests need each other.
+	// sharedSetup limits the total time of the separate subtests to a multiple of the time of their test. Above the limit
+	// the subtests share a setup, so the test is recorded as a whole, as is a test whose subtests depend on each other.
 	sharedSetup = 3.0
-	// neverEnding is the time that a test without a mutant has.
+	// neverEnding is the time limit of a test without a mutant.
 	neverEnding = time.Hour
 )
 
-// suite runs tests, in the copy of the repository.
+// suite runs tests in the copy of the repository.
 type suite struct {
 	work, root string
-	env        []string // of all tests
+	env        []string // for all tests
 	out        io.Writer
 	jobs       int
 	packages   []*testPackage
@@ -48,14 +48,14 @@ type suite struct {
 	excluded []string
 }
 
-// testPackage is a package with tests. The go command never runs the tests of one package twice at the same time, so
-// they may share files: mu is held while the program runs.
+// testPackage is a package with tests. The go command never runs the tests of one package concurrently, so tests may
+// share files: mu is held while the program runs.
 type testPackage struct {
 	path, dir, binary, skip string
 	mu                      sync.Mutex
 }
 
-// unit is a test, or a subtest of a long test, with what it reaches when it runs alone.
+// unit is a test, or a subtest of a long test, and the mutants that it reaches.
 type unit struct {
 	pkg     *testPackage
 	name    string // Test, or Test/subtest
@@ -63,7 +63,7 @@ type unit struct {
 	reached map[int]bool
 }
 
-// environment returns the variables that make test compiles and runs kctrl's own half with.
+// environment returns the environment in which make test compiles and runs kctrl's own half.
 func environment() []string {
 	return append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOWORK=off")
 }
@@ -149,7 +149,7 @@ func (s *suite) output(ctx context.Context, dir, name string, args ...string) (s
 	return string(out), nil
 }
 
-// readSkipped returns the patterns of the tests to skip, by the directory of their package.
+// readSkipped returns the patterns of the tests to skip, by package directory.
 func readSkipped(name string) (map[string][]string, error) {
 	skipped := map[string][]string{}
 	if name == "" {
@@ -164,7 +164,7 @@ func readSkipped(name string) (map[string][]string, error) {
 	return skipped, err
 }
 
-// record compiles the tests, runs each alone, and keeps those that pass and reach a mutant.
+// record compiles the tests, runs each alone, and keeps the tests that pass and reach a mutant.
 func (s *suite) record(ctx context.Context) error {
 	errs := make(chan error, len(s.packages))
 	parallel(s.jobs, s.packages, func(p *testPackage) { errs <- s.recordPackage(ctx, p) })
@@ -207,7 +207,7 @@ func (s *suite) recordPackage(ctx context.Context, p *testPackage) error {
 }
 
 // recordTest returns the unit of a test, or the units of its subtests if the test is long or fails. A test that reaches
-// no mutant has no unit. One that fails twice is excluded.
+// no mutant has no unit. A test that fails twice is excluded.
 func (s *suite) recordTest(ctx context.Context, p *testPackage, name string) (units []*unit, excluded []string) {
 	o := s.run(ctx, neverEnding, p, pattern(name), 0)
 	failed := o.failed != ""
@@ -240,7 +240,7 @@ func (s *suite) recordTest(ctx context.Context, p *testPackage, name string) (un
 	return []*unit{{p, name, o.seconds, o.reached}}, nil
 }
 
-// pattern returns what -test.run takes for tests with the same parent.
+// pattern returns the -test.run pattern of tests with the same parent.
 func pattern(names ...string) string {
 	var last []string
 	parent := ""
@@ -276,8 +276,8 @@ func (s *suite) try(ctx context.Context, st *site) {
 	}
 }
 
-// groups returns the tests that reach a mutant in the order in which they run. The quick tests of a package are one
-// group, the subtests of a long test are one, and a slow test is one of its own.
+// groups returns the tests that reach a mutant in run order. The quick tests of a package are one group, the subtests
+// of a long test are one group, and each slow test is one group.
 func (s *suite) groups(st *site) [][]*unit {
 	type key struct {
 		pkg  *testPackage
@@ -295,7 +295,7 @@ func (s *suite) groups(st *site) [][]*unit {
 		}
 		groups[k], seconds[k] = append(groups[k], u), seconds[k]+u.seconds
 	}
-	order := func(k key) int { // quick tests, those of the package of the mutant before others, then slow ones
+	order := func(k key) int { // quick tests first, starting with the package of the mutant, then slow ones
 		n := 0
 		if k.pkg.path != filepath.Dir(st.File) {
 			n++

@@ -18,24 +18,24 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// Source is what is released.
+// Source selects the objects to release.
 type Source struct {
 	// Dir is the absolute path of the project.
 	Dir string
-	// Kustomization is the folder of the objects, relative to Dir. Empty means config/default.
+	// Kustomization is the directory of the kustomization, relative to Dir. Empty means config/default.
 	Kustomization string
-	// Image is what the manager runs. Empty means what the objects say.
+	// Image is the image of the manager. Empty means the image in the objects.
 	Image string
 }
 
-// folder returns the kustomization's, as an absolute path.
+// folder returns the absolute path of the kustomization.
 func (s Source) folder() string {
 	return filepath.Join(s.Dir, filepath.FromSlash(cmp.Or(s.Kustomization, "config/default")))
 }
 
-const buildHint = "name a folder with a kustomization that kustomize builds: --kustomize config/default"
+const buildHint = "choose a directory with a valid kustomization: --kustomize config/default"
 
-// objects returns what is released, as if some files had other contents.
+// objects returns the objects of the kustomization. contents replaces files on disk.
 func (s Source) objects(contents map[string][]byte) ([]*object, error) {
 	resources, err := kustomize.BuildWith(s.folder(), buildHint, contents)
 	if err != nil {
@@ -98,7 +98,7 @@ func text(node *yaml.Node, keys ...string) string {
 	return ""
 }
 
-// managerLabel is what the workload of the manager has, with managerValue.
+// managerLabel is a label of the workload of the manager, with the value managerValue.
 const (
 	managerLabel = "control-plane"
 	managerValue = "controller-manager"
@@ -109,7 +109,7 @@ func (o *object) isManager() bool {
 	return (o.kind == "Deployment" || o.kind == "StatefulSet") && text(o.Node, "metadata", "labels", managerLabel) == managerValue
 }
 
-// podSpec returns that of a workload, or nil.
+// podSpec returns the pod spec of a workload, or nil.
 func (o *object) podSpec() *yaml.Node {
 	for _, keys := range [][]string{
 		{"spec", "template", "spec"},
@@ -123,7 +123,7 @@ func (o *object) podSpec() *yaml.Node {
 	return nil
 }
 
-// containers returns those of a workload, in both lists.
+// containers returns the containers of a workload, including init containers.
 func (o *object) containers() []*yaml.Node {
 	var all []*yaml.Node
 	for _, key := range []string{"initContainers", "containers"} {
@@ -134,7 +134,7 @@ func (o *object) containers() []*yaml.Node {
 	return all
 }
 
-// managerContainer returns the container of the manager in its workload, or nil: the one that is named so, or the only one.
+// managerContainer returns the container named manager, or the only container of a workload, or nil.
 func (o *object) managerContainer() *yaml.Node {
 	list := yamlnode.Value(o.podSpec(), "containers")
 	if list == nil {
@@ -149,10 +149,10 @@ func (o *object) managerContainer() *yaml.Node {
 	return nil
 }
 
-// placeholder is the image that a project says until it is told another.
+// placeholder is the image in a new project.
 const placeholder = "controller"
 
-// setImage makes containers run an image: those that name the placeholder, or else that of the manager.
+// setImage sets the image of all containers with the placeholder, or else of the manager's container.
 func setImage(objects []*object, image string) error {
 	var found []*yaml.Node
 	for _, o := range objects {
@@ -172,7 +172,7 @@ func setImage(objects []*object, image string) error {
 	if len(found) == 0 {
 		return &diagnostic.Error{
 			Message: "no container runs the manager: none has the image " + placeholder + ", and no Deployment has the label " + managerLabel + ": " + managerValue,
-			Hint:    "write image: " + placeholder + ":latest into the manager's container, which --image replaces",
+			Hint:    "write image: " + placeholder + ":latest in the manager's container, which --image replaces",
 		}
 	}
 	for _, container := range found {
@@ -185,7 +185,7 @@ func scalar(value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
 }
 
-// encode returns the YAML of a node as kustomize writes it.
+// encode returns the YAML of a node in the format of kustomize.
 func encode(node *yaml.Node) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)

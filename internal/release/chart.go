@@ -17,23 +17,23 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// Chart is what a Helm chart is called, and where it is.
+// Chart has the name and place of a Helm chart.
 type Chart struct {
-	// Dir is the folder of the chart, relative to the project.
+	// Dir is the directory of the chart, relative to the project.
 	Dir string
-	// Name is that of the chart and of its operator.
+	// Name is the name of the chart and of its operator.
 	Name string
-	// Version is that of the chart and of the operator in it. Empty means what Chart.yaml says, or 0.1.0.
+	// Version is the version of the chart and of its operator. Empty means the version in Chart.yaml, or 0.1.0.
 	Version string
-	// Force replaces files that somebody has edited.
+	// Force replaces files that were edited.
 	Force bool
 }
 
-// chartTemplate is what PROJECT.lock calls the files of a chart.
+// chartTemplate is the template in PROJECT.lock of the files of a chart.
 const chartTemplate = "release/chart"
 
-// PlanChart plans a Helm chart: a template for each object, values, and what belongs to every chart. Of a chart that is there
-// already it keeps what somebody has edited or added, adds new values, and takes away templates of objects that are gone.
+// PlanChart plans a Helm chart: a template for each object, values, and the files of every chart. If the chart exists,
+// PlanChart keeps edited and additional files, adds new values, and removes templates of objects that no longer exist.
 func PlanChart(p *plan.Plan, c Chart, s Source) error {
 	version, err := semantic(c.Version)
 	if err != nil {
@@ -67,7 +67,7 @@ func (w *chartWriter) write() error {
 	return nil
 }
 
-// frame plans what belongs to every chart. Chart.yaml is the user's once it is there.
+// frame plans the files of every chart. An existing Chart.yaml belongs to the user.
 func (w *chartWriter) frame() error {
 	view := templates.ChartView{
 		Name:           w.Name,
@@ -93,7 +93,7 @@ func (w *chartWriter) frame() error {
 	return nil
 }
 
-// putOnce plans a file that is the user's once it is there, but for the version in it.
+// putOnce plans a new file. In an existing file, it changes only the version.
 func (w *chartWriter) putOnce(name string, content []byte) error {
 	file := path.Join(w.Dir, name)
 	have, err := w.plan.Read(file)
@@ -119,7 +119,7 @@ func (w *chartWriter) putOnce(name string, content []byte) error {
 	return w.plan.Edit(file, have)
 }
 
-// templates plans one for each object. The namespace is Helm's to make.
+// templates plans a template for each object except the namespace, which Helm creates.
 func (w *chartWriter) templates() error {
 	names := map[string]int{}
 	for _, o := range w.released.all() {
@@ -141,7 +141,7 @@ func (w *chartWriter) templates() error {
 	return nil
 }
 
-// templateName returns the file of an object, without its ending: what it is and how it is called.
+// templateName returns the file name for an object, without extension, from its kind and name.
 func (w *chartWriter) templateName(o *object) string {
 	kind := strings.ToLower(o.kind)
 	if o.kind == "CustomResourceDefinition" {
@@ -155,7 +155,7 @@ func (w *chartWriter) templateName(o *object) string {
 	}, kind+"-"+w.author.short(o.name))
 }
 
-// writeValues plans values.yaml, or adds to one that was edited what it does not have.
+// writeValues plans values.yaml. To an edited file, it adds the missing keys.
 func (w *chartWriter) writeValues() error {
 	file := path.Join(w.Dir, "values.yaml")
 	w.written[file] = true
@@ -198,10 +198,10 @@ func (w *chartWriter) addValues(file string, have []byte, sections []section) er
 	return w.plan.Edit(file, merged)
 }
 
-// imageKeys are those of values.yaml that say what the manager runs.
+// imageKeys are the keys of values.yaml for the image of the manager.
 var imageKeys = []string{"repository", "tag", "digest"}
 
-// keepImage lets sections name the image of a values.yaml: who builds a chart without naming an image does not want another.
+// keepImage copies the image of an existing values.yaml to sections, for a run without --image.
 func keepImage(sections []section, have []byte) {
 	var document yaml.Node
 	if yaml.Unmarshal(have, &document) != nil {
@@ -217,7 +217,7 @@ func keepImage(sections []section, have []byte) {
 	}
 }
 
-// setImageValues makes an edited values.yaml name the image of sections.
+// setImageValues sets the image in an edited values.yaml to the image of sections.
 func setImageValues(src []byte, file string, sections []section) ([]byte, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(src, &document); err != nil {

@@ -2,10 +2,10 @@ package release
 
 import "strings"
 
-// feature is a group of objects that an administrator may leave out.
+// feature is an optional group of objects.
 type feature struct {
-	key     string // in values.yaml, below which is the switch
-	option  string // the switch
+	key     string // in values.yaml, the parent of the switch
+	option  string // name of the switch
 	comment string
 	needs   string // another condition, or ""
 	has     func(*object, string) bool
@@ -15,7 +15,7 @@ type feature struct {
 // has returns true. The second argument of has is the object's name without the prefix.
 var features = []feature{
 	{"crds", "install",
-		"The CRDs of the operator. With keep, they survive helm uninstall, with all objects of these kinds.",
+		"The CRDs of the operator. With keep, helm uninstall keeps them and all objects of these kinds.",
 		"",
 		func(o *object, _ string) bool {
 			return o.kind == "CustomResourceDefinition"
@@ -67,7 +67,7 @@ var features = []feature{
 
 const rbacGroup = "rbac.authorization.k8s.io"
 
-// condition is that of the objects of a feature, in a template.
+// condition returns the template condition of the objects of a feature.
 func (f feature) condition() string {
 	at := ".Values." + f.key + "." + f.option
 	if f.needs != "" {

@@ -14,12 +14,12 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// folder plans the files of one that is released, such as a chart. Those that somebody has edited stay as they are.
+// folder plans the files of a released directory, such as a chart. It keeps edited files.
 type folder struct {
 	plan     *plan.Plan
 	dir      string // relative to the project
-	template string // what PROJECT.lock calls its files
-	force    bool   // to replace what was edited
+	template string // template in PROJECT.lock
+	force    bool   // replaces edited files
 	written  map[string]bool
 }
 
@@ -27,7 +27,7 @@ func newFolder(p *plan.Plan, dir, template string, force bool) *folder {
 	return &folder{plan: p, dir: dir, template: template, force: force, written: map[string]bool{}}
 }
 
-// put plans a file that stays as it is once somebody has edited it.
+// put plans a file, unless it was edited.
 func (f *folder) put(name string, content []byte) error {
 	file := path.Join(f.dir, name)
 	f.written[file] = true
@@ -41,15 +41,15 @@ func (f *folder) put(name string, content []byte) error {
 		}
 		f.plan.Note(&diagnostic.Error{
 			Pos:     token.Position{Filename: file},
-			Message: "was edited, and stays as it is",
-			Hint:    "remove it to have it written anew",
+			Message: "was edited, so it is not updated",
+			Hint:    "delete it to generate it again",
 		})
 		return nil
 	}
 	return write(f.plan, plan.File{Path: file, Content: content, Template: f.template, Force: f.force})
 }
 
-// edited reports whether a file is there that is not as kctrl has left it.
+// edited reports whether a file exists and differs from kctrl's output.
 func (f *folder) edited(file string) (bool, error) {
 	content, err := f.plan.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +65,7 @@ func (f *folder) edited(file string) (bool, error) {
 	return lock.Touched(file, content), nil
 }
 
-// sweep takes away the files below a folder of it that kctrl has written for objects that are gone, but for those that were edited.
+// sweep deletes the generated files below a directory whose objects no longer exist. It keeps edited ones.
 func (f *folder) sweep(below string) error {
 	lock, _, err := f.plan.Lock()
 	if err != nil {
@@ -84,8 +84,8 @@ func (f *folder) sweep(below string) error {
 		}
 		if edited && !f.force {
 			f.plan.Note(&diagnostic.Error{
-				Pos: token.Position{Filename: file}, Message: "is for an object that is gone, and stays, since it was edited",
-				Hint: "remove it if it should not be there",
+				Pos: token.Position{Filename: file}, Message: "belongs to a removed object, but was edited, so it is not deleted",
+				Hint: "delete it if it is not needed",
 			})
 			continue
 		}
@@ -96,16 +96,16 @@ func (f *folder) sweep(below string) error {
 	return nil
 }
 
-// semantic returns a version without the v that it may begin with.
+// semantic returns a version without a leading v.
 func semantic(version string) (string, error) {
 	v := "v" + strings.TrimPrefix(version, "v")
 	if version != "" && semver.Canonical(v)+semver.Build(v) != v {
-		return "", &diagnostic.Error{Message: "--version " + diagnostic.Quote(version) + " is no semantic version, such as 1.2.3", Class: diagnostic.ErrUsage}
+		return "", &diagnostic.Error{Message: "--version " + diagnostic.Quote(version) + " is not a semantic version such as 1.2.3", Class: diagnostic.ErrUsage}
 	}
 	return v[1:], nil
 }
 
-// write plans a file, unless kctrl has written one there that is for something else.
+// write plans a file, unless the path has a file of kctrl with another purpose.
 func write(p *plan.Plan, f plan.File) error {
 	lock, _, err := p.Lock()
 	if err != nil {
@@ -115,7 +115,7 @@ func write(p *plan.Plan, f plan.File) error {
 		return &diagnostic.Error{
 			Pos:     token.Position{Filename: f.Path},
 			Message: "is a file of the project, which " + have.Template + " has made",
-			Hint:    "name a file or folder that is not there yet",
+			Hint:    "choose a new file or directory",
 		}
 	}
 	return p.WriteFile(f)

@@ -15,22 +15,23 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// released is what a chart is made from: what the kustomization builds, and what it would build with the components beside it
-// that it does not list.
+// released has the input of a chart: the objects of the kustomization, and the optional objects of components that the
+// kustomization does not list.
 type released struct {
 	objects  []*object
 	optional []*object
-	// prefix begins the names of objects, with its hyphen, and namespace is that of the manager. Both may be empty.
+	// prefix is the prefix of the names of objects, with its hyphen, and namespace is the namespace of the manager. Both
+	// may be empty.
 	prefix, namespace string
 }
 
 func (r *released) all() []*object { return append(slices.Clone(r.objects), r.optional...) }
 
-// content returns everything that objects say.
+// content returns all objects as text.
 func (r *released) content() string {
 	var b bytes.Buffer
 	for _, o := range r.all() {
-		// What was decoded can be encoded.
+		// Encoding decoded YAML does not fail.
 		content, _ := encode(o.Node)
 		b.Write(content)
 	}
@@ -51,7 +52,7 @@ func load(s Source) (*released, error) {
 	file, content := kustomization(s.folder())
 	var document yaml.Node
 	if err := yaml.Unmarshal(content, &document); err != nil {
-		return r, nil // One that kustomize alone understands: it names no prefix.
+		return r, nil // kctrl cannot parse the kustomization, so there is no prefix
 	}
 	declared := root(&document)
 	if r.prefix = text(declared, "namePrefix"); !strings.HasSuffix(r.prefix, "-") {
@@ -63,7 +64,7 @@ func load(s Source) (*released, error) {
 	return r, nil
 }
 
-// kustomization returns the file of a kustomization that could be built.
+// kustomization returns the file of a kustomization that can be built.
 func kustomization(folder string) (file string, content []byte) {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		file = filepath.Join(folder, name)
@@ -74,7 +75,7 @@ func kustomization(folder string) (file string, content []byte) {
 	return "", nil
 }
 
-// unlisted returns the components in ../components that a kustomization does not list, as it would.
+// unlisted returns the components in ../components that a kustomization does not list, as relative paths.
 func unlisted(folder string, root *yaml.Node) []string {
 	entries, err := os.ReadDir(filepath.Join(folder, "..", "components"))
 	if err != nil {
@@ -93,8 +94,8 @@ func unlisted(folder string, root *yaml.Node) []string {
 	return found
 }
 
-// with returns what a component adds. One that changes other objects, or does not fit them, is no option that an administrator
-// has: it is a decision of the project.
+// with returns the objects that a component adds. It returns nil for a component that changes other objects or cannot
+// be built with them: such a component is not an option of a chart.
 func with(s Source, file string, root *yaml.Node, component string, objects []*object) []*object {
 	changed := yamlnode.Clone(root)
 	list := yamlnode.Value(changed, "components")
@@ -131,7 +132,7 @@ func with(s Source, file string, root *yaml.Node, component string, objects []*o
 	return added
 }
 
-// key tells objects apart.
+// key returns a unique key of an object.
 func (o *object) key() string {
 	return strings.Join([]string{o.group, o.kind, o.namespace, o.name}, " ")
 }

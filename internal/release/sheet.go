@@ -10,15 +10,15 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// sheet is a template in the making: YAML in which marks stand for what Helm is to fill in. YAML keeps to its rules that
-// way, and what an object says in braces stays what it is.
+// sheet builds a template: YAML in which marks represent the texts that Helm fills in. The YAML stays valid, and braces
+// in objects keep their meaning.
 type sheet struct {
-	mark  string            // what every mark begins with: no object says it
-	texts map[string]string // of the template, by mark
-	lines map[string]bool   // the marks that stand for whole lines
+	mark  string            // prefix of all marks; no object contains it
+	texts map[string]string // texts of the template, by mark
+	lines map[string]bool   // marks that represent whole lines
 }
 
-// newSheet returns an empty sheet for objects that say content.
+// newSheet returns an empty sheet for objects with the given content.
 func newSheet(content string) *sheet {
 	mark := "KCTRLMARK"
 	for strings.Contains(content, mark) {
@@ -27,43 +27,43 @@ func newSheet(content string) *sheet {
 	return &sheet{mark: mark, texts: map[string]string{}, lines: map[string]bool{}}
 }
 
-// at returns a mark for a text, to stand anywhere in a scalar.
+// at returns a mark for a text. The mark may be anywhere in a scalar.
 func (s *sheet) at(text string) string {
 	mark := fmt.Sprintf("%s%dK", s.mark, len(s.texts))
 	s.texts[mark] = text
 	return mark
 }
 
-// linesAt returns a mark for lines, to stand alone on one.
+// linesAt returns a mark for lines. The mark must be alone on its line.
 func (s *sheet) linesAt(text string) string {
 	mark := s.at(text)
 	s.lines[mark] = true
 	return mark
 }
 
-// value returns a scalar that is a text.
+// value returns a scalar that renders a text.
 func (s *sheet) value(text string) *yaml.Node { return scalar(s.at(text)) }
 
-// entry adds lines to a mapping, at its end.
+// entry appends lines to a mapping.
 func (s *sheet) entry(mapping *yaml.Node, lines string) {
 	mapping.Style &^= yaml.FlowStyle
 	mapping.Content = append(mapping.Content, scalar(s.linesAt(lines)), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"})
 }
 
-// replace makes lines of the value of a key, whether it is there or not.
+// replace replaces the value of a key by lines, or adds the lines if the key is missing.
 func (s *sheet) replace(mapping *yaml.Node, key, lines string) {
 	yamlnode.Remove(mapping, key)
 	s.entry(mapping, lines)
 }
 
-// item adds lines to a list, at its end.
+// item appends lines to a list.
 func (s *sheet) item(list *yaml.Node, lines string) {
 	list.Style &^= yaml.FlowStyle
 	list.Content = append(list.Content, scalar(s.linesAt(lines)))
 }
 
-// render returns the template of a node. In lines of an entry or an item, @ stands for its indentation and N@ for a number of
-// spaces more, as nindent wants it.
+// render returns the template of a node. In lines of an entry or an item, @ is replaced by the indentation, and N@ by
+// the indentation plus N spaces, for nindent.
 func (s *sheet) render(node *yaml.Node) (string, error) {
 	content, err := encode(node)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *sheet) render(node *yaml.Node) (string, error) {
 
 var depth = regexp.MustCompile(`(\d*)@`)
 
-// indented returns lines where they stand, and fills in the depths that they name.
+// indented indents lines and replaces the depths in them.
 func indented(lines string, by int) string {
 	lines = depth.ReplaceAllStringFunc(lines, func(at string) string {
 		more := 0

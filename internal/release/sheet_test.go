@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestAValueOfAListStaysOne tells a value of a list that Helm fills in from lines that it adds to the list.
+// TestAValueOfAListStaysOne checks that a value in a list is rendered as a value, and lines of a list as lines.
 func TestAValueOfAListStaysOne(t *testing.T) {
 	s := newSheet("")
 	list := sequence()

@@ -10,13 +10,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// author makes templates of the objects of one chart.
+// author converts the objects of one chart to templates.
 type author struct {
 	*sheet
-	chart     string // its name
-	prefix    string // of names, with its hyphen
-	namespace string // of the objects
-	account   string // the service account of the manager
+	chart     string // name of the chart
+	prefix    string // prefix of names, with its hyphen
+	namespace string // namespace of the objects
+	account   string // service account of the manager
 	tokens    *regexp.Regexp
 }
 
@@ -32,7 +32,7 @@ func newAuthor(chart string, r *released) *author {
 		if r.prefix != "" && strings.HasPrefix(o.name, r.prefix) && o.kind != "Namespace" {
 			names = append(names, regexp.QuoteMeta(o.name))
 		}
-		// The Secret of a certificate is cert-manager's to make, and as much the release's own.
+		// cert-manager creates the Secret of a certificate, but its name belongs to the release too.
 		if secret := text(o.Node, "spec", "secretName"); r.prefix != "" && o.kind == "Certificate" && strings.HasPrefix(secret, r.prefix) {
 			names = append(names, regexp.QuoteMeta(secret))
 		}
@@ -40,7 +40,7 @@ func newAuthor(chart string, r *released) *author {
 	if r.namespace != "" {
 		names = append(names, regexp.QuoteMeta(r.namespace))
 	}
-	// The longest comes first, since a name may begin another.
+	// Longest first, because a name may be a prefix of another.
 	slices.SortFunc(names, func(x, y string) int { return len(y) - len(x) })
 	if len(names) > 0 {
 		a.tokens = regexp.MustCompile(`(^|[^A-Za-z0-9-])(` + strings.Join(names, "|") + `)($|[^A-Za-z0-9-])`)
@@ -78,8 +78,8 @@ func (a *author) template(o *object) (string, error) {
 	return content, nil
 }
 
-// accounts lets Helm fill in the service account of the manager where an object is it, or refers to it. Another object may have
-// the same name.
+// accounts templates the service account of the manager, and references to it. Other objects with the same name are
+// unchanged.
 func (a *author) accounts(o *object) {
 	if o.kind == "ServiceAccount" {
 		a.accountAt(yamlnode.Value(o.Node, "metadata"), "name")
@@ -99,7 +99,7 @@ func (a *author) accountAt(node *yaml.Node, key string) {
 	}
 }
 
-// names lets Helm fill in the namespace and the beginning of names, wherever a value has them.
+// names templates the namespace and the prefix of names in all values.
 func (a *author) names(node *yaml.Node) {
 	if node == nil || a.tokens == nil {
 		return
@@ -119,7 +119,7 @@ func (a *author) named(value string) string {
 	if value == a.namespace {
 		return a.at("{{ .Release.Namespace | quote }}")
 	}
-	// Twice, since of two names that share a boundary the first takes it.
+	// Twice, because two names that share a boundary do not both match in one pass.
 	for range 2 {
 		value = a.tokens.ReplaceAllStringFunc(value, func(found string) string {
 			parts := a.tokens.FindStringSubmatch(found)
@@ -137,7 +137,7 @@ func (a *author) token(name string) string {
 	return a.at(`{{ include "`+a.chart+`.prefix" . }}`) + "-" + strings.TrimPrefix(name, a.prefix)
 }
 
-// managedBy lets Helm say who manages an object, where kustomize has said it.
+// managedBy templates the label with the manager of an object, if kustomize has set it.
 func (a *author) managedBy(node *yaml.Node) {
 	for _, keys := range [][]string{{"metadata", "labels"}, {"spec", "template", "metadata", "labels"}} {
 		if labels := yamlnode.Value(node, keys...); text(labels, managedByLabel) != "" {
@@ -148,7 +148,7 @@ func (a *author) managedBy(node *yaml.Node) {
 
 const managedByLabel = "app.kubernetes.io/managed-by"
 
-// definition makes the template of a CRD, of which only what is about its webhook depends on the chart.
+// definition templates a CRD. Only its webhook depends on the chart.
 func (a *author) definition(o *object) {
 	metadata := yamlnode.Insert{}.Ensure(o.Node, "metadata")
 	annotations := yamlnode.Insert{}.Ensure(metadata, "annotations")
@@ -157,7 +157,7 @@ func (a *author) definition(o *object) {
 	a.entry(annotations, "{{- if .Values.crds.keep }}\nhelm.sh/resource-policy: keep\n{{- end }}")
 }
 
-// annotated adds the pairs of a value to a mapping, which appears with them.
+// annotated adds the pairs of a value to a mapping. The mapping is omitted if it is otherwise empty and the value too.
 func (a *author) annotated(metadata *yaml.Node, key, value string) {
 	if pairs := yamlnode.Value(metadata, key); pairs != nil {
 		a.entry(pairs, "{{- with "+value+" }}\n{{- toYaml . | nindent @ }}\n{{- end }}")
@@ -166,7 +166,7 @@ func (a *author) annotated(metadata *yaml.Node, key, value string) {
 	a.entry(metadata, "{{- with "+value+" }}\n"+key+":\n  {{- toYaml . | nindent 2@ }}\n{{- end }}")
 }
 
-// manager makes the template of the workload that runs the manager.
+// manager templates the workload of the manager.
 func (a *author) manager(o *object) {
 	spec := yamlnode.Value(o.Node, "spec")
 	yamlnode.Insert{}.Set(spec, "replicas", a.value("{{ .Values.manager.replicas }}"))
@@ -185,7 +185,7 @@ func (a *author) manager(o *object) {
 	}
 }
 
-// podKeys and podScalars are what values say of the manager's pods.
+// podKeys and podScalars are the values for the pods of the manager.
 var (
 	podKeys    = []string{"imagePullSecrets", "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"}
 	podScalars = []string{"priorityClassName"}
@@ -206,7 +206,7 @@ func (a *author) container(c *yaml.Node) {
 	}
 }
 
-// list adds the items of a value to a list, which appears with them.
+// list adds the items of a value to a list. The list is omitted if it is otherwise empty and the value too.
 func (a *author) list(c *yaml.Node, key, value string) {
 	if items := yamlnode.Value(c, key); items != nil && items.Kind == yaml.SequenceNode && len(items.Content) > 0 {
 		a.item(items, "{{- with "+value+" }}\n{{- toYaml . | nindent @ }}\n{{- end }}")

@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// section is what values.yaml has below one key.
+// section is the content of values.yaml below one key.
 type section struct {
 	key     string
 	comment string
@@ -38,12 +38,12 @@ func boolean(value bool) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: fmt.Sprint(value)}
 }
 
-// quoted is a string that is written with quotes.
+// quoted returns a string node with quotes.
 func quoted(value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value, Style: yaml.DoubleQuotedStyle}
 }
 
-// or returns a copy of a node, or another one if there is none.
+// or returns a copy of a node, or absent if the node is nil.
 func or(node, absent *yaml.Node) *yaml.Node {
 	if node == nil {
 		return absent
@@ -51,9 +51,9 @@ func or(node, absent *yaml.Node) *yaml.Node {
 	return yamlnode.Clone(node)
 }
 
-// values returns what values.yaml says of the objects. Its sections follow from them: a chart has no value that does nothing.
+// values returns the sections of values.yaml for the objects. Every value has an effect.
 func (r *released) values(prefix string) []section {
-	sections := []section{{"nameOverride", "What the names of all objects begin with, instead of " + strings.TrimSuffix(prefix, "-") + ".", quoted("")}}
+	sections := []section{{"nameOverride", "Prefix of the names of all objects, instead of " + strings.TrimSuffix(prefix, "-") + ".", quoted("")}}
 	for _, o := range r.objects {
 		if o.isManager() {
 			sections = append(sections, section{"manager", "The " + o.kind + " of the manager.", managerValues(o)})
@@ -78,25 +78,25 @@ func (r *released) values(prefix string) []section {
 	return sections
 }
 
-// featureValues are what features have besides their switch.
+// featureValues are the values of features besides their switch.
 var featureValues = map[string][]section{
 	"crds":           {{"keep", "", boolean(true)}},
 	"serviceAccount": {{"name", "", quoted("")}, {"annotations", "", mapping()}},
 }
 
-// managerValues returns the values of the workload that runs the manager.
+// managerValues returns the values of the workload of the manager.
 func managerValues(o *object) *yaml.Node {
 	values, pod, container := mapping(), o.podSpec(), o.managerContainer()
 	pair(values, "replicas", or(yamlnode.Value(o.Node, "spec", "replicas"), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: "1"}), "")
 	repository, tag, digest := util.SplitImageName(text(container, "image"))
 	image := mapping()
 	pair(image, "repository", scalar(repository), "")
-	pair(image, "tag", quoted(tag), "The version of the chart's operator if it is empty, and digest is too.")
+	pair(image, "tag", quoted(tag), "If tag and digest are empty, the image has the version of the chart's operator.")
 	pair(image, "digest", quoted(digest), "")
 	pair(image, "pullPolicy", quoted(text(container, "imagePullPolicy")), "")
 	pair(values, "image", image, "")
 	pair(values, "resources", or(yamlnode.Value(container, "resources"), mapping()), "")
-	pair(values, "extraArgs", sequence(), "Flags and variables of the manager besides those of its "+o.kind+".")
+	pair(values, "extraArgs", sequence(), "Flags and variables of the manager, in addition to those in its "+o.kind+".")
 	pair(values, "extraEnv", sequence(), "")
 	for _, key := range podKeys {
 		empty := sequence()
@@ -113,10 +113,10 @@ func managerValues(o *object) *yaml.Node {
 	return values
 }
 
-// render returns values.yaml.
+// renderValues returns values.yaml.
 func renderValues(chart string, sections []section) ([]byte, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# What the chart of %s can be told. kctrl build chart keeps what you change here, and adds what is new.\n", chart)
+	fmt.Fprintf(&b, "# Values of the chart of %s. kctrl build chart keeps your changes and adds new keys.\n", chart)
 	for _, s := range sections {
 		content, err := s.render()
 		if err != nil {
@@ -134,8 +134,8 @@ func (s section) render() ([]byte, error) {
 	return encode(document)
 }
 
-// mergeValues adds to a values.yaml that somebody has edited the keys that it does not have. All other bytes stay. missing are
-// the keys whose place is not certain.
+// mergeValues adds the missing keys to an edited values.yaml. All other bytes stay the same. It returns the keys whose
+// place is ambiguous in missing.
 func mergeValues(src []byte, sections []section) (merged []byte, missing []string, err error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(src, &document); err != nil {
@@ -160,7 +160,7 @@ func mergeValues(src []byte, sections []section) (merged []byte, missing []strin
 	}
 	merged = m.result(end.String())
 	if keys := root(&document).Content; len(keys) > 0 && keys[0].Column > 1 || !keeps(merged, src) {
-		return src, []string{"what a new one has"}, nil
+		return src, []string{"the keys of a new one"}, nil
 	}
 	return merged, m.missing, nil
 }
@@ -173,18 +173,18 @@ func root(document *yaml.Node) *yaml.Node {
 	return mapping()
 }
 
-// merge collects what comes into a file.
+// merge collects the text to insert into a file.
 type merge struct {
 	lines   []string
 	inserts map[place]string
 	missing []string
 }
 
-// place is one in front of which something comes. Both count from 1, the column in runes.
+// place is a position to insert at. Both numbers start at 1, and the column counts runes.
 type place struct{ line, column int }
 
-// below adds what a mapping wants and has not, in front of its first key. Below that only the image is of keys that kctrl
-// knows: what resources and the like hold is the user's as a whole.
+// below inserts the missing keys of a mapping before its first key. At deeper levels, it adds only keys of the image:
+// other values, such as resources, belong to the user as a whole.
 func (m *merge) below(path string, have, want *yaml.Node) error {
 	if have.Kind != yaml.MappingNode {
 		return nil
@@ -251,7 +251,7 @@ func (m *merge) result(end string) []byte {
 	return b.Bytes()
 }
 
-// keeps reports whether a file says all that another says, in YAML.
+// keeps reports whether a YAML file contains all values of another one.
 func keeps(merged, have []byte) bool {
 	var all, some any
 	return yaml.Unmarshal(merged, &all) == nil && yaml.Unmarshal(have, &some) == nil && contains(all, some)
@@ -274,11 +274,11 @@ func contains(all, some any) bool {
 	return true
 }
 
-// notAdded says which keys a values.yaml does not have.
+// notAdded returns a warning about missing keys in a values.yaml.
 func notAdded(file string, keys []string) *diagnostic.Error {
 	return &diagnostic.Error{
 		Pos:     token.Position{Filename: file},
-		Message: "does not have " + strings.Join(keys, ", ") + ", which templates of the chart ask for",
-		Hint:    "add them, or write the mapping that they belong to on lines of its own",
+		Message: "lacks " + strings.Join(keys, ", ") + ", which templates of the chart use",
+		Hint:    "add them, or write their parent mapping in block style",
 	}
 }

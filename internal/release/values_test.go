@@ -35,7 +35,7 @@ func sectionsOf(t *testing.T) []section {
 	return (&released{objects: objects, prefix: "guestbook-"}).values("guestbook-")
 }
 
-// TestMergedValuesKeepWhatTheyWere takes keys and lines away from a values.yaml, in any way in which a user may, and merges.
+// TestMergedValuesKeepWhatTheyWere removes keys and lines from a values.yaml in random ways, and merges.
 func TestMergedValuesKeepWhatTheyWere(t *testing.T) {
 	sections := sectionsOf(t)
 	full, err := renderValues("guestbook", sections)
@@ -82,7 +82,7 @@ func TestMergedValuesKeepWhatTheyWere(t *testing.T) {
 	}
 }
 
-// TestBracesStayBraces has a sheet keep what looks like a template.
+// TestBracesStayBraces checks that a sheet keeps text that looks like a template.
 func TestBracesStayBraces(t *testing.T) {
 	objects, err := parseObjects([]byte("kind: ConfigMap\nmetadata: {name: a}\ndata: {a: '{{ .x }} }}', KCTRLMARK0K: b}\n"))
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // does not reach it.
 const limit = 60
 
-// goEnv returns a setting of the go command, empty if it cannot tell.
+// goEnv returns a setting of the go command, or "" on an error.
 func goEnv(name string) string {
 	out, err := exec.Command("go", "env", name).Output()
 	if err != nil {
@@ -82,8 +82,8 @@ const (
 // row is a line of the table: CPU seconds in make test, and what make test-all adds.
 type row struct{ test, added float64 }
 
-// writeTable brings the table of costs in a page up to date. A run of make test writes the first column and keeps the
-// second one; a run of make test-all writes the second one.
+// writeTable updates the table of costs in a page. A run of make test writes the first column and keeps the second one;
+// a run of make test-all writes the second one.
 func writeTable(page string, costs []cost, total float64, all bool) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -92,7 +92,7 @@ func writeTable(page string, costs []cost, total float64, all bool) error {
 	head, rest, begins := strings.Cut(string(text), tableBegin)
 	old, tail, ends := strings.Cut(rest, tableEnd)
 	if !begins || !ends {
-		return fmt.Errorf("%s has no place for the table of costs", page)
+		return fmt.Errorf("%s has no markers for the table of costs", page)
 	}
 	rows := parseTable(old)
 	set := func(key string, seconds float64) {
@@ -149,7 +149,7 @@ func parseTable(text string) map[string]row {
 // leastCost is the least CPU seconds of a row in the table.
 const leastCost = 10
 
-// formatTable writes the rows of at least leastCost, the most expensive ones first.
+// formatTable returns the rows of at least leastCost, the most expensive ones first.
 func formatTable(rows map[string]row) string {
 	var text strings.Builder
 	text.WriteString("\n| | | `make test` | `make test-all` adds |\n|---|---|---:|---:|\n")

@@ -1,12 +1,12 @@
 // Command testsuite runs the tests of this repository, step by step, and reports progress and costs.
 //
-// make test calls it without flags. It runs every test but the ones in [nightly], each of which has a reason and a test
-// that guards the same promise here. make test-all calls it with -all, which also runs the nightly tests, the nightly
-// steps and more seeds of each property.
+// make test calls it without flags. It runs all tests except the ones in [nightly], each of which has a reason and a
+// test that protects the same guarantee in make test. make test-all calls it with -all, which also runs the nightly
+// tests, the nightly steps and more seeds of each property.
 //
-// The program runs each test binary through itself (see measure), which adds up the CPU seconds of each test. A test that
-// uses more than [limit] fails the run unless [expensive] names it with a reason. With -update it writes the costs into
-// docs/CONTRIBUTING.md. Without Linux's /proc it knows the costs of packages only.
+// The program runs each test binary through itself (see measure), which adds up the CPU seconds of each test. A test
+// that uses more than [limit] fails the run unless [expensive] has a reason for it. With -update it writes the costs to
+// docs/CONTRIBUTING.md. On systems without Linux's /proc it measures only the costs of packages.
 //
 // It runs the go command for packages and files, and imports no other package of kctrl.
 package main
@@ -27,9 +27,9 @@ func main() {
 		os.Exit(measure(os.Args[2:]))
 	}
 	all := flag.Bool("all", false, "run the nightly tests and steps too, with more seeds")
-	update := flag.Bool("update", false, "write the costs into docs/CONTRIBUTING.md")
+	update := flag.Bool("update", false, "write the costs to docs/CONTRIBUTING.md")
 	only := flag.String("step", "", "run only the step with this name")
-	resume := flag.String("resume", "", "keep results in this directory, and skip what passed according to it")
+	resume := flag.String("resume", "", "keep results in this directory, and skip packages that passed in them")
 	skips := flag.Bool("skipped", false, "print the package and pattern of each nightly test, and run nothing")
 	flag.Parse()
 	if *skips {

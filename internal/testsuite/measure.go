@@ -14,7 +14,7 @@ import (
 // measureCommand is the argument with which go test -exec calls this program.
 const measureCommand = "measure"
 
-// cost is what a test used: its own process's time and that of all processes it started and waited for.
+// cost is the CPU time of a test: the time of its process and of all processes that it started and waited for.
 type cost struct {
 	Step    int
 	Package string  // directory
@@ -58,7 +58,7 @@ func measured(args []string) (int, error) {
 	}
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stderr = os.Stdin, os.Stderr
-	cmd.WaitDelay = 10 * time.Second // for output that a process left behind holds open
+	cmd.WaitDelay = 10 * time.Second // another process may hold the output open
 	m := &meter{costs: map[string]float64{}}
 	cmd.Stdout = m.through(os.Stdout)
 	signals := make(chan os.Signal, 1)

@@ -14,16 +14,16 @@ import (
 // meter attributes the CPU time of a test binary to its tests, by the lines that it prints when tests begin, pause and
 // end. Tests that run at the same time share the time equally.
 type meter struct {
-	pid     atomic.Int64 // of the test binary, 0 until it runs
-	line    []byte       // the last line, as far as it has come
+	pid     atomic.Int64 // of the test binary, 0 before it runs
+	line    []byte       // the last, incomplete line
 	out     io.Writer
 	last    float64 // CPU seconds at the last event
 	read    time.Time
-	running []string           // tests without those that are paused; a test is before its subtests
+	running []string           // running tests without paused ones; a test precedes its subtests
 	costs   map[string]float64 // CPU seconds, by test with at most one subtest
 }
 
-// through returns a writer that passes everything on to out, and watches it.
+// through returns a writer that copies everything to out and measures.
 func (m *meter) through(out io.Writer) io.Writer {
 	m.out = out
 	return m
@@ -66,7 +66,7 @@ func (m *meter) drop(name string) {
 	}
 }
 
-// attribute adds the time since the last event to the tests that run.
+// attribute adds the time since the last event to the running tests.
 func (m *meter) attribute() {
 	if time.Since(m.read) < 5*time.Millisecond { // a clock tick is 10 ms
 		return
@@ -97,13 +97,13 @@ func (m *meter) hasSubtest(name string) bool {
 	return false
 }
 
-// unit is the test whose cost is limited: a test function, or one of its subtests.
+// unit returns the test whose cost is limited: a test function, or one of its subtests.
 func unit(name string) string {
 	parts := strings.SplitN(name, "/", 3)
 	return strings.Join(parts[:min(len(parts), 2)], "/")
 }
 
-// save appends the costs to a file, which other processes append to at the same time.
+// save appends the costs to a file. Other processes append to it at the same time.
 func (m *meter) save(file string, step int, pkg string, total float64) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)

@@ -5,9 +5,9 @@ import "strings"
 // test is a test that only make test-all runs.
 type test struct {
 	pkg     string // directory of the package
-	pattern string // as go test -skip takes it
-	reason  string // why make test does without it
-	guard   string // the test that guards the same promise in make test
+	pattern string // pattern for go test -skip
+	reason  string // why make test omits it
+	guard   string // test that protects the same guarantee in make test
 }
 
 // nightly lists the tests that only make test-all runs.
@@ -104,7 +104,7 @@ var nightly = []test{
 	},
 	{
 		"internal/kubectl", `/^real$`,
-		"the requests are the same on both servers",
+		"the requests are the same for both servers",
 		"internal/kubectl ^TestServer$",
 	},
 	{
@@ -194,17 +194,17 @@ var nightly = []test{
 	},
 	{
 		"testserver/apiserver", `^TestAnswersAsTheRealServer$`,
-		"it asks the real API server; make test compares with recorded answers",
+		"it queries the real API server; make test compares with recorded answers",
 		"testserver/apiserver ^TestAnswersAsTheRealServerDid$",
 	},
 	{
 		"testserver/apiserver", `^TestOpenAPIOfDefinitionsIsTheRealServers$`,
-		"it asks the real API server; make test compares with a recording",
+		"it queries the real API server; make test compares with a recording",
 		"testserver/apiserver ^TestOpenAPIOfDefinitionsWasTheRealServers$",
 	},
 	{
 		"testserver/apiserver", `^TestOpenAPINamesTheFieldsOfTheRealServer$`,
-		"it asks the real API server; make test compares with a recording",
+		"it queries the real API server; make test compares with a recording",
 		"testserver/apiserver ^TestOpenAPINamesTheFieldsThatTheRealServerNamed$",
 	},
 	{
@@ -242,20 +242,20 @@ var nightly = []test{
 // onRealServer lists the tests that make test runs on the real API server, because it behaves differently there. All
 // other tests run in memory; make test-all runs all of them on both.
 var onRealServer = []real{
-	{"runtime/informer", `^(TestOnAServer|TestOnAServerThatFails)$`, "watch cache, bookmarks and streaming lists are etcd's and the cacher's"},
-	{"runtime/client", `^TestOnAServer$`, "continue tokens, managed fields and discovery come from the whole of kube-apiserver"},
-	{"runtime/cache", `^TestOnAServer$`, "events arrive later than writes return, which reads after writes have to bridge"},
-	{"runtime/internal/wire", `^TestFormatsOfARealServer$`, "the real server frames and encodes what it streams"},
+	{"runtime/informer", `^(TestOnAServer|TestOnAServerThatFails)$`, "watch cache, bookmarks and streaming lists depend on etcd and the cacher"},
+	{"runtime/client", `^TestOnAServer$`, "continue tokens, managed fields and discovery depend on all of kube-apiserver"},
+	{"runtime/cache", `^TestOnAServer$`, "events arrive after writes return, and reads after writes must wait for them"},
+	{"runtime/internal/wire", `^TestFormatsOfARealServer$`, "the real server has its own framing and encoding of streams"},
 	{"runtime/webhook", `^TestOnAServer$`, "kube-apiserver calls webhooks over TLS, with its own timeouts and caches"},
 }
 
 // expensive lists the tests that may use more than limit CPU seconds in make test.
 var expensive = []struct{ pkg, test, reason string }{
-	{"runtime/manager", "TestOnAServerOfProcesses", "etcd and kube-apiserver count when they end, after minutes of killed and slow servers"},
-	{"runtime/informer", "TestOnAServer", "a real server counts when it ends"},
-	{"runtime/client", "TestOnAServer", "a real server counts when it ends"},
-	{"runtime/cache", "TestOnAServer", "a real server counts when it ends"},
-	{"runtime/webhook", "TestOnAServer", "a real server counts when it ends"},
+	{"runtime/manager", "TestOnAServerOfProcesses", "the CPU time of etcd and kube-apiserver is added when they end, after minutes of failures"},
+	{"runtime/informer", "TestOnAServer", "the CPU time of a real server is added when it ends"},
+	{"runtime/client", "TestOnAServer", "the CPU time of a real server is added when it ends"},
+	{"runtime/cache", "TestOnAServer", "the CPU time of a real server is added when it ends"},
+	{"runtime/webhook", "TestOnAServer", "the CPU time of a real server is added when it ends"},
 }
 
 // skipped returns the -skip pattern of a package in make test.

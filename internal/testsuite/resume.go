@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// progress is a directory with the results of a run, from which the next run continues: the costs, the packages that
-// passed in each step, and the CPU seconds of all runs.
+// progress is a directory with the results of a run. The next run continues from it. It has the costs, the packages
+// that passed in each step, and the CPU seconds of all runs.
 type progress struct {
 	dir  string
 	done map[string]bool // "step package"; the package is empty for a step with a command
@@ -59,7 +59,7 @@ func (p *progress) has(step int, pkg string) bool { return p.done[entry(step, pk
 
 func entry(step int, pkg string) string { return strings.TrimSpace(fmt.Sprint(step, " ", pkg)) }
 
-// add notes that a package passed in a step.
+// add records that a package passed in a step.
 func (p *progress) add(step int, pkg string) error {
 	file, err := os.OpenFile(p.file("done"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *progress) add(step int, pkg string) error {
 	return errors.Join(err, file.Close())
 }
 
-// spend adds the CPU seconds of this run, and returns those of all runs.
+// spend adds the CPU seconds of this run, and returns the sum of all runs.
 func (p *progress) spend(seconds float64) (float64, error) {
 	text, err := os.ReadFile(p.file("cpu"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -6,18 +6,17 @@ type step struct {
 	dir      string   // of the module
 	env      []string // added to the environment
 	args     []string // of go test, packages included; empty for a step with a command
-	command  []string // what runs instead of go test
-	patterns []real   // if there are any, only these tests run
-	except   []string // directories of packages that do not run
-	race     bool     // whether the race detector watches, where it can
-	nightly  bool     // whether only make test-all runs it
+	command  []string // replaces go test
+	patterns []real   // if not empty, only these tests run
+	except   []string // directories of excluded packages
+	race     bool     // use the race detector if it is available
+	nightly  bool     // only make test-all runs it
 }
 
 // real is a test that runs on the real API server in make test.
 type real struct{ pkg, run, reason string }
 
-// tool is the environment in which make build, the scripts and scaffolded projects compile too: everything that these
-// share is compiled once.
+// tool is the environment of make build, the scripts and scaffolded projects too, so shared packages are compiled once.
 var tool = []string{"CGO_ENABLED=0", "GOFLAGS=-trimpath", "KCTRL_TEST_SERVER=in-memory"}
 
 var (
@@ -25,10 +24,10 @@ var (
 	realServer = []string{"KCTRL_TEST_SERVER=real"}
 )
 
-// testEnvironment starts test servers.
+// testEnvironment has the packages that start test servers.
 var testEnvironment = []string{"runtime/testenv"}
 
-// manySeeds makes properties try more fresh seeds each night.
+// manySeeds sets the number of fresh seeds of each property at night.
 const manySeeds = "KCTRL_TEST_SEEDS=5"
 
 // steps run in this order.
@@ -43,7 +42,7 @@ var steps = []step{
 	{
 		name: "runtime in memory", env: inMemory, race: true, args: []string{"-timeout", "40m", "./runtime/..."}, except: testEnvironment,
 	},
-	// Operators do not link the API server in memory, so the race detector watches it only as part of the tests above.
+	// Operators do not link the API server in memory, so only the tests above use the race detector on it.
 	{name: "API server in memory", env: tool, args: []string{"-timeout", "40m", "./testserver/...", "./runtime/testenv/..."}},
 	{name: "runtime on the real server", env: realServer, race: true, args: []string{"-timeout", "40m"}, patterns: onRealServer},
 	{name: "examples in memory", dir: "examples", env: tool, args: []string{"-timeout", "10m", "./..."}},

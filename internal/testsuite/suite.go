@@ -19,20 +19,20 @@ import (
 	"time"
 )
 
-// The environment variables that connect the suite with the processes that measure.
+// The environment variables that the suite sets for measuring processes.
 const (
 	resultsVariable = "KCTRL_TESTSUITE_RESULTS" // the file that costs are appended to
 	stepVariable    = "KCTRL_TESTSUITE_STEP"    // the index of the step in steps
 	allVariable     = "KCTRL_TESTSUITE_ALL"     // set if nightly tests run
 )
 
-// suite is one run.
+// suite is the state of one run.
 type suite struct {
 	all     bool
 	start   time.Time
 	kept    *progress
 	results string // path
-	step    int    // that runs
+	step    int    // current step
 	out     io.Writer
 	planned []planned
 
@@ -41,14 +41,14 @@ type suite struct {
 	failed         map[string]bool // "package test", or a command
 }
 
-// planned is a step that runs, with its test packages.
+// planned is a step to run, with its test packages.
 type planned struct {
 	step
 	index    int
 	packages []string
 }
 
-// plan decides which steps run, and counts their test packages, so that progress has a known end.
+// plan selects the steps to run and counts their test packages, so that the progress has a total.
 func (s *suite) plan(ctx context.Context, only string) error {
 	var errs []error
 	for i, st := range steps {
@@ -70,12 +70,12 @@ func (s *suite) plan(ctx context.Context, only string) error {
 		s.planned = append(s.planned, p)
 	}
 	if len(s.planned) == 0 && len(s.kept.done) == 0 {
-		errs = append(errs, fmt.Errorf("no step is called %q", only))
+		errs = append(errs, fmt.Errorf("unknown step %q", only))
 	}
 	return errors.Join(errs...)
 }
 
-// testPackages lists the packages of a step that have tests.
+// testPackages returns the packages of a step that have tests.
 func testPackages(ctx context.Context, st step) ([]string, error) {
 	if len(st.patterns) > 0 {
 		var list []string
@@ -104,7 +104,8 @@ func testPackages(ctx context.Context, st step) ([]string, error) {
 
 const modulePath = "github.com/kctrl-dev/kctrl"
 
-// runStep runs one step. A test that fails is recorded and ends nothing; an error means that the step could not run.
+// runStep runs one step. A failed test is recorded and does not stop the step. An error means that the step could not
+// run.
 func (s *suite) runStep(ctx context.Context, p planned) error {
 	fmt.Fprintf(s.out, "\n== %s (%s)\n", p.name, s.elapsed())
 	cmd := exec.CommandContext(ctx, "go", "test")
@@ -130,7 +131,7 @@ func (s *suite) runStep(ctx context.Context, p planned) error {
 		return err
 	}
 	cmd.Args = append(cmd.Args, "-json", "-vet=off", "-exec", self+" "+measureCommand)
-	if p.race && goEnv("CGO_ENABLED") == "1" { // the race detector needs a C compiler; the go command turns cgo off where it finds none
+	if p.race && goEnv("CGO_ENABLED") == "1" { // the race detector requires a C compiler; without one, the go command disables cgo
 		cmd.Args = append(cmd.Args, "-race")
 	}
 	for _, arg := range p.args {
@@ -139,7 +140,7 @@ func (s *suite) runStep(ctx context.Context, p planned) error {
 		}
 	}
 	cmd.Args = append(cmd.Args, p.packages...)
-	// With -trimpath programs do not know where Go is, which tests read the source of.
+	// Programs built with -trimpath do not know GOROOT, and tests read its source.
 	cmd.Env = append(cmd.Env, "GOROOT="+goEnv("GOROOT"))
 	cmd.Env = append(cmd.Env, resultsVariable+"="+s.results, stepVariable+"="+strconv.Itoa(p.index))
 	out, err := cmd.StdoutPipe()
@@ -158,17 +159,17 @@ func (s *suite) runStep(ctx context.Context, p planned) error {
 	return ctx.Err()
 }
 
-// event is a line that go test -json prints.
+// event is a line of the output of go test -json.
 type event struct {
 	Action, Package, ImportPath, Test, Output string
 	Elapsed                                   float64
 }
 
-// slow is the time in seconds from which a test gets a line of its own.
+// slow is the time in seconds from which a test has its own line.
 const slow = 15
 
-// report prints the results of packages and slow tests as they come, and the output of tests that fail. While nothing
-// ends it says each half minute which tests run.
+// report prints the results of packages and slow tests as they arrive, and the output of failed tests. If nothing ends,
+// it prints the running tests every half minute.
 func (s *suite) report(out io.Reader) {
 	var mu sync.Mutex // guards running and s.out
 	running := map[string]time.Time{}
@@ -190,7 +191,7 @@ func (s *suite) report(out io.Reader) {
 	}()
 	defer func() { close(stop); <-stopped }()
 
-	output := map[string]*bytes.Buffer{} // of packages and tests that have not ended
+	output := map[string]*bytes.Buffer{} // of running packages and tests
 	lines := bufio.NewReader(out)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -263,7 +264,7 @@ func (s *suite) elapsed() string {
 	return fmt.Sprintf("%02d:%02d", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// directory is the directory of a package, as costs have it.
+// directory returns the directory of a package, as in costs.
 func directory(pkg string) string {
 	if pkg == modulePath {
 		return "."
@@ -277,7 +278,7 @@ func directory(pkg string) string {
 // replacedPath is the path of the module in compat/controller-runtime.
 const replacedPath = "sigs.k8s.io/controller-runtime"
 
-// short is a package without the path of the module.
+// short returns a package without the path of the module.
 func short(pkg string) string {
 	if pkg == modulePath {
 		return "(root)"
@@ -316,7 +317,7 @@ func (s *suite) summarize(costs []cost, total float64, known bool) {
 	fmt.Fprintf(s.out, "\n%d passed, %d failed\n", s.passed, len(s.failed))
 }
 
-// verdict is the error of a run with failures, or with tests that cost too much.
+// verdict returns an error for failures and for tests that cost too much.
 func (s *suite) verdict(costs []cost) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s.failed)) {
@@ -328,7 +329,7 @@ func (s *suite) verdict(costs []cost) error {
 	return errors.Join(errs...)
 }
 
-// packageOf is the package whose tests run in the directory dir, relative to the root of the repository.
+// packageOf returns the package whose tests run in the directory dir, relative to the root of the repository.
 func packageOf(root, dir string) (string, error) {
 	rel, err := filepath.Rel(root, dir)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestRowsNameTests fails for a row whose test, or whose guard, does not exist.
+// TestRowsNameTests requires that the test and the guard of each row exist.
 func TestRowsNameTests(t *testing.T) {
 	for _, row := range nightly {
 		if row.reason == "" {
@@ -45,7 +45,7 @@ func TestRowsNameTests(t *testing.T) {
 	}
 }
 
-// checkTests fails for a pattern whose test function, or whose script, does not exist in a package.
+// checkTests requires that the test function and the script of a pattern exist in a package.
 func checkTests(t *testing.T, pkg, pattern string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pkg), "*_test.go"))
@@ -63,7 +63,7 @@ func checkTests(t *testing.T, pkg, pattern string) {
 		}
 	}
 	name, sub, _ := strings.Cut(pattern, "/")
-	if name != "" { // every test has the subtest otherwise
+	if name != "" { // otherwise every test matches the subtest
 		matcher, err := regexp.Compile(name)
 		if err != nil || !slices.ContainsFunc(declared, matcher.MatchString) {
 			t.Errorf("%s has no test %s (%v)", pkg, name, err)

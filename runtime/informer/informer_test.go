@@ -501,7 +501,7 @@ func TestInformerIsSyncedWithTheFirstCompleteState(t *testing.T) {
 		if !ok || failure.Verb != "list" || failure.Resource != "things" || !apierrors.IsForbidden(inf.Err()) {
 			t.Errorf("got %v, want a forbidden list", inf.Err())
 		}
-		if want := "list things: things is forbidden: no right to list"; !strings.HasPrefix(inf.Err().Error(), want) {
+		if want := "list things: things is forbidden: not permitted to list"; !strings.HasPrefix(inf.Err().Error(), want) {
 			t.Errorf("got %q", inf.Err())
 		}
 		pass(2 * time.Second)

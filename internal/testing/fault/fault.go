@@ -10,16 +10,16 @@ import (
 	"github.com/spf13/afero"
 )
 
-// Err is a failure that a test asks for.
+// Err is an injected failure.
 var Err = errors.New("injected fault")
 
 // FS fails calls that would change the file system. A failed call changes nothing, except that a failed Write has
-// written half and a failed Close has closed.
+// written half of the data, and a failed Close has closed the file.
 type FS struct {
 	afero.Fs
-	// Fails decides by the number of the call, from 1, and its name.
+	// Fails returns the error for a call, given its number, from 1, and its name.
 	Fails func(n int, call string) error
-	// Calls are those that were made, in order.
+	// Calls are all calls in order.
 	Calls []string
 	mu    sync.Mutex
 }
@@ -89,7 +89,7 @@ func (f *FS) Link(from, to string) error {
 	return l.Link(from, to)
 }
 
-func (f *FS) RemoveAll(name string) error { panic("RemoveAll takes what it was not told about") }
+func (f *FS) RemoveAll(name string) error { panic("RemoveAll removes files that were not listed") }
 
 type file struct {
 	afero.File
@@ -107,7 +107,7 @@ func (f *file) Write(b []byte) (int, error) {
 }
 
 func (f *file) Close() error {
-	// What was only read cannot fail to be written.
+	// Closing a file that was only read cannot fail.
 	if !f.written {
 		return f.File.Close()
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package guard ends what a test has started when the test process itself cannot, because it was killed.
+// Package guard ends the processes that a test has started if the test process is killed.
 package guard
 
 import (
@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// script waits for the end of its input, which comes with the death of whoever holds the other end, and then kills every
-// process that has the folder in its command line or works in it, with the group that it leads. What one of them starts
-// meanwhile is killed in the next round. The folder is in the environment: the guard and what it runs must not be found
-// by it. Working folders are only looked at where there is a /proc.
+// script waits for the end of its input, which comes when the test process dies. Then it kills every process that has
+// the directory in its command line or as its working directory, with its process group, and repeats that for new
+// processes. The directory is an environment variable, so the guard does not find itself. Working directories are
+// checked only on systems with /proc.
 const script = `cat
 cd /
 found() {
@@ -34,12 +34,12 @@ while [ $quiet -lt 3 ]; do
 done 2>/dev/null
 rm -rf "$GUARDED"`
 
-// Start begins to guard a folder that is this test's alone, such as a temporary one. If this process dies before it calls
-// stop, all processes with the folder in their command lines are killed, and the folder is removed. The guard is a process
-// in a session of its own, which a signal to the group of the test does not reach.
+// Start begins to guard a directory that only this test uses, such as a temporary one. If this process dies before it
+// calls stop, the guard kills all processes with the directory in their command lines and removes the directory. The
+// guard has its own session, so signals to the process group of the test do not reach it.
 func Start(folder string) (stop func(), err error) {
 	if folder == "" {
-		return nil, errors.New("no folder to guard")
+		return nil, errors.New("no directory to guard")
 	}
 	sh := exec.Command("sh", "-c", script)
 	sh.Env = append(os.Environ(), "GUARDED="+folder)

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// TestGuardKillsWhatAKilledTestHasStarted kills a process that has started another in a session of its own: one that names
-// the folder, and one that works there.
+// TestGuardKillsWhatAKilledTestHasStarted kills a process that has started another one in its own session: with the
+// directory in its command line, or as its working directory.
 func TestGuardKillsWhatAKilledTestHasStarted(t *testing.T) {
 	t.Run("named", func(t *testing.T) { killHelper(t, "GUARD_TEST_INSIDE=") })
 	if runtime.GOOS == "linux" {

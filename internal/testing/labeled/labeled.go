@@ -1,4 +1,4 @@
-// Package labeled has changes of CRDs, with what each of them breaks.
+// Package labeled has changes of CRDs, labeled with the clients and objects that each breaks.
 package labeled
 
 import (
@@ -32,12 +32,12 @@ spec:
 // Change is a change of a CRD.
 type Change struct {
 	Name string
-	// Old and New are schemas of spec.f, OldSpec and NewSpec those of spec, and OldCRD and NewCRD patches for the CRD.
+	// Old and New are schemas of spec.f, OldSpec and NewSpec are schemas of spec, and OldCRD and NewCRD are patches of the
+	// CRD.
 	Old, New         json.RawMessage
 	OldSpec, NewSpec json.RawMessage
 	OldCRD, NewCRD   json.RawMessage
-	// Break has a line for each change that breaks somebody: the field, the keyword and the classes, and "!" if there is
-	// no witness.
+	// Break has a line for each breaking change: the field, the keyword and the classes, and "!" if no witness exists.
 	Break []string
 }
 
@@ -48,7 +48,7 @@ func Changes() ([]Change, error) {
 	return all, err
 }
 
-// CRDs returns the CRD before and after the change. One that does not exist is nil.
+// CRDs returns the CRD before and after the change. A CRD that does not exist is nil.
 func (c *Change) CRDs() (before, after *apiextensionsv1.CustomResourceDefinition, err error) {
 	patched := c.OldCRD != nil || c.NewCRD != nil
 	if before, err = crdOf(c.Old, c.OldSpec, c.OldCRD, patched); err == nil {
@@ -57,7 +57,7 @@ func (c *Change) CRDs() (before, after *apiextensionsv1.CustomResourceDefinition
 	return before, after, err
 }
 
-// crdOf returns a CRD with a schema of spec.f, with one of spec, or with a patch. It is nil if a patch is missing.
+// crdOf returns a CRD with a schema of spec.f, a schema of spec, or a patch. It is nil if a patch is missing.
 func crdOf(field, spec, patch json.RawMessage, patched bool) (*apiextensionsv1.CustomResourceDefinition, error) {
 	if patched && patch == nil {
 		return nil, nil

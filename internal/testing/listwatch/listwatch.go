@@ -1,5 +1,5 @@
-// Package listwatch is a resource of an API server in the memory of a test: a source for reflectors and informers that
-// a test makes fail in all ways in which servers and connections fail.
+// Package listwatch simulates a resource of an API server in the memory of a test. A test can make it fail like servers
+// and connections fail, to test reflectors and informers.
 package listwatch
 
 import (
@@ -28,8 +28,8 @@ import (
 // Object is the kind of a source.
 type Object = *metav1.PartialObjectMetadata
 
-// Source is a resource of an API server: objects with one growing resource version, a history that can be forgotten,
-// lists, watches and streaming lists. What a test wants to go wrong it puts into OnList and OnWatch.
+// Source is a resource of an API server: objects with one increasing resource version, a history that can be forgotten,
+// lists, watches and streaming lists. A test injects failures with OnList and OnWatch.
 type Source struct {
 	Mu        sync.Mutex
 	Namespace string
@@ -37,13 +37,13 @@ type Source struct {
 	uid       int
 	Objects   map[object.Key]Object
 	history   []change
-	forgot    int                 // watches from before this version are refused
-	streams   []*stream           // that have not ended
-	opened    []*stream           // all there were
+	forgot    int                 // rejects watches from before this version
+	streams   []*stream           // open streams
+	opened    []*stream           // all streams
 	snapshots map[string][]Object // of paged lists, by version
 	Requests  []Request
 
-	Paging  bool // honours limits even where it could answer from a cache
+	Paging  bool // honors limits even if it could answer from a cache
 	NoBegin bool // ignores the request for initial events
 	OnList  func(metav1.ListOptions) error
 	OnWatch func(metav1.ListOptions) error
@@ -55,14 +55,14 @@ type change struct {
 	object  Object
 }
 
-// Request is one request that the source got.
+// Request is one received request.
 type Request struct {
 	Verb    string
 	Options metav1.ListOptions
 	At      time.Time
 }
 
-// New returns a source with objects of these names in the namespace "ns".
+// New returns a source with objects with these names in the namespace "ns".
 func New(names ...string) *Source {
 	s := &Source{Namespace: "ns", Version: 10, Objects: make(map[object.Key]Object), snapshots: make(map[string][]Object)}
 	for _, name := range names {
@@ -71,7 +71,7 @@ func New(names ...string) *Source {
 	return s
 }
 
-// Create makes an object.
+// Create creates an object.
 func (s *Source) Create(name string) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -95,7 +95,7 @@ func (s *Source) Delete(name string) {
 	s.RecordLocked(watch.Deleted, s.Objects[object.Key{Namespace: s.Namespace, Name: name}].DeepCopy())
 }
 
-// RecordLocked gives o the next version, keeps it, and tells the streams.
+// RecordLocked sets the next version of o, stores it, and sends an event on all streams.
 func (s *Source) RecordLocked(kind watch.EventType, o Object) {
 	s.Version++
 	o.ResourceVersion = strconv.Itoa(s.Version)
@@ -115,14 +115,14 @@ func (c change) event() client.WatchEvent[Object] {
 	return client.WatchEvent[Object]{Type: c.kind, Object: c.object.DeepCopy(), ResourceVersion: strconv.Itoa(c.version)}
 }
 
-// Forget makes the source refuse watches from before now.
+// Forget makes the source reject watches from versions before the current one.
 func (s *Source) Forget() {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.history, s.forgot = nil, s.Version
 }
 
-// Heal takes back what was put into OnList and OnWatch.
+// Heal resets OnList and OnWatch.
 func (s *Source) Heal() {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -139,7 +139,7 @@ func (s *Source) Cut(err error) {
 	s.streams = nil
 }
 
-// Unclosed returns how many streams were opened and not closed.
+// Unclosed returns the number of streams that were opened and not closed.
 func (s *Source) Unclosed() int {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -234,7 +234,7 @@ func (s *Source) sortedLocked() []Object {
 	})
 }
 
-// Took returns the requests since the last call, in short: "watch! 12" is a streaming list not older than 12.
+// Took returns the requests since the last call in short form: "watch! 12" is a streaming list not older than 12.
 func (s *Source) Took() []string {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -257,7 +257,7 @@ func (s *Source) Took() []string {
 	return short
 }
 
-// KeyOf returns the key of the object of that name in the namespace of New.
+// KeyOf returns the key of the object with a name in the namespace of New.
 func KeyOf(name string) object.Key { return object.Key{Namespace: "ns", Name: name} }
 
 var _ reflector.ListerWatcher[Object] = (*Source)(nil)
@@ -271,7 +271,7 @@ type stream struct {
 	closed  bool
 }
 
-// NewStream returns an open watch that ends with ctx, or in order after a time.
+// NewStream returns an open watch that ends with ctx, or regularly after a timeout.
 func NewStream(ctx context.Context, timeout time.Duration) *stream {
 	st := &stream{}
 	st.changed.L = &st.mu
@@ -320,25 +320,25 @@ func (st *stream) Close() error {
 	return nil
 }
 
-// Forbidden returns the error of a server that refuses a verb.
+// Forbidden returns the error of a server that forbids a verb.
 func Forbidden(verb string) error {
-	return apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", errors.New("no right to "+verb))
+	return apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", errors.New("not permitted to "+verb))
 }
 
-// TooMany returns the error of a busy server that asks to wait.
+// TooMany returns the error of an overloaded server with a retry delay.
 func TooMany(seconds int) error { return apierrors.NewTooManyRequests("busy", seconds) }
 
-// Invalid returns the error of a server that does not know streaming lists.
+// Invalid returns the error of a server without streaming lists.
 func Invalid() error { return apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil) }
 
-// TooLarge returns the error of a server that has not come to a version.
+// TooLarge returns the error of a server that has not reached a version yet.
 func TooLarge() error {
 	err := apierrors.NewTimeoutError("Too large resource version: 99, current: 12", 1)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
 	return err
 }
 
-// Once returns a hook that fails with errs, one call after the other, and then no more.
+// Once returns a hook that fails with errs, one per call, and then succeeds.
 func Once(errs ...error) func(metav1.ListOptions) error {
 	return func(metav1.ListOptions) error {
 		if len(errs) == 0 {
@@ -355,8 +355,8 @@ func Always(err error) func(metav1.ListOptions) error {
 	return func(metav1.ListOptions) error { return err }
 }
 
-// SilentLater is a source that was set back, and tells watches from versions that it has not come to nothing, as
-// kube-apiserver does.
+// SilentLater resets the source as SetBack does. The source then sends nothing on watches from versions that it has not
+// reached, like kube-apiserver.
 func (s *Source) SilentLater(version int, label string) {
 	s.SetBack(version, label)
 	s.Mu.Lock()
@@ -370,7 +370,7 @@ func (s *Source) SilentLater(version int, label string) {
 	}
 }
 
-// Older returns an event of an object in a state of that version.
+// Older returns an event of an object with an older version.
 func Older(kind watch.EventType, s *Source, name, version string) client.WatchEvent[Object] {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -380,8 +380,8 @@ func Older(kind watch.EventType, s *Source, name, version string) client.WatchEv
 	return client.WatchEvent[Object]{Type: kind, Object: o, ResourceVersion: version}
 }
 
-// SetBack makes the source one that was set back to an earlier version, as from a backup, and has changed since: label
-// is what all of its objects have under the versions that they had before.
+// SetBack resets the source to an earlier version, as a restore from a backup does, with other changes since: all
+// objects have a label under the versions that they had before.
 func (s *Source) SetBack(version int, label string) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -392,12 +392,12 @@ func (s *Source) SetBack(version int, label string) {
 	s.OnList, s.OnWatch = refusesLater(s), refusesLater(s)
 }
 
-// Bookmark returns the event of that version.
+// Bookmark returns a bookmark event with a version.
 func Bookmark(version string) client.WatchEvent[Object] {
 	return client.WatchEvent[Object]{Type: watch.Bookmark, ResourceVersion: version}
 }
 
-// refusesLater refuses what asks for a version that the source has not come to.
+// refusesLater rejects requests for a version that the source has not reached.
 func refusesLater(s *Source) func(metav1.ListOptions) error {
 	return func(options metav1.ListOptions) error {
 		if version, _ := strconv.Atoi(options.ResourceVersion); version > s.Version {

@@ -1,4 +1,4 @@
-// Package module makes Go modules for tests.
+// Package module creates Go modules for tests.
 package module
 
 import (
@@ -12,7 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Write writes the files of an archive, and a go.mod if it has none, into a new folder, which it returns.
+// Write writes the files of an archive to a new directory, which it returns. It adds a go.mod if the archive has none.
 func Write(t testing.TB, archive *txtar.Archive) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -28,8 +28,8 @@ func Write(t testing.TB, archive *txtar.Archive) string {
 	return dir
 }
 
-// Offline returns the setting with which the go command uses no network. What it may want of the modules of this repository, also to vendor
-// or to tidy them, is downloaded before, whatever this machine has had.
+// Offline returns the environment variable that keeps the go command from using the network. It first downloads all
+// modules of this repository that the go command may need, also for vendoring and tidying.
 func Offline(t testing.TB) string {
 	t.Helper()
 	if out, err := download(); err != nil {

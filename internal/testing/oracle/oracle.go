@@ -1,7 +1,7 @@
 // Package oracle compares with controller-gen.
 //
-// [Run] replays what controller-gen did with the same arguments and input files, from recordings below testdata/oracle.
-// Its environment variable chooses what else it does:
+// [Run] replays the results of controller-gen for the same arguments and input files from recordings below
+// testdata/oracle. An environment variable selects other modes:
 //
 //	KCTRL_TEST_ORACLE=record go test ./internal/generate  # run controller-gen, and write the recordings
 //	KCTRL_TEST_ORACLE=run go test ./internal/generate     # run controller-gen, and compare with the recordings
@@ -36,30 +36,30 @@ type Command struct {
 	// Dir is the working directory. The files of the module around it are the input.
 	Dir  string
 	Args []string
-	// Env are settings on which the result depends, such as CGO_ENABLED=1.
+	// Env are environment variables that affect the result, such as CGO_ENABLED=1.
 	Env []string
-	// Fresh means that the input is random and new: it has no recording. Only a test for which [Runs] is true may ask.
+	// Fresh means that the input is random and has no recording. It is allowed only if [Runs] returns true.
 	Fresh bool
-	// Dated means that the output names the current year, which is $YEAR in the recording.
+	// Dated means that the output contains the current year, which is $YEAR in the recording.
 	Dated bool
-	// Varies means that controller-gen writes something else in another run, so that a recording is one of several
-	// answers.
+	// Varies means that the output of controller-gen differs between runs, so that the recording has one of several
+	// results.
 	Varies bool
 }
 
-// Result is what a run of controller-gen did.
+// Result is the result of a run of controller-gen.
 type Result struct {
-	Files  map[string]string // the files that it wrote, by path below the module's directory
+	Files  map[string]string // written files, by path below the module's directory
 	Stdout string
-	Stderr string // $MODULE stands for the module's directory, and the stacks of a panic are missing
+	Stderr string // $MODULE represents the module's directory, and stacks of panics are omitted
 	Failed bool
 }
 
-// Runs reports whether [Run] runs the real controller-gen, so that inputs without a recording have a result too.
+// Runs reports whether [Run] runs controller-gen, so that inputs without a recording have a result too.
 func Runs() bool { return os.Getenv(Variable) != "" }
 
-// Run returns what controller-gen does, and leaves the files that it writes in place. The test fails if the result is
-// not recorded, or differs from the recording when controller-gen itself ran.
+// Run returns the result of controller-gen, and leaves the written files in place. The test fails if the result is not
+// recorded, or if controller-gen ran and the result differs from the recording.
 func Run(t testing.TB, c Command) Result {
 	t.Helper()
 	module := moduleOf(t, c.Dir)
@@ -93,12 +93,12 @@ func Run(t testing.TB, c Command) Result {
 	}
 }
 
-// run runs the real controller-gen.
+// run runs controller-gen.
 func (c Command) run(t testing.TB, module string) Result {
 	t.Helper()
 	before := Files(t, module)
 	command := exec.CommandContext(t.Context(), binary(t), c.Args...)
-	command.Args[0] = "controller-gen" // which apply configurations name
+	command.Args[0] = "controller-gen" // apply configurations contain the name
 	command.Dir, command.Env = c.Dir, append(os.Environ(), c.Env...)
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
@@ -115,7 +115,7 @@ func (c Command) run(t testing.TB, module string) Result {
 	return result
 }
 
-// normalized returns what a program prints without what differs from run to run.
+// normalized returns the output of a program without parts that differ between runs.
 func normalized(printed, module string) string {
 	if real, err := filepath.EvalSymlinks(module); err == nil {
 		printed = strings.ReplaceAll(printed, real, "$MODULE")
@@ -180,7 +180,7 @@ func moduleOf(t testing.TB, dir string) string {
 	return module
 }
 
-// repository returns the directory of the module that is tested.
+// repository returns the directory of the module under test.
 func repository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -189,7 +189,7 @@ func repository() (string, error) {
 	return above(dir, "go.sum")
 }
 
-// above returns the nearest directory that has a file, which is dir or above it.
+// above returns dir or its nearest parent that has a file.
 func above(dir, file string) (string, error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, file)); err == nil {
@@ -201,7 +201,7 @@ func above(dir, file string) (string, error) {
 	}
 }
 
-// Module makes dir the module with the given path, with the requirements of the module that is tested.
+// Module makes dir a module with the given path and with the requirements of the module under test.
 func Module(t testing.TB, dir, path string) {
 	t.Helper()
 	root, err := repository()
@@ -221,7 +221,7 @@ func Module(t testing.TB, dir, path string) {
 	Write(t, dir, "go.sum", string(sum))
 }
 
-// Write writes a file, and makes its directory.
+// Write writes a file and creates its directory.
 func Write(t testing.TB, dir, name, content string) {
 	t.Helper()
 	name = filepath.Join(dir, filepath.FromSlash(name))

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// observed is a test whose failures are looked at.
+// observed is a test that records failures.
 type observed struct {
 	testing.TB
 	failures string
@@ -24,7 +24,7 @@ func (o *observed) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// observe returns what a function reports to its test.
+// observe returns the failures that a function reports to its test.
 func observe(t *testing.T, f func(t testing.TB)) string {
 	t.Helper()
 	o, ended := &observed{TB: t}, make(chan struct{})
@@ -36,8 +36,8 @@ func observe(t *testing.T, f func(t testing.TB)) string {
 	return o.failures
 }
 
-// fake puts a script in the place of controller-gen, and the working directory in one without recordings. It returns a
-// command whose input is one module.
+// fake replaces controller-gen by a script, and changes to a working directory without recordings. It returns a command
+// whose input is one module.
 func fake(t *testing.T, script string) Command {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "controller-gen")
@@ -54,7 +54,8 @@ func fake(t *testing.T, script string) Command {
 	return Command{Dir: dir, Args: []string{"object", "paths=./..."}}
 }
 
-// record records what the fake controller-gen does, and returns the name of the recording. The input is as before.
+// record records the result of the fake controller-gen, and returns the name of the recording. It does not change the
+// input.
 func record(t *testing.T, c Command) string {
 	t.Helper()
 	name := c.recording(t, c.Dir)

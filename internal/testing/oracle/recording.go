@@ -23,19 +23,19 @@ import (
 )
 
 // directory has the recordings of a package: an archive for each run of controller-gen, below the name of its test. The
-// archive is named after all that the result depends on, so a changed input has no recording.
+// name of the archive is a hash of all inputs, so a changed input has no recording.
 const directory = "testdata/oracle"
 
 const (
-	// readable is how large an archive may be to stay text, in bytes. The others are compressed.
+	// readable is the maximum size in bytes of an uncompressed archive.
 	readable   = 32 << 10
 	compressed = ".gz"
 )
 
-// used are the recordings that tests have asked for.
+// used are the recordings that tests have used.
 var used sync.Map
 
-// recording returns the name of the file with the result of a command.
+// recording returns the file name of the result of a command.
 func (c Command) recording(t testing.TB, module string) string {
 	t.Helper()
 	dir, err := filepath.Rel(module, c.Dir)
@@ -49,7 +49,7 @@ func (c Command) recording(t testing.TB, module string) string {
 		content := files[name]
 		switch filepath.Base(name) {
 		case "go.sum":
-			continue // follows from go.mod
+			continue // depends only on go.mod
 		case "go.mod":
 			content = requirements(t, name, content)
 		}
@@ -64,7 +64,8 @@ var imported = []string{
 	"k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils",
 }
 
-// requirements returns the part of a go.mod that matters to controller-gen: the versions of modules that input files import.
+// requirements returns the part of a go.mod that affects controller-gen: the versions of modules that input files
+// import.
 func requirements(t testing.TB, name, content string) string {
 	t.Helper()
 	file, err := modfile.Parse(name, []byte(content), nil)
@@ -138,7 +139,7 @@ func (c Command) read(t testing.TB, name string) Result {
 	return r
 }
 
-// save writes an archive in place of the one there is.
+// save writes an archive and removes the previous one.
 func save(t testing.TB, name string, text []byte) {
 	t.Helper()
 	content, as, other := text, name, name+compressed
@@ -184,7 +185,7 @@ func open(t testing.TB, name string) []byte {
 	return text
 }
 
-// hint is the command that records what the tests of this package need.
+// hint returns the command that records the results for the tests of this package.
 func hint() string {
 	at := "."
 	if root, err := repository(); err == nil {
@@ -232,7 +233,7 @@ func unused() error {
 		if err := os.Remove(name); err != nil {
 			return err
 		}
-		_ = os.Remove(filepath.Dir(name)) // stays if other recordings are in it
+		_ = os.Remove(filepath.Dir(name)) // fails if other recordings are in it
 	}
 	return nil
 }

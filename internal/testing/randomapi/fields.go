@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// field adds a field to a struct. It returns the JSON name, whether the field is plain, so that a list can have it
-// as a key, and whether it may be left out.
+// field adds a field to a struct. It returns the JSON name, whether the field is plain, so that it can be a list key,
+// and whether it is optional.
 func (f *file) field(b *strings.Builder) (json string, plain, optional bool) {
 	f.fields++
 	i := f.fields
@@ -15,7 +15,7 @@ func (f *file) field(b *strings.Builder) (json string, plain, optional bool) {
 	switch f.IntN(40) {
 	case 0:
 		if f.twice {
-			// Of a type that is copied from another package, nothing can be copied that is not exported.
+			// A copied type of another package cannot copy unexported fields.
 			return "", false, false
 		}
 		fmt.Fprintf(b, "\t%s map[int][]*bool `json:\"-\"`\n", json)
@@ -46,7 +46,7 @@ func (f *file) field(b *strings.Builder) (json string, plain, optional bool) {
 	return json, plain, !required
 }
 
-// fieldMarkers chooses markers for a field of a type, and says whether the field is required, or may be.
+// fieldMarkers chooses markers for a field. It also returns whether the field is required.
 func (f *file) fieldMarkers(t typ, required bool) ([]string, bool) {
 	var lines []string
 	switch f.IntN(8) {
@@ -81,7 +81,7 @@ func (f *file) fieldMarkers(t typ, required bool) ([]string, bool) {
 	return lines, required
 }
 
-// value is one that a field of a type can have.
+// value returns a valid value of a type.
 func (f *file) value(t typ) string {
 	switch t.shape {
 	case text:

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// shape is what a value looks like in JSON.
+// shape is the JSON form of a value.
 type shape int
 
 const (
@@ -23,21 +23,21 @@ const (
 
 // typ is a type that fields can have.
 type typ struct {
-	name  string // as it is written, with its package
-	path  string // what has to be imported for it
+	name  string // as written, with its package
+	path  string // import path, or ""
 	shape shape
 	items shape    // of a list
-	keys  []string // JSON names of the plain fields of a structure, which can be keys of a list of it
+	keys  []string // JSON names of the plain fields of a structure, which can be list keys
 	enum  bool
-	limit bool // has limits or a default of its own, which others might contradict
-	below bool // has a type of another package below it
+	limit bool // has limits or a default, which other markers might contradict
+	below bool // contains a type of another package
 	self  bool // marshals itself, or is known to the generators
-	alias bool // is another name of a basic type, which controller-gen knows in plain fields only
+	alias bool // alias of a basic type, which controller-gen supports only in plain fields
 
-	generic bool // is an instantiation of a generic type: others of it have the same fields, with other types
+	generic bool // instantiation of a generic type: other instantiations have the same fields with other types
 }
 
-// foreign reports whether the type is, or has below it, one of another package.
+// foreign reports whether the type is from another package or contains such a type.
 func (t typ) foreign() bool { return t.below || strings.Contains(t.name, ".") }
 
 // others are types of other modules.
@@ -62,7 +62,7 @@ func others() []typ {
 	}
 }
 
-// basic are the types of the language.
+// basic returns the predeclared types.
 func basic() []typ {
 	found := []typ{{name: "string", shape: text}, {name: "bool", shape: truth}}
 	for _, name := range []string{"int", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"} {
@@ -71,24 +71,24 @@ func basic() []typ {
 	return append(found, typ{name: "string", shape: text}, typ{name: "string", shape: text}, typ{name: "[]byte", shape: text, self: true})
 }
 
-// file is a package under construction. It is written as two Go files.
+// file is a package under construction. It becomes two Go files.
 type file struct {
 	*group
 	folder, pkg string
 	markers     []string
-	known       []typ // of other packages
-	own         []typ // of this one, of which later ones are made
+	known       []typ // types of other packages
+	own         []typ // types of this package, which later types use
 	kinds       []string
 	declared    []string // source text
 	imports     map[string]bool
 
-	generics   []*generic        // that the package can instantiate
-	parameters []typ             // of the generic type that is being made
-	instances  map[string]string // the names of types that stand for instantiations
-	written    []string          // the declarations of these
+	generics   []*generic        // generic types that the package can instantiate
+	parameters []typ             // of the generic type under construction
+	instances  map[string]string // names of types that replace instantiations
+	written    []string          // declarations of these types
 }
 
-// export returns the types of the package as others name them.
+// export returns the types of the package with qualified names.
 func (f *file) export() []typ {
 	var found []typ
 	for _, t := range f.own {
@@ -98,7 +98,7 @@ func (f *file) export() []typ {
 	return found
 }
 
-// anyType returns a type for a field, and imports what it needs.
+// anyType returns a type for a field and adds its import.
 func (f *file) anyType() typ {
 	from := basic()
 	switch {
@@ -114,7 +114,7 @@ func (f *file) anyType() typ {
 	return f.use(f.reference(from[f.IntN(len(from))]))
 }
 
-// use imports what a type needs.
+// use adds the import of a type.
 func (f *file) use(t typ) typ {
 	if f.imports == nil {
 		f.imports = map[string]bool{}
@@ -125,7 +125,7 @@ func (f *file) use(t typ) typ {
 	return t
 }
 
-// compose makes a list, map or pointer of a type, or leaves it as it is.
+// compose returns a list, map or pointer of a type, or the type itself.
 func (f *file) compose(t typ) typ {
 	pointer := ""
 	if f.one(5) {
@@ -135,8 +135,8 @@ func (f *file) compose(t typ) typ {
 		return t
 	}
 	if t.self || strings.HasPrefix(t.name, "⟨") {
-		// controller-gen's deep copies of lists of pointers to types with a DeepCopy of their own do not compile, and a
-		// parameter may stand for such a type.
+		// controller-gen's deep copies of lists of pointers to types with their own DeepCopy do not compile, and a parameter
+		// may be such a type.
 		pointer = ""
 	}
 	switch f.IntN(10) {
@@ -154,7 +154,7 @@ func (f *file) compose(t typ) typ {
 	return t
 }
 
-// key is the type of the keys of a map.
+// key returns the type of the keys of a map.
 func (f *file) key() string {
 	for _, t := range f.own {
 		if t.shape == text && !t.self && !t.alias && f.one(3) {
@@ -164,7 +164,7 @@ func (f *file) key() string {
 	return "string"
 }
 
-// write puts the package into the files of the group: its doc comment and markers, and the declarations in any order.
+// write adds the package to the files of the group: its doc comment and markers, and the declarations in random order.
 func (f *file) write(doc string, markers ...string) {
 	f.Shuffle(len(f.declared), func(i, j int) { f.declared[i], f.declared[j] = f.declared[j], f.declared[i] })
 	half := f.IntN(len(f.declared) + 1)
@@ -192,7 +192,7 @@ func (f *file) write(doc string, markers ...string) {
 	}
 }
 
-// source puts the imports before declarations, as far as these need them.
+// source returns declarations with the imports that they use.
 func (f *file) source(declarations []string) string {
 	code := strings.Join(declarations, "\n")
 	var b strings.Builder

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// generic is a generic type. Source text refers to what differs between generic types and those that are written out in
-// brackets: ⟨0⟩ is the first parameter, ⟦pkg.Name⟧ a type of the package of the generic type, and ⟪pkg.Name|a¦b⟫ an
-// instantiation with two arguments.
+// generic is a generic type. Source text has brackets at the places where generic types and written-out types differ:
+// ⟨0⟩ is the first parameter, ⟦pkg.Name⟧ a type of the package of the generic type, and ⟪pkg.Name|a¦b⟫ an instantiation
+// with two arguments.
 type generic struct {
 	home        *file
 	name        string
@@ -16,7 +16,7 @@ type generic struct {
 	shape       shape
 	keys        []string
 	document    string
-	definition  string // of the type, in brackets
+	definition  string // of the type, with brackets
 }
 
 // declareGeneric adds a generic type: mostly a struct, or a list or map of its parameter.
@@ -51,7 +51,7 @@ func (f *file) declareGeneric() *generic {
 
 func (f *file) lastParameter() string { return f.parameters[len(f.parameters)-1].name }
 
-// genericStruct makes the fields of a generic struct, and returns its markers.
+// genericStruct adds the fields of a generic struct, and returns its markers.
 func (f *file) genericStruct(g *generic) []string {
 	g.shape = structure
 	var fields strings.Builder
@@ -74,10 +74,10 @@ func (f *file) genericStruct(g *generic) []string {
 	return f.typeMarkers(g.keys)
 }
 
-// template begins the declarations of generic types, which have no place where types are written out.
+// template marks declarations of generic types, which are omitted when types are written out.
 const template = "⟪⟫"
 
-// declaration is the source text of the generic type.
+// declaration returns the source text of the generic type.
 func (g *generic) declaration() string {
 	var parameters []string
 	text := g.definition
@@ -89,7 +89,7 @@ func (g *generic) declaration() string {
 	return template + g.document + "type " + g.name + "[" + strings.Join(parameters, ", ") + "] " + text + "\n"
 }
 
-// embedGeneric adds an embedded instantiation of a generic type that nothing else instantiates.
+// embedGeneric adds an embedded instantiation of a generic type that has no other instantiation.
 func (f *file) embedGeneric(b *strings.Builder) {
 	if len(f.parameters) > 0 {
 		return
@@ -104,7 +104,7 @@ func (f *file) embedGeneric(b *strings.Builder) {
 	fmt.Fprintf(b, "%s\t%s%s `json:%q`\n", f.document("\t", g.name, nil), f.pick("", "", "*"), f.instantiate(g, 1).name, f.pick(",inline", ",inline", ""))
 }
 
-// instance returns an instantiation of any generic type. Its arguments have instantiations in them up to a depth.
+// instance returns an instantiation of a random generic type. Its arguments have nested instantiations up to a depth.
 func (f *file) instance(depth int) typ {
 	return f.instantiate(f.generics[f.IntN(len(f.generics))], depth)
 }
@@ -121,7 +121,7 @@ func (f *file) instantiate(g *generic, depth int) typ {
 	return typ{name: name, shape: g.shape, items: anything, limit: true, keys: g.keys, generic: true}
 }
 
-// argument is a type that a parameter can stand for.
+// argument returns a type that satisfies the constraint of a parameter.
 func (f *file) argument(constraint string, depth int) string {
 	if constraint != "any" {
 		if len(f.parameters) > 1 && f.one(2) {
@@ -152,7 +152,7 @@ func (f *file) argument(constraint string, depth int) string {
 	return f.pick("", "", "", "*", "[]", "map[string]") + f.use(f.reference(t)).name
 }
 
-// reference returns a type as source text refers to it, which in generic types may be copied to another package.
+// reference returns a type as source text refers to it. The text of generic types may be copied to another package.
 func (f *file) reference(t typ) typ {
 	known := func(own typ) bool { return own.name == t.name }
 	if len(f.parameters) > 0 && slices.ContainsFunc(f.own, known) {
@@ -161,8 +161,8 @@ func (f *file) reference(t typ) typ {
 	return t
 }
 
-// sameMode returns markers of a package that say the same about optional fields as those of all others, if generic types
-// of one are written out in another.
+// sameMode returns package markers with the same default for optional fields as in all other packages, if generic types
+// of one package are written out in another.
 func (f *file) sameMode(markers []string) []string {
 	if !f.twice {
 		return markers
@@ -175,7 +175,7 @@ func (f *file) sameMode(markers []string) []string {
 	return markers
 }
 
-// render replaces what stands in brackets: with generic types, or with types in the place of their instantiations.
+// render replaces the brackets by generic types, or by the types that replace their instantiations.
 func (f *file) render(declarations []string, plain bool) []string {
 	var rendered []string
 	for _, text := range declarations {
@@ -208,7 +208,7 @@ func (f *file) replace(text string, instance func(pkg, name string, arguments []
 	}
 }
 
-// qualified is how the package writes a type of one of the group.
+// qualified returns the name of a type of the group as the package writes it.
 func (f *file) qualified(pkg, name string) string {
 	if pkg == f.pkg {
 		return name
@@ -220,7 +220,7 @@ func (f *file) asGeneric(pkg, name string, arguments []string) string {
 	return f.qualified(pkg, name) + "[" + strings.Join(arguments, ", ") + "]"
 }
 
-// asPlain returns the name of the type that stands for an instantiation, which it declares the first time.
+// asPlain returns the name of the type that replaces an instantiation. It declares the type on first use.
 func (f *file) asPlain(pkg, name string, arguments []string) string {
 	key := f.asGeneric(pkg, name, arguments)
 	if plain, known := f.instances[key]; known {

@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// group makes the packages of one API group.
+// group generates the packages of one API group.
 type group struct {
 	*rand.Rand
 	name   string
 	module string
 	files  map[string]string
-	count  int // of declared types, in all packages
-	fields int // of their fields, whose names differ so that they can be embedded in each other
+	count  int // number of declared types, in all packages
+	fields int // number of their fields; names of fields are unique, so that structs can be embedded in each other
 
-	twice    bool              // whether there are generic types
-	plain    map[string]string // the files with generic types written out
-	all      []*generic        // the generic types of all packages
-	optional bool              // whether fields of all packages may be left out unless they say otherwise
+	twice    bool              // also generate the files without generic types
+	plain    map[string]string // files with generic types written out
+	all      []*generic        // generic types of all packages
+	optional bool              // fields of all packages are optional by default
 }
 
-// New returns the Go files of an API group: packages below the folder name in a module, in one or two versions, and with
-// types that they share. The second result counts the types.
+// New returns the Go files of an API group: packages below the directory name in a module, in one or two versions, with
+// shared types. The second result is the number of types.
 func New(seed uint64, module, name string) (map[string]string, int) {
 	g := &group{Rand: rand.New(rand.NewPCG(seed, 1)), name: name, module: module, files: map[string]string{}, plain: map[string]string{}}
 	g.make()
 	return g.files, g.count
 }
 
-// NewGeneric returns the Go files of an API group that has generic types, those of the same group with a type in the
-// place of each instantiation, and the number of types in the first.
+// NewGeneric returns the Go files of an API group with generic types, the files of the same group with a type instead
+// of each instantiation, and the number of types in the first.
 func NewGeneric(seed uint64, module, name string) (generic, plain map[string]string, count int) {
 	g := &group{Rand: rand.New(rand.NewPCG(seed, 2)), name: name, module: module, files: map[string]string{}, plain: map[string]string{}, twice: true}
 	g.optional = g.one(4)
@@ -39,7 +39,7 @@ func NewGeneric(seed uint64, module, name string) (generic, plain map[string]str
 	return g.files, g.plain, g.count
 }
 
-// make makes the packages.
+// make generates the packages.
 func (g *group) make() {
 	shared := &file{group: g, folder: g.name + "/shared", pkg: "shared", known: others()}
 	for range 2 + g.IntN(4) {
@@ -53,7 +53,7 @@ func (g *group) make() {
 	}
 }
 
-// version makes a package with a kind.
+// version generates a package with a kind.
 func (g *group) version(name string, shared *file) *file {
 	f := &file{group: g, folder: g.name + "/" + name, pkg: name, known: append(others(), shared.export()...), generics: shared.generics}
 	f.markPackage()
@@ -67,7 +67,7 @@ func (g *group) version(name string, shared *file) *file {
 	return f
 }
 
-// second makes another version, that has some types of its own and points to those of the first.
+// second generates another version, with some types of its own and references to types of the first version.
 func (g *group) second(v1 *file) {
 	f := &file{group: g, folder: g.name + "/v1beta1", pkg: "v1beta1", known: append(others(), v1.export()...), generics: v1.generics}
 	f.markers = []string{"// +kubebuilder:object:generate=true", "// +groupName=" + g.name + ".example.com"}
@@ -80,12 +80,12 @@ func (g *group) second(v1 *file) {
 	f.write("// Package v1beta1 "+g.sentence(), f.markers...)
 }
 
-// one reports true in one case of n.
+// one returns true in one of n cases.
 func (g *group) one(n int) bool { return g.IntN(n) == 0 }
 
 func (g *group) pick(of ...string) string { return of[g.IntN(len(of))] }
 
-// some returns up to n of the given strings, each at most once, in their order.
+// some returns up to n of the given strings, each at most once, in order.
 func (g *group) some(n int, of ...string) []string {
 	chosen := g.Perm(len(of))[:min(g.IntN(n+1), len(of))]
 	slices.Sort(chosen)
@@ -96,10 +96,10 @@ func (g *group) some(n int, of ...string) []string {
 	return found
 }
 
-// importPath is that of a package of the module.
+// importPath returns the import path of a package of the module.
 func (g *group) importPath(folder string) string { return g.module + "/" + folder }
 
-// sentence is text as it stands in comments, with what YAML has to quote or fold.
+// sentence returns text for comments, including words that YAML must quote or fold.
 func (g *group) sentence() string {
 	words := []string{
 		"is", "the", "desired", "state:", "never", "\"quoted\"", "it's", "# not a comment", "yes", "null", "{a: b}", "naïve", "größer",
@@ -113,7 +113,7 @@ func (g *group) sentence() string {
 	return strings.Join(text, " ") + g.pick(".", ".", "", ":", " ...")
 }
 
-// comment is a doc comment for a name: several lines, paragraphs, lists, and what the generators leave out.
+// comment returns a doc comment for a name: several lines, paragraphs, lists, and parts that generators omit.
 func (g *group) comment(indent, name string) string {
 	if g.one(5) {
 		return ""

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// document writes the doc comment of a name and its markers, which can stand in it or before it.
+// document writes the doc comment of a name and its markers, in the comment or before it.
 func (f *file) document(indent, name string, markers []string) string {
 	comment := f.comment(indent, name)
 	var lines strings.Builder
@@ -27,7 +27,7 @@ func (f *file) markPackage() {
 	f.markers = append(f.markers, f.some(1, "// +kubebuilder:validation:Optional", "// +kubebuilder:validation:Required", "// +versionName="+f.pkg)...)
 }
 
-// kindMarkers are those of a root type.
+// kindMarkers returns markers of a root type.
 func (f *file) kindMarkers(name string, n int) []string {
 	lower := strings.ToLower(name)
 	lines := []string{f.pick("// +kubebuilder:object:root=true", "// +kubebuilder:object:root:=true", "// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object"), "// +kubebuilder:storageversion"}
@@ -49,7 +49,7 @@ func (f *file) kindMarkers(name string, n int) []string {
 	)...)
 }
 
-// typeMarkers are those of a struct.
+// typeMarkers returns markers of a struct.
 func (f *file) typeMarkers(keys []string) []string {
 	of := []string{
 		"// +structType=atomic", "// +kubebuilder:validation:MinProperties=1", "// +kubebuilder:validation:MaxProperties=20",
@@ -63,7 +63,7 @@ func (f *file) typeMarkers(keys []string) []string {
 	return lines
 }
 
-// rule is a CEL rule.
+// rule returns a CEL rule.
 func (f *file) rule(keys []string) string {
 	self := "self == oldSelf"
 	if len(keys) > 0 {
@@ -73,11 +73,11 @@ func (f *file) rule(keys []string) string {
 		",reason=FieldValueForbidden", ",message=never,fieldPath=\".spec\"", ",optionalOldSelf=true")
 }
 
-// limits are what a value of a type must keep to.
+// limits returns markers that limit values of a type.
 func (f *file) limits(t typ) []string {
 	const v = "// +kubebuilder:validation:"
 	if t.foreign() && t.shape <= truth {
-		// controller-gen does not look at what a type of another package is.
+		// controller-gen does not resolve types of other packages.
 		return nil
 	}
 	switch t.shape {
@@ -98,7 +98,7 @@ func (f *file) limits(t typ) []string {
 	return nil
 }
 
-// lists are the markers that only lists have.
+// lists returns markers that only lists have.
 func (f *file) lists(t typ) []string {
 	const items = "// +kubebuilder:validation:items:"
 	switch {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// declare adds a type of any form.
+// declare adds a random type.
 func (f *file) declare() {
 	f.count++
 	name := fmt.Sprintf("%s%d", f.pick("Server", "Color", "Policy", "HTTPRoute", "Rule"), f.count)
@@ -32,7 +32,7 @@ func (f *file) declare() {
 	}
 }
 
-// own2 is a declared type if there is one.
+// own2 returns a declared type, or a basic one.
 func (f *file) own2() typ {
 	if len(f.generics) > 0 && f.one(3) {
 		return f.instance(2)
@@ -48,11 +48,12 @@ func (f *file) add(t typ, code string) {
 	f.declared = append(f.declared, code)
 }
 
-// named is a type with another type below it.
+// named returns a named type and its underlying type.
 func (f *file) named(name string, of typ) (typ, string) {
 	of.name = strings.TrimPrefix(of.name, "*")
 	if of.self {
-		// controller-gen takes a field of a type that is []byte for a list, and then for text. Others lose their methods.
+		// controller-gen treats a field of a []byte type first as a list and then as a string. Other types lose their
+		// methods.
 		of = typ{name: "string", shape: text}
 	}
 	t := of
@@ -65,7 +66,7 @@ func (f *file) named(name string, of typ) (typ, string) {
 	return t, f.document("", name, lines) + "type " + name + " " + of.name + "\n"
 }
 
-// alias is another name for a type.
+// alias declares an alias of a type.
 func (f *file) alias(name string) {
 	t := f.own2()
 	if t.shape == list || t.shape == dictionary || t.path != "" {
@@ -76,7 +77,7 @@ func (f *file) alias(name string) {
 	f.add(t, f.document("", name, nil)+"type "+name+" = "+of+"\n")
 }
 
-// enumeration is a string with a few values, listed in a marker or as constants.
+// enumeration declares a string with a few values, listed in a marker or as constants.
 func (f *file) enumeration(name string) {
 	t := typ{name: name, shape: text, enum: true, limit: true}
 	var code strings.Builder
@@ -94,7 +95,7 @@ func (f *file) enumeration(name string) {
 	f.add(t, code.String())
 }
 
-// marshaler is a type that is written as text.
+// marshaler declares a type with its own JSON form.
 func (f *file) marshaler(name string) {
 	t := typ{name: name, shape: text, self: true, limit: true}
 	lines := []string{}
@@ -112,7 +113,7 @@ func (f *file) marshaler(name string) {
 	f.add(t, f.document("", name, lines)+"type "+name+" struct {\n\tparts []string\n}\n\n"+method)
 }
 
-// structure is a struct.
+// structure declares a struct.
 func (f *file) structure(name string) {
 	t := typ{name: name, shape: structure}
 	var fields strings.Builder
@@ -182,7 +183,7 @@ type `+name+`List struct {
 `)
 }
 
-// otherVersion makes a kind of v1 one of this version too: a type of its own, or one that points to v1.
+// otherVersion declares a kind of v1 in this version too: as a separate type, or as one that refers to v1.
 func (f *file) otherVersion(name string) {
 	if f.one(2) {
 		f.use(typ{path: f.importPath(f.name + "/v1")})
