@@ -34,7 +34,7 @@ func newBuildCommand(s *streams) *cobra.Command {
 	return cmd
 }
 
-// validateGiven checks what a command below build is given: the image, and a place that is not empty.
+// validateGiven checks the flags of a subcommand of build: the image, and paths, which must not be empty.
 func validateGiven(cmd *cobra.Command) error {
 	for _, name := range []string{"dir", "file"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Value.String() == "" {
@@ -64,7 +64,7 @@ func (o *buildOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.source.Image, "image", "", "`image` that the manager runs (default: the one that config/ names)")
 	flags.StringVarP(&o.source.Kustomization, "kustomize", "k", "config/default",
 		"`directory` of the kustomization to package")
-	flags.BoolVar(&o.force, "force", false, "replace what was edited, or is not kctrl's")
+	flags.BoolVar(&o.force, "force", false, "overwrite edited files, and files that are not from kctrl")
 	o.write.addCheckFlag(flags)
 	o.write.addFlags(flags)
 }
@@ -76,7 +76,7 @@ func (o *buildOptions) validate() error {
 	return nil
 }
 
-// runBuild runs a command below build. build plans the files to distribute.
+// runBuild runs a subcommand of build. build plans the files to distribute.
 func runBuild(
 	ctx context.Context, s *streams, o buildOptions, build func(*plan.Plan, *project.Project, release.Source) error,
 ) error {
@@ -87,7 +87,7 @@ func runBuild(
 		if err := p.startPlan(); err != nil {
 			return err
 		}
-		if p.Name == "" { // as old versions of kubebuilder do, the directory names the project
+		if p.Name == "" { // in old versions of kubebuilder, the directory is the name of the project
 			p.Name = strings.ToLower(filepath.Base(p.dir))
 		}
 		o.source.Dir = p.dir

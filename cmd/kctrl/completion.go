@@ -9,7 +9,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// shell is a shell that completion knows, with what writes its script.
+// shell is a supported shell, with the function that writes its script.
 type shell struct {
 	name  string
 	write func(root *cobra.Command, w io.Writer) error

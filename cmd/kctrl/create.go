@@ -27,6 +27,6 @@ func newCreateCommand(s *streams) *cobra.Command {
 // addExternalFlags adds the flags about the Go types of a foreign kind.
 func addExternalFlags(flags *pflag.FlagSet, path, domain, module *string) {
 	flags.StringVar(path, "external-api-path", "", "import `path` of the Go types of a foreign kind")
-	flags.StringVar(domain, "external-api-domain", "", "what the API group of such a kind ends in behind --group")
-	flags.StringVar(module, "external-api-module", "", "Go `module` that these types are in, with its version")
+	flags.StringVar(domain, "external-api-domain", "", "domain of the API group of such a kind, after --group")
+	flags.StringVar(module, "external-api-module", "", "Go `module` of these types, with its version")
 }

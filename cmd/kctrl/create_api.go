@@ -105,21 +105,21 @@ func runCreateAPI(
 	})
 }
 
-// operandFlags are the flags about what a controller runs for each object.
+// operandFlags are the flags for the objects that a controller runs.
 type operandFlags struct {
 	from string
 	render.Operand
 }
 
 func (o *operandFlags) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.from, "from", "", "what the controller begins as: `deployment` runs an image for each object")
-	flags.StringVar(&o.Image, "image", "", "with --from deployment, the `image` of objects that name none")
+	flags.StringVar(&o.from, "from", "", "initial code of the controller: `deployment` runs an image for each object")
+	flags.StringVar(&o.Image, "image", "", "with --from deployment, the default `image` of objects")
 	flags.IntVar(&o.Port, "port", 0, "with --from deployment, the `port` that the containers listen on, for a Service")
 	flags.BoolVar(&o.Finalizer, "finalizer", false,
-		"with --from deployment, have the controller clean up before an object goes")
+		"with --from deployment, add a finalizer that cleans up before the deletion of an object")
 }
 
-// read returns what the controller runs, or nil if it is not asked to run anything.
+// read returns the objects that the controller runs, or nil without --from.
 func (o *operandFlags) read(cmd *cobra.Command) (*render.Operand, error) {
 	switch o.from {
 	case "deployment":
@@ -172,7 +172,7 @@ func addShapeFlags(flags *pflag.FlagSet, shape *render.Shape) {
 	flags.Lookup("scale").NoOptDefVal = "default"
 }
 
-// controllerAlone returns what kctrl create controller would be asked for.
+// controllerAlone returns the options of kctrl create controller for the same kind.
 func controllerAlone(opts scaffold.APIOptions, foreign scaffold.ControllerOptions) scaffold.ControllerOptions {
 	foreign.Group, foreign.Version, foreign.Kind, foreign.Plural = opts.Group, opts.Version, opts.Kind, opts.Plural
 	foreign.Namespaced, foreign.Force, foreign.Kctrl = opts.Namespaced, opts.Force, opts.Kctrl

@@ -87,13 +87,13 @@ func runCreateWebhook(ctx context.Context, s *streams, write writeOptions, opts 
 // addRequestFlags adds the flags that select requests for webhooks and policies.
 func addRequestFlags(flags *pflag.FlagSet, r *render.Requests) {
 	flags.StringSliceVar(&r.Verbs, "verbs", nil,
-		"comma-separated `operations` to ask about: create, update, delete, connect (default: create,update)")
+		"comma-separated `operations` to handle: create, update, delete, connect (default: create,update)")
 	flags.StringVar(&r.FailurePolicy, "failure-policy", "",
 		"result of requests while the webhook is unreachable: `fail|ignore` (default: fail)")
 	flags.DurationVar(&r.Timeout, "timeout", 0, "how `long` API servers wait for a webhook, at most 30s (default: 10s)")
 	flags.StringVar(&r.NamespaceSelector, "namespace-selector", "",
-		"`labels` of the namespaces to ask about, such as environment=production")
-	flags.StringVar(&r.ObjectSelector, "object-selector", "", "`labels` of the objects to ask about")
+		"`labels` of the namespaces to handle, such as environment=production")
+	flags.StringVar(&r.ObjectSelector, "object-selector", "", "`labels` of the objects to handle")
 	flags.StringArrayVar(&r.MatchConditions, "match-condition", nil,
-		"`name=expression` in CEL that has to be true for a request to be asked about; repeatable")
+		"`name=expression` in CEL that must be true for requests to handle; repeatable")
 }

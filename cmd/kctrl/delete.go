@@ -32,14 +32,14 @@ func newDeleteCommand(s *streams) *cobra.Command {
 	return cmd
 }
 
-// deletion is what one delete command takes out of a project.
+// deletion is a delete command.
 type deletion struct {
 	use, short, long string
 	plan             func(fs.FS, *project.Project, scaffold.DeleteOptions) (*plan.Plan, error)
 	flags            func(*pflag.FlagSet, *scaffold.DeleteOptions)
 }
 
-// kept is the paragraph about edited files in the help of delete commands.
+// kept is the paragraph about edited files in the help of all delete commands.
 const kept = `
 
 Edited files stay, with the files that they need, and kctrl lists them; --force deletes them too.
@@ -69,7 +69,7 @@ controllers and webhooks.`,
 	},
 	{
 		use: "webhook --group webapp --version v1 --kind Guestbook --defaulting", short: "Remove webhooks of a kind",
-		long: `Remove webhooks of a kind. The last one takes the webhook manifests along.`,
+		long: `Remove webhooks of a kind. Removing the last one also removes the webhook manifests.`,
 		plan: scaffold.PlanDeleteWebhook,
 		flags: func(flags *pflag.FlagSet, opts *scaffold.DeleteOptions) {
 			flags.BoolVar(&opts.Defaulting, "defaulting", false, "delete the defaulter")
@@ -114,7 +114,7 @@ func newDeletionCommand(s *streams, d deletion) *cobra.Command {
 	if d.flags != nil {
 		d.flags(flags, &opts)
 	}
-	flags.BoolVar(&opts.Force, "force", false, "delete files that were edited too")
+	flags.BoolVar(&opts.Force, "force", false, "also delete edited files")
 	write.addFlags(flags)
 	return cmd
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/lint"
 )
 
-// outputSARIF is a value of -o for commands that find mistakes in source code.
+// outputSARIF is a value of -o for commands that report problems in source code.
 const outputSARIF outputFormat = "sarif"
 
 // reportFormat is the value of -o with "sarif" as a choice.
@@ -30,14 +30,14 @@ func (f reportFormat) Set(value string) error {
 	return nil
 }
 
-// allowSARIF makes "sarif" a value of -o, which is one of flags already.
+// allowSARIF adds "sarif" to the values of -o, which the command already has.
 func allowSARIF(flags *pflag.FlagSet, format *outputFormat) {
 	flag := flags.Lookup("output")
 	flag.Value = reportFormat{format}
-	flag.Usage = "output format: `text|json|sarif`; json and sarif list what is wrong, too"
+	flag.Usage = "output format: `text|json|sarif`; json and sarif include findings"
 }
 
-// finding is a mistake as -o json prints it.
+// finding is a problem in the output of -o json.
 type finding struct {
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"`
@@ -96,7 +96,7 @@ func runGenerate(ctx context.Context, s *streams, o generateOptions) error {
 	return err
 }
 
-// printDiagnostics prints findings as -o json does.
+// printDiagnostics prints findings in the format of -o json.
 func printDiagnostics(out io.Writer, found []finding) error {
 	return encodeJSON(out, struct {
 		Diagnostics []finding `json:"diagnostics"`

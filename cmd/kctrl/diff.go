@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
-// outputMarkdown is the value of -o for the comment on a pull request.
+// outputMarkdown is the value of -o for comments on pull requests.
 const outputMarkdown outputFormat = "markdown"
 
 // diffFormat is the value of -o of diff.
@@ -36,7 +36,7 @@ func (f diffFormat) Set(value string) error {
 	return usageError("want text, json or markdown")
 }
 
-// The values of --cluster: the side that the cluster is.
+// The values of --cluster: the side that the cluster represents.
 const (
 	clusterOld = "old"
 	clusterNew = "new"
@@ -90,18 +90,18 @@ The exit code is 3 if a change breaks somebody whom --for names, 1 if a CRD cann
 	}
 	flags := cmd.Flags()
 	flags.VarP(diffFormat{&o.output}, "output", "o", "output format: `text|json|markdown`")
-	flags.StringSliceVar(&o.counted, "for", []string{string(change.Writers), string(change.Readers), string(change.Stored)}, "`classes` of users whose breaks count: writers, readers, stored, downgrade")
+	flags.StringSliceVar(&o.counted, "for", []string{string(change.Writers), string(change.Readers), string(change.Stored)}, "`classes` of breaking changes that count: writers, readers, stored, downgrade")
 	flags.StringVar(&o.accepted, "accepted", accept.File, "`file` with accepted breaking changes")
 	flags.StringVar(&o.cluster, "cluster", "", "take the CRDs of a cluster as the `old|new` side, and check its objects if that is the old one")
 	flags.Lookup("cluster").NoOptDefVal = clusterOld
 	flags.StringVar(&o.confirm, "confirm", "", "confirm each witness with two API servers: `in-memory|real`")
 	flags.Lookup("confirm").NoOptDefVal = confirmDefault()
-	flags.StringVar(&o.server.kubeconfig, "kubeconfig", "", "with --cluster, talk to the server of this kubeconfig `file` instead of an environment's")
+	flags.StringVar(&o.server.kubeconfig, "kubeconfig", "", "with --cluster, use the server in this kubeconfig `file` instead of an environment")
 	flags.StringVar(&o.server.name, "name", "", "with --cluster, `name` of the environment; without, the one whose kubeconfig is in KUBECONFIG, or default")
 	return cmd
 }
 
-// confirmDefault is the API server that confirms witnesses: that of tests, or the one in memory.
+// confirmDefault is the default API server to confirm witnesses: the server of tests, or the one in memory.
 func confirmDefault() string {
 	if os.Getenv("KCTRL_TEST_SERVER") == confirmReal {
 		return confirmReal
@@ -115,7 +115,7 @@ const (
 	confirmReal     = "real"
 )
 
-// validate reports flags and arguments that do not go together.
+// validate returns an error for invalid combinations of flags and arguments.
 func (o *diffOptions) validate() error {
 	most := 2
 	switch o.cluster {
@@ -126,10 +126,10 @@ func (o *diffOptions) validate() error {
 	case clusterOld, clusterNew:
 		most = 1
 	default:
-		return usageError("--cluster wants old or new")
+		return usageError("--cluster takes old or new")
 	}
 	if o.confirm != "" && o.confirm != confirmInMemory && o.confirm != confirmReal {
-		return usageError("--confirm wants in-memory or real")
+		return usageError("--confirm takes in-memory or real")
 	}
 	for _, class := range o.counted {
 		if !slices.Contains(change.Classes, change.Class(class)) {
@@ -142,7 +142,7 @@ func (o *diffOptions) validate() error {
 	if len(o.names) == 0 && o.cluster != clusterOld {
 		return &diagnostic.Error{
 			Message: "nothing to compare with", Class: diagnostic.ErrUsage,
-			Hint: "name a revision, a directory or a file, such as kctrl diff main, or a cluster with --cluster",
+			Hint: "add a revision, a directory or a file, such as kctrl diff main, or --cluster",
 		}
 	}
 	return nil
@@ -185,7 +185,7 @@ func runDiff(ctx context.Context, s *streams, o diffOptions) error {
 	return tellDiff(s, o, report)
 }
 
-// readAccepted reads the accepted changes. The file may only be missing if the user has not named it.
+// readAccepted reads the accepted changes. A missing file is an error only if the user named it.
 func readAccepted(s *streams, o diffOptions) ([]accept.Entry, error) {
 	text, err := regular.ReadFile(s.path(o.accepted))
 	switch {
@@ -199,7 +199,7 @@ func readAccepted(s *streams, o diffOptions) ([]accept.Entry, error) {
 	return accept.Parse(o.accepted, text)
 }
 
-// diffSides are the two sides of a comparison. Their owner closes them.
+// diffSides are the two sides of a comparison. The owner must close them.
 type diffSides struct {
 	options     input.Options
 	old, new    *input.Side
@@ -208,7 +208,7 @@ type diffSides struct {
 
 func (d *diffSides) close() {
 	for _, dir := range d.temporaries {
-		_ = os.RemoveAll(dir) // whose files the system removes at last
+		_ = os.RemoveAll(dir) // the system removes remaining temporary files eventually
 	}
 }
 
@@ -258,7 +258,7 @@ func (d *diffSides) compare(ctx context.Context, s *streams, o diffOptions, opti
 	return report, err
 }
 
-// tellDiff prints a report and returns the errors, or that something breaks.
+// tellDiff prints a report. It returns the errors, or an error if a change breaks something.
 func tellDiff(s *streams, o diffOptions, r *diff.Report) error {
 	classes := o.classes()
 	for i := range r.Findings {
@@ -269,7 +269,7 @@ func tellDiff(s *streams, o diffOptions, r *diff.Report) error {
 		}
 	}
 	for _, entry := range r.Unused {
-		s.problem("warning: ", &diagnostic.Error{Pos: entry.Pos, Message: "no change is as this entry says", Hint: "remove it, or correct it"})
+		s.problem("warning: ", &diagnostic.Error{Pos: entry.Pos, Message: "no change matches this entry", Hint: "remove it, or correct it"})
 	}
 	var err error
 	switch o.output {
@@ -292,7 +292,7 @@ func tellDiff(s *streams, o diffOptions, r *diff.Report) error {
 	return nil
 }
 
-// countedDiff says in one line what was compared and found.
+// countedDiff summarizes a comparison in one line.
 func countedDiff(r *diff.Report, classes []change.Class) string {
 	accepted, others := 0, 0
 	for i := range r.Findings {
@@ -313,7 +313,7 @@ func countedDiff(r *diff.Report, classes []change.Class) string {
 	return plural(r.CRDs, "CRD") + " compared: " + strings.Join(parts, ", ")
 }
 
-// othersOf names the classes that do not count.
+// othersOf returns the names of the classes that do not count.
 func othersOf(classes []change.Class) string {
 	var names []string
 	for _, c := range change.Classes {

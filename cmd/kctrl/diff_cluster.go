@@ -29,7 +29,7 @@ func connectCluster(ctx context.Context, s *streams, o serverOptions) (*cluster,
 	return &cluster{client}, nil
 }
 
-// definitions returns the CRDs of the cluster that the other side has, too.
+// definitions returns the CRDs of the cluster that the other side also has.
 func (c *cluster) definitions(ctx context.Context, other *input.Side) (*input.Side, error) {
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	var bad error
@@ -54,13 +54,13 @@ func (c *cluster) definitions(ctx context.Context, other *input.Side) (*input.Si
 	if err != nil {
 		return nil, &diagnostic.Error{
 			Message: "cannot read the CRDs of the cluster: " + diagnostic.OneLine(err.Error()),
-			Hint:    "choose the cluster with --kubeconfig or KUBECONFIG, and check that it can be reached", Cause: err,
+			Hint:    "choose the cluster with --kubeconfig or KUBECONFIG, and check that it is reachable", Cause: err,
 		}
 	}
 	return input.Objects("the cluster", crds), nil
 }
 
-// checkObjects adds the objects of the cluster that break to a report, for the CRDs that change.
+// checkObjects adds the broken objects of the cluster to a report, for the CRDs that change.
 func (c *cluster) checkObjects(ctx context.Context, d *diffSides, r *diff.Report) error {
 	done := map[string]bool{}
 	for _, f := range r.Findings {

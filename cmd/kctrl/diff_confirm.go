@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
 )
 
-// confirmWitnesses writes each witness to two API servers, which have the CRDs of one side each. An error says that
-// they do not answer as kctrl does.
+// confirmWitnesses writes each witness to two API servers, one with the CRDs of each side. It returns an error if their
+// responses differ from kctrl's.
 func confirmWitnesses(ctx context.Context, s *streams, kind string, sides *diffSides, r *diff.Report) error {
 	before, stop, err := serverWith(ctx, s, kind, sides.old, r)
 	if err != nil {
@@ -48,7 +48,7 @@ func confirmWitnesses(ctx context.Context, s *streams, kind string, sides *diffS
 			if reason != "" {
 				errs = append(errs, &diagnostic.Error{
 					Pos: f.Pos, Message: fmt.Sprintf("%s: API servers do not confirm the witness: %s", f.Title(), reason),
-					Hint: "report this to the project kctrl, with both CRDs",
+					Hint: "report a bug of kctrl, with both CRDs",
 				})
 				continue
 			}
@@ -59,7 +59,7 @@ func confirmWitnesses(ctx context.Context, s *streams, kind string, sides *diffS
 	return errors.Join(errs...)
 }
 
-// serverWith starts an API server that has the changed CRDs of a side, with conversion by API servers alone.
+// serverWith starts an API server with the changed CRDs of a side, without webhook conversion.
 func serverWith(ctx context.Context, s *streams, kind string, side *input.Side, r *diff.Report) (*kubectl.Client, func(), error) {
 	kubeconfig, stop, err := startServer(ctx, s, kind == confirmInMemory)
 	if err != nil {
@@ -76,7 +76,7 @@ func serverWith(ctx context.Context, s *streams, kind string, side *input.Side, 
 	return client, stop, nil
 }
 
-// definitionsOf returns the CRDs of a side that a report is about, as an API server takes them.
+// definitionsOf returns the CRDs of a side that a report is about, as manifests for an API server.
 func definitionsOf(side *input.Side, r *diff.Report) []kubectl.Manifest {
 	var manifests []kubectl.Manifest
 	done := map[string]bool{}
@@ -91,7 +91,7 @@ func definitionsOf(side *input.Side, r *diff.Report) []kubectl.Manifest {
 		content := map[string]any{}
 		text, err := json.Marshal(given)
 		if err != nil || json.Unmarshal(text, &content) != nil {
-			continue // It was read from JSON.
+			continue // decoded from JSON, so encoding succeeds
 		}
 		delete(content, "status")
 		content["metadata"] = map[string]any{"name": crd.Name, "annotations": content["metadata"].(map[string]any)["annotations"]}
@@ -100,12 +100,12 @@ func definitionsOf(side *input.Side, r *diff.Report) []kubectl.Manifest {
 	return manifests
 }
 
-// confirmWitness returns why two servers do not answer as a witness says, or nothing if they do.
+// confirmWitness returns why the responses of two servers differ from a witness, or "" if they do not.
 func confirmWitness(ctx context.Context, lenient, strict *kubectl.Client, w *witness.Witness) (string, error) {
 	attempt := kubectl.Attempt{Object: objectOf(w.Object), Before: objectOf(w.Before), Status: w.Status}
 	accepted, err := lenient.Try(ctx, attempt)
 	if refused, ok := errors.AsType[*kubectl.RefusedError](err); ok {
-		return "the one that has to accept it says " + refused.Reason, nil
+		return "the lenient server rejects it: " + refused.Reason, nil
 	} else if err != nil {
 		return "", err
 	}
@@ -116,7 +116,7 @@ func confirmWitness(ctx context.Context, lenient, strict *kubectl.Client, w *wit
 		return "", err
 	}
 	if w.Reason != "" {
-		return "none of them refuses it", nil
+		return "both accept it", nil
 	}
 	if reflect.DeepEqual(content(accepted), content(got)) {
 		return "both store the same", nil
@@ -131,7 +131,7 @@ func objectOf(content map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(content)}
 }
 
-// content returns an object without what servers write into metadata.
+// content returns an object without the metadata that servers set.
 func content(o *unstructured.Unstructured) map[string]any {
 	out := runtime.DeepCopyJSON(o.Object)
 	delete(out, "metadata")

@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diff/witness"
 )
 
-// printDiffText prints a report for people.
+// printDiffText prints a report as text.
 func printDiffText(s *streams, r *diff.Report, classes []change.Class) {
 	for i := range r.Findings {
 		f := &r.Findings[i]
@@ -38,23 +38,23 @@ func printDiffText(s *streams, r *diff.Report, classes []change.Class) {
 	s.printf("%s\n", countedDiff(r, classes))
 }
 
-// evidence returns what shows that a finding breaks somebody, in lines.
+// evidence returns lines with the result of the witness of a finding.
 func evidence(f *diff.Finding, r *diff.Report) string {
 	var text strings.Builder
 	fmt.Fprintln(&text, f.Outcome(r.Old, r.New))
 	if w := f.Shown(); w != nil {
 		text.WriteString(indented("  ", witnessText(w)))
 		if f.Why != "" {
-			fmt.Fprintln(&text, "no witness for the way from "+r.Old+" to "+r.New+": "+f.Why)
+			fmt.Fprintln(&text, "no witness for the downgrade from "+r.Old+" to "+r.New+": "+f.Why)
 		}
 	}
 	return text.String()
 }
 
-// longestWitness is how many lines of a witness are printed.
+// longestWitness is the maximum number of printed lines of a witness.
 const longestWitness = 40
 
-// witnessText returns a witness in YAML: the object, and what it replaces, or what becomes of it.
+// witnessText returns a witness as YAML: the object, and the object before or after the write.
 func witnessText(w *witness.Witness) string {
 	var text strings.Builder
 	part := func(comment string, object map[string]any) {
@@ -147,7 +147,7 @@ func escapeHTML(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\n", " ").Replace(text)
 }
 
-// tableCell returns a text that a table may have.
+// tableCell escapes a text for a table.
 func tableCell(text string) string { return strings.ReplaceAll(escapeHTML(text), "|", "\\|") }
 
 func place(pos token.Position) string {
@@ -157,7 +157,7 @@ func place(pos token.Position) string {
 	return "`" + pos.String() + "`"
 }
 
-// diffJSON is a report as -o json prints it.
+// diffJSON is a report in the format of -o json.
 type diffJSON struct {
 	Old      string          `json:"old"`
 	New      string          `json:"new"`
@@ -165,7 +165,7 @@ type diffJSON struct {
 	Breaking int             `json:"breaking"`
 	Changes  []changeJSON    `json:"changes"`
 	Existing []diff.Existing `json:"existing,omitempty"`
-	// Diagnostics are the files that could not be compared.
+	// Diagnostics are the errors of files that could not be compared.
 	Diagnostics []finding `json:"diagnostics,omitempty"`
 }
 
@@ -174,7 +174,7 @@ type changeJSON struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
-	// Counts says that the change makes the exit code 3.
+	// Counts reports whether the change causes exit code 3.
 	Counts   bool          `json:"counts"`
 	Accepted *acceptedJSON `json:"accepted,omitempty"`
 	Expired  *acceptedJSON `json:"expired,omitempty"`

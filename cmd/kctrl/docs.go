@@ -18,7 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// manual is a form that the help of all commands can be had in.
+// manual is a format of the help of all commands.
 type manual struct {
 	name, short string
 	// file returns the name of the file of a command, from its words.
@@ -94,7 +94,7 @@ func runDocs(ctx context.Context, s *streams, write writeOptions, root *cobra.Co
 	})
 }
 
-// pages returns the pages of all commands below root, and its own, by the names of their files.
+// pages returns the pages of root and all commands below it, by file name.
 func (m manual) pages(root *cobra.Command) map[string][]byte {
 	all := map[string][]byte{}
 	for _, cmd := range documented(root) {
@@ -105,7 +105,7 @@ func (m manual) pages(root *cobra.Command) map[string][]byte {
 	return all
 }
 
-// documented returns a command and those below it that help shows, in the order of the help.
+// documented returns a command and its visible subcommands, in the order of the help.
 func documented(cmd *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{cmd}
 	for _, sub := range cmd.Commands() {
@@ -116,13 +116,13 @@ func documented(cmd *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// subcommands returns what help lists below a command.
+// subcommands returns the visible subcommands of a command.
 func subcommands(cmd *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(slices.Clone(cmd.Commands()),
 		func(sub *cobra.Command) bool { return !sub.IsAvailableCommand() })
 }
 
-// flagsOf returns the flags of a command that help shows, those that all commands have behind its own.
+// flagsOf returns the visible flags of a command, followed by the global flags.
 func flagsOf(cmd *cobra.Command) []*pflag.Flag {
 	var all []*pflag.Flag
 	add := func(flag *pflag.Flag) {
@@ -135,7 +135,7 @@ func flagsOf(cmd *cobra.Command) []*pflag.Flag {
 	return all
 }
 
-// flagUsage returns a flag as one writes it, and what it is for, with its default.
+// flagUsage returns the syntax of a flag, and its description with the default.
 func flagUsage(flag *pflag.Flag) (written, usage string) {
 	value, usage := pflag.UnquoteUsage(flag)
 	written = "--" + flag.Name
@@ -176,7 +176,7 @@ func writeMarkdown(w io.Writer, cmd *cobra.Command) {
 	}
 }
 
-// markdownEscapes keeps text from being read as tags or columns.
+// markdownEscapes escapes tags and column separators.
 var markdownEscapes = strings.NewReplacer("<", `\<`, "|", `\|`)
 
 // markdownText returns help as Markdown: an indented paragraph becomes a code block.
@@ -192,7 +192,7 @@ func markdownText(help string) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// unindented returns lines without the blanks that all of them begin with.
+// unindented removes the common indentation of lines.
 func unindented(text string) string {
 	return strings.TrimPrefix(strings.ReplaceAll("\n"+strings.Trim(text, "\n"), "\n  ", "\n"), "\n")
 }
@@ -234,7 +234,7 @@ func writeMan(w io.Writer, cmd *cobra.Command) {
 	}
 }
 
-// roff returns text that troff prints as it is: no request begins in it, and what could be a hyphen is a minus.
+// roff escapes text for troff: requests at the beginning of lines, and hyphens, which become minus signs.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace(text)
 	lines := strings.Split(text, "\n")

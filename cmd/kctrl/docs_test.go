@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestCommandReference compares docs/cli with what kctrl docs markdown writes. With -update it writes the files.
+// TestCommandReference compares docs/cli with the output of kctrl docs markdown. With -update it writes the files.
 func TestCommandReference(t *testing.T) {
 	dir := filepath.Join("..", "..", "docs", "cli")
 	pages := manuals[0].pages(newRootCommand(newStreams(strings.NewReader(""), io.Discard, io.Discard)))
@@ -55,8 +55,7 @@ func TestCommandReference(t *testing.T) {
 	}
 }
 
-// TestManualPagesHaveNoStrayRequests looks for lines that troff would take for requests, and escapes that it does not
-// know.
+// TestManualPagesHaveNoStrayRequests rejects lines that troff would treat as requests, and unknown escapes.
 func TestManualPagesHaveNoStrayRequests(t *testing.T) {
 	requests := regexp.MustCompile(`^\.(TH|SH|B|PP|TP|EX|EE)\b`)
 	escapes := regexp.MustCompile(`\\[^e&(fB-]`)
@@ -74,8 +73,8 @@ func TestManualPagesHaveNoStrayRequests(t *testing.T) {
 	}
 }
 
-// TestExamplesRun runs the examples of all help texts in one project, in the order of the help. Those of servers and of
-// git revisions are only parsed.
+// TestExamplesRun runs the examples of all help texts in one project, in the order of the help. Examples that need
+// servers or git revisions are only parsed.
 func TestExamplesRun(t *testing.T) {
 	dir := t.TempDir()
 	kctrl := func(args ...string) (code int, said string) {
@@ -107,7 +106,7 @@ func TestExamplesRun(t *testing.T) {
 	}
 }
 
-// commandOf returns the arguments of a line that runs kctrl, without what it is piped into.
+// commandOf returns the arguments of a line that runs kctrl, without the rest of the pipe.
 func commandOf(line string) (args []string, ok bool) {
 	line, _, _ = strings.Cut(line, " | ")
 	for _, word := range regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s]+`).FindAllString(line, -1) {
@@ -119,7 +118,7 @@ func commandOf(line string) (args []string, ok bool) {
 	return args[1:], true
 }
 
-// checkExample fails the test unless there is such a command with such flags.
+// checkExample fails the test unless the command and its flags exist.
 func checkExample(t *testing.T, root *cobra.Command, args []string) {
 	t.Helper()
 	if args == nil {
@@ -134,8 +133,8 @@ func checkExample(t *testing.T, root *cobra.Command, args []string) {
 	}
 }
 
-// TestFromKubebuilder compares the tables of docs/from-kubebuilder.md with all that kubebuilder has, and what they name
-// instead with what there is.
+// TestFromKubebuilder compares the tables of docs/from-kubebuilder.md with all features of kubebuilder, and checks that
+// the replacements exist.
 func TestFromKubebuilder(t *testing.T) {
 	repository := filepath.Join("..", "..")
 	surface, err := os.ReadFile(filepath.Join(repository, "testdata", "kubebuilder", "surface.txt"))
@@ -167,8 +166,8 @@ func TestFromKubebuilder(t *testing.T) {
 	}
 }
 
-// tableRows returns the second cells of all rows by the heading that they are under, in lower case and without the
-// plural, and by each code in the first.
+// tableRows returns the second cells of all rows, by the heading above them, in lower-case singular, and by each code
+// in the first cell.
 func tableRows(page string) map[string]string {
 	rows := map[string]string{}
 	kind := ""
@@ -187,7 +186,7 @@ func tableRows(page string) map[string]string {
 	return rows
 }
 
-// checkNamed fails the test when a command, a flag, a target of make or a file is named that is not there.
+// checkNamed fails the test if a named command, flag, make target or file does not exist.
 func checkNamed(t *testing.T, root *cobra.Command, repository, row, named string) {
 	t.Helper()
 	golden := func(file string) string { return filepath.Join(repository, "testdata", "project", file) }
@@ -214,7 +213,7 @@ func checkNamed(t *testing.T, root *cobra.Command, repository, row, named string
 	}
 }
 
-// matchesGolden reports whether a project has a file whose path is pattern with something in the place of each <word>.
+// matchesGolden reports whether a project has a file whose path matches pattern, where <word> matches anything.
 func matchesGolden(t *testing.T, dir, pattern string) bool {
 	t.Helper()
 	pattern = regexp.MustCompile(`<[a-z]+>`).ReplaceAllString(pattern, "*")

@@ -87,9 +87,9 @@ func runDoctor(ctx context.Context, s *streams, o doctorOptions) error {
 	})
 }
 
-// doctorProject returns the project as the doctor reads it.
+// doctorProject returns the project in the form of package doctor.
 func doctorProject(p *openedProject) (*doctor.Project, error) {
-	dir, err := filepath.EvalSymlinks(p.dir) // where kustomize finds files, too
+	dir, err := filepath.EvalSymlinks(p.dir) // as kustomize reports paths
 	return &doctor.Project{Dir: dir, FS: p.fsys, Kctrl: kctrlBuild(), GoVersion: goVersion,
 		Compiled: controlPlaneCompiled}, err
 }
@@ -118,7 +118,7 @@ func repair(
 	switch {
 	case write.output != outputJSON:
 		err = finishPlan(ctx, s, write, fixes)
-	case !write.dryRun: // the findings are the only JSON document
+	case !write.dryRun: // findings must be the only JSON document
 		err = applyPlan(ctx, s.dir, write.command, fixes)
 	}
 	if err != nil || write.dryRun {
@@ -127,7 +127,7 @@ func repair(
 	return examine(ctx, p, o.checks)
 }
 
-// tellFindings prints warnings, and returns what is wrong as an error.
+// tellFindings prints warnings, and returns the other findings as an error.
 func tellFindings(s *streams, o doctorOptions, found []doctor.Finding) error {
 	var errs []error
 	var all []finding
@@ -151,7 +151,7 @@ func tellFindings(s *streams, o doctorOptions, found []doctor.Finding) error {
 			return err
 		}
 	} else if len(found) == 0 && !o.fix {
-		s.printf("nothing is wrong\n")
+		s.printf("no problems found\n")
 	}
 	if !drift {
 		for i, err := range errs {
@@ -165,7 +165,7 @@ func tellFindings(s *streams, o doctorOptions, found []doctor.Finding) error {
 	return errors.Join(errs...)
 }
 
-// goVersion asks the go command for its version.
+// goVersion returns the version of the go command.
 func goVersion(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
 	return strings.TrimSpace(string(out)), err

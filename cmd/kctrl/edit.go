@@ -70,14 +70,14 @@ func runEdit(
 	}
 	for _, feature := range enable {
 		if _, twice := opts.Features[strings.TrimSpace(feature)]; twice {
-			return usageError("--enable and --disable both name " + diagnostic.Quote(feature))
+			return usageError("--enable and --disable both have " + diagnostic.Quote(feature))
 		}
 		opts.Features[strings.TrimSpace(feature)] = true
 	}
 	if opts.IsZero() {
 		return &diagnostic.Error{
 			Message: "edit needs a flag",
-			Hint:    "kctrl edit --multigroup, --namespaced, --license none, --enable network-policy or others",
+			Hint:    "kctrl edit --multigroup, --namespaced, --license none, --enable network-policy, or another flag",
 			Class:   diagnostic.ErrUsage,
 		}
 	}

@@ -23,12 +23,12 @@ type serverOptions struct {
 
 func (o *serverOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.name, "name", "",
-		"`name` of the environment; without, the one whose kubeconfig is in KUBECONFIG, or default")
+		"`name` of the environment (default: the environment of KUBECONFIG, or default)")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
-		"talk to the server of this kubeconfig `file` instead of an environment's")
-	flags.StringVarP(&o.namespace, "namespace", "n", "default", "`namespace` of objects that name none")
+		"use the server in this kubeconfig `file` instead of an environment")
+	flags.StringVarP(&o.namespace, "namespace", "n", "default", "default `namespace` of objects")
 	flags.DurationVar(&o.timeout, "timeout", kubectl.DefaultTimeout,
-		"how `long` a wait may take, such as 90s or 5m; 0 is for ever")
+		"maximum `duration` of a wait, such as 90s or 5m; 0 means no limit")
 }
 
 func (o *serverOptions) validate() error {
@@ -56,7 +56,7 @@ func (o *serverOptions) connect(ctx context.Context, s *streams) (*kubectl.Clien
 	return client, nil
 }
 
-// server returns the path of the kubeconfig of the server that the user chose.
+// server returns the path of the kubeconfig of the selected server.
 func (o *serverOptions) server(ctx context.Context, s *streams) (string, error) {
 	switch {
 	case o.kubeconfig != "":
@@ -67,7 +67,7 @@ func (o *serverOptions) server(ctx context.Context, s *streams) (string, error) 
 	return kubeconfigOfCurrent(ctx, s)
 }
 
-// manifestOptions select the objects of a command by manifests.
+// manifestOptions select objects in manifests.
 type manifestOptions struct {
 	files         []string
 	kustomization string
@@ -162,13 +162,13 @@ func (o *selectionOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")
 }
 
-// selection is what the arguments and flags select.
+// selection returns the selection of the arguments and flags.
 func (o *selectionOptions) selection(args []string) (kubectl.Selection, error) {
 	s, err := kubectl.Select(args)
 	if err != nil {
 		return s, err
 	}
-	// API servers pass over commas between fields: those alone select everything.
+	// API servers ignore commas between field selectors, so commas alone would select everything.
 	s.Labels, s.Fields, s.AllNamespaces = strings.TrimSpace(o.labels), strings.Trim(strings.TrimSpace(o.fields), ", "),
 		o.allNamespaces
 	return s, s.Validate()

@@ -44,15 +44,15 @@ func progress(s *streams) controlplane.Progress {
 	p := controlplane.Progress{Out: s.err}
 	if terminal(s.err) && os.Getenv("TERM") != "dumb" {
 		p.Columns = func() int {
-			columns, _, _ := term.GetSize(int(s.err.(*os.File).Fd())) // 0 when the terminal does not know
+			columns, _, _ := term.GetSize(int(s.err.(*os.File).Fd())) // 0 if the terminal does not report its size
 			return columns
 		}
 	}
 	return p
 }
 
-// addKubernetesFlag lets the user choose a version of Kubernetes.
+// addKubernetesFlag adds the flag for the version of Kubernetes.
 func addKubernetesFlag(flags *pflag.FlagSet, version *string) {
 	flags.StringVar(version, "kubernetes", "",
-		"`version` of Kubernetes: "+strings.Join(controlplane.Versions(), ", ")+"; without, the first of these")
+		"`version` of Kubernetes: "+strings.Join(controlplane.Versions(), ", ")+"(default: the first one)")
 }

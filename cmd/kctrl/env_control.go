@@ -14,13 +14,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/controlplane"
 )
 
-// controlAnswer is the line that answers a command: what was done, or why not.
+// controlAnswer is the response to a command.
 type controlAnswer struct {
 	Command string `json:"command"`
 	Error   string `json:"error,omitempty"`
 }
 
-// takeCommands executes the lines of in on instance, in order, until in ends.
+// takeCommands executes the commands in lines of in on instance, in order, until in ends.
 func takeCommands(ctx context.Context, instance *controlplane.Instance, in io.Reader, out io.Writer) {
 	answers := json.NewEncoder(out)
 	for lines := bufio.NewScanner(in); lines.Scan(); {
@@ -34,7 +34,7 @@ func takeCommands(ctx context.Context, instance *controlplane.Instance, in io.Re
 	}
 }
 
-// obey carries out one command: "kill NAME", "start NAME", "slow DURATION" or "compact".
+// obey executes one command: "kill NAME", "start NAME", "slow DURATION" or "compact".
 func obey(ctx context.Context, instance *controlplane.Instance, command string) error {
 	verb, argument, _ := strings.Cut(command, " ")
 	switch verb {

@@ -16,7 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// controlPlaneCommands are those that run something on this machine.
+// controlPlaneCommands are the commands that run a process on this machine.
 var controlPlaneCommands = []func(*streams) *cobra.Command{
 	newEnvBuildCommand, newEnvUpCommand, newEnvDownCommand, newEnvStatusCommand, newEnvKubeconfigCommand,
 	newEnvAssetsCommand, newEnvGarbageCollectorCommand, newEnvHostCommand,
@@ -28,9 +28,9 @@ var errNoControlPlane error
 // controlPlaneCompiled reports whether kctrl env up has nothing to compile.
 var controlPlaneCompiled = func(ctx context.Context) bool { return controlplane.Compiled(ctx, controlplane.Options{}) }
 
-// addNameFlag lets the user choose an environment.
+// addNameFlag adds the flag for the name of an environment.
 func addNameFlag(flags *pflag.FlagSet, name *string) {
-	flags.StringVar(name, "name", controlplane.DefaultName, "`name` of the environment; several run side by side")
+	flags.StringVar(name, "name", controlplane.DefaultName, "`name` of the environment; several can run at the same time")
 }
 
 // openEnvironments returns the environments of this user, and removes the remains of interrupted
@@ -44,7 +44,7 @@ func openEnvironments(ctx context.Context, s *streams) (*controlplane.Environmen
 	return environments, environments.Recover(ctx)
 }
 
-// kubeconfigOf returns the path of the kubeconfig of the environment that the user named, which can be talked to.
+// kubeconfigOf returns the path of the kubeconfig of a named environment, which must be usable.
 func kubeconfigOf(ctx context.Context, s *streams, name string) (string, error) {
 	if err := controlplane.ValidateName(name); err != nil {
 		return "", err
@@ -64,8 +64,8 @@ func usableKubeconfig(environments *controlplane.Environments, name string) (str
 	return env.Kubeconfig, env.Usable()
 }
 
-// kubeconfigOfCurrent is kubeconfigOf for a user who has named no environment: it is that of KUBECONFIG, or the default
-// one. No other server that KUBECONFIG may lead to is taken for an environment.
+// kubeconfigOfCurrent is like kubeconfigOf for the environment of KUBECONFIG, or the default one. It never uses another
+// server in KUBECONFIG.
 func kubeconfigOfCurrent(ctx context.Context, s *streams) (string, error) {
 	environments, err := openEnvironments(ctx, s)
 	if err != nil {
@@ -73,7 +73,7 @@ func kubeconfigOfCurrent(ctx context.Context, s *streams) (string, error) {
 	}
 	exported := ""
 	if files := filepath.SplitList(os.Getenv("KUBECONFIG")); len(files) > 0 {
-		exported = files[0] // which has the current context
+		exported = files[0] // has the current context
 	}
 	if name := environments.NameOf(exported); name != "" {
 		return usableKubeconfig(environments, name)
@@ -85,10 +85,10 @@ func kubeconfigOfCurrent(ctx context.Context, s *streams) (string, error) {
 	return kubeconfig, err
 }
 
-// kubernetesVersions offers the versions that can be compiled.
+// kubernetesVersions completes the supported versions.
 func kubernetesVersions(*streams) []string { return controlplane.Versions() }
 
-// environmentNames offers the environments that there are.
+// environmentNames completes the names of existing environments.
 func environmentNames(*streams) []string {
 	environments, err := controlplane.OpenEnvironments()
 	if err != nil {

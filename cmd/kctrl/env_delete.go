@@ -57,7 +57,7 @@ func runEnvDelete(ctx context.Context, s *streams, o envDeleteOptions, args []st
 	if selects := len(selection.Names) > 0 || selection.Labels+selection.Fields != ""; selects == o.all {
 		return &diagnostic.Error{
 			Message: "no names, selector or --all",
-			Hint:    "kctrl env delete " + args[0] + " NAME deletes one object, --all deletes those of a namespace",
+			Hint:    "kctrl env delete " + args[0] + " NAME deletes one object, --all deletes all objects of a namespace",
 			Class:   diagnostic.ErrUsage,
 		}
 	}

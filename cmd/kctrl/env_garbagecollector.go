@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/garbagecollector"
 )
 
-// newEnvGarbageCollectorCommand is the part of a control plane that env up --garbage-collector starts.
+// newEnvGarbageCollectorCommand returns the hidden command that env up --garbage-collector starts as a process.
 func newEnvGarbageCollectorCommand(s *streams) *cobra.Command {
 	var kubeconfig, authority string
 	cmd := &cobra.Command{
@@ -39,7 +39,7 @@ func newEnvGarbageCollectorCommand(s *streams) *cobra.Command {
 	return cmd
 }
 
-// collectGarbage runs the collector until ctx ends, or this process is to. Its log goes to standard error.
+// collectGarbage runs the collector until ctx ends or a signal terminates the process. It logs to standard error.
 func collectGarbage(ctx context.Context, s *streams, config *rest.Config) error {
 	ctx, stop := untilTerminated(ctx)
 	defer stop()

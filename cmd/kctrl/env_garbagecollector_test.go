@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// lines passes on what is written while somebody reads.
+// lines is a writer that sends to a channel until ctx ends.
 type lines struct {
 	ctx context.Context
 	to  chan string
@@ -25,8 +25,8 @@ func (l lines) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// TestCollectorWaitsForItsServer: env up starts the collector, and stops it, whatever becomes of the API server
-// meanwhile.
+// TestCollectorWaitsForItsServer checks that the collector keeps running while the API server is not available, and
+// ends when it is stopped.
 func TestCollectorWaitsForItsServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -35,7 +35,7 @@ func TestCollectorWaitsForItsServer(t *testing.T) {
 	go func() {
 		ended <- collectGarbage(ctx, newStreams(nil, nil, said), &rest.Config{Host: "http://127.0.0.1:1"})
 	}()
-	for range 2 { // it goes on asking
+	for range 2 { // it retries
 		select {
 		case line := <-said.to:
 			if !strings.Contains(line, `level=WARN msg="ask the API server for its kinds"`) ||

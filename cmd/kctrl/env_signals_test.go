@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// TestBrokenConnectionEndsNothing writes to a socket whose other end is closed, and only then sends a signal that
-// counts.
+// TestBrokenConnectionEndsNothing writes to a socket whose other end is closed, and then sends a terminating signal.
 func TestBrokenConnectionEndsNothing(t *testing.T) {
 	ctx, stop := untilTerminated(t.Context())
 	defer stop()
@@ -31,7 +30,7 @@ func TestBrokenConnectionEndsNothing(t *testing.T) {
 	}
 }
 
-// writeUntilBroken writes to a connection that nobody has at the other end.
+// writeUntilBroken writes to a connection whose other end is closed.
 func writeUntilBroken(t *testing.T) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -12,14 +12,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// controlPlaneCommands run the API server in memory. The others report that this system has no real one, whatever their
-// flags are.
+// controlPlaneCommands run the API server in memory. All other commands report, independent of their flags, that this
+// system has no real API server.
 var controlPlaneCommands = []func(*streams) *cobra.Command{
 	newEnvBuildCommand, newEnvHostCommand, unsupported("up"), unsupported("down"), unsupported("status"),
 	unsupported("kubeconfig"), unsupported("assets"),
 }
 
-// controlPlaneCompiled is nil: there is nothing to compile here.
+// controlPlaneCompiled is nil on this system.
 var controlPlaneCompiled func(context.Context) bool
 
 func unsupported(name string) func(*streams) *cobra.Command {
@@ -42,22 +42,22 @@ var errUnsupported = &diagnostic.Error{
 		"apply, get and delete with --kubeconfig",
 }
 
-// addNameFlag takes the name of an environment, so that command lines are the same everywhere.
+// addNameFlag adds the flag for the name of an environment, so that command lines are portable.
 func addNameFlag(flags *pflag.FlagSet, name *string) {
-	flags.StringVar(name, "name", "default", "`name` of the environment, which has to be on Linux or macOS")
+	flags.StringVar(name, "name", "default", "`name` of the environment, which requires Linux or macOS")
 }
 
 func kubeconfigOf(context.Context, *streams, string) (string, error) { return "", errUnsupported }
 
 func kubeconfigOfCurrent(context.Context, *streams) (string, error) { return "", errUnsupported }
 
-// environmentNames returns no names: this system has no environments.
+// environmentNames completes nothing: this system has no environments.
 func environmentNames(*streams) []string { return nil }
 
-// kubernetesVersions offers nothing: none can be run here.
+// kubernetesVersions completes nothing: no version runs on this system.
 func kubernetesVersions(*streams) []string { return nil }
 
-// startServer starts none: there is none for this system.
+// startServer returns an error: this system has no server.
 func startServer(context.Context, *streams, bool) (kubeconfig string, stop func(), err error) {
 	return "", nil, errUnsupported
 }

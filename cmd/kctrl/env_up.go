@@ -40,7 +40,7 @@ func newEnvUpCommand(s *streams) *cobra.Command {
 	flags.BoolVar(&o.start.InMemory, "in-memory", false,
 		"run kctrl's API server, which keeps objects in memory and starts at once")
 	flags.StringVar(&o.start.DataDir, "data-dir", "", "`directory` for the objects (default: a temporary one)")
-	flags.IntVar(&o.start.Port, "port", 0, "`port` of the API server on 127.0.0.1; 0 is a free one")
+	flags.IntVar(&o.start.Port, "port", 0, "`port` of the API server on 127.0.0.1; 0 means a free one")
 	flags.BoolVar(&o.start.ControllerManager, "controller-manager", false,
 		"run kube-controller-manager too, for garbage collection and the built-in kinds")
 	flags.StringVar(&o.start.Controllers, "controllers", "",
@@ -151,7 +151,7 @@ var outcomes = map[controlplane.Outcome]string{
 	controlplane.Resumed: "runs again, with its objects,",
 }
 
-// shellQuoted is a word of a shell.
+// shellQuoted quotes a word for a shell.
 func shellQuoted(word string) string {
 	plain := func(r rune) bool {
 		return strings.ContainsRune("/._-+:@%,", r) || unicode.IsLetter(r) || unicode.IsDigit(r)
@@ -169,7 +169,7 @@ func (s *streams) warnKept(env *controlplane.Environment, start controlplane.Opt
 		return
 	}
 	s.problem("warning: ", &diagnostic.Error{
-		Message: "the environment is running already: options apply only when it starts",
+		Message: "the environment is already running: options apply only at the start",
 		Hint:    "run kctrl env down, then kctrl env up with these options",
 	})
 }
@@ -181,18 +181,17 @@ func nameArgument(name string) string {
 	return " --name " + name
 }
 
-// foregroundReady is the line that a control plane in the foreground prints when it is ready.
+// foregroundReady is the output of a control plane in the foreground when it is ready.
 type foregroundReady struct {
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
 }
 
-// runEnvForeground runs a control plane without a name, in a temporary directory, until ctx ends or standard input
-// closes.
+// runEnvForeground runs an unnamed control plane in a temporary directory until ctx ends or standard input closes.
 func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Assets, o envUpOptions) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// Whatever ends this process, its keys go with it; those of one that was killed go with the next.
+	// The keys are removed when this process ends, or by the next process if this one is killed.
 	ctx, stop := untilTerminated(ctx)
 	defer stop()
 	folder, remove, err := controlplane.TemporaryFolder(ctx, s.notice)
@@ -202,7 +201,7 @@ func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Asset
 	defer remove()
 	o.start.Folder, o.start.Attached, o.start.Faults = folder, true, o.control
 	if pipe(s.in) && !o.control {
-		go func() { // ends with the process at the latest: a read of standard input cannot be interrupted
+		go func() { // ends at the latest with the process: a read of standard input cannot be interrupted
 			_, _ = io.Copy(io.Discard, s.in)
 			cancel()
 		}()
@@ -221,7 +220,7 @@ func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Asset
 		return err
 	}
 	if o.control {
-		go func() { // ends with the process at the latest, as above
+		go func() { // ends at the latest with the process, as above
 			takeCommands(ctx, instance, s.in, s.out)
 			cancel()
 		}()

@@ -21,16 +21,16 @@ const (
 	exitSignal = 128 // plus the number of the signal that ended the command, as in shells
 )
 
-// errInterrupted is the error of a command that the user stopped.
+// errInterrupted is the error of a command that the user interrupted.
 var errInterrupted = errors.New("interrupted")
 
-// stopped reports whether err is only the end of ctx.
+// stopped reports whether err is only the result of the end of ctx.
 func stopped(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
 
-// report prints err, one line for each single error with its hint below, and returns the exit code. If the
-// command line selects a format, and there is no other result, the errors have this format.
+// report prints err and returns the exit code. Each single error has one line, with its hint below. If the command line
+// selects a format and no result was printed, the errors have this format.
 func report(s *streams, command *cobra.Command, err error, format outputFormat) int {
 	if err == nil {
 		return exitOK
@@ -62,7 +62,7 @@ func hinted(err error) bool {
 	return ok && d.Hint != ""
 }
 
-// withHint returns err with a hint, which it has not.
+// withHint adds a hint to an error that has none.
 func withHint(err error, hint string) error {
 	e := diagnostic.Error{Message: err.Error(), Class: diagnostic.ErrUsage, Cause: err}
 	if d, ok := errors.AsType[*diagnostic.Error](err); ok {

@@ -19,7 +19,7 @@ const (
 	explainJSON     explainFormat = "json"
 )
 
-// String returns the format as it is written on the command line.
+// String returns the format as in a flag.
 func (f *explainFormat) String() string { return string(*f) }
 
 // Set accepts "text", "markdown" and "json".
@@ -107,7 +107,7 @@ func runExplain(s *streams, o explainOptions, args []string) error {
 	return nil
 }
 
-// explainAll lists markers, or explains each.
+// explainAll lists all markers, or explains each.
 func explainAll(s *streams, o explainOptions, all []markers.Help) error {
 	switch {
 	case o.format == explainJSON:
@@ -129,7 +129,7 @@ func explainAll(s *streams, o explainOptions, all []markers.Help) error {
 	return nil
 }
 
-// findMarker returns the marker that a user names, in whole or by its last part, with or without arguments.
+// findMarker returns the marker for a full name or a last part, with or without arguments.
 func findMarker(registry *markers.Registry, name string) (markers.Help, error) {
 	if known, ok := registry.NameOf(name); ok {
 		help, _ := registry.Help(known)

@@ -74,16 +74,16 @@ func valueWords(argument markers.ArgumentHelp) string {
 	return argument.Type + ", optional"
 }
 
-// itemsPrefix begins the names of markers that repeat another marker for the items of a list.
+// itemsPrefix is the prefix of markers that repeat another marker for the items of a list.
 const itemsPrefix = "kubebuilder:validation:items:"
 
-// markdownReference is docs/markers.md.
+// markdownReference returns the content of docs/markers.md.
 func markdownReference(all []markers.Help) string {
 	var out strings.Builder
 	out.WriteString("# Markers\n\n" +
 		"Markers are comments in Go code that control generators: `// +name`, `// +name=value` or `// " +
 		"+name:argument=value,argument=value`.\n" +
-		"Write lists as `a;b` or `{a,b}`, and strings with blanks or punctuation in quotes or backticks.\n\n" +
+		"Write lists as `a;b` or `{a,b}`, and strings with spaces or punctuation in quotes or backticks.\n\n" +
 		"A marker describes the package, type or field below it.\n" +
 		"It is part of the comment of a type or field, or of the comment above that one.\n" +
 		"A marker in a separate comment at the top level of a file describes the package.\n" +
@@ -154,15 +154,15 @@ func codeSpan(text string) string {
 	return "`" + text + "`"
 }
 
-// sentences writes each sentence of text on a line.
+// sentences puts each sentence of text on its own line.
 func sentences(text string) string {
 	return regexp.MustCompile(`([.:]) ([A-Z])`).ReplaceAllString(text, "$1\n$2")
 }
 
-// cell spells text so that it does not end the cell of a table.
+// cell escapes text for the cell of a table.
 func cell(text string) string { return strings.ReplaceAll(prose(text), "|", `\|`) }
 
-// prose spells text so that Markdown shows it as it is.
+// prose escapes text for Markdown.
 func prose(text string) string {
 	return strings.NewReplacer("<", "&lt;", "*", `\*`, "_", `\_`).Replace(text)
 }

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/markers.md and the expected output in testdata/script")
 
-// TestMarkersReference compares docs/markers.md with what kctrl explain prints. With -update it writes the file.
+// TestMarkersReference compares docs/markers.md with the output of kctrl explain. With -update it writes the file.
 func TestMarkersReference(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := run(t.Context(), []string{"explain", "--all", "--format", "markdown"},

@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 )
 
-// addFlag adds the flag of a generator to those of a command.
+// addFlag adds the flag of a generator to a command.
 func addFlag(flags *pflag.FlagSet, f generator.Flag) {
 	if to, ok := f.To.(*string); ok {
 		flags.StringVar(to, f.Name, f.Default, f.Usage)
@@ -36,11 +36,11 @@ func addOption(flags *pflag.FlagSet, name string, to any, usage string) {
 		flags.Var(optionalBool{to}, name, usage)
 		flags.Lookup(name).NoOptDefVal = "true"
 	default:
-		panic("flag " + name + " sets nothing that a flag can")
+		panic("flag " + name + " has a type that flags do not support")
 	}
 }
 
-// pairList is a flag with a list, each item of which is name=value.
+// pairList is a flag with a list of name=value items.
 type pairList struct{ pflag.Value }
 
 // Set adds pairs.
@@ -56,7 +56,7 @@ func (v pairList) Set(text string) error {
 // Type names the flag's type in help texts.
 func (pairList) Type() string { return "stringToString" }
 
-// optionalString is a flag with a text.
+// optionalString is a string flag without a default.
 type optionalString struct{ to **string }
 
 func (v optionalString) String() string {
@@ -75,7 +75,7 @@ func (v optionalString) Set(text string) error {
 // Type names the flag's type in help texts.
 func (optionalString) Type() string { return "string" }
 
-// optionalInt is a flag with a number, of which a negative one means none.
+// optionalInt is an integer flag without a default. A negative value means unset.
 type optionalInt struct{ to **int }
 
 func (v optionalInt) String() string {
@@ -100,7 +100,7 @@ func (v optionalInt) Set(text string) error {
 // Type names the flag's type in help texts.
 func (optionalInt) Type() string { return "int" }
 
-// optionalBool is a flag that may be neither true nor false.
+// optionalBool is a boolean flag without a default.
 type optionalBool struct{ to **bool }
 
 func (v optionalBool) String() string {

@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// genOptions are the flags of controller-gen, and those that kctrl adds.
+// genOptions are the flags of controller-gen, and additional ones of kctrl.
 type genOptions struct {
 	markers      int
 	help         int
@@ -48,7 +48,7 @@ markers are warnings.`,
 	flags.CountVarP(&opts.markers, "which-markers", "w",
 		"print the markers of the named generators; -ww and -www add details, -wwww prints JSON")
 	flags.CountVarP(&opts.help, "detailed-help", "h", "print the options; -hh and -hhh add details, -hhhh prints JSON")
-	flags.BoolVar(&opts.version, "version", false, "print the version of controller-gen whose output this is")
+	flags.BoolVar(&opts.version, "version", false, "print the version of controller-gen that the output equals")
 	flags.StringSliceVar(&opts.buildTags, "load-build-tags", []string{compat.DefaultBuildTag},
 		"build `tags` of the files to read")
 	flags.StringSliceVar(&opts.allowUnknown, "allow-unknown", nil, "accept unknown markers with this `prefix`")
@@ -60,8 +60,8 @@ markers are warnings.`,
 	return cmd
 }
 
-// commandLine returns the arguments that a program was given. By the name of controller-gen, which tools call by its
-// path alone, kctrl is kctrl gen: a link or a copy, also one with a version in its name.
+// commandLine returns the arguments of a program. If the program has the name controller-gen, possibly with a version,
+// it adds gen: tools call controller-gen by its path alone, which may be a link to kctrl or a copy.
 func commandLine(args []string) []string {
 	if len(args) == 0 {
 		return nil
@@ -77,7 +77,7 @@ func commandLine(args []string) []string {
 // peerName is the name of the program that kctrl gen replaces.
 const peerName = "controller-gen"
 
-// peerVersion is the version of controller-gen whose output that of kctrl equals.
+// peerVersion is the version of controller-gen that the output of kctrl equals.
 const peerVersion = "v0.23.0"
 
 func runGen(ctx context.Context, s *streams, cmd *cobra.Command, o genOptions, args []string) error {
@@ -107,7 +107,7 @@ func runGen(ctx context.Context, s *streams, cmd *cobra.Command, o genOptions, a
 		return err
 	}
 	g.write.quiet = true
-	store := incremental.Store{} // The first run reads everything, and so knows what to watch.
+	store := incremental.Store{} // the first run reads everything, which determines the files to watch
 	return watchFolder(ctx, s, g.root, func(ctx context.Context, s *streams, inputs func(source.Inputs)) error {
 		err := g.run(ctx, s, store, inputs)
 		store = incremental.UserStore()
@@ -115,11 +115,11 @@ func runGen(ctx context.Context, s *streams, cmd *cobra.Command, o genOptions, a
 	})
 }
 
-// gen is a command line of controller-gen, in a directory.
+// gen is a command line of controller-gen in a directory.
 type gen struct {
 	command *compat.Command
 	dir     string // absolute, as root
-	root    string // is locked, and keeps the journal
+	root    string // is locked, and has the journal
 	genOptions
 }
 
@@ -152,7 +152,7 @@ func (g gen) otherOutput() string {
 	return "-o json"
 }
 
-// finish writes the generated files, or compares them. It prints no list of files, like controller-gen.
+// finish writes the generated files, or compares them. Like controller-gen, it does not list files.
 func (g gen) finish(ctx context.Context, s *streams, result *compat.Result) error {
 	asked := g.write.check || g.watch || g.write.dryRun || g.write.diff || g.write.output != outputText
 	var found generated
@@ -178,7 +178,7 @@ func (g gen) finish(ctx context.Context, s *streams, result *compat.Result) erro
 	return nil
 }
 
-// generated are the files that kctrl gen writes.
+// generated are the files of kctrl gen.
 type generated []transaction.Change
 
 // Changes returns the changes ordered by path.
@@ -208,7 +208,7 @@ func (g generated) Diff() string {
 	return out.String()
 }
 
-// shellWords returns arguments as they are typed.
+// shellWords quotes arguments for a shell.
 func shellWords(args []string) string {
 	words := make([]string, len(args))
 	for i, arg := range args {
@@ -220,7 +220,7 @@ func shellWords(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// moduleRoot returns the directory to lock for a command in dir: that of its project or Go module, or dir itself.
+// moduleRoot returns the directory to lock for a command in dir: the directory of its project or Go module, or dir.
 func moduleRoot(dir string) string {
 	for folder := dir; ; folder = filepath.Dir(folder) {
 		for _, name := range []string{project.File, "go.mod"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
 )
 
-// jsonHelp is how often -w or -h is given for JSON, and fullHelp for all details.
+// The numbers of -w or -h for details, all details and JSON.
 const (
 	detailedHelp = 2
 	fullHelp     = 3
@@ -35,7 +35,7 @@ func printMarkerHelp(s *streams, level int, args []string) error {
 	return printHelp(s, level, "+", markers)
 }
 
-// printHelp documents markers, or options, which are markers without their sign.
+// printHelp prints the documentation of markers, or of options, which are markers without sign.
 func printHelp(s *streams, level int, sign string, categories []help.CategoryDoc) error {
 	if level >= jsonHelp {
 		return json.NewEncoder(s.out).Encode(categories)
@@ -87,7 +87,7 @@ func summary(marker help.MarkerDoc) string {
 	return "(use " + *marker.DeprecatedInFavorOf + ") " + marker.Summary
 }
 
-// syntax returns how a marker is written, with its arguments.
+// syntax returns the syntax of a marker with its arguments.
 func syntax(marker help.MarkerDoc) string {
 	var text strings.Builder
 	text.WriteString(marker.Name)

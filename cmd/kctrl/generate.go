@@ -19,12 +19,12 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
-// generateOptions are the flags that generate and manifests share.
+// generateOptions are the flags of generate and manifests.
 type generateOptions struct {
 	write   writeOptions
 	fix     bool
 	watch   bool
-	command string // what writes the files that a check finds out of date
+	command string // command that writes outdated files
 	generate.Options
 }
 
@@ -39,7 +39,7 @@ func (o *generateOptions) addFlags(flags *pflag.FlagSet) {
 	o.write.addCheckFlag(flags)
 	flags.StringSliceVar(&o.Paths, "paths", nil, "`directories` to read, such as ./api/... (default: the whole project)")
 	flags.StringSliceVar(&o.AllowUnknown, "allow-unknown", nil, "accept unknown markers with this `prefix`")
-	flags.BoolVar(&o.fix, "fix", false, "correct misspelt markers in the source where there is only one way to")
+	flags.BoolVar(&o.fix, "fix", false, "correct misspelled markers with an unambiguous correction in the source")
 	flags.BoolVar(&o.watch, "watch", false, watchUsage)
 	for _, f := range o.Flags() {
 		addFlag(flags, f)
@@ -72,7 +72,7 @@ func makesCode(g generator.Generator) bool { return g.Code }
 
 func makesManifests(g generator.Generator) bool { return !g.Code }
 
-// generateProject generates what the markers of the project ask for, and writes it or compares with it.
+// generateProject generates the output of the markers of the project, and writes it or compares it with the files.
 func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 	o.write.command = o.command
 	return s.change(ctx, o.write, foreign(len(o.Paths) > 0), func(p *openedProject) error {
@@ -96,7 +96,7 @@ func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 	})
 }
 
-// planProject plans what a project of kctrl has besides what its markers ask for.
+// planProject plans the generated files of a project of kctrl that do not come from markers.
 func planProject(p *plan.Plan, proj *project.Project, o generateOptions) error {
 	err := gomod.PlanRuntime(p, proj)
 	if err == nil && slices.Contains(o.Generators, generate.Object) {
@@ -105,7 +105,7 @@ func planProject(p *plan.Plan, proj *project.Project, o generateOptions) error {
 	return err
 }
 
-// checkDrift prints what a command would change, and fails if that is anything.
+// checkDrift prints the changes of a command, and returns an error if it has any.
 func checkDrift(s *streams, o writeOptions, found changes) error {
 	o.dryRun = true
 	if o.output == outputJSON {
@@ -125,7 +125,7 @@ func checkDrift(s *streams, o writeOptions, found changes) error {
 	}
 }
 
-// printDrift prints changes except those of a missing runtime, which a note reports.
+// printDrift prints changes, except a missing runtime, which a note reports.
 func printDrift(s *streams, found changes) {
 	for change := range found.Changes() {
 		if !isBundled(change) {
@@ -134,7 +134,7 @@ func printDrift(s *streams, found changes) {
 	}
 }
 
-// outOfDate counts changes. That of the lock follows the others and counts only if it is alone.
+// outOfDate returns the number of changes. A change of the lock counts only if it is the only one.
 func outOfDate(found changes) int {
 	n := found.Len()
 	for change := range found.Changes() {

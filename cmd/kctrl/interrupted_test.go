@@ -30,14 +30,14 @@ import (
 )
 
 const (
-	// faultVariable is a signal that kctrl sends itself before a step: "SIGNAL STEP", both numbers, or "SIGNAL STEP again"
-	// for a second signal before the next step.
+	// faultVariable is a signal that kctrl sends itself before a step: "SIGNAL STEP" as numbers, or "SIGNAL STEP again" to
+	// send another one before the next step.
 	faultVariable = "KCTRL_TEST_FAULT"
-	// stepsVariable is a file into which kctrl writes the number of its steps.
+	// stepsVariable is the file for the number of steps.
 	stepsVariable = "KCTRL_TEST_STEPS"
 )
 
-// runFaulty is main, with a fault that a test asks for.
+// runFaulty is main with an optional fault.
 func runFaulty() int {
 	var steps atomic.Int64
 	var number, at int64
@@ -54,7 +54,7 @@ func runFaulty() int {
 				select {}
 			}
 		case step == at+1 && again:
-			for range 1 << 20 { // until kctrl no longer listens, and this process ends
+			for range 1 << 20 { // until kctrl no longer handles signals, and this process ends
 				send()
 				runtime.Gosched()
 			}
@@ -96,7 +96,7 @@ func (w *workbench) run(t *testing.T, dir, line string, env ...string) (int, str
 	return cmd.ProcessState.ExitCode(), said.String()
 }
 
-// project returns the directory of a shared project, which the caller does not change.
+// project returns the directory of a shared project. The caller must not change it.
 func (w *workbench) project(t *testing.T, layout string) string {
 	t.Helper()
 	dir, err := shared.project(layout, w.env)
@@ -106,7 +106,7 @@ func (w *workbench) project(t *testing.T, layout string) string {
 	return dir
 }
 
-// copy returns a new directory with the files of a shared project; "" is an empty one.
+// copy returns a new directory with the files of a shared project, or an empty directory for "".
 func (w *workbench) copy(t *testing.T, layout string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "project")
@@ -150,7 +150,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// difference names the files that differ, and shows how.
+// difference returns the files that differ, with their differences.
 func difference(want, got map[string]string) string {
 	var lines []string
 	for name, text := range want {
@@ -171,14 +171,14 @@ func difference(want, got map[string]string) string {
 	return strings.Join(lines[:min(len(lines), 10)], "\n")
 }
 
-// writer is a command that writes, in a copy of a shared project.
+// writer is a command that writes to a copy of a shared project.
 type writer struct {
 	from, line string
 	once       sync.Once
-	done       outcome // what comes of it undisturbed, found once per test process
+	done       outcome // result without a fault, computed once per test process
 }
 
-// outcome is the tree after a command, the number of steps of its writing, and the time that it took.
+// outcome is the tree after a command, the number of its write steps, and its duration.
 type outcome struct {
 	tree  map[string]string
 	steps int
@@ -200,7 +200,7 @@ var writers = map[string]*writer{
 	"migrate":    {from: "kubebuilder-v3", line: "migrate"},
 }
 
-// eachWriter calls test for each command that writes, with what comes of it undisturbed.
+// eachWriter calls test for each writing command, with its outcome without a fault.
 func eachWriter(t *testing.T, test func(t *testing.T, w *workbench, c *writer, done outcome)) {
 	w := newWorkbench(t)
 	for name, c := range writers {
@@ -215,7 +215,7 @@ func eachWriter(t *testing.T, test func(t *testing.T, w *workbench, c *writer, d
 	}
 }
 
-// measure runs a command undisturbed.
+// measure runs a command without a fault.
 func (w *workbench) measure(t *testing.T, c *writer) outcome {
 	t.Helper()
 	dir, counted, start := w.copy(t, c.from), filepath.Join(t.TempDir(), "steps"), time.Now()
@@ -231,7 +231,7 @@ func (w *workbench) measure(t *testing.T, c *writer) outcome {
 	return outcome{contents(t, dir), steps, took}
 }
 
-// eachOf calls test with item first of n, unless that is negative, and with a random item for each fresh seed. With at
+// eachOf calls test with item first of n, unless first is negative, and with a random item for each fresh seed. With at
 // least n fresh seeds it calls test with every item.
 func eachOf(t *testing.T, n, first int, test func(t *testing.T, i int)) {
 	t.Helper()
@@ -255,7 +255,7 @@ func eachOf(t *testing.T, n, first int, test func(t *testing.T, i int)) {
 	})
 }
 
-// eachStep calls test with steps of each command that writes: the last but two, where nearly everything is written, and
+// eachStep calls test with steps of each writing command: the third last, after almost everything is written, and
 // random ones.
 func eachStep(t *testing.T, test func(t *testing.T, w *workbench, c *writer, done outcome, at int)) {
 	eachWriter(t, func(t *testing.T, w *workbench, c *writer, done outcome) {
@@ -263,7 +263,7 @@ func eachStep(t *testing.T, test func(t *testing.T, w *workbench, c *writer, don
 	})
 }
 
-// TestKilledCommandsAreRolledBackByTheNext kills commands before a step of their writing, and runs them again.
+// TestKilledCommandsAreRolledBackByTheNext kills commands before a write step, and runs them again.
 func TestKilledCommandsAreRolledBackByTheNext(t *testing.T) {
 	eachStep(t, func(t *testing.T, w *workbench, c *writer, done outcome, at int) {
 		dir := w.copy(t, c.from)
@@ -279,7 +279,7 @@ func TestKilledCommandsAreRolledBackByTheNext(t *testing.T) {
 	})
 }
 
-// checkAgain runs a command that was disturbed again, and checks that the tree is complete after it.
+// checkAgain runs an interrupted command again, and checks that the tree is complete.
 func (w *workbench) checkAgain(t *testing.T, dir string, c *writer, done outcome, when string) {
 	t.Helper()
 	code, said := w.run(t, dir, c.line)
@@ -291,13 +291,13 @@ func (w *workbench) checkAgain(t *testing.T, dir string, c *writer, done outcome
 	}
 }
 
-// saysDone reports whether a command refuses because what it would do is done.
+// saysDone reports whether a command fails because its changes already exist.
 func saysDone(said string) bool {
 	reasons := []string{"exists", "already", "there is no kind"}
 	return slices.ContainsFunc(reasons, func(reason string) bool { return strings.Contains(said, reason) })
 }
 
-// checkWholeTree checks that a directory has the tree of before or the complete one.
+// checkWholeTree checks that a directory has either the previous or the complete tree.
 func checkWholeTree(t *testing.T, dir string, before map[string]string, done outcome, when string) {
 	t.Helper()
 	after := contents(t, dir)
@@ -306,14 +306,14 @@ func checkWholeTree(t *testing.T, dir string, before map[string]string, done out
 	}
 }
 
-// TestSignalsEndCommandsWithoutATrace sends a signal that asks to end.
+// TestSignalsEndCommandsWithoutATrace sends a terminating signal.
 func TestSignalsEndCommandsWithoutATrace(t *testing.T) {
 	signals := []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM}
 	eachStep(t, func(t *testing.T, w *workbench, c *writer, done outcome, at int) {
 		dir, signal := w.copy(t, c.from), signals[at%len(signals)]
 		before := contents(t, dir)
 		code, said := w.run(t, dir, c.line, fmt.Sprintf("%s=%d %d", faultVariable, signal, at))
-		// A process that has ended by then receives no signal.
+		// A process that has already ended receives no signal.
 		if code != 128+int(signal) && code != 0 {
 			t.Errorf("step %d, %v: exit code %d\n%s", at, signal, code, said)
 		}
@@ -321,13 +321,14 @@ func TestSignalsEndCommandsWithoutATrace(t *testing.T) {
 	})
 }
 
-// TestASecondSignalEndsCommandsAtOnce sends one during the rollback: the next command completes that.
+// TestASecondSignalEndsCommandsAtOnce sends a second signal during the rollback. The next command completes the
+// rollback.
 func TestASecondSignalEndsCommandsAtOnce(t *testing.T) {
 	eachStep(t, func(t *testing.T, w *workbench, c *writer, done outcome, at int) {
 		dir := w.copy(t, c.from)
 		code, said := w.run(t, dir, c.line, fmt.Sprintf("%s=%d %d again", faultVariable, syscall.SIGINT, at))
-		// A command that had written everything when the first signal came has no step left for a second one. If that was
-		// its last step, it may end before it receives the first one.
+		// A command that had written everything when the first signal arrived has no further step for a second signal. After
+		// its last step, it may end before it receives the first signal.
 		ended := (code == 128+int(syscall.SIGINT) || code == 0) && difference(done.tree, contents(t, dir)) == ""
 		if code != -1 && !ended {
 			t.Errorf("step %d: exit code %d, want a death\n%s", at, code, said)
@@ -336,9 +337,8 @@ func TestASecondSignalEndsCommandsAtOnce(t *testing.T) {
 	})
 }
 
-// TestSignalsAtAnyTimeLeaveOneOfTwoTrees sends a signal that ends a process at a random time of a command, while it
-// reads, compiles or writes. The tree is as it was or as it should be: at once or, after a kill, once the command has
-// run again.
+// TestSignalsAtAnyTimeLeaveOneOfTwoTrees sends a terminating signal at a random time, while a command reads, compiles
+// or writes. The tree is then the previous or the complete one; after a kill, the command has to run again first.
 func TestSignalsAtAnyTimeLeaveOneOfTwoTrees(t *testing.T) {
 	signals := []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}
 	eachWriter(t, func(t *testing.T, w *workbench, c *writer, done outcome) {
@@ -352,11 +352,11 @@ func TestSignalsAtAnyTimeLeaveOneOfTwoTrees(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			timer := time.AfterFunc(after, func() { _ = cmd.Process.Signal(signal) }) // of a process that may have ended
-			_ = cmd.Wait()                                                            // the trees say more
+			timer := time.AfterFunc(after, func() { _ = cmd.Process.Signal(signal) }) // the process may have ended
+			_ = cmd.Wait()                                                            // the trees show the result
 			timer.Stop()
 			if code := cmd.ProcessState.ExitCode(); signal != syscall.SIGKILL {
-				// A process that does not listen yet ends by the signal itself.
+				// A signal ends a process that does not handle it yet.
 				if code != 0 && code != 128+int(signal) && code != -1 {
 					t.Errorf("%s: exit code %d", when, code)
 				}
@@ -367,8 +367,8 @@ func TestSignalsAtAnyTimeLeaveOneOfTwoTrees(t *testing.T) {
 	})
 }
 
-// TestMigrateThatIsDisturbedLeavesTheProject sends a signal to a migration, or changes the project beside it, while it
-// compiles the result: it writes nothing, and removes the copy in which it compiles.
+// TestMigrateThatIsDisturbedLeavesTheProject sends a signal to a migration, or changes the project, while the migration
+// compiles the result. It writes nothing, and removes the copy that it compiles.
 func TestMigrateThatIsDisturbedLeavesTheProject(t *testing.T) {
 	w := newWorkbench(t)
 	add := func(name string) func(dir string, _ *os.Process) error {
@@ -417,7 +417,7 @@ func TestMigrateThatIsDisturbedLeavesTheProject(t *testing.T) {
 	}
 }
 
-// migrate runs a migration that compiles its result in a directory below scratch, and calls disturb when it begins to.
+// migrate runs a migration that compiles its result in a directory below scratch, and calls disturb when that begins.
 func (w *workbench) migrate(t *testing.T, dir, scratch string, disturb func(string, *os.Process) error) (int, string) {
 	t.Helper()
 	watcher, err := fsnotify.NewWatcher()
@@ -437,7 +437,7 @@ func (w *workbench) migrate(t *testing.T, dir, scratch string, disturb func(stri
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // its exit code says more
+		_ = cmd.Wait() // the exit code shows the result
 	}()
 	for copied := false; !copied; {
 		select {
@@ -455,7 +455,7 @@ func (w *workbench) migrate(t *testing.T, dir, scratch string, disturb func(stri
 	return cmd.ProcessState.ExitCode(), output.String()
 }
 
-// TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives runs random pairs, as make -j2 does.
+// TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives runs random pairs of commands concurrently, as make -j2 does.
 func TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives(t *testing.T) {
 	w := newWorkbench(t)
 	lines := []string{
@@ -479,7 +479,7 @@ func TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives(t *testing.T) {
 		if a == b {
 			b = "generate --year 2002"
 		}
-		// A command may miss what the other one has deleted, as it would if it came later: exit codes count, too.
+		// A command may not find files that the other one deleted, as in a sequence, so exit codes count too.
 		ends := func(dir string, codes map[string]int) map[string]string {
 			tree := contents(t, dir)
 			tree["exit codes"] = fmt.Sprint(codes)
@@ -511,7 +511,8 @@ func TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives(t *testing.T) {
 	})
 }
 
-// TestTwoMigrationsAtOnceAreOne starts two in one project: one migrates, and the other one finds a project of kctrl.
+// TestTwoMigrationsAtOnceAreOne starts two migrations of one project. One migrates, and the other one finds a project
+// of kctrl.
 func TestTwoMigrationsAtOnceAreOne(t *testing.T) {
 	w := newWorkbench(t)
 	dir := w.copy(t, "kubebuilder-v3")
@@ -538,8 +539,8 @@ func TestTwoMigrationsAtOnceAreOne(t *testing.T) {
 	}
 }
 
-// TestCommandsBesideAMigrationComeBeforeOrAfter starts a command in a project of kubebuilder during its migration: the
-// tree is that of the migration alone, or of both in one of two orders.
+// TestCommandsBesideAMigrationComeBeforeOrAfter starts a command in a project of kubebuilder during its migration. The
+// tree equals the tree after the migration alone, or after both in one of two orders.
 func TestCommandsBesideAMigrationComeBeforeOrAfter(t *testing.T) {
 	w := newWorkbench(t)
 	lines := []string{

@@ -1,8 +1,8 @@
-// Command kctrl takes the author of a Kubernetes operator from an empty directory to a running operator: it scaffolds
-// projects, generates code and manifests from Go markers, and runs API servers.
+// Command kctrl scaffolds Kubernetes operators, generates code and manifests from Go markers, and runs API servers for
+// tests.
 //
-// This package is the only place that knows command lines, terminals and exit codes. Each command is one file: it
-// parses flags into plain options and hands them to a package under internal.
+// Only this package handles command lines, terminals and exit codes. Each command is one file. It parses flags into
+// plain options and passes them to a package below internal.
 package main
 
 import (
@@ -25,8 +25,9 @@ func runMain() int {
 	return code
 }
 
-// untilSignal returns a context that ends with the first signal that terminates. A second one ends the process at once,
-// and the next command rolls back its changes. signaled stops this, and returns the number of the signal, or 0.
+// untilSignal returns a context that ends with the first terminating signal. A second one ends the process immediately,
+// and the next command rolls back its changes. signaled stops the subscription, and returns the number of the signal or
+// 0.
 func untilSignal(ctx context.Context) (_ context.Context, signaled func() int) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 1)

@@ -7,12 +7,11 @@ import (
 	"runtime/metrics"
 )
 
-// memoryTarget is how much memory may be in use before it is worth the time to find what is not needed any more.
+// memoryTarget is the memory use in bytes above which garbage is collected more often.
 const memoryTarget = 192 << 20
 
-// The garbage collector lets the heap grow by gcPercent of what is needed, as most commands are over before memory
-// matters. As long as less than smallHeap is needed, finding that takes next to no time, and the heap grows by half as
-// little as usual.
+// The heap grows by gcPercent between collections, because most commands end before memory matters. Below smallHeap of
+// live data, collections cost almost no time, so the heap grows only half as much.
 const (
 	gcPercent    = 400
 	smallHeap    = 12 << 20
@@ -30,8 +29,7 @@ func boundMemory() {
 // memory has the settings of the collector that kctrl may change.
 type memory struct{ percent, limit bool }
 
-// bound sets what the collector goes by when so many bytes are needed. A limit that is less would keep it busy all the
-// time.
+// bound sets the parameters of the collector for a number of live bytes. A lower limit would make it run constantly.
 func (m memory) bound(needed int64) {
 	if m.percent {
 		percent := gcPercent
@@ -45,7 +43,7 @@ func (m memory) bound(needed int64) {
 	}
 }
 
-// afterCollection sets the limit again after every garbage collection.
+// afterCollection adjusts the limit after every garbage collection.
 func (m memory) afterCollection() {
 	runtime.AddCleanup(new([32]byte), func(m memory) {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

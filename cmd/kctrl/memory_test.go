@@ -14,10 +14,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// manyTypes is how many types the large package has, of which every tenth is a kind.
+// manyTypes is the number of types in the large package. Every tenth is a kind.
 const manyTypes = 5000
 
-// memoryLimit is what generating for a large package may take, in bytes.
+// memoryLimit is the maximum memory use in bytes of generating for a large package.
 const memoryLimit = 400 << 20
 
 func TestManyTypesTakeBoundedMemory(t *testing.T) {
@@ -53,7 +53,7 @@ func TestManyTypesTakeBoundedMemory(t *testing.T) {
 	}
 }
 
-// largePackage returns the source of an API package: kinds with a specification and eight types below it.
+// largePackage returns the source of an API package with kinds that each have a spec and eight further types.
 func largePackage() string {
 	var source strings.Builder
 	source.WriteString("// +groupName=large.example.com\n// +kubebuilder:object:generate=true\npackage v1\n\nimport " +

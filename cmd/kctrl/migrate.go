@@ -49,7 +49,7 @@ func runMigrate(ctx context.Context, s *streams, opts migrate.Options, write wri
 		p.plan = planned
 		var note error
 		if !write.dryRun {
-			note = withoutUndo(ctx, s.dir, planned) // as long as git status shows only the user's own changes
+			note = withoutUndo(ctx, s.dir, planned) // while git status shows only the user's own changes
 		}
 		p.print = func() error {
 			if note != nil {
@@ -70,7 +70,7 @@ func withoutUndo(ctx context.Context, dir string, p *plan.Plan) error {
 	}
 	prefix, err := git("rev-parse", "--show-prefix")
 	if err != nil {
-		return &diagnostic.Error{Message: "there is no git repository here, so that nothing undoes this",
+		return &diagnostic.Error{Message: "not a git repository, so the migration cannot be undone",
 			Hint: "copy the directory, or run git init and commit, before you migrate"}
 	}
 	status, err := git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", ".")
@@ -99,7 +99,7 @@ func withoutUndo(ctx context.Context, dir string, p *plan.Plan) error {
 	}
 }
 
-// migration is what kctrl migrate prints with -o json.
+// migration is the output of kctrl migrate -o json.
 type migration struct {
 	result
 	Report *migrate.Report `json:"report"`

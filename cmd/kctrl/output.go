@@ -8,7 +8,7 @@ const (
 	outputJSON outputFormat = "json"
 )
 
-// String returns the format as it is written on the command line.
+// String returns the format as in a flag.
 func (o *outputFormat) String() string { return string(*o) }
 
 // Set accepts "text" and "json".

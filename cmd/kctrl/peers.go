@@ -6,10 +6,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// peerCommands are commands of kubebuilder, controller-gen and setup-envtest that kctrl does not have by that name,
-// each with what to do instead. The first word may be followed by arguments of its own: "rbac:roleName=manager-role".
+// peerCommands are commands of kubebuilder, controller-gen and setup-envtest without an equal command in kctrl, with
+// their replacements. The first word may have arguments: "rbac:roleName=manager-role".
 var peerCommands = map[string]string{
-	"alpha": "kctrl has no alpha commands: kctrl upgrade keeps up to date what kctrl has written",
+	"alpha": "kctrl has no alpha commands: kctrl upgrade updates the files of kctrl",
 
 	"applyconfiguration": genHint, "crd": genHint, "object": genHint, "rbac": genHint, "schemapatch": genHint,
 	"webhook": genHint,
@@ -21,7 +21,7 @@ var peerCommands = map[string]string{
 // genHint is the hint for arguments of controller-gen.
 const genHint = "use kctrl gen with the arguments of controller-gen, such as kctrl gen object paths=./..."
 
-// noBranches is for flags about branches and commits.
+// noBranches is the hint for flags about branches and commits.
 const noBranches = "remove the flag: kctrl upgrade only changes the working tree; use git for branches and commits"
 
 // peerFlags are hints for flags of kubebuilder that kctrl does not have.
@@ -33,7 +33,7 @@ var peerFlags = map[string]string{
 	"project-version":       "remove --project-version: PROJECT has one version",
 	"skip-go-version-check": "remove --skip-go-version-check: kctrl has no such check",
 
-	"create api plugins": "remove --plugins; in place of deploy-image, use kctrl create api --from deployment --image " +
+	"create api plugins": "remove --plugins; instead of deploy-image, use kctrl create api --from deployment --image " +
 		"IMAGE",
 	"manifests": "remove --manifests: kctrl always generates",
 
@@ -56,12 +56,12 @@ var peerFlags = map[string]string{
 	"image-container-command": "edit the container in the controller of --from deployment",
 	"image-container-port":    "use --port, with --from deployment",
 	"run-as-user":             "edit the container in the controller of --from deployment",
-	"license-file":            "use --license none, and write the text into hack/boilerplate.go.txt afterwards",
-	"ssa": "remove --ssa, and write +kubebuilder:ac:generate=true into the package for apply " +
+	"license-file":            "use --license none, and write the text to hack/boilerplate.go.txt afterwards",
+	"ssa": "remove --ssa, and add +kubebuilder:ac:generate=true to the package for apply " +
 		"configurations",
 }
 
-// peerFlag has hints for flags of kubebuilder: of one command, or of any.
+// peerFlag returns the hint for a flag of kubebuilder, for one command or for any.
 func peerFlag(cmd *cobra.Command, name string) (hint string, known bool) {
 	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
 	if hint, known = peerFlags[path+" "+name]; known {
@@ -71,7 +71,7 @@ func peerFlag(cmd *cobra.Command, name string) (hint string, known bool) {
 	return hint, known
 }
 
-// peerCommand has hints for commands of other tools.
+// peerCommand returns the hint for a command of another tool.
 func peerCommand(cmd *cobra.Command, name string) (hint string, known bool) {
 	first, _, _ := strings.Cut(name, ":")
 	first, _, _ = strings.Cut(first, "=")

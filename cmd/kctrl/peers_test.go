@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// kubebuilderFlags are those of kubebuilder v4 with its plugins, by command.
+// kubebuilderFlags are the flags of kubebuilder v4 and its plugins, by command.
 var kubebuilderFlags = map[string]string{
 	"init": "domain repo project-name owner license license-file multigroup namespaced fetch-deps " +
 		"skip-go-version-check component-config plugins project-version",
@@ -15,7 +15,7 @@ var kubebuilderFlags = map[string]string{
 		"image image-container-command image-container-port run-as-user manifests",
 }
 
-// TestFlagsOfKubebuilder: each is one of kctrl, or is refused with what to write here.
+// TestFlagsOfKubebuilder requires that each flag exists in kctrl or is rejected with a replacement.
 func TestFlagsOfKubebuilder(t *testing.T) {
 	root := newRootCommand(newStreams(nil, &bytes.Buffer{}, &bytes.Buffer{}))
 	for path, flags := range kubebuilderFlags {

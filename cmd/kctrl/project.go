@@ -18,28 +18,27 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// openedProject is the project in the directory of a command, and the changes that the command makes to it. Its owner
-// closes it.
+// openedProject is the project in the directory of a command, and the changes of the command. The owner must close it.
 type openedProject struct {
 	io.Closer
-	*project.Project // nil if the command needs no PROJECT file
+	*project.Project // nil if the command does not need a PROJECT file
 	fsys             fs.FS
 	dir              string // absolute
-	// plan has the changes, and next the commands to type after them.
+	// plan has the changes, and next the commands to type afterwards.
 	plan *plan.Plan
 	next []string
-	// print prints the result of a command that does not end with printNotes and printDone. It may be nil.
+	// print prints the result instead of printNotes and printDone. It may be nil.
 	print func() error
 }
 
 // opener reads the PROJECT file of a directory.
 type opener func(fs.FS) (*project.Project, error)
 
-// anyDirectory is the opener of commands that need no PROJECT file.
+// anyDirectory is the opener of commands that do not need a PROJECT file.
 func anyDirectory(fs.FS) (*project.Project, error) { return nil, nil }
 
-// foreign is the opener of commands that only generate: they also work in projects of other tools. named reports
-// whether the user has named the packages to read.
+// foreign is the opener of commands that only generate, which also work in projects of other tools. named reports
+// whether the user named the packages to read.
 func foreign(named bool) opener {
 	return func(fsys fs.FS) (*project.Project, error) { return project.LoadForeign(fsys, named) }
 }
@@ -98,8 +97,8 @@ func (p *openedProject) generate(ctx context.Context, o generate.Options) error 
 // follows selects the generators that run after a kind or a controller is created.
 func follows(g generator.Generator) bool { return g.Follows }
 
-// regenerate runs all generators on the plan of a command that removes or renames something, and notes the packages
-// that no longer build.
+// regenerate runs all generators on the plan of a command that removes or renames something. It adds notes about
+// packages that no longer build.
 func (p *openedProject) regenerate(ctx context.Context) error {
 	if err := p.generate(ctx, generate.Options{Generators: generate.Named(ofProjects)}); err != nil {
 		return err

@@ -23,16 +23,16 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// wrongValues are values that no flag means.
+// wrongValues are values that are invalid for every flag.
 var wrongValues = []string{
 	"", " ", "garbage!", "-1", "99999999999999999999999", "Grüße 世界", "a\x00\x1b[31mb\nc\rd", "\xff\xfe", `a"b,"`, "../..",
 	strings.Repeat("long", 50_000),
 }
 
-// internalWords are words of Go and of the libraries, which say nothing to a user.
+// internalWords are words of Go and its libraries that have no meaning for users.
 var internalWords = regexp.MustCompile(`strconv\.|unmarshal|\b(scaffold|generate|markers|controlplane|diagnostic|pflag|cobra|json|yaml)\.[A-Z]|invalid argument "|parse error on line|%!|goroutine|runtime error|\(MISSING\)|<nil>`)
 
-// kctrlIn runs a command line in a folder.
+// kctrlIn runs a command line in a directory.
 func kctrlIn(t *testing.T, dir string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, problems bytes.Buffer
@@ -41,7 +41,7 @@ func kctrlIn(t *testing.T, dir string, args ...string) (code int, stdout, stderr
 	return code, out.String(), problems.String()
 }
 
-// checkPlain reports what is wrong with how a command tells of an error.
+// checkPlain checks the format of an error message.
 func checkPlain(t *testing.T, what string, code int, stderr string) {
 	t.Helper()
 	if code != exitError && code != exitUsage {
@@ -70,8 +70,8 @@ func eachFlag(cmd *cobra.Command, visit func(words []string, flag *pflag.Flag)) 
 	}
 }
 
-// TestWrongValuesOfFlagsGetPlainErrors gives each flag of each command a random value that it cannot mean, in a
-// directory that holds nothing, and without the tools that would be started.
+// TestWrongValuesOfFlagsGetPlainErrors sets each flag of each command to a random invalid value, in an empty directory
+// and without external tools.
 func TestWrongValuesOfFlagsGetPlainErrors(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -141,7 +141,7 @@ func TestBrokenProjectFilesGetPlainErrors(t *testing.T) {
 	})
 }
 
-// checkBroken checks that commands in a project with a broken file either do not mind, or fail plainly and write
+// checkBroken checks that commands in a project with a broken file either succeed, or report a plain error and write
 // nothing.
 func checkBroken(t *testing.T, dir, what string) {
 	t.Helper()
@@ -151,7 +151,7 @@ func checkBroken(t *testing.T, dir, what string) {
 	} {
 		code, _, stderr := kctrlIn(t, dir, args...)
 		if code == exitOK {
-			continue // kctrl does not read the file, or takes it as the user's
+			continue // kctrl does not read the file, or it belongs to the user
 		}
 		checkPlain(t, what+": "+args[0], code, stderr)
 		if code != exitError {
@@ -176,7 +176,7 @@ func brokenContents(text []byte) map[string][]byte {
 	}
 }
 
-// snapshot returns the contents of all files of a folder that kctrl could write.
+// snapshot returns the contents of all files of a directory that kctrl could write.
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -206,7 +206,7 @@ func sameFiles(a, b map[string]string) bool {
 	return true
 }
 
-// TestHintsNameWhatThereIs looks up all commands and flags of kctrl that the rows for other tools propose.
+// TestHintsNameWhatThereIs checks that the commands and flags in hints for other tools exist.
 func TestHintsNameWhatThereIs(t *testing.T) {
 	root := newRootCommand(newStreams(nil, nil, nil))
 	flags := map[string]bool{}
@@ -242,7 +242,7 @@ func TestHintsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestGenHintsAreArguments applies the hint for what is controller-gen's.
+// TestGenHintsAreArguments applies the hint for arguments of controller-gen.
 func TestGenHintsAreArguments(t *testing.T) {
 	for _, arg := range []string{"crd", "object", "webhook", "rbac:roleName=manager-role", "applyconfiguration",
 		"schemapatch:manifests=config"} {
@@ -273,12 +273,12 @@ func TestCommandLineByName(t *testing.T) {
 	}
 }
 
-// fullWriter takes nothing.
+// fullWriter rejects all writes.
 type fullWriter struct{}
 
 func (fullWriter) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-// TestLostResultsAreFailures runs every command that prints without a project, and the help of all.
+// TestLostResultsAreFailures runs every command that prints without a project, and prints the help of all commands.
 func TestLostResultsAreFailures(t *testing.T) {
 	lines := [][]string{
 		{"version"}, {"version", "-o", "json"}, {"explain"}, {"explain", "--all"}, {"explain", "MinLength", "-o", "json"},

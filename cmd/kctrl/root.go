@@ -72,7 +72,7 @@ func newRootCommand(s *streams) *cobra.Command {
 	return root
 }
 
-// noArgs rejects positional arguments, and names the first.
+// noArgs rejects positional arguments and reports the first one.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -53,7 +53,7 @@ type (
 	}
 )
 
-// printSARIF prints findings as a SARIF log, which code hosts show beside the source.
+// printSARIF prints findings as a SARIF log, which code hosts display in the source.
 func printSARIF(out io.Writer, found []finding) error {
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "kctrl", Rules: []sarifRule{}}}, Results: []sarifResult{}}
 	codes := map[string]bool{}

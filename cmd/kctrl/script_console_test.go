@@ -15,8 +15,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// scriptConsole is `console FILE`: it types the commands of a Markdown file of the repository in one shell. A sh block
-// has commands that succeed. A console block has commands and their output, which is compared; a line "..." in it
+// scriptConsole is `console FILE`: it types the commands of a Markdown file of the repository in one shell. The
+// commands of a sh block must succeed. A console block has commands and their output, which is compared; a line "..."
 // matches any lines.
 func scriptConsole(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) != 1 {
@@ -29,19 +29,19 @@ func scriptConsole(ts *testscript.TestScript, negated bool, args []string) {
 		fmt.Fprintf(&script, "%s\nprintf '%s'\n", step.command, strings.ReplaceAll(marker, "\n", `\n`))
 	}
 	dir := ts.MkAbs(".")
-	shell := exec.Command("sh", "-c", script.String(), dir) // the guard of the script finds it by its folder
+	shell := exec.Command("sh", "-c", script.String(), dir) // the guard of the script finds the shell by the directory
 	shell.Dir = dir
 	shell.Env = append(os.Environ(), "KCTRL=kctrl", "MAKEFLAGS=", "MAKELEVEL=0", "GIT_AUTHOR_NAME=a",
 		"GIT_AUTHOR_EMAIL=a@example.com",
 		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
-	// The go command would look for its cache below XDG_CACHE_HOME if it were not given one.
+	// By default the go command uses a cache below XDG_CACHE_HOME.
 	for _, name := range []string{
 		"PATH", "XDG_CACHE_HOME", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "CGO_ENABLED", "GOTOOLCHAIN",
 	} {
 		shell.Env = append(shell.Env, name+"="+ts.Getenv(name))
 	}
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	shell.WaitDelay = time.Minute // for a program that it leaves running: that is a failure
+	shell.WaitDelay = time.Minute // if a program keeps running, which is a failure
 	output, err := shell.CombinedOutput()
 	_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL)
 	ts.Logf("%s", output)
@@ -57,7 +57,7 @@ func scriptConsole(ts *testscript.TestScript, negated bool, args []string) {
 type consoleStep struct {
 	command string
 	says    string
-	output  *regexp.Regexp // of steady output; nil matches any
+	output  *regexp.Regexp // matches the steady output; nil matches any
 }
 
 func consoleSteps(ts *testscript.TestScript, file string) []consoleStep {
@@ -79,7 +79,7 @@ func consoleSteps(ts *testscript.TestScript, file string) []consoleStep {
 	return steps
 }
 
-// steady returns output with what differs from run to run replaced.
+// steady replaces the parts of output that vary between runs.
 func steady(output string) string {
 	for _, varying := range []struct{ pattern, steady string }{
 		{`127\.0\.0\.1:\d+`, "127.0.0.1:PORT"},

@@ -19,11 +19,11 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// layout describes a project that tests copy. It begins with another one, to which it adds files, modules and the
-// results of commands, in this order.
+// layout describes a project that tests copy. It starts with another layout, and adds files, modules and the results of
+// commands, in this order.
 type layout struct {
-	from    string            // a layout, "" for an empty directory
-	fixture string            // an archive in testdata/fixture
+	from    string            // another layout, or "" for an empty directory
+	fixture string            // archive in testdata/fixture
 	modules map[string]string // paths of modules that require controller-runtime, by directory
 	lines   []string          // command lines
 }
@@ -50,7 +50,7 @@ var layouts = map[string]layout{
 	"kubebuilder-v3": {fixture: "kubebuilder-v3", modules: guestbookModule},
 	"kubebuilder-v4": {fixture: "kubebuilder-v4", modules: guestbookModule},
 	"migrated-v3":    {from: "kubebuilder-v3", lines: []string{"kctrl migrate"}},
-	// The module of the tests replaces that of the API, and everything is vendored.
+	// The module of the tests also replaces the module of the API, and everything is vendored.
 	"kubebuilder-modules": {
 		fixture: "kubebuilder-modules",
 		modules: map[string]string{
@@ -69,7 +69,7 @@ var layouts = map[string]layout{
 		lines:   []string{"go mod edit -go=1.24.0", "go -C api mod edit -go=1.24.0"},
 	},
 	"kubebuilder-unlisted": {fixture: "kubebuilder-unlisted", modules: map[string]string{".": "example.com/orchard"}},
-	// What kubebuilder's Makefile generates is there, and everything is committed.
+	// The files that kubebuilder's Makefile generates exist, and everything is committed.
 	"kubebuilder-generated": {fixture: "kubebuilder-markers", modules: guestbookModule, lines: []string{
 		"controller-gen rbac:roleName=manager-role crd webhook paths=./... output:crd:artifacts:config=config/crd/bases",
 		"controller-gen object:headerFile=hack/boilerplate.go.txt paths=./...",
@@ -86,17 +86,17 @@ var layouts = map[string]layout{
 	}},
 }
 
-// workshop makes the projects of layouts, each when a test first asks for it. Tests share one, which TestMain removes.
+// workshop creates the projects of layouts on first use. Tests share one workshop, which TestMain removes.
 type workshop struct {
 	mu   sync.Mutex
-	dir  string // of the projects, made with the first one
+	dir  string // directory of the projects, created with the first one
 	made map[string]func() error
 }
 
 var shared = workshop{made: map[string]func() error{}}
 
-// project returns the directory of a project, which only copies may change. It runs the command lines with the given
-// variables besides those of this process. Others that ask for the project meanwhile wait for it.
+// project returns the directory of a project, which callers must not change. It runs the command lines with additional
+// environment variables. Concurrent callers wait for the project.
 func (w *workshop) project(name string, env []string) (string, error) {
 	dir, build, err := w.find(name, env)
 	if err != nil {
@@ -165,7 +165,7 @@ func (w *workshop) build(name, dir string, env []string) error {
 
 func (w *workshop) remove() {
 	if w.dir != "" {
-		_ = os.RemoveAll(w.dir) // a directory of the system's for temporary ones
+		_ = os.RemoveAll(w.dir) // a temporary directory
 	}
 }
 
@@ -198,7 +198,7 @@ func unpack(fixture, dir string) error {
 	return nil
 }
 
-// standIns are the modules in internal/migrate/testdata with the signatures that projects of kubebuilder import.
+// standIns are the modules in internal/migrate/testdata with the signatures that projects of kubebuilder use.
 var standIns = []struct{ path, version, dir string }{
 	{"sigs.k8s.io/controller-runtime", "v0.0.0", "controller-runtime"},
 	{"gomodules.xyz/jsonpatch/v2", "v2.5.0", "jsonpatch"},
@@ -238,8 +238,8 @@ func writePeerModule(dir, path string) error {
 	)
 }
 
-// scriptProject is `project LAYOUT [DIR]`: it copies a project that scripts share into DIR, or guestbook, of $WORK, and
-// changes to it.
+// scriptProject is `project LAYOUT [DIR]`: it copies a shared project to DIR, or guestbook, in $WORK, and changes to
+// it.
 func scriptProject(env []string) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, negated bool, args []string) {
 		if negated || len(args) < 1 || len(args) > 2 {
@@ -269,8 +269,8 @@ func scriptModule(ts *testscript.TestScript, negated bool, args []string) {
 	ts.Check(writePeerModule(ts.MkAbs(append(args[1:], ".")[0]), args[0]))
 }
 
-// scriptMatches is `matches NAME`: all files of an archive in testdata/fixture are in the current directory, with the
-// same text. With -update it rewrites the archive.
+// scriptMatches is `matches NAME`: it checks that the current directory has all files of an archive in testdata/fixture
+// with the same text. With -update it rewrites the archive.
 func scriptMatches(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) != 1 {
 		ts.Fatalf("usage: matches name")
@@ -294,7 +294,7 @@ func scriptMatches(ts *testscript.TestScript, negated bool, args []string) {
 	}
 }
 
-// TestStoriesAreShort: a script says in its first line what it is about, and fits on a few screens.
+// TestStoriesAreShort requires a summary in the first line of a script, and limits its length.
 func TestStoriesAreShort(t *testing.T) {
 	const limit = 150
 	scripts, err := filepath.Glob(repositoryFile("testdata/script/*.txtar"))
@@ -313,7 +313,7 @@ func TestStoriesAreShort(t *testing.T) {
 	}
 }
 
-// TestFixturesAreUsed: an archive that neither a layout nor a script names checks nothing.
+// TestFixturesAreUsed rejects archives that neither a layout nor a script uses.
 func TestFixturesAreUsed(t *testing.T) {
 	var used []string
 	for _, l := range layouts {

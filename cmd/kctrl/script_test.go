@@ -33,7 +33,7 @@ func (m removing) Run() int {
 	return m.M.Run()
 }
 
-// TestScript runs the stories in testdata/script: what a user types, and every byte that comes back.
+// TestScript runs the scripts in testdata/script, which contain commands and their complete output.
 func TestScript(t *testing.T) {
 	goEnv := goEnvironment(t)
 	compiled := controlPlaneCache(t)
@@ -89,8 +89,8 @@ func scriptExits(ts *testscript.TestScript, negated bool, args []string) {
 	}
 }
 
-// controlPlaneCache returns where this user's control plane is compiled. Scripts have a cache of their own but for
-// that.
+// controlPlaneCache returns the directory of the compiled control planes of this user. Scripts share only this part of
+// the cache.
 func controlPlaneCache(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -104,8 +104,8 @@ func controlPlaneCache(t *testing.T) string {
 	return folder
 }
 
-// handleHangup has scripts end programs by SIGHUP also where nohup has started the tests: who ignores a signal hands
-// that on.
+// handleHangup makes SIGHUP end programs of scripts even if the tests run under nohup: child processes inherit ignored
+// signals.
 func handleHangup(t *testing.T) {
 	if signal.Ignored(syscall.SIGHUP) {
 		signals := make(chan os.Signal, 1)
@@ -114,7 +114,7 @@ func handleHangup(t *testing.T) {
 	}
 }
 
-// stopEnvironments stops what a script that failed has left running.
+// stopEnvironments stops the environments of a failed script.
 func stopEnvironments(t *testing.T, vars []string, kctrl string) {
 	down := exec.Command(kctrl, "env", "down", "--all")
 	down.Env = vars

@@ -13,11 +13,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// nobody is the user and group that scripts become who must not be the administrator.
+// nobody is the user and group of commands that must not run as root.
 const nobody = 65534
 
-// scriptDenied is `denied N DIR COMMAND...`: it runs a command in a folder that only its owner may write, as somebody
-// else, and checks the exit code. An administrator may write everywhere, so that taking the right away is not enough.
+// scriptDenied is `denied N DIR COMMAND...`: it runs a command in a directory that only its owner may write, as another
+// user, and checks the exit code. The permission alone is not enough, because root may write everywhere.
 func scriptDenied(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) < 3 {
 		ts.Fatalf("usage: denied N folder command...")
@@ -45,7 +45,7 @@ func scriptDenied(ts *testscript.TestScript, negated bool, args []string) {
 	}
 }
 
-// letThrough lets everybody pass the folders above path that this test made.
+// letThrough lets all users enter the directories above path that this test created.
 func letThrough(path string) error {
 	for dir := filepath.Dir(path); dir != filepath.Clean(os.TempDir()) &&
 		dir != filepath.Dir(dir); dir = filepath.Dir(dir) {

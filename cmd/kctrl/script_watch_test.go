@@ -8,7 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// scriptAwait is `await FILE PATTERN`: it waits until a program in the background has written what matches to a file.
+// scriptAwait is `await FILE PATTERN`: it waits until the output of a background program in a file matches.
 func scriptAwait(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) != 2 {
 		ts.Fatalf("usage: await file pattern")

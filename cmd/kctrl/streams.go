@@ -11,23 +11,23 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// streams are what a command talks to. Result goes to out, everything else to err.
+// streams are the input and output of a command. The result goes to out, everything else to err.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
 	dir      string // the project directory, from -C; "." by default
 }
 
-// newStreams returns streams that remember whether a result could be written.
+// newStreams returns streams that record whether a result could be written.
 func newStreams(in io.Reader, out, err io.Writer) *streams {
 	return &streams{in: in, out: &resultWriter{to: out}, err: err, dir: "."}
 }
 
-// resultWriter passes a result on, and remembers the first error, so that callers need not check.
+// resultWriter writes the result and keeps the first error, so that callers need not check errors.
 type resultWriter struct {
 	to    io.Writer
-	wrote bool  // whether there was anything to write
-	err   error // the first that to returned
+	wrote bool  // a result was written
+	err   error // first error of to
 }
 
 // Write passes p on.
@@ -40,19 +40,19 @@ func (w *resultWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// printed reports whether there is a result.
+// printed reports whether a result was written.
 func (s *streams) printed() bool {
 	out, ok := s.out.(*resultWriter)
 	return ok && out.wrote
 }
 
-// lost reports whether a result could not be written.
+// lost reports whether writing the result failed.
 func (s *streams) lost() bool {
 	out, ok := s.out.(*resultWriter)
 	return ok && out.err != nil
 }
 
-// checkResult returns the error of a command, or that its result could not be written.
+// checkResult returns the error of a command, or an error if writing its result failed.
 func (s *streams) checkResult(err error) error {
 	if !s.lost() {
 		return err
@@ -64,7 +64,7 @@ func (s *streams) checkResult(err error) error {
 	return errors.Join(err, s.lostResult(cause))
 }
 
-// lostResult returns the error of a result that could not be written.
+// lostResult returns the error for a result that could not be written.
 func (s *streams) lostResult(err error) error {
 	return &diagnostic.Error{
 		Message: "cannot write to standard output: " + diagnostic.PlainCause(err),
@@ -73,13 +73,13 @@ func (s *streams) lostResult(err error) error {
 	}
 }
 
-// printf writes to the result stream.
+// printf writes to the result.
 func (s *streams) printf(format string, args ...any) { fmt.Fprintf(s.out, format, args...) }
 
-// notice writes a line that is neither a result nor a problem.
+// notice writes a line to err that is neither a result nor a problem.
 func (s *streams) notice(what string) { fmt.Fprintf(s.err, "kctrl: %s\n", what) }
 
-// problem writes a line about an error or, with its prefix, a warning, and its hint below if it has one.
+// problem writes an error or, with a prefix, a warning, followed by its hint.
 func (s *streams) problem(prefix string, err error) {
 	fmt.Fprintf(s.err, "kctrl: %s%s\n", prefix, diagnostic.OneLine(err.Error()))
 	if d, ok := errors.AsType[*diagnostic.Error](err); ok && d.Hint != "" {
@@ -87,7 +87,7 @@ func (s *streams) problem(prefix string, err error) {
 	}
 }
 
-// terminal reports whether w is a terminal, so that progress may be drawn over itself.
+// terminal reports whether w is a terminal, so that progress can be redrawn.
 func terminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

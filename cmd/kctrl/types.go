@@ -43,7 +43,7 @@ func typesOf(ctx context.Context, dir string) scaffold.Types {
 	}
 }
 
-// disk is what a resolver reads.
+// disk is the file system of a resolver.
 type disk struct{}
 
 func (disk) ReadFile(name string) ([]byte, error) { return os.ReadFile(name) }

@@ -27,9 +27,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// TestUpgradeKeepsRandomEdits upgrades a project of each kctrl in testdata/upgrade after random edits, by syntax, of
-// everything that a user may edit: every edit is kept, all of it compiles, and a second upgrade has nothing to do. Seed
-// 1 edits everything. The test compiles the result of seed 1 and of every tenth one.
+// TestUpgradeKeepsRandomEdits upgrades projects of each kctrl in testdata/upgrade after random edits, by syntax, of all
+// files that a user may edit. The upgrade keeps every edit, the result compiles, and a second upgrade changes nothing.
+// Seed 1 edits everything. The test compiles the results of seed 1 and of every tenth seed.
 func TestUpgradeKeepsRandomEdits(t *testing.T) {
 	useOwnCache(t)
 	archives, err := filepath.Glob(filepath.Join("..", "..", "testdata", "upgrade", "*.txtar"))
@@ -53,7 +53,7 @@ func TestUpgradeKeepsRandomEdits(t *testing.T) {
 	}
 }
 
-// oldProject is a project as another kctrl has made it, in a folder.
+// oldProject is a project of an older kctrl in a directory.
 type oldProject struct {
 	*testing.T
 	dir string
@@ -99,7 +99,7 @@ func (p *oldProject) git(args ...string) {
 	}
 }
 
-// upgrade upgrades the project, and fails unless all edits are there, and all is done.
+// upgrade upgrades the project. It fails unless all edits are kept and the upgrade is complete.
 func (p *oldProject) upgrade(edits []userEdit) {
 	p.Helper()
 	code, _, said := kctrlIn(p.T, p.dir, "upgrade")
@@ -128,7 +128,7 @@ func (p *oldProject) upgrade(edits []userEdit) {
 	}
 }
 
-// vet compiles the project with its tests.
+// vet runs go vet on the project and its tests.
 func (p *oldProject) vet() {
 	p.Helper()
 	cmd := exec.CommandContext(p.Context(), "go", "vet", "./...")
@@ -138,10 +138,10 @@ func (p *oldProject) vet() {
 	}
 }
 
-// userEdit is what a user has done to a file: what is there since, and what is not.
+// userEdit is an edit of a file by a user: text that the file then has, and text that it does not have.
 type userEdit struct{ what, name, has, lacks string }
 
-// mayEdit reports whether a file is one that users edit.
+// mayEdit reports whether users edit a file.
 func mayEdit(name string) bool {
 	base := path.Base(name)
 	generated := strings.HasPrefix(base, "zz_generated.") || strings.HasPrefix(base, "PROJECT") || base == "go.sum" ||
@@ -152,7 +152,7 @@ func mayEdit(name string) bool {
 	return !generated && path.Ext(name) != ".json"
 }
 
-// edit edits the files of the project at random: all of them if everything is set, else about a third.
+// edit edits random files of the project: all files if everything is set, and about a third otherwise.
 func (p *oldProject) edit(r *rand.Rand, everything bool) []userEdit {
 	p.Helper()
 	var done []userEdit
@@ -175,16 +175,16 @@ func (p *oldProject) edit(r *rand.Rand, everything bool) []userEdit {
 	if err != nil {
 		p.Fatal(err)
 	}
-	// A second edit of a file may have taken the first one back.
+	// A second edit of a file may have undone the first one.
 	return slices.DeleteFunc(done, func(e userEdit) bool { return !e.isIn(p.read(e.name)) })
 }
 
-// isIn reports whether a file has been edited so.
+// isIn reports whether a file has the edit.
 func (e userEdit) isIn(text []byte) bool {
 	return bytes.Contains(text, []byte(e.has)) && (e.lacks == "" || !bytes.Contains(text, []byte(e.lacks)))
 }
 
-// editFile edits a file as its format allows, with something that has a mark.
+// editFile edits a file according to its format. The edit contains a mark.
 func editFile(r *rand.Rand, name string, text []byte, mark string) ([]byte, userEdit) {
 	base, ext := path.Base(name), path.Ext(name)
 	appended := func(what, line string) ([]byte, userEdit) {
@@ -214,8 +214,8 @@ func editFile(r *rand.Rand, name string, text []byte, mark string) ([]byte, user
 	return appended("a comment", "# "+mark+"\n")
 }
 
-// goEdits are edits of a Go file by its syntax. Each returns the text to put in place of what stands between two
-// offsets, and what is found after it; none finds a place where it returns a negative offset.
+// goEdits are edits of a Go file by its syntax. Each returns the replacement for the text between two offsets, and the
+// edit. A negative offset means that no place was found.
 var goEdits = map[string]func(r *rand.Rand, f *parsedFile, mark string) (from, to int, with string, e userEdit){
 	"a function": func(_ *rand.Rand, f *parsedFile, mark string) (int, int, string, userEdit) {
 		with := fmt.Sprintf("\n// %s is mine.\nfunc %[1]s() string { return %[1]q }\n", mark)
@@ -269,7 +269,7 @@ var goEdits = map[string]func(r *rand.Rand, f *parsedFile, mark string) (from, t
 	},
 }
 
-// isClause reports whether a statement is of a switch or a select.
+// isClause reports whether a statement belongs to a switch or select.
 func isClause(s ast.Stmt) bool {
 	switch s.(type) {
 	case *ast.CaseClause, *ast.CommClause:
@@ -278,7 +278,7 @@ func isClause(s ast.Stmt) bool {
 	return false
 }
 
-// parsedFile is a Go file.
+// parsedFile is a parsed Go file.
 type parsedFile struct {
 	text string
 	set  *token.FileSet
@@ -287,7 +287,7 @@ type parsedFile struct {
 
 func (f *parsedFile) offset(pos token.Pos) int { return f.set.Position(pos).Offset }
 
-// nodesOf returns the nodes of a type that are wanted.
+// nodesOf returns the nodes of a type for which wanted returns true.
 func nodesOf[N ast.Node](file *ast.File, wanted func(N) bool) []N {
 	var all []N
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -299,7 +299,7 @@ func nodesOf[N ast.Node](file *ast.File, wanted func(N) bool) []N {
 	return all
 }
 
-// editGo edits a Go file at random. One that is formatted stays so.
+// editGo makes a random edit of a Go file. A formatted file stays formatted.
 func editGo(r *rand.Rand, name string, text []byte, mark string) ([]byte, userEdit) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
@@ -331,11 +331,11 @@ func editGo(r *rand.Rand, name string, text []byte, mark string) ([]byte, userEd
 	return formatted, e
 }
 
-// renameLocal gives a variable of a function another name.
+// renameLocal renames a local variable.
 func renameLocal(r *rand.Rand, f *parsedFile, mark string) string {
 	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{FakeImportC: true, Error: func(error) {}}
-	// Imports are not there, and nobody asks for their types.
+	// Imports are missing, but their types are not needed.
 	pkg, _ := config.Check("p", f.set, []*ast.File{f.file}, info)
 	var locals []*ast.Ident
 	for ident, object := range info.Defs {

@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// makeTargets are what the Makefile of a project does, and kctrl itself does not.
+// makeTargets are targets of a project's Makefile that are not commands of kctrl.
 var makeTargets = []string{
 	"build", "deploy", "docker-build", "docker-push", "fmt", "install", "lint", "run", "test", "undeploy", "uninstall",
 	"vet",
@@ -46,8 +46,8 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return e
 }
 
-// flagError explains an error of the flags of cmd. The first argument may be to blame: a command that does not exist
-// has flags that its parent does not know.
+// flagError explains an error of the flags of cmd. The cause may be the first argument: if it is an unknown command,
+// its flags are unknown too.
 func flagError(cmd *cobra.Command, err error) error {
 	if words := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(words) > 0 {
 		return unknownCommand(cmd, words[0])
@@ -58,7 +58,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	} else if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		explainValue(invalid, e)
 	} else if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		e.Message = "--" + missing.GetFlag().Name + " needs a value"
+		e.Message = "--" + missing.GetFlag().Name + " requires a value"
 		e.Hint = "write --" + missing.GetFlag().Name + "=" + exampleValue(missing.GetFlag())
 	} else if syntax, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
 		e.Message = diagnostic.Quote(syntax.GetSpecifiedFlag()) + " is not a flag"
@@ -66,7 +66,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return e
 }
 
-// explainUnknownFlag adds the nearest flag.
+// explainUnknownFlag adds the nearest flag to an error.
 func explainUnknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError, e *diagnostic.Error) {
 	name := unknown.GetSpecifiedName()
 	e.Message = "unknown flag: --" + diagnostic.OneLine(name)
@@ -109,13 +109,13 @@ func explainValue(invalid *pflag.InvalidValueError, e *diagnostic.Error) {
 	e.Hint = "write --" + flag.Name + "=" + exampleValue(flag)
 }
 
-// wantedValues describes the types of flags.
+// wantedValues describes the values of flag types.
 var wantedValues = map[string]string{
 	"bool": "true or false", "int": "a number", "count": "a number", "duration": "a time such as 90s or 5m",
 	"stringToString": "pairs name=value with commas between them",
 }
 
-// exampleValue returns a value that a flag accepts.
+// exampleValue returns a valid value of a flag.
 func exampleValue(flag *pflag.Flag) string {
 	switch flag.Value.Type() {
 	case "bool":
@@ -134,8 +134,8 @@ func exampleValue(flag *pflag.Flag) string {
 	return first
 }
 
-// askedFormat returns the format of results that a command line asks for, wherever in it and whatever else is wrong
-// with it: a program that reads results in a format reads errors in it.
+// askedFormat returns the output format in a command line, wherever it is and even if the command line is invalid: a
+// program that reads results in a format also reads errors in it.
 func askedFormat(args []string) outputFormat {
 	format := outputText
 	for i, arg := range args {

@@ -18,7 +18,7 @@ import (
 // offer returns the completions of a flag or an argument. It returns none if the project cannot be read.
 type offer func(s *streams) []string
 
-// flagValues are the values of flags, by name. The usage of a flag whose values are listed there, `apache2|none`, needs
+// flagValues are the completions of flags by name. A flag whose usage lists its values, such as `apache2|none`, needs
 // no row.
 var flagValues = map[string]offer{
 	"name":       environmentNames,
@@ -28,11 +28,11 @@ var flagValues = map[string]offer{
 	"kind":       fromProject(func(r project.Resource) string { return r.Kind }),
 }
 
-// folderFlags are the flags whose values are directories; flags with files need no row.
+// folderFlags are the flags with directories as values; flags with files need no row.
 var folderFlags = []string{"directory", "kustomize", "output-crd-dir", "output-rbac-dir", "output-webhook-dir", "paths",
 	"data-dir"}
 
-// offerValues lets shells complete the values of all flags of a command and of those below it.
+// offerValues adds completions for the flags of a command and its subcommands.
 func offerValues(s *streams, cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
 		if complete := completeFlag(s, flag); complete != nil {
@@ -59,7 +59,7 @@ func completeFlag(s *streams, flag *pflag.Flag) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		}
 	case words == "file":
-		return nil // the shell completes files by itself
+		return nil // shells complete files without help
 	default:
 		return cobra.NoFileCompletions
 	}
@@ -68,7 +68,7 @@ func completeFlag(s *streams, flag *pflag.Flag) cobra.CompletionFunc {
 	}
 }
 
-// beginning returns the values that begin with what is typed already, each once and in order.
+// beginning returns the values with a prefix, sorted and without duplicates.
 func beginning(begun string, values []string) []string {
 	values = slices.DeleteFunc(slices.Clone(values),
 		func(v string) bool { return v == "" || !strings.HasPrefix(v, begun) })
@@ -76,7 +76,7 @@ func beginning(begun string, values []string) []string {
 	return slices.Compact(values)
 }
 
-// fromProject offers what the project has in its kinds.
+// fromProject completes a value of the kinds of the project.
 func fromProject(value func(project.Resource) string) offer {
 	return func(s *streams) []string {
 		var values []string
@@ -87,7 +87,7 @@ func fromProject(value func(project.Resource) string) offer {
 	}
 }
 
-// resourceNames offers the resources of the project by the names that the API server has for them.
+// resourceNames completes the resource names of the project.
 var resourceNames = fromProject(func(r project.Resource) string { return r.Plural })
 
 func projectResources(s *streams) []project.Resource {
@@ -103,7 +103,7 @@ func projectResources(s *streams) []project.Resource {
 	return proj.Resources
 }
 
-// completeObjects completes a resource, and then names of its objects on the server that a command would talk to.
+// completeObjects completes a resource, and then names of its objects on the selected server.
 func completeObjects(s *streams, server *serverOptions) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		var values []string
@@ -117,7 +117,7 @@ func completeObjects(s *streams, server *serverOptions) cobra.CompletionFunc {
 	}
 }
 
-// objectNames offers the names of the objects of a resource.
+// objectNames returns the names of the objects of a resource.
 func objectNames(cmd *cobra.Command, s *streams, server *serverOptions, resource string) []string {
 	quiet := newStreams(s.in, io.Discard, io.Discard)
 	quiet.dir = s.dir

@@ -81,7 +81,7 @@ effect. --disable skips findings by their codes, which -o json shows.
 	return cmd
 }
 
-// conventionList lists the rules of --conventions, a line for each.
+// conventionList lists the rules of --conventions, one per line.
 func conventionList() string {
 	var list strings.Builder
 	for i, rule := range convention.Rules {
@@ -93,7 +93,7 @@ func conventionList() string {
 	return list.String()
 }
 
-// verifiedKubernetes returns the minor version of Kubernetes whose libraries are linked.
+// verifiedKubernetes returns the minor version of Kubernetes whose libraries kctrl contains.
 func verifiedKubernetes() string {
 	const linked = "1.37"
 	if build, ok := debug.ReadBuildInfo(); ok {
@@ -138,7 +138,7 @@ func runVerify(ctx context.Context, s *streams, o verifyOptions) error {
 	return tellVerified(s, o, result)
 }
 
-// fixMarkers corrects what can be corrected with certainty in the Go source of the directory.
+// fixMarkers corrects markers with an unambiguous correction in the Go source of the directory.
 func fixMarkers(ctx context.Context, s *streams, o verifyOptions) error {
 	release, err := begin(ctx, s, s.dir, access(true))
 	if err != nil {
@@ -162,7 +162,7 @@ func fixMarkers(ctx context.Context, s *streams, o verifyOptions) error {
 	return applyPlan(ctx, s.dir, "kctrl verify", fixes)
 }
 
-// tellVerified prints what was found, and returns the errors.
+// tellVerified prints the findings, and returns the errors.
 func tellVerified(s *streams, o verifyOptions, result *verify.Result) error {
 	var errs []error
 	all := []finding{}
@@ -208,7 +208,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// printAnnotations prints findings as commands of GitHub Actions, which shows them beside the source.
+// printAnnotations prints findings as commands of GitHub Actions, which displays them in the source.
 func printAnnotations(s *streams, found []finding) {
 	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

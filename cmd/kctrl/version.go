@@ -42,7 +42,7 @@ func runVersion(s *streams, output outputFormat) error {
 	return nil
 }
 
-// buildVersion reads what the go command recorded in the binary.
+// buildVersion returns the version information that the go command recorded in the binary.
 func buildVersion() version {
 	v := version{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

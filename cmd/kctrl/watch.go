@@ -48,7 +48,7 @@ func checkWatch(check bool) error {
 // generation generates once. It records the files that it reads in inputs.
 type generation func(ctx context.Context, s *streams, inputs func(source.Inputs)) error
 
-// watchFolder generates now, and whenever something in dir changes, which is absolute, or what was read outside of it.
+// watchFolder generates now, and whenever a file in dir, an absolute path, or an input outside of dir changes.
 func watchFolder(ctx context.Context, s *streams, dir string, generate generation) error {
 	w := &watcher{streams: s, generate: generate, dir: dir}
 	return watch.Run(ctx, watch.Options{Folders: []string{dir}, Run: w.run})
@@ -60,7 +60,7 @@ type watcher struct {
 	generate generation
 	dir      string // absolute
 	runs     int
-	problems string // what was wrong in the last run
+	problems string // findings of the last run
 }
 
 // run generates once. It reports findings if they are new, or if it wrote files.
@@ -89,7 +89,7 @@ func (w *watcher) tell(out, problems string) {
 	w.streams.printf("%s", out)
 	switch {
 	case problems == "" && w.problems != "":
-		fmt.Fprintln(w.streams.err, "kctrl: nothing is wrong any more")
+		fmt.Fprintln(w.streams.err, "kctrl: all problems are fixed")
 	case problems != w.problems || out != "":
 		fmt.Fprint(w.streams.err, problems)
 	}
@@ -99,8 +99,8 @@ func (w *watcher) tell(out, problems string) {
 	}
 }
 
-// outside returns the inputs that are not in dir: directories, such as those of modules that replace others, and files,
-// such as a go.work that could be anywhere up to the root.
+// outside returns the inputs outside of dir: directories, such as replaced modules, and files, such as a go.work in any
+// parent directory.
 func outside(dir string, inputs source.Inputs) watch.More {
 	var more watch.More
 	for _, input := range inputs {
@@ -118,8 +118,8 @@ func outside(dir string, inputs source.Inputs) watch.More {
 	return watch.More{Folders: slices.Compact(more.Folders), Files: slices.Compact(more.Files)}
 }
 
-// showProgress writes a line to out, if that is a terminal, while something takes longer than a second. The function it
-// returns ends that and takes the line away.
+// showProgress writes a line to out, if it is a terminal, when something takes longer than a second. The returned
+// function stops that and removes the line.
 func showProgress(out io.Writer) (stop func()) {
 	if !terminal(out) {
 		return func() {}
@@ -127,8 +127,8 @@ func showProgress(out io.Writer) (stop func()) {
 	return progressLine(out)
 }
 
-// progressLine is what showProgress does on a terminal. The cursor stays at the begin of the line, so that what others
-// write replaces it.
+// progressLine is showProgress on a terminal. The cursor stays at the beginning of the line, so that other output
+// replaces the line.
 func progressLine(out io.Writer) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	start := time.Now()

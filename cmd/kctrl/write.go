@@ -17,14 +17,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// writeOptions are the flags that every command which writes to the project has.
+// writeOptions are the flags of all commands that write to the project.
 type writeOptions struct {
-	command string // what a user would call the command, such as "kctrl init"
+	command string // the command in messages, such as "kctrl init"
 	dryRun  bool
 	diff    bool
 	output  outputFormat
-	check   bool // write nothing, and fail if something would change
-	quiet   bool // print nothing without changes
+	check   bool // writes nothing, and returns an error if something would change
+	quiet   bool // prints nothing if nothing changes
 }
 
 func (o *writeOptions) addFlags(flags *pflag.FlagSet) {
@@ -34,7 +34,7 @@ func (o *writeOptions) addFlags(flags *pflag.FlagSet) {
 	flags.VarP(&o.output, "output", "o", "output format: `text|json`")
 }
 
-// result is what a writing command prints with -o json.
+// result is the output of a writing command with -o json.
 type result struct {
 	DryRun  bool           `json:"dryRun"`
 	Changes []resultChange `json:"changes"`
@@ -57,13 +57,13 @@ const (
 
 func (o *writeOptions) access() access { return access(!o.dryRun && !o.check) }
 
-// addCheckFlag adds --check, which not every writing command has.
+// addCheckFlag adds --check, which only some writing commands have.
 func (o *writeOptions) addCheckFlag(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.check, "check", false, checkUsage)
 }
 
-// change runs a writing command: it locks and opens the directory of the command, calls work for the plan, prints the
-// notes of the plan, and applies it or, with --check, compares the project with it.
+// change runs a writing command: it locks and opens the directory of the command, calls work to plan the changes,
+// prints the notes of the plan, and applies the plan or, with --check, compares it with the project.
 func (s *streams) change(ctx context.Context, o writeOptions, load opener, work func(*openedProject) error) error {
 	return s.locked(ctx, o.access(), load, func(p *openedProject) error {
 		if err := work(p); err != nil {
@@ -87,7 +87,7 @@ func (s *streams) change(ctx context.Context, o writeOptions, load opener, work 
 	})
 }
 
-// locked calls work with the project in the directory of the command, while the command holds the directory's lock.
+// locked calls work with the project in the directory of the command, while it holds the lock of the directory.
 func (s *streams) locked(ctx context.Context, a access, load opener, work func(*openedProject) error) error {
 	release, err := begin(ctx, s, s.dir, a)
 	if err != nil {
@@ -102,9 +102,8 @@ func (s *streams) locked(ctx context.Context, a access, load opener, work func(*
 	return work(project)
 }
 
-// begin locks the directory of a command before the command reads, so that the second of two commands builds on the
-// result of the first. It rolls back the changes of a killed command; a command that only reads returns an error
-// instead.
+// begin locks the directory of a command before the command reads it, so that concurrent commands run in sequence. It
+// rolls back the changes of a killed command; for a command that only reads, it returns an error instead.
 func begin(ctx context.Context, s *streams, dir string, a access) (release func(), err error) {
 	if _, err := s.absolute(); err != nil {
 		return nil, err
@@ -155,15 +154,15 @@ func files(n int) string {
 	return fmt.Sprintf("%d files", n)
 }
 
-// changes are what a command writes: a *plan.Plan, or what kctrl gen makes.
+// changes are the changes of a command: a *plan.Plan, or the output of kctrl gen.
 type changes interface {
 	Changes() iter.Seq[plan.Change]
 	Len() int
 	Diff() string
 }
 
-// finishPlan ends a writing command: it applies plan to the project directory, unless this is a dry run, and prints
-// what was done. next are the commands to type now.
+// finishPlan ends a writing command: it applies plan to the project directory, unless this is a dry run, and prints the
+// changes. next are the commands to type afterwards.
 func finishPlan(ctx context.Context, s *streams, o writeOptions, plan *plan.Plan, next ...string) error {
 	if !o.dryRun {
 		if err := applyPlan(ctx, s.dir, o.command, plan); err != nil {
@@ -226,7 +225,7 @@ func printJSON(s *streams, value any) error {
 	return encoder.Encode(value)
 }
 
-// bundleFolder is printed as one line, without its files.
+// bundleFolder is printed as one line instead of its files.
 const bundleFolder = "third_party/kctrl"
 
 func isBundled(c plan.Change) bool { return strings.HasPrefix(c.Path, bundleFolder+"/") }
@@ -237,7 +236,7 @@ func printChanges(s *streams, dryRun bool, done changes) {
 		verb = "would "
 	}
 	bundled, packages := false, map[string]bool{} // of the runtime
-	vendored := map[string]int{}                  // files by vendor directory
+	vendored := map[string]int{}                  // number of files by vendor directory
 	for change := range done.Changes() {
 		if folder, _, found := strings.Cut("/"+change.Path, "/vendor/"); found {
 			vendored[strings.TrimPrefix(folder+"/vendor", "/")]++

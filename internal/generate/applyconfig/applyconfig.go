@@ -1,6 +1,5 @@
-// Package applyconfig generates apply configurations: types with a pointer for every field, by which a client tells the
-// API server what it wants of an object and nothing else. Packages with "+kubebuilder:ac:generate=true" get them, in a
-// folder of their own beside the types.
+// Package applyconfig generates apply configurations: types in which every field is a pointer, for server-side apply of
+// only some fields. Packages with "+kubebuilder:ac:generate=true" get them, in a directory beside the types.
 package applyconfig
 
 import (
@@ -30,10 +29,10 @@ const (
 	resourceMarker = "kubebuilder:resource"
 )
 
-// defaultFolder is where the code goes, relative to the package with the types.
+// defaultFolder is the directory of the code, relative to the package with the types.
 const defaultFolder = "applyconfiguration"
 
-// Generator makes the apply configurations of each package that asks for them.
+// Generator generates the apply configurations of each package with the marker.
 var Generator = generator.Generator{
 	Name:    "applyconfig",
 	GenName: "applyconfiguration",
@@ -54,7 +53,7 @@ var Generator = generator.Generator{
 	},
 }
 
-// write writes the files of those of the roots that ask for them, beside the packages whatever the output rule says.
+// write writes the files of all roots with the marker. It writes them beside the packages, whatever the output rule is.
 func write(in generator.Input, options Options) error {
 	o, err := options.settings(in)
 	if err != nil {
@@ -87,7 +86,7 @@ func generatePackage(in generator.Input, pkg *loader.Package, values markers.Mar
 	group, named := values.Get("groupName").(string)
 	if !named {
 		return nil, &diagnostic.Error{
-			Message: "package " + pkg.PkgPath + " has apply configurations and no group",
+			Message: "package " + pkg.PkgPath + " has apply configurations but no group",
 			Hint:    "add // +groupName=example.com above its package clause",
 		}
 	}
@@ -131,10 +130,10 @@ func generatePackage(in generator.Input, pkg *loader.Package, values markers.Mar
 	return g.files(schema)
 }
 
-// groupVersion is the variable of the package with the types that utils.go takes group and version from.
+// groupVersion is the variable with group and version that utils.go uses, in the package with the types.
 const groupVersion = "SchemeGroupVersion"
 
-// declares reports whether one of the files declares a name for all of its package.
+// declares reports whether one of the files declares a package-level name.
 func declares(files []*ast.File, name string) bool {
 	for _, file := range files {
 		for _, decl := range file.Decls {
@@ -152,7 +151,7 @@ func declares(files []*ast.File, name string) bool {
 	return false
 }
 
-// undeclared says that the package has no group version under the name that the code uses, at the marker's package clause.
+// undeclared returns the error for a package without the variable that the code uses, at its package clause.
 // controller-gen writes the same code.
 func (g *generation) undeclared(dir string) *diagnostic.Error {
 	clause := g.pkg.Syntax[0].Name
@@ -209,13 +208,13 @@ func (g *generation) files(schema string) ([]artifact.File, error) {
 	return files, add("internal/internal.go", internal, "internal")
 }
 
-// subfolder returns where the types are: the last two folders of their own package.
+// subfolder returns the directory of the types: the last two elements of the import path.
 func (g *generation) subfolder() string {
 	parts := strings.Split(g.pkg.PkgPath, "/")
 	return strings.ToLower(path.Join(parts[max(0, len(parts)-2):]...))
 }
 
-// generated returns the types that get an apply configuration, by name without regard to case.
+// generated returns the types that get an apply configuration, by name, ignoring case.
 func (g *generation) generated() []*apiType {
 	var found []*apiType
 	for _, t := range g.types {
@@ -234,7 +233,7 @@ func (g *generation) generated() []*apiType {
 	return found
 }
 
-// writeUtils writes the function that knows the apply configuration of every kind.
+// writeUtils writes the function that returns the apply configuration of each kind.
 func (g *generation) writeUtils(f *file) {
 	kind := f.qualified("k8s.io/apimachinery/pkg/runtime/schema", "GroupVersionKind")
 	f.printf(`
@@ -294,5 +293,5 @@ var schemaYAML = %[5]s(`+"`%[6]s`"+`)
 `, parser, constructor, sprintf, once, object, schema)
 }
 
-// emptySchema is the schema of no types.
+// emptySchema returns the schema without types.
 func emptySchema() (string, error) { return marshalModels(&proto.Definitions{}) }

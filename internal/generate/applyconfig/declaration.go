@@ -14,7 +14,7 @@ const suffix = "ApplyConfiguration"
 func upper(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
 func lower(name string) string { return strings.ToLower(name[:1]) + name[1:] }
 
-// writeType writes the apply configuration of a type with its functions.
+// writeType writes the apply configuration of a type, with its functions.
 func (g *generation) writeType(f *file, t *apiType) {
 	g.writeStruct(f, t)
 	g.writeConstructor(f, t)
@@ -102,7 +102,7 @@ func (g *generation) apiVersion() string {
 	return g.group + "/" + g.version
 }
 
-// hidden reports whether a field is left out of apply configurations.
+// hidden reports whether apply configurations omit a field.
 func hidden(owner typeName, m member) bool {
 	if strings.HasPrefix(m.name, "ZZZ_") {
 		return true
@@ -110,7 +110,7 @@ func hidden(owner typeName, m member) bool {
 	return owner == typeName{metav1Path, "ObjectMeta"} && (m.name == "ManagedFields" || m.name == "SelfLink")
 }
 
-// nillable reports whether a field needs no pointer to be left out.
+// nillable reports whether nil already means that a field is unset, so that it needs no pointer.
 func nillable(t types.Type) bool {
 	switch types.Unalias(t).(type) {
 	case *types.Slice, *types.Map:
@@ -119,7 +119,7 @@ func nillable(t types.Type) bool {
 	return false
 }
 
-// applied returns the type that a field has in an apply configuration, but for the pointer.
+// applied returns the type of a field in an apply configuration, without the pointer.
 func (g *generation) applied(t types.Type) types.Type {
 	t = types.Unalias(t)
 	switch t := t.(type) {
@@ -141,7 +141,7 @@ func (g *generation) applied(t types.Type) types.Type {
 	return t
 }
 
-// isApplied reports whether a field has an apply configuration in the place of its type.
+// isApplied reports whether a field has an apply configuration instead of its type.
 func (g *generation) isApplied(t types.Type) bool {
 	t = types.Unalias(t)
 	if pointer, ok := t.(*types.Pointer); ok {
@@ -156,12 +156,12 @@ func isStruct(t types.Type) bool {
 	return ok
 }
 
-// reference returns a type of another package, of which only the name is known.
+// reference returns a type of another package of which only the name is known.
 func reference(pkg, name string) types.Type {
 	return types.NewNamed(types.NewTypeName(token.NoPos, types.NewPackage(pkg, path.Base(pkg)), name, nil), types.NewStruct(nil, nil), nil)
 }
 
-// writeExtract writes the functions that tell what a manager owns of an object.
+// writeExtract writes the functions that return the fields of an object that a manager owns.
 func (g *generation) writeExtract(f *file, t *apiType) {
 	public, private, config := upper(t.name), lower(t.name), upper(t.name)+suffix
 	f.printf(`
@@ -210,7 +210,7 @@ return Extract%[1]sFrom(%[2]s, fieldManager, %[6]q)
 	}
 }
 
-// allSubresources returns the names of the subresources of a kind, in order.
+// allSubresources returns the names of the subresources of a kind, sorted.
 func (t *apiType) allSubresources() []string {
 	all := slices.Clone(t.subresources)
 	hasStatus := slices.ContainsFunc(membersOf(t.named), func(m member) bool { return m.name == "Status" })

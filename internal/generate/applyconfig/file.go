@@ -13,14 +13,14 @@ import (
 	"golang.org/x/tools/imports"
 )
 
-// file is Go code that is being written, and what it imports. It is for one goroutine.
+// file is a Go file under construction, with its imports. It is not safe for concurrent use.
 type file struct {
 	pkg     string // the path of its package
 	body    bytes.Buffer
 	imports map[string]string // local name by path
 	taken   map[string]bool   // local names
-	strange types.Type        // a type that has no name in Go code
-	at      *types.Var        // the field that has it
+	strange types.Type        // a type without a name in Go code
+	at      *types.Var        // the field with that type
 }
 
 func newFile(pkg string) *file {
@@ -29,7 +29,7 @@ func newFile(pkg string) *file {
 
 func (f *file) printf(format string, args ...any) { fmt.Fprintf(&f.body, format, args...) }
 
-// qualified returns how the file writes a name of a package, which it imports.
+// qualified returns a name of a package as the file writes it, and adds the import.
 func (f *file) qualified(pkg, name string) string {
 	if pkg == f.pkg {
 		return name
@@ -41,7 +41,7 @@ func (f *file) qualified(pkg, name string) string {
 	return f.imports[pkg] + "." + name
 }
 
-// newLocalName joins as many folders of a path, from the last one, as make a name that is free.
+// newLocalName joins the last elements of a path, as many as a unique name needs.
 func (f *file) newLocalName(pkg string) string {
 	folders := strings.Split(pkg, "/")
 	clean := strings.NewReplacer("_", "", ".", "", "-", "")
@@ -58,7 +58,7 @@ func (f *file) newLocalName(pkg string) string {
 	return name
 }
 
-// typ returns how the file writes a type, whose packages it imports.
+// typ returns a type as the file writes it, and adds the imports.
 func (f *file) typ(t types.Type) string {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
@@ -69,7 +69,7 @@ func (f *file) typ(t types.Type) string {
 	case *types.Basic:
 		switch t.Kind() {
 		case types.Uint8:
-			return "byte" // as gengo calls it, which wrote apply configurations first
+			return "byte" // gengo, the first generator of apply configurations, writes byte
 		case types.Invalid:
 		default:
 			return t.Name()
@@ -98,7 +98,7 @@ func (f *file) typ(t types.Type) string {
 	return t.String()
 }
 
-// arguments returns how the file writes the type arguments of an instantiation.
+// arguments returns the type arguments of an instantiation as the file writes them.
 func (f *file) arguments(t *types.Named) string {
 	var written []string
 	for argument := range t.TypeArgs().Types() {

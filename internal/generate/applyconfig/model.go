@@ -20,39 +20,39 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// generation makes the apply configurations of one package.
+// generation generates the apply configurations of one package.
 type generation struct {
 	pkg            *loader.Package
 	settings       settings
 	group, version string
 	dir, path      string // of the generated code
 	comments       comments
-	commented      map[*types.Package]bool // whose comments are known
-	types          []*apiType              // those that the package declares, by name
-	extractable    bool                    // whether there are schemas, by which what a manager owns is told from the rest
+	commented      map[*types.Package]bool // packages whose comments are known
+	types          []*apiType              // declared types of the package, by name
+	extractable    bool                    // there are schemas, which the Extract functions need
 
-	// refs are the packages of apply configurations, by the type that they are for.
+	// refs has the package of the apply configuration of each type.
 	refs map[typeName]string
 }
 
-// typeName is the name of a type, with its package.
+// typeName is the qualified name of a type.
 type typeName struct{ pkg, name string }
 
-// apiType is a type that the package declares.
+// apiType is a declared type of the package.
 type apiType struct {
 	name         string
 	named        *types.Named
 	comment      []string // without markers
 	enabled      bool     // by a marker of kubebuilder
-	client       bool     // whether it is a kind
-	applies      bool     // whether the kind can be applied
+	client       bool     // it is a kind
+	applies      bool     // the kind can be applied
 	clusterWide  bool
 	noStatus     bool
-	subresources []string // besides status
-	instance     bool     // whether it is an instantiation of a generic type
+	subresources []string // except status
+	instance     bool     // it is an instantiation of a generic type
 }
 
-// metaTypes have apply configurations in client-go.
+// metaTypes returns the types that have apply configurations in client-go.
 func metaTypes() []string {
 	return []string{
 		"Condition", "DeleteOptions", "LabelSelector", "LabelSelectorRequirement", "ManagedFieldsEntry", "ObjectMeta",
@@ -72,7 +72,7 @@ func knownRefs(external map[string]string) map[typeName]string {
 	return refs
 }
 
-// findKinds lists the types of the package and finds out which are kinds.
+// findKinds lists the types of the package and determines the kinds.
 func (g *generation) findKinds(collector *ctmarkers.Collector) error {
 	enabled, clusterWide := map[string]bool{}, map[string]bool{}
 	err := ctmarkers.EachType(collector, g.pkg, func(info *ctmarkers.TypeInfo) {
@@ -110,7 +110,7 @@ func (g *generation) findKinds(collector *ctmarkers.Collector) error {
 	return nil
 }
 
-// findTypes adds to the refs all types of the package that kinds are made of.
+// findTypes adds to refs all types of the package that kinds use.
 func (g *generation) findTypes() {
 	if g.isInternal() {
 		g.types = nil
@@ -134,7 +134,8 @@ func (g *generation) findTypes() {
 	}
 }
 
-// isInternal reports whether the objects of the package are not those that are sent: their metadata has no JSON name.
+// isInternal reports whether the package has internal types, which are never serialized: their metadata has no JSON
+// name.
 func (g *generation) isInternal() bool {
 	for _, t := range g.types {
 		for _, m := range membersOf(t.named) {
@@ -147,7 +148,7 @@ func (g *generation) isInternal() bool {
 	return false
 }
 
-// reach finds all named types that a type is made of.
+// reach finds all named types that a type refers to.
 func reach(t types.Type, reached map[*types.Named]bool) {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
@@ -190,7 +191,7 @@ type member struct {
 	field    *types.Var
 }
 
-// membersOf returns the fields of a struct type, and nothing for others.
+// membersOf returns the fields of a struct type, or nil for other types.
 func membersOf(t types.Type) []member {
 	structType, ok := types.Unalias(t).Underlying().(*types.Struct)
 	if !ok {
@@ -204,13 +205,13 @@ func membersOf(t types.Type) []member {
 	return members
 }
 
-// jsonTags are what the JSON tag of a field says.
+// jsonTags has the options of the JSON tag of a field.
 type jsonTags struct {
 	name              string
 	inline, omitEmpty bool
 }
 
-// tags returns false for a field that is not part of the JSON form.
+// tags returns false for a field that JSON omits.
 func (m member) tags() (jsonTags, bool) {
 	tag, ok := reflect.StructTag(m.tag).Lookup("json")
 	if !ok || tag == "-" {
@@ -235,7 +236,7 @@ func (j jsonTags) String() string {
 	return text
 }
 
-// nameOf returns the name of a named type, and an empty one for others.
+// nameOf returns the name of a named type, or an empty name for other types.
 func nameOf(t types.Type) typeName {
 	named, ok := types.Unalias(t).(*types.Named)
 	if !ok || named.Obj().Pkg() == nil {
@@ -244,7 +245,7 @@ func nameOf(t types.Type) typeName {
 	return typeName{named.Obj().Pkg().Path(), named.Obj().Name()}
 }
 
-// nameOf returns the name of a named type, by which apply configurations refer to it: an instantiation has one of its own.
+// nameOf returns the name by which apply configurations refer to a named type. An instantiation has a name of its own.
 func (g *generation) nameOf(t types.Type) typeName {
 	name := nameOf(t)
 	if named, ok := types.Unalias(t).(*types.Named); ok && named.TypeArgs().Len() > 0 {
@@ -253,7 +254,7 @@ func (g *generation) nameOf(t types.Type) typeName {
 	return name
 }
 
-// above returns the comments above a declaration, in whatever package.
+// above returns the comments above a declaration in any package.
 func (g *generation) above(object types.Object) (detached, doc []string) {
 	if !g.commented[object.Pkg()] {
 		if pkg := load.Declaring([]*loader.Package{g.pkg})[object.Pkg()]; pkg != nil {
@@ -264,7 +265,7 @@ func (g *generation) above(object types.Object) (detached, doc []string) {
 	return g.comments.above(g.pkg.Fset.Position(object.Pos()))
 }
 
-// comments are those of some packages, by file and last line.
+// comments are the comments of some packages, by file and last line.
 type comments map[commentEnd]*ast.CommentGroup
 
 type commentEnd struct {
@@ -281,8 +282,8 @@ func (c comments) add(pkg *loader.Package) {
 	}
 }
 
-// addInstances adds the instantiations of generic types that kinds are made of. Each has an apply configuration of its
-// own, as if it had been declared in the package, under a name that is made of those of the type and its arguments.
+// addInstances adds the instantiations of generic types that kinds use. Each has an apply configuration, like a type
+// declared in the package. Its name combines the names of the type and its arguments.
 func (g *generation) addInstances(reached map[*types.Named]bool) {
 	known := map[string]types.Type{}
 	for _, t := range g.types {
@@ -307,8 +308,8 @@ func (g *generation) addInstances(reached map[*types.Named]bool) {
 	slices.SortStableFunc(g.types, func(a, b *apiType) int { return cmp.Compare(a.name, b.name) })
 }
 
-// plainName returns a name for a type that is none of a generic type: BoxOfListOfString for Box[[]string]. Types of
-// another package than the one given have the name of theirs before their own.
+// plainName returns a name for a type without type arguments: BoxOfListOfString for Box[[]string]. Types of other
+// packages are prefixed with the package name.
 func plainName(t types.Type, in *types.Package) string {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
@@ -338,7 +339,7 @@ func plainName(t types.Type, in *types.Package) string {
 	return "Any"
 }
 
-// above returns the comment that ends right above a position, and the one with a blank line in between above that.
+// above returns the comment directly above a position, and the comment above that with one blank line in between.
 func (c comments) above(pos token.Position) (detached, doc []string) {
 	group := c[commentEnd{pos.Filename, pos.Line - 1}]
 	upper := c[commentEnd{pos.Filename, pos.Line - 2}]
@@ -348,7 +349,7 @@ func (c comments) above(pos token.Position) (detached, doc []string) {
 	return lines(upper), lines(group)
 }
 
-// beforeGroup returns the comment that ends two lines above group, which ends right above pos.
+// beforeGroup returns the comment that ends two lines above group. group ends directly above pos.
 func (c comments) beforeGroup(group *ast.CommentGroup, pos token.Position) *ast.CommentGroup {
 	height := 0
 	for _, comment := range group.List {
@@ -357,7 +358,7 @@ func (c comments) beforeGroup(group *ast.CommentGroup, pos token.Position) *ast.
 	return c[commentEnd{pos.Filename, pos.Line - height - 2}]
 }
 
-// lines returns the text of a comment without its slashes.
+// lines returns the lines of a comment without slashes.
 func lines(group *ast.CommentGroup) []string {
 	if text := strings.TrimRight(group.Text(), "\n"); text != "" {
 		return strings.Split(text, "\n")
@@ -365,7 +366,7 @@ func lines(group *ast.CommentGroup) []string {
 	return nil
 }
 
-// withoutMarkers returns what of a comment is for people.
+// withoutMarkers removes the markers from a comment.
 func withoutMarkers(lines []string) []string {
 	var kept []string
 	for _, line := range lines {
@@ -376,7 +377,7 @@ func withoutMarkers(lines []string) []string {
 	return kept
 }
 
-// readTags reads what the tags of client-gen in a comment say.
+// readTags applies the tags of client-gen in a comment.
 func (t *apiType) readTags(lines []string) {
 	t.applies = true
 	for _, line := range lines {

@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 )
 
-// Options are those of kctrl gen, which controller-gen has too.
+// Options are the options of kctrl gen, with the names of controller-gen.
 type Options struct {
 	HeaderFile                  string   `marker:",optional"`
 	ExternalApplyConfigurations []string `marker:",optional"`
@@ -29,7 +29,7 @@ var (
 	_ genall.HasHelp           = Options{}
 )
 
-// RegisterMarkers adds the markers that the generator reads.
+// RegisterMarkers adds the markers of the generator.
 func (Options) RegisterMarkers(into *markers.Registry) error {
 	for _, m := range []struct {
 		name    string
@@ -39,7 +39,7 @@ func (Options) RegisterMarkers(into *markers.Registry) error {
 	}{
 		{generateMarker, markers.DescribesPackage, false, "enables apply configurations for the kinds of this package"},
 		{generateMarker, markers.DescribesType, false, "enables or disables the apply configuration of this type"},
-		{outputMarker, markers.DescribesPackage, "", "names the folder of the code, relative to the package"},
+		{outputMarker, markers.DescribesPackage, "", "sets the directory of the code, relative to the package"},
 	} {
 		definition, err := markers.MakeDefinition(m.name, m.target, m.value)
 		if err != nil {
@@ -53,7 +53,7 @@ func (Options) RegisterMarkers(into *markers.Registry) error {
 	return crdmarkers.Register(into)
 }
 
-// CheckFilter keeps interfaces from being checked.
+// CheckFilter excludes interfaces from type checking.
 func (Options) CheckFilter() loader.NodeFilter {
 	return func(node ast.Node) bool {
 		_, isInterface := node.(*ast.InterfaceType)
@@ -64,28 +64,28 @@ func (Options) CheckFilter() loader.NodeFilter {
 // Help documents the options.
 func (Options) Help() *markers.DefinitionHelp {
 	return &markers.DefinitionHelp{
-		DetailedHelp: markers.DetailedHelp{Summary: "generates apply configurations of the kinds in packages that ask for them"},
+		DetailedHelp: markers.DetailedHelp{Summary: "generates apply configurations of the kinds in packages with the marker"},
 		FieldHelp: map[string]markers.DetailedHelp{
-			"HeaderFile":                  {Summary: "names the file with the text that generated code begins with"},
-			"ExternalApplyConfigurations": {Summary: "says where apply configurations of other types are, as <package>.<type>@<package>"},
-			"OmitToolVersion":             {Summary: "has no effect: the code never names a version"},
+			"HeaderFile":                  {Summary: "sets the file with the header of generated code"},
+			"ExternalApplyConfigurations": {Summary: "sets the packages of apply configurations of other types, as <package>.<type>@<package>"},
+			"OmitToolVersion":             {Summary: "has no effect: the code contains no version"},
 		},
 	}
 }
 
-// Generate is not how the code is generated: [Generator] does that.
+// Generate returns an error, because [Generator] generates the code.
 func (Options) Generate(*genall.GenerationContext) error { return errors.ErrUnsupported }
 
-// settings say how the code looks.
+// settings are the parsed options.
 type settings struct {
-	// header is what each file begins with.
+	// header is the beginning of each file.
 	header string
-	// external says in which package the apply configuration of a type is that is not generated here. The types are
-	// written with their packages: "k8s.io/api/core/v1.LocalObjectReference".
+	// external has the packages of apply configurations that are not generated here, by qualified type:
+	// "k8s.io/api/core/v1.LocalObjectReference".
 	external map[string]string
 }
 
-// settings returns what the options mean.
+// settings parses the options.
 func (o Options) settings(in generator.Input) (settings, error) {
 	found := settings{external: map[string]string{}}
 	for _, external := range o.ExternalApplyConfigurations {
@@ -118,5 +118,5 @@ func (o Options) settings(in generator.Input) (settings, error) {
 	return found, diagnostic.CodeHeader(o.HeaderFile, found.header)
 }
 
-// thisYear is what controller-gen writes for YEAR in the header of apply configurations.
+// thisYear is the value that controller-gen writes for YEAR in the header of apply configurations.
 func thisYear() string { return strconv.Itoa(time.Now().UTC().Year()) }

@@ -22,8 +22,8 @@ import (
 
 const metav1Path = "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// schemaYAML returns the schema of the roots, types of pkg, and of all that they refer to, in the form by which
-// structured-merge-diff merges objects.
+// schemaYAML returns the schema of the roots, types of pkg, and of all types that they refer to, in the form of
+// structured-merge-diff.
 func schemaYAML(ctx genall.GenerationContext, pkg *loader.Package, enabled, roots []string) (string, error) {
 	definitions, err := definitionsOf(ctx, pkg, enabled)
 	if err != nil {
@@ -33,7 +33,7 @@ func schemaYAML(ctx genall.GenerationContext, pkg *loader.Package, enabled, root
 	for _, root := range roots {
 		name := definitionName(pkg.PkgPath, root)
 		if definitions[name] == nil {
-			definitions[name] = map[string]any{} // a kind that no marker enables
+			definitions[name] = map[string]any{} // a kind without an enabling marker
 		}
 		require(definitions, name, required)
 	}
@@ -70,7 +70,8 @@ func definitionName(pkgPath, name string) string {
 	return util.ToRESTFriendlyName(pkgPath + "." + name)
 }
 
-// definitionsOf returns the schemas of the enabled types of pkg, and of all that they refer to, by definition name.
+// definitionsOf returns the schemas of the enabled types of pkg, and of all types that they refer to, by definition
+// name.
 func definitionsOf(ctx genall.GenerationContext, pkg *loader.Package, enabled []string) (map[string]any, error) {
 	ctx.Roots = []*loader.Package{pkg}
 	parser := crd.NewParser(ctx, crd.SchemaOptions{DangerousTypes: true, IgnoreUnexportedFields: true})
@@ -100,7 +101,7 @@ func definitionsOf(ctx genall.GenerationContext, pkg *loader.Package, enabled []
 	return definitions, nil
 }
 
-// wholeObjectMeta makes the parser read all fields of metav1.ObjectMeta, not only those that a CRD may have.
+// wholeObjectMeta makes the parser include all fields of metav1.ObjectMeta, not only the fields of CRDs.
 func wholeObjectMeta(parser *ctcrd.Parser) {
 	load := parser.PackageOverrides[metav1Path]
 	if load == nil {
@@ -112,7 +113,7 @@ func wholeObjectMeta(parser *ctcrd.Parser) {
 	}
 }
 
-// followAliases replaces definitions that only refer to another one by that one, with what they add to it.
+// followAliases replaces definitions that only refer to another definition by a merge of both.
 func followAliases(definitions map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
 		schema := definitions[name].(map[string]any)
@@ -136,7 +137,7 @@ func followAliases(definitions map[string]any) {
 
 const definitionPrefix = "#/definitions/"
 
-// require copies a definition, with all that it refers to.
+// require copies a definition and all definitions that it refers to.
 func require(definitions map[string]any, name string, required map[string]any) {
 	schema, known := definitions[name]
 	if _, done := required[name]; done || !known {
@@ -162,7 +163,7 @@ func require(definitions map[string]any, name string, required map[string]any) {
 	follow(schema)
 }
 
-// resolver turns the schemas of a parser into definitions of an OpenAPI document of version 2.
+// resolver converts the schemas of a parser to definitions of an OpenAPI document of version 2.
 type resolver struct {
 	parser   *ctcrd.Parser
 	packages map[string]*loader.Package // by path
@@ -187,8 +188,8 @@ func (r resolver) definition(ident ctcrd.TypeIdent, props apiextensionsv1.JSONSc
 	return definition, nil
 }
 
-// inlineEmbedded replaces references in allOf, which are what embedded structs become, by what they refer to. The schema
-// is of pkg, and a part of one of whole.
+// inlineEmbedded replaces references in allOf, which represent embedded structs, by their schemas. The schema belongs
+// to pkg and is a part of a schema of whole.
 func (r resolver) inlineEmbedded(schema *apiextensionsv1.JSONSchemaProps, pkg, whole *loader.Package) error {
 	for i := range schema.AllOf {
 		of := pkg
@@ -216,7 +217,7 @@ func (r resolver) inlineEmbedded(schema *apiextensionsv1.JSONSchemaProps, pkg, w
 	return eachChild(schema, func(child *apiextensionsv1.JSONSchemaProps) error { return r.inlineEmbedded(child, pkg, whole) })
 }
 
-// eachChild calls visit for the schemas of properties, items and values.
+// eachChild calls visit with the schemas of properties, items and values.
 func eachChild(schema *apiextensionsv1.JSONSchemaProps, visit func(*apiextensionsv1.JSONSchemaProps) error) error {
 	for name, property := range schema.Properties {
 		if err := visit(&property); err != nil {
@@ -235,7 +236,7 @@ func eachChild(schema *apiextensionsv1.JSONSchemaProps, visit func(*apiextension
 	return nil
 }
 
-// qualifyRefs adds the package to references of a schema to types of its own package, so that it can be a part of another.
+// qualifyRefs adds the package to references to types of the same package, so that another package can use the schema.
 func qualifyRefs(schema *apiextensionsv1.JSONSchemaProps, pkg *loader.Package) {
 	editRefs(schema, func(path, name string) string {
 		if path == "" {
@@ -245,7 +246,7 @@ func qualifyRefs(schema *apiextensionsv1.JSONSchemaProps, pkg *loader.Package) {
 	})
 }
 
-// renameRefs makes references those of an OpenAPI document.
+// renameRefs converts references to references of an OpenAPI document.
 func renameRefs(schema *apiextensionsv1.JSONSchemaProps, pkg *loader.Package) {
 	editRefs(schema, func(path, name string) string {
 		if path == "" && pkg != nil {
@@ -272,7 +273,7 @@ func editRefs(schema *apiextensionsv1.JSONSchemaProps, edit func(path, name stri
 	})
 }
 
-// downgrade takes out of a schema what version 2 of OpenAPI does not have.
+// downgrade removes keywords that version 2 of OpenAPI does not have.
 func downgrade(schema map[string]any) {
 	if _, ok := schema["$ref"]; ok {
 		delete(schema, "type")

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// setters writes the functions of an apply configuration that set its fields.
+// setters writes the setters of an apply configuration.
 type setters struct {
 	g        *generation
 	f        *file
-	receiver string          // the type
-	written  map[string]bool // the names of fields, of which the first counts
-	// declared says how often each name is declared in the apply configuration and its embedded structs, by depth.
+	receiver string          // name of the type
+	written  map[string]bool // names of written fields; the first field with a name counts
+	// declared has the number of declarations of each name in the apply configuration and its embedded structs, by depth.
 	declared []map[string]int
 }
 
@@ -23,7 +23,7 @@ func newSetters(g *generation, f *file, receiver string, t types.Type) *setters 
 	return s
 }
 
-// declare counts the names of the fields of a struct that is embedded in others, from the outermost one on.
+// declare counts the names of the fields of an embedded struct. in has the structs around it, outermost first.
 func (s *setters) declare(t types.Type, applied bool, in []types.Type) {
 	if slices.ContainsFunc(in, func(outer types.Type) bool { return types.Identical(outer, t) }) {
 		return // it embeds a pointer to itself
@@ -47,19 +47,19 @@ func (s *setters) declare(t types.Type, applied bool, in []types.Type) {
 	}
 }
 
-// embedding is an embedded field that others are reached through.
+// embedding is an embedded field on the path to other fields.
 type embedding struct {
 	typ    types.Type // in the apply configuration
 	inline bool
-	// plain says that the type has no apply configuration: its fields are what its package declares, and not pointers.
+	// plain reports whether the type has no apply configuration, so its fields are not pointers.
 	plain bool
-	// in is what it is embedded in, if that is not the apply configuration itself.
+	// in is the embedding around this one, or nil in the apply configuration itself.
 	in *embedding
-	// inner are the embedded structs on the way from a plain type to the fields.
+	// inner are the embedded structs between a plain type and the fields.
 	inner []string
 }
 
-// depth returns how many embedded fields lead to this one.
+// depth returns the number of embedded fields around this one.
 func (e *embedding) depth() int {
 	if e.in == nil || e.in.typ == nil {
 		return 0
@@ -67,7 +67,7 @@ func (e *embedding) depth() int {
 	return e.in.depth() + 1
 }
 
-// path returns all embedded fields that lead to the fields of this one.
+// path returns the selector of this embedded field.
 func (e *embedding) path() string {
 	path := e.name()
 	if e.in != nil && e.in.typ != nil {
@@ -76,8 +76,7 @@ func (e *embedding) path() string {
 	return strings.Join(append([]string{path}, e.inner...), ".")
 }
 
-// isShared reports whether Go cannot tell by its name alone which of several embedded fields, or fields of a plain one, is
-// meant.
+// isShared reports whether the name of a field is ambiguous in Go, because several embedded fields have it.
 func (s *setters) isShared(e *embedding, field *types.Var) bool {
 	depth := e.depth()
 	for shallower := range depth {
@@ -95,7 +94,7 @@ func (s *setters) isShared(e *embedding, field *types.Var) bool {
 	return found != field
 }
 
-// name returns how the field is called: as its type.
+// name returns the name of the field, which is the name of its type.
 func (e *embedding) name() string {
 	if named, ok := types.Unalias(e.typ).(*types.Named); ok {
 		return named.Obj().Name()
@@ -103,7 +102,7 @@ func (e *embedding) name() string {
 	return ""
 }
 
-// write writes a function for every field of t, also those of embedded structs.
+// write writes a function for every field of t, including fields of embedded structs.
 func (s *setters) write(t types.Type, in *embedding) {
 	for _, m := range membersOf(t) {
 		tags, ok := m.tags()
@@ -120,7 +119,7 @@ func (s *setters) write(t types.Type, in *embedding) {
 			continue
 		}
 		if in != nil && in.plain {
-			// Its fields are reached as those of the struct that it is embedded in.
+			// Its fields are promoted to the struct around it.
 			inside := *in
 			inside.inner = append(slices.Clip(in.inner), m.name)
 			s.write(embedded(m.typ), &inside)
@@ -139,7 +138,7 @@ func (s *setters) write(t types.Type, in *embedding) {
 	}
 }
 
-// embedded returns the type whose fields are reached through an embedded field: none through a pointer.
+// embedded returns the type whose fields an embedded field promotes. A pointer promotes none here.
 func embedded(t types.Type) types.Type {
 	if _, ok := t.(*types.Pointer); ok {
 		return types.Typ[types.Invalid]
@@ -168,7 +167,7 @@ func (s *setters) setter(m member, in *embedding) {
 	}
 }
 
-// pointedTo returns what a type points to, however often.
+// pointedTo removes all pointers from a type.
 func pointedTo(t types.Type) types.Type {
 	for {
 		t = types.Unalias(t)
@@ -180,7 +179,7 @@ func pointedTo(t types.Type) types.Type {
 	}
 }
 
-// argument returns the type of a field as a function takes it.
+// argument returns the parameter type of the setter of a field.
 func (s *setters) argument(m member) string {
 	written := s.f.typ(s.g.applied(m.typ))
 	if s.g.isApplied(m.typ) {
@@ -189,13 +188,13 @@ func (s *setters) argument(m member) string {
 	return written
 }
 
-// begin writes the head of a function and what it has to do first.
+// begin writes the signature of a function and creates the embedded structs that it needs.
 func (s *setters) begin(m member, in *embedding, parameter string) {
 	s.f.printf("func (b *%[1]s) With%[2]s(%[3]s) *%[1]s {\n", s.receiver, m.name, parameter)
 	s.ensure(m, in)
 }
 
-// ensure makes a function create the embedded struct that it goes through.
+// ensure makes a function create the embedded struct that contains the field.
 func (s *setters) ensure(m member, in *embedding) {
 	switch {
 	case in == nil:
@@ -206,7 +205,7 @@ func (s *setters) ensure(m member, in *embedding) {
 	}
 }
 
-// create makes a function create all embedded structs that lead to one.
+// create makes a function create an embedded struct and all embedded structs around it.
 func (s *setters) create(e *embedding) {
 	if e == nil || e.typ == nil {
 		return
@@ -219,7 +218,7 @@ func (s *setters) create(e *embedding) {
 	}
 }
 
-// place returns how a function reaches a field: as controller-gen writes it, but where that does not compile.
+// place returns the selector of a field: as controller-gen writes it, unless that does not compile.
 func (s *setters) place(m member, in *embedding) string {
 	switch {
 	case in == nil || in.typ == nil:
@@ -268,13 +267,13 @@ func (s *setters) sliceSetter(m member, in *embedding, element types.Type) {
 	s.f.printf("%[1]s = append(%[1]s, %[2]s)\n}\nreturn b\n}\n", at, value)
 }
 
-// ensured is what the function that makes a list is named after: its elements, as controller-gen has it, or the field where
-// these have no name.
+// ensured returns the name part of the function that creates a list: the type of its elements, as in controller-gen, or
+// the field if the type has no name.
 func (s *setters) ensured(m member) string {
 	return upper(cmp.Or(s.g.nameOf(s.g.applied(m.typ).(*types.Slice).Elem()).name, m.name))
 }
 
-// declaredElement returns what the list that a field is has for elements in the apply configuration.
+// declaredElement returns the element type of a list field in the apply configuration.
 func (s *setters) declaredElement(m member) types.Type {
 	return s.g.applied(m.typ).(*types.Slice).Elem()
 }

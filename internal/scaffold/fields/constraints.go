@@ -13,27 +13,28 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// target is what a constraint is about. On a list or map, those of its items are about each item.
+// target is the kind of fields that a constraint applies to. On a list or map, constraints for items apply to each
+// item.
 type target uint8
 
 const (
 	anything target = iota
 	integers
 	texts
-	scalarsOnly // what has a value of its own: no objects
+	scalarsOnly // fields with a scalar value, not objects
 	lists
 	maplike // maps and objects
 )
 
-// constraint is one that a flag may have behind its type.
+// constraint is a constraint that a flag may have after the type.
 type constraint struct {
 	name, also string
 	on         target
-	example    string // of its value; empty when it has none
+	example    string // example of its value; empty if it has no value
 	take       func(f *Field, a argument) error
 }
 
-// constraints are all of them.
+// constraints are all constraints.
 var constraints = []constraint{
 	limit("min", "minimum", integers), limit("max", "maximum", integers), limit("multipleOf", "", integers),
 	limit("minLength", "", texts), limit("maxLength", "", texts),
@@ -55,13 +56,13 @@ var constraints = []constraint{
 	{name: "doc", example: `"How many pods there are."`, take: (*Field).takeDoc},
 }
 
-// foreignConstraints are what other tools call a constraint.
+// foreignConstraints are names of constraints in other tools.
 var foreignConstraints = map[string]string{
 	"ge": "min", "gte": "min", "le": "max", "lte": "max", "regex": "pattern", "regexp": "pattern", "oneof": "enum", "values": "enum", "cel": "rule",
 	"validation": "rule", "omitempty": "optional", "pointer": "optional", "nullable": "optional", "description": "doc", "comment": "doc", "set": "unique", "readonly": "immutable", "len": "maxLength", "length": "maxLength",
 }
 
-// rule is a CEL expression, and what to say where it is false.
+// rule is a CEL expression, and the message if it is false.
 type rule struct {
 	argument
 	message string
@@ -72,9 +73,9 @@ func limit(name, also string, on target) constraint {
 		n, err := strconv.ParseInt(a.value, 10, 64)
 		switch {
 		case err != nil:
-			return f.refuse(a.text, "this is no whole number", "write "+name+"=1")
+			return f.refuse(a.text, "not a whole number", "write "+name+"=1")
 		case on != integers && n < 0, name == "multipleOf" && n <= 0:
-			return f.refuse(a.text, "this is below what can be", "write "+name+"=1")
+			return f.refuse(a.text, "below the allowed minimum", "write "+name+"=1")
 		}
 		if on == integers && f.scalar.name == "int32" {
 			if _, err := f.scalar.parse(a.value); err != nil {
@@ -86,7 +87,7 @@ func limit(name, also string, on target) constraint {
 	}}
 }
 
-// constrain applies what is behind the type of a flag.
+// constrain applies the constraints of a flag.
 func (f *Field) constrain() error {
 	seen := map[string]bool{}
 	for _, a := range f.constraints {
@@ -97,13 +98,13 @@ func (f *Field) constrain() error {
 		c := constraints[i]
 		switch {
 		case seen[c.name] && c.name != "rule" && c.name != "message" && c.name != "key":
-			return f.refuse(a.text, "this is said twice", "leave one of them out")
+			return f.refuse(a.text, "duplicate constraint", "remove one of them")
 		case !f.hasTarget(c.on):
 			return f.misplaced(a, c)
 		case c.example != "" && (!a.hasValue || a.value == "" && c.name != "default" && c.name != "example"):
-			return f.refuse(a.text, "it needs a value", "write "+c.name+"="+c.example)
+			return f.refuse(a.text, "a value is required", "write "+c.name+"="+c.example)
 		case c.example == "" && a.hasValue && a.value != "true":
-			return f.refuse(a.text, "it takes no value", "write "+c.name+", or leave it out")
+			return f.refuse(a.text, "a value is not allowed", "write "+c.name+", or omit it")
 		}
 		seen[c.name] = true
 		if err := c.take(f, a); err != nil {
@@ -126,12 +127,12 @@ func (f *Field) unknownConstraint(a argument) error {
 	if ok {
 		hint = "did you mean " + near + "?"
 	} else if !a.hasValue && strings.ContainsAny(a.text, " |:{}[]()^$") {
-		hint = "put a value that has commas into quotes"
+		hint = "put a value with commas into quotes"
 	}
-	return f.refuse(a.text, "there is no such constraint", hint)
+	return f.refuse(a.text, "unknown constraint", hint)
 }
 
-// hasTarget reports whether the field, or its items, are what a constraint is about.
+// hasTarget reports whether a constraint applies to the field or its items.
 func (f *Field) hasTarget(on target) bool {
 	switch on {
 	case integers:
@@ -150,7 +151,7 @@ func (f *Field) hasTarget(on target) bool {
 
 func (f *Field) misplaced(a argument, c constraint) error {
 	is := f.typ
-	hint := "leave it out"
+	hint := "omit it"
 	for _, other := range []struct{ name, here string }{
 		{"min", "minLength"}, {"max", "maxLength"}, {"min", "minItems"}, {"max", "maxItems"}, {"min", "minProperties"}, {"max", "maxProperties"},
 		{"minLength", "min"}, {"maxLength", "max"}, {"minItems", "minLength"}, {"maxItems", "maxLength"}, {"minLength", "minItems"}, {"maxLength", "maxItems"},
@@ -171,7 +172,7 @@ func (f *Field) misplaced(a argument, c constraint) error {
 func (f *Field) takePattern(a argument) error {
 	pattern, err := regexp.Compile(a.value)
 	if err != nil {
-		return f.refuse(a.text, "this is no regular expression: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "), "put it into quotes: pattern='^[a-z]+$'")
+		return f.refuse(a.text, "not a regular expression: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "), "put it into quotes: pattern='^[a-z]+$'")
 	}
 	f.pattern = pattern
 	return nil
@@ -196,13 +197,13 @@ func (f *Field) takeEnum(a argument) error {
 		value, err := f.scalar.parse(item)
 		switch {
 		case item == "":
-			return f.refuse(a.text, "there is no value between two |", "write enum=Fast|Safe")
+			return f.refuse(a.text, "empty value between two |", "write enum=Fast|Safe")
 		case err != nil:
-			return f.refuse(a.text, diagnostic.Quote(item)+" is no "+f.scalar.name, "write enum=1|2|3")
+			return f.refuse(a.text, diagnostic.Quote(item)+" is not a valid "+f.scalar.name, "write enum=1|2|3")
 		case slices.Contains(f.enum, value):
-			return f.refuse(a.text, diagnostic.Quote(item)+" is there twice", "leave one of them out")
+			return f.refuse(a.text, diagnostic.Quote(item)+" is repeated", "remove one of them")
 		case strings.Contains(item, ",") && len(f.enum) == 0 && !strings.Contains(a.value, "|"):
-			return f.refuse(a.text, "there is one value, with commas in it", "put | between values: enum=Fast|Safe")
+			return f.refuse(a.text, "this is one value with commas", "put | between values: enum=Fast|Safe")
 		}
 		f.enum = append(f.enum, value)
 	}
@@ -211,10 +212,10 @@ func (f *Field) takeEnum(a argument) error {
 
 func (f *Field) takeKey(a argument) error {
 	if f.object == nil && f.keys == nil {
-		return f.refuse(a.text, "only objects have keys", "write unique for a list of "+f.scalar.name+"s that holds none twice")
+		return f.refuse(a.text, "only objects have keys", "write unique for a list of "+f.scalar.name+"s without duplicates")
 	}
 	if slices.Contains(f.keys, a.value) {
-		return f.refuse(a.text, "this is said twice", "leave one of them out")
+		return f.refuse(a.text, "duplicate constraint", "remove one of them")
 	}
 	f.keys = append(f.keys, a.value)
 	f.keyText = a.text
@@ -224,7 +225,7 @@ func (f *Field) takeKey(a argument) error {
 func (f *Field) presence(which *bool, a argument) error {
 	*which = true
 	if f.required && f.optional {
-		return f.refuse(a.text, "a field is required or optional", "leave one of them out")
+		return f.refuse(a.text, "a field cannot be required and optional", "remove one of them")
 	}
 	return nil
 }
@@ -236,7 +237,7 @@ func (f *Field) takeRule(a argument) error {
 
 func (f *Field) takeMessage(a argument) error {
 	if len(f.rules) == 0 || f.rules[len(f.rules)-1].message != "" {
-		return f.refuse(a.text, "there is no rule before the message", `write rule="self >= oldSelf",message="may only grow"`)
+		return f.refuse(a.text, "a message must follow a rule", `write rule="self >= oldSelf",message="may only grow"`)
 	}
 	f.rules[len(f.rules)-1].message = a.value
 	return nil
@@ -244,26 +245,26 @@ func (f *Field) takeMessage(a argument) error {
 
 func (f *Field) takeDoc(a argument) error {
 	if strings.HasPrefix(a.value, "+") {
-		return f.refuse(a.text, "a text that begins with + is a marker in Go", "begin it with a word")
+		return f.refuse(a.text, "text that starts with + is a marker in Go", "start it with a word")
 	}
 	f.doc = a.value
 	return nil
 }
 
-// check refuses what no object can be: constraints that contradict each other, values that they do not accept.
+// check rejects contradictory constraints, and defaults and examples that violate them.
 func (f *Field) check() error {
 	for _, pair := range [][2]string{{"min", "max"}, {"minLength", "maxLength"}, {"minItems", "maxItems"}, {"minProperties", "maxProperties"}} {
 		low, hasLow := f.limits[pair[0]]
 		high, hasHigh := f.limits[pair[1]]
 		if hasLow && hasHigh && low > high {
-			return f.refuse("", fmt.Sprintf("%s=%d is more than %s=%d", pair[0], low, pair[1], high), "no value is both: change one of them")
+			return f.refuse("", fmt.Sprintf("%s=%d is more than %s=%d", pair[0], low, pair[1], high), "no value satisfies both: change one of them")
 		}
 	}
 	if f.unique && f.object != nil {
-		return f.refuse("unique", "objects are told apart by a key", "write key=name, with a field of each item")
+		return f.refuse("unique", "objects are compared by a key", "write key=name, with a field of each item")
 	}
 	if f.object != nil && f.limits["maxProperties"] > 0 && f.limits["maxProperties"] < int64(len(f.object.required())) {
-		return f.refuse("", "there are more required fields than maxProperties", "change one of them")
+		return f.refuse("", "more required fields than maxProperties", "change one of them")
 	}
 	for _, key := range f.keys {
 		if err := f.checkKey(key); err != nil {
@@ -274,28 +275,28 @@ func (f *Field) check() error {
 		return err
 	}
 	if f.top() && f.status && f.required {
-		return f.refuse("required", "a status begins empty", "leave it out")
+		return f.refuse("required", "a new object has an empty status", "omit it")
 	}
 	return f.checkValues()
 }
 
 func (f *Field) checkKey(key string) error {
 	if f.object == nil {
-		return nil // that of conditions
+		return nil // the key of conditions
 	}
 	child := f.object.find(key)
 	switch {
 	case child == nil:
 		return f.refuse(f.keyText, "the items have no field "+diagnostic.Quote(key), fmt.Sprintf("add %s %s[].%s:string", f.flag.name, f.path(), key))
 	case child.collection() || child.object != nil || child.scalar.boxed:
-		return child.refuse(child.typ, "the key of a list is a string, a number or a bool", "use string")
+		return child.refuse(child.typ, "the key of a list must be a string, a number or a bool", "use string")
 	case child.optional && child.defaultText == nil:
-		return child.refuse("optional", "the key of a list is not left out", "leave optional out, or give it a default")
+		return child.refuse("optional", "the key of a list cannot be optional", "remove optional, or add a default")
 	}
 	return nil
 }
 
-// checkTransitions refuses rules that compare with a value before where there is none to compare with.
+// checkTransitions rejects rules about previous values of fields that have none.
 func (f *Field) checkTransitions() error {
 	compares := f.immutable
 	for _, r := range f.rules {
@@ -303,13 +304,13 @@ func (f *Field) checkTransitions() error {
 	}
 	for up := f.up; compares && up != nil; up = up.up {
 		if up.isList && len(up.keys) == 0 {
-			return f.refuse("", "nobody knows which item of "+up.name+" it was before", "give the list a key: "+up.flag.name+" "+up.path()+":[]object,key=name")
+			return f.refuse("", "the previous value is unknown: the items of "+up.name+" have no key", "give the list a key: "+up.flag.name+" "+up.path()+":[]object,key=name")
 		}
 	}
 	return nil
 }
 
-// checkCost refuses a rule on what may be in an object so often that API servers refuse the rule. It is rough: they know more.
+// checkCost rejects a rule that API servers would reject because it may run too often. The check is an estimate.
 func (f *Field) checkCost() error {
 	if !f.immutable && len(f.rules) == 0 {
 		return nil
@@ -321,19 +322,19 @@ func (f *Field) checkCost() error {
 		}
 		times *= up.most()
 		if times*f.weight() > maxCost {
-			return f.refuse("", "it may be there so often that API servers refuse its rules", "bound what it is in, as by "+map[bool]string{true: "maxItems=64", false: "maxProperties=64"}[up.isList]+" of "+up.path()+", and its own size")
+			return f.refuse("", "API servers reject its rules: it may occur too often", "limit what contains it, for example with "+map[bool]string{true: "maxItems=64", false: "maxProperties=64"}[up.isList]+" of "+up.path()+", and its own size")
 		}
 	}
 	return nil
 }
 
 const (
-	// unbounded is how many items API servers take a list for that has no bound.
+	// unbounded is the number of items that API servers assume for a list without limit.
 	unbounded = 1 << 20
 	maxCost   = 500_000
 )
 
-// most returns how many items a list or map may have.
+// most returns the maximum number of items of a list or map.
 func (f *Field) most() float64 {
 	for _, name := range []string{"maxItems", "maxProperties"} {
 		if n, ok := f.limits[name]; ok {
@@ -343,7 +344,7 @@ func (f *Field) most() float64 {
 	return unbounded
 }
 
-// weight returns how long it takes to compare two values, in the time for two numbers.
+// weight returns the cost of comparing two values, relative to comparing two numbers.
 func (f *Field) weight() float64 {
 	one := 1.0
 	switch {
@@ -357,7 +358,7 @@ func (f *Field) weight() float64 {
 			one = 1 + float64(n)/10
 		}
 	case f.scalar.kind != kindInteger && f.scalar.kind != kindBoolean && len(f.enum) == 0:
-		one = unbounded / 10 // a text whose length no flag bounds
+		one = unbounded / 10 // a string without a limit on its length
 	}
 	if f.collection() {
 		return one * f.most()
@@ -365,7 +366,7 @@ func (f *Field) weight() float64 {
 	return one
 }
 
-// checkValues reads the default and the example, and refuses what the constraints do not accept.
+// checkValues parses the default and the example, and rejects values that violate the constraints.
 func (f *Field) checkValues() error {
 	for _, v := range []struct {
 		text *argument
@@ -388,15 +389,15 @@ func (f *Field) checkValues() error {
 		*v.to = value
 	}
 	if f.defaultText != nil && f.required {
-		return f.refuse("required", "what has a default may be left out", "leave required out")
+		return f.refuse("required", "a field with a default is optional", "remove required")
 	}
 	if _, ok := first(f.values()); !ok {
-		return f.refuse("", "no value was found that it accepts", "say one for the sample and the tests: example=VALUE")
+		return f.refuse("", "no valid value was found", "add one for the sample and the tests: example=VALUE")
 	}
 	return nil
 }
 
-// parse reads a value of the field: JSON where it is not a scalar.
+// parse parses a value of the field. Values that are not scalars are JSON.
 func (f *Field) parse(text string) (any, error) {
 	if !f.collection() && f.scalar != nil && f.scalar.parse != nil {
 		value, err := f.scalar.parse(text)
@@ -414,7 +415,7 @@ func (f *Field) parse(text string) (any, error) {
 	return wholeNumbers(value), nil
 }
 
-// wholeNumbers makes the numbers of a value int64, as far as they are.
+// wholeNumbers converts integral numbers in a value to int64.
 func wholeNumbers(value any) any {
 	switch v := value.(type) {
 	case json.Number:
@@ -433,7 +434,7 @@ func wholeNumbers(value any) any {
 	return value
 }
 
-// spell returns a value as a flag has it.
+// spell returns a value as written in a flag.
 func spell(value any) string {
 	if text, ok := value.(string); ok {
 		return text
@@ -441,13 +442,13 @@ func spell(value any) string {
 	return inJSON(value)
 }
 
-// inJSON returns a value as JSON, in one line.
+// inJSON returns a value as JSON on one line.
 func inJSON(value any) string {
 	var out strings.Builder
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		return fmt.Sprint(value) // never: it is of what JSON has
+		return fmt.Sprint(value) // unreachable: the value contains only JSON types
 	}
 	return strings.TrimSpace(out.String())
 }

@@ -15,25 +15,25 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Request is what flags say of a kind.
+// Request has the flags for a kind.
 type Request struct {
-	// Kind is the Go type. Namespaced says that its objects live in namespaces, as what they refer to then does.
+	// Kind is the Go type. Namespaced reports whether its objects, and the objects that they refer to, have a namespace.
 	Kind       string
 	Namespaced bool
 	// Spec and Status are the values of --field and --status-field, in order.
 	Spec, Status []string
-	// Scale is the value of --scale: paths of the replicas of spec and status and, if there is one, of the selector. "default" makes
-	// the fields that are not there.
+	// Scale is the value of --scale: the paths of the replicas of spec and status and, optionally, of the selector.
+	// "default" creates the fields that do not exist.
 	Scale string
 	// Columns are the values of --print-column.
 	Columns []string
-	// Further says that the fields come to those of a version that is there.
+	// Further reports whether the fields are added to an existing version.
 	Further bool
-	// Taken reports the names that the Go package declares already. Nil means none.
+	// Taken reports whether the Go package already declares a name. Nil means that it declares none.
 	Taken func(name string) bool
 }
 
-// Model is the fields of a kind. It does not change once it is made, and may be used by many goroutines.
+// Model has the fields of a kind. It is immutable and safe for concurrent use.
 type Model struct {
 	kind         string
 	namespaced   bool
@@ -43,7 +43,7 @@ type Model struct {
 	golang       Golang
 }
 
-// Golang returns the Go types. The maps in it are not to be changed.
+// Golang returns the Go types. Callers must not modify the maps.
 func (m *Model) Golang() Golang { return m.golang }
 
 // Columns returns the print columns.
@@ -56,16 +56,16 @@ func (m *Model) Scale() *Scale { return m.scale }
 type Field struct {
 	*flag
 	name, golang string
-	up           *Field // nil at the top
+	up           *Field // nil at the top level
 	of           *Model
 	status       bool
-	implicit     bool // no flag is about the field itself, one about what is in it is
+	implicit     bool // only flags about its parts mention the field
 
-	// The type: a scalar, an object or a condition, or a list or map of such.
+	// The type: a scalar, an object or a condition, or a list or map of one of these.
 	isList, isMap bool
-	scalar        *scalar // of object itself, too
-	object        *object // fields of an object, and nil otherwise
-	reference     string  // the kind that an object is a reference to
+	scalar        *scalar // also set for an object
+	object        *object // fields of an object; nil for other types
+	reference     string  // kind that an object refers to
 
 	limits                 map[string]int64
 	pattern                *regexp.Regexp
@@ -81,10 +81,10 @@ type Field struct {
 	defaultText            *argument
 	exampleText            *argument
 	byDefault, example     any
-	typeName, itemTypeName string // of the Go types that are declared for it
+	typeName, itemTypeName string // names of the Go types declared for the field
 }
 
-// object is the fields of a struct, in order.
+// object has the fields of a struct, in order.
 type object struct{ fields []*Field }
 
 func (o *object) find(name string) *Field {
@@ -104,7 +104,7 @@ func (f *Field) collection() bool { return f.isList || f.isMap }
 
 func (f *Field) top() bool { return f.up == nil }
 
-// path returns where the field is, as flags have it.
+// path returns the path of the field as in flags.
 func (f *Field) path() string {
 	if f.up == nil {
 		return f.name
@@ -122,8 +122,8 @@ func (f *Field) brackets() string {
 	return ""
 }
 
-// mustBeSet reports whether an object without the field is refused: what a user said, or else whether it can do without. An object
-// that nobody spoke of must be set if something in it must.
+// mustBeSet reports whether the field is required, by flag or by default. An object without a flag is required if one
+// of its fields is.
 func (f *Field) mustBeSet() bool {
 	switch {
 	case f.required || f.optional:
@@ -136,7 +136,7 @@ func (f *Field) mustBeSet() bool {
 	return true
 }
 
-// Parse reads flags. The errors are *diagnostic.Error, of all flags that are wrong.
+// Parse parses flags. The errors are *diagnostic.Error, joined for all invalid flags.
 func Parse(r Request) (*Model, error) {
 	m := &Model{kind: r.Kind, namespaced: r.Namespaced, spec: &object{}, status: &object{}}
 	var errs []error
@@ -169,7 +169,7 @@ func Parse(r Request) (*Model, error) {
 	}
 	if r.Further {
 		for _, f := range m.spec.required() {
-			errs = append(errs, f.refuse("", "objects of the version before have no such field", "add optional, or a default"))
+			errs = append(errs, f.refuse("", "objects of the previous version do not have the field", "add optional, or a default"))
 		}
 	}
 	for _, text := range r.Columns {
@@ -184,7 +184,7 @@ func Parse(r Request) (*Model, error) {
 	return m, nil
 }
 
-// add puts the field of a flag where its path says, and objects around it that are not there yet.
+// add adds the field of a flag at its path, and creates missing objects on the path.
 func (m *Model) add(in *object, fl *flag, status bool) error {
 	segments := strings.Split(fl.path, ".")
 	var up *Field
@@ -202,7 +202,7 @@ func (m *Model) add(in *object, fl *flag, status bool) error {
 			}
 		}
 		if found.object == nil || found.reference != "" {
-			return fl.refuse(segment, found.path()+" is a "+found.typ+", which has no fields", "make it an object, or give the field another name")
+			return fl.refuse(segment, found.path()+" is a "+found.typ+", which has no fields", "make it an object, or rename the field")
 		}
 		if found.isList != isList || found.isMap != isMap {
 			return fl.refuse(segment, found.path()+" is "+found.form(), "write "+found.path()+found.brackets()+"."+segments[len(segments)-1])
@@ -241,23 +241,23 @@ func (f *Field) form() string {
 	return "one object"
 }
 
-// place appends the field, if no other has its name.
+// place appends the field unless its name is in use.
 func (f *Field) place(in *object) error {
 	f.golang = goName(f.name)
 	taken := in.fields
 	if f.status && f.top() {
 		for _, name := range []string{"observedGeneration", "conditions"} {
 			if f.golang == goName(name) {
-				return f.refuse(f.name, "every status has "+name, "leave it out")
+				return f.refuse(f.name, "every status has "+name, "omit it")
 			}
 		}
 	}
 	if f.golang == "DeepCopy" || f.golang == "DeepCopyInto" {
-		return f.refuse(f.name, "every object in Go has a method "+f.golang, "give this one another name")
+		return f.refuse(f.name, "every object in Go has a method "+f.golang, "choose another name")
 	}
 	for _, other := range taken {
 		if strings.EqualFold(other.golang, f.golang) {
-			return f.refuse(f.flag.path, "there is a field "+other.path(), "give this one another name")
+			return f.refuse(f.flag.path, "duplicate of the field "+other.path(), "choose another name")
 		}
 	}
 	in.fields = append(in.fields, f)
@@ -266,17 +266,17 @@ func (f *Field) place(in *object) error {
 
 var jsonName = regexp.MustCompile(`^[a-z][a-zA-Z0-9]*$`)
 
-// checkName refuses what the API conventions have no field called.
+// checkName rejects names that violate the API conventions.
 func checkName(fl *flag, name string) error {
 	switch {
 	case name == "":
-		return fl.refuse(orElse(fl.path, fl.text), "there is no name", "write "+fl.name+" size:int32")
+		return fl.refuse(orElse(fl.path, fl.text), "the name is missing", "write "+fl.name+" size:int32")
 	case len(name) > 63:
-		return fl.refuse(name, "the name is longer than 63 characters", "use a shorter one")
+		return fl.refuse(name, "the name is longer than 63 characters", "choose a shorter name")
 	case jsonName.MatchString(name):
 		return nil
 	}
-	hint := "names are made of letters and digits, and begin with a small letter"
+	hint := "names consist of letters and digits, and start with a lower-case letter"
 	better := lowerFirst(flect.Camelize(strings.Map(func(r rune) rune {
 		if r < 128 && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
 			return r
@@ -286,7 +286,7 @@ func checkName(fl *flag, name string) error {
 	if jsonName.MatchString(better) {
 		hint = "did you mean " + better + "?"
 	}
-	return fl.refuse(name, "this is no name of a field", hint)
+	return fl.refuse(name, "invalid field name", hint)
 }
 
 func lowerFirst(name string) string {
@@ -296,13 +296,13 @@ func lowerFirst(name string) string {
 	return strings.ToLower(name[:1]) + name[1:]
 }
 
-// initialisms are words that Go spells in capitals.
+// initialisms are words that Go writes in capitals.
 var initialisms = []string{
 	"ACL", "API", "CA", "CIDR", "CPU", "CRD", "DNS", "FQDN", "GID", "GPU", "HTTP", "HTTPS", "ID", "IP", "JSON", "JWT", "OS", "RBAC", "SQL", "SSH", "SSL",
 	"TCP", "TLS", "TTL", "UDP", "UI", "UID", "URI", "URL", "UUID", "VM", "XML", "YAML",
 }
 
-// goName returns the Go name of a field: "podIp" is PodIP.
+// goName returns the Go name of a field: PodIP for "podIp".
 func goName(name string) string {
 	var out strings.Builder
 	for _, word := range words(name) {
@@ -315,7 +315,7 @@ func goName(name string) string {
 	return out.String()
 }
 
-// words cuts a name where a capital follows a small letter or a digit.
+// words splits a name at capitals that follow a lower-case letter or a digit.
 func words(name string) []string {
 	var all []string
 	begin := 0
@@ -333,7 +333,7 @@ func (f *Field) setReference(text string) error {
 	if kind == "" || !unicode.IsUpper(rune(kind[0])) || strings.ContainsFunc(kind, func(r rune) bool {
 		return r > 127 || !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	}) || keyed && part != "key" {
-		return f.refuse(f.typ, "a reference is to a kind", "write ref=ConfigMap, or ref=ConfigMap/key for a key in one")
+		return f.refuse(f.typ, "a reference requires a kind", "write ref=ConfigMap, or ref=ConfigMap/key for a key in it")
 	}
 	f.reference = kind
 	f.object = &object{}
@@ -364,13 +364,13 @@ func (f *Field) setReference(text string) error {
 	return nil
 }
 
-// finish checks all fields of an object, from the innermost.
+// finish checks all fields of an object, innermost first.
 func (m *Model) finish(o *object) error {
 	var errs []error
 	for _, f := range o.fields {
 		if f.object != nil {
 			if len(f.object.fields) == 0 {
-				errs = append(errs, f.refuse(f.typ, "an object needs fields", fmt.Sprintf("add %s %s%s.name:string", f.flag.name, f.path(), f.brackets())))
+				errs = append(errs, f.refuse(f.typ, "an object requires fields", fmt.Sprintf("add %s %s%s.name:string", f.flag.name, f.path(), f.brackets())))
 				continue
 			}
 			if err := m.finish(f.object); err != nil {
@@ -383,26 +383,26 @@ func (m *Model) finish(o *object) error {
 	return errors.Join(errs...)
 }
 
-// Empty reports whether no flag says anything of the fields of the spec.
+// Empty reports whether no flag defines fields of the spec.
 func (m *Model) Empty() bool { return len(m.spec.fields) == 0 }
 
-// accept returns why a value is refused, or nil.
+// accept returns the reason why a value is invalid, or nil.
 func (f *Field) accept(value any) error {
 	switch {
 	case f.isList:
 		items, ok := value.([]any)
 		if !ok {
-			return errors.New("this is no list")
+			return errors.New("not a list")
 		}
 		return cmp.Or(f.acceptCount(len(items), "minItems", "maxItems"), f.acceptItems(items))
 	case f.isMap:
 		entries, ok := value.(map[string]any)
 		if !ok {
-			return errors.New("this is no map")
+			return errors.New("not a map")
 		}
 		for _, key := range slices.Sorted(maps.Keys(entries)) {
 			if err := f.acceptOne(entries[key]); err != nil {
-				return fmt.Errorf("of %s, %w", key, err)
+				return fmt.Errorf("%s: %w", key, err)
 			}
 		}
 		return f.acceptCount(len(entries), "minProperties", "maxProperties")
@@ -412,10 +412,10 @@ func (f *Field) accept(value any) error {
 
 func (f *Field) acceptCount(n int, low, high string) error {
 	if least, ok := f.limits[low]; ok && int64(n) < least {
-		return fmt.Errorf("there are %d, and %s=%d", n, low, least)
+		return fmt.Errorf("got %d, but %s=%d", n, low, least)
 	}
 	if most, ok := f.limits[high]; ok && int64(n) > most {
-		return fmt.Errorf("there are %d, and %s=%d", n, high, most)
+		return fmt.Errorf("got %d, but %s=%d", n, high, most)
 	}
 	return nil
 }
@@ -434,14 +434,14 @@ func (f *Field) acceptItems(items []any) error {
 			}
 		}
 		if seen[id] && (f.unique || len(f.keys) > 0) {
-			return fmt.Errorf("%s is there twice", strings.TrimSpace(id))
+			return fmt.Errorf("%s is repeated", strings.TrimSpace(id))
 		}
 		seen[id] = true
 	}
 	return nil
 }
 
-// acceptOne is about the value itself, or an item.
+// acceptOne is accept for a value that is not a collection, or for an item.
 func (f *Field) acceptOne(value any) error {
 	if f.object != nil {
 		return f.acceptObject(value)
@@ -449,7 +449,7 @@ func (f *Field) acceptOne(value any) error {
 	switch v := value.(type) {
 	case string:
 		if f.scalar.kind == kindInteger || f.scalar.kind == kindBoolean || f.scalar.name == "condition" {
-			return fmt.Errorf("%s is no %s", diagnostic.Quote(v), f.scalar.name)
+			return fmt.Errorf("%s is not a valid %s", diagnostic.Quote(v), f.scalar.name)
 		}
 		if _, err := f.scalar.parse(v); err != nil {
 			return fmt.Errorf("%s is not %w", diagnostic.Quote(v), err)
@@ -459,17 +459,17 @@ func (f *Field) acceptOne(value any) error {
 		}
 	case int64:
 		if f.scalar.kind != kindInteger && f.scalar.kind != kindIntOrString {
-			return fmt.Errorf("%d is no %s", v, f.scalar.name)
+			return fmt.Errorf("%d is not a valid %s", v, f.scalar.name)
 		}
 		if err := f.acceptInteger(v); err != nil {
 			return err
 		}
 	case bool:
 		if f.scalar.kind != kindBoolean {
-			return fmt.Errorf("%t is no %s", v, f.scalar.name)
+			return fmt.Errorf("%t is not a valid %s", v, f.scalar.name)
 		}
 	default:
-		return fmt.Errorf("%s is no %s", spell(value), f.scalar.name)
+		return fmt.Errorf("%s is not a valid %s", spell(value), f.scalar.name)
 	}
 	if len(f.enum) > 0 && !slices.Contains(f.enum, value) {
 		return fmt.Errorf("%s is not in the enum", inJSON(value))
@@ -495,13 +495,13 @@ func (f *Field) acceptInteger(n int64) error {
 
 func (f *Field) acceptText(text string) error {
 	if err := f.acceptCount(len([]rune(text)), "minLength", "maxLength"); err != nil {
-		return fmt.Errorf("of characters, %w", err)
+		return fmt.Errorf("number of characters: %w", err)
 	}
 	if f.pattern != nil && !f.pattern.MatchString(text) {
 		return fmt.Errorf("%s does not match the pattern", diagnostic.Quote(text))
 	}
 	if f.format != "" && !formats[f.format].has(text) {
-		return fmt.Errorf("%s is no %s", diagnostic.Quote(text), f.format)
+		return fmt.Errorf("%s is not a valid %s", diagnostic.Quote(text), f.format)
 	}
 	return nil
 }
@@ -509,20 +509,20 @@ func (f *Field) acceptText(text string) error {
 func (f *Field) acceptObject(value any) error {
 	object, ok := value.(map[string]any)
 	if !ok {
-		return fmt.Errorf("%s is no object", spell(value))
+		return fmt.Errorf("%s is not an object", spell(value))
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		child := f.object.find(name)
 		if child == nil {
-			return fmt.Errorf("there is no field %s", diagnostic.Quote(name))
+			return fmt.Errorf("unknown field %s", diagnostic.Quote(name))
 		}
 		if err := child.accept(object[name]); err != nil {
-			return fmt.Errorf("of %s, %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	for _, child := range f.object.required() {
 		if _, ok := object[child.name]; !ok {
-			return fmt.Errorf("it needs %s", child.name)
+			return fmt.Errorf("%s is required", child.name)
 		}
 	}
 	if f.collection() {

@@ -23,7 +23,7 @@ func parse(t *testing.T, spec ...string) *fields.Model {
 	return m
 }
 
-// TestFieldsInGo shows what each flag becomes in Go.
+// TestFieldsInGo shows the Go code for each flag.
 func TestFieldsInGo(t *testing.T) {
 	for name, test := range map[string]struct {
 		flags []string
@@ -62,47 +62,47 @@ func TestFieldsInGo(t *testing.T) {
 	}
 }
 
-// TestMistakesInFields: each is one line that quotes the part that is wrong, and has a hint.
+// TestMistakesInFields expects one line per mistake that quotes the invalid part, and a hint.
 func TestMistakesInFields(t *testing.T) {
 	for _, test := range []struct{ flag, part, message, hint string }{
-		{"size", `"size"`, "there is no type", "write --field size:string"},
-		{"size:", `"size:"`, "there is no type", "write --field size:string"},
-		{":int32", "", "there is no name", "write --field size:int32"},
-		{"size:int33", `at "int33"`, "there is no such type", "did you mean int32?"},
-		{"size:integer", `at "integer"`, "there is no such type", "did you mean int32?"},
-		{"size:float64", `at "float64"`, "there is no such type", "programs read floating point numbers differently: use quantity, or int64 of a smaller unit"},
-		{"my_size:int32", `at "my_size"`, "this is no name of a field", "did you mean mySize?"},
-		{"Size:int32", `at "Size"`, "this is no name of a field", "did you mean size?"},
-		{"size:int32,mni=1", `at "mni=1"`, "there is no such constraint", "did you mean min?"},
-		{"size:int32,min=x", `at "min=x"`, "this is no whole number", "write min=1"},
-		{"size:int32,min", `at "min"`, "it needs a value", "write min=1"},
-		{"size:int32,optional=yes", `at "optional=yes"`, "it takes no value", "write optional, or leave it out"},
-		{"size:int32,min=1,min=2", `at "min=2"`, "this is said twice", "leave one of them out"},
-		{"size:int32,,min=1", `at ","`, "there is no constraint", "put one comma between two constraints, and none at the end"},
-		{"size:int32,min=5,max=3", "", "min=5 is more than max=3", "no value is both: change one of them"},
+		{"size", `"size"`, "the type is missing", "write --field size:string"},
+		{"size:", `"size:"`, "the type is missing", "write --field size:string"},
+		{":int32", "", "the name is missing", "write --field size:int32"},
+		{"size:int33", `at "int33"`, "unknown type", "did you mean int32?"},
+		{"size:integer", `at "integer"`, "unknown type", "did you mean int32?"},
+		{"size:float64", `at "float64"`, "unknown type", "floating-point numbers differ between languages: use quantity, or int64 of a smaller unit"},
+		{"my_size:int32", `at "my_size"`, "invalid field name", "did you mean mySize?"},
+		{"Size:int32", `at "Size"`, "invalid field name", "did you mean size?"},
+		{"size:int32,mni=1", `at "mni=1"`, "unknown constraint", "did you mean min?"},
+		{"size:int32,min=x", `at "min=x"`, "not a whole number", "write min=1"},
+		{"size:int32,min", `at "min"`, "a value is required", "write min=1"},
+		{"size:int32,optional=yes", `at "optional=yes"`, "a value is not allowed", "write optional, or omit it"},
+		{"size:int32,min=1,min=2", `at "min=2"`, "duplicate constraint", "remove one of them"},
+		{"size:int32,,min=1", `at ","`, "empty constraint", "put one comma between two constraints, and none at the end"},
+		{"size:int32,min=5,max=3", "", "min=5 is more than max=3", "no value satisfies both: change one of them"},
 		{"size:int32,min=5,default=3", `at "default=3"`, "3 is less than min=5", "write default=5"},
 		{"size:int32,default=x", `at "default=x"`, `"x" is not a whole number`, "write default=1"},
-		{"size:int32,required,optional", `at "optional"`, "a field is required or optional", "leave one of them out"},
-		{"size:int32,required,default=1", `at "required"`, "what has a default may be left out", "leave required out"},
+		{"size:int32,required,optional", `at "optional"`, "a field cannot be required and optional", "remove one of them"},
+		{"size:int32,required,default=1", `at "required"`, "a field with a default is optional", "remove required"},
 		{"size:int32,minLength=1", `at "minLength=1"`, "a int32 has no minLength", "did you mean min?"},
 		{"name:string,max=3", `at "max=3"`, "a string has no max", "did you mean maxLength?"},
-		{"name:string,pattern=[a", `at "[a"`, "what opens here is not closed", ""},
-		{"name:string,pattern='[a'", `at "pattern='[a'"`, "this is not a regular expression: missing closing ]: `[a`", ""},
+		{"name:string,pattern=[a", `at "[a"`, "a quote or bracket is not closed", ""},
+		{"name:string,pattern='[a'", `at "pattern='[a'"`, "not a regular expression: missing closing ]: `[a`", ""},
 		{"name:string,format=url", `at "format=url"`, "API servers do not check this format", "did you mean uri?"},
-		{"mode:string,enum=A||B", `at "enum=A||B"`, "there is no value between two |", "write enum=Fast|Safe"},
-		{"mode:string,enum=A|A", `at "enum=A|A"`, `"A" is there twice`, "leave one of them out"},
+		{"mode:string,enum=A||B", `at "enum=A||B"`, "empty value between two |", "write enum=Fast|Safe"},
+		{"mode:string,enum=A|A", `at "enum=A|A"`, `"A" is repeated`, "remove one of them"},
 		{"mode:string,enum=A|B,default=C", `at "default=C"`, `"C" is not in the enum`, "write default=A"},
-		{`size:int32,rule="self > 0`, "", "what opens here is not closed", ""},
-		{"size:int32,message=no", `at "message=no"`, "there is no rule before the message", ""},
-		{"tags:[][]string", `at "[][]string"`, "a list or map of lists or maps is not made by a flag", "use []object, with the list as a field of it"},
-		{"labels:map[int32]string", `at "map[int32]string"`, "the keys of a map are strings", "write map[string]string"},
-		{"ready:condition", `at "condition"`, "conditions come in lists", "write ready:[]condition"},
-		{"template:object", `at "object"`, "an object needs fields", "add --field template.name:string"},
-		{"ports:[]object,key=name", `at "[]object"`, "an object needs fields", "add --field ports[].name:string"},
-		{"ref:ref=configmap", `at "ref=configmap"`, "a reference is to a kind", "write ref=ConfigMap, or ref=ConfigMap/key for a key in one"},
-		{"tags:[]string,minItems=3,unique,enum=A|B", "", "no value was found that it accepts", "say one for the sample and the tests: example=VALUE"},
+		{`size:int32,rule="self > 0`, "", "a quote or bracket is not closed", ""},
+		{"size:int32,message=no", `at "message=no"`, "a message must follow a rule", ""},
+		{"tags:[][]string", `at "[][]string"`, "flags cannot declare a list or map of lists or maps", "use []object, with the list as a field"},
+		{"labels:map[int32]string", `at "map[int32]string"`, "the keys of a map must be strings", "write map[string]string"},
+		{"ready:condition", `at "condition"`, "conditions must be a list", "write ready:[]condition"},
+		{"template:object", `at "object"`, "an object requires fields", "add --field template.name:string"},
+		{"ports:[]object,key=name", `at "[]object"`, "an object requires fields", "add --field ports[].name:string"},
+		{"ref:ref=configmap", `at "ref=configmap"`, "a reference requires a kind", "write ref=ConfigMap, or ref=ConfigMap/key for a key in it"},
+		{"tags:[]string,minItems=3,unique,enum=A|B", "", "no valid value was found", "add one for the sample and the tests: example=VALUE"},
 		{"when:duration,default=soon", `at "default=soon"`, `"soon" is not a time such as 90s or 5m`, "write default=90s"},
-		{"size:int32,doc=+optional", `at "doc=+optional"`, "a text that begins with + is a marker in Go", "start it with a word"},
+		{"size:int32,doc=+optional", `at "doc=+optional"`, "text that starts with + is a marker in Go", "start it with a word"},
 	} {
 		_, err := fields.Parse(fields.Request{Kind: "Guestbook", Namespaced: true, Spec: []string{test.flag}})
 		all := diagnostic.All(err)
@@ -120,10 +120,11 @@ func TestMistakesInFields(t *testing.T) {
 	}
 }
 
-// TestRulesOnTextsWithoutABoundAreRefusedInLists compares texts with and without a bound, in a list of bounded length.
+// TestRulesOnTextsWithoutABoundAreRefusedInLists compares strings with and without a length limit, in a list of limited
+// length.
 func TestRulesOnTextsWithoutABoundAreRefusedInLists(t *testing.T) {
 	for note, want := range map[string]string{
-		"ports[].note:string,optional,immutable":               "it may be there so often that API servers refuse its rules",
+		"ports[].note:string,optional,immutable":               "API servers reject its rules: it may occur too often",
 		"ports[].note:string,optional,immutable,maxLength=100": "",
 	} {
 		_, err := fields.Parse(fields.Request{Kind: "Guestbook", Namespaced: true, Spec: []string{
@@ -135,29 +136,29 @@ func TestRulesOnTextsWithoutABoundAreRefusedInLists(t *testing.T) {
 	}
 }
 
-// TestMistakesBetweenFields is about flags that are right alone.
+// TestMistakesBetweenFields checks flags that are valid alone.
 func TestMistakesBetweenFields(t *testing.T) {
 	for message, r := range map[string]fields.Request{
-		`at "deepCopy": every object in Go has a method DeepCopy`:         {Spec: []string{"deepCopy:string"}},
-		`at "deepCopyInto": every object in Go has a method DeepCopyInto`: {Spec: []string{"a.deepCopyInto:[]string"}},
-		`at "size": there is a field size`:                                {Spec: []string{"size:int32", "size:string"}},
-		`at "podIP": there is a field podIp`:                              {Spec: []string{"podIp:string", "podIP:string"}},
-		`at "size": size is a int32, which has no fields`:                 {Spec: []string{"size:int32", "size.max:int32"}},
-		`at "ports": ports is a list`:                                     {Spec: []string{"ports[].name:string", "ports.size:int32"}},
-		`at "key=nmae": the items have no field "nmae"`:                   {Spec: []string{"ports:[]object,key=nmae", "ports[].name:string"}},
-		`nobody knows which item of ports it was before`:                  {Spec: []string{"ports[].name:string,immutable"}},
-		`it may be there so often that API servers refuse its rules`:      {Spec: []string{"ports[].name:string", "ports:[]object,key=name", "ports[].note:string,optional,immutable"}},
-		`at "conditions": every status has conditions`:                    {Status: []string{"conditions:[]condition"}},
-		`at "required": a status begins empty`:                            {Status: []string{"size:int32,required"}},
-		`at ".spec.sise": there is no field "sise"`:                       {Spec: []string{"size:int32"}, Columns: []string{"Size:integer:.spec.sise"}},
-		`at "integer": .spec.name is no integer`:                          {Spec: []string{"name:string"}, Columns: []string{"Name:integer:.spec.name"}},
-		`at "int": a column has no such type`:                             {Spec: []string{"size:int32"}, Columns: []string{"Size:int:.spec.size"}},
-		`a column is a name, a type and a path`:                           {Spec: []string{"size:int32"}, Columns: []string{"Size"}},
-		`at ".status.replicas": there is no field "replicas"`:             {Spec: []string{"replicas:int32"}, Scale: ".spec.replicas,.status.replicas"},
-		`at ".spec.name": this is no integer`:                             {Spec: []string{"name:string"}, Status: []string{"replicas:int32"}, Scale: ".spec.name,.status.replicas"},
-		`at ".spec.replicas": this is no integer`:                         {Spec: []string{"replicas:string"}, Scale: "default"},
-		`it needs the paths of the replicas in spec and status`:           {Scale: ".spec.replicas"},
-		`"size:int32": objects of the version before have no such field`:  {Spec: []string{"size:int32"}, Further: true},
+		`at "deepCopy": every object in Go has a method DeepCopy`:             {Spec: []string{"deepCopy:string"}},
+		`at "deepCopyInto": every object in Go has a method DeepCopyInto`:     {Spec: []string{"a.deepCopyInto:[]string"}},
+		`at "size": duplicate of the field size`:                              {Spec: []string{"size:int32", "size:string"}},
+		`at "podIP": duplicate of the field podIp`:                            {Spec: []string{"podIp:string", "podIP:string"}},
+		`at "size": size is a int32, which has no fields`:                     {Spec: []string{"size:int32", "size.max:int32"}},
+		`at "ports": ports is a list`:                                         {Spec: []string{"ports[].name:string", "ports.size:int32"}},
+		`at "key=nmae": the items have no field "nmae"`:                       {Spec: []string{"ports:[]object,key=nmae", "ports[].name:string"}},
+		`the previous value is unknown: the items of ports have no key`:       {Spec: []string{"ports[].name:string,immutable"}},
+		`API servers reject its rules: it may occur too often`:                {Spec: []string{"ports[].name:string", "ports:[]object,key=name", "ports[].note:string,optional,immutable"}},
+		`at "conditions": every status has conditions`:                        {Status: []string{"conditions:[]condition"}},
+		`at "required": a new object has an empty status`:                     {Status: []string{"size:int32,required"}},
+		`at ".spec.sise": unknown field "sise"`:                               {Spec: []string{"size:int32"}, Columns: []string{"Size:integer:.spec.sise"}},
+		`at "integer": .spec.name is not of type integer`:                     {Spec: []string{"name:string"}, Columns: []string{"Name:integer:.spec.name"}},
+		`at "int": unknown type of a column`:                                  {Spec: []string{"size:int32"}, Columns: []string{"Size:int:.spec.size"}},
+		`a column requires a name, a type and a path`:                         {Spec: []string{"size:int32"}, Columns: []string{"Size"}},
+		`at ".status.replicas": unknown field "replicas"`:                     {Spec: []string{"replicas:int32"}, Scale: ".spec.replicas,.status.replicas"},
+		`at ".spec.name": not of type integer`:                                {Spec: []string{"name:string"}, Status: []string{"replicas:int32"}, Scale: ".spec.name,.status.replicas"},
+		`at ".spec.replicas": not of type integer`:                            {Spec: []string{"replicas:string"}, Scale: "default"},
+		`the paths of the replicas in spec and status are required`:           {Scale: ".spec.replicas"},
+		`"size:int32": objects of the previous version do not have the field`: {Spec: []string{"size:int32"}, Further: true},
 	} {
 		r.Kind, r.Namespaced = "Guestbook", true
 		_, err := fields.Parse(r)
@@ -168,7 +169,7 @@ func TestMistakesBetweenFields(t *testing.T) {
 	}
 }
 
-// TestColumnsAndScale reads paths that are there.
+// TestColumnsAndScale resolves existing paths.
 func TestColumnsAndScale(t *testing.T) {
 	m, err := fields.Parse(fields.Request{
 		Kind: "Guestbook", Spec: []string{"pods[].name:string", "labels:map[string]string,optional", "when:time"}, Scale: "default",
@@ -188,7 +189,7 @@ func TestColumnsAndScale(t *testing.T) {
 	}
 }
 
-// TestTypesTakeNoNameTwice: neither that of another field's type nor one that the package has.
+// TestTypesTakeNoNameTwice checks that a type has neither the name of another field's type nor a name of the package.
 func TestTypesTakeNoNameTwice(t *testing.T) {
 	m, err := fields.Parse(fields.Request{
 		Kind: "Guestbook", Spec: []string{"spec.a:string", "list.a:string", "mode:string,enum=A", "modeField:string,enum=B"},
@@ -204,7 +205,7 @@ func TestTypesTakeNoNameTwice(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever a flag says, it is refused in one line, or makes Go.
+// FuzzParse requires that every flag is either rejected in one line or becomes valid Go.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"size:int32,min=1,default=3", "a.b[].c:string,pattern=^a{1,3}$", "m:map[string]quantity", "r:ref=Secret/key", `x:string,rule="self == 'a,b'",message='no'`, "a:[]object,key=b"} {
 		f.Add(seed)
@@ -229,7 +230,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestSampleNamesAreTexts: YAML 1.1, which kubectl reads, takes on, y and null for something else than a name.
+// TestSampleNamesAreTexts checks field names such as on, y and null, which YAML 1.1, as used by kubectl, does not parse
+// as strings.
 func TestSampleNamesAreTexts(t *testing.T) {
 	m, err := fields.Parse(fields.Request{Kind: "Guestbook", Spec: []string{"on:bool", "o.y:string", "x[].n:int32", "null:int32", "e1:int32"}})
 	if err != nil {

@@ -7,23 +7,23 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// flag is the value of one flag, taken apart: path:type,constraint,constraint=value.
+// flag is the value of one flag in parts: path:type,constraint,constraint=value.
 type flag struct {
 	name string // of the flag, such as --field
-	text string // its value
+	text string // value of the flag
 
 	path, typ   string
 	constraints []argument
 }
 
-// argument is one constraint as it was written.
+// argument is one constraint as written.
 type argument struct {
-	text        string // all of it
-	name, value string // the value without quotes
+	text        string // whole text
+	name, value string // value is unquoted
 	hasValue    bool
 }
 
-// refuse says what is wrong with a part of the flag.
+// refuse returns the error for a part of the flag.
 func (f *flag) refuse(part, message, hint string) error {
 	text := f.name + " " + diagnostic.Quote(f.text)
 	if part != "" && part != f.text {
@@ -32,20 +32,20 @@ func (f *flag) refuse(part, message, hint string) error {
 	return &diagnostic.Error{Message: text + ": " + message, Hint: hint, Class: diagnostic.ErrUsage}
 }
 
-// parseFlag takes a value apart, without looking at what it says.
+// parseFlag splits a value into its parts. It does not interpret them.
 func parseFlag(name, text string) (*flag, error) {
 	f := &flag{name: name, text: text}
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return nil, f.refuse("", "there is a control character in it", "write it in one line of text")
+		return nil, f.refuse("", "it contains a control character", "write it as one line of text")
 	}
 	parts, open := split(text)
 	if open != "" {
-		return nil, f.refuse(open, "what opens here is not closed", "close it, and keep the shell from taking the quotes: "+name+" 'size:int32,rule=\"self > 0\"'")
+		return nil, f.refuse(open, "a quote or bracket is not closed", "close it, and quote the flag for the shell: "+name+" 'size:int32,rule=\"self > 0\"'")
 	}
 	path, typ, ok := strings.Cut(parts[0], ":")
 	f.path, f.typ = strings.TrimSpace(path), strings.TrimSpace(typ)
 	if !ok || f.typ == "" {
-		return nil, f.refuse(parts[0], "there is no type", fmt.Sprintf("write %s %s:string", name, orElse(f.path, "size")))
+		return nil, f.refuse(parts[0], "the type is missing", fmt.Sprintf("write %s %s:string", name, orElse(f.path, "size")))
 	}
 	for _, part := range parts[1:] {
 		a := argument{text: strings.TrimSpace(part)}
@@ -53,15 +53,15 @@ func parseFlag(name, text string) (*flag, error) {
 		a.name, a.value = strings.TrimSpace(a.name), strings.TrimSpace(a.value)
 		a.value = unquote(a.value)
 		if a.name == "" {
-			return nil, f.refuse(orElse(a.text, ","), "there is no constraint", "put one comma between two constraints, and none at the end")
+			return nil, f.refuse(orElse(a.text, ","), "empty constraint", "put one comma between two constraints, and none at the end")
 		}
 		f.constraints = append(f.constraints, a)
 	}
 	return f, nil
 }
 
-// split cuts text at the commas that are in no quotes and in no brackets. It returns the rest from a quote or bracket that nothing
-// closes.
+// split splits text at commas outside of quotes and brackets. If a quote or bracket is not closed, it returns the text
+// from there.
 func split(text string) (parts []string, open string) {
 	begin := 0
 	var closers []byte // innermost last
@@ -99,8 +99,8 @@ func closerOf(c byte) byte {
 	return c
 }
 
-// unquote returns a value without the quotes around all of it. In quotes a backslash is special before the quote and before a
-// backslash alone, as it is before neither of them in most patterns; in backquotes nothing is.
+// unquote removes quotes around the whole value. In quotes, a backslash escapes the quote, and a backslash before it;
+// most patterns contain neither. Backquotes have no escapes.
 func unquote(value string) string {
 	if value == "" || !wholeQuoted(value) {
 		return value
@@ -112,7 +112,7 @@ func unquote(value string) string {
 	return strings.NewReplacer(`\\`, `\`, `\`+quote, quote).Replace(inner)
 }
 
-// wholeQuoted reports whether the quote that opens a value ends it.
+// wholeQuoted reports whether the quote at the beginning of a value ends at its end.
 func wholeQuoted(value string) bool {
 	quote := value[0]
 	if strings.IndexByte("\"'`", quote) < 0 || len(value) < 2 {

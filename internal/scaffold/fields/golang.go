@@ -13,15 +13,16 @@ import (
 
 // Golang is the Go code of a model.
 type Golang struct {
-	// Spec and Status are the fields of the two structs, as source. Status has only what was asked for.
+	// Spec and Status are the fields of the two structs as source code. Status has only the fields of flags.
 	Spec, Status string
-	// Types are the declarations that they need, or nothing.
+	// Types are the declarations of further types, or "".
 	Types string
-	// Imports are the packages that all of it names, by the names they are imported under.
+	// Imports are all imported packages by local name.
 	Imports map[string]string
 }
 
-// writeGo writes the Go types of the model, and names those of the fields. taken reports the names that the package declares already.
+// writeGo generates the Go types of the model, and sets the type names of fields. taken reports whether the package
+// already declares a name.
 func (m *Model) writeGo(taken func(name string) bool) Golang {
 	g := &golang{model: m, taken: map[string]bool{}, isTaken: taken, imports: imports{}}
 	for _, suffix := range []string{"", "List", "Spec", "Status"} {
@@ -34,17 +35,17 @@ func (m *Model) writeGo(taken func(name string) bool) Golang {
 	}
 }
 
-// golang is the code as far as it is written.
+// golang is the code under construction.
 type golang struct {
 	model   *Model
 	isTaken func(string) bool
-	taken   map[string]bool // names that are given
+	taken   map[string]bool // names in use
 	shared  map[string]string
 	imports imports
 	types   []string
 }
 
-// declare names the types of the fields of a struct, and writes them.
+// declare chooses names for the types of the fields of a struct, and declares the types.
 func (g *golang) declare(o *object, prefix string) {
 	for _, f := range o.fields {
 		switch {
@@ -67,7 +68,7 @@ func (g *golang) declare(o *object, prefix string) {
 	}
 }
 
-// owner says in words what a field is of.
+// owner describes what a field belongs to.
 func (g *golang) owner(f *Field) string {
 	if f.up != nil {
 		return f.up.typeName
@@ -75,8 +76,8 @@ func (g *golang) owner(f *Field) string {
 	return "a " + g.model.kind
 }
 
-// needsType reports whether the values of the field get a type: an enum of texts, for its constants, and values of a map with
-// constraints, which have no other place.
+// needsType reports whether the values of the field need a named type: a string enum, for its constants, or values of a
+// map with constraints, which have no other place for markers.
 func (f *Field) needsType() bool {
 	if f.scalar == nil || f.object != nil {
 		return false
@@ -105,7 +106,7 @@ func (g *golang) declareReference(f *Field) {
 	g.types = append(g.types, fmt.Sprintf("// %s names %s.\ntype %s struct {\n%s}\n", f.typeName, what, f.typeName, g.body(f.object)))
 }
 
-// referredKind returns the kind that a reference is to, and whether it is to a key of one.
+// referredKind returns the kind of a reference, and whether the reference includes a key.
 func (f *Field) referredKind() (kind string, keyed bool) {
 	if f.object.find("key") == nil {
 		return f.reference, false
@@ -131,7 +132,7 @@ func (g *golang) declareScalar(f *Field) {
 	g.types = append(g.types, out.String())
 }
 
-// constants returns the names of the values of an enum of texts, or nil where two would have the same.
+// constants returns the names of the values of a string enum, or nil if two are equal.
 func (f *Field) constants() []string {
 	if f.scalar.kind != kindText {
 		return nil
@@ -153,7 +154,7 @@ func (f *Field) constants() []string {
 	return names
 }
 
-// name returns a name that nothing else has.
+// name returns a unique name.
 func (g *golang) name(wanted string) string {
 	for g.taken[wanted] || g.isTaken != nil && g.isTaken(wanted) {
 		wanted += "Field"
@@ -196,7 +197,7 @@ func (g *golang) typeOf(f *Field) string {
 	return item
 }
 
-// isPointer reports whether the Go type is a pointer: where leaving the field out and its zero value are two things.
+// isPointer reports whether the Go type is a pointer, because an unset field and its zero value differ.
 func (f *Field) isPointer() bool {
 	if f.collection() || f.mustBeSet() || f.emptyDefault() {
 		return false
@@ -208,8 +209,8 @@ func (f *Field) isPointer() bool {
 	return f.acceptOne(zero) == nil
 }
 
-// emptyDefault reports whether an object that is left out is one whose fields have their defaults: none of them must be set, and one has
-// a default.
+// emptyDefault reports whether an omitted object equals one whose fields have their defaults: no field is required, and
+// one has a default.
 func (f *Field) emptyDefault() bool {
 	if f.object == nil || f.collection() || f.mustBeSet() || f.defaultText != nil {
 		return false
@@ -220,7 +221,7 @@ func (f *Field) emptyDefault() bool {
 	return slices.ContainsFunc(f.object.fields, func(child *Field) bool { return child.defaultText != nil || child.emptyDefault() })
 }
 
-// tag returns what encoding/json is told.
+// tag returns the JSON tag.
 func (f *Field) tag() string {
 	switch {
 	case f.emptyDefault(), f.object != nil && !f.collection() && !f.mustBeSet() && !f.isPointer():
@@ -260,7 +261,7 @@ func (f *Field) comment() string {
 	return fmt.Sprintf("%s %s the %s.", f.name, verb, rest)
 }
 
-// markers returns the markers of a field, without those that its type has.
+// markers returns the markers of a field. The markers of its type are not included.
 func (f *Field) markers() []string {
 	list := []string{"+optional"}
 	if f.mustBeSet() {
@@ -336,7 +337,7 @@ func (f *Field) itemMarkers(prefix string) []string {
 	return list
 }
 
-// enumValue writes a value so that the marker has no other meaning.
+// enumValue writes an enum value so that the marker has no other meaning.
 func enumValue(value any) string {
 	text, ok := value.(string)
 	if !ok {

@@ -10,11 +10,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Sample returns a spec that the schema accepts, as YAML. Rules are not evaluated.
+// Sample returns a spec that the schema accepts, as YAML. It does not evaluate rules.
 func (m *Model) Sample() (*yaml.Node, error) {
 	node := &yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range m.spec.fields {
-		value, _ := first(f.values()) // there is one: check has seen to it
+		value, _ := first(f.values()) // check has ensured that a value exists
 		if err := appendNode(node, f.name, func() (*yaml.Node, error) { return f.node(value) }); err != nil {
 			return nil, err
 		}
@@ -28,7 +28,7 @@ func appendNode(in *yaml.Node, name string, value func() (*yaml.Node, error)) er
 		return err
 	}
 	key := &yaml.Node{}
-	if err := key.Encode(name); err != nil { // in quotes where YAML of any version takes it for something else, such as on
+	if err := key.Encode(name); err != nil { // quotes names that some version of YAML does not parse as strings, such as on
 		return err
 	}
 	in.Content = append(in.Content, key, node)
@@ -63,7 +63,7 @@ func (f *Field) node(value any) (*yaml.Node, error) {
 	return f.oneNode(value)
 }
 
-// oneNode is about a value that is no list and no map, or an item.
+// oneNode is node for a value that is not a list or a map, or for an item.
 func (f *Field) oneNode(value any) (*yaml.Node, error) {
 	node := &yaml.Node{}
 	if f.object == nil {
@@ -80,18 +80,18 @@ func (f *Field) oneNode(value any) (*yaml.Node, error) {
 	return node, nil
 }
 
-// Test is the spec of an object in Go, for a test.
+// Test is the spec of an object as Go code for a test.
 type Test struct {
-	// Spec is the fields of a composite literal, between braces: those that must be set.
+	// Spec is the content of a composite literal with the required fields.
 	Spec string
-	// Change assigns to one field a value that is accepted, too, where object stands for the variable with the object. It is empty if
-	// no field can be changed.
+	// Change assigns another valid value to a field, where object is the variable with the object. It is empty if no field
+	// can be changed.
 	Change string
-	// Imports are the packages that both name, by the names they are imported under.
+	// Imports are the packages of both, by local name.
 	Imports map[string]string
 }
 
-// Test returns the object of a test. alias is the name that the package of the types is imported under.
+// Test returns the object of a test. alias is the local name of the package with the types.
 func (m *Model) Test(alias, object string) Test {
 	t := Test{Imports: map[string]string{}}
 	var lines []string
@@ -118,7 +118,7 @@ func (m *Model) Test(alias, object string) Test {
 	return t
 }
 
-// change returns another value than the one that an object has.
+// change returns a valid value that differs from the value in the object.
 func (f *Field) change(alias string) (code string, need imports, ok bool) {
 	if f.immutable || len(f.rules) > 0 || f.object != nil {
 		return "", nil, false
@@ -166,7 +166,7 @@ func (f *Field) literal(alias string, value any) (string, imports) {
 	return f.one(alias, value, f.isPointer())
 }
 
-// goImports are those of the type of a scalar.
+// goImports returns the imports of the type of a scalar.
 func (f *Field) goImports() imports {
 	if f.typeName+f.itemTypeName != "" {
 		return nil
@@ -174,7 +174,7 @@ func (f *Field) goImports() imports {
 	return f.scalar.imports
 }
 
-// one returns the expression of a value that is no list and no map, or of a pointer to it.
+// one returns the expression of a value that is not a list or a map, or of a pointer to it.
 func (f *Field) one(alias string, value any, pointer bool) (code string, need imports) {
 	switch {
 	case f.object != nil:
@@ -184,7 +184,7 @@ func (f *Field) one(alias string, value any, pointer bool) (code string, need im
 		}
 		return code, need
 	case f.scalar.literal == nil:
-		return f.scalar.golang + "{}", f.scalar.imports // conditions, of which a spec has none that must be set
+		return f.scalar.golang + "{}", f.scalar.imports // conditions, which are never required in a spec
 	}
 	code, need = f.scalar.literal(value)
 	if f.itemTypeName != "" {

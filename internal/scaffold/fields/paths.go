@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Column is a column that kubectl get prints.
+// Column is a print column.
 type Column struct {
 	Name, Type, Path string
 	// Priority is 1 for a column that only -o wide shows.
@@ -26,7 +26,7 @@ func (c Column) Marker() string {
 	return text
 }
 
-// Scale is where the scale subresource has its values.
+// Scale has the paths of the scale subresource.
 type Scale struct{ Spec, Status, Selector string }
 
 // Marker returns the marker of the subresource.
@@ -38,25 +38,25 @@ func (s Scale) Marker() string {
 	return text
 }
 
-// columnTypes are the types of columns, with what may be in them.
+// columnTypes are the types of columns, with the kinds of values that they can print.
 var columnTypes = map[string][]schemaKind{
 	"integer": {kindInteger}, "number": {kindInteger}, "boolean": {kindBoolean}, "date": {kindTime},
 	"string": {kindText, kindInteger, kindBoolean, kindIntOrString, kindObject, kindTime},
 }
 
-// kindTime is a text that is a time.
+// kindTime is the kind of strings that are times.
 const kindTime schemaKind = "date"
 
-// parseColumn reads NAME:TYPE:PATH.
+// parseColumn parses NAME:TYPE:PATH.
 func (m *Model) parseColumn(text string) (Column, error) {
 	f := &flag{name: "--print-column", text: text}
 	const form = "write --print-column Size:integer:.spec.size"
 	parts := strings.SplitN(text, ":", 3)
 	if len(parts) != 3 || parts[0] == "" || parts[2] == "" {
-		return Column{}, f.refuse("", "a column is a name, a type and a path", form)
+		return Column{}, f.refuse("", "a column requires a name, a type and a path", form)
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return Column{}, f.refuse("", "there is a control character in it", form)
+		return Column{}, f.refuse("", "it contains a control character", form)
 	}
 	c := Column{Name: parts[0], Type: parts[1], Path: parts[2]}
 	if path, ok := strings.CutSuffix(c.Path, ",wide"); ok {
@@ -74,11 +74,11 @@ func (m *Model) parseColumn(text string) (Column, error) {
 				hint = "did you mean " + is + "?"
 			}
 		}
-		return c, f.refuse(c.Type, "a column has no such type", hint)
+		return c, f.refuse(c.Type, "unknown type of a column", hint)
 	}
 	for _, other := range m.columns {
 		if other.Name == c.Name {
-			return c, f.refuse(c.Name, "there is a column of this name", "give it another one")
+			return c, f.refuse(c.Name, "a column with this name exists", "choose another name")
 		}
 	}
 	kind, err := m.resolve(f, c.Path)
@@ -87,12 +87,12 @@ func (m *Model) parseColumn(text string) (Column, error) {
 	}
 	if !slices.Contains(allowed, kind) {
 		is := map[schemaKind]string{kindText: "string", kindInteger: "integer", kindBoolean: "boolean", kindTime: "date"}[kind]
-		return c, f.refuse(c.Type, c.Path+" is no "+c.Type, "did you mean "+orElse(is, "string")+"?")
+		return c, f.refuse(c.Type, c.Path+" is not of type "+c.Type, "did you mean "+orElse(is, "string")+"?")
 	}
 	return c, nil
 }
 
-// parseScale reads the paths of --scale, or makes the fields that they are of.
+// parseScale parses the paths of --scale, or creates the default fields.
 func (m *Model) parseScale(text string) (*Scale, error) {
 	f := &flag{name: "--scale", text: text}
 	if text == "" {
@@ -102,7 +102,7 @@ func (m *Model) parseScale(text string) (*Scale, error) {
 	if text != "default" {
 		parts := strings.Split(text, ",")
 		if len(parts) < 2 || len(parts) > 3 {
-			return nil, f.refuse("", "it needs the paths of the replicas in spec and status", "write --scale=.spec.replicas,.status.replicas,.status.selector, or --scale alone")
+			return nil, f.refuse("", "the paths of the replicas in spec and status are required", "write --scale=.spec.replicas,.status.replicas,.status.selector, or --scale alone")
 		}
 		s.Spec, s.Status, s.Selector = parts[0], parts[1], strings.Join(parts[2:], "")
 	} else {
@@ -132,35 +132,35 @@ func (m *Model) parseScale(text string) (*Scale, error) {
 			continue
 		}
 		if strings.Contains(of.path, "[") || !strings.HasPrefix(of.path, of.root) {
-			return nil, f.refuse(of.path, "this is no path of fields in "+strings.Trim(of.root, "."), "write "+of.root+"replicas")
+			return nil, f.refuse(of.path, "not a path of fields in "+strings.Trim(of.root, "."), "write "+of.root+"replicas")
 		}
 		kind, err := m.resolve(f, of.path)
 		if err != nil {
 			return nil, err
 		}
 		if kind != of.kind {
-			return nil, f.refuse(of.path, "this is no "+string(of.kind), "give the field that type")
+			return nil, f.refuse(of.path, "not of type "+string(of.kind), "change the type of the field")
 		}
 	}
 	return s, nil
 }
 
-// step is one step of a JSON path.
+// step matches one step of a JSON path.
 var step = regexp.MustCompile(`^(\.([A-Za-z_][A-Za-z0-9_-]*)|\[(\d+|\*|\?\(.*?\))\]|\['([^']*)'\])`)
 
-// metadata are the fields of it that columns are made of.
+// metadata are the fields of the metadata that columns can print.
 var metadata = map[string]schemaKind{
 	"name": kindText, "generateName": kindText, "namespace": kindText, "uid": kindText, "resourceVersion": kindText, "generation": kindInteger,
 	"creationTimestamp": kindTime, "deletionTimestamp": kindTime, "labels": kindObject, "annotations": kindObject, "finalizers": kindObject, "ownerReferences": kindObject,
 }
 
-// resolve follows a JSON path from the object, and returns what is there.
+// resolve follows a JSON path from the object, and returns the kind of its value.
 func (m *Model) resolve(f *flag, path string) (schemaKind, error) {
 	var steps []string
 	for rest := path; rest != ""; {
 		found := step.FindStringSubmatch(rest)
 		if found == nil {
-			return "", f.refuse(path, "this is no JSON path", "write it like .spec.size, or .status.conditions[?(@.type=='Ready')].status")
+			return "", f.refuse(path, "not a JSON path", "write it like .spec.size, or .status.conditions[?(@.type=='Ready')].status")
 		}
 		name := found[2] + found[4]
 		if name == "" {
@@ -171,7 +171,7 @@ func (m *Model) resolve(f *flag, path string) (schemaKind, error) {
 	}
 	roots := []string{"spec", "status", "metadata"}
 	if !slices.Contains(roots, steps[0]) || len(steps) < 2 {
-		return "", f.refuse(path, "this is not of spec, status or metadata", "write it like .spec.size")
+		return "", f.refuse(path, "the path must start with .spec, .status or .metadata", "write it like .spec.size")
 	}
 	if steps[0] == "metadata" {
 		kind, ok := metadata[steps[1]]
@@ -190,12 +190,12 @@ func (m *Model) resolve(f *flag, path string) (schemaKind, error) {
 			return kind, nil
 		}
 	} else if m.Empty() && len(steps) == 2 && steps[1] == "message" {
-		return kindText, nil // of the example
+		return kindText, nil // the type of the example
 	}
 	return in.resolve(f, path, steps[1:])
 }
 
-// statusField resolves what every status has.
+// statusField resolves the fields of every status.
 func statusField(steps []string) (schemaKind, bool) {
 	switch {
 	case len(steps) == 1 && steps[0] == "observedGeneration":
@@ -249,11 +249,11 @@ func (o *object) resolve(f *flag, path string, steps []string) (schemaKind, erro
 
 func noField(f *flag, path, name string, names []string) error {
 	slices.Sort(names)
-	hint := "add the field, or write the path of another one"
+	hint := "add the field, or use the path of another one"
 	if near, ok := diagnostic.Near(name, names); ok {
 		hint = "did you mean " + near + "?"
 	} else if len(names) > 0 {
-		hint = "there are " + strings.Join(names, ", ")
+		hint = "the fields are " + strings.Join(names, ", ")
 	}
-	return f.refuse(path, "there is no field "+diagnostic.Quote(name), hint)
+	return f.refuse(path, "unknown field "+diagnostic.Quote(name), hint)
 }

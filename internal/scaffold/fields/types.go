@@ -15,14 +15,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// The packages that fields are of.
+// The packages of the types of fields.
 const (
 	metaPackage       = "k8s.io/apimachinery/pkg/apis/meta/v1"
 	quantityPackage   = "k8s.io/apimachinery/pkg/api/resource"
 	intOrStringImport = "k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// schemaKind is what a value is in a schema.
+// schemaKind is the kind of a value in a schema.
 type schemaKind string
 
 const (
@@ -33,24 +33,24 @@ const (
 	kindObject      schemaKind = "object"
 )
 
-// scalar is a type that a flag may name.
+// scalar is a type in flags.
 type scalar struct {
 	name string
 	kind schemaKind
-	// golang is the Go type, which imports has the packages of.
+	// golang is the Go type, and imports are its packages.
 	golang string
 	imports
-	// boxed says that the Go type is a struct: one that may be left out is a pointer.
+	// boxed reports whether the Go type is a struct, so that an optional field is a pointer.
 	boxed bool
-	// parse reads a value as it is written in a flag, into what JSON has for it.
+	// parse converts the text in a flag to a JSON value.
 	parse func(text string) (any, error)
-	// values are some that are always accepted; constraints choose among more (values.go).
+	// values are values that are always valid; constraints filter further candidates (values.go).
 	values []any
-	// literal writes a value in Go, with what that imports.
+	// literal returns a value as Go code, with its imports.
 	literal func(value any) (string, imports)
 }
 
-// imports are Go packages by the name they are imported under.
+// imports are Go packages by local name.
 type imports map[string]string
 
 func (i imports) with(other imports) imports {
@@ -62,7 +62,7 @@ func (i imports) with(other imports) imports {
 	return all
 }
 
-// scalars are all types but lists, maps and references, which are made of them.
+// scalars are all types except lists, maps and references, which are composed of them.
 var scalars = []scalar{
 	{name: "string", kind: kindText, golang: "string", parse: parseText, literal: quoted},
 	{name: "int32", kind: kindInteger, golang: "int32", parse: parseInteger(32), literal: plain},
@@ -92,7 +92,7 @@ var scalars = []scalar{
 	{name: "condition", kind: kindObject, golang: "metav1.Condition", imports: imports{"metav1": metaPackage}, boxed: true},
 }
 
-// otherNames are what people write for a type, and what it is called here.
+// otherNames maps names of types in other tools to types.
 var otherNames = map[string]string{
 	"str": "string", "text": "string", "integer": "int32", "int": "int32", "long": "int64", "boolean": "bool", "struct": "object",
 	"resource.Quantity": "quantity", "metav1.Duration": "duration", "metav1.Time": "time", "metav1.Condition": "condition",
@@ -100,7 +100,7 @@ var otherNames = map[string]string{
 	"secretRef": "ref=Secret", "configMapRef": "ref=ConfigMap", "number": "int32",
 }
 
-// refusedTypes are types that an API has not, and what it has instead.
+// refusedTypes are types that APIs do not have, with the hint for each.
 var refusedTypes = map[string]string{
 	"float": noFloats, "float32": noFloats, "float64": noFloats, "double": noFloats,
 	"uint": noUnsigned, "uint8": noUnsigned, "uint16": noUnsigned, "uint32": noUnsigned, "uint64": noUnsigned, "int8": noSmall, "int16": noSmall,
@@ -109,13 +109,13 @@ var refusedTypes = map[string]string{
 }
 
 const (
-	noFloats   = "programs read floating point numbers differently: use quantity, or int64 of a smaller unit"
+	noFloats   = "floating-point numbers differ between languages: use quantity, or int64 of a smaller unit"
 	noUnsigned = "use int32 or int64 with min=0: not all programs have unsigned numbers"
 	noSmall    = "use int32 with min and max"
-	noAny      = "say what is in it: object, with fields of its own (--field template.image:string)"
+	noAny      = "declare its content: object, with its own fields (--field template.image:string)"
 )
 
-// typeNames are the types that a hint may name.
+// typeNames are the types that a hint may suggest.
 func typeNames() []string {
 	names := slices.Sorted(maps.Keys(otherNames))
 	for _, s := range scalars {
@@ -124,19 +124,19 @@ func typeNames() []string {
 	return names
 }
 
-// setType reads the type of a flag.
+// setType parses the type of a flag.
 func (f *Field) setType(text string) error {
 	if rest, ok := strings.CutPrefix(text, "map["); ok {
 		key, value, closed := strings.Cut(rest, "]")
 		if key != "string" || !closed {
-			return f.refuse(text, "the keys of a map are strings", "write map[string]"+orElse(value, "string"))
+			return f.refuse(text, "the keys of a map must be strings", "write map[string]"+orElse(value, "string"))
 		}
 		f.isMap, text = true, value
 	} else if rest, ok := strings.CutPrefix(text, "[]"); ok {
 		f.isList, text = true, rest
 	}
 	if f.collection() && (strings.HasPrefix(text, "[]") || strings.HasPrefix(text, "map[")) {
-		return f.refuse(f.typ, "a list or map of lists or maps is not made by a flag", "use []object, with the list as a field of it")
+		return f.refuse(f.typ, "flags cannot declare a list or map of lists or maps", "use []object, with the list as a field")
 	}
 	if to, ok := otherNames[text]; ok && strings.HasPrefix(to, "ref=") {
 		text = to
@@ -153,7 +153,7 @@ func (f *Field) setType(text string) error {
 	case f.scalar == nil:
 		return f.unknownType(text)
 	case f.scalar.name == "condition" && !f.isList:
-		return f.refuse(f.typ, "conditions come in lists", "write "+f.name+":[]condition")
+		return f.refuse(f.typ, "conditions must be a list", "write "+f.name+":[]condition")
 	case f.scalar.name == "object" || f.scalar.name == "condition":
 		f.keys = map[string][]string{"condition": {"type"}}[f.scalar.name]
 		if f.scalar.name == "object" {
@@ -172,7 +172,7 @@ func (f *Field) unknownType(text string) error {
 	} else if near, ok := diagnostic.Near(text, typeNames()); ok {
 		hint = "did you mean " + orElse(otherNames[near], near) + "?"
 	}
-	return f.refuse(f.typ, "there is no such type", hint)
+	return f.refuse(f.typ, "unknown type", hint)
 }
 
 func parseText(text string) (any, error) { return text, nil }
@@ -218,7 +218,7 @@ func parseIntOrString(text string) (any, error) {
 	return text, nil
 }
 
-// microTime is how the API writes times to the microsecond.
+// microTime is the format of times with microseconds in the API.
 const microTime = "2006-01-02T15:04:05.000000Z07:00"
 
 func parseTime(layout string) func(string) (any, error) {

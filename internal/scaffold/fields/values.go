@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// format is one that API servers check, with texts that have it.
+// format is a format that API servers check, with examples.
 type format struct {
 	has    func(string) bool
 	values []any
 }
 
-// formats are those that API servers check.
+// formats are the formats that API servers check.
 var formats = map[string]format{
 	"uri":      {func(s string) bool { u, err := url.ParseRequestURI(s); return err == nil && u.Scheme != "" }, []any{"https://example.com", "https://example.org"}},
 	"email":    {func(s string) bool { _, err := mail.ParseAddress(s); return err == nil }, []any{"ada@example.com", "alan@example.com"}},
@@ -40,10 +40,10 @@ var formats = map[string]format{
 	"duration":  {func(s string) bool { _, err := time.ParseDuration(s); return err == nil }, []any{"90s", "5m"}},
 }
 
-// enough is how many values are tried before none is found.
+// enough is the number of candidates after which the search for a value stops.
 const enough = 4096
 
-// values yields values of the field that it accepts, none twice: first the example, and the default.
+// values yields valid values of the field without duplicates: the example and the default first.
 func (f *Field) values() iter.Seq[any] {
 	return distinct(f.accept, func(yield func(any) bool) {
 		for _, v := range []any{f.example, f.byDefault} {
@@ -63,11 +63,11 @@ func (f *Field) values() iter.Seq[any] {
 	})
 }
 
-// collected returns a list or map of values, from one of them on.
+// collected returns a list or map of values, starting at index from.
 func (f *Field) collected(from int) any {
 	size := int(max(1, f.limits["minItems"], f.limits["minProperties"]))
 	if size > enough {
-		return nil // which nothing accepts
+		return nil // nil is never valid
 	}
 	items := take(distinct(f.acceptOne, f.candidates()), from+size)
 	if len(items) == 0 {
@@ -95,7 +95,7 @@ func suffix(i int) string {
 	return "-" + inJSON(i+1)
 }
 
-// distinct yields the values that are accepted, each once.
+// distinct yields the accepted values without duplicates.
 func distinct(accept func(any) error, from iter.Seq[any]) iter.Seq[any] {
 	return func(yield func(any) bool) {
 		seen, tried := map[string]bool{}, 0
@@ -113,7 +113,7 @@ func distinct(accept func(any) error, from iter.Seq[any]) iter.Seq[any] {
 	}
 }
 
-// candidates yields what may be values of the field or, of a list or map, of its items.
+// candidates yields possible values of the field, or of the items of a list or map.
 func (f *Field) candidates() iter.Seq[any] {
 	switch {
 	case f.object != nil:
@@ -142,7 +142,7 @@ func each(values []any) iter.Seq[any] {
 	}
 }
 
-// integers yields small numbers, and those at the bounds.
+// integers yields small numbers and numbers at the limits.
 func (f *Field) integers() iter.Seq[any] {
 	return func(yield func(any) bool) {
 		step := max(1, f.limits["multipleOf"])
@@ -170,7 +170,7 @@ func floor(n, step int64) int64 {
 	return n - rest
 }
 
-// texts yields texts of the format, texts that the pattern makes, and the name of the field.
+// texts yields texts for the format, texts for the pattern, and the name of the field.
 func (f *Field) texts() iter.Seq[any] {
 	return func(yield func(any) bool) {
 		if f.format != "" && !all(formats[f.format].values, yield) {
@@ -178,7 +178,7 @@ func (f *Field) texts() iter.Seq[any] {
 		}
 		var tree *syntax.Regexp
 		if f.pattern != nil {
-			tree, _ = syntax.Parse(f.pattern.String(), syntax.Perl) // it has been compiled
+			tree, _ = syntax.Parse(f.pattern.String(), syntax.Perl) // the pattern compiles
 		}
 		name := strings.ToLower(strings.Join(words(f.name), "-"))
 		for n := range 256 {
@@ -202,7 +202,7 @@ func all(values []any, yield func(any) bool) bool {
 	return true
 }
 
-// fit returns a text of a length that is accepted, with the end of another one.
+// fit adapts a text to the length limits. It keeps the end of the text.
 func (f *Field) fit(text string) string {
 	if most, ok := f.limits["maxLength"]; ok && int64(len(text)) > most {
 		text = text[int64(len(text))-most:]
@@ -213,7 +213,7 @@ func (f *Field) fit(text string) string {
 	return text
 }
 
-// generate returns the nth of the texts that a regular expression may match, if nothing around them is asked for.
+// generate returns the nth text that a regular expression may match.
 func generate(tree *syntax.Regexp, n int) string {
 	more, pick := n%16, n/16
 	var out strings.Builder
@@ -255,7 +255,7 @@ func generate(tree *syntax.Regexp, n int) string {
 	return out.String()
 }
 
-// runeIn returns a rune of a class: the pick-th letter or digit, or the first of all.
+// runeIn returns a rune of a class: the letter or digit with index pick, or the first rune.
 func runeIn(ranges []rune, pick int) rune {
 	var plain []rune
 	for _, wanted := range [][2]rune{{'a', 'z'}, {'A', 'Z'}, {'0', '9'}} {
@@ -280,7 +280,7 @@ func runeIn(ranges []rune, pick int) rune {
 	return '?'
 }
 
-// objects yields objects whose fields have their first values, their second, and so on.
+// objects yields objects whose fields all have their first values, their second values, and so on.
 func (f *Field) objects() iter.Seq[any] {
 	return func(yield func(any) bool) {
 		const different = 16
@@ -302,7 +302,8 @@ func (f *Field) objects() iter.Seq[any] {
 	}
 }
 
-// holds reports whether the sample has a field of an object: each, unless that would be too many.
+// holds reports whether the sample contains a field of an object. It contains all fields unless maxProperties limits
+// them.
 func (f *Field) holds(child *Field) bool {
 	most, bounded := f.limits["maxProperties"]
 	return !bounded || f.collection() || int64(len(f.object.fields)) <= most || child.mustBeSet()
