@@ -54,5 +54,5 @@ func progress(s *streams) controlplane.Progress {
 // addKubernetesFlag adds the flag for the version of Kubernetes.
 func addKubernetesFlag(flags *pflag.FlagSet, version *string) {
 	flags.StringVar(version, "kubernetes", "",
-		"`version` of Kubernetes: "+strings.Join(controlplane.Versions(), ", ")+"(default: the first one)")
+		"`version` of Kubernetes: "+strings.Join(controlplane.Versions(), ", ")+" (default: the first one)")
 }
