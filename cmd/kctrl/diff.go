@@ -97,7 +97,7 @@ The exit code is 3 if a change breaks somebody whom --for names, 1 if a CRD cann
 	flags.StringVar(&o.confirm, "confirm", "", "confirm each witness with two API servers: `in-memory|real`")
 	flags.Lookup("confirm").NoOptDefVal = confirmDefault()
 	flags.StringVar(&o.server.kubeconfig, "kubeconfig", "", "with --cluster, use the server in this kubeconfig `file` instead of an environment")
-	flags.StringVar(&o.server.name, "name", "", "with --cluster, `name` of the environment; without, the one whose kubeconfig is in KUBECONFIG, or default")
+	flags.StringVar(&o.server.name, "name", "", "with --cluster, `name` of the environment (default: the environment of KUBECONFIG, or default)")
 	return cmd
 }
 

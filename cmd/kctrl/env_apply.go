@@ -26,7 +26,7 @@ func (o *serverOptions) addFlags(flags *pflag.FlagSet) {
 		"`name` of the environment (default: the environment of KUBECONFIG, or default)")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
 		"use the server in this kubeconfig `file` instead of an environment")
-	flags.StringVarP(&o.namespace, "namespace", "n", "default", "default `namespace` of objects")
+	flags.StringVarP(&o.namespace, "namespace", "n", "default", "`namespace` of objects without one")
 	flags.DurationVar(&o.timeout, "timeout", kubectl.DefaultTimeout,
 		"maximum `duration` of a wait, such as 90s or 5m; 0 means no limit")
 }

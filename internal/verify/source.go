@@ -80,7 +80,8 @@ func (r *run) example(program *load.Program, pkg *load.Package, at markers.Marke
 		return
 	}
 	for _, p := range problems {
-		r.add(&diagnostic.Error{Pos: pos, Code: p.Code, Message: "the example is rejected: " + p.Message, Hint: p.Hint}, false)
+		message := "the example is rejected: " + p.Message
+		r.add(&diagnostic.Error{Pos: pos, Code: p.Code, Message: message, Hint: p.Hint}, false)
 	}
 }
 

@@ -67,9 +67,11 @@ func (r *reader) unknown(ctx context.Context, name string, err error) error {
 		Class:   diagnostic.ErrUsage, Cause: err,
 	}
 	if errors.Is(err, exec.ErrNotFound) {
-		e.Message, e.Hint = "cannot read "+diagnostic.Quote(name)+": git is not installed", "install git, or compare directories"
+		e.Message = "cannot read " + diagnostic.Quote(name) + ": git is not installed"
+		e.Hint = "install git, or compare directories"
 	} else if _, outside := r.git(ctx, "rev-parse", "--git-dir"); outside != nil {
-		e.Message = diagnostic.Quote(name) + " is neither a file nor a directory, and the current directory is not in a git repository"
+		e.Message = diagnostic.Quote(name) +
+			" is neither a file nor a directory, and the current directory is not in a git repository"
 		e.Hint = "use a file or a directory, or run the command in a clone"
 	}
 	return e
