@@ -13,19 +13,19 @@ import (
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// emitter makes the file of one package.
+// emitter generates the file of one package.
 type emitter struct {
 	pkg     *loader.Package
 	known   *packages
 	imports *imports
-	// left are the types of the package that markers leave out.
+	// left are the types of the package that markers exclude.
 	left    map[*types.TypeName]bool
 	helpers helpers
-	// arguments says that values of type arguments are copied, with the functions of [argumentCopies].
+	// arguments reports whether the file needs the functions of [argumentCopies] to copy values of type arguments.
 	arguments bool
 }
 
-// generate returns the file of a package that has been checked, or nil if it needs none.
+// generate returns the file of a type-checked package, or nil if it needs none.
 func generate(collector *ctmarkers.Collector, known *packages, pkg *loader.Package, header string) ([]byte, error) {
 	values, err := ctmarkers.PackageMarkers(collector, pkg)
 	if err != nil {
@@ -74,7 +74,7 @@ import (
 %s`, header, g.pkg.Name, strings.Join(g.imports.specs(), "\n"), methods.String())
 }
 
-// methods returns the methods of a type that are not written by hand.
+// methods returns the methods of a type, except methods that are written by hand.
 func (g *emitter) methods(t *copiedType) string {
 	w := &writer{emitter: g, of: t, place: t.spec}
 	name, plainName := t.name(), t.named.Obj().Name()
@@ -110,19 +110,19 @@ func (g *emitter) methods(t *copiedType) string {
 	return w.String()
 }
 
-// imports are those of a generated file. A package has the same name in it whatever the order of the types.
+// imports are the imports of a generated file. The name of a package does not depend on the order of the types.
 type imports struct {
-	pkg    *loader.Package   // that the file belongs to
+	pkg    *loader.Package   // package of the file
 	names  map[string]string // by path
-	owners map[string]string // paths by name; the name of the file's own package is taken
+	owners map[string]string // paths by name; includes the name of the file's own package
 }
 
 func newImports(pkg *loader.Package) *imports {
 	return &imports{pkg: pkg, names: map[string]string{}, owners: map[string]string{pkg.Name: pkg.PkgPath}}
 }
 
-// need returns the name of a package in the file, and imports it if that has not been done. The name is the end of the
-// path, as much of it as makes it the only one. A path without any more to give is followed by an x.
+// need returns the name of a package in the file, and adds the import. The name consists of as many last elements of
+// the path as are needed to make it unique. If the whole path is not unique, an x is appended.
 func (i *imports) need(path string) string {
 	path = loader.NonVendorPath(path)
 	if name, known := i.names[path]; known {
@@ -140,7 +140,7 @@ func (i *imports) need(path string) string {
 	return name
 }
 
-// identifier returns a part of a path without what cannot be in a name.
+// identifier removes characters that are invalid in names from a part of a path.
 func identifier(part string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' {
@@ -163,14 +163,15 @@ func (i *imports) specs() []string {
 	return lines
 }
 
-// helpers are functions in a file that copy types without methods of their own: those that are not exported, are left out
-// by a marker, or belong to packages without deep copies. The zero value has none.
+// helpers are functions in a file that copy types without methods: unexported types, types that a marker excludes, and
+// types of packages without deep copies. The zero value is empty.
 type helpers struct {
 	names map[string]string // by type
 	code  map[string]string // by name
 }
 
-// helper returns the name of the function that makes a shallow copy of a type a deep one, and writes it the first time.
+// helper returns the name of the function that completes a shallow copy of a type to a deep copy. It writes the
+// function on first use.
 func (w *writer) helper(t *types.Named) string {
 	key := types.TypeString(t, nil)
 	if name, known := w.helpers.names[key]; known {
@@ -194,7 +195,7 @@ func (w *writer) helper(t *types.Named) string {
 	return name
 }
 
-// helperName returns a name that nothing else in the package has.
+// helperName returns a name that is unique in the package.
 func (w *writer) helperName(t *types.Named) string {
 	base := t.Obj().Name()
 	if pkg := t.Obj().Pkg(); pkg != w.pkg.Types {
@@ -221,7 +222,7 @@ func (h helpers) String() string {
 	return text.String()
 }
 
-// hasParameters reports whether a type has parameters in it, which only the methods of a generic type know.
+// hasParameters reports whether a type contains type parameters, which are only valid in methods of a generic type.
 func hasParameters(t types.Type) bool {
 	switch t := types.Unalias(t).(type) {
 	case *types.TypeParam:
@@ -236,7 +237,7 @@ func hasParameters(t types.Type) bool {
 	return false
 }
 
-// argumentCopies returns the functions that copy values of type arguments, which only reflection knows.
+// argumentCopies returns the functions that copy values of type arguments by reflection.
 func argumentCopies(reflect string) string {
 	return strings.ReplaceAll(`
 // deepCopyArgument copies a value whose type is a type argument: with its own DeepCopyInto if it has one.

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// methods are those of a type that make deep copies of its values. The zero value has none.
+// methods are the methods of a type that make deep copies. The zero value is empty.
 type methods struct {
 	into    bool // func (in *T) DeepCopyInto(out *T)
 	copy    bool // func (in *T) DeepCopy() *T
-	pointer bool // whether DeepCopy returns *T, and not T
+	pointer bool // DeepCopy returns *T instead of T
 }
 
 func (m methods) any() bool { return m.into || m.copy }
 
-// declared returns the methods that the source of a type declares. Generated files are no source.
+// declared returns the methods that the source of a type declares, without generated files.
 func declared(t types.Type) methods {
 	var m methods
 	if into := method(t, "DeepCopyInto"); into != nil && into.Params().Len() == 1 && into.Results().Len() == 0 {
@@ -28,7 +28,7 @@ func declared(t types.Type) methods {
 	return m
 }
 
-// method returns the signature of a method of the type itself, and not of what it embeds.
+// method returns the signature of a method of the type itself, not of embedded types.
 func method(t types.Type, name string) *types.Signature {
 	named, ok := types.Unalias(t).(*types.Named)
 	if !ok {
@@ -49,8 +49,8 @@ func pointedTo(t types.Type) types.Type {
 	return t
 }
 
-// of returns the methods that a type has once all code is generated, and whether some are written by hand. A pointer has
-// none of its own.
+// of returns the methods of a type after all code is generated, and whether some are written by hand. A pointer has no
+// methods of its own.
 func (g *emitter) of(t types.Type) (m methods, manual bool) {
 	named, ok := types.Unalias(t).(*types.Named)
 	if !ok || named.Obj().Pkg() == nil {
@@ -67,8 +67,8 @@ func (g *emitter) of(t types.Type) (m methods, manual bool) {
 	return m, manual
 }
 
-// generates reports whether a type has the methods that its source does not declare. Those of this package that nobody
-// asks for may come from another generator, unless a marker leaves them out.
+// generates reports whether the missing methods of a type are generated. Another generator may write methods of types
+// of this package that have no marker, unless a marker excludes them.
 func (g *emitter) generates(t *types.Named) bool {
 	object := t.Origin().Obj()
 	if object.Pkg() != g.pkg.Types {
@@ -77,8 +77,8 @@ func (g *emitter) generates(t *types.Named) bool {
 	return object.Exported() && !g.left[object]
 }
 
-// hasParts reports whether a type can be copied part by part. There is nothing else to do with one that cannot be than to
-// rely on methods that are declared where nobody looked. open are the types that it is a part of.
+// hasParts reports whether a type can be copied part by part. Other types must have methods, possibly in files that
+// were not loaded. open are the types that contain it.
 func (g *emitter) hasParts(t types.Type, open []types.Type) bool {
 	if isFlat(t) || slices.Contains(open, t) {
 		return true
@@ -109,7 +109,7 @@ func (g *emitter) hasParts(t types.Type, open []types.Type) bool {
 	return false
 }
 
-// isFlat reports whether a shallow copy of a value is a deep one.
+// isFlat reports whether a shallow copy of a value is also a deep copy.
 func isFlat(t types.Type) bool {
 	switch t := types.Unalias(t).(type) {
 	case *types.Basic:
@@ -129,12 +129,12 @@ func isFlat(t types.Type) bool {
 	return false
 }
 
-// isTime reports whether a type is time.Time, which points to a time zone that nobody changes.
+// isTime reports whether a type is time.Time, which points to an immutable time zone.
 func isTime(t *types.Named) bool {
 	return t.Obj().Pkg() != nil && t.Obj().Pkg().Path() == "time" && t.Obj().Name() == "Time"
 }
 
-// isPlain reports whether controller-gen knows that a type is flat.
+// isPlain reports whether controller-gen treats a type as flat.
 func isPlain(t types.Type) bool {
 	switch t := t.(type) {
 	case *types.Basic:

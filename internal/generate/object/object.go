@@ -1,8 +1,8 @@
-// Package object generates the deep copy methods of API types: zz_generated.deepcopy.go in each package that
-// "+kubebuilder:object:generate=true" or "+kubebuilder:object:root=true" asks for it.
+// Package object generates the deep copy methods of API types: zz_generated.deepcopy.go in each package with the marker
+// "+kubebuilder:object:generate=true" or "+kubebuilder:object:root=true".
 //
-// Where the code of controller-gen compiles and copies all there is, it is the same code. Everything else is copied part
-// by part: see [writer.value].
+// If the code of controller-gen compiles and copies everything, the generated code is the same. Other types are copied
+// part by part: see [writer.value].
 package object
 
 import (
@@ -23,7 +23,7 @@ import (
 // FileName is the name of the file in each package.
 const FileName = "zz_generated.deepcopy.go"
 
-// Generator makes the file of each package that asks for deep copies.
+// Generator generates the file of each package with a marker for deep copies.
 var Generator = generator.Generator{
 	Name:    "object",
 	Options: deepcopy.Generator{},
@@ -32,7 +32,7 @@ var Generator = generator.Generator{
 	Emits: func([]*load.Package) func(*load.Package) bool {
 		return func(pkg *load.Package) bool { return pkg.Has(markerNames...) }
 	},
-	// All packages have a file of the same name, so in one folder the last counts.
+	// All files have the same name, so the last one counts in a shared directory.
 	OrderCounts: func(packages []*load.Package, rule genall.OutputRule) bool {
 		artifacts, ok := rule.(genall.OutputArtifacts)
 		return (!ok || artifacts.Code != "") && rule != genall.OutputToNothing && len(packages) > 1
@@ -46,7 +46,7 @@ var Generator = generator.Generator{
 	},
 }
 
-// write opens a file of ctx for each of its roots that asks for deep copies.
+// write opens a file of ctx for each of its roots with a marker for deep copies.
 func write(ctx genall.GenerationContext, options deepcopy.Generator, generated generated) error {
 	header, err := artifact.ReadCodeHeader(ctx, options.HeaderFile, options.Year)
 	if err != nil {
@@ -67,7 +67,7 @@ func write(ctx genall.GenerationContext, options deepcopy.Generator, generated g
 	return nil
 }
 
-// follows reports whether an error is that the code is no Go because of a type that does not exist, which was told.
+// follows reports whether the code is invalid because of a missing type, which is already reported.
 func follows(err error, root *loader.Package) bool {
 	_, isSyntax := errors.AsType[scanner.ErrorList](err)
 	return isSyntax && load.Reported(root)

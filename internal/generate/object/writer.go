@@ -9,21 +9,21 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
-// writer writes the methods of one type, in the words of controller-gen. In the code, in and out are pointers to the
-// value that is copied and to its copy; a block that copies a part of them declares both anew.
+// writer writes the methods of one type in the style of controller-gen. In the code, in and out are pointers to the
+// value and to its copy. A block that copies a part declares both again for the part.
 type writer struct {
 	strings.Builder
 	*emitter
 	of    *copiedType
-	place loader.Node // what is being copied, for errors
-	depth int         // of the loops of [writer.value]
-	// within are the named types without methods whose parts are being copied. None begins again in itself.
+	place loader.Node // copied declaration, for errors
+	depth int         // nesting of the loops of [writer.value]
+	// within are the named types without methods whose parts are being copied. No type occurs twice.
 	within []types.Type
 }
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 
-// name returns how the file writes a type.
+// name returns a type as the file writes it.
 func (w *writer) name(t types.Type) string {
 	return types.TypeString(t, func(pkg *types.Package) string {
 		if pkg == w.pkg.Types {
@@ -33,7 +33,7 @@ func (w *writer) name(t types.Type) string {
 	})
 }
 
-// fail reports that there is no way to copy a type. What is wrong with one that is no type the type checker has said.
+// fail reports that a type cannot be copied. The type checker has already reported invalid types.
 func (w *writer) fail(t types.Type, why string) {
 	name := types.TypeString(t, types.RelativeTo(w.pkg.Types))
 	if t.Underlying() == types.Typ[types.Invalid] {
@@ -77,7 +77,7 @@ func (w *writer) contents() {
 	}
 }
 
-// structure copies *in to *out, which are structs. One that has what only another package can copy is copied by that.
+// structure copies the struct *in to *out. If only another package can copy a part, it calls a method of that package.
 func (w *writer) structure(t *types.Struct) {
 	for field := range t.Fields() {
 		if !isFlat(field.Type()) && !w.sees(field) {
@@ -96,12 +96,12 @@ func (w *writer) structure(t *types.Struct) {
 	}
 }
 
-// sees reports whether the package can use a field.
+// sees reports whether the package can access a field.
 func (g *emitter) sees(field *types.Var) bool {
 	return field.Exported() || field.Pkg() == g.pkg.Types
 }
 
-// field makes a shallow copy of a field a deep one.
+// field completes a shallow copy of a field to a deep copy.
 func (w *writer) field(name string, t types.Type) {
 	m, manual := w.emitter.of(t)
 	switch _, isStruct := t.Underlying().(*types.Struct); {
@@ -147,7 +147,7 @@ func (w *writer) reference(t types.Type) {
 	}
 }
 
-// enter begins to copy the parts of a type, until leave. It returns false for one that is a part of itself.
+// enter begins copying the parts of a type, until leave. It returns false for a type that is a part of itself.
 func (w *writer) enter(t *types.Named) bool {
 	if slices.Contains(w.within, types.Type(t)) {
 		return false
@@ -158,7 +158,7 @@ func (w *writer) enter(t *types.Named) bool {
 
 func (w *writer) leave() { w.within = w.within[:len(w.within)-1] }
 
-// again copies a type that is a part of itself. Both are pointers.
+// again copies a type that is a part of itself. in and out are pointers.
 func (w *writer) again(t *types.Named, in, out string) {
 	if hasParameters(t) {
 		w.fail(t, "it contains itself")
@@ -167,7 +167,7 @@ func (w *writer) again(t *types.Named, in, out string) {
 	w.line("%s(%s, %s)", w.helper(t), in, out)
 }
 
-// pointer copies what *in points to.
+// pointer copies the value that *in points to.
 func (w *writer) pointer(elem types.Type) {
 	m, manual := w.emitter.of(elem)
 	switch _, isStruct := elem.Underlying().(*types.Struct); {
@@ -195,7 +195,7 @@ func (w *writer) pointer(elem types.Type) {
 	}
 }
 
-// list copies the slice *in, whose type has the given name.
+// list copies the slice *in. name is the name of its type.
 func (w *writer) list(name string, t *types.Slice) {
 	elem := t.Elem()
 	m, manual := w.emitter.of(elem)
@@ -220,7 +220,7 @@ func (w *writer) list(name string, t *types.Slice) {
 	}
 }
 
-// dictionary copies the map *in, whose type has the given name.
+// dictionary copies the map *in. name is the name of its type.
 func (w *writer) dictionary(name string, t *types.Map) {
 	if !w.checkKey(t.Key()) {
 		return
@@ -231,7 +231,7 @@ func (w *writer) dictionary(name string, t *types.Map) {
 	w.line("}")
 }
 
-// checkKey reports whether a type may be the key of a map that is copied, which is an error otherwise.
+// checkKey reports whether a type is valid as the key of a copied map. If not, it reports an error.
 func (w *writer) checkKey(t types.Type) bool {
 	if !isKey(t) {
 		w.fail(t, "the key of a map may not refer to anything")
@@ -240,8 +240,8 @@ func (w *writer) checkKey(t types.Type) bool {
 	return true
 }
 
-// isKey reports whether a type may be the key of a map that is copied. Type arguments are comparable, and stay what they
-// are.
+// isKey reports whether a type is valid as the key of a copied map. Type arguments are comparable, so they need no
+// copy.
 func isKey(t types.Type) bool {
 	_, isParameter := types.Unalias(t).(*types.TypeParam)
 	return isParameter || isFlat(t)
@@ -282,8 +282,7 @@ func (w *writer) entry(elem types.Type) {
 	}
 }
 
-// pointedManual returns the methods of what a type points to, and whether its DeepCopy is or complements one that is written
-// by hand.
+// pointedManual returns the methods of the type that t points to, and whether some are written by hand.
 func (w *writer) pointedManual(t types.Type) (methods, bool) {
 	pointer, ok := types.Unalias(t).(*types.Pointer)
 	if !ok {
@@ -293,8 +292,8 @@ func (w *writer) pointedManual(t types.Type) (methods, bool) {
 	return m, manual && m.copy
 }
 
-// value makes what is a shallow copy of in a deep one, for types for which controller-gen has no words: arrays, structs
-// without methods, type parameters. Both are expressions of type t that have an address.
+// value completes a shallow copy to a deep copy, for types that controller-gen cannot copy: arrays, structs without
+// methods, type parameters. in and out are addressable expressions of type t.
 func (w *writer) value(in, out string, t types.Type) {
 	if isFlat(t) {
 		return
@@ -316,7 +315,7 @@ func (w *writer) value(in, out string, t types.Type) {
 	}
 }
 
-// namedValue copies a value with the methods of its type if it has them.
+// namedValue copies a value with the methods of its type, if it has any.
 func (w *writer) namedValue(in, out string, t *types.Named) {
 	m, _ := w.emitter.of(t)
 	switch u := t.Underlying().(type) {
@@ -355,7 +354,7 @@ func (w *writer) namedValue(in, out string, t *types.Named) {
 	}
 }
 
-// inline writes the copy of a type here, or calls a function for it if this is a part of itself.
+// inline writes the copy of a type at this place, or calls a function if the type is a part of itself.
 func (w *writer) inline(in, out string, t *types.Named, copied func()) {
 	if !w.enter(t) {
 		w.again(t, "&"+in, "&"+out)
@@ -365,8 +364,8 @@ func (w *writer) inline(in, out string, t *types.Named, copied func()) {
 	w.leave()
 }
 
-// copiesItself reports whether a type is an interface with a method that makes a deep copy of the value that it holds:
-// DeepCopyObject for Object.
+// copiesItself reports whether a type is an interface with a method that deep-copies its value: DeepCopyObject for
+// Object.
 func copiesItself(t *types.Named) bool {
 	if !types.IsInterface(t) {
 		return false
@@ -380,7 +379,7 @@ func copiesItself(t *types.Named) bool {
 	return parameters.Len() == 0 && results.Len() == 1 && types.Identical(results.At(0).Type(), t)
 }
 
-// referenceValue copies a pointer, list, map or array. t is the type as it was declared.
+// referenceValue copies a pointer, list, map or array. t is the declared type.
 func (w *writer) referenceValue(in, out string, t, underlying types.Type) {
 	w.depth++
 	defer func() { w.depth-- }()
@@ -423,7 +422,7 @@ func (w *writer) mapValue(in, out string, t types.Type, of *types.Map) {
 	w.line("}")
 }
 
-// elements copies the elements of a list or array, which are shallow copies already.
+// elements completes the shallow copies of the elements of a list or array to deep copies.
 func (w *writer) elements(in, out string, elem types.Type) {
 	if isFlat(elem) {
 		return
