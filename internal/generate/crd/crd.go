@@ -21,14 +21,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// The annotation that controller-gen puts on what it writes. The output is that of this version byte for byte, and says
-// so, which keeps the diff of a migration empty.
+// The annotation with the version of controller-gen. The output equals that version byte for byte, and the annotation
+// keeps the diff of a migration empty.
 const (
 	versionAnnotation = "controller-gen.kubebuilder.io/version"
 	version           = "v0.23.0"
 )
 
-// Generator makes a file for each kind, named <group>_<plural>.yaml.
+// Generator generates a file for each kind, named <group>_<plural>.yaml.
 var Generator = generator.Generator{
 	Name:    "crd",
 	Options: crd.Generator{},
@@ -56,8 +56,9 @@ var Generator = generator.Generator{
 	Kustomization: "config/crd",
 }
 
-// Emits tells which packages can have kinds or versions of them. Every package of a group counts: a version may consist of
-// types that only point to those of another. Kinds without a group may have their versions in any package without a group.
+// Emits returns a filter for packages that may have kinds or versions of kinds. Every package of a group counts,
+// because a version may consist of types that only refer to types of another version. Kinds without a group may have
+// their versions in any package without a group.
 func Emits(all []*load.Package) func(*load.Package) bool {
 	groupless := slices.ContainsFunc(all, func(pkg *load.Package) bool { return !pkg.Has("groupName") && hasKinds(pkg) })
 	return func(pkg *load.Package) bool { return groupless || pkg.Has("groupName") }
@@ -93,7 +94,7 @@ func embedsMeta(spec *ast.TypeSpec) bool {
 	return embedded["TypeMeta"] && embedded["ObjectMeta"]
 }
 
-// schemaOptions returns what the options of a definition say of its schemas.
+// schemaOptions returns the schema options of a CRD generator.
 func schemaOptions(o crd.Generator) SchemaOptions {
 	return SchemaOptions{
 		MaxDescLen:             o.MaxDescLen,
@@ -103,9 +104,9 @@ func schemaOptions(o crd.Generator) SchemaOptions {
 	}
 }
 
-// write writes a file for each kind in the roots, in the order of the kinds. Of a recursive type, which the API server
-// refuses, the schema is left empty where it would begin again; in a project that is an error, unless markers of the field
-// say what it holds.
+// write writes a file for each kind in the roots, in the order of the kinds. The schema of a recursive type, which API
+// servers reject, is empty where the type would begin again. In a project that is an error, unless markers of the field
+// define the schema.
 func write(in generator.Input, options crd.Generator) error {
 	ctx := in.GenerationContext
 	parser := NewParser(ctx, schemaOptions(options))
@@ -131,7 +132,7 @@ func write(in generator.Input, options crd.Generator) error {
 		if isInstance(kind.Kind) {
 			continue
 		}
-		// Packages that only schemas refer to have a say about the kinds that follow, and not about this one.
+		// Packages that only schemas refer to affect the following kinds, but not this one.
 		types := versionTypes(parser, kind)
 		if reportTwins(types, kind) {
 			continue
@@ -165,7 +166,8 @@ func write(in generator.Input, options crd.Generator) error {
 	return out.wait()
 }
 
-// checkable returns a definition to be checked. Without a storage version, of which the generator has said so, it has one.
+// checkable returns a definition to check. If it has no storage version, which the generator has reported, the result
+// has one.
 func checkable(definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	if slices.ContainsFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }) {
 		return definition
@@ -182,7 +184,7 @@ type document struct {
 	content []byte
 }
 
-// printDefinition returns the files of a definition: one for each version of CustomResourceDefinition that is asked for.
+// printDefinition returns the files of a definition: one for each requested version of CustomResourceDefinition.
 func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header string, options crd.Generator) ([]document, error) {
 	if !generator.IsTrue(options.OmitToolVersion) {
 		if definition.Annotations == nil {
@@ -201,7 +203,7 @@ func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header
 	schemas := takeSchemas(&definition)
 	var documents []document
 	for i, version := range versions {
-		// The way through the internal version sets the defaults that the API server would.
+		// The conversion through the internal version sets the defaults of API servers.
 		converted, err := crd.AsVersion(definition, schema.GroupVersion{Group: apiextensionsv1.GroupName, Version: version})
 		if err != nil {
 			return nil, &diagnostic.Error{
@@ -224,11 +226,11 @@ func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header
 	return documents, nil
 }
 
-// emptySchema is the line of a version whose schema was taken.
+// emptySchema is the line of a version without its schema.
 const emptySchema = "\n    schema: {}\n"
 
-// takeSchemas takes the schemas out of a definition, if they can all be written without the library, and returns their text.
-// They are nearly all of a definition, and the way through the internal version leaves them as they are.
+// takeSchemas removes the schemas from a definition and returns their text, if all of them can be printed without the
+// library. They are most of a definition, and the conversion through the internal version does not change them.
 func takeSchemas(definition *apiextensionsv1.CustomResourceDefinition) [][]byte {
 	var all [][]byte
 	versions := slices.Clone(definition.Spec.Versions)
@@ -247,7 +249,7 @@ func takeSchemas(definition *apiextensionsv1.CustomResourceDefinition) [][]byte 
 	return all
 }
 
-// withSchemas returns the text of a definition with the schemas in their places.
+// withSchemas inserts the schemas into the text of a definition.
 func withSchemas(begin string, rest []byte, schemas [][]byte) []byte {
 	size := len(begin) + len(rest)
 	for _, schema := range schemas {
@@ -262,7 +264,7 @@ func withSchemas(begin string, rest []byte, schemas [][]byte) []byte {
 	return append(out, rest...)
 }
 
-// removeStatus leaves out what only the API server writes.
+// removeStatus removes the fields that only the API server writes.
 func removeStatus(object map[string]any) error {
 	delete(object, "status")
 	return nil

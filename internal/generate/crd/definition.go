@@ -16,22 +16,22 @@ import (
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// versionType is the Go type that stands for a kind in one version.
+// versionType is the Go type of a kind in one version.
 type versionType struct {
 	ident   crd.TypeIdent
 	version string
 	info    *ctmarkers.TypeInfo
 }
 
-// define makes the definition of a kind of all its versions, types. Without any it returns nil. Markers that are about the kind
-// as a whole may stand on the types of several versions: that of the storage version counts, where the parser of
-// controller-tools lets chance decide.
+// define creates the definition of a kind with all its versions, types. Without types it returns nil. Markers about the
+// whole kind may be on the types of several versions. The storage version takes precedence, while in controller-tools
+// the order of a map decides.
 func define(parser *crd.Parser, kind schema.GroupKind, types []versionType, maxDescLen *int) *apiextensionsv1.CustomResourceDefinition {
 	definition := newDefinition(kind)
 	for _, t := range types {
 		NeedSchema(parser, t.ident)
 		parser.NeedFlattenedSchemaFor(t.ident)
-		// It is a copy that nobody asks for again, and those of many kinds are large.
+		// It is a copy that is not used again, and the copies of many kinds are large.
 		props := new(parser.FlattenedSchemata[t.ident])
 		delete(parser.FlattenedSchemata, t.ident)
 		if maxDescLen != nil {
@@ -79,7 +79,7 @@ func newDefinition(kind schema.GroupKind) *apiextensionsv1.CustomResourceDefinit
 	}
 }
 
-// versionTypes returns the types that stand for a kind, the one of the storage version last.
+// versionTypes returns the types of all versions of a kind, the storage version last.
 func versionTypes(parser *crd.Parser, kind schema.GroupKind) []versionType {
 	var types []versionType
 	for pkg, gv := range parser.GroupVersions {
@@ -97,7 +97,7 @@ func versionTypes(parser *crd.Parser, kind schema.GroupKind) []versionType {
 	return types
 }
 
-// reportTwins reports types that are the same version of a kind, and whether there are any.
+// reportTwins reports types that are the same version of a kind, and returns whether there are any.
 func reportTwins(types []versionType, kind schema.GroupKind) bool {
 	first, found := map[string]versionType{}, false
 	for _, t := range types {
@@ -114,8 +114,8 @@ func reportTwins(types []versionType, kind schema.GroupKind) bool {
 	return found
 }
 
-// applyMarkers applies what the markers of a type say about its kind, in the order of their names. The one that takes the
-// version away comes last: the others are about the version.
+// applyMarkers applies the markers of a type about its kind, ordered by name. The marker that removes the version comes
+// last, because the others apply to the version.
 func (t versionType) applyMarkers(definition *apiextensionsv1.CustomResourceDefinition) {
 	names := slices.SortedFunc(maps.Keys(t.info.Markers), func(a, b string) int {
 		return cmp.Or(cmp.Compare(takesAway(a), takesAway(b)), cmp.Compare(a, b))
@@ -143,7 +143,7 @@ func takesAway(marker string) int {
 	return 0
 }
 
-// checkVersions reports a kind that the API server would refuse for its versions.
+// checkVersions reports a kind whose versions the API server would reject.
 func (t versionType) checkVersions(definition *apiextensionsv1.CustomResourceDefinition, kind schema.GroupKind) {
 	stored, served := false, false
 	for _, version := range definition.Spec.Versions {

@@ -14,14 +14,14 @@ import (
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// outline is what a schema has to agree in with those that are embedded beside it: its type, and those of its fields.
+// outline has the parts of a schema that must agree with other embedded schemas: its type, and the types of its fields.
 type outline struct {
 	kind   string
 	fields map[string]string
 }
 
-// checkEmbedded reports each embedded field whose values cannot be a part of those of the type, and leaves it out of the schema. The
-// library, which makes one schema of all, would only say that there is one.
+// checkEmbedded reports each embedded field whose values cannot be part of the values of the type, and removes it from
+// the schema. The library, which merges the schemas, would only report that a conflict exists.
 func (r *References) checkEmbedded(ident crd.TypeIdent, schema *apiextensionsv1.JSONSchemaProps) {
 	if len(schema.AllOf) == 0 {
 		return
@@ -38,7 +38,7 @@ func (r *References) checkEmbedded(ident crd.TypeIdent, schema *apiextensionsv1.
 	}
 }
 
-// embeddedFields returns the fields of a struct whose schemas are embedded in that of the struct, in their order.
+// embeddedFields returns the embedded fields of a struct whose schemas become part of its schema, in order.
 func embeddedFields(info *ctmarkers.TypeInfo) []ctmarkers.FieldInfo {
 	if info == nil {
 		return nil
@@ -50,7 +50,7 @@ func embeddedFields(info *ctmarkers.TypeInfo) []ctmarkers.FieldInfo {
 	})
 }
 
-// outline returns that of a schema in a package, without what it has of types that were seen.
+// outline returns the outline of a schema in a package, without parts of types in seen.
 func (r *References) outline(in *loader.Package, schema apiextensionsv1.JSONSchemaProps, seen map[crd.TypeIdent]bool) outline {
 	o := outline{kind: schema.Type, fields: map[string]string{}}
 	for schema.Ref != nil {
@@ -67,12 +67,12 @@ func (r *References) outline(in *loader.Package, schema apiextensionsv1.JSONSche
 		o.fields[name] = cmp.Or(field.Type, resolve(r.parser, in, &field).Type)
 	}
 	for _, embedded := range schema.AllOf {
-		_ = o.add(r.outline(in, embedded, seen)) // It was reported where it is declared.
+		_ = o.add(r.outline(in, embedded, seen)) // reported at its declaration
 	}
 	return o
 }
 
-// add adds an embedded part. An error says what the two disagree in.
+// add adds an embedded part. It returns an error for a conflict.
 func (o *outline) add(part outline) error {
 	if differ(o.kind, part.kind) {
 		return fmt.Errorf("the field is written inline, and its values are of type %s, not %s", part.kind, o.kind)
@@ -86,5 +86,5 @@ func (o *outline) add(part outline) error {
 	return nil
 }
 
-// differ reports whether two types, each of which may be open, are not the same.
+// differ reports whether two types are known and different.
 func differ(a, b string) bool { return a != "" && b != "" && a != b }

@@ -12,23 +12,23 @@ import (
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// maxNesting is how deep instantiations may lie in each other. Types that instantiate themselves without end reach it.
+// maxNesting is the maximum depth of nested instantiations. Types that instantiate themselves infinitely reach it.
 const maxNesting = 64
 
-// instances makes a parser understand generic types: each instantiation that a field has becomes a type of the package
-// that declares the generic type, with its markers and comments and with the arguments in the place of the parameters.
-// Schemas are then those of types that were written out by hand.
+// instances makes a parser support generic types: each instantiation in a field becomes a type of the package with the
+// generic type, with its markers and comments, and with arguments instead of parameters. The schemas then equal the
+// schemas of types that are written out by hand.
 type instances struct {
 	parser *crd.Parser
-	// loaded are all packages that there are, by path.
+	// loaded are all loaded packages by path.
 	loaded map[string][]*loader.Package
-	// generic are the declarations with parameters, which the parser does not see.
+	// generic are the declarations with parameters, which the parser does not know.
 	generic map[crd.TypeIdent]*ctmarkers.TypeInfo
-	// named are the types that stand for instantiations.
+	// named are the types that represent instantiations.
 	named map[crd.TypeIdent]*types.Named
-	// nesting is how many instantiations are being made, each for the one before.
+	// nesting is the number of instantiations under construction, each created for the previous one.
 	nesting int
-	// user is the package of the declaration that is being expanded, which uses all the instantiations in it.
+	// user is the package of the declaration that is being expanded, which uses all its instantiations.
 	user *types.Package
 }
 
@@ -45,7 +45,7 @@ func newInstances(parser *crd.Parser, reachable map[*loader.Package]bool) *insta
 	return n
 }
 
-// expand replaces the instantiations in the types of a package that the parser has just read.
+// expand replaces the instantiations in the types of a package that the parser has just loaded.
 func (n *instances) expand(pkg *loader.Package) {
 	if pkg.TypesInfo == nil {
 		return
@@ -88,14 +88,14 @@ func (n *instances) expandType(pkg *loader.Package, info *ctmarkers.TypeInfo) {
 	}
 }
 
-// field returns a field with another type.
+// field returns a copy of a field with another type.
 func (n *instances) field(pkg *loader.Package, raw *ast.Field, of types.Type) *ast.Field {
 	field := *raw
 	field.Type = n.expr(pkg, of, raw.Type.Pos())
 	return &field
 }
 
-// isGeneric reports whether a type has instantiations or parameters in it.
+// isGeneric reports whether a type contains instantiations or parameters.
 func isGeneric(t types.Type) bool {
 	switch t := t.(type) {
 	case *types.Alias:
@@ -116,7 +116,7 @@ func isGeneric(t types.Type) bool {
 	return false
 }
 
-// instance returns the type that stands for an instantiation, and makes it if it is the first.
+// instance returns the type that represents an instantiation. It creates the type on first use.
 func (n *instances) instance(t *types.Named) *types.Named {
 	origin := t.Origin().Obj()
 	declaring := n.packageOf(origin.Pkg())
@@ -145,7 +145,7 @@ func (n *instances) instance(t *types.Named) *types.Named {
 	return named
 }
 
-// fill makes the declaration of an instantiation.
+// fill creates the declaration of an instantiation.
 func (n *instances) fill(pkg *loader.Package, template *ctmarkers.TypeInfo, t *types.Named, name string) *ctmarkers.TypeInfo {
 	info, spec := *template, *template.RawSpec
 	spec.Name, spec.TypeParams = &ast.Ident{NamePos: spec.Name.Pos(), Name: name}, nil
@@ -164,7 +164,7 @@ func (n *instances) fill(pkg *loader.Package, template *ctmarkers.TypeInfo, t *t
 	return &info
 }
 
-// rename makes a type that differs from t in its name only.
+// rename returns a copy of a type with another name.
 func rename(t *types.Named, name string) *types.Named {
 	origin := t.Origin().Obj()
 	named := types.NewNamed(types.NewTypeName(origin.Pos(), origin.Pkg(), name, nil), t.Underlying(), nil)
@@ -195,10 +195,11 @@ func (n *instances) packageOf(of *types.Package) *loader.Package {
 	return nil
 }
 
-// isInstance reports whether a type stands for an instantiation: no name in Go has brackets.
+// isInstance reports whether a type represents an instantiation: other names have no brackets.
 func isInstance(name string) bool { return strings.Contains(name, "[") }
 
-// expr returns a type as a package would write it if every instantiation had a name, and tells the package what it is.
+// expr returns a type as a package would write it if every instantiation had a name, and records its type in the
+// package.
 func (n *instances) expr(in *loader.Package, t types.Type, at token.Pos) ast.Expr {
 	var expr ast.Expr
 	switch of := t.(type) {
@@ -255,7 +256,7 @@ func namesAlias(t *types.Alias) bool {
 	return ok && of.TypeArgs().Len() == 0
 }
 
-// name returns how a package writes the name of a type, whose package it imports.
+// name returns the name of a type as a package writes it, and adds the import.
 func (n *instances) name(in *loader.Package, of *types.TypeName, at token.Pos) ast.Expr {
 	ident := &ast.Ident{NamePos: at, Name: of.Name()}
 	if of.Pkg() == nil || of.Pkg() == in.Types {
@@ -264,7 +265,7 @@ func (n *instances) name(in *loader.Package, of *types.TypeName, at token.Pos) a
 	return n.imported(in, of, at)
 }
 
-// imported returns how a package writes the name of a type of a package that it imports, even if that is itself.
+// imported returns the qualified name of a type, even of the package itself.
 func (n *instances) imported(in *loader.Package, of *types.TypeName, at token.Pos) ast.Expr {
 	ident := &ast.Ident{NamePos: at, Name: of.Name()}
 	path := loader.NonVendorPath(of.Pkg().Path())
@@ -276,7 +277,7 @@ func (n *instances) imported(in *loader.Package, of *types.TypeName, at token.Po
 	return &ast.SelectorExpr{X: &ast.Ident{NamePos: at, Name: of.Pkg().Name()}, Sel: ident}
 }
 
-// substitute puts arguments in the place of the parameters of a declaration.
+// substitute replaces the parameters in a type by arguments.
 func substitute(t types.Type, arguments *types.TypeList) types.Type {
 	replace := func(t types.Type) types.Type { return substitute(t, arguments) }
 	switch t := t.(type) {

@@ -22,16 +22,15 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/verify/definition"
 )
 
-// locator finds the fields, types and markers that parts of CRDs come from.
+// locator finds the fields, types and markers of parts of CRDs.
 type locator struct {
 	in     generator.Input
 	parser *crd.Parser
-	// read has the markers of packages that something is wrong in.
+	// read has the markers of packages with problems.
 	read map[*loader.Package][]markers.Marker
 }
 
-// explain returns a function that says where in the source the problems of a definition come from. types are those of
-// its versions.
+// explain returns a function that finds the source of problems of a definition. types are the types of its versions.
 func (l *locator) explain(of *apiextensionsv1.CustomResourceDefinition, types []versionType) generator.Explain {
 	names := make([]string, len(of.Spec.Versions))
 	for i, version := range of.Spec.Versions {
@@ -57,7 +56,7 @@ func (l *locator) explain(of *apiextensionsv1.CustomResourceDefinition, types []
 	}
 }
 
-// ofField places a problem of the schema of a field: at the marker that says it, or at the field.
+// ofField sets the position of a problem in the schema of a field: the marker that causes it, or the field.
 func (l *locator) ofField(e *diagnostic.Error, t versionType, p definition.Problem) {
 	holders := l.place(t.ident, p.Path.Object)
 	wanted := []string{p.Path.Key}
@@ -83,17 +82,17 @@ func (l *locator) ofField(e *diagnostic.Error, t versionType, p definition.Probl
 	e.Pos = l.position(t.ident.Package, t.info.RawSpec.Pos())
 }
 
-// missingField is the keyword of a problem that is about a field which a type does not have.
+// missingField is the keyword of problems about missing fields of a type.
 const missingField = "properties"
 
-// says reports whether a marker sets a keyword of schemas: their names differ in case, dashes and prefixes.
+// says reports whether a marker sets a keyword of schemas. Their names differ in case, dashes and prefixes.
 func says(marker, keyword string) bool {
 	name := strings.ToLower(strings.TrimPrefix(marker[strings.LastIndexByte(marker, ':')+1:], "X"))
 	keyword = strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(keyword, "x-kubernetes-"), "-", ""))
 	return keyword != "" && name == strings.TrimSuffix(keyword, "s")
 }
 
-// ofRule places a problem of a validation rule: at the marker that has the rule, or at what it is about if none has.
+// ofRule sets the position of a problem of a validation rule: the marker with the rule, or the field or type.
 func (l *locator) ofRule(e *diagnostic.Error, t versionType, p definition.Problem) {
 	holders := l.place(t.ident, p.Path.Object)
 	for _, h := range holders {
@@ -109,7 +108,7 @@ func (l *locator) ofRule(e *diagnostic.Error, t versionType, p definition.Proble
 	}
 }
 
-// hasRule reports whether a marker has a rule. Those for items are of a type of their own.
+// hasRule reports whether a marker contains a rule. Markers for items have a type of their own.
 func hasRule(m markers.Marker, h holder, rule string) bool {
 	if strings.HasPrefix(m.Definition.Name, crdmarkers.ValidationItemsPrefix) != h.items {
 		return false
@@ -119,7 +118,7 @@ func hasRule(m markers.Marker, h holder, rule string) bool {
 		v.Convert(reflect.TypeFor[crdmarkers.XValidation]()).Interface().(crdmarkers.XValidation).Rule == rule
 }
 
-// kindMarkers are the markers of a type that set parts of a CRD, and the arguments that set the fields of these parts.
+// kindMarkers are the markers of a type that set parts of a CRD, with the arguments that set the fields of these parts.
 var kindMarkers = map[string]struct {
 	marker    string
 	arguments map[string]string
@@ -134,7 +133,7 @@ var kindMarkers = map[string]struct {
 	"versions":                 {"kubebuilder:storageversion", nil},
 }
 
-// ofKind places a problem of a part of a CRD that is no schema: at the marker that sets it, or at the type.
+// ofKind sets the position of a problem outside of schemas: the marker that sets the part, or the type.
 func (l *locator) ofKind(e *diagnostic.Error, t versionType, p definition.Problem) {
 	pkg := t.ident.Package
 	e.Pos = l.position(pkg, t.info.RawSpec.Pos())
@@ -153,7 +152,7 @@ func (l *locator) ofKind(e *diagnostic.Error, t versionType, p definition.Proble
 	case part == "group":
 		l.ofPackage(e, t, p, "groupName")
 		return
-	case part == "name": // of the CRD: its parts are reported too
+	case part == "name": // the name of the CRD: its parts are reported too
 		return
 	}
 	known, ok := kindMarkers[part]
@@ -175,7 +174,7 @@ func (l *locator) ofKind(e *diagnostic.Error, t versionType, p definition.Proble
 	}
 }
 
-// ofPackage places a problem at a marker of a package, or at its name.
+// ofPackage sets the position of a problem to a marker of a package, or to its name.
 func (l *locator) ofPackage(e *diagnostic.Error, t versionType, p definition.Problem, name string) {
 	pkg := t.ident.Package
 	for _, m := range l.markersOf(pkg) {
@@ -189,7 +188,7 @@ func (l *locator) ofPackage(e *diagnostic.Error, t versionType, p definition.Pro
 	}
 }
 
-// atMarker places a problem at an argument of a marker, or at its value.
+// atMarker sets the position of a problem to an argument of a marker, or to its value.
 func (l *locator) atMarker(e *diagnostic.Error, pkg *loader.Package, m markers.Marker, argument string, p definition.Problem) {
 	offset := 0
 	switch {
@@ -206,11 +205,11 @@ func (l *locator) position(pkg *loader.Package, pos token.Pos) token.Position {
 	return diagnostic.Relative(l.in.Dir, pkg.Fset.Position(pos))
 }
 
-// holder is a field or a type whose markers are about a part of a schema.
+// holder is a field or a type with markers for a part of a schema.
 type holder struct {
 	pkg  *loader.Package
 	node ast.Node // *ast.Field or *ast.TypeSpec
-	// items says that it is about the items of a list, of which the holder has markers too.
+	// items reports whether the part is the items of the list in the holder.
 	items bool
 }
 
@@ -227,7 +226,7 @@ func (l *locator) markersOf(pkg *loader.Package) []markers.Marker {
 	return all
 }
 
-// marker returns the first marker of a holder that is wanted.
+// marker returns the first marker of a holder for which wanted returns true.
 func (l *locator) marker(h holder, wanted func(markers.Marker) bool) (markers.Marker, bool) {
 	for _, at := range l.markersOf(h.pkg) {
 		if at.Node == h.node && at.Counts() && wanted(at) {
@@ -237,15 +236,15 @@ func (l *locator) marker(h holder, wanted func(markers.Marker) bool) (markers.Ma
 	return markers.Marker{}, false
 }
 
-// part is what one declaration says of a part of a kind: its schema, in which references stand for types.
+// part is the schema that one declaration contributes to a part of a kind. References represent other types.
 type part struct {
-	ident  crd.TypeIdent // the type that has the schema, or the field with it
+	ident  crd.TypeIdent // the type with the schema, or with the field
 	schema *apiextensionsv1.JSONSchemaProps
 	holder holder
 }
 
-// place returns what has the markers of a part of a kind, which a path leads to: the field, and the types that it is
-// of. Where the path goes on in what no schema of a type has, that is the last one on the way.
+// place returns the declarations with markers for a part of a kind at a path: the field and its types. If no type has a
+// schema for the rest of the path, it returns the last declaration on the path.
 func (l *locator) place(kind crd.TypeIdent, path []string) []holder {
 	parts := l.whole(l.ofType(kind))
 	for _, step := range path {
@@ -276,7 +275,7 @@ func (l *locator) ofType(ident crd.TypeIdent) part {
 	return p
 }
 
-// below returns what is a step further in a part.
+// below returns the part at the next step of a path.
 func (l *locator) below(p part, step string) (part, bool) {
 	next := p
 	switch s := p.schema; {
@@ -299,7 +298,7 @@ func (l *locator) below(p part, step string) (part, bool) {
 	return next, next.schema != nil
 }
 
-// fieldNamed returns the field of a struct that has a name in JSON.
+// fieldNamed returns the field of a struct with a JSON name.
 func fieldNamed(info *ctmarkers.TypeInfo, name string) *ast.Field {
 	if info == nil {
 		return nil
@@ -312,8 +311,8 @@ func fieldNamed(info *ctmarkers.TypeInfo, name string) *ast.Field {
 	return nil
 }
 
-// whole returns a part with all that it refers to: the type of a field, those that this is another name for, and those
-// that it embeds.
+// whole returns a part with all types that it refers to: the type of a field, the types that this one is defined by,
+// and embedded types.
 func (l *locator) whole(p part) []part {
 	parts := []part{p}
 	if p.schema.Ref != nil {

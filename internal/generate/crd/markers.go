@@ -18,11 +18,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/load"
 )
 
-// orderPackages makes the markers of every package that parser may come to apply in the same order in every run: by
-// priority, then by name, then as they stand in the source. The parser orders them by priority only, and takes those of
-// one priority as the iteration over a map gives them.
+// orderPackages makes the order of markers deterministic in every package that parser may use: by priority, name and
+// position. The parser orders them only by priority, and otherwise by the iteration over a map.
 //
-// It also makes the parser understand the generic types of these packages.
+// It also makes the parser support the generic types of these packages.
 func orderPackages(parser *crd.Parser, roots []*loader.Package) {
 	reachable := load.Reachable(roots)
 	instances := newInstances(parser, reachable)
@@ -40,8 +39,7 @@ func orderPackages(parser *crd.Parser, roots []*loader.Package) {
 	}
 }
 
-// orderMarkers gives each marker of a package a priority of its own. Markers that cannot be read are the parser's to
-// report.
+// orderMarkers gives each marker of a package a unique priority. The parser reports invalid markers.
 func orderMarkers(parser *crd.Parser, pkg *loader.Package) {
 	nodes, err := parser.Collector.MarkersInPackage(pkg)
 	if err != nil {
@@ -56,11 +54,11 @@ func orderMarkers(parser *crd.Parser, pkg *loader.Package) {
 	}
 }
 
-// ranks is more than the number of names that one type or field can have.
+// ranks is larger than the number of markers of a type or field.
 const ranks = 1 << 16
 
-// withRank puts a schema marker in its place among those of the same priority. Markers above the default priority have
-// one each, and are asked for by their Go type: these stay as they are, and after all others.
+// withRank sets the rank of a schema marker among markers of the same priority. Markers above the default priority have
+// different priorities and are looked up by Go type, so they stay unchanged, after all others.
 func withRank(parser *crd.Parser, value any, rank int) any {
 	marker, ok := value.(crd.SchemaMarker)
 	if !ok {
@@ -85,17 +83,17 @@ func withRank(parser *crd.Parser, value any, rank int) any {
 	return ordered{limit{marker, parser}, (priority-crdmarkers.ApplyPriorityDefault-1)*ranks + crdmarkers.ApplyPriority(rank)}
 }
 
-// ordered is a marker with a priority that no other marker of its type or field has.
+// ordered is a marker with a unique priority among the markers of its type or field.
 type ordered struct {
 	crd.SchemaMarker
 	priority crdmarkers.ApplyPriority
 }
 
-// ApplyPriority returns the place of the marker among those of its type or field.
+// ApplyPriority returns the rank of the marker among the markers of its type or field.
 func (o ordered) ApplyPriority() crdmarkers.ApplyPriority { return o.priority }
 
-// limit is a marker that knows what a field holds whose type is declared elsewhere. The markers of controller-tools look
-// at the type that stands beside the reference, which there is none of for types of other packages.
+// limit is a marker that also applies to fields whose type is declared elsewhere. The markers of controller-tools check
+// the type beside the reference, which is missing for types of other packages.
 type limit struct {
 	crd.SchemaMarker
 	parser *crd.Parser
@@ -118,8 +116,9 @@ func (l limit) ApplyToSchema(ctx *crdmarkers.SchemaContext, schema *apiextension
 	return err
 }
 
-// constants is "+k8s:enum": the values are the constants of the type in its package, each once, in order. The marker of
-// controller-tools counts only those that are written as literals, and panics at one that repeats the line above.
+// constants is the marker "+k8s:enum": the values are the constants of the type in its package, in order and without
+// duplicates. The marker of controller-tools counts only literals, and panics at a constant that repeats the previous
+// line.
 type constants struct{ crdmarkers.K8sEnum }
 
 // ApplyToSchema sets the values.
@@ -145,7 +144,7 @@ func (c constants) ApplyToSchema(ctx *crdmarkers.SchemaContext, schema *apiexten
 	return nil
 }
 
-// constantsOf returns the constants of a string type that its package declares, in JSON, each once, in order.
+// constantsOf returns the constants of a string type in its package as JSON, in order and without duplicates.
 func constantsOf(pkg *loader.Package, enum types.Type) []string {
 	var values []string
 	for _, file := range pkg.Syntax {

@@ -11,17 +11,17 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// CodeName is the code of a name that two kinds of a group have.
+// CodeName is the code for a name that two kinds of a group have.
 const CodeName = "duplicate-name"
 
-// namesCheck finds names that API servers do not accept, and then serve none of the kind: within a group each plural, singular
-// and short name is of one resource.
+// namesCheck finds names for which API servers do not serve a kind: within a group each plural, singular and short name
+// belongs to one resource.
 type namesCheck struct {
 	dir   string
 	named []namedKind
 }
 
-// namedKind is a kind with its names, and the type that says them.
+// namedKind is a kind with its names, and the type that declares them.
 type namedKind struct {
 	group string
 	names apiextensionsv1.CustomResourceDefinitionNames
@@ -32,12 +32,12 @@ func (c *namesCheck) add(definition *apiextensionsv1.CustomResourceDefinition, t
 	c.named = append(c.named, namedKind{group: definition.Spec.Group, names: definition.Spec.Names, ident: types[len(types)-1].ident})
 }
 
-// check returns an error for each name that is taken. A plural has a name before a singular, and that before a short name: who
-// wants the name last is to choose another.
+// check returns an error for each name that is already in use. Plurals take precedence over singulars, and these over
+// short names.
 func (c *namesCheck) check(parser *crd.Parser) error {
 	type name struct{ group, name string }
 	type owner struct {
-		kind int // the index in named
+		kind int // index in named
 		what string
 	}
 	owners := map[name]owner{}

@@ -13,28 +13,28 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
-// References makes the schemas of types ready to be put in the place of the references to them.
+// References prepares the schemas of types for replacing the references to them.
 //
-// A type that contains itself is more than the schema of a CRD can say. Wherever one would begin again its schema is left
-// out, at the same place in every run. And where the parser thinks of a field that it holds a list, because its Go type is
-// a slice, the schema of that type knows better: a []byte is text.
+// The schema of a CRD cannot express a type that contains itself. Where such a type would begin again, the schema is
+// empty, at the same place in every run. For a field with a slice type, the parser assumes a list, but the schema of
+// the type may differ: a []byte is a string.
 type References struct {
 	parser *crd.Parser
-	// resolved are the types whose schemas are ready.
+	// resolved are the types with finished schemas.
 	resolved map[crd.TypeIdent]bool
-	// open are the types that are being looked at, each a part of the one before.
+	// open are the types in progress, each a part of the previous one.
 	open []crd.TypeIdent
-	// refuse makes every recursion an error, unless the field says what it holds.
+	// refuse makes every recursion an error, unless the markers of the field define its schema.
 	refuse bool
 }
 
-// NewReferences returns those of a parser. If refuse is set, recursion is an error where the field does not say what it
-// holds.
+// NewReferences returns the references of a parser. If refuse is set, a recursion is an error unless the markers of the
+// field define its schema.
 func NewReferences(parser *crd.Parser, refuse bool) *References {
 	return &References{parser: parser, resolved: map[crd.TypeIdent]bool{}, refuse: refuse}
 }
 
-// Resolve makes the schemas of a type, and of all it consists of, ready.
+// Resolve finishes the schemas of a type and of all its parts.
 func (r *References) Resolve(ident crd.TypeIdent) {
 	if r.resolved[ident] || ident.Package == nil {
 		return
@@ -52,8 +52,8 @@ func (r *References) Resolve(ident crd.TypeIdent) {
 	r.resolved[ident] = true
 }
 
-// visit follows all references in a schema, the part of the type that is open last. field is the name of the field that
-// the schema belongs to.
+// visit follows all references in a schema, which is a part of the last open type. field is the name of the field with
+// the schema.
 func (r *References) visit(schema *apiextensionsv1.JSONSchemaProps, field string) {
 	if schema == nil {
 		return
@@ -77,7 +77,7 @@ func (r *References) visit(schema *apiextensionsv1.JSONSchemaProps, field string
 	}
 }
 
-// follow goes on with the type that a schema refers to, or takes the reference out if that type is open.
+// follow visits the type that a schema refers to. If that type is open, it removes the reference.
 func (r *References) follow(schema *apiextensionsv1.JSONSchemaProps, field string) {
 	owner := r.open[len(r.open)-1]
 	ident, ok := referred(owner.Package, schema)
@@ -104,12 +104,12 @@ func (r *References) follow(schema *apiextensionsv1.JSONSchemaProps, field strin
 	}
 }
 
-// holdsAnything reports whether a schema leaves open what it is about.
+// holdsAnything reports whether a schema allows any value.
 func holdsAnything(schema apiextensionsv1.JSONSchemaProps) bool {
 	return schema.XPreserveUnknownFields != nil && *schema.XPreserveUnknownFields
 }
 
-// guess returns what the parser takes values of a type for, in a field of that type.
+// guess returns the JSON type that the parser assumes for fields of a type.
 func guess(ident crd.TypeIdent) string {
 	object := ident.Package.Types.Scope().Lookup(ident.Name)
 	if object == nil {
@@ -137,8 +137,8 @@ func referred(in *loader.Package, schema *apiextensionsv1.JSONSchemaProps) (crd.
 	return ident, ident.Package != nil
 }
 
-// resolve returns the schema of the type that a schema refers to, or of the one that this one refers to, and so on. It is
-// empty if that is not known yet.
+// resolve returns the schema of the type that a schema refers to, directly or through other references. It is empty if
+// the schema is not known yet.
 func resolve(parser *crd.Parser, in *loader.Package, schema *apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 	found := *schema
 	for seen := map[crd.TypeIdent]bool{}; found.Ref != nil; {
@@ -153,7 +153,7 @@ func resolve(parser *crd.Parser, in *loader.Package, schema *apiextensionsv1.JSO
 	return found
 }
 
-// report adds an error to the package of the type whose field begins a type again.
+// report adds an error about a recursion to the package of the type with the field.
 func (r *References) report(owner, again crd.TypeIdent, field string, open []crd.TypeIdent) {
 	var names []string
 	for _, t := range append(slices.Clone(open), again) {
@@ -163,7 +163,7 @@ func (r *References) report(owner, again crd.TypeIdent, field string, open []crd
 	owner.Package.AddError(r.locate(err, owner, field))
 }
 
-// locate adds to an error where the field of a type is.
+// locate adds the position of the field of a type to an error.
 func (r *References) locate(err error, owner crd.TypeIdent, field string) error {
 	info := r.parser.Types[owner]
 	if info == nil {

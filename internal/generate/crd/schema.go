@@ -13,20 +13,20 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// SchemaOptions say how the schemas of types are written.
+// SchemaOptions are the options for schemas of types.
 type SchemaOptions struct {
-	// MaxDescLen cuts descriptions at the end of a sentence that fits in so many characters. 0 leaves them out; nil
-	// keeps them whole.
+	// MaxDescLen truncates descriptions at the end of a sentence to a maximum number of characters. 0 omits them; nil
+	// means no limit.
 	MaxDescLen *int
-	// EmbeddedObjectMeta writes the fields of a metav1.ObjectMeta that is not the one of a kind.
+	// EmbeddedObjectMeta includes the fields of a metav1.ObjectMeta that is not the metadata of a kind.
 	EmbeddedObjectMeta bool
 	// DangerousTypes allows float32 and float64.
 	DangerousTypes bool
-	// IgnoreUnexportedFields passes over fields that are not exported.
+	// IgnoreUnexportedFields skips unexported fields.
 	IgnoreUnexportedFields bool
 }
 
-// NewParser returns what makes schemas of the types in the roots of ctx, the same ones in every run.
+// NewParser returns a parser for schemas of the types in the roots of ctx. The schemas are the same in every run.
 func NewParser(ctx genall.GenerationContext, options SchemaOptions) *crd.Parser {
 	parser := newParser(ctx, options)
 	orderPackages(parser, ctx.Roots)
@@ -36,12 +36,12 @@ func NewParser(ctx genall.GenerationContext, options SchemaOptions) *crd.Parser 
 	return parser
 }
 
-// AllowRawJSON makes a json.RawMessage what it is in JSON: anything. It is called before schemas are needed.
+// AllowRawJSON makes the schema of json.RawMessage allow any JSON value. It must be called before schemas are needed.
 func AllowRawJSON(parser *crd.Parser) {
 	const path = "encoding/json"
 	load := parser.PackageOverrides[path]
 	if load == nil {
-		return // No package imports it.
+		return // no package imports it
 	}
 	parser.PackageOverrides[path] = func(p *crd.Parser, pkg *loader.Package) {
 		load(p, pkg)
