@@ -1,4 +1,4 @@
-// Package artifact holds what generators make in memory, so that nothing is written before everything is right.
+// Package artifact keeps the output of generators in memory, so that nothing is written if there is an error.
 package artifact
 
 import (
@@ -25,14 +25,14 @@ type File struct {
 	Content []byte
 }
 
-// Header is the text that generated files begin with, usually a license.
+// Header is the text at the beginning of generated files, usually a license.
 type Header struct {
-	// Text is used as it is, save that " YEAR" becomes a space and Year.
+	// Text is unchanged, except that " YEAR" is replaced by a space and Year.
 	Text string
 	Year string
 }
 
-// Path is what the generators of controller-tools take for the path of the header file: empty if there is no header.
+// Path is the path of the header file for the generators of controller-tools. It is empty if there is no header.
 func (h Header) Path() string {
 	if h.Text == "" {
 		return ""
@@ -40,13 +40,12 @@ func (h Header) Path() string {
 	return "header"
 }
 
-// OpenForRead returns the text whatever the path, for the generators of controller-tools.
+// OpenForRead returns the text for any path, for the generators of controller-tools.
 func (h Header) OpenForRead(string) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(h.Text)), nil
 }
 
-// ReadHeader returns the text of a header file as the input rule of ctx reads it, with year in the place of YEAR. Without
-// a file it is empty.
+// ReadHeader reads a header file with the input rule of ctx, and replaces YEAR by year. Without a file it returns "".
 func ReadHeader(ctx genall.GenerationContext, file, year string) (string, error) {
 	if file == "" {
 		return "", nil
@@ -55,7 +54,7 @@ func ReadHeader(ctx genall.GenerationContext, file, year string) (string, error)
 	return strings.ReplaceAll(string(text), " YEAR", " "+year), err
 }
 
-// ReadCodeHeader is [ReadHeader] for a text that Go files begin with, which has to be a comment.
+// ReadCodeHeader is [ReadHeader] for the header of Go files, which must be a comment.
 func ReadCodeHeader(ctx genall.GenerationContext, file, year string) (string, error) {
 	header, err := ReadHeader(ctx, file, year)
 	if err != nil {
@@ -64,12 +63,12 @@ func ReadCodeHeader(ctx genall.GenerationContext, file, year string) (string, er
 	return header, diagnostic.CodeHeader(file, header)
 }
 
-// Sink collects the files that generators of controller-tools write. The zero value puts everything in the root of the
-// project. It is for one goroutine.
+// Sink collects the files of generators of controller-tools. The zero value puts all files in the root of the project.
+// It is not safe for concurrent use.
 type Sink struct {
-	// Root is the folder of the project, absolute: code is put beside the package it belongs to.
+	// Root is the absolute directory of the project. Code is put beside its package.
 	Root string
-	// Folder is where everything else goes, relative to Root.
+	// Folder is the directory of all other files, relative to Root.
 	Folder string
 
 	files map[string]*bytes.Buffer // by path
@@ -80,7 +79,7 @@ var (
 	_ genall.InputRule  = Header{}
 )
 
-// Open begins a file: in the folder of pkg, or in s.Folder if pkg is nil.
+// Open starts a file in the directory of pkg, or in s.Folder if pkg is nil.
 func (s *Sink) Open(pkg *loader.Package, name string) (io.WriteCloser, error) {
 	folder := s.Folder
 	if pkg != nil {
@@ -103,7 +102,7 @@ func (s *Sink) Write(f File) error {
 	return nil
 }
 
-// add begins a file.
+// add starts a file.
 func (s *Sink) add(name string) *bytes.Buffer {
 	if s.files == nil {
 		s.files = map[string]*bytes.Buffer{}
@@ -113,7 +112,7 @@ func (s *Sink) add(name string) *bytes.Buffer {
 	return buffer
 }
 
-// Files returns what was written, by path.
+// Files returns the files by path.
 func (s *Sink) Files() []File {
 	var files []File
 	for name, buffer := range s.files {
@@ -127,7 +126,7 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// ReadError says that a file which an option names cannot be read.
+// ReadError returns the error for a file in an option that cannot be read.
 func ReadError(name string, err error) error {
 	return &diagnostic.Error{
 		Message: fmt.Sprintf("cannot read %q: %s", name, diagnostic.PlainCause(err)),
@@ -136,7 +135,7 @@ func ReadError(name string, err error) error {
 	}
 }
 
-// OutputError says that an output would not be in the project.
+// OutputError returns the error for an output outside of the project.
 func OutputError(name, message string) error {
 	return &diagnostic.Error{
 		Message: fmt.Sprintf("output %q %s", name, message),

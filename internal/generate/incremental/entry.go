@@ -15,30 +15,30 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
-// Entry is a run that went well.
+// Entry is the result of a successful run.
 type Entry struct {
 	Inputs source.Inputs
 	Files  []File
 	Kinds  []schema.GroupVersionKind
-	// Warnings are what the run warned of, in order.
+	// Warnings are the warnings of the run in order.
 	Warnings []lint.Finding
-	// Sum tells an entry that was put or read from others.
+	// Sum identifies an entry that was put or read.
 	Sum [sha256.Size]byte
 }
 
 // File is a generated file. Its path is relative to the project, with slashes.
 type File struct {
 	Path     string
-	Template string // the name of its generator
+	Template string // name of its generator
 	Content  []byte
 }
 
-// format begins every file, and changes whenever the encoding does.
+// format is the beginning of every file. It changes with the encoding.
 const format = "kctrl generate entry 1\n"
 
 var errDamaged = errors.New("damaged cache entry")
 
-// warning is a finding as it is stored.
+// warning is a stored finding.
 type warning struct {
 	Pos                 token.Position
 	Message, Hint, Code string
@@ -46,7 +46,7 @@ type warning struct {
 	Fix                 *lint.Fix
 }
 
-// encode returns the text of the file of an entry.
+// encode returns the content of the file of an entry.
 func encode(key Key, e *Entry) []byte {
 	w := writer{}
 	w.number(len(e.Inputs))
@@ -71,7 +71,7 @@ func encode(key Key, e *Entry) []byte {
 	return seal(format, key, w)
 }
 
-// seal returns the text of a file: its format, the hash of all that follows, the key, and the content.
+// seal returns the text of a file: its format, a hash of the rest, the key, and the content.
 func seal(format string, key Key, content []byte) []byte {
 	text := append([]byte(format), make([]byte, sha256.Size)...)
 	text = append(append(text, key[:]...), content...)
@@ -80,10 +80,10 @@ func seal(format string, key Key, content []byte) []byte {
 	return text
 }
 
-// sumIn returns the hash that was sealed into the text of an entry.
+// sumIn returns the hash in the text of an entry.
 func sumIn(text []byte) [sha256.Size]byte { return [sha256.Size]byte(text[len(format):]) }
 
-// open returns a reader of the content of what was sealed for the same key.
+// open returns a reader of the content that was sealed for the same key.
 func open(format string, key Key, text []byte) (*reader, error) {
 	head := len(format) + sha256.Size
 	if len(text) < head || string(text[:len(format)]) != format {
@@ -99,7 +99,7 @@ func open(format string, key Key, text []byte) (*reader, error) {
 	return r, nil
 }
 
-// decode reads what encode wrote for the same key. The contents of files are parts of content.
+// decode decodes the output of encode for the same key. The contents of files are slices of content.
 func decode(key Key, content []byte) (*Entry, error) {
 	r, err := open(format, key, content)
 	if err != nil {
@@ -129,12 +129,12 @@ func (w *writer) warnings(findings []lint.Finding) {
 	for _, f := range findings {
 		warnings = append(warnings, warning{f.Pos, f.Message, f.Hint, f.Code, f.Fatal, f.Fix})
 	}
-	// Strings and numbers can always be encoded.
+	// Encoding strings and numbers does not fail.
 	text, _ := json.Marshal(warnings)
 	w.text(text)
 }
 
-// warnings reads the warnings, which come last.
+// warnings reads the warnings, which are last.
 func (r *reader) warnings() ([]lint.Finding, error) {
 	var warnings []warning
 	if text := r.text(); r.failed || json.Unmarshal(text, &warnings) != nil || len(r.rest) > 0 {
@@ -159,7 +159,7 @@ func (w *writer) text(text []byte) {
 	*w = append(*w, text...)
 }
 
-// reader reads what a writer wrote. Behind the end it reads zeros, and has failed.
+// reader reads the output of a writer. Reading beyond the end returns zeros and sets failed.
 type reader struct {
 	rest   []byte
 	failed bool
@@ -167,7 +167,7 @@ type reader struct {
 
 func (r *reader) number() int {
 	n, size := binary.Uvarint(r.rest)
-	// No number is larger than what is left, so a damaged one cannot make anybody allocate.
+	// No length is larger than the rest, so damaged data cannot cause large allocations.
 	if size <= 0 || n > uint64(len(r.rest)) {
 		r.rest, r.failed = nil, true
 		return 0
@@ -181,7 +181,7 @@ func (r *reader) bytes(n int) []byte {
 		r.rest, r.failed = nil, true
 		return make([]byte, n)
 	}
-	// Without room behind it: who appends to it must not write into the next.
+	// Limit the capacity, so that appending to the slice does not overwrite the rest.
 	taken := r.rest[:n:n]
 	r.rest = r.rest[n:]
 	return taken
@@ -189,20 +189,20 @@ func (r *reader) bytes(n int) []byte {
 
 func (r *reader) text() []byte { return r.bytes(r.number()) }
 
-// Current returns the entry of a key, if the disk with an overlay still gives the same answers. If that can be seen
-// without reading the next time, it is noted.
+// Current returns the entry of a key if all its inputs are unchanged on the disk with an overlay. It stores stamps if
+// the next run can then detect that without reading the inputs.
 func (s Store) Current(key Key, environment *resolve.Environment, overlay map[string][]byte) (*Entry, bool) {
 	entry, ok := s.Get(key)
 	if !ok {
 		return nil, false
 	}
-	// Stamps are of files on disk, and know nothing of planned ones.
+	// Stamps are of files on disk and do not include the overlay.
 	if stamped, ok := s.GetStamped(key); ok && len(overlay) == 0 && stamped.Entry == entry.Sum && s.Holds(key, stamped) {
 		return entry, true
 	}
 	stamps, stamped, unchanged := entry.Inputs.Unchanged(environment, overlay)
 	if stamped {
-		// Without stamps the next run reads what this one has read.
+		// Without stamps the next run reads the same files again.
 		_ = s.PutStamped(key, &Stamped{Entry: entry.Sum, Inputs: stamps})
 	}
 	return entry, unchanged

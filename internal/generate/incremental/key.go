@@ -45,7 +45,7 @@ func NewKey(environment *resolve.Environment, dir string, options any, headers .
 	}
 	id.Settings["version"], id.Settings["root"] = environment.Version, environment.Root
 	id.Settings["cache"] = environment.ModuleCache
-	// The type checker runs in this process, with these settings.
+	// The type checker runs in this process with these settings.
 	id.Settings["GODEBUG"] = os.Getenv("GODEBUG")
 	return id.key()
 }
@@ -55,7 +55,7 @@ func (id identity) key() (Key, bool) {
 	return sha256.Sum256(all), err == nil
 }
 
-// words returns the files that flect read when the program started.
+// words returns the files that flect read at the start of the program.
 func words() map[string][]byte {
 	found := map[string][]byte{}
 	for variable, usual := range map[string]string{"INFLECT_PATH": "inflections.json", "ACRONYMS_PATH": "acronyms.json"} {
@@ -79,7 +79,7 @@ type program struct {
 	Modified time.Time
 }
 
-// thisProgram identifies the running program, once.
+// thisProgram identifies the running program. It is computed once.
 var thisProgram = sync.OnceValues(func() (program, bool) {
 	file, err := os.Executable()
 	if err != nil {
@@ -104,7 +104,7 @@ var thisProgram = sync.OnceValues(func() (program, bool) {
 	return self, true
 })
 
-// NewTextKey returns the key of a result that depends on this program and on texts only. It reports false if the result
+// NewTextKey returns the key of a result that depends only on this program and on texts. It returns false if the result
 // cannot be cached.
 func NewTextKey(texts ...[]byte) (Key, bool) {
 	self, ok := thisProgram()

@@ -10,22 +10,22 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
-// Stamped says of an entry how the disk looked when it was found to be up to date. While all looks like that, neither the
-// inputs nor the entry need be read.
+// Stamped has the state of the disk when an entry was up to date. While the state is the same, neither the inputs nor
+// the entry have to be read.
 type Stamped struct {
 	// Entry is the sum of the entry.
 	Entry [sha256.Size]byte
-	// Inputs are what the answers came from, and Outputs the files that had the content of the entry. No outputs are known
-	// if there are none.
+	// Inputs are the stamps of the inputs, and Outputs the stamps of files with the content of the entry. Empty outputs
+	// mean that they are unknown.
 	Inputs, Outputs source.Stamps
-	// Warnings are those of the entry.
+	// Warnings are the warnings of the entry.
 	Warnings []lint.Finding
 }
 
-// stampedFormat begins every file of stamps, and changes whenever the encoding does.
+// stampedFormat is the beginning of every file of stamps. It changes with the encoding.
 const stampedFormat = "kctrl generate stamps 2\n"
 
-// GetStamped returns the stamps of a key, if there are some that can be trusted.
+// GetStamped returns the stamps of a key, if they exist and are valid.
 func (s Store) GetStamped(key Key) (*Stamped, bool) {
 	content, ok := s.read(key, stampedSuffix)
 	if !ok {
@@ -44,7 +44,7 @@ func (s Store) GetStamped(key Key) (*Stamped, bool) {
 	return stamped, true
 }
 
-// PutStamped keeps stamps in the place of those that the key has. An error says why it could not.
+// PutStamped stores the stamps of a key, replacing earlier ones.
 func (s Store) PutStamped(key Key, stamped *Stamped) error {
 	w := writer{}
 	w = append(w, stamped.Entry[:]...)
@@ -86,8 +86,8 @@ func (r *reader) stamps() source.Stamps {
 
 func (r *reader) uint64() uint64 { return binary.LittleEndian.Uint64(r.bytes(8)) }
 
-// StampFiles stamps files before they are compared with what belongs there. It reports false if the file system does not
-// say enough of one of them.
+// StampFiles stamps files before they are compared with their expected content. It returns false if the file system
+// provides too little information about one of them.
 func StampFiles(names []string) (source.Stamps, bool) {
 	var stamps source.Stamps
 	for _, name := range names {
@@ -104,9 +104,10 @@ func StampFiles(names []string) (source.Stamps, bool) {
 	return stamps, true
 }
 
-// Holds reports whether all is as it was. Stamps that can be trusted by now are noted, so that the next run need not read it.
+// Holds reports whether all files are unchanged. It stores stamps that have become reliable, so that the next run need
+// not read the files.
 func (s Store) Holds(key Key, stamped *Stamped) bool {
-	// Before the look: what changes while it goes on is not older than this.
+	// Before the check: a change during the check is not older than this.
 	now := time.Now()
 	if !stamped.Inputs.Hold() || !stamped.Outputs.Hold() {
 		return false

@@ -1,17 +1,17 @@
-// Package incremental keeps what generators made, so that they need not run again while nothing changes that they read.
+// Package incremental caches the output of generators, so that they run only if their inputs change.
 //
-// A [Store] is a folder with one file for each [Key]: who generates what, where. An [Entry] in it says which questions
-// were asked of the disk, with their answers, and what came out. The caller asks again, by markers.Inputs.Unchanged, and
-// uses the entry if all answers are the same.
+// A [Store] is a directory with one file for each [Key], which identifies a set of generators and a directory. An
+// [Entry] has the inputs of a run, as queries of the disk with their results, and the output. The caller repeats the
+// queries, with markers.Inputs.Unchanged, and uses the entry if all results are the same.
 //
 // # Guarantees
 //
-//   - An entry is complete or absent: it is written beside its place and renamed. Any number of processes may read and
-//     write at once, and may be killed at any time.
-//   - An entry that is damaged, is of another key or has another format is absent.
-//   - The folder stays below a size: the entries that were used longest ago go first, and what killed processes left
-//     goes after an hour.
-//   - A folder that cannot be written or read means work, never failure.
+//  - An entry is complete or absent: it is written to a temporary file and renamed. Any number of processes may read and
+//    write concurrently, and may be killed at any time.
+//  - An entry that is damaged, has another key or another format counts as absent.
+//  - The size of the directory is limited: the least recently used entries are removed first, and files of killed
+//    processes after an hour.
+//  - A directory that cannot be read or written causes more work, but no error.
 package incremental
 
 import (
@@ -26,31 +26,31 @@ import (
 )
 
 const (
-	// maxBytes is how large the folder may become, and maxAge how long an entry stays that nobody uses.
+	// maxBytes is the maximum size of the directory, and maxAge the time after which an unused entry is removed.
 	maxBytes = 256 << 20
 	maxAge   = 30 * 24 * time.Hour
-	// leftoverAge is when a file that is not in place yet cannot be one that is being written.
+	// leftoverAge is the age from which a temporary file belongs to a killed process.
 	leftoverAge = time.Hour
-	// touchAge is how old the time of last use may be, so that reading seldom writes.
+	// touchAge is the minimum age of the time of last use before it is updated, so that reads seldom write.
 	touchAge = 24 * time.Hour
 )
 
-// The names of files: of entries, of their stamps, and of those that are being written.
+// The suffixes of files: entries, their stamps, and temporary files.
 const (
 	entrySuffix   = ".entry"
 	stampedSuffix = ".stamps"
 	freshSuffix   = ".fresh"
 )
 
-// Store is a folder of entries. The zero value, and one without a folder, is always empty.
+// Store is a directory of entries. A store without a directory, such as the zero value, is always empty.
 type Store struct {
-	// Dir is the folder. It is made when something is put in.
+	// Dir is the directory. It is created by the first Put.
 	Dir string
-	// MaxBytes bounds the size of the entries; 0 means 256 MiB.
+	// MaxBytes limits the size of the entries; 0 means 256 MiB.
 	MaxBytes int64
 }
 
-// UserStore returns the store in the cache folder of the user.
+// UserStore returns the store in the cache directory of the user.
 func UserStore() Store {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -63,7 +63,7 @@ func (s Store) file(key Key, suffix string) string {
 	return filepath.Join(s.Dir, hex.EncodeToString(key[:16])+suffix)
 }
 
-// Get returns the entry of a key, if there is one that can be trusted.
+// Get returns the entry of a key, if it exists and is valid.
 func (s Store) Get(key Key) (*Entry, bool) {
 	content, ok := s.read(key, entrySuffix)
 	if !ok {
@@ -73,7 +73,7 @@ func (s Store) Get(key Key) (*Entry, bool) {
 	return entry, err == nil
 }
 
-// read returns the content of a file, which is in use from now on.
+// read returns the content of a file, and records the use.
 func (s Store) read(key Key, suffix string) ([]byte, bool) {
 	if s.Dir == "" {
 		return nil, false
@@ -85,20 +85,20 @@ func (s Store) read(key Key, suffix string) ([]byte, bool) {
 	}
 	now := time.Now()
 	if info, err := os.Stat(name); err == nil && now.Sub(info.ModTime()) > touchAge {
-		// The order in which entries go is all that depends on it.
+		// Only the order of removal depends on it.
 		_ = os.Chtimes(name, now, now)
 	}
 	return content, true
 }
 
-// Put keeps an entry in the place of the one that the key has, and sets its sum. An error says why it could not.
+// Put stores the entry of a key, replacing an earlier one, and sets its sum.
 func (s Store) Put(key Key, entry *Entry) error {
 	content := encode(key, entry)
 	entry.Sum = sumIn(content)
 	if err := s.write(key, entrySuffix, content); err != nil {
 		return err
 	}
-	// The stamps of the entry before say nothing of this one.
+	// The stamps belong to the previous entry.
 	_ = os.Remove(s.file(key, stampedSuffix))
 	s.prune(time.Now())
 	return nil
@@ -112,7 +112,7 @@ func (s Store) write(key Key, suffix string, content []byte) error {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return err
 	}
-	// By a rename, since another run may read it at this moment.
+	// By rename, because another run may be reading it.
 	file, err := os.CreateTemp(s.Dir, "*"+freshSuffix)
 	if err != nil {
 		return err
@@ -128,7 +128,8 @@ func (s Store) write(key Key, suffix string, content []byte) error {
 	return nil
 }
 
-// prune removes what is too old, and then the oldest until the rest is small enough. Another process may do the same.
+// prune removes old entries, and then the least recently used ones until the size is below the limit. Other processes
+// may do the same concurrently.
 func (s Store) prune(now time.Time) {
 	limit := s.MaxBytes
 	if limit == 0 {
@@ -136,7 +137,7 @@ func (s Store) prune(now time.Time) {
 	}
 	kept, total := s.removeOld(now)
 	slices.SortFunc(kept, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
-	// The newest stays, however large it is.
+	// The newest entry stays, whatever its size.
 	for len(kept) > 1 && total > limit {
 		_ = os.Remove(filepath.Join(s.Dir, kept[0].Name()))
 		total -= kept[0].Size()
@@ -144,7 +145,7 @@ func (s Store) prune(now time.Time) {
 	}
 }
 
-// removeOld removes entries and leftovers by age, and returns the entries that stay and their size.
+// removeOld removes entries and temporary files by age. It returns the remaining entries and their size.
 func (s Store) removeOld(now time.Time) (kept []fs.FileInfo, total int64) {
 	files, err := os.ReadDir(s.Dir)
 	if err != nil {

@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// fileName is the usual name of the file.
+	// fileName is the default name of the file.
 	fileName = "role.yaml"
-	// roleName is the usual name of the role.
+	// roleName is the default name of the role.
 	roleName = "manager-role"
 )
 
-// Generator makes a file with a ClusterRole, and a Role for each namespace that a rule names.
+// Generator generates a file with a ClusterRole, and a Role for each namespace in the rules.
 var Generator = generator.Generator{
 	Name:           "rbac",
 	Options:        rbac.Generator{RoleName: roleName},
@@ -81,8 +81,8 @@ var Generator = generator.Generator{
 	},
 }
 
-// withoutRules takes all rules out of a role file that no marker asks for any more. controller-gen would leave the file
-// and with it rights that nobody wants; deleting it would break the kustomization that lists it.
+// withoutRules removes all rules from a role file without markers. controller-gen keeps the file with its outdated
+// permissions, and deleting it would break the kustomization that lists it.
 func withoutRules(name string, content []byte) ([]byte, error) {
 	var emptied []byte
 	for _, document := range strings.Split("\n"+string(content), "\n---\n") {

@@ -1,7 +1,7 @@
 // Package verdict checks the CRDs of one run of generators before they are written.
 //
-// A CRD is checked as the CRD generator makes it, or, where a project post-processes manifests, as it is after that.
-// Problems are placed at the Go source that they come from.
+// It checks the output of the CRD generator, or the result of post-processing if a project has any. It reports problems
+// at the Go source that causes them.
 package verdict
 
 import (
@@ -19,20 +19,20 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/verify/definition"
 )
 
-// Checker collects the problems of the CRDs of one run. Its zero value checks CRDs when they are made.
+// Checker collects the problems of the CRDs of one run. The zero value checks CRDs when they are generated.
 type Checker struct {
-	// Later leaves the checks to [Checker.CheckFiles], for CRDs that do not stay as they are made.
+	// Later leaves the checks to [Checker.CheckFiles], for CRDs that are changed after they are generated.
 	Later bool
-	// LeaveRules leaves out the problems of validation rules: the caller checks these itself.
+	// LeaveRules omits the problems of validation rules, which the caller checks.
 	LeaveRules bool
-	// Warn receives parts of CRDs that have no effect. Nil means that nobody looks for them.
+	// Warn receives parts of CRDs that have no effect. Nil disables this check.
 	Warn func(*diagnostic.Error)
 
 	made map[string]made
 	errs []error
 }
 
-// made is a CRD that a generator has made.
+// made is a generated CRD.
 type made struct {
 	crd     *apiextensionsv1.CustomResourceDefinition
 	explain generator.Explain
@@ -72,8 +72,7 @@ func (c *Checker) check(crd *apiextensionsv1.CustomResourceDefinition, explain g
 	}
 }
 
-// groupless warns of a kind in a package that does not say its group. It may well be a kind of somebody else, of which
-// nobody wants a CRD.
+// groupless warns about a kind in a package without a group. The kind may belong to another project that needs no CRD.
 func (c *Checker) groupless(crd *apiextensionsv1.CustomResourceDefinition, explain generator.Explain) {
 	if c.Warn == nil {
 		return
@@ -85,11 +84,11 @@ func (c *Checker) groupless(crd *apiextensionsv1.CustomResourceDefinition, expla
 	}))
 }
 
-// crdKind is in every file that has a CRD.
+// crdKind occurs in every file with a CRD.
 var crdKind = []byte("kind: CustomResourceDefinition")
 
-// CheckFiles checks the CRDs in files that post-processing has made, if the checks were left to it. Problems of CRDs
-// that no generator has made are placed at their file.
+// CheckFiles checks the CRDs in post-processed files, if Later is set. Problems of CRDs that were not generated are
+// reported at their file.
 func (c *Checker) CheckFiles(files []artifact.File) {
 	if !c.Later {
 		return
@@ -116,11 +115,11 @@ func (c *Checker) CheckFiles(files []artifact.File) {
 	}
 }
 
-// noType is the reason for which a schema without a type is refused: that of a field whose type is wrong in Go.
+// noType is part of the error about a schema without a type, which is caused by an invalid Go type.
 const noType = "must not be empty for specified object fields"
 
-// Err returns the problems for which API servers refuse the CRDs, joined. Problems on a line for which other errors of
-// the run are reported are left out: they follow from these.
+// Err joins the problems for which API servers reject the CRDs. It omits problems on lines with other errors of the
+// run, which have the same cause.
 func (c *Checker) Err(others error) error {
 	type line struct {
 		file string
