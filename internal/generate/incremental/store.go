@@ -6,12 +6,12 @@
 //
 // # Guarantees
 //
-//  - An entry is complete or absent: it is written to a temporary file and renamed. Any number of processes may read and
-//    write concurrently, and may be killed at any time.
-//  - An entry that is damaged, has another key or another format counts as absent.
-//  - The size of the directory is limited: the least recently used entries are removed first, and files of killed
-//    processes after an hour.
-//  - A directory that cannot be read or written causes more work, but no error.
+//   - An entry is complete or absent: it is written to a temporary file and renamed. Any number of processes may read and
+//     write concurrently, and may be killed at any time.
+//   - An entry that is damaged, has another key or another format counts as absent.
+//   - The size of the directory is limited: the least recently used entries are removed first, and files of killed
+//     processes after an hour.
+//   - A directory that cannot be read or written causes more work, but no error.
 package incremental
 
 import (
