@@ -17,6 +17,9 @@ func main() { os.Exit(runMain()) }
 
 func runMain() int {
 	boundMemory()
+	if vetTool(os.Args[1:]) {
+		runVetTool()
+	}
 	ctx, signaled := untilSignal(context.Background())
 	code := run(ctx, commandLine(os.Args), newStreams(os.Stdin, os.Stdout, os.Stderr))
 	if number := signaled(); number != 0 {

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/tools/go/analysis/unitchecker"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
+	"github.com/kctrl-dev/kctrl/internal/vet"
+	rules "github.com/kctrl-dev/kctrl/vet"
+)
+
+// vetOptions are the flags of vet.
+type vetOptions struct {
+	output   outputFormat
+	fix      bool
+	rules    bool
+	tags     []string
+	patterns []string
+}
+
+func newVetCommand(s *streams) *cobra.Command {
+	o := vetOptions{output: outputText}
+	cmd := &cobra.Command{
+		Use:   "vet [PACKAGE...]",
+		Short: "Find mistakes of reconcilers that compile",
+		Long: `Find mistakes of reconcilers that compile, in projects of kctrl and of kubebuilder. The command checks
+the packages of the current module, or those that the arguments name, by types and dataflow. It
+reports what it can prove within the module, and nothing else.
+
+The exit code is 1 for a finding, and for a package that does not compile; other packages are
+checked all the same. A comment on the line, or on the line above, disables a rule there:
+
+  //kctrl:ignore RULE: REASON
+
+The rules also run as go vet -vettool=$(which kctrl) ./..., and in golangci-lint.`,
+		Example: `  kctrl vet
+  kctrl vet ./internal/controller/...
+  kctrl vet --fix
+  kctrl vet -o github`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.patterns = args
+			if o.rules {
+				return printRules(s, o)
+			}
+			return runVet(cmd.Context(), s, o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.VarP(verifyFormat{&o.output}, "output", "o", "output format: `text|json|sarif|github`")
+	flags.BoolVar(&o.fix, "fix", false, "apply the certain corrections, and check again")
+	flags.BoolVar(&o.rules, "rules", false, "list the rules with their reasons")
+	flags.StringSliceVar(&o.tags, "tags", nil, "build `tags` that select files")
+	return cmd
+}
+
+// printRules lists the rules.
+func printRules(s *streams, o vetOptions) error {
+	if len(o.patterns) > 0 || o.fix {
+		return usageError("--rules cannot be combined with packages or --fix")
+	}
+	if o.output == outputJSON {
+		type rule struct {
+			Name   string `json:"name"`
+			Reason string `json:"reason"`
+			Hint   string `json:"hint"`
+		}
+		all := []rule{}
+		for _, r := range rules.Rules {
+			all = append(all, rule{r.Name, r.Reason, r.Hint})
+		}
+		return printJSON(s, all)
+	}
+	for _, r := range rules.Rules {
+		s.printf("%-20s %s\n", r.Name, r.Reason)
+	}
+	return nil
+}
+
+func runVet(ctx context.Context, s *streams, o vetOptions) error {
+	dir, err := s.absolute()
+	if err != nil {
+		return err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return err
+	}
+	options := vet.Options{Dir: dir, Patterns: o.patterns, Tags: o.tags}
+	if o.fix {
+		if err := fixVetted(ctx, s, options); err != nil {
+			return err
+		}
+	}
+	stop := showProgress(s.err)
+	result, err := vet.Run(ctx, options)
+	stop()
+	if err != nil {
+		return err
+	}
+	return tellVetted(s, o, result)
+}
+
+// fixVetted applies the certain corrections.
+func fixVetted(ctx context.Context, s *streams, o vet.Options) error {
+	release, err := begin(ctx, s, s.dir, writes)
+	if err != nil {
+		return err
+	}
+	defer release()
+	result, err := vet.Run(ctx, o)
+	if err != nil {
+		return err
+	}
+	fixes := plan.NewWithoutLock(os.DirFS(o.Dir))
+	switch project, err := s.open(foreign(true)); {
+	case err == nil:
+		defer project.Close()
+		fixes = plan.NewWithoutLock(project.fsys)
+		if !project.Foreign {
+			if fixes, err = render.NewProjectPlan(project.fsys, project.Project, kctrlBuild()); err != nil {
+				return err
+			}
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	n, err := result.Plan(o.Dir, fixes)
+	if err != nil || n == 0 {
+		return err
+	}
+	if err := applyPlan(ctx, s.dir, "kctrl vet", fixes); err != nil {
+		return err
+	}
+	fmt.Fprintf(s.err, "kctrl: corrected %s\n", plural(n, "finding"))
+	return nil
+}
+
+// tellVetted prints the findings, and returns them as errors.
+func tellVetted(s *streams, o vetOptions, result *vet.Result) error {
+	for _, module := range result.Modules {
+		s.problem("warning: ", &diagnostic.Error{
+			Pos: token.Position{Filename: module + "/go.mod"}, Message: "another module, which was not checked",
+			Hint: "run kctrl vet -C " + module,
+		})
+	}
+	errs := result.Problems
+	for _, f := range result.Findings {
+		errs = append(errs, f)
+	}
+	all := []finding{}
+	for _, e := range errs {
+		all = append(all, newFinding(e, severityError))
+	}
+	var err error
+	switch o.output {
+	case outputJSON:
+		err = printDiagnostics(s.out, all)
+	case outputSARIF:
+		err = printSARIF(s.out, all)
+	case outputGitHub:
+		printAnnotations(s, all)
+	default:
+		if len(errs) == 0 {
+			s.printf("%s: no findings\n", plural(result.Packages, "package"))
+		}
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// vetTool reports whether the go command calls this program as the tool of go vet -vettool.
+func vetTool(args []string) bool {
+	switch {
+	case len(args) == 1:
+		return args[0] == "-V=full" || args[0] == "-flags" || strings.HasSuffix(args[0], ".cfg")
+	case len(args) > 1 && strings.HasSuffix(args[len(args)-1], "vet.cfg"):
+		return strings.HasPrefix(args[0], "-")
+	}
+	return false
+}
+
+// runVetTool checks the package that the go command describes in a file, and ends the process.
+func runVetTool() { unitchecker.Main(rules.Analyzers...) }

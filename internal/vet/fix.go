@@ -1,0 +1,136 @@
+package vet
+
+import (
+	"bytes"
+	"cmp"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/astutil"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+)
+
+// Fix is a correction of one finding.
+type Fix struct {
+	// File is the name of the file, relative to the directory of the run.
+	File  string
+	edits []edit
+}
+
+// edit replaces the bytes from start to end.
+type edit struct {
+	start, end int
+	text       []byte
+}
+
+// addFix keeps a correction that changes one file and does not overlap with an earlier one.
+func (r *Result) addFix(dir string, set *token.FileSet, suggested analysis.SuggestedFix) {
+	var fix Fix
+	for _, e := range suggested.TextEdits {
+		file := set.File(e.Pos)
+		end := e.End
+		if !end.IsValid() {
+			end = e.Pos
+		}
+		name := relative(dir, file.Name())
+		if strings.HasPrefix(name, "../") || fix.File != "" && fix.File != name {
+			return
+		}
+		fix.File = name
+		fix.edits = append(fix.edits, edit{file.Offset(e.Pos), file.Offset(end), e.NewText})
+	}
+	for _, other := range r.Fixes {
+		if other.File == fix.File && overlap(other.edits, fix.edits) {
+			return
+		}
+	}
+	if fix.File != "" {
+		r.Fixes = append(r.Fixes, fix)
+	}
+}
+
+func overlap(a, b []edit) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.start <= y.end && y.start <= x.end {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Plan adds the corrections to a plan for the directory of the run, and returns how many there are. It removes imports
+// that are no longer used.
+func (r *Result) Plan(dir string, p *plan.Plan) (int, error) {
+	byFile := map[string][]edit{}
+	for _, fix := range r.Fixes {
+		byFile[fix.File] = append(byFile[fix.File], fix.edits...)
+	}
+	for name, edits := range byFile {
+		before, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			return 0, err
+		}
+		after, err := tidied(name, applied(before, edits), before)
+		if err != nil {
+			return 0, err
+		}
+		if err := p.Edit(name, after); err != nil {
+			return 0, err
+		}
+	}
+	return len(r.Fixes), nil
+}
+
+func applied(content []byte, edits []edit) []byte {
+	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
+	var out bytes.Buffer
+	at := 0
+	for _, e := range edits {
+		out.Write(content[at:e.start])
+		out.Write(e.text)
+		at = e.end
+	}
+	out.Write(content[at:])
+	return out.Bytes()
+}
+
+// tidied formats changed source, without the imports that only the original used.
+func tidied(name string, after, before []byte) ([]byte, error) {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, after, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	original, err := parser.ParseFile(token.NewFileSet(), name, before, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	changed := false
+	for _, spec := range slices.Clone(file.Imports) {
+		path := strings.Trim(spec.Path.Value, `"`)
+		if astutil.UsesImport(original, path) && !astutil.UsesImport(file, path) {
+			local := ""
+			if spec.Name != nil {
+				local = spec.Name.Name
+			}
+			changed = astutil.DeleteNamedImport(set, file, local, path) || changed
+		}
+	}
+	if !changed {
+		return format.Source(after)
+	}
+	var out bytes.Buffer
+	if err := format.Node(&out, set, file); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,235 @@
+// Package vet runs the rules of the public package vet on the packages of a module: it loads them, reports findings with
+// positions, and names the packages that it could not check.
+package vet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/checker"
+	"golang.org/x/tools/go/packages"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/vet"
+)
+
+// Options select what to check.
+type Options struct {
+	// Dir is the absolute directory of the go command. Names of files are relative to it.
+	Dir string
+	// Patterns are the packages; none means "./...".
+	Patterns []string
+	// Tags are build tags.
+	Tags []string
+}
+
+// Result is the result of a run.
+type Result struct {
+	// Packages is the number of checked packages.
+	Packages int
+	// Findings are the findings of rules, ordered by position, with the name of the rule as code.
+	Findings []*diagnostic.Error
+	// Problems name the packages that were not checked, with the reason.
+	Problems []error
+	// Modules are the directories of other modules below Dir, which the patterns do not reach.
+	Modules []string
+	// Fixes are certain corrections. They do not overlap.
+	Fixes []Fix
+
+	loaded []*packages.Package
+}
+
+// mode makes go/packages check the packages of the module from source, and the others from export data.
+const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
+	packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedModule
+
+// Run loads and checks packages. An error means that nothing could be checked.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return nil, &diagnostic.Error{Message: "no go command in PATH", Hint: "install Go", Cause: err}
+	}
+	if len(o.Patterns) == 0 {
+		o.Patterns = []string{"./..."}
+	}
+	config := &packages.Config{Context: ctx, Dir: o.Dir, Mode: mode, Fset: token.NewFileSet()}
+	if len(o.Tags) > 0 {
+		config.BuildFlags = []string{"-tags=" + strings.Join(o.Tags, ",")}
+	}
+	loaded, err := packages.Load(config, o.Patterns...)
+	if err != nil {
+		return nil, listError(err)
+	}
+	result := &Result{loaded: loaded}
+	if slices.Contains(o.Patterns, "./...") {
+		result.Modules = otherModules(o.Dir)
+	}
+	sound := result.sort(o.Dir)
+	if len(sound) == 0 && len(result.Problems) == 0 {
+		return nil, &diagnostic.Error{
+			Message: "no packages to check: " + strings.Join(o.Patterns, " "),
+			Hint:    "name packages of a Go module, such as ./...",
+		}
+	}
+	return result, result.analyze(o.Dir, sound)
+}
+
+// listError returns the error of the go command.
+func listError(err error) error {
+	text := strings.TrimSpace(strings.TrimPrefix(err.Error(), "err: exit status 1: stderr: "))
+	return &diagnostic.Error{Message: "go list: " + strings.ReplaceAll(text, "\n", "; "), Cause: err,
+		Hint: "run kctrl vet in the directory of a Go module"}
+}
+
+// sort returns the packages that compile, and records why the others do not.
+func (r *Result) sort(dir string) []*packages.Package {
+	broken := map[string]bool{}
+	for _, pkg := range r.loaded {
+		if len(pkg.Errors) == 0 {
+			continue
+		}
+		broken[pkg.ID] = true
+		for _, e := range pkg.Errors {
+			r.Problems = append(r.Problems, problem(dir, pkg, e))
+		}
+	}
+	var sound []*packages.Package
+	for _, pkg := range r.loaded {
+		switch {
+		case broken[pkg.ID] || len(pkg.Syntax) == 0:
+		case pkg.IllTyped:
+			at := token.Position{Filename: relative(dir, pkg.GoFiles[0])}
+			r.Problems = append(r.Problems, &diagnostic.Error{Pos: at,
+				Message: "package " + pkg.PkgPath + " was not checked: it imports a package that does not compile"})
+		default:
+			sound = append(sound, pkg)
+		}
+	}
+	return sound
+}
+
+// problem returns an error of a package with its position.
+func problem(dir string, pkg *packages.Package, e packages.Error) error {
+	at := position(dir, e.Pos)
+	if at.Filename == "" && len(pkg.GoFiles) > 0 {
+		at.Filename = relative(dir, pkg.GoFiles[0])
+	}
+	message := strings.TrimSpace(e.Msg)
+	if _, last, found := strings.Cut(message, "\n"); found && strings.HasPrefix(message, "# ") {
+		message = strings.TrimSpace(last) // the go command names the package first
+	}
+	message = strings.ReplaceAll(message, "\n", "; ")
+	hint := ""
+	switch {
+	case strings.Contains(message, "build constraints exclude all Go files"):
+		hint = "select files with --tags"
+	case strings.Contains(message, "C compiler") || strings.Contains(message, "cgo"):
+		hint = "install a C compiler, or set CGO_ENABLED=0 if the package has files without cgo"
+	case strings.Contains(message, "inconsistent vendoring"):
+		hint = "run go mod vendor"
+	}
+	return &diagnostic.Error{Pos: at, Message: "package " + pkg.PkgPath + " was not checked: " + message, Hint: hint}
+}
+
+// position parses "file:line:col".
+func position(dir, text string) token.Position {
+	if text == "" || text == "-" {
+		return token.Position{}
+	}
+	name, rest := text, ""
+	if i := strings.Index(text, ".go:"); i >= 0 {
+		name, rest = text[:i+3], text[i+4:]
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	at := token.Position{Filename: relative(dir, name)}
+	line, column, _ := strings.Cut(rest, ":")
+	at.Line, _ = strconv.Atoi(line)
+	at.Column, _ = strconv.Atoi(column)
+	return at
+}
+
+func relative(dir, name string) string {
+	if rel, err := filepath.Rel(dir, name); err == nil {
+		return filepath.ToSlash(rel)
+	}
+	return filepath.ToSlash(name)
+}
+
+// analyze runs the rules.
+func (r *Result) analyze(dir string, sound []*packages.Package) error {
+	checked := map[*packages.Package]bool{}
+	for _, pkg := range sound {
+		checked[pkg] = true
+	}
+	for _, pkg := range sound { // facts come from packages with source
+		for path, imported := range pkg.Imports {
+			if !checked[imported] {
+				delete(pkg.Imports, path)
+			}
+		}
+	}
+	r.Packages = len(sound)
+	if len(sound) == 0 {
+		return nil
+	}
+	graph, err := checker.Analyze(vet.Analyzers, sound, nil)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, action := range graph.Roots {
+		if action.Err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", action, action.Err))
+		}
+		for _, d := range action.Diagnostics {
+			r.add(dir, action.Package.Fset, d)
+		}
+	}
+	slices.SortFunc(r.Findings, func(a, b *diagnostic.Error) int {
+		return strings.Compare(sortKey(a), sortKey(b))
+	})
+	return errors.Join(errs...)
+}
+
+func sortKey(e *diagnostic.Error) string {
+	return fmt.Sprintf("%s:%08d:%08d:%s", e.Pos.Filename, e.Pos.Line, e.Pos.Column, e.Message)
+}
+
+func (r *Result) add(dir string, set *token.FileSet, d analysis.Diagnostic) {
+	at := set.Position(d.Pos)
+	at.Filename = relative(dir, at.Filename)
+	r.Findings = append(r.Findings, &diagnostic.Error{Pos: at, Message: d.Message, Code: d.Category})
+	if len(d.SuggestedFixes) > 0 {
+		r.addFix(dir, set, d.SuggestedFixes[0])
+	}
+}
+
+// otherModules returns the directories below dir that begin another module.
+func otherModules(dir string) []string {
+	var found []string
+	_ = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		base := entry.Name()
+		if entry.IsDir() && name != dir && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") ||
+			slices.Contains([]string{"vendor", "testdata", "node_modules", "third_party"}, base)) {
+			return filepath.SkipDir
+		}
+		if base == "go.mod" && filepath.Dir(name) != dir {
+			found = append(found, relative(dir, filepath.Dir(name)))
+		}
+		return nil
+	})
+	return found
+}

@@ -1,0 +1,85 @@
+package vet
+
+import (
+	"go/types"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kctrl-dev/kctrl/vet/internal/code"
+)
+
+var contextBackground = &Rule{
+	Name:   "contextbackground",
+	Reason: "The call goes on after the manager has stopped or the reconcile has timed out, and has no logger.",
+	Hint:   "pass the context of the function",
+	Details: "The rule reports a client call with context.Background or context.TODO, also through context.With..., in a " +
+		"function that has a context parameter. It does not report deferred calls and goroutines, which may outlive " +
+		"the context on purpose. The fix passes the parameter.",
+	check: func(r *reporter) {
+		for _, fn := range r.Funcs {
+			parameter := contextParameter(fn)
+			if parameter == nil {
+				continue
+			}
+			for call := range code.Calls(fn) {
+				op := r.OpOf(call)
+				if op == nil || op.Context == nil {
+					continue
+				}
+				if origin := freshContext(op.Context); origin != nil {
+					r.fix(r.Start(origin.Pos()), passed(r, origin, parameter), "%s uses context.%s instead of %s", op.Name,
+						code.Callee(&origin.Call).Name(), parameter.Name())
+				}
+			}
+		}
+	},
+}
+
+// contextParameter returns the parameter of a function that is its context, or nil if there is none with a name.
+func contextParameter(fn *ssa.Function) *types.Var {
+	for param := range fn.Signature.Params().Variables() {
+		if code.IsContext(param.Type()) && param.Name() != "" && param.Name() != "_" {
+			return param
+		}
+	}
+	return nil
+}
+
+// freshContext returns the call of context.Background or context.TODO that a context comes from, or nil.
+func freshContext(v ssa.Value) *ssa.Call {
+	if extract, ok := v.(*ssa.Extract); ok {
+		v = extract.Tuple
+	}
+	call, ok := v.(*ssa.Call)
+	if !ok {
+		return nil
+	}
+	fn := code.Callee(&call.Call)
+	switch {
+	case code.IsIn(fn, "context", "Background", "TODO"):
+		return call
+	case code.IsIn(fn, "context", "WithTimeout", "WithDeadline", "WithCancel", "WithValue"):
+		return freshContext(call.Call.Args[0])
+	}
+	return nil
+}
+
+// passed replaces the call with the parameter where the name still means the parameter.
+func passed(r *reporter, origin *ssa.Call, parameter *types.Var) []analysis.SuggestedFix {
+	call := r.CallAt(origin.Pos())
+	if call == nil {
+		return nil
+	}
+	scope := r.Pkg.Scope().Innermost(call.Pos())
+	if scope == nil {
+		return nil
+	}
+	if _, found := scope.LookupParent(parameter.Name(), call.Pos()); found != parameter {
+		return nil
+	}
+	return []analysis.SuggestedFix{{
+		Message:   "Pass " + parameter.Name(),
+		TextEdits: []analysis.TextEdit{{Pos: call.Pos(), End: call.End(), NewText: []byte(parameter.Name())}},
+	}}
+}

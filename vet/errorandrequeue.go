@@ -1,0 +1,134 @@
+package vet
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kctrl-dev/kctrl/vet/internal/code"
+)
+
+var errorAndRequeue = &Rule{
+	Name:   "errorandrequeue",
+	Reason: "The controller ignores the Result if there is an error, and retries with its own backoff.",
+	Hint:   "return the error alone, or handle it and return RequeueAfter with nil",
+	Details: "The rule reports a return statement whose Result sets RequeueAfter or Requeue and whose error cannot be nil: it " +
+		"was compared with nil, or is a new error. A Result from a variable is not reported. " +
+		"The fix empties the Result.",
+	check: func(r *reporter) {
+		for _, fn := range r.Funcs {
+			if !returnsResult(fn) {
+				continue
+			}
+			for _, block := range fn.Blocks {
+				ret, ok := block.Instrs[len(block.Instrs)-1].(*ssa.Return)
+				if !ok || len(ret.Results) != 2 || !nonNil(ret.Results[1], block) {
+					continue
+				}
+				if literal := requeueLiteral(r, ret.Pos()); literal != nil {
+					r.fix(literal.Pos(), []analysis.SuggestedFix{emptied(literal)},
+						"the error makes %s of this Result void", fieldNames(literal))
+				}
+			}
+		}
+	},
+}
+
+// returnsResult reports whether a function returns a Result and an error.
+func returnsResult(fn *ssa.Function) bool {
+	results := fn.Signature.Results()
+	return results.Len() == 2 && code.IsResult(results.At(0).Type()) && code.IsError(results.At(1).Type())
+}
+
+// requeueLiteral returns the literal of a Result in the return statement at pos, if it schedules another reconcile.
+func requeueLiteral(r *reporter, pos token.Pos) *ast.CompositeLit {
+	for _, node := range r.Enclosing(pos) {
+		ret, ok := node.(*ast.ReturnStmt)
+		if !ok {
+			continue
+		}
+		if len(ret.Results) != 2 {
+			return nil
+		}
+		literal, ok := ast.Unparen(ret.Results[0]).(*ast.CompositeLit)
+		if !ok || len(literal.Elts) == 0 {
+			return nil
+		}
+		for _, element := range literal.Elts {
+			pair, ok := element.(*ast.KeyValueExpr)
+			if !ok {
+				return nil
+			}
+			value := r.TypesInfo.Types[pair.Value].Value
+			if key := pair.Key.(*ast.Ident).Name; key != "RequeueAfter" && key != "Requeue" {
+				return nil
+			}
+			if value != nil && (value.String() == "0" || value.String() == "false") {
+				return nil
+			}
+		}
+		return literal
+	}
+	return nil
+}
+
+func fieldNames(literal *ast.CompositeLit) string {
+	return literal.Elts[0].(*ast.KeyValueExpr).Key.(*ast.Ident).Name
+}
+
+func emptied(literal *ast.CompositeLit) analysis.SuggestedFix {
+	return analysis.SuggestedFix{
+		Message:   "Return the error with an empty Result",
+		TextEdits: []analysis.TextEdit{{Pos: literal.Lbrace + 1, End: literal.Rbrace}},
+	}
+}
+
+// nonNil reports whether an error cannot be nil in a block: it is new, or a dominating branch tested it.
+func nonNil(v ssa.Value, block *ssa.BasicBlock) bool {
+	switch x := v.(type) {
+	case *ssa.Call:
+		fn := code.Callee(&x.Call)
+		if code.IsIn(fn, "errors", "New") || code.IsIn(fn, "fmt", "Errorf") {
+			return true
+		}
+		if code.Is(fn, "pkg/reconcile", "reconcile", "TerminalError") {
+			return true
+		}
+	case *ssa.MakeInterface:
+		_, pointer := x.X.(*ssa.Alloc)
+		_, value := x.X.Type().Underlying().(*types.Struct)
+		return pointer || value
+	}
+	return testedNonNil(v, block)
+}
+
+// testedNonNil reports whether a branch on v != nil dominates a block.
+func testedNonNil(v ssa.Value, block *ssa.BasicBlock) bool {
+	for b := block; b != nil; b = b.Idom() {
+		parent := b.Idom()
+		if parent == nil || len(b.Preds) != 1 || b.Preds[0] != parent {
+			continue
+		}
+		branch, ok := parent.Instrs[len(parent.Instrs)-1].(*ssa.If)
+		if !ok {
+			continue
+		}
+		test, ok := branch.Cond.(*ssa.BinOp)
+		if !ok || test.X != v && test.Y != v || !isNil(test.X) && !isNil(test.Y) {
+			continue
+		}
+		taken := parent.Succs[0] == b
+		if test.Op == token.NEQ && taken || test.Op == token.EQL && !taken {
+			return true
+		}
+	}
+	return false
+}
+
+func isNil(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && c.IsNil()
+}

@@ -1,0 +1,220 @@
+package code
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"reflect"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/astutil"
+	"golang.org/x/tools/go/ssa"
+)
+
+// Analyzer prepares a package for the rules. Its result is a *[Package], which is nil for a package that no rule can
+// say anything about.
+var Analyzer = &analysis.Analyzer{
+	Name:       "kctrlcode",
+	Doc:        "find clients, caches and reconcilers for the rules of kctrl vet",
+	Run:        run,
+	ResultType: reflect.TypeFor[*Package](),
+	FactTypes:  []analysis.Fact{new(Summary), new(Scope), new(Kinds)},
+}
+
+// Package is a Go package in SSA form, with what its functions do.
+type Package struct {
+	*analysis.Pass
+	Prog *ssa.Program
+	// Funcs are the functions and function literals of the package in source order, without tests and generated files.
+	Funcs []*ssa.Function
+	// Reconciles maps each function that a reconciler of this package calls, directly or not, to its caller. Reconcilers
+	// have themselves as caller.
+	Reconciles map[*ssa.Function]*ssa.Function
+	// Kinds are the kinds that this package and the packages below it use.
+	Kinds Kinds
+
+	initial   *ssa.Function // the initializer of the package
+	summaries map[*ssa.Function]*Summary
+	handlers  map[*ssa.Parameter]bool // parameters that receive objects of a cache
+	fields    map[*types.Var]reader   // fields of structs that were seen to hold a reader
+}
+
+func run(pass *analysis.Pass) (any, error) {
+	if !relevant(pass) {
+		return (*Package)(nil), nil
+	}
+	prog := ssa.NewProgram(pass.Fset, ssa.BuilderMode(0))
+	for _, imported := range pass.Pkg.Imports() {
+		prog.CreatePackage(imported, nil, nil, true)
+	}
+	built := prog.CreatePackage(pass.Pkg, pass.Files, pass.TypesInfo, false)
+	built.Build()
+	p := &Package{Pass: pass, Prog: prog, summaries: map[*ssa.Function]*Summary{}}
+	p.Funcs = p.functions(built)
+	p.findReaders()
+	p.findHandlers()
+	p.findScopes()
+	p.summarize()
+	p.findReconciles()
+	p.findKinds()
+	return p, nil
+}
+
+// relevant reports whether a package belongs to the module of the user and can use a client.
+func relevant(pass *analysis.Pass) bool {
+	path := pass.Pkg.Path()
+	if len(pass.Files) == 0 || pass.Module != nil && pass.Module.Version != "" {
+		return false
+	}
+	for _, library := range []string{"k8s.io", "sigs.k8s.io/controller-runtime", runtimePath} {
+		if within(path, library) {
+			return false
+		}
+	}
+	if pass.Module != nil && pass.Module.Path != "" && !strings.HasSuffix(path, ".test") {
+		return true
+	}
+	return slices.ContainsFunc(pass.Pkg.Imports(), func(imported *types.Package) bool {
+		return within(imported.Path(), "k8s.io") || within(imported.Path(), "sigs.k8s.io") ||
+			within(imported.Path(), runtimePath)
+	})
+}
+
+// within reports whether the package path is root or below it, also where it is vendored.
+func within(path, root string) bool {
+	if _, vendored, found := strings.Cut(path, "/vendor/"); found {
+		path = vendored
+	}
+	return path == root || strings.HasPrefix(path, root+"/")
+}
+
+// functions lists the functions that rules look at.
+func (p *Package) functions(built *ssa.Package) []*ssa.Function {
+	var all []*ssa.Function
+	var add func(*ssa.Function)
+	add = func(fn *ssa.Function) {
+		if fn == nil {
+			return
+		}
+		all = append(all, fn)
+		for _, literal := range fn.AnonFuncs {
+			add(literal)
+		}
+	}
+	for _, file := range p.Files {
+		if p.skipped(file) {
+			continue
+		}
+		for _, decl := range file.Decls {
+			if decl, ok := decl.(*ast.FuncDecl); ok {
+				if fn, ok := p.TypesInfo.Defs[decl.Name].(*types.Func); ok {
+					add(p.Prog.FuncValue(fn))
+				}
+			}
+		}
+	}
+	// Function literals in variables of the package are in its initializer.
+	if start := built.Func("init"); start != nil {
+		p.initial = start
+		for _, literal := range start.AnonFuncs {
+			if file := p.FileOf(literal.Pos()); file != nil && !p.skipped(file) {
+				add(literal)
+			}
+		}
+	}
+	return all
+}
+
+// skipped reports whether a file is a test or generated.
+func (p *Package) skipped(file *ast.File) bool {
+	return strings.HasSuffix(p.Fset.Position(file.FileStart).Filename, "_test.go") || ast.IsGenerated(file)
+}
+
+// SourceFiles returns the files that rules look at.
+func (p *Package) SourceFiles() []*ast.File {
+	return slices.DeleteFunc(slices.Clone(p.Files), p.skipped)
+}
+
+// FileOf returns the file that has a position.
+func (p *Package) FileOf(pos token.Pos) *ast.File {
+	for _, file := range p.Files {
+		if file.FileStart <= pos && pos < file.FileEnd {
+			return file
+		}
+	}
+	return nil
+}
+
+// Enclosing returns the syntax nodes at a position, innermost first.
+func (p *Package) Enclosing(pos token.Pos) []ast.Node {
+	file := p.FileOf(pos)
+	if file == nil {
+		return nil
+	}
+	path, _ := astutil.PathEnclosingInterval(file, pos, pos)
+	return path
+}
+
+// CallAt returns the call expression whose position SSA reports as pos: that of its left parenthesis.
+func (p *Package) CallAt(pos token.Pos) *ast.CallExpr {
+	for _, node := range p.Enclosing(pos) {
+		if call, ok := node.(*ast.CallExpr); ok && (call.Lparen == pos || call.Pos() == pos) {
+			return call
+		}
+	}
+	return nil
+}
+
+// Start returns the first position of the call at pos, which is what a user expects to see marked.
+func (p *Package) Start(pos token.Pos) token.Pos {
+	if call := p.CallAt(pos); call != nil {
+		if selector, ok := call.Fun.(*ast.SelectorExpr); ok {
+			return selector.Sel.Pos()
+		}
+		return call.Pos()
+	}
+	return pos
+}
+
+// Describe returns the name of a function for a message, such as "(*GuestbookReconciler).Reconcile".
+func Describe(fn *ssa.Function) string {
+	if fn.Parent() != nil {
+		return "a function literal in " + Describe(fn.Parent())
+	}
+	if recv := fn.Signature.Recv(); recv != nil {
+		_, pointer := types.Unalias(recv.Type()).(*types.Pointer)
+		if pointer {
+			return "(*" + named(recv.Type()).Obj().Name() + ")." + fn.Name()
+		}
+		if n := named(recv.Type()); n != nil {
+			return n.Obj().Name() + "." + fn.Name()
+		}
+	}
+	return fn.Name()
+}
+
+// Instructions yields every instruction of a function.
+func Instructions(fn *ssa.Function) func(yield func(ssa.Instruction) bool) {
+	return func(yield func(ssa.Instruction) bool) {
+		for _, block := range fn.Blocks {
+			for _, instr := range block.Instrs {
+				if !yield(instr) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Calls yields the calls of a function, without deferred calls and those in new goroutines.
+func Calls(fn *ssa.Function) func(yield func(*ssa.Call) bool) {
+	return func(yield func(*ssa.Call) bool) {
+		for instr := range Instructions(fn) {
+			if call, ok := instr.(*ssa.Call); ok && !yield(call) {
+				return
+			}
+		}
+	}
+}

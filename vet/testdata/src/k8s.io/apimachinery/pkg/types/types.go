@@ -1,0 +1,6 @@
+// Package types is a stub.
+package types
+
+type UID string
+
+type NamespacedName struct{ Namespace, Name string }
