@@ -38,8 +38,25 @@ type Rule struct {
 // Rules lists the rules.
 var Rules = []*Rule{
 	cacheMutation,
+	staleStatus,
+	swallowedError,
 	errorAndRequeue,
+	requeueBackoff,
+	finalizerOrder,
+	lateFinalizer,
+	deletePrecondition,
+	unstableDesired,
+	unwatchedRead,
+	hidingPredicate,
 	contextBackground,
+	storedContext,
+	blockingSleep,
+	lockedCall,
+	foreignOwner,
+	secretCache,
+	unlimitedList,
+	observedGeneration,
+	maskedUpdate,
 }
 
 // Analyzers has one analyzer for each rule, and one that reports useless //kctrl:ignore comments.

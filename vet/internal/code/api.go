@@ -393,10 +393,36 @@ func Path(addr ssa.Value) (base ssa.Value, path []string) {
 			addr = x.X
 		case *ssa.Slice:
 			addr = x.X
+		case *ssa.Alloc:
+			next := literalTarget(x)
+			if next == nil {
+				return addr, path
+			}
+			addr = next
 		default:
 			return addr, path
 		}
 	}
+}
+
+// literalTarget returns the address that a struct literal is copied to, or nil. The compiler builds a nested literal in
+// a variable of its own.
+func literalTarget(literal *ssa.Alloc) ssa.Value {
+	if literal.Comment != "complit" || literal.Heap || IsObject(literal.Type().Underlying().(*types.Pointer).Elem()) {
+		return nil
+	}
+	for _, use := range *literal.Referrers() {
+		load, ok := use.(*ssa.UnOp)
+		if !ok {
+			continue
+		}
+		for _, use := range *load.Referrers() {
+			if store, ok := use.(*ssa.Store); ok && store.Val == load {
+				return store.Addr
+			}
+		}
+	}
+	return nil
 }
 
 // Constant returns the value of a constant integer.

@@ -40,8 +40,12 @@ func isWorker(fn *ssa.Function) bool {
 func (p *Package) findReconciles() {
 	p.Reconciles = map[*ssa.Function]*ssa.Function{}
 	var queue []*ssa.Function
+	listed := map[*ssa.Function]bool{}
+	for _, fn := range p.Funcs {
+		listed[fn] = true
+	}
 	add := func(fn, caller *ssa.Function) {
-		if fn != nil && p.Reconciles[fn] == nil && slices.Contains(p.Funcs, fn) {
+		if fn != nil && p.Reconciles[fn] == nil && listed[fn] {
 			p.Reconciles[fn] = caller
 			queue = append(queue, fn)
 		}

@@ -100,3 +100,5 @@ var Live LiveRead
 
 // REST reads live.
 type REST struct{ Client }
+
+func (r *REST) List(ctx context.Context, list ObjectList, opts ...ListOption) error { return nil }

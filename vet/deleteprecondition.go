@@ -1,0 +1,191 @@
+package vet
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kctrl-dev/kctrl/vet/internal/code"
+)
+
+var deletePrecondition = &Rule{
+	Name:   "deleteprecondition",
+	Reason: "The cache may still show a predecessor: the delete then hits a new object of the same name.",
+	Hint:   "pass client.Preconditions with the UID of the object that was read",
+	Details: "The rule reports a Delete without preconditions of an object that came from the cache, where a field of that object " +
+		"decided about the delete. A delete that does not depend on the state of the object is not reported. The fix adds " +
+		"the precondition.",
+	check: func(r *reporter) {
+		for _, fn := range r.Funcs {
+			for call := range code.Calls(fn) {
+				op := r.OpOf(call)
+				if op == nil || op.Verb != code.Delete || op.Clientset || !op.OptionsKnown || preconditions(op.Options) {
+					continue
+				}
+				if !fromCache(r, fn, op) {
+					continue
+				}
+				if field := decidedBy(op); field != "" {
+					r.fix(r.Start(call.Pos()), preconditionFix(r, call), "%s of the cached object decides about this Delete", field)
+				}
+			}
+		}
+	},
+}
+
+// preconditions reports whether options of a Delete may have preconditions.
+func preconditions(options []ssa.Value) bool {
+	return slices.ContainsFunc(options, func(option ssa.Value) bool {
+		_, name := code.NameOf(option.Type())
+		return name != "GracePeriodSeconds" && name != "PropagationPolicy" && !strings.HasPrefix(name, "DryRun")
+	})
+}
+
+// fromCache reports whether the object of a delete was read from the cache in the same function.
+func fromCache(r *reporter, fn *ssa.Function, del *code.Op) bool {
+	target := container(del.Object)
+	for call := range code.Calls(fn) {
+		if op := r.OpOf(call); op != nil && r.ReadsCache(op) && op.Object == target && code.Dominates(call, del.Call) {
+			return true
+		}
+	}
+	return false
+}
+
+// container returns the list that an element is in, or the object itself.
+func container(object ssa.Value) ssa.Value {
+	at, ok := object.(*ssa.IndexAddr)
+	if !ok {
+		if alloc := rangeCopy(object); alloc != nil {
+			at = alloc
+		} else {
+			return object
+		}
+	}
+	load, ok := at.X.(*ssa.UnOp)
+	if !ok {
+		return object
+	}
+	items, ok := load.X.(*ssa.FieldAddr)
+	if !ok {
+		return object
+	}
+	return items.X
+}
+
+// rangeCopy returns the element that a loop variable is a copy of, or nil.
+func rangeCopy(v ssa.Value) *ssa.IndexAddr {
+	alloc, ok := v.(*ssa.Alloc)
+	if !ok {
+		return nil
+	}
+	var at *ssa.IndexAddr
+	for _, use := range *alloc.Referrers() {
+		store, ok := use.(*ssa.Store)
+		if !ok || store.Addr != alloc {
+			continue
+		}
+		load, ok := store.Val.(*ssa.UnOp)
+		if !ok || load.Op != token.MUL || at != nil {
+			return nil
+		}
+		if at, ok = load.X.(*ssa.IndexAddr); !ok {
+			return nil
+		}
+	}
+	return at
+}
+
+// decidedBy returns the field of the object that a dominating branch tests, or "".
+func decidedBy(op *code.Op) string {
+	for guard := range code.Guards(op.Call.Block()) {
+		field := ""
+		code.DependsOn(guard, func(v ssa.Value) bool {
+			switch x := v.(type) {
+			case *ssa.FieldAddr:
+				base, path := code.Path(x)
+				if len(path) == 0 || !sameObject(base, op.Object) || slices.Contains(path, "DeletionTimestamp") ||
+					path[0] == "Name" || path[0] == "Namespace" || path[0] == "Items" {
+					return false
+				}
+				field = strings.Join(path, ".")
+				return true
+			case *ssa.Call:
+				if code.IsIn(code.Callee(&x.Call), "k8s.io/apimachinery/pkg/apis/meta/v1", "IsControlledBy") &&
+					sameObject(receiverObject(x.Call.Args[0]), op.Object) {
+					field = "the owner"
+					return true
+				}
+			}
+			return false
+		})
+		if field != "" {
+			return field
+		}
+	}
+	return ""
+}
+
+func receiverObject(v ssa.Value) ssa.Value {
+	v = code.Unwrap(v)
+	if field, ok := v.(*ssa.FieldAddr); ok && code.FieldVar(field).Anonymous() {
+		return field.X
+	}
+	return v
+}
+
+// sameObject reports whether two pointers are to the same object: the same element of a list if both are elements.
+func sameObject(a, b ssa.Value) bool {
+	if a == b {
+		return true
+	}
+	x, isElement := a.(*ssa.IndexAddr)
+	y, ok := b.(*ssa.IndexAddr)
+	return isElement && ok && x.Index == y.Index && container(x) == container(y)
+}
+
+// preconditionFix appends the precondition to the arguments, if package client has a name in the file.
+func preconditionFix(r *reporter, call *ssa.Call) []analysis.SuggestedFix {
+	expr := r.CallAt(call.Pos())
+	if expr == nil || len(expr.Args) < 2 || expr.Ellipsis.IsValid() {
+		return nil
+	}
+	target := ast.Unparen(expr.Args[1])
+	if unary, ok := target.(*ast.UnaryExpr); ok && unary.Op == token.AND {
+		target = unary.X
+	}
+	t := r.TypesInfo.TypeOf(target)
+	field, _, _ := types.LookupFieldOrMethod(t, true, r.Pkg, "UID")
+	if _, ok := field.(*types.Var); !ok {
+		return nil
+	}
+	name := clientName(r, expr.Pos(), code.Callee(&call.Call).Pkg().Path())
+	if name == "" {
+		return nil
+	}
+	last := expr.Args[len(expr.Args)-1]
+	text := ", " + name + ".Preconditions{UID: &" + types.ExprString(target) + ".UID}"
+	return []analysis.SuggestedFix{{
+		Message:   "Delete only the object that was read",
+		TextEdits: []analysis.TextEdit{{Pos: last.End(), End: last.End(), NewText: []byte(text)}},
+	}}
+}
+
+// clientName returns the name of package client, which path names, in the file at pos, or "".
+func clientName(r *reporter, pos token.Pos, path string) string {
+	for _, spec := range r.FileOf(pos).Imports {
+		if strings.Trim(spec.Path.Value, `"`) != path || !strings.HasSuffix(path, "/client") {
+			continue
+		}
+		if spec.Name == nil {
+			return "client"
+		}
+		return spec.Name.Name
+	}
+	return ""
+}

@@ -1,0 +1,73 @@
+package vet
+
+import (
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kctrl-dev/kctrl/vet/internal/code"
+)
+
+var lockedCall = &Rule{
+	Name:   "lockedcall",
+	Reason: "Other workers wait for the lock as long as the API server takes to answer.",
+	Hint:   "copy what you need under the lock, and call the API server after the unlock",
+	Details: "The rule reports a write, a live read and a sleep between Lock and Unlock of the same mutex in a reconciler and in " +
+		"the functions that it calls. A deferred Unlock holds the lock to the end of the function.",
+	check: func(r *reporter) {
+		for fn := range r.Reconciles {
+			for call := range code.Calls(fn) {
+				if mutexMethod(&call.Call, "Lock") || mutexMethod(&call.Call, "RLock") {
+					checkLocked(r, call)
+				}
+			}
+		}
+	},
+}
+
+func mutexMethod(common *ssa.CallCommon, name string) bool {
+	fn := code.Callee(common)
+	return code.IsIn(fn, "sync", name) && fn.Signature().Recv() != nil && len(common.Args) > 0 &&
+		strings.HasSuffix(fn.FullName(), "Mutex)."+name)
+}
+
+// checkLocked reports what happens while the mutex of lock is locked.
+func checkLocked(r *reporter, lock *ssa.Call) {
+	mutex := lock.Call.Args[0]
+	code.Walk(lock, func(instr ssa.Instruction) bool {
+		call, ok := instr.(*ssa.Call)
+		if !ok {
+			return true
+		}
+		if mutexMethod(&call.Call, "Unlock") || mutexMethod(&call.Call, "RUnlock") {
+			return !code.Same(call.Call.Args[0], mutex)
+		}
+		if what := slow(r, call); what != "" {
+			r.at(r.Start(call.Pos()), "%s while the lock of line %d is held", what, r.Fset.Position(lock.Pos()).Line)
+		}
+		return true
+	}, nil)
+}
+
+// slow returns the name of a call that waits for the API server or for time, or "".
+func slow(r *reporter, call *ssa.Call) string {
+	if op := r.OpOf(call); op != nil {
+		if !op.Reads() || r.Live(op) {
+			return op.Name
+		}
+		return ""
+	}
+	if sleeps := r.Sleep(&call.Call); sleeps != "" {
+		return sleeps
+	}
+	if s := r.Summary(&call.Call); s != nil {
+		name := code.Callee(&call.Call).Name()
+		if s.Requests != "" {
+			return name + " calls " + s.Requests
+		}
+		if s.Sleeps != "" {
+			return name + " calls " + s.Sleeps
+		}
+	}
+	return ""
+}

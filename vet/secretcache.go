@@ -1,0 +1,65 @@
+package vet
+
+import (
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kctrl-dev/kctrl/vet/internal/code"
+)
+
+var secretCache = &Rule{
+	Name:   "secretcache",
+	Reason: "The process holds every Secret of the cluster in memory, and needs the right to list them all.",
+	Hint:   "restrict Secrets in Options.Cache by namespace or label, or read them live by Options.Client.Cache.DisableFor",
+	Details: "The rule reports a manager of controller-runtime whose options restrict neither its cache nor its client, in a " +
+		"program that reads Secrets with the client of a manager, or watches them. Metadata-only watches do not count.",
+	check: func(r *reporter) {
+		if len(r.Kinds.Secrets) == 0 {
+			return
+		}
+		for _, fn := range r.Funcs {
+			for call := range code.Calls(fn) {
+				if newManager(call) && unrestricted(call) {
+					r.at(r.Start(call.Pos()), "the cache of this manager holds all Secrets: %s", r.Kinds.Secrets[0])
+				}
+			}
+		}
+	},
+}
+
+// newManager reports whether a call makes a manager of controller-runtime.
+func newManager(call *ssa.Call) bool {
+	if len(call.Call.Args) != 2 {
+		return false
+	}
+	path, name := code.NameOf(call.Call.Args[1].Type())
+	return name == "Options" && strings.HasSuffix(path, "controller-runtime/pkg/manager") &&
+		(calleeName(call) == "NewManager" || calleeName(call) == "New")
+}
+
+// unrestricted reports whether the options of a manager are a literal without settings of cache and client.
+func unrestricted(call *ssa.Call) bool {
+	load, ok := call.Call.Args[1].(*ssa.UnOp)
+	if !ok {
+		_, zero := call.Call.Args[1].(*ssa.Const)
+		return zero
+	}
+	alloc, ok := load.X.(*ssa.Alloc)
+	if !ok {
+		return false
+	}
+	for _, use := range *alloc.Referrers() {
+		switch use := use.(type) {
+		case *ssa.FieldAddr:
+			switch code.FieldName(use) {
+			case "Cache", "Client", "NewCache", "NewClient":
+				return false
+			}
+		case *ssa.UnOp, *ssa.DebugRef:
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,191 @@
+package vet
+
+import (
+	"go/ast"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kctrl-dev/kctrl/vet/internal/code"
+)
+
+var swallowedError = &Rule{
+	Name:   "swallowederror",
+	Reason: "The controller takes the reconcile for a success, and does not retry.",
+	Hint:   "return the error",
+	Details: "The rule reports a write whose error has no variable, and a reconciler that tests the error of a client call, at " +
+		"most logs it, and returns an empty Result with nil. It does not report an error that is inspected, such as by " +
+		"IsNotFound, that goes into a condition or an event, or that is assigned to the blank identifier.",
+	check: func(r *reporter) {
+		for _, fn := range r.Funcs {
+			for call := range code.Calls(fn) {
+				op := r.OpOf(call)
+				if op == nil {
+					continue
+				}
+				if !op.Reads() && len(*call.Referrers()) == 0 && isStatement(r, call) {
+					r.at(r.Start(call.Pos()), "the error of %s is dropped", op.Name)
+				}
+			}
+			if code.IsReconciler(fn) {
+				checkSwallowed(r, fn)
+			}
+		}
+	},
+}
+
+// isStatement reports whether a call is a statement, so that its result is not even assigned to the blank identifier.
+func isStatement(r *reporter, call *ssa.Call) bool {
+	nodes := r.Enclosing(call.Pos())
+	for i, node := range nodes {
+		if expr, ok := node.(*ast.CallExpr); ok && expr.Lparen == call.Pos() {
+			_, statement := nodes[i+1].(*ast.ExprStmt)
+			return statement
+		}
+	}
+	return false
+}
+
+// checkSwallowed reports returns of an empty Result and nil after an error.
+func checkSwallowed(r *reporter, fn *ssa.Function) {
+	for _, block := range fn.Blocks {
+		ret, ok := block.Instrs[len(block.Instrs)-1].(*ssa.Return)
+		if !ok || len(ret.Results) != 2 || !isNil(ret.Results[1]) {
+			continue
+		}
+		if empty, known := delay(ret.Results[0]); !known || empty != 0 {
+			continue
+		}
+		if op := failedOp(r, fn, block); op != nil {
+			r.at(ret.Pos(), "the error of %s at line %d is lost", op.Name, r.Fset.Position(op.Call.Pos()).Line)
+		}
+	}
+}
+
+// failedOp returns the client call whose error was just tested, if nothing but a log sees the error.
+func failedOp(r *reporter, fn *ssa.Function, block *ssa.BasicBlock) *code.Op {
+	for call := range code.Calls(fn) {
+		op := r.OpOf(call)
+		if op == nil {
+			continue
+		}
+		failure := errorOf(call)
+		if failure == nil || !testedNonNil(failure, block) || !onlyLogged(failure) || !onlyLogs(failure, block) {
+			continue
+		}
+		return op
+	}
+	return nil
+}
+
+// errorOf returns the error among the results of a call, or nil.
+func errorOf(call *ssa.Call) ssa.Value {
+	if code.IsError(call.Type()) {
+		return call
+	}
+	for _, use := range *call.Referrers() {
+		if extract, ok := use.(*ssa.Extract); ok && code.IsError(extract.Type()) {
+			return extract
+		}
+	}
+	return nil
+}
+
+// onlyLogged reports whether an error is only compared with nil and passed to loggers.
+func onlyLogged(failure ssa.Value) bool {
+	for _, use := range *failure.Referrers() {
+		switch use := use.(type) {
+		case *ssa.BinOp, *ssa.DebugRef:
+		case *ssa.Call:
+			if !logs(&use.Call) {
+				return false
+			}
+		case *ssa.MakeInterface, *ssa.ChangeInterface:
+			if !onlyLogArgument(use.(ssa.Value)) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// onlyLogArgument reports whether a value is only an element of the variadic arguments of a logger.
+func onlyLogArgument(v ssa.Value) bool {
+	for _, use := range *v.Referrers() {
+		store, ok := use.(*ssa.Store)
+		if !ok {
+			return false
+		}
+		at, ok := store.Addr.(*ssa.IndexAddr)
+		if !ok {
+			return false
+		}
+		for _, use := range *at.X.Referrers() {
+			slice, ok := use.(*ssa.Slice)
+			if !ok {
+				continue
+			}
+			for _, use := range *slice.Referrers() {
+				if call, ok := use.(*ssa.Call); !ok || !logs(&call.Call) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// onlyLogs reports whether nothing but logging happens between the test of an error and the end of a block.
+func onlyLogs(failure ssa.Value, block *ssa.BasicBlock) bool {
+	for b := block; b != nil; b = b.Idom() {
+		for _, instr := range b.Instrs {
+			switch instr := instr.(type) {
+			case *ssa.Call:
+				if !logs(&instr.Call) {
+					return false
+				}
+			case *ssa.MapUpdate, *ssa.Send, *ssa.Go, *ssa.Defer:
+				return false
+			case *ssa.Store:
+				if base, _ := code.Path(instr.Addr); code.IsObject(base.Type()) {
+					return false
+				}
+			}
+		}
+		if b.Idom() == nil || testsError(b.Idom(), failure) {
+			return true
+		}
+	}
+	return true
+}
+
+// testsError reports whether a block ends with a test of an error.
+func testsError(block *ssa.BasicBlock, failure ssa.Value) bool {
+	branch, ok := block.Instrs[len(block.Instrs)-1].(*ssa.If)
+	if !ok {
+		return false
+	}
+	test, ok := branch.Cond.(*ssa.BinOp)
+	return ok && (test.X == failure || test.Y == failure)
+}
+
+// logs reports whether a call is one of a logger.
+func logs(common *ssa.CallCommon) bool {
+	if builtin, ok := common.Value.(*ssa.Builtin); ok {
+		return strings.HasPrefix(builtin.Name(), "print") || builtin.Name() == "len"
+	}
+	fn := code.Callee(common)
+	if fn == nil || fn.Pkg() == nil {
+		return false
+	}
+	path := fn.Pkg().Path()
+	for _, logger := range []string{"github.com/go-logr/logr", "log/slog", "log", "k8s.io/klog/v2", "go.uber.org/zap",
+		"github.com/sirupsen/logrus", "sigs.k8s.io/controller-runtime/pkg/log"} {
+		if path == logger || strings.HasPrefix(path, logger+"/") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,95 @@
+package deleteprecondition
+
+import (
+	"context"
+
+	kclient "github.com/kctrl-dev/kctrl/runtime/client"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func failed(ctx context.Context, c client.Client, key client.ObjectKey) error {
+	pod := &corev1.Pod{}
+	if err := c.Get(ctx, key, pod); err != nil {
+		return err
+	}
+	if pod.Status.Phase == "Failed" {
+		return c.Delete(ctx, pod) // want `deleteprecondition: Status.Phase of the cached object decides about this Delete`
+	}
+	return nil
+}
+
+func elements(ctx context.Context, c kclient.Client) error {
+	pods := &corev1.PodList{}
+	if err := c.List(ctx, pods); err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		if pods.Items[i].Spec.NodeName == "" {
+			if err := c.Delete(ctx, &pods.Items[i]); err != nil { // want `Spec.NodeName of the cached object decides`
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func copies(ctx context.Context, c client.Client) error {
+	var pods corev1.PodList
+	if err := c.List(ctx, &pods); err != nil {
+		return err
+	}
+	for _, pod := range pods.Items {
+		if pod.Labels["old"] != "" {
+			if err := c.Delete(ctx, &pod); err != nil { // want `Labels of the cached object decides`
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func ownerDecides(ctx context.Context, c client.Client, key client.ObjectKey, owner metav1.Object) error {
+	pod := &corev1.Pod{}
+	if err := c.Get(ctx, key, pod); err != nil {
+		return err
+	}
+	if !metav1.IsControlledBy(pod, owner) {
+		return nil
+	}
+	return c.Delete(ctx, pod) // want `the owner of the cached object decides`
+}
+
+func always(ctx context.Context, c client.Client, key client.ObjectKey) error {
+	pod := &corev1.Pod{}
+	if err := c.Get(ctx, key, pod); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if pod.DeletionTimestamp != nil {
+		return nil
+	}
+	return c.Delete(ctx, pod)
+}
+
+func precise(ctx context.Context, c client.Client, key client.ObjectKey) error {
+	pod := &corev1.Pod{}
+	if err := c.Get(ctx, key, pod); err != nil {
+		return err
+	}
+	if pod.Status.Phase == "Failed" {
+		return c.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
+	}
+	return nil
+}
+
+func live(ctx context.Context, c kclient.Client, key kclient.ObjectKey) error {
+	pod := &corev1.Pod{}
+	if err := c.Get(ctx, key, pod, kclient.Live); err != nil {
+		return err
+	}
+	if pod.Status.Phase == "Failed" {
+		return c.Delete(ctx, pod)
+	}
+	return nil
+}
