@@ -23,7 +23,7 @@ var hidingPredicate = &Rule{
 				for _, predicate := range variadicArguments(filter) {
 					if generationOnly(predicate) {
 						for _, watch := range s.watches {
-							checkHidden(r, functions, watch, filter, generic(filter))
+							checkHidden(r, functions, watch, filter, generic(filter), twice(s, watch))
 						}
 					}
 				}
@@ -31,12 +31,17 @@ var hidingPredicate = &Rule{
 			for _, watch := range s.watches {
 				for _, option := range watch.Options {
 					if generationOption(option) {
-						checkHidden(r, functions, watch, watch.Call, own(watch.Call))
+						checkHidden(r, functions, watch, watch.Call, own(watch.Call), twice(s, watch))
 					}
 				}
 			}
 		}
 	},
+}
+
+// twice reports whether a controller has a second watch for the kind of a watch, which may see what the first one drops.
+func twice(s *setup, watch *code.Watch) bool {
+	return slices.ContainsFunc(s.watches, func(w *code.Watch) bool { return w != watch && w.Kind == watch.Kind })
 }
 
 // own reports whether a call is one of kctrl's runtime, whose predicate accepts all changes of kinds without a generation.
@@ -88,8 +93,8 @@ func generationOnly(v ssa.Value) bool {
 }
 
 // checkHidden reports what the functions of a reconciler read of a kind and do not learn about.
-func checkHidden(r *reporter, functions []*ssa.Function, watch *code.Watch, filter *ssa.Call, own bool) {
-	if watch.Kind == "" || watch.Metadata {
+func checkHidden(r *reporter, functions []*ssa.Function, watch *code.Watch, filter *ssa.Call, own, watchedTwice bool) {
+	if watch.Kind == "" || watch.Metadata || watchedTwice {
 		return
 	}
 	if exempt(watch.Kind) {

@@ -37,16 +37,21 @@ func checkStored(r *reporter, fn *ssa.Function, added *ssa.Call) {
 	if _, parameter := object.(*ssa.Parameter); parameter || kept(fn, object) {
 		return
 	}
-	unchanged := func(from *ssa.BasicBlock, i int) bool {
+	// A branch on the result of AddFinalizer, or on a variable that notes it, is taken.
+	changed := func(from *ssa.BasicBlock, i int) bool {
 		branch, ok := from.Instrs[len(from.Instrs)-1].(*ssa.If)
-		return !ok || branch.Cond != added || i == 0
+		if !ok || i == 0 {
+			return true
+		}
+		_, noted := branch.Cond.(*ssa.Phi)
+		return branch.Cond != added && !noted
 	}
 	code.Walk(added, func(instr ssa.Instruction) bool {
 		if ret, ok := instr.(*ssa.Return); ok && len(ret.Results) == 2 && isNil(ret.Results[1]) {
 			r.at(ret.Pos(), "the finalizer of line %d is not stored before this return", r.Fset.Position(added.Pos()).Line)
 		}
-		return !code.Takes(instr, object)
-	}, unchanged)
+		return !usesObject(instr, object)
+	}, changed)
 }
 
 // kept reports whether a deferred call, a function literal or a variable has an object.

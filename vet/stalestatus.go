@@ -2,6 +2,7 @@ package vet
 
 import (
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -150,13 +151,28 @@ func checkRetry(r *reporter, retry *ssa.Call) {
 			updates = append(updates, op)
 		case op != nil:
 			return // a read or another write may refresh the object
-		case r.Local(&call.Call) != nil || call.Call.IsInvoke() && len(call.Call.Args) > 1:
+		case mayRead(r, call):
 			return
 		}
 	}
 	for _, op := range updates {
 		r.at(r.Start(op.Call.Pos()), "each retry of %s sends the same version of the object", op.Name)
 	}
+}
+
+// mayRead reports whether a call may read an object again: any call of the module, or of an interface.
+func mayRead(r *reporter, call *ssa.Call) bool {
+	fn := code.Callee(&call.Call)
+	if fn == nil || fn.Pkg() == nil {
+		_, builtin := call.Call.Value.(*ssa.Builtin)
+		return !builtin
+	}
+	if call.Call.IsInvoke() {
+		return len(call.Call.Args) > 1
+	}
+	path := fn.Pkg().Path()
+	return !strings.HasPrefix(path, "k8s.io/") && !strings.HasPrefix(path, "sigs.k8s.io/controller-runtime/") &&
+		!strings.HasPrefix(path, "github.com/kctrl-dev/kctrl/runtime/") && strings.Contains(path, ".") || fn.Pkg() == r.Pkg
 }
 
 // captured reports whether a value is a variable of the enclosing function.

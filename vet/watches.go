@@ -2,6 +2,7 @@ package vet
 
 import (
 	"go/types"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -32,6 +33,7 @@ func setups(r *reporter) []*setup {
 				continue
 			}
 			callee := code.Callee(&call.Call)
+			s.unknown = s.unknown || handsOn(call)
 			if !code.Is(callee, "pkg/builder", "controller", "WithEventFilter", "WithPredicates", "Complete", "Build") &&
 				!code.Is(callee, "pkg/controller", "controller", "Watch") {
 				continue
@@ -46,6 +48,7 @@ func setups(r *reporter) []*setup {
 			case "Watch":
 				s.unknown = true
 			default:
+				s.unknown = s.unknown || callee.Name() == "Build" && !onlyError(call)
 				completes++
 				s.reconcile = reconcileOf(r, call)
 			}
@@ -56,6 +59,28 @@ func setups(r *reporter) []*setup {
 		}
 	}
 	return all
+}
+
+// handsOn reports whether a call gives a builder to another function, which may add watches.
+func handsOn(call *ssa.Call) bool {
+	for i, arg := range call.Call.Args {
+		path, name := code.NameOf(arg.Type())
+		receiver := i == 0 && call.Call.Signature().Recv() != nil
+		if (name == "Builder" || name == "TypedBuilder") && !receiver && strings.HasSuffix(path, "/builder") {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyError reports whether a function uses nothing but the error of a call.
+func onlyError(call *ssa.Call) bool {
+	for _, use := range *call.Referrers() {
+		if extract, ok := use.(*ssa.Extract); ok && extract.Index == 0 && len(*extract.Referrers()) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // reconcileOf returns the method Reconcile of the argument of Complete, if it is in the package.

@@ -27,9 +27,6 @@ type Tracer struct {
 	known map[ssa.Value]Depth
 }
 
-// inProgress marks a value in a cycle of phis, which does not decide.
-const inProgress Depth = -1
-
 // Depth returns the depth of a value.
 func (t *Tracer) Depth(v ssa.Value) Depth {
 	if t.known == nil {
@@ -38,7 +35,7 @@ func (t *Tracer) Depth(v ssa.Value) Depth {
 	if d, ok := t.known[v]; ok {
 		return d
 	}
-	t.known[v] = inProgress
+	t.known[v] = Private // a value that depends on itself in another way than by phis is not certain
 	d := t.Source(v)
 	if d == Private {
 		d = t.derived(v)
@@ -58,7 +55,7 @@ func (t *Tracer) derived(v ssa.Value) Depth {
 	case *ssa.UnOp:
 		return t.load(x)
 	case *ssa.Phi:
-		return t.all(x.Edges)
+		return t.all(leaves(x))
 	case *ssa.TypeAssert:
 		return t.Depth(x.X)
 	case *ssa.Extract:
@@ -124,9 +121,6 @@ func inside(d Depth, t types.Type) Depth {
 			return Shallow
 		}
 	}
-	if d == inProgress {
-		return inProgress
-	}
 	return Private
 }
 
@@ -158,22 +152,39 @@ func (t *Tracer) variable(alloc *ssa.Alloc) Depth {
 	return d
 }
 
-// all returns the depth that all values have at least. Nil does not count, and neither does a value that depends on the
-// question itself.
+// leaves returns the values other than phis that a phi can have.
+func leaves(phi *ssa.Phi) []ssa.Value {
+	var found []ssa.Value
+	seen := map[*ssa.Phi]bool{phi: true}
+	queue := []*ssa.Phi{phi}
+	for len(queue) > 0 {
+		for _, edge := range queue[0].Edges {
+			next, ok := edge.(*ssa.Phi)
+			switch {
+			case !ok:
+				found = append(found, edge)
+			case !seen[next]:
+				seen[next] = true
+				queue = append(queue, next)
+			}
+		}
+		queue = queue[1:]
+	}
+	return found
+}
+
+// all returns the depth that all values have at least. Nil does not count.
 func (t *Tracer) all(values []ssa.Value) Depth {
 	least, found := Deep, false
 	for _, v := range values {
 		if c, ok := v.(*ssa.Const); ok && c.IsNil() {
 			continue
 		}
-		switch d := t.Depth(v); d {
-		case inProgress:
-			continue
-		case Private:
+		d := t.Depth(v)
+		if d == Private {
 			return Private
-		default:
-			least, found = min(least, d), true
 		}
+		least, found = min(least, d), true
 	}
 	if !found {
 		return Private
