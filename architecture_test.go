@@ -137,9 +137,14 @@ var importRules = []importRule{
 		in:     []string{"."},
 		forbid: under("golang.org/x/tools/go/packages", "sigs.k8s.io/controller-tools/pkg/loader"),
 		except: []string{"internal/load", "internal/lint", "internal/verify/convention", "internal/markers/reader_test.go",
-			"internal/generate", "internal/migrate", "internal/mutants"},
+			"internal/generate", "internal/migrate", "internal/mutants", "internal/vet"},
 		reason: "one load serves all generators; a migration needs the types of all code, tests included, and of what was " +
-			"made of it; mutants need types too",
+			"made of it; mutants and the rules of vet need types too",
+	},
+	{
+		in:     []string{"vet"},
+		forbid: under(module+"/internal", module+"/cmd", module+"/runtime"),
+		reason: "other drivers of go/analysis link the rules, which know runtimes by the paths of their packages",
 	},
 	{
 		in: []string{"."},
@@ -496,6 +501,7 @@ var internalLayers = []internalLayer{
 			" generate/incremental generate/postprocess generate/verdict",
 		"it loads, checks and runs generators for any Go module: it knows no project",
 	},
+	{"vet", "diagnostic scaffold/plan", "it runs the rules of the public package vet: nobody but a command knows it"},
 	{"testing/seeds", "", "for tests: the seeds of properties, of any package"},
 	{"testing/labeled", "", "for tests: changes of CRDs as data"},
 	{"testing/listwatch", "", "for tests: a source of the runtime's reflectors and informers"},

@@ -13,9 +13,9 @@ var contextBackground = &Rule{
 	Name:   "contextbackground",
 	Reason: "The call goes on after the manager has stopped or the reconcile has timed out, and has no logger.",
 	Hint:   "pass the context of the function",
-	Details: "The rule reports a client call with context.Background or context.TODO, also through context.With..., in a " +
-		"function that has a context parameter. It does not report deferred calls and goroutines, which may outlive " +
-		"the context on purpose. The fix passes the parameter.",
+	Details: "The rule reports a client call with context.Background or context.TODO, also through WithCancel and WithValue, in a " +
+		"function that has a context parameter. It does not report a context with a timeout, deferred calls and goroutines, " +
+		"which may outlive the parameter on purpose. The fix passes the parameter.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			parameter := contextParameter(fn)
@@ -59,7 +59,7 @@ func freshContext(v ssa.Value) *ssa.Call {
 	switch {
 	case code.IsIn(fn, "context", "Background", "TODO"):
 		return call
-	case code.IsIn(fn, "context", "WithTimeout", "WithDeadline", "WithCancel", "WithValue"):
+	case code.IsIn(fn, "context", "WithCancel", "WithValue"):
 		return freshContext(call.Call.Args[0])
 	}
 	return nil

@@ -12,9 +12,9 @@ var finalizerOrder = &Rule{
 	Name:   "finalizerorder",
 	Reason: "If the cleanup fails or the process stops in between, the object is gone and nobody cleans up.",
 	Hint:   "clean up first, and remove the finalizer after the cleanup succeeded",
-	Details: "The rule reports a delete, or a call of a function whose name begins with clean up, finalize, delete, destroy, " +
-		"tear down or deprovision and that takes a context and returns an error, on the path after RemoveFinalizer and the " +
-		"write of the object.",
+	Details: "The rule reports cleanup on the path after RemoveFinalizer and the write of the object. Cleanup is a " +
+		"Delete of another object, or a function that takes a context, returns an error, and has a name such as cleanUp, " +
+		"deleteBucket or teardown.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			for call := range code.Calls(fn) {

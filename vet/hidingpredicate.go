@@ -12,10 +12,11 @@ var hidingPredicate = &Rule{
 	Name:   "hidingpredicate",
 	Reason: "The predicate drops changes that the reconciler reacts to.",
 	Hint:   "combine the predicate by Or with one for what is read, or set it on the other watches only",
-	Details: "The rule knows GenerationChangedPredicate and kctrl's SpecChanged, which drop changes of labels, annotations and " +
-		"status. It reports one on the reconciled kind if the reconciler reads its labels or annotations, one on another " +
-		"watch if the reconciler reads the status of that kind, and GenerationChangedPredicate on ConfigMaps and Secrets, " +
-		"which have no generation. Combinations by Or are not reported.",
+	Details: "The rule knows GenerationChangedPredicate and kctrl's SpecChanged, which drop changes of labels, " +
+		"annotations and status. It reports one on the reconciled kind if the reconciler reads its labels or annotations. " +
+		"It reports one on another watch if the reconciler reads the status of that kind. It reports " +
+		"GenerationChangedPredicate on ConfigMaps and Secrets, which have no generation. Combinations by Or, and kinds " +
+		"with two watches, are not reported.",
 	check: func(r *reporter) {
 		for _, s := range setups(r) {
 			functions := tree(r, s.reconcile)
@@ -45,7 +46,9 @@ func twice(s *setup, watch *code.Watch) bool {
 }
 
 // own reports whether a call is one of kctrl's runtime, whose predicate accepts all changes of kinds without a generation.
-func own(call *ssa.Call) bool { return !code.Is(code.Callee(&call.Call), "pkg/builder", "-", "For", "Owns", "Watches") }
+func own(call *ssa.Call) bool {
+	return !code.Is(code.Callee(&call.Call), "pkg/builder", "-", "For", "Owns", "Watches")
+}
 
 func generic(filter *ssa.Call) bool {
 	return !code.Is(code.Callee(&filter.Call), "pkg/builder", "-", "WithEventFilter")

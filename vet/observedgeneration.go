@@ -107,4 +107,3 @@ func rootOf(expr ast.Expr) *ast.Ident {
 	ident, _ := expr.(*ast.Ident)
 	return ident
 }
-

@@ -12,20 +12,35 @@ var secretCache = &Rule{
 	Name:   "secretcache",
 	Reason: "The process holds every Secret of the cluster in memory, and needs the right to list them all.",
 	Hint:   "restrict Secrets in Options.Cache by namespace or label, or read them live by Options.Client.Cache.DisableFor",
-	Details: "The rule reports a manager of controller-runtime whose options restrict neither its cache nor its client, in a " +
-		"program that reads Secrets with the client of a manager, or watches them. Metadata-only watches do not count.",
+	Details: "The rule reports a manager of controller-runtime whose options restrict neither its cache nor its " +
+		"client. The same function must set up controllers of a package that watches Secrets, or that reads them with the " +
+		"client of a manager in a reconciler. Metadata-only watches do not count.",
 	check: func(r *reporter) {
-		if len(r.Kinds.Secrets) == 0 {
-			return
-		}
 		for _, fn := range r.Funcs {
 			for call := range code.Calls(fn) {
-				if newManager(call) && unrestricted(call) {
-					r.at(r.Start(call.Pos()), "the cache of this manager holds all Secrets: %s", r.Kinds.Secrets[0])
+				if !newManager(call) || !unrestricted(call) {
+					continue
+				}
+				if place := secretsOf(r, fn); place != "" {
+					r.at(r.Start(call.Pos()), "the cache of this manager holds all Secrets: %s", place)
 				}
 			}
 		}
 	},
+}
+
+// secretsOf returns a place that uses Secrets in a package whose functions fn calls, or "".
+func secretsOf(r *reporter, fn *ssa.Function) string {
+	for call := range code.Calls(fn) {
+		callee := code.Callee(&call.Call)
+		if callee == nil {
+			continue
+		}
+		if places := r.Secrets(callee.Pkg()); len(places) > 0 {
+			return places[0]
+		}
+	}
+	return ""
 }
 
 // newManager reports whether a call makes a manager of controller-runtime.

@@ -12,9 +12,9 @@ var unlimitedList = &Rule{
 	Name:   "unlimitedlist",
 	Reason: "Each reconcile makes the API server send all objects of the kind in the cluster.",
 	Hint:   "read from the cache, or set a limit, a namespace or a selector",
-	Details: "The rule reports a List without limit, namespace and selector that certainly reads live: with a typed client of " +
-		"client-go, with the reader of GetAPIReader, with manager.Live, and with client.Live, in a reconciler or in a " +
-		"function that it calls.",
+	Details: "The rule reports a List without limit, namespace and selector that certainly reads live, in a " +
+		"reconciler or in a function that it calls. Typed clients of client-go, the reader of GetAPIReader, manager.Live " +
+		"and client.Live read live.",
 	check: func(r *reporter) {
 		for fn := range r.Reconciles {
 			for call := range code.Calls(fn) {

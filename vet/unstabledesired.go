@@ -17,9 +17,9 @@ var unstableDesired = &Rule{
 	Name:   "unstabledesired",
 	Reason: "The desired state differs in each reconcile, so that each one writes, and each write causes the next one.",
 	Hint:   "derive the value from the spec, keep the existing value, or sort",
-	Details: "The rule reports time and randomness in spec, data, labels or annotations of an object that is applied, or that " +
-		"the function of CreateOrUpdate sets in each call; and slices that are appended to in the order of a map and then " +
-		"become part of an object without sorting.",
+	Details: "The rule reports time and randomness in spec, data, labels or annotations of an object that is " +
+		"applied. The same holds for values that the function of CreateOrUpdate sets in each call. The rule also reports " +
+		"a slice in the order of a map that becomes part of an object without sorting.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			checkUnstable(r, fn)

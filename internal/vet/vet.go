@@ -97,9 +97,7 @@ func (r *Result) sort(dir string) []*packages.Package {
 			continue
 		}
 		broken[pkg.ID] = true
-		for _, e := range pkg.Errors {
-			r.Problems = append(r.Problems, problem(dir, pkg, e))
-		}
+		r.Problems = append(r.Problems, problem(dir, pkg))
 	}
 	var sound []*packages.Package
 	for _, pkg := range r.loaded {
@@ -116,8 +114,9 @@ func (r *Result) sort(dir string) []*packages.Package {
 	return sound
 }
 
-// problem returns an error of a package with its position.
-func problem(dir string, pkg *packages.Package, e packages.Error) error {
+// problem returns the first error of a package with its position.
+func problem(dir string, pkg *packages.Package) error {
+	e := pkg.Errors[0]
 	at := position(dir, e.Pos)
 	if at.Filename == "" && len(pkg.GoFiles) > 0 {
 		at.Filename = relative(dir, pkg.GoFiles[0])
@@ -127,6 +126,9 @@ func problem(dir string, pkg *packages.Package, e packages.Error) error {
 		message = strings.TrimSpace(last) // the go command names the package first
 	}
 	message = strings.ReplaceAll(message, "\n", "; ")
+	if n := len(pkg.Errors) - 1; n > 0 {
+		message += fmt.Sprintf(" (and %d more)", n)
+	}
 	hint := ""
 	switch {
 	case strings.Contains(message, "build constraints exclude all Go files"):

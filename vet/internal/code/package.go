@@ -32,8 +32,6 @@ type Package struct {
 	// Reconciles maps each function that a reconciler of this package calls, directly or not, to its caller. Reconcilers
 	// have themselves as caller.
 	Reconciles map[*ssa.Function]*ssa.Function
-	// Kinds are the kinds that this package and the packages below it use.
-	Kinds Kinds
 
 	initial   *ssa.Function // the initializer of the package
 	summaries map[*ssa.Function]*Summary

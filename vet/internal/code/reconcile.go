@@ -247,7 +247,9 @@ func (p *Package) handler(v ssa.Value) {
 	}
 }
 
-func queueType(name string) bool { return strings.Contains(name, "Queue") || strings.Contains(name, "RateLimiting") }
+func queueType(name string) bool {
+	return strings.Contains(name, "Queue") || strings.Contains(name, "RateLimiting")
+}
 
 // Scope is the fact that a kind is cluster-scoped or namespaced.
 type Scope struct{ Cluster bool }
@@ -337,7 +339,7 @@ func (p *Package) ScopeOf(t types.Type) (cluster, known bool) {
 
 // Kinds is the fact about the kinds that a package uses.
 type Kinds struct {
-	// Secrets are the places that make a cache of Secrets: positions with what is there.
+	// Secrets are the places that make the cache of controller-runtime hold Secrets.
 	Secrets []string
 }
 
@@ -348,36 +350,37 @@ func (k *Kinds) String() string { return "kinds" }
 
 const secretKind = "k8s.io/api/core/v1.Secret"
 
-// findKinds collects the places that make the cache of a manager hold Secrets.
+// findKinds collects the reconcilers and watches that make the cache of a manager hold Secrets.
 func (p *Package) findKinds() {
+	var kinds Kinds
 	for _, fn := range p.Funcs {
+		if p.Reconciles[fn] == fn && peerReconciler(fn) && slices.Contains(p.summaries[fn].Reads, secretKind) {
+			kinds.Secrets = append(kinds.Secrets, Describe(fn)+" at "+p.Short(fn.Pos())+" reads them")
+		}
 		for call := range Calls(fn) {
-			if op := p.OpOf(call); op != nil {
-				// With kctrl's runtime, only a watch starts a cache.
-				if p.ReadsCache(op) && op.Kind == secretKind && !IsNamed(op.Receiver.Type(), runtimePath+"/client", "Client") &&
-					!within(Callee(&call.Call).Pkg().Path(), runtimePath) {
-					p.Kinds.Secrets = append(p.Kinds.Secrets, op.Name+" at "+p.Short(call.Pos()))
-				}
-				continue
-			}
-			if watch := WatchOf(call); watch != nil && watch.Kind == secretKind && !watch.Metadata {
-				p.Kinds.Secrets = append(p.Kinds.Secrets, watch.Method+" at "+p.Short(call.Pos()))
+			if watch := WatchOf(call); watch != nil && watch.Kind == secretKind && !watch.Metadata &&
+				within(Callee(&call.Call).Pkg().Path(), peerPath) {
+				kinds.Secrets = append(kinds.Secrets, watch.Method+" at "+p.Short(call.Pos())+" watches them")
 			}
 		}
 	}
-	for _, fact := range p.AllPackageFacts() {
-		if kinds, ok := fact.Fact.(*Kinds); ok && fact.Package != p.Pkg {
-			for _, place := range kinds.Secrets {
-				p.Kinds.Secrets = append(p.Kinds.Secrets, place+" of "+fact.Package.Path())
-			}
-		}
+	if len(kinds.Secrets) > 0 {
+		p.ExportPackageFact(&kinds)
 	}
-	if len(p.Kinds.Secrets) > 0 {
-		own := slices.DeleteFunc(slices.Clone(p.Kinds.Secrets), func(s string) bool { return strings.Contains(s, " of ") })
-		if len(own) > 0 {
-			p.ExportPackageFact(&Kinds{Secrets: own})
-		}
+}
+
+// peerReconciler reports whether a function is a reconciler of controller-runtime.
+func peerReconciler(fn *ssa.Function) bool {
+	return IsReconciler(fn) && IsNamed(fn.Signature.Results().At(0).Type(), peerPath+"/pkg/reconcile", "Result")
+}
+
+// Secrets returns the places in a package that make the cache of a manager hold Secrets.
+func (p *Package) Secrets(pkg *types.Package) []string {
+	var kinds Kinds
+	if pkg == nil || !p.ImportPackageFact(pkg, &kinds) {
+		return nil
 	}
+	return kinds.Secrets
 }
 
 // Watch is a call of a builder that declares a watch.

@@ -14,9 +14,15 @@ func direct(ctx context.Context, c client.Client, key client.ObjectKey) error {
 }
 
 func derived(ctx context.Context, c kclient.Client, pod *corev1.Pod) error {
-	timeout, cancel := context.WithTimeout(context.TODO(), time.Second) // want `Update uses context.TODO instead of ctx`
+	cancelable, cancel := context.WithCancel(context.TODO()) // want `Update uses context.TODO instead of ctx`
 	defer cancel()
-	return c.Status().Update(timeout, pod)
+	return c.Status().Update(cancelable, pod)
+}
+
+func bounded(ctx context.Context, c kclient.Client, pod *corev1.Pod) error {
+	timeout, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	return c.Update(timeout, pod)
 }
 
 func deferred(ctx context.Context, c client.Client, pod *corev1.Pod) {

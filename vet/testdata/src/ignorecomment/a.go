@@ -17,7 +17,7 @@ func reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 }
 
 /* want `//kctrl:ignore blockingsleep suppresses no finding` */ //kctrl:ignore blockingsleep: nothing sleeps here
-func quiet() {}
+func quiet()                                                    {}
 
 /* want `//kctrl:ignore names no rule: "sleep"` */ //kctrl:ignore sleep: no such rule
-func loud() {}
+func loud()                                        {}
