@@ -114,9 +114,14 @@ func (r *Result) sort(dir string) []*packages.Package {
 	return sound
 }
 
-// problem returns the first error of a package with its position.
+// problem returns the first error of a package that has a position.
 func problem(dir string, pkg *packages.Package) error {
-	e := pkg.Errors[0]
+	if e := pkg.Errors[0]; strings.Contains(e.Msg, "does not contain main module") {
+		return listError(errors.New(e.Msg))
+	}
+	// Among others, the go command reports the output of the compiler, without a position of its own.
+	i := max(0, slices.IndexFunc(pkg.Errors, func(e packages.Error) bool { return strings.Contains(e.Pos, ".go:") }))
+	e := pkg.Errors[i]
 	at := position(dir, e.Pos)
 	if at.Filename == "" && len(pkg.GoFiles) > 0 {
 		at.Filename = relative(dir, pkg.GoFiles[0])
@@ -126,9 +131,6 @@ func problem(dir string, pkg *packages.Package) error {
 		message = strings.TrimSpace(last) // the go command names the package first
 	}
 	message = strings.ReplaceAll(message, "\n", "; ")
-	if n := len(pkg.Errors) - 1; n > 0 {
-		message += fmt.Sprintf(" (and %d more)", n)
-	}
 	hint := ""
 	switch {
 	case strings.Contains(message, "build constraints exclude all Go files"):
