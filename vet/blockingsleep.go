@@ -6,8 +6,8 @@ var blockingSleep = &Rule{
 	Name:   "blockingsleep",
 	Reason: "A sleeping reconcile occupies a worker, and other objects wait for it.",
 	Hint:   "return RequeueAfter, or watch what you wait for",
-	Details: "The rule reports time.Sleep and the polling functions of package wait in a reconciler and in the functions that " +
-		"it calls, also in other packages of the module. It does not follow goroutines.",
+	Details: "The rule reports time.Sleep and the polling functions of package wait in a reconciler and in the " +
+		"functions that it calls, also in other packages of the module. It does not follow goroutines.",
 	check: func(r *reporter) {
 		for fn, caller := range r.Reconciles {
 			for call := range code.Calls(fn) {

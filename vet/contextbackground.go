@@ -11,11 +11,11 @@ import (
 
 var contextBackground = &Rule{
 	Name:   "contextbackground",
-	Reason: "The call goes on after the manager has stopped or the reconcile has timed out, and has no logger.",
+	Reason: "The call continues after the manager has stopped or the reconcile has timed out, and has no logger.",
 	Hint:   "pass the context of the function",
-	Details: "The rule reports a client call with context.Background or context.TODO, also through WithCancel and WithValue, in a " +
-		"function that has a context parameter. It does not report a context with a timeout, deferred calls and goroutines, " +
-		"which may outlive the parameter on purpose. The fix passes the parameter.",
+	Details: "The rule reports a client call with context.Background or context.TODO, also through WithCancel " +
+		"and WithValue, in a function that has a context parameter. It does not report a context with a timeout, " +
+		"deferred calls and goroutines, which may outlive the parameter on purpose. The fix passes the parameter.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			parameter := contextParameter(fn)

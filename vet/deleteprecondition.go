@@ -17,9 +17,9 @@ var deletePrecondition = &Rule{
 	Name:   "deleteprecondition",
 	Reason: "The cache may still show a predecessor: the delete then hits a new object of the same name.",
 	Hint:   "pass client.Preconditions with the UID of the object that was read",
-	Details: "The rule reports a Delete without preconditions of an object that came from the cache, where a field of that object " +
-		"decided about the delete. A delete that does not depend on the state of the object is not reported. The fix adds " +
-		"the precondition.",
+	Details: "The rule reports a Delete without preconditions of an object that came from the cache, where a " +
+		"field of that object decided about the delete. A delete that does not depend on the state of the object " +
+		"is not reported. The fix adds the precondition.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			for call := range code.Calls(fn) {

@@ -15,8 +15,8 @@ var errorAndRequeue = &Rule{
 	Name:   "errorandrequeue",
 	Reason: "The controller ignores the Result if there is an error, and retries with its own backoff.",
 	Hint:   "return the error alone, or handle it and return RequeueAfter with nil",
-	Details: "The rule reports a return statement whose Result sets RequeueAfter or Requeue and whose error cannot be nil: it " +
-		"was compared with nil, or is a new error. A Result from a variable is not reported. " +
+	Details: "The rule reports a return statement whose Result sets RequeueAfter or Requeue and whose error " +
+		"cannot be nil: it was compared with nil, or is a new error. A Result from a variable is not reported. " +
 		"The fix empties the Result.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {

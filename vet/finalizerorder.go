@@ -10,11 +10,11 @@ import (
 
 var finalizerOrder = &Rule{
 	Name:   "finalizerorder",
-	Reason: "If the cleanup fails or the process stops in between, the object is gone and nobody cleans up.",
+	Reason: "If the cleanup fails or the process stops in between, the object is gone before its cleanup.",
 	Hint:   "clean up first, and remove the finalizer after the cleanup succeeded",
-	Details: "The rule reports cleanup on the path after RemoveFinalizer and the write of the object. Cleanup is a " +
-		"Delete of another object, or a function that takes a context, returns an error, and has a name such as cleanUp, " +
-		"deleteBucket or teardown.",
+	Details: "The rule reports cleanup on the path after RemoveFinalizer and the write of the object. Cleanup " +
+		"is a Delete of another object, or a function that takes a context, returns an error, and has a name such " +
+		"as cleanUp, deleteBucket or teardown.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			for call := range code.Calls(fn) {

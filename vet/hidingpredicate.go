@@ -13,10 +13,10 @@ var hidingPredicate = &Rule{
 	Reason: "The predicate drops changes that the reconciler reacts to.",
 	Hint:   "combine the predicate by Or with one for what is read, or set it on the other watches only",
 	Details: "The rule knows GenerationChangedPredicate and kctrl's SpecChanged, which drop changes of labels, " +
-		"annotations and status. It reports one on the reconciled kind if the reconciler reads its labels or annotations. " +
-		"It reports one on another watch if the reconciler reads the status of that kind. It reports " +
-		"GenerationChangedPredicate on ConfigMaps and Secrets, which have no generation. Combinations by Or, and kinds " +
-		"with two watches, are not reported.",
+		"annotations and status. It reports one on the reconciled kind if the reconciler reads its labels or " +
+		"annotations. It reports one on another watch if the reconciler reads the status of that kind. It reports " +
+		"GenerationChangedPredicate on ConfigMaps and Secrets, which have no generation. Combinations by Or, and " +
+		"kinds with two watches, are not reported.",
 	check: func(r *reporter) {
 		for _, s := range setups(r) {
 			functions := tree(r, s.reconcile)
@@ -40,12 +40,14 @@ var hidingPredicate = &Rule{
 	},
 }
 
-// twice reports whether a controller has a second watch for the kind of a watch, which may see what the first one drops.
+// twice reports whether a controller has a second watch for the kind of a watch, which may see what the first one
+// drops.
 func twice(s *setup, watch *code.Watch) bool {
 	return slices.ContainsFunc(s.watches, func(w *code.Watch) bool { return w != watch && w.Kind == watch.Kind })
 }
 
-// own reports whether a call is one of kctrl's runtime, whose predicate accepts all changes of kinds without a generation.
+// own reports whether a call is one of kctrl's runtime, whose predicate accepts all changes of kinds without a
+// generation.
 func own(call *ssa.Call) bool {
 	return !code.Is(code.Callee(&call.Call), "pkg/builder", "-", "For", "Owns", "Watches")
 }

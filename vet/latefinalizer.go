@@ -13,9 +13,9 @@ var lateFinalizer = &Rule{
 	Name:   "latefinalizer",
 	Reason: "If the object is deleted before the finalizer is stored, nothing cleans up what the reconcile created.",
 	Hint:   "store the finalizer before the first side effect, and before the function returns",
-	Details: "The rule reports a reconciler that adds a finalizer and then returns without an error on a path that " +
-		"does not write the object. The object counts as written as soon as any other function gets it. The rule also " +
-		"reports a Create before AddFinalizer, if the created object has no owner reference.",
+	Details: "The rule reports a reconciler that adds a finalizer and then returns without an error on a path " +
+		"that does not write the object. The object counts as written as soon as any other function gets it. The " +
+		"rule also reports a Create before AddFinalizer, if the created object has no owner reference.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			for call := range code.Calls(fn) {
@@ -83,7 +83,7 @@ func checkEffects(r *reporter, fn *ssa.Function, added *ssa.Call) {
 			}
 			continue
 		}
-		// The method of an interface that the module declares stands for an external system.
+		// The method of an interface that the module declares represents an external system.
 		callee := code.Callee(&call.Call)
 		if call.Call.IsInvoke() && callee.Pkg() == r.Pkg && provisionName.MatchString(callee.Name()) &&
 			callee.Signature().Params().Len() > 0 && code.IsContext(callee.Signature().Params().At(0).Type()) {

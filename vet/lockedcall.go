@@ -12,8 +12,9 @@ var lockedCall = &Rule{
 	Name:   "lockedcall",
 	Reason: "Other workers wait for the lock as long as the API server takes to answer.",
 	Hint:   "copy what you need under the lock, and call the API server after the unlock",
-	Details: "The rule reports a write, a live read and a sleep between Lock and Unlock of the same mutex in a reconciler and in " +
-		"the functions that it calls. A deferred Unlock holds the lock to the end of the function.",
+	Details: "The rule reports a write, a live read and a sleep between Lock and Unlock of the same mutex in a " +
+		"reconciler and in the functions that it calls. A deferred Unlock holds the lock to the end of the " +
+		"function.",
 	check: func(r *reporter) {
 		for fn := range r.Reconciles {
 			for call := range code.Calls(fn) {

@@ -10,8 +10,8 @@ var maskedUpdate = &Rule{
 	Name:   "maskedupdate",
 	Reason: "The object lacks the fields that were not read, so that an update would remove them from the API server.",
 	Hint:   "read the whole object, or send a patch of what changed",
-	Details: "The rule reports Update and Create of a PartialObjectMetadata, and Update of an object whose metadata was copied " +
-		"from a PartialObjectMetadata.",
+	Details: "The rule reports Update and Create of a PartialObjectMetadata, and Update of an object whose " +
+		"metadata was copied from a PartialObjectMetadata.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			for call := range code.Calls(fn) {

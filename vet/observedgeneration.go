@@ -13,8 +13,8 @@ var observedGeneration = &Rule{
 	Name:   "observedgeneration",
 	Reason: "Readers cannot distinguish a condition of the current spec from one of an older spec.",
 	Hint:   "set ObservedGeneration to the generation of the object",
-	Details: "The rule reports a metav1.Condition that is written without ObservedGeneration by meta.SetStatusCondition to the " +
-		"conditions of an object. The fix sets the field.",
+	Details: "The rule reports a metav1.Condition that is written without ObservedGeneration by " +
+		"meta.SetStatusCondition to the conditions of an object. The fix sets the field.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			for call := range code.Calls(fn) {

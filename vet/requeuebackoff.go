@@ -12,9 +12,9 @@ var requeueBackoff = &Rule{
 	Name:   "requeuebackoff",
 	Reason: "The retries keep their rate however long the failure lasts, and load the API server.",
 	Hint:   "return the error, which retries with backoff",
-	Details: "The rule reports a constant RequeueAfter below a second. It reports a constant RequeueAfter of at " +
-		"most ten seconds as the only answer to the error of a client call. It also reports a worker of client-go that " +
-		"calls Add instead of AddRateLimited after an error.",
+	Details: "The rule reports a constant RequeueAfter below a second. It reports a constant RequeueAfter of " +
+		"at most ten seconds as the only answer to the error of a client call. It also reports a worker of " +
+		"client-go that calls Add instead of AddRateLimited after an error.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			if returnsResult(fn) {

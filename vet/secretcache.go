@@ -11,10 +11,10 @@ import (
 var secretCache = &Rule{
 	Name:   "secretcache",
 	Reason: "The process holds every Secret of the cluster in memory, and needs the right to list them all.",
-	Hint:   "restrict Secrets in Options.Cache by namespace or label, or read them live by Options.Client.Cache.DisableFor",
-	Details: "The rule reports a manager of controller-runtime whose options restrict neither its cache nor its " +
-		"client. The same function must set up controllers of a package that watches Secrets, or that reads them with the " +
-		"client of a manager in a reconciler. Metadata-only watches do not count.",
+	Hint:   "restrict Secrets in Options.Cache, or read them live by Options.Client.Cache.DisableFor",
+	Details: "The rule reports a manager of controller-runtime whose options restrict neither its cache nor " +
+		"its client. The same function must set up controllers of a package that watches Secrets, or that reads " +
+		"them with the client of a manager in a reconciler. Metadata-only watches do not count.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			for call := range code.Calls(fn) {

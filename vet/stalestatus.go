@@ -13,10 +13,10 @@ var staleStatus = &Rule{
 	Name:   "stalestatus",
 	Reason: "The API server rejects the write with a conflict, or the write contains an old status.",
 	Hint:   "set the status on the object that the last write returned, or read it again",
-	Details: "The rule reports three shapes. A status that is set before an Update or Patch of the object is written after it: " +
-		"the answer of the first write has replaced it. The status of a copy is updated after an update of the original, or the " +
-		"other way round: the version of the copy is old. The function of RetryOnConflict updates an object without " +
-		"reading it: all retries send the same old version.",
+	Details: "The rule reports three shapes. A status that is set before an Update or Patch of the object is " +
+		"written after it: the answer of the first write has replaced it. The status of a copy is updated after " +
+		"an update of the original, or the other way round: the version of the copy is old. The function of " +
+		"RetryOnConflict updates an object without reading it: all retries send the same old version.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			checkReplaced(r, fn)

@@ -13,10 +13,10 @@ var swallowedError = &Rule{
 	Name:   "swallowederror",
 	Reason: "The controller takes the reconcile for a success, and does not retry.",
 	Hint:   "return the error",
-	Details: "The rule reports a write whose error has no variable. It also reports a reconciler that at most logs " +
-		"the error of a client call and then returns an empty Result with nil. It does not report an error that is " +
-		"inspected, such as by IsNotFound, or that goes into a condition or an event. Assignments to the blank identifier " +
-		"are not reported.",
+	Details: "The rule reports a write whose error has no variable. It also reports a reconciler that at most " +
+		"logs the error of a client call and then returns an empty Result with nil. It does not report an error " +
+		"that is inspected, such as by IsNotFound, or that goes into a condition or an event. Assignments to the " +
+		"blank identifier are not reported.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			for call := range code.Calls(fn) {

@@ -13,8 +13,8 @@ var unlimitedList = &Rule{
 	Reason: "Each reconcile makes the API server send all objects of the kind in the cluster.",
 	Hint:   "read from the cache, or set a limit, a namespace or a selector",
 	Details: "The rule reports a List without limit, namespace and selector that certainly reads live, in a " +
-		"reconciler or in a function that it calls. Typed clients of client-go, the reader of GetAPIReader, manager.Live " +
-		"and client.Live read live.",
+		"reconciler or in a function that it calls. Typed clients of client-go, the reader of GetAPIReader, " +
+		"manager.Live and client.Live read live.",
 	check: func(r *reporter) {
 		for fn := range r.Reconciles {
 			for call := range code.Calls(fn) {

@@ -18,8 +18,8 @@ var unstableDesired = &Rule{
 	Reason: "The desired state differs in each reconcile, so that each one writes, and each write causes the next one.",
 	Hint:   "derive the value from the spec, keep the existing value, or sort",
 	Details: "The rule reports time and randomness in spec, data, labels or annotations of an object that is " +
-		"applied. The same holds for values that the function of CreateOrUpdate sets in each call. The rule also reports " +
-		"a slice in the order of a map that becomes part of an object without sorting.",
+		"applied. The same holds for values that the function of CreateOrUpdate sets in each call. The rule also " +
+		"reports a slice in the order of a map that becomes part of an object without sorting.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			checkUnstable(r, fn)
@@ -169,7 +169,7 @@ func appended(r *reporter, loop *ast.RangeStmt) []types.Object {
 	return found
 }
 
-// sorted reports whether a slice is handed to any function whose name or package says that it sorts or compares.
+// sorted reports whether a slice is handed to any function with a name of sorting.
 func sorted(r *reporter, body *ast.BlockStmt, slice types.Object) bool {
 	found := false
 	ast.Inspect(body, func(node ast.Node) bool {

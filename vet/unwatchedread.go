@@ -13,10 +13,10 @@ var unwatchedRead = &Rule{
 	Name:   "unwatchedread",
 	Reason: "A change of the object leads to no reconcile, so that the result stays old until something else changes.",
 	Hint:   "watch the kind, and map its objects to requests",
-	Details: "The rule reports a kind that a reconciler reads from the cache of controller-runtime and that its builder does not " +
-		"watch. It reports nothing if a watch is not known statically, or if any reconcile asks for another one after a " +
-		"time. It does not report Secrets and ConfigMaps, which programs often exclude from the cache. With kctrl's runtime, a " +
-		"client reads kinds without a watch live.",
+	Details: "The rule reports a kind that a reconciler reads from the cache of controller-runtime and that " +
+		"its builder does not watch. It reports nothing if a watch is not known statically, or if any reconcile " +
+		"asks for another one after a time. It does not report Secrets and ConfigMaps, which programs often " +
+		"exclude from the cache. With kctrl's runtime, a client reads kinds without a watch live.",
 	check: func(r *reporter) {
 		for _, s := range setups(r) {
 			if s.unknown || within(s.reconcile, "github.com/kctrl-dev/kctrl/runtime") {

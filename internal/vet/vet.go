@@ -1,5 +1,5 @@
-// Package vet runs the rules of the public package vet on the packages of a module: it loads them, reports findings with
-// positions, and names the packages that it could not check.
+// Package vet runs the rules of the public package vet on the packages of a module: it loads them, reports findings
+// with positions, and names the packages that it could not check.
 package vet
 
 import (

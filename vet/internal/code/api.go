@@ -202,8 +202,8 @@ func variadic(last ssa.Value, fn *types.Func) ([]ssa.Value, bool) {
 	return Elements(last)
 }
 
-// Elements returns the elements of the slice that the compiler makes of variadic arguments. It reports false for any
-// other slice.
+// Elements returns the elements of the slice that the compiler allocates for variadic arguments. It reports false for
+// any other slice.
 func Elements(v ssa.Value) ([]ssa.Value, bool) {
 	if c, ok := v.(*ssa.Const); ok {
 		return nil, c.IsNil()

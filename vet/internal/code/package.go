@@ -13,8 +13,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Analyzer prepares a package for the rules. Its result is a *[Package], which is nil for a package that no rule can
-// say anything about.
+// Analyzer prepares a package for the rules. Its result is a *[Package], which is nil for a package that no rule
+// checks.
 var Analyzer = &analysis.Analyzer{
 	Name:       "kctrlcode",
 	Doc:        "find clients, caches and reconcilers for the rules of kctrl vet",

@@ -151,7 +151,8 @@ func (p *Package) Reader(v ssa.Value) reader {
 			}
 		}
 	}
-	if path, name := NameOf(v.Type()); name == "Client" && (path == peerPath+"/pkg/client" || path == runtimePath+"/client") {
+	path, name := NameOf(v.Type())
+	if name == "Client" && (path == peerPath+"/pkg/client" || path == runtimePath+"/client") {
 		return cachedReader
 	}
 	return unknownReader

@@ -255,7 +255,9 @@ func libraryResult(fn *types.Func) Depth {
 		if _, name := NameOf(recv.Type()); name != "Store" && name != "Indexer" {
 			return Private
 		}
-		return map[string]Depth{"GetByKey": Deep, "Get": Deep, "List": Shallow, "ByIndex": Shallow, "Index": Shallow}[fn.Name()]
+		return map[string]Depth{
+			"GetByKey": Deep, "Get": Deep, "List": Shallow, "ByIndex": Shallow, "Index": Shallow,
+		}[fn.Name()]
 	case path == runtimePath+"/informer":
 		if _, name := NameOf(recv.Type()); name == "Store" || name == "Lister" {
 			return map[string]Depth{"Get": Deep, "List": Shallow}[fn.Name()]

@@ -32,7 +32,8 @@ func (*Summary) AFact() {}
 func (s *Summary) String() string { return "summary" }
 
 func (s *Summary) empty() bool {
-	return len(s.Mutates) == 0 && len(s.Shared) == 0 && s.Sleeps == "" && s.Requests == "" && !s.Deletes && len(s.Reads) == 0
+	return len(s.Mutates) == 0 && len(s.Shared) == 0 && s.Sleeps == "" && s.Requests == "" && !s.Deletes &&
+		len(s.Reads) == 0
 }
 
 // Local returns the function of this package that a call executes, or nil.
