@@ -12,9 +12,10 @@ var lockedCall = &Rule{
 	Name:   "lockedcall",
 	Reason: "Other workers wait for the lock as long as the API server takes to answer.",
 	Hint:   "copy what you need under the lock, and call the API server after the unlock",
-	Details: "The rule reports a write, a live read and a sleep between Lock and Unlock of the same mutex in a " +
-		"reconciler and in the functions that it calls. A deferred Unlock holds the lock to the end of the " +
-		"function.",
+	Details: "The rule reports the first write, live read or sleep between Lock and Unlock of a mutex in " +
+		"a reconciler and in the functions that it calls. A deferred Unlock holds the lock to the end of the " +
+		"function. The mutex must be a field of the receiver or a variable of the package. A mutex from a map " +
+		"may belong to one object.",
 	check: func(r *reporter) {
 		for fn := range r.Reconciles {
 			for call := range code.Calls(fn) {
@@ -35,19 +36,38 @@ func mutexMethod(common *ssa.CallCommon, name string) bool {
 // checkLocked reports what happens while the mutex of lock is locked.
 func checkLocked(r *reporter, lock *ssa.Call) {
 	mutex := lock.Call.Args[0]
+	if !shared(lock.Parent(), mutex) {
+		return
+	}
+	reported := false
 	code.Walk(lock, func(instr ssa.Instruction) bool {
 		call, ok := instr.(*ssa.Call)
-		if !ok {
-			return true
+		if !ok || reported {
+			return !reported
 		}
 		if mutexMethod(&call.Call, "Unlock") || mutexMethod(&call.Call, "RUnlock") {
 			return !code.Same(call.Call.Args[0], mutex)
 		}
 		if what := slow(r, call); what != "" {
+			reported = true
 			r.at(r.Start(call.Pos()), "%s while the lock of line %d is held", what, r.Fset.Position(lock.Pos()).Line)
 		}
 		return true
 	}, nil)
+}
+
+// shared reports whether all workers share a mutex: it is a field of the receiver, or a variable of the package. A
+// mutex from a call or a map may belong to one object.
+func shared(fn *ssa.Function, mutex ssa.Value) bool {
+	for {
+		field, ok := mutex.(*ssa.FieldAddr)
+		if !ok {
+			break
+		}
+		mutex = field.X
+	}
+	_, global := mutex.(*ssa.Global)
+	return global || fn.Signature.Recv() != nil && len(fn.Params) > 0 && mutex == ssa.Value(fn.Params[0])
 }
 
 // slow returns the name of a call that waits for the API server or for time, or "".

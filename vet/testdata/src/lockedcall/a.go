@@ -54,3 +54,14 @@ func (o *own) Reconcile(ctx context.Context, req kreconcile.Request) (kreconcile
 	}
 	return kreconcile.Result{}, err
 }
+
+type perObject struct {
+	client.Client
+	locks map[string]*sync.Mutex
+}
+
+func (p *perObject) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	p.locks[req.Name].Lock()
+	defer p.locks[req.Name].Unlock()
+	return ctrl.Result{}, p.Update(ctx, &corev1.Pod{})
+}
