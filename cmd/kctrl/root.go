@@ -24,6 +24,7 @@ var commands = []func(*streams) *cobra.Command{
 	newDiffCommand,
 	newSimCommand,
 	newVetCommand,
+	newRBACCommand,
 	newDoctorCommand,
 	newExplainCommand,
 	newMigrateCommand,

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
+	"github.com/kctrl-dev/kctrl/internal/rbac"
+)
+
+// rbacOptions are the flags of rbac.
+type rbacOptions struct {
+	write    writeOptions
+	edit     bool
+	patterns []string
+}
+
+func newRBACCommand(s *streams) *cobra.Command {
+	o := rbacOptions{write: writeOptions{command: "kctrl rbac"}}
+	cmd := &cobra.Command{
+		Use:   "rbac [PACKAGE...]",
+		Short: "Compare RBAC markers with the code",
+		Long: `Derive the requests that the operator sends to the API server, and compare them with the permissions
+of the +kubebuilder:rbac markers and of the roles that config/ binds to service accounts. The
+analysis follows the calls from main by types and call graph, in projects of kctrl and of
+kubebuilder. It reports permissions that are
+
+  missing    a reached call needs it, and nothing grants it
+  excess     a marker grants it, and no reached call needs it
+  unproven   kctrl cannot decide, for example because a kind is known only at run time
+  note       a marker can name the objects, because all requests do
+
+with the call, the chain of calls from main, and the kind of role. get beside a list that is needed
+is not in excess: list returns the same objects.
+
+A comment //kctrl:ignore rbac: REASON above a marker or a call exempts it. Packages are patterns of
+the go command; without any, the programs that run a manager are analyzed.`,
+		Example: `  kctrl rbac
+  kctrl rbac --check
+  kctrl rbac --write --diff`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.patterns = args
+			return runRBAC(cmd.Context(), s, o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&o.edit, "write", false, "add missing markers, and remove those in excess")
+	flags.BoolVar(&o.write.check, "check", false, "exit with code 3 if a permission is missing or in excess")
+	o.write.addFlags(flags)
+	return cmd
+}
+
+func (o rbacOptions) validate() error {
+	switch {
+	case o.edit && o.write.check:
+		return usageError("--write and --check cannot be combined")
+	case !o.edit && (o.write.dryRun || o.write.diff):
+		return usageError("--dry-run and --diff need --write")
+	}
+	return nil
+}
+
+func runRBAC(ctx context.Context, s *streams, o rbacOptions) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	release, err := begin(ctx, s, s.dir, access(o.edit && !o.write.dryRun))
+	if err != nil {
+		return err
+	}
+	defer release()
+	p, err := openAnyProject(s)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	stop := showProgress(s.err)
+	report, err := rbac.Check(ctx, rbacCheck(p, o.patterns))
+	stop()
+	if err != nil {
+		return err
+	}
+	for _, problem := range report.Problems {
+		s.problem("warning: ", problem)
+	}
+	if o.edit {
+		return writeMarkers(ctx, s, o, p, report)
+	}
+	if o.write.output == outputJSON {
+		err = encodeJSON(s.out, newRBACReport(report))
+	} else {
+		printRBAC(s, report)
+	}
+	return errors.Join(err, o.drift(report))
+}
+
+// openAnyProject opens a project of kctrl or kubebuilder, or another Go module.
+func openAnyProject(s *streams) (*openedProject, error) {
+	p, err := s.open(foreign(true))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.open(anyDirectory)
+	}
+	return p, err
+}
+
+// rbacCheck returns the options of a check of a project.
+func rbacCheck(p *openedProject, patterns []string) rbac.Options {
+	o := rbac.Options{Dir: p.dir, FS: p.fsys, Patterns: patterns}
+	if p.Project != nil {
+		o.Namespaced = p.Namespaced
+	}
+	return o
+}
+
+// drift returns the error of --check.
+func (o rbacOptions) drift(report *rbac.Report) error {
+	missing, excess := report.Count(rbac.Missing), report.Count(rbac.Excess)
+	if !o.write.check || missing+excess == 0 {
+		return nil
+	}
+	return &diagnostic.Error{
+		Message: "the markers do not match the code: " + rbacCounts(report),
+		Hint:    "run kctrl rbac --write, and review the change",
+		Class:   diagnostic.ErrDrift,
+	}
+}
+
+// rbacCounts returns the numbers of findings.
+func rbacCounts(report *rbac.Report) string {
+	return fmt.Sprintf("%d missing, %d in excess, %d unproven",
+		report.Count(rbac.Missing), report.Count(rbac.Excess), report.Count(rbac.Unproven))
+}
+
+// printRBAC prints the findings with their call chains.
+func printRBAC(s *streams, report *rbac.Report) {
+	for _, f := range report.Findings {
+		s.printf("%s: %s: %s\n", f.Pos, f.Class, diagnostic.OneLine(f.Message))
+		if len(f.Sites) > 0 {
+			for _, frame := range f.Sites[0].Chain {
+				s.printf("    %s %s\n", frame.Pos, frame.Func)
+			}
+		}
+		if f.Hint != "" {
+			s.printf("    hint: %s\n", diagnostic.OneLine(f.Hint))
+		}
+	}
+	s.printf("%s of %s: %s\n", plural(report.Rules, "marker"), programs(report.Roots), rbacCounts(report))
+}
+
+func programs(roots []string) string {
+	if len(roots) == 0 {
+		return "a library without a program"
+	}
+	return strings.Join(roots, ", ")
+}
+
+// writeMarkers changes the markers, and the role that is generated from them.
+func writeMarkers(ctx context.Context, s *streams, o rbacOptions, p *openedProject, report *rbac.Report) error {
+	if err := p.startPlan(); err != nil {
+		return err
+	}
+	files, err := rbac.Edit(report, p.plan.Read)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := p.plan.Edit(name, files[name]); err != nil {
+			return err
+		}
+	}
+	if p.Project != nil && len(files) > 0 {
+		only := generate.Named(func(g generator.Generator) bool { return g.Name == "rbac" })
+		if err := p.generate(ctx, generate.Options{Generators: only}); err != nil {
+			return err
+		}
+	}
+	return finishPlan(ctx, s, o.write, p.plan)
+}
+
+// rbacReport is what rbac prints with -o json.
+type rbacReport struct {
+	Programs []string      `json:"programs"`
+	Findings []rbacFinding `json:"findings"`
+	Needs    []rbacNeed    `json:"needs"`
+	Skipped  []finding     `json:"skipped"`
+}
+
+type rbacFinding struct {
+	Class    rbac.Class `json:"class"`
+	File     string     `json:"file"`
+	Line     int        `json:"line"`
+	Column   int        `json:"column"`
+	Message  string     `json:"message"`
+	Hint     string     `json:"hint,omitempty"`
+	Group    string     `json:"group"`
+	Resource string     `json:"resource,omitempty"`
+	Verbs    []string   `json:"verbs"`
+	Role     string     `json:"role,omitempty"`
+	Calls    []rbacCall `json:"calls,omitempty"`
+}
+
+type rbacCall struct {
+	Call  string      `json:"call"`
+	Chain []rbacFrame `json:"chain"`
+}
+
+type rbacFrame struct {
+	Func string `json:"func"`
+	File string `json:"file"`
+	Line int    `json:"line"`
+}
+
+type rbacNeed struct {
+	Group         string   `json:"group"`
+	Resource      string   `json:"resource"`
+	Verbs         []string `json:"verbs"`
+	ResourceNames []string `json:"resourceNames,omitempty"`
+	Role          string   `json:"role"`
+}
+
+func newRBACReport(report *rbac.Report) rbacReport {
+	r := rbacReport{Programs: report.Roots, Findings: []rbacFinding{}, Needs: []rbacNeed{}, Skipped: []finding{}}
+	for _, f := range report.Findings {
+		found := rbacFinding{
+			Class: f.Class, File: f.Pos.Filename, Line: f.Pos.Line, Column: f.Pos.Column, Message: f.Message, Hint: f.Hint,
+			Group: f.Resource.Group, Resource: f.Resource.Name, Verbs: f.Verbs, Role: f.Role,
+		}
+		for _, site := range f.Sites {
+			call := rbacCall{Call: site.Call}
+			for _, frame := range site.Chain {
+				call.Chain = append(call.Chain, rbacFrame{frame.Func, frame.Pos.Filename, frame.Pos.Line})
+			}
+			found.Calls = append(found.Calls, call)
+		}
+		r.Findings = append(r.Findings, found)
+	}
+	for _, n := range report.Needs {
+		r.Needs = append(r.Needs, rbacNeed{n.Resource.Group, n.Resource.Name, n.Verbs, n.Names, n.Role})
+	}
+	for _, problem := range report.Problems {
+		r.Skipped = append(r.Skipped, newFinding(problem, severityWarning))
+	}
+	return r
+}

@@ -1,0 +1,456 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Analyze returns the requests that the programs of the packages can send. It fails if there are no packages; code that
+// does not compile is left out and reported in Problems.
+func Analyze(ctx context.Context, cfg Config) (*Result, error) {
+	p, err := load(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	p.build()
+	p.skipped()
+	mains := p.roots(len(cfg.Patterns) > 0 && !slices.Contains(cfg.Patterns, "./..."))
+	r := newReach(p)
+	r.from(p.entries(mains))
+	a := &analysis{
+		flow: newFlow(r), kinds: newKinds(p), ignored: p.ignores(), watched: map[Resource]bool{}, known: map[string]bool{},
+	}
+	for _, in := range r.order {
+		a.function(in)
+	}
+	a.settle()
+	result := &Result{Accesses: a.found, Problems: p.problems, Functions: len(r.order)}
+	for _, pkg := range mains {
+		result.Roots = append(result.Roots, pkg.PkgPath)
+	}
+	slices.SortFunc(result.Accesses, compare)
+	return result, ctx.Err()
+}
+
+// analysis collects the accesses of reached calls.
+type analysis struct {
+	*flow
+	kinds   *kinds
+	ignored map[token.Position]string // reasons of //kctrl:ignore rbac: by line
+	found   []Access
+	known   map[string]bool
+	reads   []read            // reads of kctrl's cache, until all watched kinds are known
+	watched map[Resource]bool // kinds with an informer in kctrl's runtime
+
+	settings *settings // nil until an unstructured object is found
+	options  clientSettings
+}
+
+// read is a read of a client whose reads of watched kinds come from a cache.
+type read struct {
+	access Access
+	verb   string
+}
+
+// site is a call under analysis.
+type site struct {
+	*analysis
+	in     *reached
+	call   *ssa.CallCommon
+	value  *ssa.Call // nil for go and defer
+	pos    token.Pos
+	target *types.Func
+	callee *ssa.Function // nil for calls of interfaces
+	name   string        // of the target: "client.Writer.Create"
+	pkg    string        // import path of the target
+	recv   string        // name of the target's receiver type, or ""
+	client ssa.Value     // client that a function is given; nil means the receiver
+}
+
+// function looks at all calls and stores of a reached function.
+func (a *analysis) function(in *reached) {
+	for _, block := range in.fn.Blocks {
+		for _, instr := range block.Instrs {
+			if call, ok := instr.(ssa.CallInstruction); ok {
+				a.visit(in, call)
+			}
+			if store, ok := instr.(*ssa.Store); ok {
+				a.store(in, store)
+			}
+		}
+	}
+}
+
+func (a *analysis) visit(in *reached, instr ssa.CallInstruction) {
+	call := instr.Common()
+	s := &site{analysis: a, in: in, call: call, pos: instr.Pos()}
+	s.value, _ = instr.(*ssa.Call)
+	if call.IsInvoke() {
+		s.target = call.Method
+	} else if fn := call.StaticCallee(); fn != nil && len(fn.Blocks) == 0 {
+		s.callee = fn
+		s.target, _ = fn.Object().(*types.Func)
+		if origin := fn.Origin(); origin != nil {
+			s.target, _ = origin.Object().(*types.Func)
+		}
+	}
+	if s.target == nil || s.target.Pkg() == nil {
+		return
+	}
+	s.pkg = s.target.Pkg().Path()
+	if recv := s.target.Signature().Recv(); recv != nil {
+		if named := namedOf(recv.Type()); named != nil {
+			s.recv = named.Obj().Name()
+		}
+	}
+	s.name = s.target.Pkg().Name() + "." + s.target.Name()
+	if s.recv != "" {
+		s.name = s.target.Pkg().Name() + "." + s.recv + "." + s.target.Name()
+	}
+	for _, know := range libraryCalls {
+		if know(s) {
+			return
+		}
+	}
+}
+
+// libraryCalls are the calls that send requests. Each function reports whether it knows the target.
+var libraryCalls = []func(*site) bool{
+	(*site).objectClient, (*site).subresourceClient, (*site).watchers, (*site).utilities, (*site).recorders,
+	(*site).managers, (*site).typedClient, (*site).dynamicClient, (*site).restRequest, (*site).informerFactory,
+}
+
+// arg returns an argument, not counting the receiver.
+func (s *site) arg(i int) ssa.Value {
+	if !s.call.IsInvoke() && s.target.Signature().Recv() != nil {
+		i++
+	}
+	if i >= len(s.call.Args) {
+		return nil
+	}
+	return s.call.Args[i]
+}
+
+// receiver returns the value whose method is called, or nil.
+func (s *site) receiver() ssa.Value {
+	switch {
+	case s.client != nil:
+		return s.client
+	case s.call.IsInvoke():
+		return s.call.Value
+	case s.target.Signature().Recv() != nil && len(s.call.Args) > 0:
+		return s.call.Args[0]
+	}
+	return nil
+}
+
+// typeArgument returns a type argument of a generic function, or nil.
+func (s *site) typeArgument(i int) types.Type {
+	if s.callee == nil || i >= len(s.callee.TypeArgs()) {
+		return nil
+	}
+	return s.callee.TypeArgs()[i]
+}
+
+// add records an access for each verb and each kind.
+func (s *site) add(all []Access, reason string, verbs ...string) {
+	for _, access := range all {
+		for _, verb := range verbs {
+			access.Verb, access.Reason = verb, reason
+			s.record(access)
+		}
+	}
+}
+
+// record records an access at the site, once.
+func (s *site) record(access Access) {
+	access.Site = s.site()
+	s.keep(access)
+}
+
+func (a *analysis) keep(access Access) {
+	key := fmt.Sprint(access.Site.Pos, access.Verb, access.Resource, access.Names, access.Unproven, access.Namespace)
+	if !a.known[key] {
+		a.known[key] = true
+		a.found = append(a.found, access)
+	}
+}
+
+// site returns the position, the chain and the comment of the call.
+func (s *site) site() Site {
+	pos := s.p.at(s.pos)
+	chain := s.chain(s.in)
+	if len(chain) > 0 {
+		chain[len(chain)-1].Pos = pos
+	}
+	// A call in a library is placed where the project enters the library.
+	return Site{Pos: s.project(pos, chain), Call: s.name, Chain: chain, Ignored: s.ignoredAt(chain)}
+}
+
+// project returns the position of the last frame of the chain whose call is in the analyzed directory.
+func (a *analysis) project(pos token.Position, chain []Frame) token.Position {
+	for i := len(chain) - 1; i >= 0; i-- {
+		if name := chain[i].Pos.Filename; name != "" && !strings.HasPrefix(name, "/") {
+			return chain[i].Pos
+		}
+	}
+	return pos
+}
+
+func (a *analysis) ignoredAt(chain []Frame) string {
+	for i := len(chain) - 1; i >= 0; i-- {
+		pos := chain[i].Pos
+		if pos.Filename == "" || strings.HasPrefix(pos.Filename, "/") {
+			continue
+		}
+		for _, line := range []int{pos.Line, pos.Line - 1} {
+			if why, ok := a.ignored[token.Position{Filename: pos.Filename, Line: line}]; ok {
+				return why
+			}
+		}
+		return ""
+	}
+	return ""
+}
+
+// IgnorePrefix begins a comment that exempts a call or a marker from kctrl rbac.
+const IgnorePrefix = "//kctrl:ignore rbac:"
+
+// ignores returns the reasons of comments that exempt calls, by file and line.
+func (p *program) ignores() map[token.Position]string {
+	found := map[token.Position]string{}
+	for _, pkg := range p.own {
+		for _, file := range pkg.Syntax {
+			for _, group := range file.Comments {
+				p.ignoresIn(group, found)
+			}
+		}
+	}
+	return found
+}
+
+func (p *program) ignoresIn(group *ast.CommentGroup, found map[token.Position]string) {
+	for _, comment := range group.List {
+		if why, ok := strings.CutPrefix(comment.Text, IgnorePrefix); ok {
+			at := p.at(comment.Pos())
+			found[token.Position{Filename: at.Filename, Line: at.Line}] = strings.TrimSpace(why)
+		}
+	}
+}
+
+// settle decides the reads of kctrl's clients: watched kinds come from informers, the others are read live.
+func (a *analysis) settle() {
+	for _, r := range a.reads {
+		access := r.access
+		if a.watched[access.Resource] {
+			for _, verb := range []string{List, Watch} {
+				access.Verb, access.Reason = verb, reasonCached
+				a.keep(access)
+			}
+			continue
+		}
+		access.Verb, access.Reason = r.verb, reasonUnwatched
+		a.keep(access)
+	}
+}
+
+// The reasons of accesses.
+const (
+	reasonCached    = "a cached read lists and watches"
+	reasonLive      = "a live read"
+	reasonUnwatched = "a read of a kind that nothing watches is live"
+	reasonInformer  = "an informer lists and watches"
+	reasonWrite     = "a write"
+	reasonApply     = "an apply patches, and creates what does not exist"
+	reasonStatus    = "a write of a subresource"
+	reasonOwner     = "an owner reference that blocks the deletion of its owner needs update on the owner's finalizers"
+	reasonEvents    = "a recorder creates events, and patches repeated ones"
+	reasonLease     = "leader election reads, creates and updates its lease"
+	reasonMetrics   = "the metrics server asks the API server who a client is and what it may read"
+)
+
+// access returns an access without a verb for a kind.
+func (k kind) access(subresource string) Access {
+	name := k.Plural
+	if subresource != "" {
+		name += "/" + subresource
+	}
+	return Access{Resource: Resource{k.Group, name}, Scope: k.Scope, Guessed: k.Guessed}
+}
+
+// objects returns an access without a verb for each kind that an object, a list or an apply configuration can have.
+func (s *site) objects(v ssa.Value, subresource string) (all []Access) {
+	if v == nil {
+		return nil
+	}
+	found, complete := s.types(v)
+	for _, t := range found {
+		all = append(all, s.kindsOf(t, v, subresource)...)
+	}
+	if !complete || len(found) == 0 {
+		all = append(all, unproven("the kind of the object is not known: "+s.expression(v), subresource))
+	}
+	names := s.names(v)
+	for i := range all {
+		if len(found) == 1 && complete {
+			all[i].Names = names
+		}
+	}
+	return all
+}
+
+func unproven(why, subresource string) Access {
+	a := Access{Unproven: why}
+	if subresource != "" {
+		a.Resource.Name = "/" + subresource
+	}
+	return a
+}
+
+// kindsOf returns the kinds of a Go type; those of unstructured objects are what the program sets.
+func (s *site) kindsOf(t types.Type, v ssa.Value, subresource string) []Access {
+	if isUntyped(t) {
+		gvks, complete := s.gvks(v)
+		var all []Access
+		for _, gvk := range gvks {
+			all = append(all, s.kinds.named(gvk.group, gvk.kind).access(subresource))
+		}
+		if !complete || len(gvks) == 0 {
+			all = append(all, unproven("the kind of "+shortType(t)+" is not a constant", subresource))
+		}
+		return all
+	}
+	found, why := s.kinds.of(t)
+	if why != "" {
+		return []Access{unproven(why, subresource)}
+	}
+	return []Access{found.access(subresource)}
+}
+
+// isUntyped reports whether objects of a Go type carry their kind as data.
+func isUntyped(t types.Type) bool {
+	named := namedOf(t)
+	if named == nil {
+		return false
+	}
+	switch named.Obj().Name() {
+	case "Unstructured", "UnstructuredList", "PartialObjectMetadata", "PartialObjectMetadataList":
+		return named.Obj().Pkg() != nil && within(named.Obj().Pkg().Path(), "k8s.io/apimachinery")
+	}
+	return false
+}
+
+func shortType(t types.Type) string {
+	return types.TypeString(t, func(p *types.Package) string { return p.Name() })
+}
+
+// expression describes the origin of a value for people.
+func (s *site) expression(v ssa.Value) string {
+	found, _ := s.origins(place{v, ""}, true, func(p place) bool { return p.in == "" && !types.IsInterface(p.v.Type()) })
+	for _, p := range found {
+		if p.in == "" && !types.IsInterface(p.v.Type()) {
+			continue
+		}
+		switch v := p.v.(type) {
+		case *ssa.Call:
+			return "it comes from a call of " + calledName(v.Common())
+		case *ssa.Extract:
+			if call, ok := v.Tuple.(*ssa.Call); ok {
+				return "it comes from a call of " + calledName(call.Common())
+			}
+		case *ssa.Parameter:
+			return "it is the parameter " + v.Name() + " of " + functionName(v.Parent())
+		case *ssa.FieldAddr:
+			t := v.X.Type().Underlying().(*types.Pointer).Elem()
+			if structure, ok := t.Underlying().(*types.Struct); ok {
+				return "it is the field " + structure.Field(v.Field).Name() + " of " + shortType(t)
+			}
+		}
+	}
+	return "it is a value of " + shortType(v.Type())
+}
+
+// types returns the concrete types of a value. complete is false if it can have others.
+func (s *site) types(v ssa.Value) (found []types.Type, complete bool) {
+	return s.flow.types(place{v, ""})
+}
+
+// types returns the concrete types of a place.
+func (f *flow) types(at place) (found []types.Type, complete bool) {
+	origins, complete := f.origins(at, true, func(p place) bool {
+		_, isInterface := p.v.(*ssa.MakeInterface)
+		return p.in == "" && !isInterface && !types.IsInterface(p.v.Type())
+	})
+	for _, p := range origins {
+		t := p.v.Type()
+		switch v := p.v.(type) {
+		case *ssa.Const:
+			if v.Value == nil && types.IsInterface(t) || p.in != "" {
+				continue
+			}
+		case *ssa.MakeInterface:
+			t = v.X.Type()
+		case *ssa.TypeAssert:
+			t = v.AssertedType
+		case *ssa.Extract:
+			if made := prototype(v); made != nil {
+				t = made
+			}
+		}
+		if p.in != "" || types.IsInterface(t) {
+			complete = false
+			continue
+		}
+		if !slices.ContainsFunc(found, func(known types.Type) bool { return types.Identical(known, t) }) {
+			found = append(found, t)
+		}
+	}
+	return found, complete
+}
+
+// prototype returns the type of the first result of handler.For[T], which is a new object.
+func prototype(v *ssa.Extract) types.Type {
+	call, ok := v.Tuple.(*ssa.Call)
+	if !ok || v.Index != 0 {
+		return nil
+	}
+	fn := call.Common().StaticCallee()
+	if fn == nil || fn.Origin() == nil || len(fn.TypeArgs()) == 0 {
+		return nil
+	}
+	if obj := fn.Origin().Object(); obj == nil || obj.Pkg() == nil || obj.Pkg().Path() != runtimePath+"/handler" {
+		return nil
+	}
+	return fn.TypeArgs()[0]
+}
+
+// constants returns the constant strings that a value can be. complete is false if it can be something else.
+func (f *flow) constants(at place, alike bool) (found []string, complete bool) {
+	origins, complete := f.origins(at, alike, nil)
+	for _, p := range origins {
+		c, ok := p.v.(*ssa.Const)
+		switch {
+		case !ok:
+			complete = false
+		case c.Value != nil && c.Value.Kind() == constant.String && !slices.Contains(found, constant.StringVal(c.Value)):
+			found = append(found, constant.StringVal(c.Value))
+		}
+	}
+	return found, complete
+}
+
+// constant returns the only constant string that a value can be, or "".
+func (f *flow) constant(at place) string {
+	if found, complete := f.constants(at, false); complete && len(found) == 1 {
+		return found[0]
+	}
+	return ""
+}

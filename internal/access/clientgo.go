@@ -1,0 +1,336 @@
+package access
+
+import (
+	"go/types"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// typedMethods are the methods of clients that client-gen wrote, with verb and subresource.
+var typedMethods = map[string]struct {
+	verbs       []string
+	subresource string
+}{
+	"Get": {[]string{Get}, ""}, "List": {[]string{List}, ""}, "Watch": {[]string{Watch}, ""},
+	"Create": {[]string{Create}, ""}, "Update": {[]string{Update}, ""}, "Patch": {[]string{Patch}, ""},
+	"Apply": {[]string{Patch, Create}, ""}, "Delete": {[]string{Delete}, ""},
+	"DeleteCollection": {[]string{DeleteCollection}, ""}, "UpdateStatus": {[]string{Update}, "status"},
+	"ApplyStatus": {[]string{Patch}, "status"}, "GetScale": {[]string{Get}, "scale"},
+	"UpdateScale": {[]string{Update}, "scale"}, "ApplyScale": {[]string{Patch}, "scale"},
+	"GetLogs": {[]string{Get}, "log"}, "Evict": {[]string{Create}, "eviction"},
+	"EvictV1": {[]string{Create}, "eviction"}, "EvictV1beta1": {[]string{Create}, "eviction"},
+	"Bind": {[]string{Create}, "binding"}, "CreateToken": {[]string{Create}, "token"},
+	"UpdateEphemeralContainers": {[]string{Update}, "ephemeralcontainers"}, "UpdateResize": {[]string{Update}, "resize"},
+	"UpdateApproval": {[]string{Update}, "approval"}, "Finalize": {[]string{Update}, "finalize"},
+	"ProxyGet": {[]string{Get}, "proxy"}, "Search": {[]string{List}, ""},
+	"CreateWithEventNamespace": {[]string{Create}, ""}, "UpdateWithEventNamespace": {[]string{Update}, ""},
+	"PatchWithEventNamespace": {[]string{Patch}, ""},
+}
+
+// forEveryone are resources that every authenticated user may create, by the roles of Kubernetes itself.
+var forEveryone = []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
+
+// typedClient knows the clients that client-gen wrote: of client-go, and of other modules.
+func (s *site) typedClient() bool {
+	method, ok := typedMethods[s.target.Name()]
+	if !ok || !strings.Contains(s.pkg, "/typed/") || s.receiver() == nil {
+		return false
+	}
+	object := objectOf(s.receiver().Type())
+	if object == nil {
+		return false
+	}
+	found, why := s.kinds.of(object)
+	if why != "" {
+		s.add([]Access{unproven(why, method.subresource)}, reasonLive, method.verbs...)
+		return true
+	}
+	if slices.Contains(forEveryone, found.Plural) {
+		return true
+	}
+	subresources := []string{method.subresource}
+	if s.target.Name() == "Patch" || s.target.Name() == "Create" {
+		subresources = s.variadicSubresources()
+	}
+	for _, sub := range subresources {
+		access := found.access(sub)
+		access.Names, access.Namespace = s.typedNames(), s.typedNamespace()
+		s.add([]Access{access}, reasonOfTyped(method.verbs), method.verbs...)
+	}
+	return true
+}
+
+func reasonOfTyped(verbs []string) string {
+	switch {
+	case len(verbs) > 1:
+		return reasonApply
+	case slices.Contains([]string{Get, List, Watch}, verbs[0]):
+		return reasonLive
+	}
+	return reasonWrite
+}
+
+// objectOf returns the type of the objects of a typed client, such as PodInterface, or nil.
+func objectOf(client types.Type) types.Type {
+	for _, name := range []string{"Get", "Create", "Update"} {
+		method, _, _ := types.LookupFieldOrMethod(client, true, nil, name)
+		fn, ok := method.(*types.Func)
+		if !ok || fn.Signature().Results().Len() != 2 {
+			continue
+		}
+		t := fn.Signature().Results().At(0).Type()
+		if _, isPointer := types.Unalias(t).(*types.Pointer); isPointer {
+			return t
+		}
+	}
+	return nil
+}
+
+// typedNames returns the constant name that a method of a typed client is given.
+func (s *site) typedNames() []string {
+	switch s.target.Name() {
+	case "Get", "Delete", "Patch", "GetScale", "UpdateScale", "GetLogs":
+	default:
+		return nil
+	}
+	at := 1
+	if s.target.Name() == "GetLogs" {
+		at = 0
+	}
+	if names, complete := s.constants(place{s.arg(at), ""}, false); complete && len(names) > 0 {
+		return names
+	}
+	return nil
+}
+
+// typedNamespace returns the constant namespace of a typed client.
+func (s *site) typedNamespace() string {
+	origins, _ := s.origins(place{s.receiver(), ""}, true, nil)
+	if len(origins) != 1 {
+		return ""
+	}
+	call, ok := origins[0].v.(*ssa.Call)
+	if !ok || len(call.Common().Args) == 0 {
+		return ""
+	}
+	return s.constant(place{call.Common().Args[len(call.Common().Args)-1], ""})
+}
+
+// variadicSubresources returns the subresources that Patch is given, or none.
+func (s *site) variadicSubresources() []string {
+	signature := s.target.Signature()
+	if !signature.Variadic() {
+		return []string{""}
+	}
+	names, _ := s.constants(place{s.arg(signature.Params().Len() - 1), element}, true)
+	if len(names) == 0 {
+		return []string{""}
+	}
+	return []string{strings.Join(names, "/")}
+}
+
+// dynamicClient knows the dynamic client.
+func (s *site) dynamicClient() bool {
+	if !within(s.pkg, clientGoPath+"/dynamic") {
+		return false
+	}
+	if s.target.Name() == "ForResource" {
+		s.watch(s.resources(place{s.arg(0), ""}, ""))
+		return true
+	}
+	method, ok := typedMethods[s.target.Name()]
+	if !ok || s.recv != "ResourceInterface" && s.recv != "NamespaceableResourceInterface" {
+		return false
+	}
+	for _, access := range s.dynamicResources(s.receiver(), method.subresource, 0) {
+		if s.target.Name() == "Get" || s.target.Name() == "Delete" || s.target.Name() == "Patch" {
+			if names, complete := s.constants(place{s.arg(1), ""}, false); complete && len(names) > 0 {
+				access.Names = names
+			}
+		}
+		s.add([]Access{access}, reasonOfTyped(method.verbs), method.verbs...)
+	}
+	return true
+}
+
+// dynamicResources returns the resources of a dynamic client.
+func (s *site) dynamicResources(v ssa.Value, subresource string, depth int) (all []Access) {
+	origins, _ := s.origins(place{v, ""}, true, nil)
+	for _, p := range origins {
+		call, ok := p.v.(*ssa.Call)
+		switch {
+		case ok && calledName(call.Common()) == "Resource":
+			args := call.Common().Args
+			all = append(all, s.resources(place{args[len(args)-1], ""}, subresource)...)
+		case ok && calledName(call.Common()) == "Namespace" && call.Common().IsInvoke() && depth < 3:
+			all = append(all, s.dynamicResources(call.Common().Value, subresource, depth+1)...)
+		default:
+			all = append(all, unproven("the resource of the dynamic client is not known", subresource))
+		}
+	}
+	return all
+}
+
+// resources returns the resources that a schema.GroupVersionResource can be.
+func (s *site) resources(at place, subresource string) (all []Access) {
+	origins, complete := s.origins(at, true, func(p place) bool {
+		if call, ok := p.v.(*ssa.Call); ok {
+			return calledName(call.Common()) == "WithResource"
+		}
+		alloc, ok := p.v.(*ssa.Alloc)
+		return ok && p.in == pointee && hasFieldStores(alloc)
+	})
+	for _, p := range origins {
+		group, name, ok := s.resourceAt(p)
+		if !ok {
+			complete = false
+			continue
+		}
+		all = append(all, s.kinds.plural(group, name).access(subresource))
+	}
+	if !complete || len(all) == 0 {
+		all = append(all, unproven("the resource of the dynamic client is not a constant", subresource))
+	}
+	return all
+}
+
+func (s *site) resourceAt(p place) (group, name string, ok bool) {
+	if call, isCall := p.v.(*ssa.Call); isCall {
+		args := call.Common().Args
+		if len(args) != 2 {
+			return "", "", false
+		}
+		group, ok = s.groupOf(args[0])
+		name = s.constant(place{args[1], ""})
+		return group, name, ok && name != ""
+	}
+	structure, isStruct := structOf(p.v.Type())
+	if !isStruct || fieldIndex(structure, "Resource") == 0 {
+		return "", "", false
+	}
+	name = s.constant(place{p.v, p.in + field(fieldIndex(structure, "Resource"))})
+	groups, known := s.constants(place{p.v, p.in + field(fieldIndex(structure, "Group"))}, false)
+	if !known || len(groups) > 1 || name == "" {
+		return "", "", false
+	}
+	if len(groups) == 1 {
+		group = groups[0]
+	}
+	return group, name, true
+}
+
+// plural returns the kind of a resource that the program names.
+func (k *kinds) plural(group, plural string) kind {
+	for _, known := range k.builtin {
+		if known.Group == group && known.Plural == plural {
+			return known
+		}
+	}
+	return kind{Group: group, Plural: plural}
+}
+
+// restVerbs are the verbs of the methods that begin a request of a REST client.
+var restVerbs = map[string]string{"Get": Get, "Post": Create, "Put": Update, "Patch": Patch, "Delete": Delete}
+
+// restRequest knows requests that are built step by step, such as those of exec.
+func (s *site) restRequest() bool {
+	if s.pkg != clientGoPath+"/rest" || s.recv != "Request" {
+		return false
+	}
+	switch s.target.Name() {
+	case "Do", "DoRaw", "Stream", "Watch", "URL":
+	default:
+		return false
+	}
+	var resource, subresource, verb, path string
+	var from ssa.Value
+	for v := s.receiver(); v != nil; {
+		call, ok := v.(*ssa.Call)
+		if !ok {
+			break
+		}
+		args := call.Common().Args
+		name := calledName(call.Common())
+		switch {
+		case call.Common().IsInvoke() && restVerbs[name] != "":
+			verb, from = restVerbs[name], call.Common().Value
+			v = nil
+			continue
+		case len(args) == 0:
+			v = nil
+			continue
+		case name == "Resource" && len(args) == 2:
+			resource = s.constant(place{args[1], ""})
+		case name == "SubResource" && len(args) == 2:
+			names, _ := s.constants(place{args[1], element}, true)
+			subresource = strings.Join(names, "/")
+		case name == "AbsPath", name == "RequestURI":
+			path = name
+		}
+		v = args[0]
+	}
+	s.requested(resource, subresource, verb, path, from)
+	return true
+}
+
+// requested records a request that was built step by step. Paths that are not resources need rules of another form.
+func (s *site) requested(resource, subresource, verb, path string, from ssa.Value) {
+	if path != "" || verb == "" && resource == "" {
+		return
+	}
+	group, known := s.groupOfClient(from)
+	if resource == "" || verb == "" || !known {
+		s.add([]Access{unproven("the resource of the request is not a constant", subresource)}, reasonLive, Get)
+		return
+	}
+	s.add([]Access{s.kinds.plural(group, resource).access(subresource)}, "a request of a REST client", verb)
+}
+
+// groupOfClient returns the API group of the REST client of a typed client.
+func (s *site) groupOfClient(v ssa.Value) (string, bool) {
+	if v == nil {
+		return "", false
+	}
+	origins, _ := s.origins(place{v, ""}, true, nil)
+	for _, p := range origins {
+		call, ok := p.v.(*ssa.Call)
+		if !ok || calledName(call.Common()) != "RESTClient" || !call.Common().IsInvoke() {
+			continue
+		}
+		t := namedOf(call.Common().Value.Type())
+		if t == nil || t.Obj().Pkg() == nil {
+			continue
+		}
+		version := path.Base(t.Obj().Pkg().Path())
+		api := s.kinds.declarations("k8s.io/api/" + path.Base(path.Dir(t.Obj().Pkg().Path())) + "/" + version)
+		if api != nil && api.known {
+			return api.group, true
+		}
+	}
+	return "", false
+}
+
+// informerFactory knows the factories that informer-gen wrote.
+func (s *site) informerFactory() bool {
+	if !strings.Contains(s.pkg, "/informers/") || s.target.Name() != "Informer" && s.target.Name() != "Lister" {
+		return false
+	}
+	lister, _, _ := types.LookupFieldOrMethod(s.receiver().Type(), true, nil, "Lister")
+	fn, ok := lister.(*types.Func)
+	if !ok || fn.Signature().Results().Len() != 1 {
+		return false
+	}
+	list, _, _ := types.LookupFieldOrMethod(fn.Signature().Results().At(0).Type(), true, nil, "List")
+	if fn, ok = list.(*types.Func); !ok || fn.Signature().Results().Len() == 0 {
+		return false
+	}
+	slice, ok := fn.Signature().Results().At(0).Type().(*types.Slice)
+	if !ok {
+		return false
+	}
+	s.watch(s.kindsOf(slice.Elem(), nil, ""))
+	return true
+}

@@ -1,0 +1,358 @@
+package access
+
+import (
+	"go/constant"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// verbsOf are the verbs of the methods of clients.
+var verbsOf = map[string][]string{
+	"Create": {Create}, "Update": {Update}, "Patch": {Patch}, "Apply": {Patch, Create}, "Delete": {Delete},
+	"DeleteAllOf": {DeleteCollection},
+}
+
+// optionsOf are the options by which methods of a client are recognized in any interface, and whether the method is
+// that of a subresource.
+var optionsOf = map[string]bool{
+	"GetOption": false, "ListOption": false, "CreateOption": false, "UpdateOption": false, "PatchOption": false,
+	"DeleteOption": false, "DeleteAllOfOption": false, "ApplyOption": false,
+	"SubResourceGetOption": true, "SubResourceCreateOption": true, "SubResourceUpdateOption": true,
+	"SubResourcePatchOption": true, "SubResourceApplyOption": true,
+}
+
+// clientMethod reports whether the target is a method of a client of objects, or of one of subresources.
+func (s *site) clientMethod() (known, subresource bool) {
+	signature := s.target.Signature()
+	if signature.Recv() == nil || !signature.Variadic() || signature.Params().Len() < 2 {
+		return false, false
+	}
+	slice := signature.Params().At(signature.Params().Len() - 1).Type().(*types.Slice)
+	option := namedOf(slice.Elem())
+	if option == nil || option.Obj().Pkg() == nil {
+		return false, false
+	}
+	switch option.Obj().Pkg().Path() {
+	case controllerRuntimePath + "/pkg/client", runtimePath + "/client":
+	default:
+		return false, false
+	}
+	subresource, known = optionsOf[option.Obj().Name()]
+	return known, subresource || strings.HasPrefix(s.recv, "SubResource") || s.recv == "StatusWriter"
+}
+
+// objectClient knows the methods of clients, readers and writers of objects.
+func (s *site) objectClient() bool {
+	known, subresource := s.clientMethod()
+	if !known || subresource {
+		return false
+	}
+	switch name := s.target.Name(); name {
+	case "Get":
+		s.read(s.withKey(s.objects(s.arg(2), ""), s.arg(1)), Get, s.arg(2), s.arg(3))
+	case "List":
+		s.read(s.anyName(s.objects(s.arg(1), "")), List, s.arg(1), s.arg(2))
+	case "Watch":
+		s.add(s.anyName(s.objects(s.arg(1), "")), "a watch", Watch)
+	case "Patch":
+		verbs, reason := []string{Patch}, reasonWrite
+		if s.isApply(s.arg(2)) {
+			verbs, reason = verbsOf["Apply"], reasonApply
+		}
+		s.add(s.objects(s.arg(1), ""), reason, verbs...)
+	case "Apply":
+		s.add(s.objects(s.arg(1), ""), reasonApply, Patch, Create)
+	case "DeleteAllOf":
+		s.add(s.anyName(s.objects(s.arg(1), "")), reasonWrite, DeleteCollection)
+	default:
+		s.add(s.objects(s.arg(1), ""), reasonWrite, verbsOf[name]...)
+	}
+	return true
+}
+
+// subresourceClient knows the methods of clients of subresources.
+func (s *site) subresourceClient() bool {
+	known, subresource := s.clientMethod()
+	if !known || !subresource {
+		return false
+	}
+	name := s.target.Name()
+	verbs := verbsOf[name]
+	switch {
+	case name == "Get":
+		verbs = []string{Get}
+	case name == "Apply":
+		verbs = []string{Patch} // subresources are never created by an apply
+	}
+	subresources, complete := s.subresources()
+	for _, sub := range subresources {
+		s.add(s.objects(s.arg(1), sub), reasonStatus, verbs...)
+	}
+	if !complete || len(subresources) == 0 {
+		s.add([]Access{unproven("the name of the subresource is not a constant", "")}, reasonStatus, verbs...)
+	}
+	return true
+}
+
+// subresources returns the names of the subresources that the receiver writes.
+func (s *site) subresources() (names []string, complete bool) {
+	origins, complete := s.origins(place{s.receiver(), ""}, true, nil)
+	for _, p := range origins {
+		call, ok := p.v.(*ssa.Call)
+		switch {
+		case ok && calledName(call.Common()) == "Status":
+			names = append(names, "status")
+		case ok && calledName(call.Common()) == "SubResource":
+			args := call.Common().Args
+			found, known := s.constants(place{args[len(args)-1], ""}, true)
+			names, complete = append(names, found...), complete && known
+		case s.recv == "StatusWriter", s.recv == "SubResourceWriter" && !ok:
+			names = append(names, "status") // a field or parameter with a status writer
+		default:
+			complete = false
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), complete
+}
+
+// isApply reports whether a patch is a server-side apply.
+func (s *site) isApply(v ssa.Value) bool {
+	origins, _ := s.origins(place{v, ""}, true, nil)
+	for _, p := range origins {
+		switch v := p.v.(type) {
+		case *ssa.Global:
+			if v.Name() == "Apply" {
+				return true
+			}
+		case *ssa.Call:
+			args := v.Common().Args
+			if calledName(v.Common()) == "RawPatch" && len(args) == 2 &&
+				strings.HasPrefix(s.constant(place{args[0], ""}), "application/apply-patch") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// withKey sets the names of the objects that a key can name.
+func (s *site) withKey(all []Access, key ssa.Value) []Access {
+	structure, ok := structOf(key.Type())
+	if !ok {
+		return s.anyName(all)
+	}
+	names, complete := s.constants(place{key, field(fieldIndex(structure, "Name"))}, false)
+	namespace := s.constant(place{key, field(fieldIndex(structure, "Namespace"))})
+	for i := range all {
+		all[i].Names = nil
+		if complete && len(names) > 0 {
+			all[i].Names = names
+		}
+		all[i].Namespace = namespace
+	}
+	return all
+}
+
+// anyName removes the names: requests for collections have none.
+func (s *site) anyName(all []Access) []Access {
+	for i := range all {
+		all[i].Names = nil
+	}
+	return all
+}
+
+// names returns the constant name of an object that a composite literal makes, or nil.
+func (s *site) names(v ssa.Value) []string {
+	roots := s.roots(v)
+	if len(roots) != 1 {
+		return nil
+	}
+	if _, ok := roots[0].(*ssa.Alloc); !ok {
+		return nil
+	}
+	structure, ok := structOf(roots[0].Type())
+	if !ok {
+		return nil
+	}
+	for i := range structure.NumFields() {
+		meta, isStruct := structure.Field(i).Type().Underlying().(*types.Struct)
+		if structure.Field(i).Name() != "ObjectMeta" || !isStruct {
+			continue
+		}
+		names, complete := s.constants(place{roots[0], pointee + field(i) + field(fieldIndex(meta, "Name"))}, false)
+		if complete && len(names) > 0 && !slices.Contains(names, "") {
+			return names
+		}
+	}
+	return nil
+}
+
+// source is where a client reads.
+type source int
+
+const (
+	fromCache   source = iota // controller-runtime's cache, which starts an informer
+	fromWatched               // kctrl's cache, which reads live unless something watches the kind
+	fromServer
+)
+
+// read records a read of a client.
+func (s *site) read(all []Access, verb string, object, options ssa.Value) {
+	untyped := false
+	if found, _ := s.types(object); len(found) > 0 {
+		untyped = strings.HasPrefix(shortType(found[0]), "*unstructured.")
+	}
+	for _, from := range s.sources() {
+		for _, access := range all {
+			switch {
+			case from == fromServer, s.isLive(options), access.Unproven != "":
+				access.Verb, access.Reason = verb, reasonLive
+				s.record(access)
+			case from == fromWatched:
+				access.Site = s.site()
+				s.reads = append(s.reads, read{access, verb})
+			case untyped && !s.cachesUntyped() && !s.readsCache(), s.uncached()[access.Resource]:
+				access.Verb, access.Reason = verb, "a live read: the client does not cache the kind"
+				s.record(access)
+			default:
+				access.Names = nil
+				s.add([]Access{access}, reasonCached, List, Watch)
+			}
+		}
+	}
+}
+
+// isLive reports whether options of kctrl's client ask for a live read.
+func (s *site) isLive(options ssa.Value) bool {
+	if options == nil {
+		return false
+	}
+	found, _ := s.flow.types(place{options, element})
+	return slices.ContainsFunc(found, func(t types.Type) bool {
+		named := namedOf(t)
+		return named != nil && (named.Obj().Name() == "LiveRead" || named.Obj().Name() == "NotOlderThan")
+	})
+}
+
+// clientsOf are the functions and methods that return a client, by where the client reads.
+var clientsOf = map[string]source{
+	"GetClient": fromCache, "GetCache": fromCache, "GetAPIReader": fromServer, "NewWithWatch": fromServer,
+	"Client": fromWatched, "Cache": fromWatched, "Live": fromServer, "New": fromServer, "NewClient": fromWatched,
+	"NewCached": fromWatched, "ForConfig": fromWatched,
+}
+
+// sources returns where the receiver reads.
+func (s *site) sources() (all []source) {
+	if s.recv == "REST" {
+		return []source{fromServer}
+	}
+	usual := fromCache
+	if within(s.pkg, runtimePath) {
+		usual = fromWatched
+	}
+	for _, function := range s.clients(s.receiver(), 0) {
+		from, isKnown := clientsOf[function]
+		if !isKnown {
+			from = usual
+		}
+		if within(s.pkg, runtimePath) && from == fromCache {
+			from = fromWatched
+		}
+		if !slices.Contains(all, from) {
+			all = append(all, from)
+		}
+	}
+	if len(all) == 0 {
+		all = []source{usual}
+	}
+	return all
+}
+
+// clients returns the names of the functions that return the client v, through functions that wrap clients; "" stands
+// for another origin.
+func (s *site) clients(v ssa.Value, depth int) (functions []string) {
+	origins, _ := s.origins(place{v, ""}, true, nil)
+	for _, p := range origins {
+		switch v := p.v.(type) {
+		case *ssa.MakeInterface:
+			functions = append(functions, s.wrapped(v, depth)...)
+		case *ssa.Call:
+			switch name := calledName(v.Common()); name {
+			case "NewNamespacedClient", "WithFieldOwner", "WithFieldValidation", "NewDryRunClient", "Intercept":
+				functions = append(functions, s.wrapped(v.Common().Args[0], depth)...)
+			default:
+				functions = append(functions, name)
+			}
+		case *ssa.Extract:
+			if call, ok := v.Tuple.(*ssa.Call); ok {
+				functions = append(functions, calledName(call.Common()))
+				continue
+			}
+			functions = append(functions, "")
+		default:
+			functions = append(functions, "")
+		}
+	}
+	return functions
+}
+
+// wrapped returns the functions of the client in an interface or an argument.
+func (s *site) wrapped(v ssa.Value, depth int) []string {
+	if m, ok := v.(*ssa.MakeInterface); ok {
+		if t := namedOf(m.X.Type()); t != nil && t.Obj().Name() == "REST" {
+			return []string{"Live"}
+		}
+		v = m.X
+	}
+	if depth > 5 {
+		return []string{""}
+	}
+	return s.clients(v, depth+1)
+}
+
+// readsCache reports whether the receiver is a cache, which serves unstructured objects too.
+func (s *site) readsCache() bool {
+	functions := s.clients(s.receiver(), 0)
+	return len(functions) > 0 && !slices.ContainsFunc(functions, func(name string) bool { return name != "GetCache" })
+}
+
+// clientSettings are the options of controller-runtime's client that decide what it caches.
+type clientSettings struct {
+	read     bool
+	untyped  bool
+	uncached map[Resource]bool
+}
+
+func (s *site) cachesUntyped() bool { return s.clientOptions().untyped }
+
+func (s *site) uncached() map[Resource]bool { return s.clientOptions().uncached }
+
+func (s *site) clientOptions() *clientSettings {
+	o := &s.options
+	if o.read {
+		return o
+	}
+	o.read, o.uncached = true, map[Resource]bool{}
+	for key, values := range s.stores {
+		if !strings.HasSuffix(key.structure, controllerRuntimePath+"/pkg/client.CacheOptions") {
+			continue
+		}
+		for _, v := range values {
+			if c, ok := v.(*ssa.Const); ok {
+				o.untyped = o.untyped || c.Value != nil && c.Value.Kind() == constant.Bool && constant.BoolVal(c.Value)
+				continue
+			}
+			found, _ := s.flow.types(place{v, element})
+			for _, t := range found {
+				if k, why := s.kinds.of(t); why == "" {
+					o.uncached[k.access("").Resource] = true
+				}
+			}
+		}
+	}
+	return o
+}

@@ -1,0 +1,387 @@
+package access
+
+import (
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// part is what is looked at in a value, outermost first: what a pointer points to, the elements of a slice, an array or
+// a map, or a field of a struct. Empty means the value itself.
+type part string
+
+const (
+	pointee part = "*"
+	element part = "e"
+)
+
+// field returns the path of a field of a struct, which is one byte.
+func field(i int) part { return part([]byte{byte(128 + i)}) }
+
+// place is a part of a value.
+type place struct {
+	v  ssa.Value
+	in part
+}
+
+// flow follows values backward.
+type flow struct {
+	*reach
+	// stores are the values that are stored in fields, by field.
+	stores map[fieldOf][]ssa.Value
+	// globals are the values stored in package variables.
+	globals map[*ssa.Global][]ssa.Value
+	// captures are the closures of functions.
+	captures map[*ssa.Function][]*ssa.MakeClosure
+}
+
+// fieldOf identifies a field of a struct type.
+type fieldOf struct {
+	structure string
+	index     int
+}
+
+// maxPlaces bounds one search. A search that exceeds it has not found everything.
+const maxPlaces = 20_000
+
+func newFlow(r *reach) *flow {
+	f := &flow{
+		reach: r, stores: map[fieldOf][]ssa.Value{}, globals: map[*ssa.Global][]ssa.Value{},
+		captures: map[*ssa.Function][]*ssa.MakeClosure{},
+	}
+	for _, in := range r.order {
+		for _, block := range in.fn.Blocks {
+			for _, instr := range block.Instrs {
+				f.note(instr)
+			}
+		}
+	}
+	return f
+}
+
+func (f *flow) note(instr ssa.Instruction) {
+	switch instr := instr.(type) {
+	case *ssa.MakeClosure:
+		fn := instr.Fn.(*ssa.Function)
+		f.captures[fn] = append(f.captures[fn], instr)
+	case *ssa.Store:
+		switch addr := instr.Addr.(type) {
+		case *ssa.FieldAddr:
+			key := fieldAt(addr)
+			f.stores[key] = append(f.stores[key], instr.Val)
+		case *ssa.Global:
+			f.globals[addr] = append(f.globals[addr], instr.Val)
+		}
+	}
+}
+
+func fieldAt(addr *ssa.FieldAddr) fieldOf {
+	t := addr.X.Type().Underlying().(*types.Pointer).Elem()
+	return fieldOf{types.TypeString(t, nil), addr.Field}
+}
+
+// search is one search for the origins of a value.
+type search struct {
+	*flow
+	// alike means that a field of a struct has what is stored in this field of any value of its type. Otherwise only
+	// structs that the search finds count, and origins can be missing.
+	alike  bool
+	until  func(place) bool // ends a branch of the search
+	found  []place
+	seen   map[place]bool
+	excess bool
+}
+
+// origins returns the places from which a value comes. It follows no value for which until is true.
+func (f *flow) origins(at place, alike bool, until func(place) bool) (found []place, complete bool) {
+	s := &search{flow: f, alike: alike, until: until, seen: map[place]bool{}}
+	queue := []place{at}
+	for len(queue) > 0 {
+		next := queue[0]
+		queue = queue[1:]
+		if s.seen[next] {
+			continue
+		}
+		s.seen[next] = true
+		if len(s.seen) > maxPlaces || len(next.in) > 12 {
+			return s.found, false
+		}
+		if until != nil && until(next) {
+			s.found = append(s.found, next)
+			continue
+		}
+		before, ok := s.before(next)
+		if !ok {
+			s.found = append(s.found, next)
+			continue
+		}
+		queue = append(queue, before...)
+	}
+	return s.found, true
+}
+
+// before returns the places that a value comes from directly, or false for an origin.
+func (s *search) before(p place) ([]place, bool) {
+	switch v := p.v.(type) {
+	case *ssa.MakeInterface:
+		return []place{{v.X, p.in}}, p.in != ""
+	case *ssa.ChangeInterface:
+		return []place{{v.X, p.in}}, true
+	case *ssa.ChangeType:
+		return []place{{v.X, p.in}}, true
+	case *ssa.Convert:
+		return []place{{v.X, p.in}}, true
+	case *ssa.TypeAssert:
+		return []place{{v.X, p.in}}, true
+	case *ssa.Phi:
+		return each(v.Edges, p.in), true
+	case *ssa.Parameter:
+		return s.arguments(v, p.in)
+	case *ssa.FreeVar:
+		return s.bound(v, p.in)
+	case *ssa.Extract:
+		return s.extracted(v, p.in)
+	case *ssa.UnOp:
+		switch v.Op {
+		case token.MUL:
+			return []place{{v.X, pointee + p.in}}, true
+		case token.ARROW:
+			return []place{{v.X, element + p.in}}, true
+		}
+	case *ssa.Field:
+		return []place{{v.X, field(v.Field) + p.in}}, true
+	case *ssa.Index:
+		return []place{{v.X, element + p.in}}, true
+	case *ssa.Lookup:
+		return []place{{v.X, element + p.in}}, true
+	case *ssa.Call:
+		return s.results(v, 0, p.in)
+	}
+	if p.in == "" {
+		return nil, false
+	}
+	head, rest := p.in[:1], p.in[1:]
+	switch {
+	case head == pointee:
+		return s.pointed(p.v, rest)
+	case head == element:
+		return s.elements(p.v, rest)
+	}
+	return nil, isConst(p.v)
+}
+
+func isConst(v ssa.Value) bool { _, ok := v.(*ssa.Const); return ok }
+
+func each(values []ssa.Value, in part) []place {
+	all := make([]place, len(values))
+	for i, v := range values {
+		all[i] = place{v, in}
+	}
+	return all
+}
+
+// arguments returns what callers pass for a parameter.
+func (s *search) arguments(v *ssa.Parameter, in part) (all []place, ok bool) {
+	fn := v.Parent()
+	index := -1
+	for i, param := range fn.Params {
+		if param == v {
+			index = i
+		}
+	}
+	for _, edge := range s.callers[fn] {
+		i := index
+		if edge.invoke {
+			if i--; i < 0 {
+				all = append(all, place{edge.call.Value, in})
+				continue
+			}
+		}
+		if i < len(edge.call.Args) {
+			all = append(all, place{edge.call.Args[i], in})
+		}
+	}
+	return all, len(all) > 0
+}
+
+// bound returns the values that closures capture.
+func (s *search) bound(v *ssa.FreeVar, in part) (all []place, ok bool) {
+	fn := v.Parent()
+	for i, free := range fn.FreeVars {
+		if free != v {
+			continue
+		}
+		for _, closure := range s.captures[fn] {
+			all = append(all, place{closure.Bindings[i], in})
+		}
+	}
+	if strings.HasPrefix(string(in), string(pointee)) {
+		all = append(all, s.storedThrough(v, in[1:])...)
+	}
+	return all, len(all) > 0
+}
+
+// extracted returns the origins of one result of several.
+func (s *search) extracted(v *ssa.Extract, in part) ([]place, bool) {
+	switch tuple := v.Tuple.(type) {
+	case *ssa.Call:
+		return s.results(tuple, v.Index, in)
+	case *ssa.TypeAssert:
+		return []place{{tuple.X, in}}, v.Index == 0
+	case *ssa.Lookup:
+		return []place{{tuple.X, element + in}}, v.Index == 0
+	case *ssa.UnOp:
+		return []place{{tuple.X, element + in}}, v.Index == 0
+	case *ssa.Next:
+		if r, ok := tuple.Iter.(*ssa.Range); ok && v.Index == 2 {
+			return []place{{r.X, element + in}}, true
+		}
+	}
+	return nil, false
+}
+
+// results returns what a call returns, if the function has a body.
+func (s *search) results(call *ssa.Call, index int, in part) (all []place, ok bool) {
+	common := call.Common()
+	if b, isBuiltin := common.Value.(*ssa.Builtin); isBuiltin {
+		if b.Name() == "append" && strings.HasPrefix(string(in), string(element)) {
+			return each(common.Args, in), true
+		}
+		return nil, false
+	}
+	if name := calledName(common); name == "DeepCopyObject" || name == "DeepCopy" {
+		if common.IsInvoke() {
+			return []place{{common.Value, in}}, true
+		}
+		if len(common.Args) == 1 {
+			return []place{{common.Args[0], in}}, true
+		}
+	}
+	for _, fn := range s.callees(common) {
+		for _, block := range fn.Blocks {
+			if ret, isReturn := block.Instrs[len(block.Instrs)-1].(*ssa.Return); isReturn && index < len(ret.Results) {
+				all = append(all, place{ret.Results[index], in})
+			}
+		}
+	}
+	return all, len(all) > 0
+}
+
+func calledName(call *ssa.CallCommon) string {
+	if call.IsInvoke() {
+		return call.Method.Name()
+	}
+	if fn := call.StaticCallee(); fn != nil {
+		return fn.Name()
+	}
+	return ""
+}
+
+// callees returns the functions with bodies that a call can mean.
+func (s *search) callees(call *ssa.CallCommon) []*ssa.Function {
+	if fn := call.StaticCallee(); fn != nil {
+		if len(fn.Blocks) == 0 {
+			return nil
+		}
+		return []*ssa.Function{fn}
+	}
+	var all []*ssa.Function
+	if !call.IsInvoke() {
+		return s.values[signatureOf(call.Signature())]
+	}
+	target, ok := call.Value.Type().Underlying().(*types.Interface)
+	if !ok {
+		return nil
+	}
+	for _, t := range s.concrete {
+		if !types.Implements(t, target) {
+			continue
+		}
+		if sel := s.p.ssa.MethodSets.MethodSet(t).Lookup(call.Method.Pkg(), call.Method.Name()); sel != nil &&
+			!forwards(sel) {
+			if fn := s.p.ssa.MethodValue(sel); fn != nil && len(fn.Blocks) > 0 {
+				all = append(all, fn)
+			}
+		}
+	}
+	return all
+}
+
+// pointed returns what a pointer points to.
+func (s *search) pointed(v ssa.Value, in part) ([]place, bool) {
+	switch v := v.(type) {
+	case *ssa.Alloc:
+		return s.storedThrough(v, in), true
+	case *ssa.Global:
+		return append(each(s.globals[v], in), s.storedThrough(v, in)...), len(s.globals[v]) > 0
+	case *ssa.FieldAddr:
+		if !s.alike {
+			return []place{{v.X, pointee + field(v.Field) + in}}, true
+		}
+		stored := each(s.stores[fieldAt(v)], in)
+		return append(stored, s.storedThrough(v, in)...), len(stored) > 0
+	case *ssa.IndexAddr:
+		if _, isSlice := v.X.Type().Underlying().(*types.Slice); isSlice {
+			return []place{{v.X, element + in}}, true
+		}
+		return []place{{v.X, pointee + element + in}}, true
+	}
+	return nil, isConst(v)
+}
+
+// storedThrough returns what the program stores through a pointer, or through one to a part of what it points to.
+func (s *search) storedThrough(v ssa.Value, in part) (all []place) {
+	if v.Referrers() == nil {
+		return nil
+	}
+	for _, user := range *v.Referrers() {
+		switch user := user.(type) {
+		case *ssa.Store:
+			if user.Addr == v {
+				all = append(all, place{user.Val, in})
+			}
+		case *ssa.FieldAddr:
+			if in != "" && in[:1] == field(user.Field) {
+				all = append(all, s.storedThrough(user, in[1:])...)
+			}
+		case *ssa.IndexAddr:
+			if in != "" && in[:1] == element {
+				all = append(all, s.storedThrough(user, in[1:])...)
+			}
+		case *ssa.MakeClosure:
+			fn := user.Fn.(*ssa.Function)
+			for i, binding := range user.Bindings {
+				if binding == v && i < len(fn.FreeVars) {
+					all = append(all, s.storedThrough(fn.FreeVars[i], in)...)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// elements returns what is in a slice, a map or a channel.
+func (s *search) elements(v ssa.Value, in part) (all []place, ok bool) {
+	switch v := v.(type) {
+	case *ssa.Slice:
+		if _, isSlice := v.X.Type().Underlying().(*types.Slice); isSlice {
+			return []place{{v.X, element + in}}, true
+		}
+		return []place{{v.X, pointee + element + in}}, true
+	case *ssa.MakeMap, *ssa.MakeSlice, *ssa.MakeChan:
+		for _, user := range *v.Referrers() {
+			switch user := user.(type) {
+			case *ssa.MapUpdate:
+				all = append(all, place{user.Value, in})
+			case *ssa.IndexAddr:
+				all = append(all, s.storedThrough(user, in)...)
+			case *ssa.Send:
+				all = append(all, place{user.X, in})
+			}
+		}
+		return all, true
+	}
+	return nil, isConst(v)
+}

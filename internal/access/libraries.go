@@ -1,0 +1,383 @@
+package access
+
+import (
+	"go/constant"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// watchersOf are the functions that start an informer, by import path and name, with the index of the argument that
+// has the kind; -1 means the first type argument.
+var watchersOf = map[string]int{
+	controllerRuntimePath + "/pkg/builder Builder.For":                  0,
+	controllerRuntimePath + "/pkg/builder Builder.Owns":                 0,
+	controllerRuntimePath + "/pkg/builder Builder.Watches":              0,
+	controllerRuntimePath + "/pkg/builder Builder.WatchesMetadata":      0,
+	controllerRuntimePath + "/pkg/builder TypedBuilder.For":             0,
+	controllerRuntimePath + "/pkg/builder TypedBuilder.Owns":            0,
+	controllerRuntimePath + "/pkg/builder TypedBuilder.Watches":         0,
+	controllerRuntimePath + "/pkg/builder TypedBuilder.WatchesMetadata": 0,
+	controllerRuntimePath + "/pkg/source Kind":                          1,
+	controllerRuntimePath + "/pkg/source TypedKind":                     1,
+	controllerRuntimePath + "/pkg/client FieldIndexer.IndexField":       1,
+	controllerRuntimePath + "/pkg/cache Informers.GetInformer":          1,
+	controllerRuntimePath + "/pkg/cache Cache.GetInformer":              1,
+
+	runtimePath + "/controller For":                     -1,
+	runtimePath + "/controller Builder.For":             0,
+	runtimePath + "/controller Builder.Owns":            0,
+	runtimePath + "/controller Builder.OwnsOptional":    0,
+	runtimePath + "/controller Builder.Watches":         0,
+	runtimePath + "/controller Builder.WatchesOptional": 0,
+	runtimePath + "/controller Builder.WatchesMetadata": 0,
+	runtimePath + "/source Kind":                        1,
+	runtimePath + "/source Keys":                        1,
+	runtimePath + "/cache NewIndex":                     1,
+	runtimePath + "/cache Cache.IndexField":             1,
+	runtimePath + "/cache FieldIndexer.IndexField":      1,
+	runtimePath + "/cache Cache.Informer":               0,
+	runtimePath + "/registry Context.Informer":          0,
+	runtimePath + "/client NewListWatcher":              1,
+	runtimePath + "/informer FromClient":                1,
+}
+
+// key returns the import path and the name of the target, as in the tables of this file.
+func (s *site) key() string {
+	if s.recv != "" {
+		return s.pkg + " " + s.recv + "." + s.target.Name()
+	}
+	return s.pkg + " " + s.target.Name()
+}
+
+// watchers knows the functions that start informers.
+func (s *site) watchers() bool {
+	index, ok := watchersOf[s.key()]
+	if !ok {
+		return s.kindInformer() || s.cachedReads()
+	}
+	var all []Access
+	if index < 0 {
+		all = s.kindsOf(s.typeArgument(0), nil, "")
+	} else {
+		all = s.anyName(s.objects(s.arg(index), ""))
+	}
+	s.watch(all)
+	return true
+}
+
+// watch records informers. An informer of a source.Kind of old releases is recorded where its type is set.
+func (s *site) watch(all []Access) {
+	all = slices.DeleteFunc(all, func(a Access) bool { return strings.Contains(a.Unproven, "source.Kind") })
+	for _, access := range all {
+		if within(s.pkg, runtimePath) && access.Unproven == "" {
+			s.watched[access.Resource] = true
+		}
+	}
+	s.add(all, reasonInformer, List, Watch)
+}
+
+// kindInformer knows the functions that start an informer by a group, version and kind.
+func (s *site) kindInformer() bool {
+	var at int
+	switch s.key() {
+	case runtimePath + "/cache Cache.InformerForKind", runtimePath + "/registry Context.MetadataInformer":
+	case controllerRuntimePath + "/pkg/cache Informers.GetInformerForKind",
+		controllerRuntimePath + "/pkg/cache Cache.GetInformerForKind":
+		at = 1
+	default:
+		return false
+	}
+	var all []Access
+	gvks, complete := s.structured(place{s.arg(at), ""})
+	for _, g := range gvks {
+		all = append(all, s.kinds.named(g.group, g.kind).access(""))
+	}
+	if !complete || len(gvks) == 0 {
+		all = append(all, unproven("the kind of the informer is not a constant", ""))
+	}
+	s.watch(all)
+	return true
+}
+
+// cachedReads knows the functions of kctrl's runtime that read a cache.
+func (s *site) cachedReads() bool {
+	switch s.key() {
+	case runtimePath + "/cache View":
+		s.read(s.withKey(s.objects(s.arg(3), ""), s.arg(2)), Get, s.arg(3), s.arg(4))
+	case runtimePath + "/cache Each":
+		s.read(s.anyName(s.objects(s.arg(2), "")), List, s.arg(2), s.arg(3))
+	default:
+		return false
+	}
+	return true
+}
+
+// utilities knows functions that write through a client which they are given, and owner references.
+func (s *site) utilities() bool {
+	if s.pkg == "k8s.io/apimachinery/pkg/apis/meta/v1" && s.target.Name() == "NewControllerRef" {
+		all := s.objects(s.arg(0), "finalizers")
+		if gvks, complete := s.structured(place{s.arg(1), ""}); complete && len(gvks) > 0 {
+			all = nil
+			for _, g := range gvks {
+				all = append(all, s.kinds.named(g.group, g.kind).access("finalizers"))
+			}
+		}
+		s.owner(all)
+		return true
+	}
+	ours := s.pkg == runtimePath+"/controllerutil"
+	if !ours && s.pkg != controllerRuntimePath+"/pkg/controller/controllerutil" {
+		return false
+	}
+	switch s.target.Name() {
+	case "CreateOrUpdate":
+		s.createOr(Update)
+	case "CreateOrPatch":
+		s.createOr(Patch)
+	case "SetControllerReference":
+		if !s.unblocked(s.arg(3)) {
+			s.owner(s.objects(s.arg(0), "finalizers"))
+		}
+	case "SetOwnerReference":
+		if found, _ := s.flow.types(place{s.arg(3), element}); len(found) > 0 && !s.unblocked(s.arg(3)) {
+			s.owner(s.objects(s.arg(0), "finalizers"))
+		}
+	case "ApplyIfDifferent", "Apply":
+		at := 2
+		if s.recv != "" {
+			at = 1
+		}
+		s.liveThen(at, "", Patch, Create)
+	case "ApplyStatusIfDifferent", "ApplyStatus":
+		at := 2
+		if s.recv != "" {
+			at = 1
+		}
+		s.liveThen(at, "status", Patch)
+	case "DeleteWithUID":
+		s.add(s.objects(s.arg(2), ""), reasonWrite, Delete)
+	case "AsReconciler":
+		s.readKind(s.typeArgument(0))
+	default:
+		return false
+	}
+	return true
+}
+
+// createOr records what CreateOrUpdate and CreateOrPatch do.
+func (s *site) createOr(verb string) {
+	all := s.objects(s.arg(2), "")
+	reading := *s
+	reading.client = s.arg(1)
+	reading.read(all, Get, s.arg(2), nil)
+	s.add(all, reasonWrite, Create, verb)
+}
+
+// liveThen records the live read and the apply of ApplyIfDifferent.
+func (s *site) liveThen(at int, subresource string, verbs ...string) {
+	s.add(s.objects(s.arg(at), ""), "a live read before an apply", Get)
+	s.add(s.objects(s.arg(at), subresource), reasonApply, verbs...)
+}
+
+// readKind records the read of a reconciler that receives objects.
+func (s *site) readKind(t types.Type) {
+	if t == nil || types.IsInterface(t) {
+		s.record(unproven("the kind of the reconciler is not known", ""))
+		return
+	}
+	for _, access := range s.kindsOf(t, nil, "") {
+		if within(s.pkg, runtimePath) {
+			access.Site = s.site()
+			s.reads = append(s.reads, read{access, Get})
+			continue
+		}
+		s.add([]Access{access}, reasonCached, List, Watch)
+	}
+}
+
+// owner records references that block the deletion of their owners.
+func (s *site) owner(all []Access) {
+	for i := range all {
+		all[i].Names = nil
+		all[i].Note = "where the admission plugin OwnerReferencesPermissionEnforcement is on, as on OpenShift"
+	}
+	s.add(all, reasonOwner, Update)
+}
+
+// unblocked reports whether options have WithBlockOwnerDeletion(false).
+func (s *site) unblocked(options ssa.Value) bool {
+	if options == nil {
+		return false
+	}
+	found, _ := s.origins(place{options, element}, true, nil)
+	return slices.ContainsFunc(found, func(p place) bool {
+		call, ok := p.v.(*ssa.Call)
+		if !ok || calledName(call.Common()) != "WithBlockOwnerDeletion" || len(call.Common().Args) != 1 {
+			return false
+		}
+		c, ok := call.Common().Args[0].(*ssa.Const)
+		return ok && c.Value != nil && !constant.BoolVal(c.Value)
+	})
+}
+
+var (
+	coreEvents = Access{Resource: Resource{"", "events"}, Scope: ScopeNamespaced}
+	newEvents  = Access{Resource: Resource{"events.k8s.io", "events"}, Scope: ScopeNamespaced}
+)
+
+// recorders knows recorders of events.
+func (s *site) recorders() bool {
+	name := s.target.Name()
+	switch {
+	case within(s.pkg, clientGoPath+"/tools/record") && s.recv == "EventRecorder",
+		within(s.pkg, clientGoPath+"/tools/record") && s.recv == "EventRecorderLogger":
+		if strings.Contains(name, "Event") {
+			s.add([]Access{coreEvents}, reasonEvents, Create, Patch)
+		}
+	case within(s.pkg, clientGoPath+"/tools/events") && strings.HasPrefix(s.recv, "EventRecorder"):
+		if name == "Eventf" {
+			s.add([]Access{newEvents}, reasonEvents, Create, Patch)
+		}
+	case within(s.pkg, runtimePath) && name == "EventRecorder":
+		s.add([]Access{newEvents}, reasonEvents, Create, Patch)
+	case s.pkg == runtimePath+"/events" && name == "NewSink":
+		s.add([]Access{newEvents}, reasonEvents, Create, Patch)
+	case s.pkg == runtimePath+"/events" && name == "NewCoreSink",
+		s.pkg == runtimePath+"/compat/managers" && name == "EventRecorderFor":
+		s.add([]Access{coreEvents}, reasonEvents, Create, Patch)
+	default:
+		return false
+	}
+	return true
+}
+
+// managers knows the programs that run managers, and elections of leaders.
+func (s *site) managers() bool {
+	switch s.key() {
+	case runtimePath + "/manager Main", runtimePath + "/registry Registry.Main":
+		s.lease(s.electionID())
+		s.reviews()
+	case clientGoPath + "/tools/leaderelection NewLeaderElector", clientGoPath + "/tools/leaderelection RunOrDie":
+		s.lease("")
+	default:
+		return false
+	}
+	return true
+}
+
+// electionID returns the constant name of the lease in manager.Options, or "".
+func (s *site) electionID() string {
+	for i := range len(s.call.Args) {
+		structure, ok := structOf(s.call.Args[i].Type())
+		if !ok || !strings.HasSuffix(types.TypeString(s.call.Args[i].Type(), nil), "manager.Options") {
+			continue
+		}
+		election := fieldIndex(structure, "LeaderElection")
+		inner, ok := structOf(structure.Field(election).Type())
+		if !ok {
+			return ""
+		}
+		return s.constant(place{s.call.Args[i], field(election) + field(fieldIndex(inner, "ID"))})
+	}
+	return ""
+}
+
+// lease records what leader election needs.
+func (s *site) lease(name string) {
+	lease := Access{Resource: Resource{"coordination.k8s.io", "leases"}, Scope: ScopeNamespaced, Namespace: PodNamespace}
+	s.add([]Access{lease}, reasonLease, Create)
+	if name != "" {
+		lease.Names = []string{name}
+	}
+	s.add([]Access{lease}, reasonLease, Get, Update)
+}
+
+// reviews records what a metrics server with authorization needs.
+func (s *site) reviews() {
+	s.add([]Access{
+		{Resource: Resource{"authentication.k8s.io", "tokenreviews"}, Scope: ScopeCluster},
+		{Resource: Resource{"authorization.k8s.io", "subjectaccessreviews"}, Scope: ScopeCluster},
+	}, reasonMetrics, Create)
+}
+
+// store looks at options that a program sets in structs of libraries.
+func (a *analysis) store(in *reached, store *ssa.Store) {
+	addr, ok := store.Addr.(*ssa.FieldAddr)
+	if !ok {
+		return
+	}
+	owner := namedOf(addr.X.Type())
+	structure, isStruct := structOf(addr.X.Type())
+	if owner == nil || owner.Obj().Pkg() == nil || !isStruct {
+		return
+	}
+	name := owner.Obj().Pkg().Path() + "." + owner.Obj().Name() + "." + structure.Field(addr.Field).Name()
+	s := &site{analysis: a, in: in, pos: store.Pos(), pkg: owner.Obj().Pkg().Path(), call: &ssa.CallCommon{}}
+	if !s.pos.IsValid() {
+		s.pos = addr.Pos()
+	}
+	s.name = owner.Obj().Pkg().Name() + "." + owner.Obj().Name() + "." + structure.Field(addr.Field).Name()
+	switch name {
+	case controllerRuntimePath + "/pkg/manager.Options.LeaderElection":
+		if !isFalse(store.Val) {
+			s.lease("")
+			s.add([]Access{{Resource: coreEvents.Resource, Scope: ScopeNamespaced, Namespace: PodNamespace}},
+				"leader election records events", Create, Patch)
+		}
+	case runtimePath + "/manager.LeaderElectionOptions.Enabled":
+		if !isFalse(store.Val) {
+			s.lease("")
+		}
+	case controllerRuntimePath + "/pkg/metrics/server.Options.FilterProvider":
+		if fn, ok := unwrapFunction(store.Val).(*ssa.Function); ok && fn.Name() == "WithAuthenticationAndAuthorization" {
+			s.reviews()
+		}
+	case controllerRuntimePath + "/pkg/source.Kind.Type":
+		s.watch(s.anyName(s.objects(store.Val, "")))
+	case "k8s.io/apimachinery/pkg/apis/meta/v1.OwnerReference.BlockOwnerDeletion":
+		s.reference(addr, store.Val)
+	}
+}
+
+func isFalse(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && (c.Value == nil || c.Value.Kind() == constant.Bool && !constant.BoolVal(c.Value))
+}
+
+func unwrapFunction(v ssa.Value) ssa.Value {
+	if c, ok := v.(*ssa.ChangeType); ok {
+		return c.X
+	}
+	return v
+}
+
+// reference records an owner reference that a composite literal makes.
+func (s *site) reference(addr *ssa.FieldAddr, block ssa.Value) {
+	if isFalse(block) || s.isFalsePointer(block) {
+		return
+	}
+	structure, _ := structOf(addr.X.Type())
+	kinds, complete := s.constants(place{addr.X, pointee + field(fieldIndex(structure, "Kind"))}, false)
+	versions, known := s.constants(place{addr.X, pointee + field(fieldIndex(structure, "APIVersion"))}, false)
+	if !complete || !known || len(kinds) != 1 || len(versions) != 1 {
+		s.owner([]Access{unproven("the kind of the owner is not a constant", "finalizers")})
+		return
+	}
+	s.owner([]Access{s.kinds.named(groupOfVersion(versions[0]), kinds[0]).access("finalizers")})
+}
+
+// isFalsePointer reports whether a value is a pointer to false, such as ptr.To(false) and new(false).
+func (s *site) isFalsePointer(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.Call:
+		args := v.Common().Args
+		return len(args) == 1 && isFalse(args[0])
+	case *ssa.Alloc:
+		found, complete := s.origins(place{v, pointee}, false, nil)
+		return complete && !slices.ContainsFunc(found, func(p place) bool { return !isFalse(p.v) })
+	}
+	return false
+}

@@ -1,0 +1,414 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// Import paths of the libraries whose calls the analysis knows. It does not look into their functions.
+const (
+	runtimePath           = "github.com/kctrl-dev/kctrl/runtime"
+	controllerRuntimePath = "sigs.k8s.io/controller-runtime"
+	clientGoPath          = "k8s.io/client-go"
+)
+
+// Config configures [Analyze].
+type Config struct {
+	// Dir is the directory of the project, an absolute path. Positions are relative to it.
+	Dir string
+	// Patterns are package patterns relative to Dir. Empty means "./...". A named main package is a root even if it
+	// runs no manager.
+	Patterns []string
+}
+
+// program is the loaded code.
+type program struct {
+	dir      string
+	fset     *token.FileSet
+	own      []*packages.Package                  // of the patterns
+	read     []*packages.Package                  // own, and the libraries whose bodies are analyzed
+	all      map[string]*packages.Package         // own and all that they import, without types
+	bodies   map[*types.Package]*packages.Package // of read
+	types    map[string]*types.Package
+	ssa      *ssa.Program
+	problems []error
+}
+
+const (
+	graphMode = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule
+	// typesMode reads packages that are not named from the compiler's export data, because it has no NeedDeps.
+	typesMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
+		packages.NeedExportFile | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax |
+		packages.NeedTypesInfo | packages.NeedModule
+)
+
+// load reads the packages of the patterns, and the libraries that they give clients to, with types and syntax. Other
+// packages are known by their exported types.
+func load(ctx context.Context, cfg Config) (*program, error) {
+	patterns := cfg.Patterns
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
+	}
+	p := &program{
+		dir: cfg.Dir, fset: token.NewFileSet(), all: map[string]*packages.Package{},
+		bodies: map[*types.Package]*packages.Package{}, types: map[string]*types.Package{},
+	}
+	graph, err := packages.Load(&packages.Config{Context: ctx, Mode: graphMode, Dir: cfg.Dir}, patterns...)
+	if err != nil {
+		return nil, listError(err)
+	}
+	wanted := slices.Clone(patterns)
+	for _, library := range libraries(graph) {
+		wanted = append(wanted, library)
+	}
+	config := &packages.Config{Context: ctx, Mode: typesMode, Dir: cfg.Dir, Fset: p.fset}
+	loaded, err := packages.Load(config, wanted...)
+	if err != nil {
+		return nil, listError(err)
+	}
+	inPatterns := map[string]bool{}
+	for _, pkg := range graph {
+		inPatterns[pkg.PkgPath] = true
+	}
+	packages.Visit(graph, nil, func(pkg *packages.Package) { p.all[pkg.PkgPath] = pkg })
+	for _, pkg := range loaded {
+		if isFramework(pkg.PkgPath) {
+			continue
+		}
+		p.read = append(p.read, pkg)
+		if inPatterns[pkg.PkgPath] {
+			p.own = append(p.own, pkg)
+		}
+	}
+	if len(p.own) == 0 {
+		return nil, &diagnostic.Error{
+			Message: "no Go packages match " + strings.Join(patterns, " "),
+			Hint:    "run kctrl rbac in the directory of a Go module, or name its packages",
+		}
+	}
+	return p, nil
+}
+
+func listError(err error) error {
+	text, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
+	return &diagnostic.Error{
+		Message: "cannot load the Go packages: " + text,
+		Hint:    "run go build ./... and repair what it reports",
+		Cause:   err,
+	}
+}
+
+// isFramework reports whether the analysis knows the functions of a package by name.
+func isFramework(path string) bool {
+	return within(path, runtimePath) || within(path, controllerRuntimePath) || within(path, clientGoPath) ||
+		strings.HasPrefix(path, "k8s.io/api/") || within(path, "k8s.io/apimachinery") || isGeneratedClient(path)
+}
+
+func within(path, parent string) bool { return path == parent || strings.HasPrefix(path, parent+"/") }
+
+// isGeneratedClient reports whether client-gen, informer-gen or lister-gen wrote a package, by its path.
+func isGeneratedClient(path string) bool {
+	return strings.Contains(path, "/clientset/") || strings.HasSuffix(path, "/clientset") ||
+		strings.Contains(path, "/informers/") || strings.Contains(path, "/listers/") ||
+		strings.Contains(path, "/applyconfiguration/")
+}
+
+// libraries returns the packages outside of the patterns that import a client directly: programs give them clients.
+func libraries(graph []*packages.Package) []string {
+	own := map[string]bool{}
+	for _, pkg := range graph {
+		own[pkg.PkgPath] = true
+	}
+	var found []string
+	packages.Visit(graph, nil, func(pkg *packages.Package) {
+		if own[pkg.PkgPath] || isFramework(pkg.PkgPath) || pkg.Module == nil {
+			return
+		}
+		for path := range pkg.Imports {
+			if isClient(path) {
+				found = append(found, pkg.PkgPath)
+				return
+			}
+		}
+	})
+	slices.Sort(found)
+	return found
+}
+
+// isClient reports whether a package has a client of the API server.
+func isClient(path string) bool {
+	switch path {
+	case controllerRuntimePath, controllerRuntimePath + "/pkg/client", runtimePath + "/client",
+		clientGoPath + "/kubernetes", clientGoPath + "/dynamic", clientGoPath + "/tools/record":
+		return true
+	}
+	return strings.HasPrefix(path, clientGoPath+"/kubernetes/typed/")
+}
+
+// build makes SSA of all code that has types. It takes the bodies of functions that do not compile out, and records
+// them as problems.
+func (p *program) build() {
+	p.ssa = ssa.NewProgram(p.fset, ssa.InstantiateGenerics)
+	for _, pkg := range p.read {
+		if pkg.Types != nil {
+			p.bodies[pkg.Types] = pkg
+		}
+	}
+	created := map[*types.Package]bool{}
+	var create func(*types.Package)
+	create = func(t *types.Package) {
+		if created[t] {
+			return
+		}
+		created[t] = true
+		p.types[t.Path()] = t
+		for _, imported := range t.Imports() {
+			create(imported)
+		}
+		pkg, ok := p.bodies[t]
+		if !ok {
+			p.ssa.CreatePackage(t, nil, nil, true)
+			return
+		}
+		p.leaveBroken(pkg)
+		p.ssa.CreatePackage(t, pkg.Syntax, pkg.TypesInfo, true)
+	}
+	for _, pkg := range p.read {
+		if pkg.Types != nil {
+			create(pkg.Types)
+		}
+	}
+	for _, pkg := range p.read {
+		if s := p.ssa.Package(pkg.Types); s != nil {
+			p.buildPackage(s, pkg)
+		}
+	}
+}
+
+// buildPackage builds one package. Code that the type checker accepts in part can make the builder panic.
+func (p *program) buildPackage(s *ssa.Package, pkg *packages.Package) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.problems = append(p.problems, &diagnostic.Error{
+				Pos:     token.Position{Filename: p.relative(folderOf(pkg))},
+				Message: fmt.Sprintf("not analyzed: package %s does not compile: %v", pkg.PkgPath, v),
+				Hint:    "run go build ./... and repair what it reports",
+			})
+		}
+	}()
+	s.Build()
+}
+
+func folderOf(pkg *packages.Package) string {
+	if len(pkg.GoFiles) == 0 {
+		return pkg.PkgPath
+	}
+	return filepath.Dir(pkg.GoFiles[0])
+}
+
+// leaveBroken removes the bodies of functions with errors from the syntax of a package, and reports the errors.
+func (p *program) leaveBroken(pkg *packages.Package) {
+	for _, e := range pkg.Errors {
+		if e.Kind == packages.ListError && len(pkg.TypeErrors) > 0 {
+			continue // the compiler's text about the same errors
+		}
+		pos := p.position(e.Pos)
+		p.problems = append(p.problems, &diagnostic.Error{
+			Pos:     pos,
+			Message: "not analyzed: " + e.Msg,
+			Hint:    "repair what go build ./... reports, and run the command again",
+		})
+	}
+	if len(pkg.TypeErrors) == 0 {
+		return
+	}
+	bad := map[string]map[int]bool{} // lines with errors by file
+	for _, e := range pkg.TypeErrors {
+		at := p.fset.Position(e.Pos)
+		if bad[at.Filename] == nil {
+			bad[at.Filename] = map[int]bool{}
+		}
+		bad[at.Filename][at.Line] = true
+	}
+	for _, file := range pkg.Syntax {
+		name := p.fset.Position(file.Package).Filename
+		for _, decl := range file.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if ok && fn.Body != nil && (p.hasLine(fn, bad[name]) || usesInvalid(fn, pkg.TypesInfo)) {
+				fn.Body = nil
+			}
+		}
+	}
+}
+
+func (p *program) hasLine(fn *ast.FuncDecl, lines map[int]bool) bool {
+	first, last := p.fset.Position(fn.Pos()).Line, p.fset.Position(fn.End()).Line
+	for line := range lines {
+		if first <= line && line <= last {
+			return true
+		}
+	}
+	return false
+}
+
+// usesInvalid reports whether a function has an expression without a valid type.
+func usesInvalid(fn *ast.FuncDecl, info *types.Info) (invalid bool) {
+	ast.Inspect(fn, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Ident:
+			obj := info.ObjectOf(n)
+			_, isPackage := obj.(*types.PkgName)
+			invalid = invalid || obj != nil && !isPackage && obj.Type() == types.Typ[types.Invalid]
+		case *ast.SelectorExpr:
+			invalid = invalid || info.Selections[n] == nil && info.Uses[n.Sel] == nil
+		case ast.Expr:
+			if tv, ok := info.Types[n]; ok {
+				invalid = invalid || tv.Type == types.Typ[types.Invalid]
+			}
+		}
+		return !invalid
+	})
+	return invalid
+}
+
+// position parses a position as go/packages writes it.
+func (p *program) position(text string) token.Position {
+	if text == "" || text == "-" {
+		return token.Position{}
+	}
+	var numbers []int
+	for len(numbers) < 2 {
+		i := strings.LastIndexByte(text, ':')
+		if i < 0 {
+			break
+		}
+		n, err := strconv.Atoi(text[i+1:])
+		if err != nil {
+			break
+		}
+		text, numbers = text[:i], append(numbers, n)
+	}
+	pos := token.Position{Filename: p.relative(text)}
+	switch len(numbers) {
+	case 2:
+		pos.Line, pos.Column = numbers[1], numbers[0]
+	case 1:
+		pos.Line = numbers[0]
+	}
+	return pos
+}
+
+// relative returns the name of a file relative to the directory, with slashes, if the file is in it.
+func (p *program) relative(name string) string { return Relative(p.dir, name) }
+
+// Relative returns the name of a file relative to a directory, with slashes, if the file is in it. It returns
+// other names unchanged.
+func Relative(dir, name string) string {
+	if rel, err := filepath.Rel(dir, name); err == nil && filepath.IsAbs(name) && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
+		if rel, err := filepath.Rel(real, name); err == nil && filepath.IsLocal(rel) {
+			return filepath.ToSlash(rel)
+		}
+	}
+	return name
+}
+
+// at returns the position of a node, relative to the directory.
+func (p *program) at(pos token.Pos) token.Position {
+	at := p.fset.Position(pos)
+	at.Filename, at.Offset = p.relative(at.Filename), 0
+	return at
+}
+
+// skipped reports files of the analyzed packages that build constraints exclude, and modules below the directory: their
+// code is part of other programs.
+func (p *program) skipped() {
+	for _, pkg := range p.own {
+		for _, name := range slices.Sorted(slices.Values(pkg.IgnoredFiles)) {
+			if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || !mentionsAPI(name) {
+				continue
+			}
+			p.problems = append(p.problems, &diagnostic.Error{
+				Pos:     token.Position{Filename: p.relative(name)},
+				Message: "not analyzed: excluded by build constraints",
+				Hint:    "set GOFLAGS=-tags=TAG, GOOS or CGO_ENABLED as in the build of the operator",
+			})
+		}
+	}
+}
+
+// mentionsAPI reports whether a file has an import of a client or an RBAC marker.
+func mentionsAPI(name string) bool {
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return false
+	}
+	for _, part := range []string{controllerRuntimePath, clientGoPath, runtimePath, "+kubebuilder:rbac"} {
+		if strings.Contains(string(content), part) {
+			return true
+		}
+	}
+	return false
+}
+
+// roots returns the main packages of the patterns that run a manager, all if the patterns name packages, or all main
+// packages if none runs a manager.
+func (p *program) roots(named bool) (mains []*packages.Package) {
+	var all []*packages.Package
+	for _, pkg := range p.own {
+		if pkg.Name != "main" {
+			continue
+		}
+		all = append(all, pkg)
+		if named || p.links(pkg, map[string]bool{}) {
+			mains = append(mains, pkg)
+		}
+	}
+	if len(mains) == 0 {
+		mains = all
+	}
+	slices.SortFunc(mains, func(a, b *packages.Package) int { return cmp.Compare(a.PkgPath, b.PkgPath) })
+	return mains
+}
+
+// links reports whether a program links a manager of controllers.
+func (p *program) links(pkg *packages.Package, seen map[string]bool) bool {
+	if seen[pkg.PkgPath] {
+		return false
+	}
+	seen[pkg.PkgPath] = true
+	switch pkg.PkgPath {
+	case controllerRuntimePath, controllerRuntimePath + "/pkg/manager", runtimePath + "/manager",
+		clientGoPath + "/tools/cache":
+		return true
+	}
+	if isFramework(pkg.PkgPath) {
+		return false
+	}
+	graph := p.all[pkg.PkgPath]
+	if graph == nil {
+		return false
+	}
+	for _, imported := range graph.Imports {
+		if p.links(imported, seen) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,330 @@
+package access
+
+import (
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+	"golang.org/x/tools/go/ssa"
+)
+
+// reached is a function that the program can call.
+type reached struct {
+	fn   *ssa.Function
+	by   *reached  // nil for roots
+	from token.Pos // where by calls fn, or passes it on
+}
+
+// callEdge is a call of a function with a body.
+type callEdge struct {
+	call *ssa.CallCommon
+	// invoke means that the receiver is call.Value, and not among call.Args.
+	invoke bool
+}
+
+// reach finds the functions that a program can call: rapid type analysis, in which libraries call each function value
+// and each method of an interface that they are given. A function that main links and nothing calls is not reached.
+type reach struct {
+	p       *program
+	found   map[*ssa.Function]*reached
+	order   []*reached
+	callers map[*ssa.Function][]callEdge
+
+	converted map[types.Type]*reached // concrete types that become interfaces, by first place
+	concrete  []types.Type            // converted, in order
+	at        map[types.Type]token.Pos
+	invokes   []invocation
+	values    map[string][]*ssa.Function // functions used as values, by signature
+	dynamic   map[string][]invocation    // calls of function values, by signature
+	queue     []*reached
+}
+
+// invocation is a call without a static callee.
+type invocation struct {
+	in   *reached
+	call *ssa.CallCommon
+	pos  token.Pos
+}
+
+func newReach(p *program) *reach {
+	return &reach{
+		p: p, found: map[*ssa.Function]*reached{}, callers: map[*ssa.Function][]callEdge{},
+		converted: map[types.Type]*reached{}, at: map[types.Type]token.Pos{},
+		values: map[string][]*ssa.Function{}, dynamic: map[string][]invocation{},
+	}
+}
+
+// from follows the calls from the given functions.
+func (r *reach) from(roots []*ssa.Function) {
+	for _, fn := range roots {
+		r.add(fn, nil, token.NoPos)
+	}
+	for len(r.queue) > 0 {
+		next := r.queue[0]
+		r.queue = r.queue[1:]
+		r.scan(next)
+	}
+}
+
+// entries returns main and the initializers of a program, or all exported functions of packages without a main.
+func (p *program) entries(mains []*packages.Package) []*ssa.Function {
+	var roots []*ssa.Function
+	for _, pkg := range mains {
+		s := p.ssa.Package(pkg.Types)
+		if s == nil {
+			continue
+		}
+		if fn := s.Func("main"); fn != nil {
+			roots = append(roots, fn)
+		}
+		if fn := s.Func("init"); fn != nil {
+			roots = append(roots, fn)
+		}
+	}
+	if len(mains) > 0 {
+		return roots
+	}
+	for _, pkg := range p.own {
+		s := p.ssa.Package(pkg.Types)
+		if s == nil {
+			continue
+		}
+		scope := pkg.Types.Scope()
+		for _, name := range scope.Names() {
+			switch obj := scope.Lookup(name).(type) {
+			case *types.Func:
+				if fn := p.ssa.FuncValue(obj); fn != nil && obj.Exported() && obj.Signature().TypeParams() == nil {
+					roots = append(roots, fn)
+				}
+			case *types.TypeName:
+				roots = append(roots, p.exportedMethods(obj)...)
+			}
+		}
+	}
+	return roots
+}
+
+func (p *program) exportedMethods(obj *types.TypeName) []*ssa.Function {
+	named, ok := obj.Type().(*types.Named)
+	if !ok || !obj.Exported() || named.TypeParams() != nil {
+		return nil
+	}
+	var all []*ssa.Function
+	for m := range named.Methods() {
+		if fn := p.ssa.FuncValue(m); fn != nil && m.Exported() {
+			all = append(all, fn)
+		}
+	}
+	return all
+}
+
+// add records that a function is called. Functions without a body are those of libraries.
+func (r *reach) add(fn *ssa.Function, by *reached, from token.Pos) {
+	if fn == nil || r.found[fn] != nil || len(fn.Blocks) == 0 {
+		return
+	}
+	next := &reached{fn: fn, by: by, from: from}
+	r.found[fn] = next
+	r.order = append(r.order, next)
+	r.queue = append(r.queue, next)
+}
+
+// scan looks at the instructions of a function.
+func (r *reach) scan(in *reached) {
+	for _, block := range in.fn.Blocks {
+		for _, instr := range block.Instrs {
+			r.instruction(in, instr)
+		}
+	}
+}
+
+func (r *reach) instruction(in *reached, instr ssa.Instruction) {
+	var callee ssa.Value // operand that is called, not passed on
+	if call, ok := instr.(ssa.CallInstruction); ok {
+		common := call.Common()
+		callee = common.Value
+		r.call(in, common, call.Pos())
+	}
+	if m, ok := instr.(*ssa.MakeInterface); ok {
+		r.convert(in, m.X.Type(), m.Type(), m.Pos())
+	}
+	var operands [16]*ssa.Value
+	for _, operand := range instr.Operands(operands[:0]) {
+		if *operand == nil || *operand == callee {
+			continue
+		}
+		if fn, ok := (*operand).(*ssa.Function); ok {
+			r.value(in, fn, positionOf(instr, in.fn))
+		}
+	}
+}
+
+// positionOf returns the position of an instruction, or of its function.
+func positionOf(instr ssa.Instruction, fn *ssa.Function) token.Pos {
+	if instr.Pos().IsValid() {
+		return instr.Pos()
+	}
+	var operands [16]*ssa.Value
+	for _, operand := range instr.Operands(operands[:0]) {
+		if *operand != nil && (*operand).Pos().IsValid() {
+			return (*operand).Pos()
+		}
+	}
+	return fn.Pos()
+}
+
+// call follows one call.
+func (r *reach) call(in *reached, call *ssa.CallCommon, pos token.Pos) {
+	switch {
+	case call.IsInvoke():
+		invoked := invocation{in, call, pos}
+		r.invokes = append(r.invokes, invoked)
+		for _, t := range r.concrete {
+			r.invoke(invoked, t)
+		}
+	case call.StaticCallee() != nil:
+		fn := call.StaticCallee()
+		r.callers[fn] = append(r.callers[fn], callEdge{call: call})
+		r.add(fn, in, pos)
+	default:
+		signature := signatureOf(call.Signature())
+		invoked := invocation{in, call, pos}
+		r.dynamic[signature] = append(r.dynamic[signature], invoked)
+		for _, fn := range r.values[signature] {
+			r.callers[fn] = append(r.callers[fn], callEdge{call: call})
+		}
+	}
+}
+
+// value records that a function is used as a value: something that gets the value calls it.
+func (r *reach) value(in *reached, fn *ssa.Function, pos token.Pos) {
+	signature := signatureOf(fn.Signature)
+	if !slices.Contains(r.values[signature], fn) {
+		r.values[signature] = append(r.values[signature], fn)
+		for _, invoked := range r.dynamic[signature] {
+			r.callers[fn] = append(r.callers[fn], callEdge{call: invoked.call})
+		}
+	}
+	r.add(fn, in, pos)
+}
+
+// signatureOf returns a signature without its receiver, as a key.
+func signatureOf(s *types.Signature) string {
+	return types.TypeString(types.NewSignatureType(nil, nil, nil, s.Params(), s.Results(), s.Variadic()), nil)
+}
+
+// called are methods that libraries look for in values of other interfaces.
+var called = []string{"Default", "ValidateCreate", "ValidateUpdate", "ValidateDelete", "Start", "Run", "Reconcile",
+	"Handle", "ServeHTTP"}
+
+// convert records that a concrete type becomes an interface.
+func (r *reach) convert(in *reached, concrete, to types.Type, pos token.Pos) {
+	if types.IsInterface(concrete) || !r.hasBodies(concrete) {
+		return
+	}
+	if r.converted[concrete] == nil {
+		r.converted[concrete] = in
+		r.at[concrete] = pos
+		r.concrete = append(r.concrete, concrete)
+		for _, invoked := range r.invokes {
+			r.invoke(invoked, concrete)
+		}
+	}
+	target, ok := to.Underlying().(*types.Interface)
+	if !ok {
+		return
+	}
+	if named, isNamed := types.Unalias(to).(*types.Named); isNamed && named.Obj().Pkg() != nil &&
+		r.p.isRead(named.Obj().Pkg()) {
+		return // only code that is analyzed calls the methods
+	}
+	methods := r.p.ssa.MethodSets.MethodSet(concrete)
+	for sel := range methods.Methods() {
+		name := sel.Obj().Name()
+		if forwards(sel) {
+			continue
+		}
+		if wanted, _, _ := types.LookupFieldOrMethod(target, false, sel.Obj().Pkg(), name); wanted != nil ||
+			slices.Contains(called, name) {
+			r.add(r.p.ssa.MethodValue(sel), in, pos)
+		}
+	}
+}
+
+// hasBodies reports whether methods of a type can be code that is analyzed.
+func (r *reach) hasBodies(t types.Type) bool {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	named, ok := types.Unalias(t).(*types.Named)
+	return !ok || named.Obj().Pkg() != nil && r.p.isRead(named.Obj().Pkg())
+}
+
+func (p *program) isRead(pkg *types.Package) bool { return p.bodies[pkg] != nil }
+
+// invoke adds the method of a concrete type that a call of an interface can mean.
+func (r *reach) invoke(i invocation, concrete types.Type) {
+	target, ok := i.call.Value.Type().Underlying().(*types.Interface)
+	if !ok || !types.Implements(concrete, target) {
+		return
+	}
+	sel := r.p.ssa.MethodSets.MethodSet(concrete).Lookup(i.call.Method.Pkg(), i.call.Method.Name())
+	if sel == nil || forwards(sel) {
+		return
+	}
+	fn := r.p.ssa.MethodValue(sel)
+	if fn == nil || len(fn.Blocks) == 0 {
+		return
+	}
+	r.callers[fn] = append(r.callers[fn], callEdge{call: i.call, invoke: true})
+	r.add(fn, i.in, i.pos)
+}
+
+// forwards reports whether a method is that of an interface embedded in a struct: a call of it is a call of the
+// interface.
+func forwards(sel *types.Selection) bool {
+	recv := sel.Obj().(*types.Func).Signature().Recv()
+	return recv != nil && types.IsInterface(recv.Type())
+}
+
+// chain returns the frames from a root to a function.
+func (r *reach) chain(to *reached) []Frame {
+	var frames []Frame
+	next := token.NoPos // where the function calls the next one
+	for at := to; at != nil; at = at.by {
+		if !isWrapper(at.fn) {
+			frames = append(frames, Frame{Func: functionName(at.fn), Pos: r.p.at(next)})
+		}
+		if at.from.IsValid() {
+			next = at.from
+		}
+	}
+	slices.Reverse(frames)
+	return frames
+}
+
+// isWrapper reports whether a function is not in the source: a promoted method, or a method value.
+func isWrapper(fn *ssa.Function) bool {
+	return fn.Synthetic != "" && fn.Syntax() == nil && fn.Name() != "init"
+}
+
+// functionName returns the name of a function as it is written in its package: "(*GuestbookReconciler).Reconcile".
+func functionName(fn *ssa.Function) string {
+	name := fn.RelString(nil)
+	if fn.Parent() != nil {
+		return functionName(fn.Parent()) + strings.TrimPrefix(fn.Name(), fn.Parent().Name())
+	}
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "$bound"), "$thunk")
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		prefix := ""
+		if strings.HasPrefix(name, "(*") {
+			prefix = "(*"
+		} else if strings.HasPrefix(name, "(") {
+			prefix = "("
+		}
+		name = prefix + name[i+1:]
+	}
+	return name
+}

@@ -1,0 +1,356 @@
+package access
+
+import (
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// gvk is a kind that a program names. kctrl needs no version: permissions have none.
+type gvk struct{ group, kind string }
+
+// settings are the calls by which a program sets the kind of unstructured objects, by what they are called on.
+type settings struct {
+	gvks     map[ssa.Value][]ssa.Value // arguments of SetGroupVersionKind
+	versions map[ssa.Value][]ssa.Value // arguments of SetAPIVersion
+	kinds    map[ssa.Value][]ssa.Value // arguments of SetKind
+	content  map[ssa.Value][]ssa.Value // maps that are stored in the field Object
+}
+
+// newSettings finds them in all reached functions.
+func (f *flow) newSettings() *settings {
+	s := &settings{
+		gvks: map[ssa.Value][]ssa.Value{}, versions: map[ssa.Value][]ssa.Value{}, kinds: map[ssa.Value][]ssa.Value{},
+		content: map[ssa.Value][]ssa.Value{},
+	}
+	for _, in := range f.order {
+		for _, block := range in.fn.Blocks {
+			for _, instr := range block.Instrs {
+				f.noteSetting(s, instr)
+			}
+		}
+	}
+	return s
+}
+
+func (f *flow) noteSetting(s *settings, instr ssa.Instruction) {
+	if store, ok := instr.(*ssa.Store); ok {
+		addr, ok := store.Addr.(*ssa.FieldAddr)
+		if ok && isUntyped(addr.X.Type()) && types.TypeString(store.Val.Type(), nil) == "map[string]any" {
+			for _, root := range f.roots(addr.X) {
+				s.content[root] = append(s.content[root], store.Val)
+			}
+		}
+		return
+	}
+	call, ok := instr.(ssa.CallInstruction)
+	if !ok {
+		return
+	}
+	common := call.Common()
+	var to map[ssa.Value][]ssa.Value
+	switch calledName(common) {
+	case "SetGroupVersionKind":
+		to = s.gvks
+	case "SetAPIVersion":
+		to = s.versions
+	case "SetKind":
+		to = s.kinds
+	default:
+		return
+	}
+	receiver, args := common.Value, common.Args
+	if !common.IsInvoke() && len(args) > 1 {
+		receiver, args = args[0], args[1:]
+	}
+	if len(args) != 1 {
+		return
+	}
+	for _, root := range f.roots(receiver) {
+		to[root] = append(to[root], args[0])
+	}
+}
+
+// roots returns the variables that a pointer can point to. A pointer to a field counts as one to the struct.
+func (f *flow) roots(v ssa.Value) (all []ssa.Value) {
+	for {
+		addr, ok := v.(*ssa.FieldAddr)
+		if !ok {
+			break
+		}
+		v = addr.X
+	}
+	found, _ := f.origins(place{v, ""}, true, nil)
+	for _, p := range found {
+		root := p.v
+		if call, ok := root.(*ssa.Call); ok && calledName(call.Common()) == "GetObjectKind" {
+			receiver := call.Common().Value
+			if !call.Common().IsInvoke() && len(call.Common().Args) > 0 {
+				receiver = call.Common().Args[0]
+			}
+			all = append(all, f.roots(receiver)...)
+			continue
+		}
+		if m, ok := root.(*ssa.MakeInterface); ok {
+			all = append(all, f.roots(m.X)...)
+			continue
+		}
+		all = append(all, root)
+	}
+	return all
+}
+
+// gvks returns the kinds that a program sets for an unstructured object.
+func (s *site) gvks(v ssa.Value) (found []gvk, complete bool) {
+	if s.settings == nil {
+		s.analysis.settings = s.newSettings()
+	}
+	complete = true
+	add := func(more []gvk, all bool) {
+		complete = complete && all && len(more) > 0
+		for _, g := range more {
+			if !slices.Contains(found, g) {
+				found = append(found, g)
+			}
+		}
+	}
+	roots := s.roots(v)
+	for _, root := range roots {
+		if t := root.Type(); !isUntyped(t) {
+			if _, isNil := root.(*ssa.Const); !isNil && types.IsInterface(t) {
+				complete = false
+			}
+			continue
+		}
+		set := false
+		for _, value := range s.settings.gvks[root] {
+			more, all := s.structured(place{value, ""})
+			add(more, all)
+			set = true
+		}
+		if kinds := s.settings.kinds[root]; len(kinds) > 0 {
+			add(s.pairs(s.settings.versions[root], kinds))
+			set = true
+		}
+		if !set {
+			for _, content := range s.settings.content[root] {
+				add(s.literal(content))
+				set = true
+			}
+		}
+		if !set {
+			more, all := s.typeMeta(root)
+			add(more, all)
+		}
+	}
+	return found, complete && len(roots) > 0
+}
+
+// pairs combines constant API versions and kinds.
+func (f *flow) pairs(versions, kinds []ssa.Value) (found []gvk, complete bool) {
+	complete = true
+	var groups []string
+	for _, v := range versions {
+		all, known := f.constants(place{v, ""}, false)
+		complete = complete && known
+		for _, version := range all {
+			groups = append(groups, groupOfVersion(version))
+		}
+	}
+	for _, k := range kinds {
+		all, known := f.constants(place{k, ""}, false)
+		complete = complete && known
+		for _, name := range all {
+			for _, group := range groups {
+				found = append(found, gvk{group, name})
+			}
+		}
+	}
+	return found, complete
+}
+
+// groupOfVersion returns the group of an API version such as "apps/v1".
+func groupOfVersion(version string) string {
+	group, _, ok := strings.Cut(version, "/")
+	if !ok {
+		return ""
+	}
+	return group
+}
+
+// literal returns the kind in a map literal with "apiVersion" and "kind".
+func (f *flow) literal(content ssa.Value) ([]gvk, bool) {
+	var versions, kinds []ssa.Value
+	found, complete := f.origins(place{content, ""}, true, nil)
+	for _, p := range found {
+		made, ok := p.v.(*ssa.MakeMap)
+		if !ok {
+			return nil, false
+		}
+		for _, user := range *made.Referrers() {
+			update, ok := user.(*ssa.MapUpdate)
+			if !ok {
+				continue
+			}
+			switch f.constant(place{update.Key, ""}) {
+			case "apiVersion":
+				versions = append(versions, unwrapped(update.Value))
+			case "kind":
+				kinds = append(kinds, unwrapped(update.Value))
+			}
+		}
+	}
+	all, known := f.pairs(versions, kinds)
+	return all, known && complete
+}
+
+// unwrapped returns the value in an interface.
+func unwrapped(v ssa.Value) ssa.Value {
+	if m, ok := v.(*ssa.MakeInterface); ok {
+		return m.X
+	}
+	return v
+}
+
+// typeMeta returns the kind in the TypeMeta of a composite literal.
+func (f *flow) typeMeta(root ssa.Value) ([]gvk, bool) {
+	structure, ok := structOf(root.Type())
+	if !ok {
+		return nil, false
+	}
+	for i := range structure.NumFields() {
+		if structure.Field(i).Name() != "TypeMeta" {
+			continue
+		}
+		meta, ok := structure.Field(i).Type().Underlying().(*types.Struct)
+		if !ok {
+			return nil, false
+		}
+		in := pointee + field(i)
+		name := f.constant(place{root, in + field(fieldIndex(meta, "Kind"))})
+		version := f.constant(place{root, in + field(fieldIndex(meta, "APIVersion"))})
+		if name == "" || version == "" {
+			return nil, false
+		}
+		return []gvk{{groupOfVersion(version), name}}, true
+	}
+	return nil, false
+}
+
+func structOf(t types.Type) (*types.Struct, bool) {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	s, ok := t.Underlying().(*types.Struct)
+	return s, ok
+}
+
+func fieldIndex(s *types.Struct, name string) int {
+	for i := range s.NumFields() {
+		if s.Field(i).Name() == name {
+			return i
+		}
+	}
+	return 0
+}
+
+// structured returns the kinds that a schema.GroupVersionKind or GroupKind can be.
+func (s *site) structured(at place) (found []gvk, complete bool) {
+	origins, complete := s.origins(at, true, func(p place) bool {
+		call, ok := p.v.(*ssa.Call)
+		if ok {
+			switch calledName(call.Common()) {
+			case "WithKind", "FromAPIVersionAndKind", "WithVersion", "GroupVersionKind":
+				return true
+			}
+		}
+		alloc, ok := p.v.(*ssa.Alloc)
+		return ok && p.in == pointee && hasFieldStores(alloc)
+	})
+	for _, p := range origins {
+		g, ok := s.gvkAt(p)
+		if !ok {
+			complete = false
+			continue
+		}
+		found = append(found, g...)
+	}
+	return found, complete
+}
+
+// hasFieldStores reports whether a struct variable is set field by field.
+func hasFieldStores(alloc *ssa.Alloc) bool {
+	for _, user := range *alloc.Referrers() {
+		if _, ok := user.(*ssa.FieldAddr); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *site) gvkAt(p place) ([]gvk, bool) {
+	call, isCall := p.v.(*ssa.Call)
+	if !isCall {
+		structure, ok := structOf(p.v.Type())
+		if !ok || fieldIndex(structure, "Kind") == 0 {
+			return nil, false
+		}
+		name := s.constant(place{p.v, p.in + field(fieldIndex(structure, "Kind"))})
+		group, known := s.constants(place{p.v, p.in + field(fieldIndex(structure, "Group"))}, false)
+		if len(group) == 0 && known {
+			group = []string{""}
+		}
+		if name == "" || !known || len(group) != 1 {
+			return nil, false
+		}
+		return []gvk{{group[0], name}}, true
+	}
+	args := call.Common().Args
+	switch calledName(call.Common()) {
+	case "FromAPIVersionAndKind":
+		if len(args) == 2 {
+			return s.pairs(args[:1], args[1:])
+		}
+	case "WithVersion":
+		if len(args) == 2 {
+			return s.structured(place{args[0], ""})
+		}
+	case "WithKind":
+		if len(args) != 2 {
+			return nil, false
+		}
+		name := s.constant(place{args[1], ""})
+		group, ok := s.groupOf(args[0])
+		return []gvk{{group, name}}, ok && name != ""
+	}
+	return nil, false
+}
+
+// groupOf returns the group of a schema.GroupVersion: a constant, or the variable of an API package.
+func (s *site) groupOf(v ssa.Value) (string, bool) {
+	origins, _ := s.origins(place{v, ""}, false, func(p place) bool {
+		_, isGlobal := p.v.(*ssa.Global)
+		return isGlobal
+	})
+	for _, p := range origins {
+		if global, ok := p.v.(*ssa.Global); ok && global.Pkg != nil {
+			if api := s.kinds.declarations(global.Pkg.Pkg.Path()); api != nil && api.known {
+				return api.group, true
+			}
+		}
+	}
+	structure, ok := structOf(v.Type())
+	if !ok {
+		return "", false
+	}
+	groups, complete := s.constants(place{v, field(fieldIndex(structure, "Group"))}, false)
+	switch {
+	case !complete, len(groups) > 1:
+		return "", false
+	case len(groups) == 0:
+		return "", true
+	}
+	return groups[0], true
+}

@@ -1,0 +1,397 @@
+package rbac
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/access"
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// Options configure [Check].
+type Options struct {
+	// Dir is the directory of the project, an absolute path, and FS has its files.
+	Dir string
+	FS  fs.FS
+	// Patterns are package patterns relative to Dir. Empty means "./...".
+	Patterns []string
+	// Namespaced means that the deployment restricts the manager to the namespaces of its roles.
+	Namespaced bool
+	// RoleName is the name of the role that is generated from the markers. Empty means "manager-role".
+	RoleName string
+}
+
+// Class says what is wrong with a permission.
+type Class string
+
+// The classes of findings.
+const (
+	Missing  Class = "missing"  // a reached call needs a permission that nothing grants
+	Excess   Class = "excess"   // a marker grants a permission that no reached call needs
+	Unproven Class = "unproven" // kctrl cannot decide
+	Note     Class = "note"     // a marker can grant less
+)
+
+// Finding is one result of a comparison.
+type Finding struct {
+	Class    Class
+	Pos      token.Position // of the call or of the marker
+	Message  string
+	Hint     string
+	Resource access.Resource
+	Verbs    []string
+	// Role is the kind of role that the permission needs: "ClusterRole", or "Role" with the namespace.
+	Role string
+	// Sites are the calls that need the permission, with their chains.
+	Sites []access.Site
+
+	why    string // of an unclear permission
+	marker *marker
+	rule   rule                         // of the marker
+	keep   map[access.Resource][]string // what remains of a marker in excess
+	adds   *rule
+}
+
+// Report is the result of [Check].
+type Report struct {
+	Findings []Finding
+	// Needs are all permissions that the program needs and kctrl can prove, by resource.
+	Needs []Need
+	// Problems are the parts of the code that were not analyzed.
+	Problems []error
+	// Roots are the analyzed programs, and Rules the number of markers.
+	Roots []string
+	Rules int
+
+	markers []rule
+}
+
+// Need is a resource with the verbs that the program sends.
+type Need struct {
+	Resource access.Resource
+	Verbs    []string
+	Names    []string // if each request names constant objects
+	Role     string
+}
+
+// Count returns the number of findings of a class.
+func (r *Report) Count(class Class) (n int) {
+	for _, f := range r.Findings {
+		if f.Class == class {
+			n++
+		}
+	}
+	return n
+}
+
+// comparison has both sides.
+type comparison struct {
+	Options
+	accesses []access.Access
+	rules    []rule
+	// unknown are the accesses whose resource is not known.
+	unknown []access.Access
+	needed  map[permission][]access.Access
+	// incomplete is the position of code that was not analyzed, or "".
+	incomplete string
+	// handsOn is a call that writes roles or bindings: the API server then demands the permissions in them.
+	handsOn *access.Site
+}
+
+// permission is a verb on a resource.
+type permission struct {
+	resource access.Resource
+	verb     string
+}
+
+// Check analyzes the packages and compares their requests with markers and roles.
+func Check(ctx context.Context, o Options) (*Report, error) {
+	o.RoleName = cmp.Or(o.RoleName, "manager-role")
+	found, err := access.Analyze(ctx, access.Config{Dir: o.Dir, Patterns: o.Patterns})
+	if err != nil {
+		return nil, err
+	}
+	rules, err := markersOf(ctx, o.Dir, o.Patterns)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{Problems: found.Problems, Roots: found.Roots, Rules: len(rules), markers: rules}
+	roles, err := rolesOf(o.FS, o.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	c := &comparison{
+		Options: o, accesses: found.Accesses, rules: slices.Concat(rules, roles), needed: map[permission][]access.Access{},
+	}
+	for _, problem := range found.Problems {
+		if e, ok := errors.AsType[*diagnostic.Error](problem); ok && (c.incomplete == "" || c.incomplete == "-") {
+			c.incomplete = e.Pos.String()
+		}
+	}
+	c.index()
+	report.Findings = slices.Concat(c.missing(), c.excess(), c.unproven(), c.narrower())
+	slices.SortStableFunc(report.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(order(a.Class), order(b.Class)), cmp.Compare(a.Pos.Filename, b.Pos.Filename),
+			cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+	})
+	report.Needs = c.needs()
+	return report, nil
+}
+
+func order(class Class) int { return slices.Index([]Class{Missing, Excess, Unproven, Note}, class) }
+
+// index sorts the accesses by permission.
+func (c *comparison) index() {
+	for _, a := range c.accesses {
+		if a.Site.Ignored != "" {
+			continue
+		}
+		if a.Unproven != "" {
+			c.unknown = append(c.unknown, a)
+			continue
+		}
+		p := permission{a.Resource, a.Verb}
+		c.needed[p] = append(c.needed[p], a)
+		if c.handsOn == nil && handsOn(a) {
+			c.handsOn = &a.Site
+		}
+	}
+}
+
+func handsOn(a access.Access) bool {
+	writes := slices.Contains([]string{access.Create, access.Update, access.Patch}, a.Verb)
+	return a.Resource.Group == "rbac.authorization.k8s.io" && writes
+}
+
+// verdict says whether the rules grant an access.
+type verdict int
+
+const (
+	denied verdict = iota
+	unclear
+	granted
+)
+
+// judge returns whether the rules grant an access, and why that is unclear.
+func (c *comparison) judge(a access.Access) (best verdict, why string) {
+	for _, r := range c.rules {
+		if !r.grants(a.Resource, a.Verb) {
+			continue
+		}
+		v, reason := c.judgeRule(r, a)
+		if v > best {
+			best, why = v, reason
+		}
+		if best == granted {
+			return granted, ""
+		}
+	}
+	return best, why
+}
+
+// judgeRule returns whether the names and the namespace of a rule cover an access.
+func (c *comparison) judgeRule(r rule, a access.Access) (verdict, string) {
+	if r.namespace != "" && a.Scope == access.ScopeCluster {
+		return denied, ""
+	}
+	if len(r.names) > 0 {
+		if v, why := judgeNames(r.names, a); v != granted {
+			return v, why
+		}
+	}
+	inNamespace := a.Namespace == access.PodNamespace || a.Namespace == r.namespace
+	if r.namespace == "" || c.Namespaced || inNamespace {
+		return granted, ""
+	}
+	if a.Namespace != "" && r.namespace != access.PodNamespace {
+		return denied, ""
+	}
+	return unclear, "only in namespace " + r.namespace + ", and the namespace of the request is not a constant"
+}
+
+// judgeNames returns whether a rule for single objects covers an access.
+func judgeNames(names []string, a access.Access) (verdict, string) {
+	within := len(a.Names) > 0 && !slices.ContainsFunc(a.Names, func(n string) bool { return !slices.Contains(names, n) })
+	switch {
+	case within:
+		return granted, ""
+	case len(a.Names) > 0, a.Verb == access.Create, a.Verb == access.DeleteCollection:
+		return denied, ""
+	case a.Verb == access.List, a.Verb == access.Watch:
+		return unclear, "only with a field selector for the names " + strings.Join(names, ", ")
+	}
+	return unclear, "only for the names " + strings.Join(names, ", ") + ", and the name in the request is not a constant"
+}
+
+// missing returns the permissions that nothing grants: one finding for each resource and rule of the analysis.
+func (c *comparison) missing() []Finding {
+	var found []Finding
+	at := map[string]int{}
+	done := map[permission]bool{}
+	for _, a := range c.accesses {
+		if a.Unproven != "" || a.Site.Ignored != "" {
+			continue
+		}
+		verdict, why := c.judge(a)
+		if verdict == granted {
+			continue
+		}
+		class := Missing
+		switch {
+		case verdict == unclear:
+			class, why = Unproven, "granted "+why
+		case a.Guessed:
+			class, why = Unproven, "not granted, but the plural is a guess from the kind"
+		}
+		key := fmt.Sprint(class, a.Resource, a.Reason, why)
+		p := permission{a.Resource, a.Verb}
+		i, known := at[key]
+		if done[p] && !known {
+			continue // reported with another reason
+		}
+		if !known {
+			i = len(found)
+			at[key] = i
+			found = append(found, Finding{Class: class, Pos: a.Site.Pos, Resource: a.Resource, Role: c.roleFor(a)})
+			found[i].why = why
+		}
+		done[p] = true
+		f := &found[i]
+		if !slices.Contains(f.Verbs, a.Verb) {
+			f.Verbs = append(f.Verbs, a.Verb)
+		}
+		if !slices.ContainsFunc(f.Sites, func(s access.Site) bool { return s.Pos == a.Site.Pos }) {
+			f.Sites = append(f.Sites, a.Site)
+		}
+		f.describe(a)
+	}
+	return found
+}
+
+// describe sets the message and the hint of a missing permission.
+func (f *Finding) describe(a access.Access) {
+	slices.SortFunc(f.Verbs, compareVerbs)
+	what := fmt.Sprintf("%s on %s: %s", strings.Join(f.Verbs, ", "), f.Resource, f.Sites[0].Call)
+	if more := len(f.Sites) - 1; more > 0 {
+		what += fmt.Sprintf(" and %d more", more)
+	}
+	if f.Class == Unproven {
+		f.Message = what + ": " + f.why
+		f.Hint = "if the markers grant what the call needs, write " + access.IgnorePrefix + " REASON above it"
+		return
+	}
+	f.Message = what + ": " + a.Reason
+	if a.Note != "" {
+		f.Message += " " + a.Note
+	}
+	f.adds = &rule{groups: []string{f.Resource.Group}, resources: []string{f.Resource.Name}, verbs: f.Verbs}
+	if strings.HasPrefix(f.Role, "Role in ") && !strings.Contains(f.Role, access.PodNamespace) {
+		f.adds.namespace = strings.TrimPrefix(f.Role, "Role in ")
+	}
+	f.Hint = fmt.Sprintf("add // %s (%s)", f.adds.text(), f.Role)
+}
+
+var verbOrder = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+
+func compareVerbs(a, b string) int {
+	return cmp.Or(cmp.Compare(slices.Index(verbOrder, a), slices.Index(verbOrder, b)), cmp.Compare(a, b))
+}
+
+// roleFor returns the kind of role that an access needs.
+func (c *comparison) roleFor(a access.Access) string {
+	switch {
+	case a.Scope == access.ScopeCluster:
+		return "ClusterRole"
+	case a.Namespace != "":
+		return "Role in " + a.Namespace
+	case c.Namespaced:
+		for _, r := range c.rules {
+			if r.marker != nil && r.namespace != "" {
+				return "Role in " + r.namespace
+			}
+		}
+		return "Role in " + access.PodNamespace
+	}
+	return "ClusterRole"
+}
+
+// text returns a rule as a marker.
+func (r *rule) text() string {
+	groups := strings.Join(r.groups, ";")
+	if groups == "" {
+		groups = `""`
+	}
+	text := "+kubebuilder:rbac:groups=" + groups
+	if r.namespace != "" {
+		text += ",namespace=" + r.namespace
+	}
+	return text + ",resources=" + strings.Join(r.resources, ";") + ",verbs=" + strings.Join(r.verbs, ";")
+}
+
+// unproven returns the accesses whose resource is not known.
+func (c *comparison) unproven() []Finding {
+	var found []Finding
+	at := map[string]int{}
+	for _, a := range c.unknown {
+		key := fmt.Sprint(a.Site.Pos, a.Unproven, a.Resource)
+		i, known := at[key]
+		if !known {
+			i = len(found)
+			at[key] = i
+			found = append(found, Finding{Class: Unproven, Pos: a.Site.Pos, Resource: a.Resource, Sites: []access.Site{a.Site}})
+		}
+		f := &found[i]
+		f.Verbs = append(f.Verbs, a.Verb)
+		slices.SortFunc(f.Verbs, compareVerbs)
+		f.Verbs = slices.Compact(f.Verbs)
+		subject := "an unknown resource"
+		if sub := strings.TrimPrefix(a.Resource.Name, "/"); sub != "" {
+			subject = sub + " of an unknown resource"
+		}
+		f.Message = fmt.Sprintf("%s on %s: %s: %s", strings.Join(f.Verbs, ", "), subject, a.Site.Call, a.Unproven)
+		f.Hint = "if the markers grant what the call needs, write " + access.IgnorePrefix + " REASON above it"
+	}
+	return found
+}
+
+// needs returns the permissions that the program needs, by resource.
+func (c *comparison) needs() []Need {
+	byResource := map[access.Resource]*Need{}
+	named := map[access.Resource]bool{}
+	for p, all := range c.needed {
+		n := byResource[p.resource]
+		if n == nil {
+			n = &Need{Resource: p.resource}
+			byResource[p.resource] = n
+			named[p.resource] = true
+		}
+		n.Verbs = append(n.Verbs, p.verb)
+		for _, a := range all {
+			if role := c.roleFor(a); n.Role == "" || role == "ClusterRole" {
+				n.Role = role
+			}
+			named[p.resource] = named[p.resource] && (len(a.Names) > 0 || a.Verb == access.Create)
+			n.Names = append(n.Names, a.Names...)
+		}
+	}
+	var needs []Need
+	for resource, n := range byResource {
+		slices.SortFunc(n.Verbs, compareVerbs)
+		slices.Sort(n.Names)
+		n.Names = slices.Compact(n.Names)
+		if !named[resource] {
+			n.Names = nil
+		}
+		needs = append(needs, *n)
+	}
+	slices.SortFunc(needs, func(a, b Need) int {
+		return cmp.Or(cmp.Compare(a.Resource.Group, b.Resource.Group), cmp.Compare(a.Resource.Name, b.Resource.Name))
+	})
+	return needs
+}

@@ -1,0 +1,263 @@
+package rbac
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/access"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+)
+
+// grant is a part of a marker: resources of a group with the same verbs.
+type grant struct {
+	group            string
+	resources, verbs []string
+}
+
+// editor changes markers. All other bytes of the files stay.
+type editor struct {
+	read    func(name string) ([]byte, error)
+	markers []rule
+	grants  map[*marker][]grant // what a changed marker becomes; none removes it
+	after   map[*marker][]*rule // new markers by the marker above them
+	before  map[string][]*rule  // new markers of files without a marker
+	sites   map[string]token.Position
+}
+
+// Edit returns the changed files for the findings of a report: it adds missing permissions, and removes those in
+// excess.
+func Edit(report *Report, read func(name string) ([]byte, error)) (map[string][]byte, error) {
+	e := &editor{
+		read: read, markers: report.markers, grants: map[*marker][]grant{}, after: map[*marker][]*rule{},
+		before: map[string][]*rule{}, sites: map[string]token.Position{},
+	}
+	for _, f := range report.Findings {
+		if f.Class == Excess {
+			e.grants[f.marker] = kept(f.keep)
+		}
+	}
+	for _, f := range report.Findings {
+		if f.Class == Missing {
+			e.add(f)
+		}
+	}
+	return e.files()
+}
+
+// kept groups the resources that remain in a marker by group and verbs.
+func kept(keep map[access.Resource][]string) []grant {
+	byVerbs := map[string]*grant{}
+	for resource, verbs := range keep {
+		key := resource.Group + " " + strings.Join(verbs, ";")
+		if byVerbs[key] == nil {
+			byVerbs[key] = &grant{group: resource.Group, verbs: verbs}
+		}
+		byVerbs[key].resources = append(byVerbs[key].resources, resource.Name)
+	}
+	all := []grant{}
+	for _, key := range slices.Sorted(maps.Keys(byVerbs)) {
+		slices.Sort(byVerbs[key].resources)
+		all = append(all, *byVerbs[key])
+	}
+	return all
+}
+
+// add extends the marker of the resource in the file of the call, or adds a marker below the last one in that file.
+func (e *editor) add(f Finding) {
+	for _, file := range filesOf(f.Sites[0]) {
+		var last *marker
+		for _, r := range e.markers {
+			if r.marker.pos.Filename != file {
+				continue
+			}
+			last = r.marker
+			if e.extends(r, f.adds) {
+				return
+			}
+		}
+		if last != nil {
+			e.after[last] = append(e.after[last], f.adds)
+			return
+		}
+	}
+	file := f.Sites[0].Pos.Filename
+	e.before[file] = append(e.before[file], f.adds)
+	if _, known := e.sites[file]; !known {
+		e.sites[file] = f.Sites[0].Pos
+	}
+}
+
+// filesOf returns the files of a call chain, from the call to main.
+func filesOf(site access.Site) []string {
+	files := []string{site.Pos.Filename}
+	for _, frame := range slices.Backward(site.Chain) {
+		files = append(files, frame.Pos.Filename)
+	}
+	return slices.Compact(files)
+}
+
+// extends adds verbs to a marker that is about the same resource alone.
+func (e *editor) extends(r rule, adds *rule) bool {
+	if len(r.names) > 0 || r.namespace != adds.namespace || !slices.Equal(r.groups, adds.groups) ||
+		!slices.Equal(r.resources, adds.resources) {
+		return false
+	}
+	current, changed := e.grants[r.marker]
+	if !changed {
+		current = []grant{{r.groups[0], r.resources, slices.Clone(r.verbs)}}
+	}
+	if len(current) != 1 {
+		return false
+	}
+	for _, verb := range adds.verbs {
+		if !slices.Contains(current[0].verbs, verb) {
+			current[0].verbs = append(current[0].verbs, verb)
+		}
+	}
+	e.grants[r.marker] = current
+	return true
+}
+
+// change replaces bytes of a file.
+type change struct {
+	offset, length int
+	text           string
+}
+
+// files returns the contents of all changed files.
+func (e *editor) files() (map[string][]byte, error) {
+	changes := map[string][]change{}
+	for _, r := range e.markers {
+		name := r.marker.pos.Filename
+		grants, changed := e.grants[r.marker]
+		added := e.after[r.marker]
+		if !changed && len(added) == 0 {
+			continue
+		}
+		content, err := e.read(name)
+		if err != nil {
+			return nil, err
+		}
+		changes[name] = append(changes[name], e.rewrite(content, r, grants, changed, added))
+	}
+	for name, rules := range e.before {
+		content, err := e.read(name)
+		if err != nil {
+			return nil, err
+		}
+		changes[name] = append(changes[name], insertion(name, content, e.sites[name], rules))
+	}
+	files := map[string][]byte{}
+	for name, all := range changes {
+		content, err := e.read(name)
+		if err != nil {
+			return nil, err
+		}
+		files[name] = apply(content, all)
+	}
+	return files, nil
+}
+
+// rewrite returns the change of the line of one marker.
+func (e *editor) rewrite(content []byte, r rule, grants []grant, changed bool, added []*rule) change {
+	m := r.marker
+	start := bytes.LastIndexByte(content[:m.offset], '\n') + 1
+	end := m.offset + bytes.IndexByte(append(content[m.offset:], '\n'), '\n')
+	end = min(end, len(content))
+	prefix := string(content[start:m.offset])
+	var lines []string
+	switch {
+	case !changed:
+		lines = append(lines, string(content[m.offset:end]))
+	default:
+		for _, g := range grants {
+			lines = append(lines, withArguments(string(content[m.offset:end]), r, g))
+		}
+	}
+	for _, rule := range added {
+		lines = append(lines, rule.text())
+	}
+	if len(lines) == 0 {
+		return change{start, min(end+1, len(content)) - start, ""}
+	}
+	return change{start, end - start, prefix + strings.Join(lines, "\n"+prefix)}
+}
+
+// withArguments returns a marker with other groups, resources and verbs where they differ.
+func withArguments(text string, r rule, g grant) string {
+	if !slices.Equal(r.groups, []string{g.group}) {
+		group := g.group
+		if group == "" {
+			group = `""`
+		}
+		text = withArgument(text, "groups", group)
+	}
+	sorted := slices.Sorted(slices.Values(r.resources))
+	if !slices.Equal(sorted, g.resources) && !slices.Equal(r.resources, g.resources) {
+		text = withArgument(text, "resources", strings.Join(g.resources, ";"))
+	}
+	if !slices.Equal(r.verbs, g.verbs) {
+		text = withArgument(text, "verbs", strings.Join(g.verbs, ";"))
+	}
+	return text
+}
+
+// withArgument replaces the value of an argument of a marker.
+func withArgument(text, name, value string) string {
+	at := markers.ArgumentValueOffset(text, name)
+	if at == 0 {
+		return text
+	}
+	rest := text[at:]
+	end := len(rest)
+	closing := map[byte]string{'"': `"`, '`': "`", '{': "}"}
+	if close, quoted := closing[rest[0]]; quoted {
+		if i := strings.Index(rest[1:], close); i >= 0 {
+			end = i + 2
+		}
+	} else if i := strings.IndexByte(rest, ','); i >= 0 {
+		end = i
+	}
+	return text[:at] + value + rest[end:]
+}
+
+// insertion returns the change that adds markers above the function with a position.
+func insertion(name string, content []byte, at token.Position, rules []*rule) change {
+	var lines strings.Builder
+	for _, r := range rules {
+		fmt.Fprintf(&lines, "// %s\n", r.text())
+	}
+	lines.WriteString("\n")
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, content, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return change{len(content), 0, "\n" + lines.String()}
+	}
+	for _, decl := range file.Decls {
+		if fset.Position(decl.End()).Line < at.Line {
+			continue
+		}
+		pos := decl.Pos()
+		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Doc != nil {
+			pos = fn.Doc.Pos()
+		}
+		return change{fset.Position(pos).Offset, 0, lines.String()}
+	}
+	return change{len(content), 0, "\n" + lines.String()}
+}
+
+// apply makes changes from the last to the first, so that offsets stay right.
+func apply(content []byte, changes []change) []byte {
+	content = slices.Clone(content)
+	slices.SortFunc(changes, func(a, b change) int { return b.offset - a.offset })
+	for _, c := range changes {
+		content = slices.Replace(content, c.offset, c.offset+c.length, []byte(c.text)...)
+	}
+	return content
+}

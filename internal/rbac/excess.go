@@ -1,0 +1,199 @@
+package rbac
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/access"
+)
+
+// excess returns the markers that grant more than the program needs.
+func (c *comparison) excess() (found []Finding) {
+	for _, r := range c.rules {
+		if r.marker == nil || r.marker.ignored != "" {
+			continue
+		}
+		if len(r.urls) > 0 {
+			found = append(found, Finding{
+				Class: Unproven, Pos: r.marker.pos, Verbs: r.verbs, marker: r.marker,
+				Message: "kctrl does not analyze requests for URLs: " + strings.Join(r.urls, ", "),
+				Hint:    "if the program sends them, write " + access.IgnorePrefix + " REASON above the marker",
+			})
+			continue
+		}
+		found = append(found, c.excessOf(r)...)
+	}
+	return found
+}
+
+// surplus is what a marker grants of one resource and nothing needs.
+type surplus struct {
+	resource access.Resource
+	verbs    []string
+	all      bool // nothing of the resource is needed
+}
+
+// excessOf returns the findings of one marker: what is certainly in excess, and what may be.
+func (c *comparison) excessOf(r rule) (found []Finding) {
+	keep := map[access.Resource][]string{}
+	var certain, open []surplus
+	why := ""
+	for _, group := range r.groups {
+		for _, name := range r.resources {
+			resource := access.Resource{Group: group, Name: name}
+			s, unclear := surplus{resource: resource, all: true}, surplus{resource: resource}
+			for _, verb := range r.verbs {
+				switch reason := c.needsOf(r, resource, verb); {
+				case reason == "":
+					s.verbs = append(s.verbs, verb)
+					continue
+				case reason != needed:
+					unclear.verbs, why = append(unclear.verbs, verb), reason
+				}
+				s.all = false
+				keep[resource] = append(keep[resource], verb)
+			}
+			if len(s.verbs) > 0 {
+				certain = append(certain, s)
+			}
+			if len(unclear.verbs) > 0 {
+				open = append(open, unclear)
+			}
+		}
+	}
+	if len(certain) > 0 {
+		found = append(found, Finding{
+			Class: Excess, Pos: r.marker.pos, Resource: certain[0].resource, Verbs: certain[0].verbs, marker: r.marker,
+			keep: keep, rule: r,
+			Message: "no reached call needs " + c.surplusText(certain),
+			Hint:    "remove it, or write " + access.IgnorePrefix + " REASON above the marker",
+		})
+	}
+	if len(open) > 0 {
+		found = append(found, Finding{
+			Class: Unproven, Pos: r.marker.pos, Resource: open[0].resource, Verbs: open[0].verbs, marker: r.marker,
+			Message: "no call is known to need " + c.surplusText(open) + ", but " + why,
+			Hint:    "if it is needed, write " + access.IgnorePrefix + " REASON above the marker",
+		})
+	}
+	return found
+}
+
+// surplusText lists what is in excess, resources with the same verbs together. Of a wildcard it lists what is needed.
+func (c *comparison) surplusText(all []surplus) string {
+	byVerbs := map[string][]string{}
+	for _, s := range all {
+		verbs := strings.Join(s.verbs, ", ")
+		if slices.Contains(s.verbs, "*") {
+			verbs = `"*"`
+		}
+		byVerbs[verbs] = append(byVerbs[verbs], s.resource.String())
+	}
+	var parts []string
+	for _, verbs := range slices.Sorted(maps.Keys(byVerbs)) {
+		parts = append(parts, verbs+" on "+strings.Join(byVerbs[verbs], ", "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// needed is the answer of needsOf for a permission that a call needs.
+const needed = "needed"
+
+// needsOf returns [needed] if a call needs what a rule grants, "" if no call does, or why that is not known.
+func (c *comparison) needsOf(r rule, resource access.Resource, verb string) string {
+	if !strings.Contains(resource.Group+resource.Name+verb, "*") {
+		for _, a := range c.needed[permission{resource, verb}] {
+			if v, _ := c.judgeRule(r, a); v != denied {
+				return needed
+			}
+		}
+		// list returns the same objects, so that get beside it grants nothing more.
+		if verb == access.Get && slices.Contains(r.verbs, access.List) && c.needsOf(r, resource, access.List) == needed {
+			return needed
+		}
+	}
+	if why := c.mayNeed(resource, verb); why != "" {
+		return why
+	}
+	return ""
+}
+
+// mayNeed returns why a permission that no known call needs may be needed.
+func (c *comparison) mayNeed(resource access.Resource, verb string) string {
+	_, sub, _ := strings.Cut(resource.Name, "/")
+	for _, a := range c.unknown {
+		of := strings.TrimPrefix(a.Resource.Name, "/")
+		if (a.Verb == verb || verb == "*") && (of == sub || resource.Name == "*") {
+			return fmt.Sprintf("%s at %s may: its resource is not known", a.Verb, a.Site.Pos)
+		}
+	}
+	for _, a := range c.accesses {
+		if a.Guessed && a.Resource.Group == resource.Group && (a.Verb == verb || verb == "*") && a.Resource != resource {
+			return fmt.Sprintf("%s at %s may: the plural of its kind is a guess", a.Verb, a.Site.Pos)
+		}
+	}
+	if c.incomplete != "" {
+		return "the code at " + c.incomplete + " is not analyzed"
+	}
+	if c.handsOn != nil {
+		return fmt.Sprintf("the code writes roles at %s: it can only grant what it has", c.handsOn.Pos)
+	}
+	return ""
+}
+
+// narrower returns notes about markers that could name the objects or the namespace of all requests that need them.
+func (c *comparison) narrower() (found []Finding) {
+	for _, r := range c.rules {
+		if r.marker == nil || r.marker.ignored != "" || len(r.names) > 0 || len(r.urls) > 0 {
+			continue
+		}
+		for _, group := range r.groups {
+			for _, name := range r.resources {
+				if f, ok := c.named(r, access.Resource{Group: group, Name: name}); ok {
+					found = append(found, f)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// named returns a note if all requests for a resource by the verbs of a rule name constant objects.
+func (c *comparison) named(r rule, resource access.Resource) (Finding, bool) {
+	var names, verbs []string
+	var sites []access.Site
+	for _, verb := range r.verbs {
+		if verb == access.Create {
+			continue // has no name, but by apply
+		}
+		all := c.needed[permission{resource, verb}]
+		if len(all) == 0 {
+			continue
+		}
+		verbs = append(verbs, verb)
+		for _, a := range all {
+			if len(a.Names) == 0 {
+				return Finding{}, false
+			}
+			names, sites = append(names, a.Names...), append(sites, a.Site)
+		}
+	}
+	for _, a := range c.unknown {
+		if slices.Contains(verbs, a.Verb) {
+			return Finding{}, false
+		}
+	}
+	if len(verbs) == 0 {
+		return Finding{}, false
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return Finding{
+		Class: Note, Pos: r.marker.pos, Resource: resource, Verbs: verbs, Sites: sites, marker: r.marker,
+		Message: fmt.Sprintf("all requests for %s by %s name %s", resource, strings.Join(verbs, ", "),
+			strings.Join(names, ", ")),
+		Hint: "restrict them with resourceNames=" + strings.Join(names, ";"),
+	}, true
+}

@@ -1,0 +1,132 @@
+package rbac
+
+import (
+	"go/token"
+	"testing"
+	"testing/fstest"
+
+	"github.com/kctrl-dev/kctrl/internal/access"
+)
+
+func TestRulesCoverNamesAndNamespaces(t *testing.T) {
+	secret := access.Resource{Name: "secrets"}
+	rules := func(r rule) *comparison {
+		r.groups, r.resources, r.verbs = []string{""}, []string{"secrets"}, []string{"*"}
+		return &comparison{rules: []rule{r}}
+	}
+	for name, test := range map[string]struct {
+		rule   rule
+		access access.Access
+		want   verdict
+	}{
+		"cluster role":         {rule{}, access.Access{Verb: "get"}, granted},
+		"name":                 {rule{names: []string{"a"}}, access.Access{Verb: "get", Names: []string{"a"}}, granted},
+		"other name":           {rule{names: []string{"a"}}, access.Access{Verb: "get", Names: []string{"b"}}, denied},
+		"unknown name":         {rule{names: []string{"a"}}, access.Access{Verb: "get"}, unclear},
+		"create by name":       {rule{names: []string{"a"}}, access.Access{Verb: "create"}, denied},
+		"apply by name":        {rule{names: []string{"a"}}, access.Access{Verb: "create", Names: []string{"a"}}, granted},
+		"list by name":         {rule{names: []string{"a"}}, access.Access{Verb: "list"}, unclear},
+		"namespace":            {rule{namespace: "x"}, access.Access{Verb: "get", Namespace: "x"}, granted},
+		"other namespace":      {rule{namespace: "x"}, access.Access{Verb: "get", Namespace: "y"}, denied},
+		"unknown namespace":    {rule{namespace: "x"}, access.Access{Verb: "get"}, unclear},
+		"cluster-scoped":       {rule{namespace: "x"}, access.Access{Verb: "get", Scope: access.ScopeCluster}, denied},
+		"namespace of the pod": {rule{namespace: "x"}, access.Access{Verb: "get", Namespace: access.PodNamespace}, granted},
+	} {
+		test.access.Resource = secret
+		if got, why := rules(test.rule).judge(test.access); got != test.want {
+			t.Errorf("%s: got %d (%s), want %d", name, got, why, test.want)
+		}
+	}
+}
+
+func TestRulesMatchWildcards(t *testing.T) {
+	status := access.Resource{Group: "apps", Name: "deployments/status"}
+	for _, test := range []struct {
+		rule rule
+		want bool
+	}{
+		{rule{groups: []string{"apps"}, resources: []string{"deployments/status"}, verbs: []string{"patch"}}, true},
+		{rule{groups: []string{"*"}, resources: []string{"*"}, verbs: []string{"*"}}, true},
+		{rule{groups: []string{"apps"}, resources: []string{"*/status"}, verbs: []string{"patch"}}, true},
+		{rule{groups: []string{"apps"}, resources: []string{"deployments"}, verbs: []string{"patch"}}, false},
+		{rule{groups: []string{"batch"}, resources: []string{"*"}, verbs: []string{"*"}}, false},
+	} {
+		if got := test.rule.grants(status, "patch"); got != test.want {
+			t.Errorf("%v grants patch on %s: %t, want %t", test.rule, status, got, test.want)
+		}
+	}
+}
+
+func TestEditKeepsOtherBytes(t *testing.T) {
+	const before = "package p\n\n" +
+		"// +kubebuilder:rbac:groups=apps;batch,resources=jobs;deployments,verbs=\"get;list;delete\"\n" +
+		"// +kubebuilder:rbac:groups=\"\",resources=pods,verbs={get,list}\n" +
+		"//  a comment\n\nfunc f() {}\n"
+	const want = "package p\n\n" +
+		"// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get\n" +
+		"// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list\n" +
+		"// +kubebuilder:rbac:groups=\"\",resources=pods,verbs=get;list;delete\n" +
+		"// +kubebuilder:rbac:groups=\"\",namespace=x,resources=secrets,verbs=get\n" +
+		"//  a comment\n\nfunc f() {}\n"
+	first := &marker{pos: token.Position{Filename: "p.go", Line: 3, Column: 4}, offset: 14}
+	second := &marker{pos: token.Position{Filename: "p.go", Line: 4, Column: 4}, offset: 105}
+	both := rule{groups: []string{"apps", "batch"}, resources: []string{"jobs", "deployments"},
+		verbs: []string{"get", "list", "delete"}, marker: first}
+	pods := rule{groups: []string{""}, resources: []string{"pods"}, verbs: []string{"get", "list"}, marker: second}
+	call := access.Site{Pos: token.Position{Filename: "p.go", Line: 7}}
+	report := &Report{markers: []rule{both, pods}, Findings: []Finding{
+		{Class: Excess, marker: first, keep: map[access.Resource][]string{
+			{Group: "apps", Name: "deployments"}: {"get"}, {Group: "batch", Name: "jobs"}: {"get", "list"},
+		}},
+		{Class: Missing, Sites: []access.Site{call},
+			adds: &rule{groups: []string{""}, resources: []string{"pods"}, verbs: []string{"delete"}}},
+		{Class: Missing, Sites: []access.Site{call},
+			adds: &rule{groups: []string{""}, resources: []string{"secrets"}, verbs: []string{"get"}, namespace: "x"}},
+	}}
+	read := func(string) ([]byte, error) { return []byte(before), nil }
+	files, err := Edit(report, read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(files["p.go"]); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestEditRemovesAndInsertsMarkers(t *testing.T) {
+	const before = "package p\n\n// +kubebuilder:rbac:groups=\"\",resources=pods,verbs=get\n\n// F reads.\nfunc F() {}\n"
+	pods := rule{groups: []string{""}, resources: []string{"pods"}, verbs: []string{"get"},
+		marker: &marker{pos: token.Position{Filename: "p.go", Line: 3}, offset: 14}}
+	adds := &rule{groups: []string{"apps"}, resources: []string{"deployments"}, verbs: []string{"get"}}
+	report := &Report{markers: []rule{pods}, Findings: []Finding{
+		{Class: Excess, marker: pods.marker},
+		{Class: Missing, adds: adds, Sites: []access.Site{{Pos: token.Position{Filename: "q.go", Line: 6}}}},
+	}}
+	files, err := Edit(report, func(string) ([]byte, error) { return []byte(before), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(files["p.go"]), "package p\n\n\n// F reads.\nfunc F() {}\n"; got != want {
+		t.Errorf("p.go: got\n%s\nwant\n%s", got, want)
+	}
+	want := "package p\n\n// +kubebuilder:rbac:groups=\"\",resources=pods,verbs=get\n\n" +
+		"// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get\n\n// F reads.\nfunc F() {}\n"
+	if got := string(files["q.go"]); got != want {
+		t.Errorf("q.go: got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestOnlyBoundRolesOfServiceAccountsCount(t *testing.T) {
+	const rules = "\nrules:\n- {apiGroups: [''], resources: [secrets], verbs: [get]}\n"
+	const binding = "---\nkind: RoleBinding\nroleRef: {kind: Role, name: bound}\n" +
+		"subjects:\n- {kind: ServiceAccount, name: manager}\n"
+	fsys := fstest.MapFS{
+		"config/rbac/bound.yaml":  {Data: []byte("kind: Role\nmetadata: {name: bound}" + rules + binding)},
+		"config/rbac/loose.yaml":  {Data: []byte("kind: Role\nmetadata: {name: loose}" + rules)},
+		"config/crd/ignored.yaml": {Data: []byte("{{ template")},
+	}
+	found, err := rolesOf(fsys, "manager-role")
+	if err != nil || len(found) != 1 || found[0].namespace != access.PodNamespace {
+		t.Errorf("got %v, %v; want the rule of the bound role", found, err)
+	}
+}

@@ -1,0 +1,190 @@
+package rbac
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"go/token"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	ctrbac "sigs.k8s.io/controller-tools/pkg/rbac"
+
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/kctrl-dev/kctrl/internal/access"
+	"github.com/kctrl-dev/kctrl/internal/load"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+)
+
+// rule is what a marker or a role of config/ grants.
+type rule struct {
+	groups, resources, verbs, names, urls []string
+	namespace                             string // empty for a cluster role
+	marker                                *marker
+}
+
+// marker is an RBAC marker in the source.
+type marker struct {
+	pos     token.Position // of the "+"
+	text    string
+	offset  int // of the "+" in the file
+	ignored string
+}
+
+// markersOf returns the rules of the markers in the packages of the patterns.
+func markersOf(ctx context.Context, dir string, patterns []string) ([]rule, error) {
+	program, err := load.Load(ctx, load.Config{Dir: dir, Patterns: patterns, Lenient: true})
+	if program == nil {
+		return nil, err
+	}
+	var rules []rule
+	for _, pkg := range program.Packages() {
+		for _, m := range pkg.Markers {
+			value, ok := m.Value.(ctrbac.Rule)
+			if !ok || !m.Counts() {
+				continue
+			}
+			r := ruleOf(value)
+			if r.marker, err = markerOf(program, m); err != nil {
+				return nil, err
+			}
+			rules = append(rules, r)
+		}
+	}
+	return rules, ctx.Err()
+}
+
+func ruleOf(value ctrbac.Rule) rule {
+	r := rule{
+		groups: slices.Clone(value.Groups), resources: value.Resources, verbs: value.Verbs, names: value.ResourceNames,
+		urls: value.URLs, namespace: value.Namespace,
+	}
+	for i, group := range r.groups {
+		if group == "core" {
+			r.groups[i] = ""
+		}
+	}
+	if len(r.groups) == 0 {
+		r.groups = []string{""}
+	}
+	return r
+}
+
+// markerOf returns the place of a marker, and the reason of a comment //kctrl:ignore rbac: on the line above.
+func markerOf(program *load.Program, m markers.Marker) (*marker, error) {
+	at := program.Fset().Position(m.Pos)
+	content, err := program.ReadFile(at.Filename)
+	if err != nil {
+		return nil, err
+	}
+	found := &marker{pos: at, text: m.Text, offset: at.Offset}
+	start := bytes.LastIndexByte(content[:at.Offset], '\n')
+	if start > 0 {
+		above := content[bytes.LastIndexByte(content[:start], '\n')+1 : start]
+		if why, ok := strings.CutPrefix(strings.TrimSpace(string(above)), access.IgnorePrefix); ok {
+			found.ignored = strings.TrimSpace(why)
+		}
+	}
+	found.pos.Filename, found.pos.Offset = access.Relative(program.Dir(), at.Filename), 0
+	return found, nil
+}
+
+// rolesOf returns the rules of roles in config/ that a binding gives to a service account, without the role that
+// kctrl manifests writes from the markers.
+func rolesOf(fsys fs.FS, generated string) ([]rule, error) {
+	var found manifests
+	err := fs.WalkDir(fsys, "config", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == "crd" || entry.Name() == "samples"):
+			return fs.SkipDir
+		case !entry.IsDir() && (path.Ext(name) == ".yaml" || path.Ext(name) == ".yml"):
+			return found.read(fsys, name)
+		}
+		return nil
+	})
+	return found.bound(generated), err
+}
+
+// manifests are the roles and bindings in files.
+type manifests struct {
+	roles []rbacv1.Role // cluster roles have the kind ClusterRole
+	refs  map[rbacv1.RoleRef]bool
+}
+
+func (m *manifests) read(fsys fs.FS, name string) error {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	decoder := yaml.NewYAMLOrJSONDecoder(file, 4096)
+	for {
+		var document struct {
+			rbacv1.Role `json:",inline"`
+			RoleRef     rbacv1.RoleRef   `json:"roleRef"`
+			Subjects    []rbacv1.Subject `json:"subjects"`
+		}
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return nil // a template, or a file that kctrl doctor reports
+		}
+		switch document.Kind {
+		case "Role", "ClusterRole":
+			m.roles = append(m.roles, document.Role)
+		case "RoleBinding", "ClusterRoleBinding":
+			account := func(s rbacv1.Subject) bool { return s.Kind == "ServiceAccount" }
+			if slices.ContainsFunc(document.Subjects, account) {
+				if m.refs == nil {
+					m.refs = map[rbacv1.RoleRef]bool{}
+				}
+				m.refs[rbacv1.RoleRef{Kind: document.RoleRef.Kind, Name: document.RoleRef.Name}] = true
+			}
+		}
+	}
+}
+
+// bound returns the rules of roles that are bound.
+func (m *manifests) bound(generated string) (rules []rule) {
+	for _, role := range m.roles {
+		if role.Name == generated || !m.refs[rbacv1.RoleRef{Kind: role.Kind, Name: role.Name}] {
+			continue
+		}
+		namespace := ""
+		if role.Kind == "Role" {
+			namespace = access.PodNamespace // kustomize places it where the manager runs
+		}
+		for _, r := range role.Rules {
+			rules = append(rules, rule{
+				groups: r.APIGroups, resources: r.Resources, verbs: r.Verbs, names: r.ResourceNames,
+				urls: r.NonResourceURLs, namespace: namespace,
+			})
+		}
+	}
+	return rules
+}
+
+// grants reports whether the rule grants a verb on a resource to any object.
+func (r rule) grants(resource access.Resource, verb string) bool {
+	return matches(r.groups, resource.Group) && matches(r.verbs, verb) && r.hasResource(resource.Name)
+}
+
+func matches(all []string, one string) bool {
+	return slices.Contains(all, one) || slices.Contains(all, "*")
+}
+
+func (r rule) hasResource(name string) bool {
+	_, sub, isSub := strings.Cut(name, "/")
+	return matches(r.resources, name) || isSub && slices.Contains(r.resources, "*/"+sub)
+}
