@@ -24,10 +24,11 @@ var optionsOf = map[string]bool{
 	"SubResourcePatchOption": true, "SubResourceApplyOption": true,
 }
 
-// clientMethod reports whether the target is a method of a client of objects, or of one of subresources.
+// clientMethod reports whether the target is a method of a client of objects, or of one of subresources. An index of a
+// cache has methods with options, too: it reads the informer that NewIndex starts.
 func (s *site) clientMethod() (known, subresource bool) {
 	signature := s.target.Signature()
-	if signature.Recv() == nil || !signature.Variadic() || signature.Params().Len() < 2 {
+	if s.recv == "Index" || signature.Recv() == nil || !signature.Variadic() || signature.Params().Len() < 2 {
 		return false, false
 	}
 	slice := signature.Params().At(signature.Params().Len() - 1).Type().(*types.Slice)

@@ -117,7 +117,7 @@ func Check(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := markersOf(ctx, o.Dir, o.Patterns)
+	rules, err := markersOf(ctx, o.Dir, o.FS, o.Patterns)
 	if err != nil {
 		return nil, err
 	}

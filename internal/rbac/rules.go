@@ -36,8 +36,8 @@ type marker struct {
 	ignored string
 }
 
-// markersOf returns the rules of the markers in the packages of the patterns.
-func markersOf(ctx context.Context, dir string, patterns []string) ([]rule, error) {
+// markersOf returns the rules of the markers in the packages of the patterns, without those of modules below.
+func markersOf(ctx context.Context, dir string, fsys fs.FS, patterns []string) ([]rule, error) {
 	program, err := load.Load(ctx, load.Config{Dir: dir, Patterns: patterns, Lenient: true})
 	if program == nil {
 		return nil, err
@@ -53,10 +53,22 @@ func markersOf(ctx context.Context, dir string, patterns []string) ([]rule, erro
 			if r.marker, err = markerOf(program, m); err != nil {
 				return nil, err
 			}
-			rules = append(rules, r)
+			if !inModuleBelow(fsys, r.marker.pos.Filename) {
+				rules = append(rules, r)
+			}
 		}
 	}
 	return rules, ctx.Err()
+}
+
+// inModuleBelow reports whether a file belongs to a module in a directory below.
+func inModuleBelow(fsys fs.FS, name string) bool {
+	for dir := path.Dir(name); dir != "." && fs.ValidPath(dir); dir = path.Dir(dir) {
+		if _, err := fs.Stat(fsys, path.Join(dir, "go.mod")); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 func ruleOf(value ctrbac.Rule) rule {
