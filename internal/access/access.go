@@ -60,7 +60,7 @@ type Access struct {
 	Namespace string
 	// Reason is the rule from which the access follows, such as "a cached read lists and watches".
 	Reason string
-	// Unproven says why the resource is not known. Then Resource.Name is empty, or only the subresource is known.
+	// Unproven states why the resource is not known. Then Resource.Name is empty, or only the subresource is known.
 	Unproven string
 	// Note is a condition under which the request needs a permission, such as an admission plugin. May be empty.
 	Note string

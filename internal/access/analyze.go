@@ -14,7 +14,7 @@ import (
 )
 
 // Analyze returns the requests that the programs of the packages can send. It fails if there are no packages; code that
-// does not compile is left out and reported in Problems.
+// does not compile is skipped and reported in Problems.
 func Analyze(ctx context.Context, cfg Config) (*Result, error) {
 	p, err := load(ctx, cfg)
 	if err != nil {

@@ -273,8 +273,8 @@ func (s *site) sources() (all []source) {
 	return all
 }
 
-// clients returns the names of the functions that return the client v, through functions that wrap clients; "" stands
-// for another origin.
+// clients returns the names of the functions that return the client v, through functions that wrap clients; "" means
+// another origin.
 func (s *site) clients(v ssa.Value, depth int) (functions []string) {
 	origins, _ := s.origins(place{v, ""}, true, nil)
 	for _, p := range origins {

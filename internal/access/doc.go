@@ -10,7 +10,8 @@
 //	}
 //
 // The analysis follows values backward from the argument of a call to the places where they are made, through
-// parameters, results, fields, slices and closures. An access whose kind it cannot find has no resource, and says why.
+// parameters, results, fields, slices and closures. An access whose kind it cannot find has no resource, and has the
+// reason.
 //
 // The package does not know RBAC: package rbac compares accesses with what a role grants.
 package access

@@ -41,7 +41,7 @@ type kinds struct {
 	packages map[string]*apiPackage
 }
 
-// apiPackage has what the comments of a package say about its types.
+// apiPackage has the markers of the types of a package.
 type apiPackage struct {
 	group string // "" is the core group if known is true
 	known bool
@@ -96,11 +96,11 @@ func mayBeAPI(pkg *packages.Package) bool {
 }
 
 // of returns the kind of the objects of a Go type, such as *appsv1.Deployment, *appsv1.DeploymentList and the
-// apply configuration of Deployments. why says why there is none.
+// apply configuration of Deployments. why is the reason if there is none.
 func (k *kinds) of(t types.Type) (found kind, why string) {
 	named := namedOf(t)
 	if named == nil || named.Obj().Pkg() == nil {
-		return kind{}, "the Go type " + types.TypeString(t, nil) + " is no kind"
+		return kind{}, "the Go type " + types.TypeString(t, nil) + " has no kind"
 	}
 	name, pkg := named.Obj().Name(), named.Obj().Pkg()
 	if base, isApply := strings.CutSuffix(name, "ApplyConfiguration"); isApply {

@@ -27,7 +27,7 @@ type Options struct {
 	RoleName string
 }
 
-// Class says what is wrong with a permission.
+// Class is the class of a finding.
 type Class string
 
 // The classes of findings.
@@ -169,7 +169,7 @@ func handsOn(a access.Access) bool {
 	return a.Resource.Group == "rbac.authorization.k8s.io" && writes
 }
 
-// verdict says whether the rules grant an access.
+// verdict is the decision whether the rules grant an access.
 type verdict int
 
 const (

@@ -70,7 +70,9 @@ func TestEditKeepsOtherBytes(t *testing.T) {
 		"// +kubebuilder:rbac:groups=\"\",namespace=x,resources=secrets,verbs=get\n" +
 		"//  a comment\n\nfunc f() {}\n"
 	first := &marker{pos: token.Position{Filename: "p.go", Line: 3, Column: 4}, offset: 14}
-	second := &marker{pos: token.Position{Filename: "p.go", Line: 4, Column: 4}, offset: strings.LastIndex(before, "+kubebuilder")}
+	second := &marker{
+		pos: token.Position{Filename: "p.go", Line: 4, Column: 4}, offset: strings.LastIndex(before, "+kubebuilder"),
+	}
 	both := rule{groups: []string{"apps", "batch"}, resources: []string{"jobs", "deployments"},
 		verbs: []string{"get", "list", "delete"}, marker: first}
 	pods := rule{groups: []string{""}, resources: []string{"pods"}, verbs: []string{"get", "list"}, marker: second}
