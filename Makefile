@@ -8,7 +8,7 @@ SHARED := CGO_ENABLED=0 GOFLAGS=-trimpath
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation bench-diff corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-controller-runtime test-porting test-libraries test-chart test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz site release release-snapshot clean
+.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation bench-diff corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-controller-runtime test-porting test-chart test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz site release release-snapshot clean
 
 # Tests compile projects with the same flags, so shared packages are compiled once.
 build: ## Build bin/kctrl. With cgo it could load plugins, so the linker would keep unused functions.
@@ -89,9 +89,6 @@ test-controller-runtime: build ## Run controller-runtime's own suites, unmodifie
 
 test-porting: build ## Compile both columns of docs/from-controller-runtime.md, and run the three operators that it ports.
 	cd bench && go vet ./porting/... && go test ./porting/...
-
-test-libraries: ## Migrate an operator whose libraries use controller-runtime, with five versions of it; takes minutes.
-	go test -count 1 -timeout 40m -run 'TestProjectsWithLibrariesCompile|TestAdaptersForLibrariesWork' -v ./internal/migrate
 
 test-modules: build ## Build, vet and test a scaffolded project, and vet the runtime, with the older k8s.io modules that projects may choose; takes minutes. See docs/kubernetes.md.
 	go test -timeout 40m -run TestProjectsMayChooseOlderKubernetes -v ./internal/scaffold

@@ -238,10 +238,8 @@ var runtimeLayers = []string{
 	"finalizer", "internal/compact", "internal/collect", "reflector", "informer", "cache", "events", "leaderelection",
 	"predicate", "handler", "source", "webhook/server", "controller", "internal/authority", "certificate", "webhook/local",
 	"internal/serve", "manager",
-	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "compat/eventfilter",
-	"compat/eventhandler", "compat/eventrecorder", "compat/komega", "compat/managers", "compat/restconfig",
-	"compat/rotator", "compat/servers", "compat/starter", "compat/untyped", "compat/verbosity", "compat/watchchannel",
-	"compat/zapflags", "registry", "garbagecollector", "testenv", "compat/envtest", "compat/fake",
+	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "registry",
+	"garbagecollector", "testenv", "compat/envtest", "compat/fake",
 }
 
 // testserverLayers are the same for testserver/.
@@ -437,9 +435,10 @@ var internalLayers = []internalLayer{
 			"scaffold/templated scaffold/versions",
 		"what commands do to a project; generators come later",
 	},
-	{"migrate", "diagnostic yamlnode kustomize scaffold scaffold/edit scaffold/gomod scaffold/project scaffold/plan " +
-		"scaffold/render scaffold/templated",
-		"it rewrites projects of others; what it makes is a project like any other, and deploys what it did"},
+	{"migrate/rewrite", "diagnostic", "the engine loads, edits and checks Go code, whatever the rules are"},
+	{"migrate/rules", "migrate/rewrite", "a rule is one row or one function"},
+	{"migrate", "diagnostic yamlnode migrate/rewrite migrate/rules scaffold/gomod scaffold/layout scaffold/plan " +
+		"scaffold/project", "it converts projects of kubebuilder; its result is a project like any other"},
 	{"release", "diagnostic regular kustomize yamlnode templates scaffold/edit scaffold/plan",
 		"what config/ builds to, for others; it knows neither PROJECT nor generators"},
 

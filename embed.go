@@ -1,10 +1,26 @@
-// Package kctrl carries the parts of this module that the kctrl command copies or compiles: the source of the runtime
-// and of the test server, and the module versions that both were tested with.
+// Package kctrl carries the sources that the kctrl command copies or compiles: the runtime, the test server, the module
+// versions that both were tested with, and the module with controller-runtime's API.
 package kctrl
 
-import "embed"
+import (
+	"archive/zip"
+	"bytes"
+	"embed"
+	"io/fs"
+)
 
 // Source is this module's go.mod, go.sum and LICENSE, and the trees below runtime/ and testserver/, tests included.
 //
 //go:embed go.mod go.sum LICENSE runtime testserver
 var Source embed.FS
+
+// The go command embeds no files of other modules, so that the sources of compat/controller-runtime are in an archive.
+// TestControllerRuntimeIsEmbedded compares both, and writes the archive with -update.
+//
+//go:embed compat/controller-runtime.zip
+var controllerRuntime []byte
+
+// ControllerRuntime returns go.mod, go.sum and the Go files of compat/controller-runtime, without tests.
+func ControllerRuntime() (fs.FS, error) {
+	return zip.NewReader(bytes.NewReader(controllerRuntime), int64(len(controllerRuntime)))
+}

@@ -128,7 +128,7 @@ func checkDrift(s *streams, o writeOptions, found changes) error {
 // printDrift prints changes, except a missing runtime, which a note reports.
 func printDrift(s *streams, found changes) {
 	for change := range found.Changes() {
-		if !isBundled(change) {
+		if summarizedDir(change.Path) == "" {
 			s.printf("%s", change.Diff())
 		}
 	}

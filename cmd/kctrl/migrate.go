@@ -2,119 +2,95 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os/exec"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/migrate"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 func newMigrateCommand(s *streams) *cobra.Command {
-	var opts migrate.Options
+	var undo bool
 	write := writeOptions{command: "kctrl migrate"}
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Migrate a kubebuilder or operator-sdk project",
-		Long: `Migrate the kubebuilder or operator-sdk project in this directory. The command rewrites Go code from
-controller-runtime to the bundled runtime, and edits PROJECT, go.mod, the Makefile, the Dockerfile
-and the workflows. CRDs, roles and webhook configurations do not change. The project must compile
-before.
+		Short: "Run a controller-runtime operator on kctrl's runtime",
+		Long: `Run the operator in this directory on kctrl's runtime, without a change of its Go code. The command
+writes a module with controller-runtime's API to third_party, and replace lines for it to go.mod. It
+converts PROJECT, and makes Makefiles, Dockerfiles and workflows use kctrl. The operator must use
+controller-runtime v0.23 to v0.25. Running the command again updates third_party.
 
-Code without a rule stays, below a comment that begins with "// kctrl:migrate:", and the report
-lists it with a suggestion. kctrl compiles the result in a copy before it writes. Commit first: git
-diff shows the changes, and git restore undoes them.`,
+kctrl migrate code then rewrites single packages to kctrl's own API. --undo restores all files from
+before the latest step, and refuses if one of them has changed since.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			opts.Kctrl = kctrlBuild()
-			return runMigrate(cmd.Context(), s, opts, write)
+			if undo {
+				return runUndo(cmd.Context(), s, write)
+			}
+			return runMigrate(cmd.Context(), s, write)
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&opts.KeepRuntime, "keep-runtime", false,
-		"keep Go code and controller-runtime; migrate only generation and build files")
+	flags.BoolVar(&undo, "undo", false, "restore the files from before the latest step")
 	write.addFlags(flags)
+	cmd.AddCommand(newMigrateCodeCommand(s))
 	return cmd
 }
 
-func runMigrate(ctx context.Context, s *streams, opts migrate.Options, write writeOptions) error {
+func newMigrateCodeCommand(s *streams) *cobra.Command {
+	write := writeOptions{command: "kctrl migrate code"}
+	cmd := &cobra.Command{
+		Use:   "code [packages...]",
+		Short: "Rewrite Go packages to kctrl's API",
+		Long: `Rewrite Go packages from controller-runtime's API to kctrl's, after kctrl migrate. The arguments are
+patterns such as ./internal/controller; without one, the command rewrites all packages of the module.
+
+Code changes only where types prove that the meaning stays. All other code stays on
+controller-runtime's API, and the command lists what it uses. Nothing is written unless all
+packages and tests of the module compile with the result.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return runMigrateCode(cmd.Context(), s, args, write) },
+	}
+	write.addFlags(cmd.Flags())
+	return cmd
+}
+
+func runMigrateCode(ctx context.Context, s *streams, patterns []string, write writeOptions) error {
 	return s.change(ctx, write, anyDirectory, func(p *openedProject) error {
-		planned, report, err := migrate.Plan(ctx, s.dir, p.fsys, opts)
+		planned, report, err := migrate.Code(ctx, s.dir, p.fsys, patterns)
 		if err != nil {
 			return err
 		}
 		p.plan = planned
-		var note error
-		if !write.dryRun {
-			note = withoutUndo(ctx, s.dir, planned) // while git status shows only the user's own changes
-		}
 		p.print = func() error {
-			if note != nil {
-				s.problem("warning: ", note)
+			if write.output == outputJSON {
+				return printJSON(s, rewritten{resultOf(write, planned, nil), report})
 			}
-			return printMigration(s, write, planned, report)
+			if err := printDone(s, write, planned); err != nil {
+				return err
+			}
+			report.Print(s.out)
+			return nil
 		}
 		return nil
 	})
 }
 
-// withoutUndo returns a warning if git cannot restore the files that a plan changes: there is no repository, or the
-// files have uncommitted changes.
-func withoutUndo(ctx context.Context, dir string, p *plan.Plan) error {
-	git := func(args ...string) (string, error) {
-		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...).Output()
-		return string(out), err
-	}
-	prefix, err := git("rev-parse", "--show-prefix")
-	if err != nil {
-		return &diagnostic.Error{Message: "not a git repository, so the migration cannot be undone",
-			Hint: "copy the directory, or run git init and commit, before you migrate"}
-	}
-	status, err := git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", ".")
-	if err != nil {
-		return nil
-	}
-	dirty := map[string]bool{}
-	for entry := range strings.SplitSeq(status, "\x00") {
-		if len(entry) > 3 {
-			dirty[strings.TrimPrefix(entry[3:], strings.TrimSpace(prefix))] = true
-		}
-	}
-	var names []string
-	for change := range p.Changes() {
-		if change.Op != plan.Create && dirty[change.Path] {
-			names = append(names, change.Path)
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("uncommitted changes in %s, such as %s: git restore would undo them too",
-			files(len(names)), names[0]),
-		Hint: "commit before you migrate",
-	}
-}
-
-// migration is the output of kctrl migrate -o json.
-type migration struct {
+// rewritten is what kctrl migrate code prints with -o json.
+type rewritten struct {
 	result
 	Report *migrate.Report `json:"report"`
 }
 
-func printMigration(s *streams, write writeOptions, p *plan.Plan, report *migrate.Report) error {
-	if write.output == outputJSON {
-		return printJSON(s, migration{resultOf(write, p, nil), report})
-	}
-	if err := printDone(s, write, p); err != nil {
+func runMigrate(ctx context.Context, s *streams, write writeOptions) error {
+	return s.change(ctx, write, anyDirectory, func(p *openedProject) (err error) {
+		p.plan, err = migrate.Adopt(ctx, s.dir, p.fsys, kctrlBuild())
+		p.next = []string{"go build ./... && go vet ./...", "kctrl migrate code ./internal/controller"}
 		return err
-	}
-	report.Print(s.out)
-	if !write.dryRun {
-		printNext(s, []string{"go vet ./...", "make manifests test"})
-	}
-	return nil
+	})
+}
+
+func runUndo(ctx context.Context, s *streams, write writeOptions) error {
+	return s.change(ctx, write, anyDirectory, func(p *openedProject) (err error) {
+		p.plan, err = migrate.Undo(p.fsys)
+		return err
+	})
 }

@@ -47,42 +47,12 @@ var layouts = map[string]layout{
 	// Every generator has something to write.
 	"out-of-date": {from: "single", fixture: "out-of-date", lines: []string{"rm cmd/zz_generated.register.go"}},
 
-	"kubebuilder-v3": {fixture: "kubebuilder-v3", modules: guestbookModule},
-	"kubebuilder-v4": {fixture: "kubebuilder-v4", modules: guestbookModule},
-	"migrated-v3":    {from: "kubebuilder-v3", lines: []string{"kctrl migrate"}},
-	// The module of the tests also replaces the module of the API, and everything is vendored.
-	"kubebuilder-modules": {
-		fixture: "kubebuilder-modules",
-		modules: map[string]string{
-			".": "example.com/guestbook", "api": "example.com/guestbook/api", "test": "example.com/guestbook/test",
-		},
-		lines: []string{
-			"go mod edit -require example.com/guestbook/api@v0.0.0 -replace example.com/guestbook/api=./api",
-			"go -C test mod edit -require example.com/guestbook@v0.0.0 -replace example.com/guestbook=../ " +
-				"-require example.com/guestbook/api@v0.0.0 -replace example.com/guestbook/api=../api",
-			"go mod tidy", "go mod vendor",
-		},
-	},
-	"kubebuilder-workspace": {
-		fixture: "kubebuilder-workspace",
-		modules: map[string]string{".": "example.com/guestbook", "api": "example.com/guestbook/api"},
-		lines:   []string{"go mod edit -go=1.24.0", "go -C api mod edit -go=1.24.0"},
-	},
-	"kubebuilder-unlisted": {fixture: "kubebuilder-unlisted", modules: map[string]string{".": "example.com/orchard"}},
-	// The files that kubebuilder's Makefile generates exist, and everything is committed.
-	"kubebuilder-generated": {fixture: "kubebuilder-markers", modules: guestbookModule, lines: []string{
-		"controller-gen rbac:roleName=manager-role crd webhook paths=./... output:crd:artifacts:config=config/crd/bases",
-		"controller-gen object:headerFile=hack/boilerplate.go.txt paths=./...",
+	"kubebuilder": {fixture: "kubebuilder-v4", modules: guestbookModule},
+	"kubebuilder-committed": {from: "kubebuilder", lines: []string{
 		"git init -q", "git add .", "git -c user.name=me -c user.email=me@example.com commit -qm before",
 	}},
-	"kubebuilder-config": {from: "kubebuilder-generated", fixture: "kubebuilder-config", lines: []string{
-		"git add .", "git -c user.name=me -c user.email=me@example.com commit -qm config",
-	}},
-	"kept": {from: "kubebuilder-config", lines: []string{
-		"kctrl migrate --keep-runtime", "git -c user.name=me -c user.email=me@example.com commit -qam kept",
-	}},
-	"migrated": {from: "kept", lines: []string{
-		"kctrl migrate", "git add .", "git -c user.name=me -c user.email=me@example.com commit -qm migrated",
+	"adopted": {from: "kubebuilder-committed", lines: []string{
+		"kctrl migrate", "git add .", "git -c user.name=me -c user.email=me@example.com commit -qm adopted",
 	}},
 }
 
@@ -198,20 +168,14 @@ func unpack(fixture, dir string) error {
 	return nil
 }
 
-// standIns are the modules in internal/migrate/testdata with the signatures that projects of kubebuilder use.
-var standIns = []struct{ path, version, dir string }{
-	{"sigs.k8s.io/controller-runtime", "v0.0.0", "controller-runtime"},
-	{"gomodules.xyz/jsonpatch/v2", "v2.5.0", "jsonpatch"},
-	{"go.uber.org/zap", "v1.99.0", "zap"},
-}
-
-// writePeerModule writes go.mod and go.sum of a module that requires the modules of this repository and the stand-ins.
+// writePeerModule writes go.mod and go.sum of a module that requires controller-runtime and the modules of
+// compat/controller-runtime.
 func writePeerModule(dir, path string) error {
-	text, err := os.ReadFile(repositoryFile("go.mod"))
+	text, err := os.ReadFile(repositoryFile("compat/controller-runtime/go.mod"))
 	if err != nil {
 		return err
 	}
-	sums, err := os.ReadFile(repositoryFile("go.sum"))
+	sums, err := os.ReadFile(repositoryFile("compat/controller-runtime/go.sum"))
 	if err != nil {
 		return err
 	}
@@ -219,16 +183,13 @@ func writePeerModule(dir, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := file.AddModuleStmt(path); err != nil {
+	const runtime = "github.com/kctrl-dev/kctrl"
+	err = errors.Join(file.AddModuleStmt(path), file.DropRequire(runtime), file.DropReplace(runtime, ""),
+		file.AddRequire("sigs.k8s.io/controller-runtime", "v0.25.2"))
+	if err != nil {
 		return err
 	}
-	for _, s := range standIns {
-		replacement := repositoryFile("internal/migrate/testdata/" + s.dir)
-		err := errors.Join(file.AddRequire(s.path, s.version), file.AddReplace(s.path, "", replacement, ""))
-		if err != nil {
-			return err
-		}
-	}
+	file.Cleanup()
 	if text, err = file.Format(); err != nil {
 		return err
 	}

@@ -225,39 +225,73 @@ func printJSON(s *streams, value any) error {
 	return encoder.Encode(value)
 }
 
-// bundleFolder is printed as one line instead of its files.
-const bundleFolder = "third_party/kctrl"
+// bundleDirs are printed as one line each, without their files.
+var bundleDirs = []string{"third_party/controller-runtime", "third_party/kctrl"}
 
-func isBundled(c plan.Change) bool { return strings.HasPrefix(c.Path, bundleFolder+"/") }
+// summarizedDir returns the directory whose changes are printed as one line with that of a file. It is empty if there
+// is none.
+func summarizedDir(name string) string {
+	if dir, _, found := strings.Cut("/"+name, "/vendor/"); found {
+		return strings.TrimPrefix(dir+"/vendor", "/")
+	}
+	for _, dir := range bundleDirs {
+		if strings.HasPrefix(name, dir+"/") {
+			return dir
+		}
+	}
+	return ""
+}
+
+// dirChanges counts the changes below a directory.
+type dirChanges struct {
+	files    int
+	removed  int
+	packages map[string]bool
+}
+
+func (d *dirChanges) add(c plan.Change) {
+	d.files++
+	if c.Op == plan.Delete {
+		d.removed++
+	}
+	if path.Ext(c.Path) == ".go" {
+		d.packages[path.Dir(c.Path)] = true
+	}
+}
+
+// of returns the count that is printed for a directory.
+func (d *dirChanges) of(dir string) string {
+	if slices.Contains(bundleDirs, dir) {
+		return fmt.Sprintf("%d packages", len(d.packages))
+	}
+	return files(d.files)
+}
 
 func printChanges(s *streams, dryRun bool, done changes) {
 	verb := ""
 	if dryRun {
 		verb = "would "
 	}
-	bundled, packages := false, map[string]bool{} // of the runtime
-	vendored := map[string]int{}                  // number of files by vendor directory
+	dirs := map[string]*dirChanges{}
 	for change := range done.Changes() {
-		if folder, _, found := strings.Cut("/"+change.Path, "/vendor/"); found {
-			vendored[strings.TrimPrefix(folder+"/vendor", "/")]++
+		dir := summarizedDir(change.Path)
+		if dir == "" {
+			s.printf("%s%s %s\n", verb, change.Op, path.Clean(change.Path))
 			continue
 		}
-		if isBundled(change) {
-			bundled = true
-			if path.Ext(change.Path) == ".go" {
-				packages[path.Dir(change.Path)] = true
-			}
-			continue
+		if dirs[dir] == nil {
+			dirs[dir] = &dirChanges{packages: map[string]bool{}}
 		}
-		s.printf("%s%s %s\n", verb, change.Op, path.Clean(change.Path))
+		dirs[dir].add(change)
 	}
-	for _, folder := range slices.Sorted(maps.Keys(vendored)) {
-		s.printf("%swrite %s (%s)\n", verb, folder, files(vendored[folder]))
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
+		op := "write"
+		if dirs[dir].removed == dirs[dir].files {
+			op = "delete"
+		}
+		s.printf("%s%s %s (%s)\n", verb, op, dir, dirs[dir].of(dir))
 	}
-	switch {
-	case bundled:
-		s.printf("%swrite %s (%d packages)\n", verb, bundleFolder, len(packages))
-	case done.Len() == 0:
+	if done.Len() == 0 {
 		s.printf("nothing to do\n")
 	}
 }

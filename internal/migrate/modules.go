@@ -1,15 +1,11 @@
 package migrate
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"go/parser"
 	"go/token"
-	"go/version"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -18,622 +14,335 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
-	gomodule "golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 )
 
 const (
-	workFile     = "go.work"
-	vendorFolder = "vendor"
+	controllerRuntime = "sigs.k8s.io/controller-runtime"
+	goMod             = "go.mod"
+	goSum             = "go.sum"
+	goWork            = "go.work"
+	vendorDir         = "vendor"
 )
 
-// goModule is a Go module of a project.
-type goModule struct {
-	path   string
-	folder string // with slashes, "." for that of the project
-	// uses are the folders of other modules of the project that it builds with.
-	uses []string
+// The versions of controller-runtime whose API the module in third_party has.
+const (
+	oldestRelease = "v0.23"
+	newestRelease = "v0.25"
+)
+
+// ignoredDirs have Go modules and files that are not the project's own.
+var ignoredDirs = []string{vendorDir, "third_party", "node_modules", "testdata", "bin"}
+
+// isIgnored reports whether a directory below the project is skipped.
+func isIgnored(name string) bool {
+	base := path.Base(name)
+	return name != "." && (slices.Contains(ignoredDirs, base) || base[0] == '_' || base[0] == '.' && base != ".github")
 }
 
-// modulesOf returns the modules that a project is made of: the one in its folder, those that it builds with and those that build with
-// it, by replacements that lead to folders and by a workspace. Other modules in the folder are somebody else's.
-func modulesOf(fsys fs.FS) ([]goModule, error) {
-	work, err := workspaceOf(fsys)
-	if err != nil {
-		return nil, err
-	}
-	var all []goModule
-	err = fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch base := path.Base(name); {
+// filesNamed returns the files of the project for which is returns true, in order.
+func filesNamed(fsys fs.FS, is func(name string) bool) ([]string, error) {
+	var names []string
+	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
 		case err != nil:
-			return err
-		case entry.IsDir() && name != "." && (slices.Contains([]string{vendorFolder, "third_party", "node_modules", "testdata", "bin"}, base) || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")):
-			return fs.SkipDir
-		case base != "go.mod" || !entry.Type().IsRegular():
-			return nil
-		}
-		text, err := fs.ReadFile(fsys, name)
-		if err != nil {
 			return diagnostic.AtFile(name, "cannot read", err)
+		case entry.IsDir() && isIgnored(name):
+			return fs.SkipDir
+		case entry.Type().IsRegular() && is(name):
+			names = append(names, name)
 		}
-		file, err := modfile.Parse(name, text, nil)
-		if err != nil || file.Module == nil {
-			if name == "go.mod" {
-				_, err := moduleOf(text)
-				return err
-			}
-			return nil // not one that the go command takes
-		}
-		module := goModule{path: file.Module.Mod.Path, folder: path.Dir(name)}
-		for _, r := range file.Replace {
-			if modfile.IsDirectoryPath(r.New.Path) && !filepath.IsAbs(r.New.Path) {
-				module.uses = append(module.uses, path.Join(module.folder, filepath.ToSlash(r.New.Path)))
-			}
-		}
-		if slices.Contains(work, module.folder) {
-			module.uses = append(module.uses, work...)
-		}
-		all = append(all, module)
 		return nil
 	})
+	return names, err
+}
+
+// module is a Go module of the project that requires controller-runtime.
+type module struct {
+	dir     string // with slashes, "." for that of the project
+	text    []byte // of go.mod
+	file    *modfile.File
+	version string // of controller-runtime
+}
+
+func (m *module) goMod() string { return path.Join(m.dir, goMod) }
+
+// target returns the path of a directory of third_party as a replace line of the module names it.
+func (m *module) target(dir string) string {
+	if m.dir == "." {
+		return "./" + dir
+	}
+	return strings.Repeat("../", 1+strings.Count(m.dir, "/")) + dir
+}
+
+// modulesOf returns the modules of the project that require controller-runtime, that of its directory first.
+func modulesOf(fsys fs.FS) ([]*module, error) {
+	if _, err := fs.Stat(fsys, goMod); err != nil {
+		return nil, &diagnostic.Error{
+			Pos: token.Position{Filename: goMod}, Message: "the file is missing", Cause: err,
+			Hint: "name the directory of the operator's module with -C",
+		}
+	}
+	names, err := filesNamed(fsys, func(name string) bool { return path.Base(name) == goMod })
 	if err != nil {
 		return nil, err
 	}
-	return together(all), nil
-}
-
-// together returns the modules that are bound to the one in the folder of the project, that one first.
-func together(all []goModule) []goModule {
-	var found []goModule
-	has := func(folder string) bool {
-		return slices.ContainsFunc(found, func(m goModule) bool { return m.folder == folder })
-	}
-	for again := true; again; {
-		again = false
-		for _, m := range all {
-			bound := m.folder == "." || slices.ContainsFunc(m.uses, has) || slices.ContainsFunc(found, func(f goModule) bool { return slices.Contains(f.uses, m.folder) })
-			if bound && !has(m.folder) {
-				found, again = append(found, m), true
-			}
+	slices.SortFunc(names, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") })
+	var all []*module
+	for _, name := range names {
+		text, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return nil, diagnostic.AtFile(name, "cannot read", err)
 		}
-	}
-	slices.SortFunc(found, func(a, b goModule) int { return strings.Compare(a.folder, b.folder) })
-	return found
-}
-
-// workspaceOf returns the folders of the workspace of a project, if it has one.
-func workspaceOf(fsys fs.FS) ([]string, error) {
-	text, err := fs.ReadFile(fsys, workFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, diagnostic.AtFile(workFile, "cannot read", err)
-	}
-	file, err := modfile.ParseWork(workFile, text, nil)
-	if err != nil {
-		return nil, &diagnostic.Error{Pos: token.Position{Filename: workFile}, Message: "not a go.work file: " + oneLine(err.Error()), Hint: "repair it", Cause: err}
-	}
-	var folders []string
-	for _, use := range file.Use {
-		folders = append(folders, path.Clean(filepath.ToSlash(use.Path)))
-	}
-	return folders, nil
-}
-
-// adoptModules plans that the further modules of the project get the runtime, those that import it and those that build with one that
-// does, and that the workspace has a Go for it.
-func (m *migration) adoptModules() error {
-	need := map[string]bool{".": true}
-	for c := range m.plan.Files() {
-		if path.Ext(c.Path) == ".go" && bytes.Contains(c.After, []byte(`"`+runtimePath)) {
-			need[m.moduleAround(c.Path)] = true
+		file, err := gomod.ParseGoMod(text)
+		if err != nil {
+			return nil, inFile(name, err)
 		}
-	}
-	for again := true; again; {
-		again = false
-		for _, module := range m.modules {
-			if !need[module.folder] && slices.ContainsFunc(module.uses, func(folder string) bool { return need[folder] }) {
-				need[module.folder], again = true, true
-			}
-		}
-	}
-	for _, module := range m.modules {
-		if !need[module.folder] || module.folder == "." {
+		m := &module{dir: path.Dir(name), text: text, file: file}
+		at := gomod.Requirement(file, controllerRuntime)
+		if at < 0 {
 			continue
 		}
-		if err := gomod.AdoptRequirements(m.plan, module.folder, module.path); err != nil {
-			return err
+		m.version = file.Require[at].Mod.Version
+		if err := m.check(); err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	if len(all) == 0 {
+		return nil, &diagnostic.Error{
+			Pos: token.Position{Filename: goMod}, Message: "does not require " + controllerRuntime,
+			Hint: "name the directory of the operator's module with -C",
 		}
 	}
-	return m.raiseWorkspace()
+	return all, nil
 }
 
-// moduleAround returns the folder of the module that a file is of.
-func (m *migration) moduleAround(name string) string {
-	around := "."
-	for _, module := range m.modules {
-		if strings.HasPrefix(name, module.folder+"/") && (around == "." || len(module.folder) > len(around)) {
-			around = module.folder
-		}
+// inFile names the file in an error about a go.mod.
+func inFile(name string, err error) error {
+	if e, ok := errors.AsType[*diagnostic.Error](err); ok {
+		e.Pos.Filename = name
 	}
-	return around
+	return err
 }
 
-// raiseWorkspace raises the version of Go of the workspace to that of its modules.
-func (m *migration) raiseWorkspace() error {
-	text, err := m.plan.Read(workFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// check returns an error if the module's controller-runtime cannot be replaced.
+func (m *module) check() error {
+	failed := func(message, hint string) error {
+		return &diagnostic.Error{Pos: token.Position{Filename: m.goMod()}, Message: message, Hint: hint}
 	}
-	if err != nil {
-		return err
-	}
-	file, err := modfile.ParseWork(workFile, text, nil)
-	if err != nil {
-		return err
-	}
-	root, err := m.plan.Read("go.mod")
-	if err != nil {
-		return err
-	}
-	module, err := moduleOf(root)
-	if err != nil || module.Go == nil || file.Go != nil && version.Compare("go"+file.Go.Version, "go"+module.Go.Version) >= 0 {
-		return err
-	}
-	if err := file.AddGoStmt(module.Go.Version); err != nil {
-		return err
-	}
-	if file.Toolchain != nil && version.Compare(file.Toolchain.Name, "go"+module.Go.Version) < 0 {
-		file.DropToolchainStmt()
-	}
-	return m.plan.Edit(workFile, modfile.Format(file.Syntax))
-}
-
-// hasWorkspace reports whether the project is built as a workspace.
-func (m *migration) hasWorkspace() bool {
-	_, err := fs.Stat(m.plan.FS(), workFile)
-	return err == nil
-}
-
-// anyModule lets the go command change go.mod of the copy, which it does not in a workspace.
-func (m *migration) anyModule() []string {
-	if m.hasWorkspace() {
-		return []string{"GOFLAGS=" + strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod=readonly")}
-	}
-	return []string{"GOFLAGS=" + strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod=mod"), "GOWORK=off"}
-}
-
-// completeModules completes the go.mod and go.sum of each module in the copy, and its vendor folder, and plans what they become. Where
-// the go command does not, for want of a network, the report says so.
-func (m *migration) completeModules(ctx context.Context, scratch string) error {
-	for _, module := range m.modules {
-		folder := filepath.Join(scratch, filepath.FromSlash(module.folder))
-		if err := replacePaths(folder, m.dir, scratch, module.folder); err != nil {
-			return err
-		}
-		if err := errors.Join(m.raisePins(scratch, module.folder), m.raiseReleased(ctx, scratch, module.folder), m.raisePeer(scratch, module.folder), m.keepDropped(ctx, scratch, module.folder)); err != nil {
-			return err
+	for _, r := range m.file.Replace {
+		if r.Old.Path == controllerRuntime && path.Join(m.dir, r.New.Path) != gomod.DropInDir {
+			return failed(controllerRuntime+" is already replaced by "+strings.TrimSpace(r.New.Path+" "+r.New.Version),
+				"remove the replace line; kctrl migrate writes one of its own")
 		}
 	}
-	for _, module := range m.modules {
-		out, err := m.tidy(ctx, scratch, module.folder)
-		if err == nil {
-			out, err = m.vendor(ctx, scratch, module.folder)
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil {
-			m.report.Left = append(m.report.Left, Left{File: path.Join(module.folder, "go.mod"), Reason: "did not work here, run it where it does: " + out, Command: "go -C " + module.folder + " mod tidy"})
-		}
+	switch release := semver.MajorMinor(m.version); {
+	case semver.Compare(release, oldestRelease) < 0:
+		return failed(fmt.Sprintf("controller-runtime %s is older than %s", m.version, oldestRelease),
+			"upgrade it first: go get "+controllerRuntime+"@"+newestRelease)
+	case semver.Compare(release, newestRelease) > 0:
+		return failed(fmt.Sprintf("controller-runtime %s is newer than %s, the latest that kctrl replaces", m.version,
+			newestRelease), "use a newer kctrl")
 	}
 	return nil
 }
 
-// raisePins raises the versions that the go.mod of a module in the copy pins others to by replacements, to those that the runtime needs: with older
-// ones it does not compile.
-func (m *migration) raisePins(scratch, module string) error {
-	text, err := m.plan.Read("third_party/kctrl/go.mod")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the runtime is a module like any other
+// workspace returns the path of the go.work that the go command uses in dir, empty without one.
+func workspace(ctx context.Context, dir string) (string, error) {
+	out, err := goCommand(ctx, dir, nil, "env", "GOWORK")
+	file := strings.TrimSpace(out)
+	if err != nil || file == "" || file == "off" {
+		return "", err
 	}
-	if err != nil {
-		return err
-	}
-	runtime, err := moduleOf(text)
-	if err != nil {
-		return err
-	}
-	return editModule(filepath.Join(scratch, filepath.FromSlash(module)), func(file *modfile.File) (bool, error) {
-		before := len(m.report.Left)
-		for _, needed := range runtime.Require {
-			for _, r := range slices.Clone(file.Replace) {
-				pinned := r.Old.Path == needed.Mod.Path && r.New.Path == r.Old.Path
-				if !pinned || semver.Compare(r.New.Version, needed.Mod.Version) >= 0 {
-					continue
-				}
-				if err := m.raisePin(file, module, r, needed.Mod.Version); err != nil {
-					return false, err
-				}
-			}
-		}
-		return len(m.report.Left) > before, nil
-	})
-}
-
-// isReleased reports whether a module is of a release of Kubernetes.
-func isReleased(v gomodule.Version) bool {
-	return strings.HasPrefix(v.Path, kubernetesModules) && semver.Major(v.Version) == "v0" && semver.Prerelease(v.Version) == ""
-}
-
-// kubernetesModules begins the paths of the modules of Kubernetes.
-const kubernetesModules = "k8s.io/"
-
-// raiseReleased raises the modules that are released together with those which the runtime needs, such as k8s.io/component-helpers, to the
-// release of these: with the types of another one they often do not compile. A version that nobody serves is no such release.
-func (m *migration) raiseReleased(ctx context.Context, scratch, module string) error {
-	folder := filepath.Join(scratch, filepath.FromSlash(module))
-	return editModule(folder, func(file *modfile.File) (bool, error) {
-		release := releaseOf(file)
-		older := func(v gomodule.Version) bool {
-			if !isReleased(v) || semver.Major(release) != "v0" || semver.Compare(semver.MajorMinor(v.Version), semver.MajorMinor(release)) >= 0 {
-				return false
-			}
-			_, err := m.command(ctx, folder, "list", "-m", v.Path+"@"+release)
-			return err == nil
-		}
-		changed := false
-		for _, r := range slices.Clone(file.Require) {
-			if !older(r.Mod) {
-				continue
-			}
-			changed = true
-			if err := file.AddRequire(r.Mod.Path, release); err != nil {
-				return false, err
-			}
-		}
-		for _, r := range slices.Clone(file.Replace) {
-			if r.New.Path != r.Old.Path || !older(r.New) {
-				continue
-			}
-			changed = true
-			m.report.Left = append(m.report.Left, Left{
-				File: path.Join(module, "go.mod"), Code: r.Old.Path + " => " + r.New.Version, Rewritten: true,
-				Reason: fmt.Sprintf("%s was pinned to %s, and is released with what the runtime needs, %s", r.Old.Path, r.New.Version, release),
-			})
-			if err := file.AddReplace(r.Old.Path, r.Old.Version, r.New.Path, release); err != nil {
-				return false, err
-			}
-		}
-		return changed, nil
-	})
-}
-
-// releaseOf returns the version of k8s.io/apimachinery that a module has, empty where it has none.
-func releaseOf(file *modfile.File) string {
-	const base = kubernetesModules + "apimachinery"
-	for _, r := range file.Replace {
-		if r.Old.Path == base {
-			return r.New.Version
+	if filepath.Dir(file) != dir {
+		return "", &diagnostic.Error{
+			Message: "the project is part of the workspace " + file,
+			Hint:    "run kctrl migrate in the directory of the workspace, or set GOWORK=off",
 		}
 	}
-	for _, r := range file.Require {
-		if r.Mod.Path == base {
-			return r.Mod.Version
-		}
-	}
-	return ""
+	return file, nil
 }
 
-// releaseIn returns the release of Kubernetes of the module in a folder, empty where that is not known.
-func releaseIn(folder string) string {
-	text, err := os.ReadFile(filepath.Join(folder, "go.mod"))
-	if err != nil {
-		return ""
-	}
-	file, err := moduleOf(text)
-	if err != nil {
-		return ""
-	}
-	return releaseOf(file)
-}
-
-// raisePin raises the version that a go.mod pins a module to.
-func (m *migration) raisePin(file *modfile.File, module string, r *modfile.Replace, version string) error {
-	m.report.Left = append(m.report.Left, Left{
-		File: path.Join(module, "go.mod"), Code: r.Old.Path + " => " + r.New.Version, Rewritten: true,
-		Reason: fmt.Sprintf("%s was pinned to %s, and the runtime needs %s", r.Old.Path, r.New.Version, version),
-	})
-	return file.AddReplace(r.Old.Path, r.Old.Version, r.New.Path, version)
-}
-
-// command runs the go command in a folder of the copy. What it says last is why it fails.
-func (m *migration) command(ctx context.Context, folder string, args ...string) (string, error) {
+// goCommand runs the go command in a directory and returns its output.
+func goCommand(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "go", args...)
-	command.Dir = folder
-	command.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod=mod"), "GOWORK=off")
-	out, err := command.CombinedOutput()
-	if err != nil {
-		return "go " + strings.Join(args, " ") + ": " + complaint(string(out)), err
+	command.Dir = dir
+	command.Env = append(os.Environ(), env...)
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
 	}
-	return "", nil
+	if err != nil {
+		message := "go " + strings.Join(args, " ")
+		if reason := reasonIn(stderr.String()); reason != "" {
+			err = errors.New(reason)
+		}
+		return "", fmt.Errorf("%s: %w", message, err)
+	}
+	return string(out), nil
 }
 
-// complaint returns the line of what the go command has said that says why it fails: the last one, but for how far it has come and for
-// what a proxy says of a module, or what helps, which the line before says.
-func complaint(out string) string {
+// reasonIn returns the line of the go command's output that has the reason of a failure: the last one that is not about
+// progress, an answer of a proxy, or a remedy.
+func reasonIn(out string) string {
 	var last string
 	for line := range strings.Lines(out) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "go: downloading ") && !strings.HasPrefix(line, "server response: ") && line != "go mod tidy" {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "", strings.HasPrefix(line, "go: downloading "), strings.HasPrefix(line, "server response: "),
+			strings.HasPrefix(line, "go mod "), strings.HasPrefix(line, "go: finding module "):
+		default:
 			last = line
 		}
 	}
-	return last
+	return strings.TrimPrefix(last, "go: ")
 }
 
-// tidy completes go.mod and go.sum of a module in the copy, and plans what they become.
-func (m *migration) tidy(ctx context.Context, scratch, module string) (string, error) {
-	folder := filepath.Join(scratch, filepath.FromSlash(module))
-	if out, err := m.command(ctx, folder, "mod", "tidy"); err != nil {
-		// A test of some module that is nowhere is enough for it to fail: what can be had is compiled, and go.mod left to the author.
-		_, _ = m.command(ctx, folder, "mod", "tidy", "-e")
-		return out, err
-	}
-	if err := errors.Join(dropReplacement(folder), replacePaths(folder, scratch, m.dir, module)); err != nil {
-		return err.Error(), err
-	}
-	defer replacePaths(folder, m.dir, scratch, module) // for what is compiled there
-	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(filepath.Join(folder, name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err.Error(), err
-		}
-		if err := m.plan.Edit(path.Join(module, name), text); err != nil {
-			return err.Error(), err
-		}
-	}
-	return "", nil
+// scratch is a directory with the bundle and the go.mod and go.sum that the modules will have. The go command completes
+// them there with -modfile, so that the project stays unchanged.
+type scratch struct{ dir string }
+
+// env are variables for the go command with a module file of the scratch directory.
+func (s scratch) env() []string {
+	return []string{"GOFLAGS=" + strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod=mod"), "GOWORK=off"}
 }
 
-const builtinModule = "k8s.io/api"
+// path returns the path of a file of the scratch directory.
+func (s scratch) path(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
 
-// keepDropped keeps the versions of built-in kinds that a module uses and that the k8s.io/api of the runtime has no more: each becomes a
-// module of its import path in third_party, so that no import changes. They are alpha and beta versions, which clusters have that the
-// project is for.
-func (m *migration) keepDropped(ctx context.Context, scratch, module string) error {
-	folder := filepath.Join(scratch, filepath.FromSlash(module))
-	used, err := m.builtinsOf(module)
-	if err != nil || len(used) == 0 {
+func (s scratch) write(name string, content []byte) error {
+	target := s.path(name)
+	err := os.MkdirAll(filepath.Dir(target), 0o755)
+	if err == nil {
+		err = os.WriteFile(target, content, 0o644)
+	}
+	return temporaryError(err)
+}
+
+// temporaryError reports that a temporary file cannot be written. It is nil for nil.
+func temporaryError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("cannot write to %s: %s", os.TempDir(), diagnostic.PlainCause(err)),
+		Hint:    "free some space, or set TMPDIR to another directory, then run the command again",
+		Cause:   err,
+	}
+}
+
+// modFile returns the path of a module's go.mod in the scratch directory.
+func (s scratch) modFile(m *module) string { return s.path(path.Join("modules", m.dir, goMod)) }
+
+// complete writes the replacements into go.mod and go.sum of a module and lets the go command complete both. It returns
+// their contents.
+func (s scratch) complete(ctx context.Context, dir string, m *module, sums []byte) (mod, sum []byte, err error) {
+	file, err := modfile.Parse(goMod, modfile.Format(m.file.Syntax), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = errors.Join(
+		file.AddReplace(controllerRuntime, "", s.path(gomod.DropInDir), ""),
+		file.AddReplace(layout.RuntimeModule, "", s.path(layout.BundleDir), ""),
+	)
+	if gomod.Requirement(file, layout.RuntimeModule) < 0 {
+		file.AddNewRequire(layout.RuntimeModule, "v0.0.0", true)
+	}
+	text, formatErr := file.Format()
+	if err := errors.Join(err, formatErr); err != nil {
+		return nil, nil, err
+	}
+	name := path.Join("modules", m.dir, goMod)
+	if err := errors.Join(s.write(name, text), s.write(path.Join(path.Dir(name), goSum), sums)); err != nil {
+		return nil, nil, err
+	}
+	moduleDir := filepath.Join(dir, filepath.FromSlash(m.dir))
+	if err := s.tidy(ctx, moduleDir, m); err != nil {
+		return nil, nil, err
+	}
+	if mod, err = os.ReadFile(s.modFile(m)); err != nil {
+		return nil, nil, err
+	}
+	sum, err = os.ReadFile(s.path(path.Join("modules", m.dir, goSum)))
+	if err != nil {
+		return nil, nil, err
+	}
+	mod, err = relative(mod, m)
+	return mod, sum, err
+}
+
+// tidy completes the module file of a module. Where go mod tidy needs modules that are not available, such as those of
+// tests of dependencies, the modules that the packages need are enough.
+func (s scratch) tidy(ctx context.Context, moduleDir string, m *module) error {
+	flag := "-modfile=" + s.modFile(m)
+	_, err := goCommand(ctx, moduleDir, s.env(), "mod", "tidy", flag)
+	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	before, after := moduleFolder(ctx, filepath.Join(m.dir, filepath.FromSlash(module)), "readonly"), moduleFolder(ctx, folder, "mod")
-	if before == "" || after == "" {
-		return nil // tidy will say why
+	if _, listErr := goCommand(ctx, moduleDir, s.env(), "list", "-deps", "-test", flag, "./..."); listErr == nil {
+		return nil
 	}
-	for _, importPath := range used {
-		version := filepath.FromSlash(strings.TrimPrefix(importPath, builtinModule+"/"))
-		if isFolder(filepath.Join(after, version)) || !isFolder(filepath.Join(before, version)) {
-			continue
-		}
-		kept := path.Join("third_party", importPath)
-		if err := m.keep(scratch, kept, importPath, filepath.Join(before, version)); err != nil {
-			return err
-		}
-		replaced, err := filepath.Rel(filepath.FromSlash(module), filepath.FromSlash(kept))
-		if err != nil {
-			return err
-		}
-		err = editModule(folder, func(file *modfile.File) (bool, error) {
-			return true, errors.Join(file.AddRequire(importPath, "v0.0.0"), file.AddReplace(importPath, "", "./"+filepath.ToSlash(replaced), ""))
-		})
-		if err != nil {
-			return err
-		}
-		m.report.Left = append(m.report.Left, Left{
-			File: path.Join(kept, "go.mod"), Reason: importPath + " is in k8s.io/api no more, and kept here for as long as clusters have it; the server in memory does not serve it", Rewritten: true,
-		})
+	reason := strings.ReplaceAll(err.Error(), " "+flag, "")
+	return &diagnostic.Error{
+		Pos: token.Position{Filename: m.goMod()}, Message: "cannot complete the file: " + reason,
+		Hint:  "if a module is missing, connect to the network or fill the module cache, then run the command again",
+		Cause: err,
 	}
-	return nil
 }
 
-// builtinsOf returns the packages of k8s.io/api that the Go files of a module import and that may be dropped, sorted.
-func (m *migration) builtinsOf(module string) ([]string, error) {
-	names, err := m.named(func(name string) bool { return path.Ext(name) == ".go" && m.moduleAround(name) == module })
+// relative replaces the paths of the scratch directory in a go.mod by those of the project.
+func relative(text []byte, m *module) ([]byte, error) {
+	file, err := modfile.Parse(goMod, text, nil)
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]bool{}
-	for _, name := range names {
-		text, err := fs.ReadFile(m.plan.FS(), name) // as it was: a file may have moved
-		if err != nil {
-			return nil, err
-		}
-		if !bytes.Contains(text, []byte(`"`+builtinModule+`/`)) {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)
-		if err != nil {
-			continue // not one that the go command takes
-		}
-		for _, spec := range parsed.Imports {
-			importPath := importPathOf(spec)
-			if version := path.Base(importPath); strings.HasPrefix(importPath, builtinModule+"/") && (strings.Contains(version, "alpha") || strings.Contains(version, "beta")) {
-				found[importPath] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(found)), nil
-}
-
-// keep plans a package as a module, and writes it to the copy.
-func (m *migration) keep(scratch, folder, importPath, from string) error {
-	sources, err := filepath.Glob(filepath.Join(from, "*.go"))
+	err = errors.Join(
+		file.AddReplace(controllerRuntime, "", m.target(gomod.DropInDir), ""),
+		file.AddReplace(layout.RuntimeModule, "", m.target(layout.BundleDir), ""),
+	)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	files := map[string][]byte{"go.mod": []byte("module " + importPath + "\n\ngo " + goVersion + "\n")}
-	for _, source := range sources {
-		if strings.HasSuffix(source, "_test.go") {
-			continue
-		}
-		if files[filepath.Base(source)], err = os.ReadFile(source); err != nil {
-			return err
-		}
-	}
-	for name, text := range files {
-		name = path.Join(folder, name)
-		if err := errors.Join(m.plan.Edit(name, text), writeTo(scratch, name, text)); err != nil {
-			return err
-		}
-	}
-	return m.editEach(isDockerfile, func(text string) string {
-		const copies = "COPY third_party/kctrl/ third_party/kctrl/\n"
-		if added := "COPY " + folder + "/ " + folder + "/\n"; !strings.Contains(text, added) {
-			return strings.ReplaceAll(text, copies, copies+added)
-		}
-		return text
-	})
+	return file.Format()
 }
 
-// moduleFolder returns where k8s.io/api of a module is, empty where that is not known.
-func moduleFolder(ctx context.Context, folder, mod string) string {
-	command := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", builtinModule)
-	command.Dir = folder
-	command.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod="+mod), "GOWORK=off")
-	out, err := command.Output()
+// vendored returns the files of the vendor directory that a module will have, by path in the project, nil without one.
+func (s scratch) vendored(ctx context.Context, dir string, m *module, fsys fs.FS) (map[string][]byte, error) {
+	if _, err := fs.Stat(fsys, path.Join(m.dir, vendorDir, "modules.txt")); err != nil {
+		return nil, nil
+	}
+	out := s.path(path.Join("vendored", m.dir))
+	moduleDir := filepath.Join(dir, filepath.FromSlash(m.dir))
+	_, err := goCommand(ctx, moduleDir, s.env(), "mod", "vendor", "-o", out, "-modfile="+s.modFile(m))
 	if err != nil {
-		return ""
+		return nil, &diagnostic.Error{
+			Pos: token.Position{Filename: path.Join(m.dir, vendorDir)}, Message: "cannot update the directory: " + err.Error(),
+			Hint: "connect to the network or fill the module cache, then run the command again", Cause: err,
+		}
 	}
-	return strings.TrimSpace(string(out))
-}
-
-func isFolder(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
-}
-
-// vendor plans what becomes of the vendor folder of a module that has one.
-func (m *migration) vendor(ctx context.Context, scratch, module string) (string, error) {
-	vendored := path.Join(module, vendorFolder)
-	if _, err := fs.Stat(m.plan.FS(), path.Join(vendored, "modules.txt")); err != nil {
-		return "", nil
-	}
-	target := filepath.Join(scratch, filepath.FromSlash(vendored))
-	defer os.RemoveAll(target) // what is compiled there comes from modules
-	if out, err := m.command(ctx, filepath.Join(scratch, filepath.FromSlash(module)), "mod", "vendor"); err != nil {
-		return out, err
-	}
-	stays := map[string]bool{}
-	err := filepath.WalkDir(target, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+	files := map[string][]byte{}
+	err = filepath.WalkDir(out, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		rel, err := filepath.Rel(scratch, name)
+		rel, err := filepath.Rel(out, name)
 		if err != nil {
 			return err
 		}
-		rel = filepath.ToSlash(rel)
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
+		content, err := os.ReadFile(name)
+		if filepath.Base(name) == "modules.txt" {
+			content = []byte(strings.ReplaceAll(strings.ReplaceAll(string(content), s.path(gomod.DropInDir),
+				m.target(gomod.DropInDir)), s.path(layout.BundleDir), m.target(layout.BundleDir)))
 		}
-		stays[rel] = true
-		return m.plan.Edit(rel, text)
-	})
-	if err != nil {
-		return err.Error(), err
-	}
-	err = fs.WalkDir(m.plan.FS(), vendored, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || stays[name] {
-			return err
-		}
-		return m.plan.Delete(name)
-	})
-	if err != nil {
-		return err.Error(), err
-	}
-	return "", nil
-}
-
-// dropReplacement takes the replacement of a controller-runtime out of the go.mod in a folder that nothing requires any more.
-func dropReplacement(folder string) error {
-	return editModule(folder, func(file *modfile.File) (bool, error) {
-		if slices.ContainsFunc(file.Require, func(r *modfile.Require) bool { return r.Mod.Path == peerModule }) {
-			return false, nil
-		}
-		changed := false
-		for _, r := range slices.Clone(file.Replace) {
-			if r.Old.Path == peerModule {
-				changed = true
-				if err := file.DropReplace(r.Old.Path, r.Old.Version); err != nil {
-					return false, err
-				}
-			}
-		}
-		return changed, nil
-	})
-}
-
-// replacePaths makes the replacements of the go.mod in a folder that lead out of the project by relative paths lead to the same places
-// when the project is in another folder. module is the folder in the project.
-func replacePaths(folder, from, to, module string) error {
-	return editModule(folder, func(file *modfile.File) (bool, error) {
-		changed := false
-		for _, r := range slices.Clone(file.Replace) {
-			if !modfile.IsDirectoryPath(r.New.Path) || filepath.IsAbs(r.New.Path) {
-				continue
-			}
-			leads := filepath.Join(from, filepath.FromSlash(module), r.New.Path)
-			if rel, err := filepath.Rel(from, leads); err != nil || filepath.IsLocal(rel) {
-				continue
-			}
-			rel, err := filepath.Rel(filepath.Join(to, filepath.FromSlash(module)), leads)
-			if err != nil {
-				return false, err
-			}
-			changed = true
-			if err := file.AddReplace(r.Old.Path, r.Old.Version, filepath.ToSlash(rel), ""); err != nil {
-				return false, err
-			}
-		}
-		return changed, nil
-	})
-}
-
-// editModule changes the go.mod in a folder.
-func editModule(folder string, change func(*modfile.File) (bool, error)) error {
-	name := filepath.Join(folder, "go.mod")
-	text, err := os.ReadFile(name)
-	if err != nil {
+		files[path.Join(m.dir, vendorDir, filepath.ToSlash(rel))] = content
 		return err
-	}
-	file, err := moduleOf(text)
-	if err != nil {
-		return err
-	}
-	if changed, err := change(file); err != nil || !changed {
-		return err
-	}
-	file.Cleanup()
-	out, err := file.Format()
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, out, 0o644)
-}
-
-// moduleOf parses a go.mod.
-func moduleOf(text []byte) (*modfile.File, error) {
-	file, err := modfile.Parse("go.mod", text, nil)
-	if err != nil {
-		return nil, &diagnostic.Error{Pos: token.Position{Filename: "go.mod"}, Message: fmt.Sprint("not a go.mod file: ", oneLine(err.Error())), Hint: "repair it", Cause: err}
-	}
-	return file, nil
+	})
+	return files, err
 }

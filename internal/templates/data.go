@@ -115,28 +115,6 @@ type RegisterView struct {
 	Fallible bool
 }
 
-// AdapterView is what stands between a program and libraries that speak controller-runtime is rendered from.
-type AdapterView struct {
-	// Header opens the files: a comment and an empty line, or nothing.
-	Header string
-	// Folder and Package are the place and the name of the package.
-	Folder, Package string
-	AdapterFeatures
-}
-
-// AdapterFeatures are what a version of controller-runtime declares, of what some of those from v0.14 on do not.
-type AdapterFeatures struct {
-	// Apply says that clients apply configurations, and SubResourceApply that writers of subresources do.
-	Apply, SubResourceApply bool
-	// FieldValidation, SharedGet and StaleRead say that there are the options of these writes and reads: of a Get and of both.
-	FieldValidation, SharedGet, StaleRead bool
-	// InitialList says that events of creations tell whether the object was there before, Priority that results have one, and TerminalError
-	// that errors of reconcilers may be terminal.
-	InitialList, Priority, TerminalError bool
-	// EventRecorder says that managers give recorders of events.k8s.io, and AnnotatedRecorder that these record annotations.
-	EventRecorder, AnnotatedRecorder bool
-}
-
 // ConversionView is what the conversion of one version of a kind is rendered from.
 type ConversionView struct {
 	// Header opens the files: a comment and an empty line, or nothing.

@@ -305,19 +305,6 @@ func Chart() []Template[ChartView] {
 	return list
 }
 
-// Adapter returns the package of a migrated project that stands between it and libraries which speak controller-runtime, by the parts
-// that a project may need. The first one is what all need, and each is the name of its file.
-func Adapter() []Template[AdapterView] {
-	var list []Template[AdapterView]
-	for _, file := range []string{"controllerruntime.go", "client.go", "options.go", "predicate.go", "handler.go", "source.go", "reconcile.go", "ratelimiter.go", "manager.go", "metrics.go"} {
-		list = append(list, Template[AdapterView]{
-			ID: "adapter/internal/controllerruntime/" + file, Owner: plan.User,
-			path: func(v AdapterView) string { return path.Join(v.Folder, file) },
-		})
-	}
-	return list
-}
-
 // Source names where the content comes from, for the lock.
 func (t Template[V]) Source() string {
 	if t.Generator != "" {

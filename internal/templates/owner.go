@@ -35,7 +35,6 @@ var owners = sync.OnceValue(func() map[string]plan.Owner {
 	record(all, append(WebhookService(), WebhookConversion(), AllowWebhooks())...)
 	record(all, append(append(append(Defaulter(), Validator()...), Policy()...), TestObject())...)
 	record(all, Register())
-	record(all, Adapter()...)
 	return all
 })
 

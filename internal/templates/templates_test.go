@@ -49,8 +49,6 @@ func index(t *testing.T) []listed {
 	}
 	all = append(all, list(webhooks, append(WebhookService(), AllowWebhooks(), WebhookConversion())...)...)
 	all = append(all, list(ChartView{Name: "guestbook", Version: "0.1.0", Prefix: "guestbook", ServiceAccount: "controller-manager", Selector: "a=b"}, Chart()...)...)
-	adapter := AdapterView{Folder: "internal/controllerruntime", Package: "controllerruntime", AdapterFeatures: AdapterFeatures{Apply: true, SubResourceApply: true}}
-	all = append(all, list(adapter, Adapter()...)...)
 	register := RegisterView{Imports: []Import{{Path: "example.com/guestbook/api"}}, APIs: []string{"api"}}
 	return append(all, list(register, Register())...)
 }

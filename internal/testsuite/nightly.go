@@ -38,64 +38,24 @@ var nightly = []test{
 		"cmd/kctrl ^TestScript$/^env_killed$",
 	},
 	{
-		"cmd/kctrl", `^TestScript$/^migrate_builds$`,
-		"each migration type-checks Kubernetes twice from source",
-		"cmd/kctrl ^TestScript$/^migrate$",
-	},
-	{
-		"cmd/kctrl", `^TestScript$/^migrate_modules$`,
-		"each migration type-checks Kubernetes twice from source",
-		"cmd/kctrl ^TestScript$/^migrate$",
-	},
-	{
-		"cmd/kctrl", `^TestScript$/^migrate_workspace$`,
-		"each migration type-checks Kubernetes twice from source",
-		"cmd/kctrl ^TestScript$/^migrate$",
-	},
-	{
-		"cmd/kctrl", `^TestScript$/^migrate_webhook_server$`,
-		"each migration type-checks Kubernetes twice from source",
-		"cmd/kctrl ^TestScript$/^migrate$",
-	},
-	{
-		"cmd/kctrl", `^TestScript$/^migrate_refused$`,
-		"each migration type-checks Kubernetes twice from source",
-		"cmd/kctrl ^TestScript$/^migrate$",
-	},
-	{
 		"cmd/kctrl", `^TestKilledCommandsAreRolledBackByTheNext$/^migrate$`,
-		"a migration under faults compiles its project at each step; other commands write by the same transaction",
+		"a migration under faults runs go mod tidy at each step; other commands write by the same transaction",
 		"cmd/kctrl ^TestKilledCommandsAreRolledBackByTheNext$",
 	},
 	{
 		"cmd/kctrl", `^TestSignalsEndCommandsWithoutATrace$/^migrate$`,
-		"a migration under faults compiles its project at each step; other commands write by the same transaction",
+		"a migration under faults runs go mod tidy at each step; other commands write by the same transaction",
 		"cmd/kctrl ^TestSignalsEndCommandsWithoutATrace$",
 	},
 	{
 		"cmd/kctrl", `^TestASecondSignalEndsCommandsAtOnce$/^migrate$`,
-		"a migration under faults compiles its project at each step; other commands write by the same transaction",
+		"a migration under faults runs go mod tidy at each step; other commands write by the same transaction",
 		"cmd/kctrl ^TestASecondSignalEndsCommandsAtOnce$",
 	},
 	{
 		"cmd/kctrl", `^TestSignalsAtAnyTimeLeaveOneOfTwoTrees$/^migrate$`,
-		"a migration under faults compiles its project at each step; other commands write by the same transaction",
+		"a migration under faults runs go mod tidy at each step; other commands write by the same transaction",
 		"cmd/kctrl ^TestSignalsAtAnyTimeLeaveOneOfTwoTrees$",
-	},
-	{
-		"cmd/kctrl", `^TestMigrateThatIsDisturbedLeavesTheProject$/^(interrupt|termination|a_new_file|go.mod|a_Makefile)$`,
-		"each migration type-checks Kubernetes twice from source",
-		"cmd/kctrl ^TestMigrateThatIsDisturbedLeavesTheProject$/^an_edit$",
-	},
-	{
-		"cmd/kctrl", `^TestTwoMigrationsAtOnceAreOne$`,
-		"it compiles a migrated project several times",
-		"cmd/kctrl ^TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives$",
-	},
-	{
-		"cmd/kctrl", `^TestCommandsBesideAMigrationComeBeforeOrAfter$`,
-		"it compiles a migrated project several times",
-		"cmd/kctrl ^TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives$",
 	},
 	{
 		"internal/controlplane", `/^real$`,
@@ -181,16 +141,6 @@ var nightly = []test{
 		"internal/scaffold", `^TestPublishedModule$`,
 		"it compiles kctrl from a module proxy",
 		"internal/scaffold ^TestModuleCanBeInstalled$",
-	},
-	{
-		"internal/migrate", `^TestProjectsWithLibrariesCompile$/^v0\.(17|22|24)`,
-		"two versions of controller-runtime run in make test",
-		"internal/migrate ^TestProjectsWithLibrariesCompile$/^v0.14.4$",
-	},
-	{
-		"internal/migrate", `^TestAdaptersForLibrariesWork$`,
-		"it compiles controller-runtime and the API server in memory",
-		"internal/migrate ^TestProjectsWithLibrariesCompile$",
 	},
 	{
 		"testserver/apiserver", `^TestAnswersAsTheRealServer$`,

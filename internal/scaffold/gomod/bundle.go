@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"go/parser"
 	"go/token"
 	"io/fs"
 	"maps"
@@ -43,20 +42,11 @@ func ValidateRuntime(mode project.RuntimeMode, kctrl project.Build) error {
 
 // WriteBundle plans the part of the runtime that a project needs.
 func WriteBundle(p *plan.Plan) error {
-	names, err := BundledSource(p)
+	imported, err := runtimeImports(p, gosource.IsIgnored)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		content, err := fs.ReadFile(kctrl.Source, name)
-		if err != nil {
-			return err
-		}
-		if err := p.WriteFile(bundledFile(name, content)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return writeSource(p, slices.Concat(bundleRoots, imported))
 }
 
 func bundledFile(name string, content []byte) plan.File {
@@ -184,13 +174,22 @@ func mixedRuntime(missing []string) error {
 // ReplacesRuntime reports whether go.mod says that the runtime is in its folder. A go.mod that cannot be read is left
 // to others.
 func ReplacesRuntime(p *plan.Plan) bool {
+	return replacesByDir(p, layout.RuntimeModule, layout.BundleDir)
+}
+
+// ReplacesControllerRuntime reports whether go.mod replaces controller-runtime by the module that [WriteDropIn] writes.
+func ReplacesControllerRuntime(p *plan.Plan) bool {
+	return replacesByDir(p, "sigs.k8s.io/controller-runtime", DropInDir)
+}
+
+func replacesByDir(p *plan.Plan, modulePath, dir string) bool {
 	text, err := p.Read(layout.GoModFile)
 	if err != nil {
 		return false
 	}
 	file, err := modfile.Parse(layout.GoModFile, text, nil)
 	return err == nil && slices.ContainsFunc(file.Replace, func(r *modfile.Replace) bool {
-		return r.Old.Path == layout.RuntimeModule && path.Clean(r.New.Path) == layout.BundleDir
+		return r.Old.Path == modulePath && path.Clean(r.New.Path) == dir
 	})
 }
 
@@ -276,17 +275,8 @@ func runtimeImports(p *plan.Plan, skip func(folder string) bool) ([]string, erro
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		if !bytes.Contains(text, []byte(layout.RuntimeModule+"/")) {
-			continue
-		}
-		file, _ := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)
-		if file == nil {
-			continue
-		}
-		for _, spec := range file.Imports {
-			if pkg, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, "\"`"), layout.RuntimeModule+"/"); ours {
-				imported[pkg] = true
-			}
+		for _, pkg := range importsOfRuntime(text) {
+			imported[pkg] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(imported)), nil

@@ -54,7 +54,7 @@ func New(fsys fs.FS) *Plan {
 }
 
 // NewWithoutLock returns an empty plan for a folder that is no project of kctrl. It is as [New] returns it but for PROJECT.lock,
-// which is neither read nor written: no file is known to be kctrl's.
+// which is a file like any other: no file is known to be kctrl's.
 func NewWithoutLock(fsys fs.FS) *Plan {
 	return &Plan{fsys: fsys, files: map[string]*planned{}, lock: &project.Lock{}, unlocked: true}
 }
@@ -313,7 +313,7 @@ func (p *Plan) load(path string) (planned, error) {
 	if err := project.CheckPath(path); err != nil {
 		return planned{}, err
 	}
-	if path == project.LockFile {
+	if path == project.LockFile && !p.unlocked {
 		return planned{}, &diagnostic.Error{Pos: token.Position{Filename: path}, Message: "is written by every plan itself"}
 	}
 	if state, ok := p.files[path]; ok {

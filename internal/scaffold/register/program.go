@@ -40,7 +40,7 @@ type programFile struct {
 // returns a *diagnostic.Error.
 func FindProgram(p *plan.Plan) (Program, error) {
 	usual, err := readProgram(p, layout.MainDir)
-	if err != nil || usual.startsManager() {
+	if err != nil || usual.StartsManager() {
 		return usual, err
 	}
 	moved, err := movedPrograms(p)
@@ -79,7 +79,7 @@ func movedPrograms(p *plan.Plan) ([]Program, error) {
 			return nil
 		}
 		one, err := readProgram(p, name)
-		if one.startsManager() {
+		if one.StartsManager() {
 			found = append(found, one)
 		}
 		return err
@@ -113,8 +113,8 @@ func readProgram(p *plan.Plan, folder string) (Program, error) {
 
 func (g Program) RegisterFile() string { return gopath.Join(g.folder, layout.RegisterName) }
 
-// startsManager reports whether the program is an operator's: it imports the manager, or calls register.
-func (g Program) startsManager() bool {
+// StartsManager reports whether the program is an operator's: it imports the manager, or calls register.
+func (g Program) StartsManager() bool {
 	return g.UsesRegister() || slices.ContainsFunc(g.files, programFile.importsManager)
 }
 

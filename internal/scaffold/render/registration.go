@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/register"
@@ -63,8 +64,13 @@ func registerView(g register.Program, proj *project.Project, header string, othe
 
 // PlanRegistration plans the generated Go files that make the kinds and controllers of the project known to its
 // manager, and checks that its program uses them. A project without kinds that has no such files, and asks for none,
-// is left without. Errors are *diagnostic.Error.
+// is left without, and so is one that runs controller-runtime's manager. Errors are *diagnostic.Error.
 func PlanRegistration(p *plan.Plan, proj *project.Project) error {
+	if gomod.ReplacesControllerRuntime(p) {
+		if g, err := register.FindProgram(p); err != nil || !g.StartsManager() {
+			return err
+		}
+	}
 	if len(proj.Resources) == 0 {
 		g, err := register.FindProgram(p)
 		if err != nil {

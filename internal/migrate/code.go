@@ -1,0 +1,144 @@
+package migrate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"go/token"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/migrate/rewrite"
+	"github.com/kctrl-dev/kctrl/internal/migrate/rules"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+)
+
+// Report is what step two did.
+type Report struct {
+	// Files is the number of Go files that change.
+	Files int `json:"files"`
+	// References and Left count the references to controller-runtime before and after the step.
+	References int `json:"references"`
+	Left       int `json:"left"`
+	// Names are the references that are left, the most frequent name first.
+	Names []Name `json:"names"`
+	// Dropped are groups of rules that did not fit a package.
+	Dropped []rewrite.Dropped `json:"dropped"`
+}
+
+// Name counts the references to a name of controller-runtime.
+type Name struct {
+	Name  string `json:"name"`
+	Count int    `json:"count"`
+}
+
+// Code plans step two for the packages that patterns name, such as ./internal/controller. Without patterns it takes all
+// packages of the module. Code without a rule stays on controller-runtime's API. Errors are *diagnostic.Error; a module that does not
+// compile, before or after, is one.
+func Code(ctx context.Context, dir string, fsys fs.FS, patterns []string) (*plan.Plan, *Report, error) {
+	dir, err := absolute(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := plan.New(fsys)
+	if err := adopted(p); err != nil {
+		return nil, nil, err
+	}
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
+	}
+	// All packages of the runtime that rules name are in the overlay: which of them are needed is known afterwards.
+	complete := p.Clone()
+	if err := gomod.AddRuntime(complete, rules.Packages()...); err != nil {
+		return nil, nil, err
+	}
+	module := rewrite.Module{Dir: dir, Overlay: complete.Overlay(dir)}
+	result, err := rewrite.Packages(ctx, module, patterns, rules.All)
+	if err != nil {
+		return nil, nil, err
+	}
+	for name, content := range result.Files {
+		rel, err := filepath.Rel(dir, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := replace(p, filepath.ToSlash(rel), result.Sources[name], content); err != nil {
+			return nil, nil, err
+		}
+	}
+	report := reportOf(result)
+	if report.Files == 0 {
+		return p, report, nil
+	}
+	err = plan.InOrder(
+		func() error { return gomod.RequireDirectly(p, layout.RuntimeModule) },
+		func() error { return gomod.AddImported(p) },
+		func() error { return writeRecord(p, stepCode) },
+	)
+	return p, report, err
+}
+
+// adopted returns an error unless step one is done, in a module without vendor directory.
+func adopted(p *plan.Plan) error {
+	if !gomod.ReplacesControllerRuntime(p) {
+		return &diagnostic.Error{
+			Pos:     token.Position{Filename: goMod},
+			Message: controllerRuntime + " is not replaced by " + gomod.DropInDir,
+			Hint:    "run kctrl migrate first, in the directory of the operator's module",
+		}
+	}
+	if _, err := fs.Stat(p.FS(), path.Join(vendorDir, "modules.txt")); err == nil {
+		return &diagnostic.Error{
+			Pos:     token.Position{Filename: vendorDir},
+			Message: "kctrl migrate code does not update vendored modules",
+			Hint:    "remove the directory, run the command again, then go mod vendor",
+		}
+	}
+	return nil
+}
+
+func reportOf(r *rewrite.Result) *Report {
+	report := &Report{Files: len(r.Files), Names: []Name{}, Dropped: r.Dropped}
+	for _, n := range r.Before {
+		report.References += n
+	}
+	for name, n := range r.After {
+		report.Left += n
+		report.Names = append(report.Names, Name{name, n})
+	}
+	slices.SortFunc(report.Names, func(a, b Name) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
+	})
+	if report.Dropped == nil {
+		report.Dropped = []rewrite.Dropped{}
+	}
+	return report
+}
+
+// shownNames is the number of names that Print lists.
+const shownNames = 10
+
+// Print writes the report for people.
+func (r *Report) Print(w io.Writer) {
+	fmt.Fprintf(w, "%d of %d references to controller-runtime rewritten in %d files; all packages and tests compile\n",
+		r.References-r.Left, r.References, r.Files)
+	for _, d := range r.Dropped {
+		fmt.Fprintf(w, "%s: without the rules for %s: %s\n", d.Package, d.Group, d.Reason)
+	}
+	if len(r.Names) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "%d references stay on controller-runtime's API:\n", r.Left)
+	for _, n := range r.Names[:min(shownNames, len(r.Names))] {
+		fmt.Fprintf(w, "  %4d %s\n", n.Count, n.Name)
+	}
+	if more := len(r.Names) - shownNames; more > 0 {
+		fmt.Fprintf(w, "       and %d other names\n", more)
+	}
+}

@@ -1,0 +1,187 @@
+package rewrite
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// withImports returns the text after the edits with names in place of the placeholders. It adds the imports that these
+// need, and removes imports of controller-runtime that nothing uses.
+func (f *File) withImports(text []byte) ([]byte, error) {
+	fset := token.NewFileSet()
+	syntax, err := parser.ParseFile(fset, f.Name, text, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	removed, last := f.unusedImports(syntax)
+	taken := f.names(removed)
+	names, added := make([]string, len(f.imports)), []string(nil)
+	for i, importPath := range f.imports {
+		name, declared := f.nameFor(importPath, taken)
+		names[i], taken[name] = name, true
+		if declared {
+			continue
+		}
+		line := strconv.Quote(importPath)
+		if name != path.Base(importPath) {
+			line = name + " " + line
+		}
+		added = append(added, line)
+	}
+	text = editImports(fset, text, removed, last, added)
+	for i, name := range names {
+		text = bytes.ReplaceAll(text, []byte(placeholder(i)), []byte(name))
+	}
+	return text, nil
+}
+
+// unusedImports returns the imports of controller-runtime that the edits leave without a use, and the last import of
+// controller-runtime. syntax is the file after the edits.
+func (f *File) unusedImports(syntax *ast.File) (unused []*ast.ImportSpec, last *ast.ImportSpec) {
+	used := f.usedImports()
+	for _, spec := range syntax.Imports {
+		if !strings.HasPrefix(pathOf(spec)+"/", ControllerRuntime+"/") {
+			continue
+		}
+		last = spec
+		if name := f.localName(spec); name != "_" && name != "." && !used[name] {
+			unused = append(unused, spec)
+		}
+	}
+	return unused, last
+}
+
+// usedImports returns the names of imports that the text outside of the edits uses.
+func (f *File) usedImports() map[string]bool {
+	used := map[string]bool{}
+	ast.Inspect(f.Syntax, func(n ast.Node) bool {
+		ident, ok := n.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		if _, ok := f.Info.Uses[ident].(*types.PkgName); ok && !f.isReplaced(ident) {
+			used[ident.Name] = true
+		}
+		return true
+	})
+	return used
+}
+
+func (f *File) isReplaced(n ast.Node) bool {
+	at := f.offset(n.Pos())
+	return slices.ContainsFunc(f.edits, func(e edit) bool { return e.from <= at && at < e.to })
+}
+
+// names returns the names that new imports of the file cannot have.
+func (f *File) names(removed []*ast.ImportSpec) map[string]bool {
+	taken := map[string]bool{}
+	for _, name := range f.Package.Scope().Names() {
+		taken[name] = true
+	}
+	ast.Inspect(f.Syntax, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec:
+			isRemoved := slices.ContainsFunc(removed, func(r *ast.ImportSpec) bool { return pathOf(r) == pathOf(n) })
+			if !isRemoved {
+				taken[f.localName(n)] = true
+			}
+			return false
+		case *ast.Ident:
+			if _, ok := f.Info.Uses[n].(*types.PkgName); !ok {
+				taken[n.Name] = true
+			}
+		}
+		return true
+	})
+	return taken
+}
+
+// localName returns the name that an import of the original file has there.
+func (f *File) localName(spec *ast.ImportSpec) string {
+	if spec.Name != nil {
+		return spec.Name.Name
+	}
+	for _, pkg := range f.Package.Imports() {
+		if pkg.Path() == pathOf(spec) {
+			return pkg.Name()
+		}
+	}
+	return path.Base(pathOf(spec))
+}
+
+// nameFor returns the name of an import that the file has or can have.
+func (f *File) nameFor(importPath string, taken map[string]bool) (name string, declared bool) {
+	for _, spec := range f.Syntax.Imports {
+		if name := f.localName(spec); pathOf(spec) == importPath && name != "_" && name != "." {
+			return name, true
+		}
+	}
+	base := path.Base(importPath)
+	if len(base) > 1 && base[0] == 'v' && base[1] >= '0' && base[1] <= '9' {
+		base = path.Base(path.Dir(importPath)) + base
+	}
+	for _, name := range []string{base, "k" + base} {
+		if !taken[name] {
+			return name, false
+		}
+	}
+	for i := 2; ; i++ {
+		if name := "k" + base + strconv.Itoa(i); !taken[name] {
+			return name, false
+		}
+	}
+}
+
+// editImports removes the lines of imports, and adds others after the last import of controller-runtime.
+func editImports(
+	fset *token.FileSet, text []byte, removed []*ast.ImportSpec, last *ast.ImportSpec, added []string,
+) []byte {
+	line := func(spec *ast.ImportSpec) (from, to int) {
+		from, to = fset.Position(spec.Pos()).Offset, fset.Position(spec.End()).Offset
+		for from > 0 && text[from-1] != '\n' {
+			from--
+		}
+		for to < len(text) && text[to] != '\n' {
+			to++
+		}
+		return from, min(to+1, len(text))
+	}
+	_, at := line(last)
+	var inserted strings.Builder
+	prefix := "\t"
+	if start, _ := line(last); bytes.HasPrefix(text[start:], []byte("import ")) {
+		prefix = "import "
+	}
+	for _, a := range added {
+		inserted.WriteString(prefix + a + "\n")
+	}
+	var out bytes.Buffer
+	from := 0
+	for _, spec := range removed {
+		start, end := line(spec)
+		if start >= at {
+			break
+		}
+		out.Write(text[from:start])
+		from = end
+	}
+	out.Write(text[from:max(from, at)])
+	out.WriteString(inserted.String())
+	out.Write(text[max(from, at):])
+	return out.Bytes()
+}
+
+func pathOf(spec *ast.ImportSpec) string {
+	value, err := strconv.Unquote(spec.Path.Value)
+	if err != nil {
+		return ""
+	}
+	return value
+}

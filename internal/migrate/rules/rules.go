@@ -1,0 +1,12 @@
+// Package rules has the rules that rewrite Go code from controller-runtime's API to kctrl's.
+//
+// A rule is added only if types prove that the meaning stays: a name of the module in third_party that is an alias is
+// replaced by its target, and a function by one with the same behavior whose parameters accept all arguments.
+package rules
+
+import "github.com/kctrl-dev/kctrl/internal/migrate/rewrite"
+
+// All are the groups of rules, in the order in which packages get them.
+var All = []rewrite.Group{
+	{Name: "names", Rules: []rewrite.Rule{rewrite.On(alias), rewrite.On(call), rewrite.On(constant)}},
+}

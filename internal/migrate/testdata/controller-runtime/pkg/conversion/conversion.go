@@ -1,8 +1,0 @@
-package conversion
-
-import "k8s.io/apimachinery/pkg/runtime"
-
-type Hub interface {
-	runtime.Object
-	Hub()
-}

@@ -1,3 +1,0 @@
-module gomodules.xyz/jsonpatch/v2
-
-go 1.26.0

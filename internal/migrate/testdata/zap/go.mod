@@ -1,3 +1,0 @@
-module go.uber.org/zap
-
-go 1.26

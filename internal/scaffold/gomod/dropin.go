@@ -1,0 +1,122 @@
+package gomod
+
+import (
+	"bytes"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+	"golang.org/x/mod/modfile"
+)
+
+// DropInDir is the directory of the module that replaces controller-runtime.
+const DropInDir = "third_party/controller-runtime"
+
+// WriteDropIn plans the module that replaces controller-runtime, and the packages of the runtime that it and the
+// project import.
+func WriteDropIn(p *plan.Plan, repo string) error {
+	source, err := kctrl.ControllerRuntime()
+	if err != nil {
+		return err
+	}
+	imported, err := runtimeImports(p, gosource.IsIgnored)
+	if err != nil {
+		return err
+	}
+	err = fs.WalkDir(source, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(source, name)
+		if err != nil {
+			return err
+		}
+		switch {
+		case name == layout.GoModFile:
+			content, err = dropInModule(content)
+		case path.Ext(name) == ".go":
+			imported = append(imported, importsOfRuntime(content)...)
+		}
+		if err != nil {
+			return err
+		}
+		return p.WriteFile(plan.File{
+			Path: path.Join(DropInDir, name), Content: content, Template: "bundle/controller-runtime/" + name,
+			Owner: plan.Generated,
+		})
+	})
+	if err != nil {
+		return err
+	}
+	if err := templated.RenderAll(p, BundledModules(), templates.ModuleView{Repo: repo}, true); err != nil {
+		return err
+	}
+	return writeSource(p, imported)
+}
+
+// AddImported plans the packages of the runtime that the project imports, with all that these import.
+func AddImported(p *plan.Plan) error {
+	imported, err := runtimeImports(p, gosource.IsIgnored)
+	if err != nil {
+		return err
+	}
+	return writeSource(p, imported)
+}
+
+// AddRuntime plans packages of the runtime, such as runtime/client, with all that these import.
+func AddRuntime(p *plan.Plan, packages ...string) error { return writeSource(p, packages) }
+
+func writeSource(p *plan.Plan, packages []string) error {
+	names, err := runtimeFiles(slices.Compact(slices.Sorted(slices.Values(packages))))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		content, err := fs.ReadFile(kctrl.Source, name)
+		if err != nil {
+			return err
+		}
+		if err := p.WriteFile(bundledFile(name, content)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropInModule returns the go.mod of the module with the path of the runtime in third_party.
+func dropInModule(text []byte) ([]byte, error) {
+	file, err := modfile.Parse(layout.GoModFile, text, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := file.AddReplace(layout.RuntimeModule, "", "../"+path.Base(layout.BundleDir), ""); err != nil {
+		return nil, err
+	}
+	return file.Format()
+}
+
+// importsOfRuntime returns the packages of the runtime that a Go file imports.
+func importsOfRuntime(source []byte) (imported []string) {
+	if !bytes.Contains(source, []byte(layout.RuntimeModule+"/")) {
+		return nil
+	}
+	file, _ := parser.ParseFile(token.NewFileSet(), "", source, parser.ImportsOnly)
+	if file == nil {
+		return nil
+	}
+	for _, spec := range file.Imports {
+		if pkg, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, "\"`"), layout.RuntimeModule+"/"); ours {
+			imported = append(imported, pkg)
+		}
+	}
+	return imported
+}
