@@ -51,6 +51,15 @@ var layouts = map[string]layout{
 	"kubebuilder-committed": {from: "kubebuilder", lines: []string{
 		"git init -q", "git add .", "git -c user.name=me -c user.email=me@example.com commit -qm before",
 	}},
+	// The module of the directory replaces that of the API, and everything is vendored.
+	"kubebuilder-modules": {
+		fixture: "kubebuilder-modules",
+		modules: map[string]string{".": "example.com/guestbook", "api": "example.com/guestbook/api"},
+		lines: []string{
+			"go mod edit -require example.com/guestbook/api@v0.0.0 -replace example.com/guestbook/api=./api",
+			"go -C api mod tidy", "go mod tidy", "go mod vendor",
+		},
+	},
 	"adopted": {from: "kubebuilder-committed", lines: []string{
 		"kctrl migrate", "git add .", "git -c user.name=me -c user.email=me@example.com commit -qm adopted",
 	}},

@@ -45,7 +45,7 @@ func makefile(text, version string) string {
 	if called && !strings.Contains(text, "KCTRL ?=") {
 		header += "# kctrl generates code and manifests, and starts API servers for tests.\nKCTRL ?= kctrl\nexport KCTRL\n"
 	}
-	if envtestVersion.MatchString(text) && !strings.Contains(text, "\nENVTEST_VERSION ?= v") {
+	if envtestVersion.MatchString(text) && !strings.Contains("\n"+text, "\nENVTEST_VERSION ?= v") {
 		header += "ENVTEST_VERSION ?= " + version + "\n"
 	}
 	if header != "" {

@@ -153,29 +153,43 @@ func editImports(
 		}
 		return from, min(to+1, len(text))
 	}
-	_, at := line(last)
-	var inserted strings.Builder
-	prefix := "\t"
-	if start, _ := line(last); bytes.HasPrefix(text[start:], []byte("import ")) {
-		prefix = "import "
-	}
-	for _, a := range added {
-		inserted.WriteString(prefix + a + "\n")
-	}
 	var out bytes.Buffer
 	from := 0
 	for _, spec := range removed {
 		start, end := line(spec)
-		if start >= at {
-			break
+		if spec == last {
+			continue
 		}
 		out.Write(text[from:start])
 		from = end
 	}
-	out.Write(text[from:max(from, at)])
-	out.WriteString(inserted.String())
-	out.Write(text[max(from, at):])
+	start, end := line(last)
+	out.Write(text[from:start])
+	kept := strings.TrimSuffix(string(text[start:end]), "\n")
+	kept, single := strings.CutPrefix(kept, "import ")
+	if !slices.Contains(removed, last) {
+		added = append([]string{strings.TrimSpace(kept)}, added...)
+	}
+	if single {
+		out.WriteString(importDeclaration(added))
+	} else {
+		for _, spec := range added {
+			out.WriteString("\t" + spec + "\n")
+		}
+	}
+	out.Write(text[end:])
 	return out.Bytes()
+}
+
+// importDeclaration returns a declaration of imports, nothing for none.
+func importDeclaration(specs []string) string {
+	switch len(specs) {
+	case 0:
+		return ""
+	case 1:
+		return "import " + specs[0] + "\n"
+	}
+	return "import (\n\t" + strings.Join(specs, "\n\t") + "\n)\n"
 }
 
 func pathOf(spec *ast.ImportSpec) string {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"go/token"
 	"maps"
 	"os"
@@ -116,9 +115,9 @@ func (m Module) converge(ctx context.Context, r *Result, files []*File, groups [
 
 // dropFrom returns the package that loses a group for an error: that of the file, or the one with the most groups.
 func (m Module) dropFrom(e *packages.Error, files []*File, keeps map[string]int) (string, bool) {
-	name, _, _ := strings.Cut(e.Pos, ":")
+	name, _, _ := strings.Cut(m.relative(e), ":")
 	for _, f := range files {
-		if f.Name == name && keeps[f.Package.Path()] > 0 {
+		if m.inModule(f.Name) == name && keeps[f.Package.Path()] > 0 {
 			return f.Package.Path(), true
 		}
 	}
@@ -230,12 +229,17 @@ func (m Module) notCompiling(what string, e *packages.Error) error {
 	}
 }
 
+// relative returns an error with its position in the module, if it has one.
 func (m Module) relative(e *packages.Error) string {
-	pos := strings.TrimPrefix(e.Pos, m.Dir+string(filepath.Separator))
-	if pos == "" || pos == "-" {
-		return oneLine(e.Msg)
+	if e.Pos == "" || e.Pos == "-" {
+		return strings.TrimPrefix(oneLine(e.Msg), "./") // the compiler's errors begin with the position
 	}
-	return fmt.Sprintf("%s: %s", filepath.ToSlash(pos), oneLine(e.Msg))
+	return m.inModule(e.Pos) + ": " + oneLine(e.Msg)
+}
+
+// inModule returns an absolute path or position relative to the module, with slashes.
+func (m Module) inModule(name string) string {
+	return filepath.ToSlash(strings.TrimPrefix(name, m.Dir+string(filepath.Separator)))
 }
 
 // oneLine returns the first line of a message that is not a heading of the go command.

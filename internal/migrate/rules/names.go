@@ -71,6 +71,18 @@ func targetOf(t types.Type) *types.TypeName {
 	}
 }
 
+// reconciler replaces the interface of reconcilers. Values of both interfaces are assignable to each other, but slices
+// of them are not: then the package goes without this group.
+func reconciler(f *rewrite.File, n *ast.SelectorExpr) bool {
+	name, ok := f.Imported(n).(*types.TypeName)
+	if !ok || rewrite.Key(name) != "pkg/reconcile.Reconciler" {
+		return false
+	}
+	const pkg = rewrite.Runtime + "/reconcile"
+	f.Replace(n, f.Qualified(pkg, "Reconciler")+"["+f.Qualified(pkg, "Request")+"]")
+	return true
+}
+
 // call replaces the function of a call. A function that is used as a value may need its exact type, and stays.
 func call(f *rewrite.File, n *ast.CallExpr) bool {
 	selector, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr)

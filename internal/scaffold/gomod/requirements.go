@@ -17,7 +17,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
@@ -187,40 +186,6 @@ func addRequirements(p *plan.Plan, folder string, needed []byte) error {
 		}
 		return changed
 	})
-}
-
-// AdoptRuntime plans that an existing Go module gets the bundled runtime, and its go.mod and go.sum what that needs.
-// Newer versions stay. Unused requirements are left to go mod tidy.
-func AdoptRuntime(p *plan.Plan, proj *project.Project) error {
-	view := templates.ModuleView{Repo: proj.Repo}
-	return errors.Join(AdoptRequirements(p, ".", view.Repo), templated.RenderAll(p, BundledModules(), view, true), WriteBundle(p))
-}
-
-// AdoptRequirements is the part of [AdoptRuntime] that is about go.mod and go.sum, for a module in a folder of the
-// project.
-func AdoptRequirements(p *plan.Plan, folder, repo string) error {
-	view := templates.ModuleView{Repo: repo}
-	var pins []templates.Template[templates.ModuleView]
-	for _, t := range templates.Modules() {
-		if name := t.Path(view); name == layout.GoModFile || name == "go.sum" {
-			pins = append(pins, t)
-		}
-	}
-	for _, t := range pins {
-		text, err := t.Render(view)
-		if err != nil {
-			return err
-		}
-		if strings.HasSuffix(t.Path(view), "go.sum") {
-			err = AddSumsIn(p, folder, text)
-		} else {
-			err = adoptRequirements(p, folder, text)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // adoptRequirements raises the requirements, the version of Go and the replacements of go.mod to those of another

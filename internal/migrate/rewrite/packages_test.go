@@ -1,0 +1,150 @@
+package rewrite_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/kctrl-dev/kctrl/internal/migrate/rewrite"
+	"github.com/kctrl-dev/kctrl/internal/migrate/rules"
+)
+
+// project writes the modules in testdata/modules.txtar and files into a new directory. The modules have the declarations
+// of controller-runtime and of the runtime that the files use.
+func project(t *testing.T, files map[string]string) rewrite.Module {
+	t.Helper()
+	archive, err := txtar.ParseFile("testdata/modules.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range archive.Files {
+		files[f.Name] = string(f.Data)
+	}
+	for name, text := range files {
+		target := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(target, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return rewrite.Module{Dir: dir}
+}
+
+// TestNamesOfImports: the file keeps its own names, and new imports get others.
+func TestNamesOfImports(t *testing.T) {
+	const (
+		imports = "package p\n\nimport (\n\tctrl \"sigs.k8s.io/controller-runtime\"\n" +
+			"\t\"sigs.k8s.io/controller-runtime/pkg/client\"\n)\n\n"
+		runtime = "\"github.com/kctrl-dev/kctrl/runtime/"
+	)
+	for name, test := range map[string]struct{ before, after string }{
+		"imports without a use go": {
+			imports + "func F(ctrl.Request, client.Object) {}\n",
+			"package p\n\nimport (\n\t" + runtime + "object\"\n\t" + runtime + "reconcile\"\n)\n\n" +
+				"func F(reconcile.Request, object.Object) {}\n",
+		},
+		"a package of the same name remains": {
+			imports + "func F(c client.Client, err error) error { return client.IgnoreNotFound(err) }\n\nvar _ ctrl.Result\n",
+			"package p\n\nimport (\n\tkclient " + runtime + "client\"\n\t" + runtime + "reconcile\"\n" +
+				"\t\"sigs.k8s.io/controller-runtime/pkg/client\"\n)\n\n" +
+				"func F(c client.Client, err error) error { return kclient.IgnoreNotFound(err) }\n\nvar _ reconcile.Result\n",
+		},
+		"variables have the name": {
+			imports + "func F(object client.Object, reconcile ctrl.Request) {}\n",
+			"package p\n\nimport (\n\tkobject " + runtime + "object\"\n\tkreconcile " + runtime + "reconcile\"\n)\n\n" +
+				"func F(object kobject.Object, reconcile kreconcile.Request) {}\n",
+		},
+		"one import alone": {
+			"package p\n\nimport ctrl \"sigs.k8s.io/controller-runtime\"\n\nvar _ ctrl.Request\n",
+			"package p\n\nimport " + runtime + "reconcile\"\n\nvar _ reconcile.Request\n",
+		},
+		"imports in declarations of their own": {
+			"package p\n\nimport ctrl \"sigs.k8s.io/controller-runtime\"\n" +
+				"import \"sigs.k8s.io/controller-runtime/pkg/client\"\n\nvar _ ctrl.Request\nvar _ client.Object\n",
+			"package p\n\nimport (\n\t" + runtime + "object\"\n\t" + runtime + "reconcile\"\n)\n\n" +
+				"var _ reconcile.Request\nvar _ object.Object\n",
+		},
+		"a function as a value stays": {
+			imports + "var F = client.IgnoreNotFound\n\nvar _ ctrl.Request\n",
+			"package p\n\nimport (\n\t" + runtime + "reconcile\"\n\t\"sigs.k8s.io/controller-runtime/pkg/client\"\n)\n\n" +
+				"var F = client.IgnoreNotFound\n\nvar _ reconcile.Request\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := project(t, map[string]string{"p.go": test.before})
+			r, err := rewrite.Packages(t.Context(), m, []string{"."}, rules.All)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.after, string(r.Files[filepath.Join(m.Dir, "p.go")])); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestGroupsThatDoNotFitAreDropped: a slice of one interface is not one of another, so that the package goes without the
+// rules for interfaces, and keeps the others.
+func TestGroupsThatDoNotFitAreDropped(t *testing.T) {
+	m := project(t, map[string]string{
+		"a/a.go": "package a\n\nimport \"sigs.k8s.io/controller-runtime/pkg/reconcile\"\n\n" +
+			"func F(all []reconcile.Reconciler, r reconcile.Request) {}\n",
+		"b/b.go": "package b\n\nimport (\n\t\"example.com/p/a\"\n\t\"sigs.k8s.io/controller-runtime/pkg/reconcile\"\n)\n\n" +
+			"func G(all []reconcile.Reconciler) { a.F(all, reconcile.Request{}) }\n",
+	})
+	r, err := rewrite.Packages(t.Context(), m, []string{"./a"}, rules.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Dropped) != 1 || r.Dropped[0].Package != "example.com/p/a" || r.Dropped[0].Group != "interfaces" ||
+		!strings.HasPrefix(r.Dropped[0].Reason, "b/b.go:8:") {
+		t.Errorf("dropped %v", r.Dropped)
+	}
+	const want = "package a\n\nimport (\n\tkreconcile \"github.com/kctrl-dev/kctrl/runtime/reconcile\"\n" +
+		"\t\"sigs.k8s.io/controller-runtime/pkg/reconcile\"\n)\n\n" +
+		"func F(all []reconcile.Reconciler, r kreconcile.Request) {}\n"
+	if diff := cmp.Diff(want, string(r.Files[filepath.Join(m.Dir, "a", "a.go")])); diff != "" {
+		t.Error(diff)
+	}
+	if r.Before["reconcile.Request"] != 1 || r.After["reconcile.Request"] != 0 || r.After["reconcile.Reconciler"] != 1 {
+		t.Errorf("references %v, then %v", r.Before, r.After)
+	}
+}
+
+// TestProjectsThatDoNotCompileAreRefused covers programs, tests and patterns without packages.
+func TestProjectsThatDoNotCompileAreRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		files   map[string]string
+		pattern string
+		says    string
+	}{
+		"a program": {
+			map[string]string{"p.go": "package p\n\nvar X int = \"\"\n"}, "./...",
+			`the project does not compile: p.go:3:13: cannot use "" (untyped string constant) as int value`,
+		},
+		"a test": {
+			map[string]string{"p.go": "package p\n", "p_test.go": "package p\n\nvar X Y\n"}, "./...",
+			"the project does not compile: p_test.go:3:7: undefined: Y",
+		},
+		"no package": {map[string]string{"p.go": "package p\n"}, "./other", "cannot find the package"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := rewrite.Packages(t.Context(), project(t, test.files), []string{test.pattern}, rules.All)
+			if err == nil || !strings.HasPrefix(err.Error(), test.says) {
+				t.Errorf("got %v, want %s", err, test.says)
+			}
+		})
+	}
+}
