@@ -39,8 +39,8 @@ type Name struct {
 }
 
 // Code plans step two for the packages that patterns name, such as ./internal/controller. Without patterns it takes all
-// packages of the module. Code without a rule stays on controller-runtime's API. Errors are *diagnostic.Error; a module that does not
-// compile, before or after, is one.
+// packages of the module. Code without a rule stays on controller-runtime's API. Errors are *diagnostic.Error; a module
+// that does not compile, before or after, is one.
 func Code(ctx context.Context, dir string, fsys fs.FS, patterns []string) (*plan.Plan, *Report, error) {
 	dir, err := absolute(dir)
 	if err != nil {

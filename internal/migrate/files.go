@@ -134,7 +134,8 @@ func dockerignore(text string) string {
 func (a *adoption) workflow(text string) string {
 	var doc yaml.Node
 	const command = "github.com/kctrl-dev/kctrl/cmd/kctrl@"
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) == 0 || strings.Contains(text, command) {
+	err := yaml.Unmarshal([]byte(text), &doc)
+	if err != nil || len(doc.Content) == 0 || strings.Contains(text, command) {
 		return text
 	}
 	jobs := yamlnode.Value(doc.Content[0], "jobs")

@@ -12,7 +12,8 @@ import (
 )
 
 func TestMakefilesCallKctrlInPlaceOfControllerGen(t *testing.T) {
-	const header = "# kctrl generates code and manifests, and starts API servers for tests.\nKCTRL ?= kctrl\nexport KCTRL\n\n"
+	const header = "# kctrl generates code and manifests, and starts API servers for tests.\n" +
+		"KCTRL ?= kctrl\nexport KCTRL\n\n"
 	for name, test := range map[string]struct{ before, after string }{
 		"by its variable": {
 			"manifests: controller-gen fmt ## CRDs.\n\t$(CONTROLLER_GEN) crd paths=\"./...\"\n",
@@ -26,10 +27,16 @@ func TestMakefilesCallKctrlInPlaceOfControllerGen(t *testing.T) {
 			"gen:\n\tcd api && go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.17.0 object paths=./...\n",
 			header + "gen:\n\tcd api && $(KCTRL) gen object paths=./...\n",
 		},
-		"by go tool":  {"gen:\n\tgo tool controller-gen object paths=./...\n", header + "gen:\n\t$(KCTRL) gen object paths=./...\n"},
-		"by its path": {"gen:\n\t$(LOCALBIN)/controller-gen crd paths=./...\n", header + "gen:\n\t$(KCTRL) gen crd paths=./...\n"},
+		"by go tool": {
+			"gen:\n\tgo tool controller-gen object paths=./...\n", header + "gen:\n\t$(KCTRL) gen object paths=./...\n",
+		},
+		"by its path": {
+			"gen:\n\t$(LOCALBIN)/controller-gen crd paths=./...\n", header + "gen:\n\t$(KCTRL) gen crd paths=./...\n",
+		},
 		"only installed": {
-			"controller-gen: $(CONTROLLER_GEN)\n$(CONTROLLER_GEN):\n\ttest -s $(CONTROLLER_GEN) || go install controller-gen\n", "",
+			"controller-gen: $(CONTROLLER_GEN)\n$(CONTROLLER_GEN):\n" +
+				"\ttest -s $(CONTROLLER_GEN) || go install controller-gen\n",
+			"",
 		},
 		"twice": {header + "gen:\n\t$(KCTRL) gen crd paths=./...\n", ""},
 		"a version of setup-envtest from go.mod": {
@@ -72,7 +79,8 @@ func TestDockerfilesCopyThirdParty(t *testing.T) {
 }
 
 func TestWorkflowsInstallTheVersionOfKctrl(t *testing.T) {
-	const before = "jobs:\n  test:\n    steps:\n      - uses: checkout\n\n      - run: |\n          go mod tidy\n          make test\n" +
+	const before = "jobs:\n  test:\n    steps:\n      - uses: checkout\n\n" +
+		"      - run: |\n          go mod tidy\n          make test\n" +
 		"  lint:\n    steps:\n      - run: golangci-lint\n"
 	for version, want := range map[string]string{"v1.2.3": "v1.2.3", "(devel)": "${{ vars.KCTRL_VERSION }}"} {
 		a := &adoption{plan: plan.New(afero.NewIOFS(afero.NewMemMapFs())), kctrl: project.Build{Version: version}}

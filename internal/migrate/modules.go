@@ -323,8 +323,10 @@ func (s scratch) vendored(ctx context.Context, dir string, m *module, fsys fs.FS
 	_, err := goCommand(ctx, moduleDir, s.env(), "mod", "vendor", "-o", out, "-modfile="+s.modFile(m))
 	if err != nil {
 		return nil, &diagnostic.Error{
-			Pos: token.Position{Filename: path.Join(m.dir, vendorDir)}, Message: "cannot update the directory: " + err.Error(),
-			Hint: "connect to the network or fill the module cache, then run the command again", Cause: err,
+			Pos:     token.Position{Filename: path.Join(m.dir, vendorDir)},
+			Message: "cannot update the directory: " + err.Error(),
+			Hint:    "connect to the network or fill the module cache, then run the command again",
+			Cause:   err,
 		}
 	}
 	files := map[string][]byte{}

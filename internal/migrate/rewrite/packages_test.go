@@ -13,8 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/migrate/rules"
 )
 
-// project writes the modules in testdata/modules.txtar and files into a new directory. The modules have the declarations
-// of controller-runtime and of the runtime that the files use.
+// project writes the modules in testdata/modules.txtar and files into a new directory. The modules declare what the
+// files use of controller-runtime and of the runtime.
 func project(t *testing.T, files map[string]string) rewrite.Module {
 	t.Helper()
 	archive, err := txtar.ParseFile("testdata/modules.txtar")
@@ -94,8 +94,8 @@ func TestNamesOfImports(t *testing.T) {
 	}
 }
 
-// TestGroupsThatDoNotFitAreDropped: a slice of one interface is not one of another, so that the package goes without the
-// rules for interfaces, and keeps the others.
+// TestGroupsThatDoNotFitAreDropped: a slice of one interface is not one of another. The package goes without the rules
+// for interfaces, and keeps the others.
 func TestGroupsThatDoNotFitAreDropped(t *testing.T) {
 	m := project(t, map[string]string{
 		"a/a.go": "package a\n\nimport \"sigs.k8s.io/controller-runtime/pkg/reconcile\"\n\n" +
