@@ -1,6 +1,7 @@
 // Command controllerruntime runs controller-runtime's own test suites, unmodified, on the executables that `kctrl env assets`
-// writes: those of the real control plane, and those of the API server in memory. It prints a Markdown table of both, and fails
-// if a spec passes on the real control plane only. Run it from bench/.
+// writes, and on the module that replaces controller-runtime. Both run on the real API server and on the one in memory.
+// It prints a table of specs that pass, writes it to a file with -tsv, and fails if a spec of the original passes on the
+// real API server only. Run it from bench/.
 package main
 
 import (
@@ -27,7 +28,21 @@ const module = "sigs.k8s.io/controller-runtime"
 
 // options are the flags.
 type options struct {
-	kctrl, version, packages, skip string
+	kctrl, version, packages, skip, runs, module, tsv, logs string
+}
+
+// side is one run of all suites.
+type side struct {
+	name   string
+	dropin bool
+	server string // as KCTRL_TEST_SERVER has it
+}
+
+var sides = []side{
+	{name: "original, real", server: "real"},
+	{name: "original, in memory", server: "in-memory"},
+	{name: "drop-in, real", dropin: true, server: "real"},
+	{name: "drop-in, in memory", dropin: true, server: "in-memory"},
 }
 
 func main() {
@@ -36,6 +51,10 @@ func main() {
 	flag.StringVar(&o.version, "version", "v0.25.2", "`version` of controller-runtime")
 	flag.StringVar(&o.packages, "packages", "./pkg/...", "`pattern` of the packages to test")
 	flag.StringVar(&o.skip, "skip", "", "`pattern` of the specs to skip")
+	flag.StringVar(&o.runs, "run", "", "`pattern` of the runs, such as \"drop-in, in memory\"")
+	flag.StringVar(&o.module, "module", "../compat/controller-runtime", "`directory` of the module that replaces controller-runtime")
+	flag.StringVar(&o.tsv, "tsv", "", "`file` for the results as tab-separated values")
+	flag.StringVar(&o.logs, "logs", "", "`directory` for the output of the suites")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -55,29 +74,70 @@ type result struct {
 type counts struct{ passed, failed int }
 
 func run(ctx context.Context, out io.Writer, o options) (err error) {
+	only, err := regexp.Compile(o.runs)
+	if err != nil {
+		return err
+	}
+	if o.kctrl, err = filepath.Abs(o.kctrl); err != nil {
+		return err
+	}
 	work, err := os.MkdirTemp("", "controller-runtime-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	source := filepath.Join(work, "source")
-	if err := download(ctx, o.version, source); err != nil {
+	original, dropin := filepath.Join(work, "original"), filepath.Join(work, "drop-in")
+	if err := download(ctx, o.version, original); err != nil {
 		return err
 	}
+	var excluded map[string]int
 	results := map[string]result{}
-	for name, args := range map[string][]string{"real": nil, "in memory": {"--in-memory"}} {
-		assets := filepath.Join(work, strings.ReplaceAll(name, " ", "-"))
-		cmd := exec.CommandContext(ctx, o.kctrl, append([]string{"env", "assets", assets}, args...)...)
-		cmd.Stderr = os.Stderr
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%s: %w", cmd, err)
+	for _, s := range sides {
+		if !only.MatchString(s.name) {
+			continue
 		}
-		fmt.Fprintf(os.Stderr, "running the suites on the %s API server\n", name)
-		if results[name], err = test(ctx, source, assets, o); err != nil {
+		source := original
+		if s.dropin {
+			source = dropin
+		}
+		if s.dropin && excluded == nil {
+			if excluded, err = overlay(ctx, original, o.module, dropin); err != nil {
+				return err
+			}
+		}
+		if results[s.name], err = s.run(ctx, work, source, o); err != nil {
 			return err
 		}
 	}
-	return report(out, results["real"], results["in memory"])
+	if err := report(out, o, results, excluded); err != nil {
+		return err
+	}
+	return compare(out, results["original, real"], results["original, in memory"])
+}
+
+// run runs the suites of a module.
+func (s side) run(ctx context.Context, work, source string, o options) (result, error) {
+	env := []string{"KCTRL=" + o.kctrl, "KCTRL_TEST_SERVER=" + s.server}
+	if !s.dropin {
+		assets := filepath.Join(work, s.server)
+		args := []string{"env", "assets", assets}
+		if s.server == "in-memory" {
+			args = append(args, "--in-memory")
+		}
+		cmd := exec.CommandContext(ctx, o.kctrl, args...)
+		cmd.Stderr = os.Stderr
+		if err := cmd.Run(); err != nil {
+			return result{}, fmt.Errorf("%s: %w", cmd, err)
+		}
+		env = append(env, "KUBEBUILDER_ASSETS="+assets)
+	}
+	fmt.Fprintf(os.Stderr, "running the suites: %s\n", s.name)
+	return s.test(ctx, source, env, o)
+}
+
+// environment is that of the go command in the copies of the modules.
+func environment() []string {
+	return append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GINKGO_NO_COLOR=TRUE")
 }
 
 // download copies a version of controller-runtime from the module cache, which is read-only.
@@ -106,11 +166,11 @@ func download(ctx context.Context, version, to string) error {
 }
 
 // test runs the suites, one package at a time, since several control planes at once slow each other down.
-func test(ctx context.Context, source, assets string, o options) (result, error) {
-	args := []string{"test", "-json", "-count=1", "-p=1", "-vet=off", "-timeout=30m", o.packages}
-	cmd := exec.CommandContext(ctx, "go", args...)
+func (s side) test(ctx context.Context, source string, env []string, o options) (result, error) {
+	args := []string{"test", "-json", "-count=1", "-p=1", "-vet=off", "-timeout=30m"}
+	cmd := exec.CommandContext(ctx, "go", append(args, strings.Fields(o.packages)...)...)
 	cmd.Dir, cmd.Stderr = source, os.Stderr
-	cmd.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+assets, "GOFLAGS=", "GOWORK=off", "GINKGO_NO_COLOR=TRUE")
+	cmd.Env = append(environment(), env...)
 	if o.skip != "" {
 		cmd.Args = append(cmd.Args, "-ginkgo.skip="+o.skip)
 	}
@@ -123,7 +183,16 @@ func test(ctx context.Context, source, assets string, o options) (result, error)
 		return result{}, err
 	}
 	r := result{specs: map[string]counts{}, failed: map[string]bool{}}
-	err = r.read(stdout)
+	log := io.Discard
+	if o.logs != "" {
+		file, err := os.Create(filepath.Join(o.logs, strings.ReplaceAll(s.name, " ", "-")+".log"))
+		if err != nil {
+			return result{}, err
+		}
+		defer file.Close()
+		log = file
+	}
+	err = r.read(stdout, log)
 	var exit *exec.ExitError
 	if waited := cmd.Wait(); waited != nil && !errors.As(waited, &exit) {
 		err = errors.Join(err, waited)
@@ -133,13 +202,15 @@ func test(ctx context.Context, source, assets string, o options) (result, error)
 }
 
 var (
-	escapes  = regexp.MustCompile("\x1b\\[[0-9;]*m")
-	outcome  = regexp.MustCompile(`(\d+) Passed \| (\d+) Failed`)
-	position = regexp.MustCompile(`^\s*\[(?:FAIL|PANICKED!|TIMEDOUT)\] (.*)$`)
+	escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
+	outcome = regexp.MustCompile(`(\d+) Passed \| (\d+) Failed`)
+	failure = regexp.MustCompile(`^\s*\[(?:FAIL|PANICKED!|TIMEDOUT)\] (.*)$`)
 )
 
-// read takes the outcome of each package from the output of go test -json.
-func (r result) read(in io.Reader) error {
+// read takes the outcome of each package from the output of go test -json: that of its specs, and of its tests without
+// specs.
+func (r result) read(in io.Reader, log io.Writer) error {
+	suites := map[string]bool{} // tests that run specs
 	for decoder := json.NewDecoder(in); ; {
 		var e struct{ Action, Package, Test, Output string }
 		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
@@ -147,31 +218,75 @@ func (r result) read(in io.Reader) error {
 		} else if err != nil {
 			return err
 		}
+		io.WriteString(log, e.Output)
 		pkg := strings.TrimPrefix(e.Package, module+"/")
 		line := strings.TrimRight(escapes.ReplaceAllString(e.Output, ""), "\n")
+		c := r.specs[pkg]
 		if m := outcome.FindStringSubmatch(line); m != nil {
-			var c counts
-			fmt.Sscan(m[1]+" "+m[2], &c.passed, &c.failed)
-			r.specs[pkg] = c
+			var passed, failed int
+			fmt.Sscan(m[1]+" "+m[2], &passed, &failed)
+			c.passed, c.failed = c.passed+passed, c.failed+failed
+			suites[e.Package+e.Test] = true
 		}
-		if m := position.FindStringSubmatch(line); m != nil {
+		if m := failure.FindStringSubmatch(line); m != nil {
 			r.failed[pkg+": "+m[1]] = true
 		}
-		if e.Action == "fail" && e.Test == "" && r.specs[pkg].failed == 0 {
+		single := e.Test != "" && !strings.Contains(e.Test, "/") && !suites[e.Package+e.Test]
+		switch {
+		case single && e.Action == "pass":
+			c.passed++
+		case single && e.Action == "fail":
+			c.failed++
+			r.failed[pkg+": "+e.Test] = true
+		case e.Action == "fail" && e.Test == "" && c.failed == 0:
 			r.failed[pkg] = true
+		}
+		if c != (counts{}) {
+			r.specs[pkg] = c
 		}
 	}
 }
 
-// report prints both results, and fails if something passes on the real control plane only.
-func report(out io.Writer, real, memory result) error {
-	fmt.Fprintf(out, "| package | specs that pass on the real server | in memory |\n|---|---:|---:|\n")
-	var all [2]int
-	for _, pkg := range slices.Sorted(maps.Keys(real.specs)) {
-		fmt.Fprintf(out, "| %s | %d | %d |\n", pkg, real.specs[pkg].passed, memory.specs[pkg].passed)
-		all[0], all[1] = all[0]+real.specs[pkg].passed, all[1]+memory.specs[pkg].passed
+// report prints how many specs of each package pass, beside the number that the drop-in module leaves out.
+func report(out io.Writer, o options, results map[string]result, excluded map[string]int) error {
+	packages := map[string]bool{}
+	for _, r := range results {
+		for pkg := range r.specs {
+			packages[pkg] = packages[pkg] || !below(skipped, pkg)
+		}
 	}
-	fmt.Fprintf(out, "| **all** (%v, %v) | %d | %d |\n", real.took, memory.took, all[0], all[1])
+	lines := []string{"package"}
+	for _, s := range sides {
+		if r, ok := results[s.name]; ok {
+			lines[0] += "\t" + s.name
+			fmt.Fprintf(os.Stderr, "%s: %v\n", s.name, r.took)
+		}
+	}
+	lines[0] += "\tspecs of internals"
+	for _, pkg := range slices.Sorted(maps.Keys(packages)) {
+		if !packages[pkg] {
+			continue
+		}
+		line := pkg
+		for _, s := range sides {
+			if r, ok := results[s.name]; ok {
+				line += fmt.Sprintf("\t%d", r.specs[pkg].passed)
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%s\t%d", line, excluded[pkg]))
+	}
+	text := strings.Join(lines, "\n") + "\n"
+	if o.tsv != "" {
+		if err := os.WriteFile(o.tsv, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(out, text)
+	return err
+}
+
+// compare fails if something of the original passes on the real API server only.
+func compare(out io.Writer, real, memory result) error {
 	var worse []string
 	for _, failed := range slices.SortedFunc(maps.Keys(memory.failed), cmp.Compare) {
 		if !real.failed[failed] {
@@ -181,7 +296,7 @@ func report(out io.Writer, real, memory result) error {
 	for _, failed := range slices.Sorted(maps.Keys(real.failed)) {
 		fmt.Fprintf(out, "\nFails on the real server: %s\n", failed)
 	}
-	if len(worse) > 0 {
+	if real.specs != nil && memory.specs != nil && len(worse) > 0 {
 		return fmt.Errorf("%d specs fail in memory only:\n%s", len(worse), strings.Join(worse, "\n"))
 	}
 	return nil

@@ -11,12 +11,18 @@ import (
 	kinformer "github.com/kctrl-dev/kctrl/runtime/informer"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/internal/synced"
 )
 
 // informer is an [Informer] of a kind.
-type informer struct{ kind *kind }
+type informer struct {
+	toolscache.ResourceEventHandlerRegistration
+	kind *kind
+}
 
 var _ Informer = (*informer)(nil)
+
+func newInformer(k *kind) *informer { return &informer{synced.Registration(syncedKind{k}), k} }
 
 // AddEventHandler implements [Informer].
 func (i *informer) AddEventHandler(
@@ -26,7 +32,7 @@ func (i *informer) AddEventHandler(
 		return nil, fmt.Errorf("handler %v was not added to shared informer because it has stopped already", handler)
 	}
 	r := i.kind.informer.AddHandler(func(e kinformer.Event[client.Object]) { deliver(handler, e) })
-	return &registration{i.Name(), r}, nil
+	return &registration{synced.Registration(syncedHandler{syncedKind{i.kind}, r}), r}, nil
 }
 
 // deliver calls the method of handler for an event.
@@ -81,27 +87,6 @@ func (i *informer) AddIndexers(indexers toolscache.Indexers) error {
 	return errors.New("AddIndexers is not supported: use IndexField of the cache")
 }
 
-// HasSynced implements [Informer].
-func (i *informer) HasSynced() bool {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return i.kind.informer.Wait(ctx) == nil
-}
-
-// HasSyncedChecker implements [Informer].
-func (i *informer) HasSyncedChecker() toolscache.DoneChecker {
-	done := make(chan struct{})
-	go func() {
-		if i.kind.informer.Wait(context.Background()) == nil {
-			close(done)
-		}
-	}()
-	return checker{i.Name(), done}
-}
-
-// Name returns the name for logs.
-func (i *informer) Name() string { return fmt.Sprintf("%T", i.kind.prototype) }
-
 // IsStopped implements [Informer].
 func (i *informer) IsStopped() bool {
 	select {
@@ -112,35 +97,51 @@ func (i *informer) IsStopped() bool {
 	}
 }
 
+// syncedKind has synced if the informer of a kind has.
+type syncedKind struct{ *kind }
+
+// HasSynced reports whether the informer has synced.
+func (k syncedKind) HasSynced() bool {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return k.informer.Wait(ctx) == nil
+}
+
+// Name is the name for logs.
+func (k syncedKind) Name() string { return fmt.Sprintf("%T", k.prototype) }
+
+// Done returns a channel that is closed when the informer has synced.
+func (k syncedKind) Done() <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		if k.informer.Wait(context.Background()) == nil {
+			close(done)
+		}
+	}()
+	return done
+}
+
 // registration is a handler of an informer.
 type registration struct {
-	name    string
+	toolscache.ResourceEventHandlerRegistration
 	handler *kinformer.Registration
 }
 
-// HasSynced implements toolscache.ResourceEventHandlerRegistration.
-func (r *registration) HasSynced() bool {
+// syncedHandler has synced if a handler has the first objects.
+type syncedHandler struct {
+	syncedKind
+	handler *kinformer.Registration
+}
+
+// HasSynced reports whether the handler has the first objects.
+func (h syncedHandler) HasSynced() bool {
 	select {
-	case <-r.handler.Synced():
+	case <-h.handler.Synced():
 		return true
 	default:
 		return false
 	}
 }
 
-// HasSyncedChecker implements toolscache.ResourceEventHandlerRegistration.
-func (r *registration) HasSyncedChecker() toolscache.DoneChecker {
-	return checker{r.name, r.handler.Synced()}
-}
-
-// checker is a toolscache.DoneChecker.
-type checker struct {
-	name string
-	done <-chan struct{}
-}
-
-// Name implements toolscache.DoneChecker.
-func (c checker) Name() string { return c.name }
-
-// Done implements toolscache.DoneChecker.
-func (c checker) Done() <-chan struct{} { return c.done }
+// Done returns a channel that is closed when the handler has the first objects.
+func (h syncedHandler) Done() <-chan struct{} { return h.handler.Synced() }

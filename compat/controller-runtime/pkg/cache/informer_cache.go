@@ -374,7 +374,7 @@ func (c *informerCache) informer(ctx context.Context, k *kind, opts []InformerGe
 			return nil, err
 		}
 	}
-	return &informer{k}, nil
+	return newInformer(k), nil
 }
 
 // RemoveInformer implements [Informers].

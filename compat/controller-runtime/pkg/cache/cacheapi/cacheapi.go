@@ -54,6 +54,9 @@ type Informers interface {
 
 // Informer passes the events of one kind to handlers.
 type Informer interface {
+	// ResourceEventHandlerRegistration has HasSynced, which reports whether the informer has synced, and from v0.36 of
+	// client-go on HasSyncedChecker, which returns what is done then.
+	toolscache.ResourceEventHandlerRegistration
 	// AddEventHandler adds a handler.
 	AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error)
 	// AddEventHandlerWithResyncPeriod is AddEventHandler. The period must be 0 or that of the cache.
@@ -68,10 +71,6 @@ type Informer interface {
 	RemoveEventHandler(handle toolscache.ResourceEventHandlerRegistration) error
 	// AddIndexers fails in caches of this module: IndexField adds indexes.
 	AddIndexers(indexers toolscache.Indexers) error
-	// HasSynced reports whether the informer has synced.
-	HasSynced() bool
-	// HasSyncedChecker returns what is done when the informer has synced.
-	HasSyncedChecker() toolscache.DoneChecker
 	// IsStopped reports whether the informer has stopped.
 	IsStopped() bool
 }

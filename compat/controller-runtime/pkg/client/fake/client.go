@@ -1,155 +1,487 @@
-// Package fake has clients for tests that store objects as controller-runtime's fake client does. Each has an API
-// server in memory of its own, which checks nothing.
 package fake
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/client-go/testing"
-
-	kfake "github.com/kctrl-dev/kctrl/runtime/compat/fake"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// NewFakeClient returns a client with the scheme of client-go and objects.
-func NewFakeClient(initObjs ...runtime.Object) client.WithWatch {
-	return NewClientBuilder().WithRuntimeObjects(initObjs...).Build()
+// fakeClient is a client of a store.
+type fakeClient struct {
+	*store
+	mapper        meta.RESTMapper
+	indexes       indexes // guarded by store.mu
+	managedFields bool    // whether reads return them
 }
 
-// ClientBuilder builds a client.
-type ClientBuilder struct {
-	to          *kfake.ClientBuilder
-	intercept   *interceptor.Funcs
-	unsupported []string
-	objs        []runtime.Object
-	indexes     map[string]bool
-	built       bool
+func (c *fakeClient) Scheme() *runtime.Scheme { return c.scheme }
+
+func (c *fakeClient) RESTMapper() meta.RESTMapper { return c.mapper }
+
+func (c *fakeClient) GroupVersionKindFor(obj runtime.Object) (schema.GroupVersionKind, error) {
+	return apiutil.GVKForObject(obj, c.scheme)
 }
 
-// NewClientBuilder returns a builder of a client with the scheme of client-go.
-func NewClientBuilder() *ClientBuilder { return &ClientBuilder{to: kfake.NewClientBuilder()} }
-
-// WithScheme sets the scheme.
-func (f *ClientBuilder) WithScheme(scheme *runtime.Scheme) *ClientBuilder {
-	f.to.WithScheme(scheme)
-	return f
+func (c *fakeClient) IsObjectNamespaced(obj runtime.Object) (bool, error) {
+	return apiutil.IsObjectNamespaced(obj, c.scheme, c.mapper)
 }
 
-// WithRESTMapper sets the mapper.
-func (f *ClientBuilder) WithRESTMapper(restMapper meta.RESTMapper) *ClientBuilder {
-	f.to.WithRESTMapper(restMapper)
-	return f
-}
-
-// WithObjects adds objects.
-func (f *ClientBuilder) WithObjects(initObjs ...client.Object) *ClientBuilder {
-	f.to.WithObjects(initObjs...)
-	for _, obj := range initObjs {
-		f.objs = append(f.objs, obj)
+func (c *fakeClient) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, err := c.placeLocked(obj)
+	if err != nil {
+		return err
 	}
-	return f
+	p.namespace, p.name = key.Namespace, key.Name
+	return c.readLocked(p, obj)
 }
 
-// WithLists adds the items of lists.
-func (f *ClientBuilder) WithLists(initLists ...client.ObjectList) *ClientBuilder {
-	f.to.WithLists(initLists...)
-	for _, list := range initLists {
-		f.objs = append(f.objs, list)
+// readLocked sets obj to a stored object.
+func (c *fakeClient) readLocked(p place, obj client.Object) error {
+	current, err := c.currentLocked(p)
+	if err != nil {
+		return err
 	}
-	return f
+	return c.answer(p.kind, current, obj)
 }
 
-// WithRuntimeObjects adds objects, and the items of lists.
-func (f *ClientBuilder) WithRuntimeObjects(initRuntimeObjs ...runtime.Object) *ClientBuilder {
-	f.to.WithRuntimeObjects(initRuntimeObjs...)
-	f.objs = append(f.objs, initRuntimeObjs...)
-	return f
-}
-
-// WithObjectTracker is not supported: [ClientBuilder.Build] panics.
-func (f *ClientBuilder) WithObjectTracker(testing.ObjectTracker) *ClientBuilder {
-	f.unsupported = append(f.unsupported, "WithObjectTracker")
-	return f
-}
-
-// WithGlobalResourceVersionCounter is not supported: [ClientBuilder.Build] panics.
-func (f *ClientBuilder) WithGlobalResourceVersionCounter() *ClientBuilder {
-	f.unsupported = append(f.unsupported, "WithGlobalResourceVersionCounter")
-	return f
-}
-
-// WithTypeConverters is not supported: [ClientBuilder.Build] panics.
-func (f *ClientBuilder) WithTypeConverters(...managedfields.TypeConverter) *ClientBuilder {
-	f.unsupported = append(f.unsupported, "WithTypeConverters")
-	return f
-}
-
-// WithIndex adds a field index. It panics for an object without metadata and for the second index of a field.
-func (f *ClientBuilder) WithIndex(
-	obj runtime.Object, field string, extractValue client.IndexerFunc,
-) *ClientBuilder {
-	prototype, ok := obj.(client.Object)
-	if !ok {
-		panic(fmt.Errorf("cannot index %T: it has no metadata", obj))
+// answer sets obj to what a call returns.
+func (c *fakeClient) answer(kind schema.GroupVersionKind, stored, obj client.Object) error {
+	stored.GetObjectKind().SetGroupVersionKind(kind) // unstructured objects are decoded by it
+	zero(obj)
+	if err := convert(stored, obj); err != nil {
+		return err
 	}
-	index := fmt.Sprintf("%T %s", obj, field)
-	if !typed(obj) {
-		index = fmt.Sprintf("%s %s", obj.GetObjectKind().GroupVersionKind(), field)
-	}
-	if f.indexes[index] {
-		panic(fmt.Errorf("indexer conflict: there is an index of field %q of %T", field, obj))
-	}
-	if f.indexes == nil {
-		f.indexes = map[string]bool{}
-	}
-	f.indexes[index] = true
-	f.to.WithIndex(prototype, field, extractValue)
-	return f
+	c.finish(kind, obj)
+	return nil
 }
 
-// WithStatusSubresource gives the kinds of objects a status subresource.
-func (f *ClientBuilder) WithStatusSubresource(o ...client.Object) *ClientBuilder {
-	f.to.WithStatusSubresource(o...)
-	return f
-}
-
-// WithInterceptorFuncs replaces calls of the client.
-func (f *ClientBuilder) WithInterceptorFuncs(interceptorFuncs interceptor.Funcs) *ClientBuilder {
-	f.intercept = &interceptorFuncs
-	return f
-}
-
-// WithReturnManagedFields leaves managedFields in what is read.
-func (f *ClientBuilder) WithReturnManagedFields() *ClientBuilder {
-	f.to.WithReturnManagedFields()
-	return f
-}
-
-// Build returns the client. It panics if it is called twice, for methods without support, and for objects with
-// deletionTimestamp and without finalizers.
-func (f *ClientBuilder) Build() client.WithWatch {
-	if f.built {
-		panic("Build() must not be called multiple times when creating a ClientBuilder")
+// finish drops managed fields, and the kind of objects with a Go type.
+func (c *fakeClient) finish(kind schema.GroupVersionKind, obj runtime.Object) {
+	if o, ok := obj.(metav1.Object); ok && !c.managedFields {
+		o.SetManagedFields(nil)
 	}
-	f.built = true
-	if len(f.unsupported) > 0 {
-		panic(fmt.Sprintf("fake.ClientBuilder: %v are not supported", f.unsupported))
+	if hasType(obj) {
+		kind = schema.GroupVersionKind{}
 	}
-	deleted(f.objs)
-	built := client.WithWatch(checked{WithWatch: client.FromKctrl(f.to.Build())})
-	if f.intercept != nil {
-		return interceptor.NewClient(built, *f.intercept)
-	}
-	return built
+	obj.GetObjectKind().SetGroupVersionKind(kind)
 }
 
-// AddIndex is not supported: [ClientBuilder.WithIndex] adds indexes.
-func AddIndex(client.Client, runtime.Object, string, client.IndexerFunc) error {
-	return errors.New("fake.AddIndex is not supported: use ClientBuilder.WithIndex")
+func (c *fakeClient) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	o := new(client.ListOptions).ApplyOptions(opts)
+	kind, all, err := c.listAs(list, o.Namespace)
+	if err != nil {
+		return err
+	}
+	items, err := meta.ExtractList(all)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		c.finish(kind, item)
+	}
+	if items, err = c.selected(kind, items, o.LabelSelector, o.FieldSelector); err != nil {
+		return err
+	}
+	given := list.GetObjectKind().GroupVersionKind() // without a Go type, its name may lack the suffix
+	zero(list)
+	c.finish(given, list)
+	return meta.SetList(list, items)
 }
+
+// listAs returns the objects of the kind of a list, in a list of its type.
+func (c *fakeClient) listAs(list client.ObjectList, namespace string) (
+	kind schema.GroupVersionKind, all client.ObjectList, err error,
+) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if kind, err = c.kindLocked(list); err != nil {
+		return kind, nil, err
+	}
+	stored, err := c.storedLocked(kind, namespace)
+	if err != nil {
+		return kind, nil, err
+	}
+	all = reflect.New(reflect.TypeOf(list).Elem()).Interface().(client.ObjectList)
+	return kind, all, convert(stored, all)
+}
+
+// storedLocked returns a list of stored objects.
+func (c *fakeClient) storedLocked(kind schema.GroupVersionKind, namespace string) (runtime.Object, error) {
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	stored, err := c.objects.List(resource, kind, namespace)
+	if err != nil {
+		return nil, err
+	}
+	list := kind.GroupVersion().WithKind(kind.Kind + listSuffix)
+	stored.GetObjectKind().SetGroupVersionKind(list)
+	return stored, meta.EachListItem(stored, func(item runtime.Object) error {
+		item.GetObjectKind().SetGroupVersionKind(kind)
+		return nil
+	})
+}
+
+// selected returns the items that match both selectors. Field selectors need an index for each field.
+func (c *fakeClient) selected(
+	kind schema.GroupVersionKind, items []runtime.Object, byLabels labels.Selector, byFields fields.Selector,
+) ([]runtime.Object, error) {
+	var required fields.Requirements
+	if byFields != nil {
+		required = byFields.Requirements()
+	}
+	values := map[string]client.IndexerFunc{}
+	c.mu.Lock()
+	for _, r := range required {
+		values[r.Field] = c.indexes[kind][r.Field]
+	}
+	c.mu.Unlock()
+	for _, r := range required {
+		if r.Operator != selection.Equals && r.Operator != selection.DoubleEquals {
+			return nil, fmt.Errorf("field selector %q is not supported: use field=value", byFields)
+		}
+		if values[r.Field] == nil {
+			return nil, fmt.Errorf("list %s by field %s: no index with name %s has been registered",
+				kind, r.Field, r.Field)
+		}
+	}
+	return slices.DeleteFunc(items, func(item runtime.Object) bool {
+		obj := item.(client.Object)
+		if byLabels != nil && !byLabels.Matches(labels.Set(obj.GetLabels())) {
+			return true
+		}
+		return slices.ContainsFunc(required, func(r fields.Requirement) bool {
+			return !slices.Contains(values[r.Field](obj), r.Value)
+		})
+	}), nil
+}
+
+func (c *fakeClient) Watch(
+	_ context.Context, list client.ObjectList, opts ...client.ListOption,
+) (watch.Interface, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kind, err := c.kindLocked(list)
+	if err != nil {
+		return nil, err
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	return c.objects.Watch(resource, new(client.ListOptions).ApplyOptions(opts).Namespace)
+}
+
+// The limits of generated names, and the number of names to try.
+const (
+	maxPrefix  = 58
+	suffixSize = 5
+	maxNames   = 7
+)
+
+func (c *fakeClient) Create(_ context.Context, obj client.Object, opts ...client.CreateOption) error {
+	o := new(client.CreateOptions).ApplyOptions(opts)
+	if dry(o.DryRun) {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, err := c.placeLocked(obj)
+	if err != nil {
+		return err
+	}
+	obj.SetDeletionTimestamp(nil)
+	create := func() error {
+		return c.createLocked(p, obj, func(stored runtime.Object) error {
+			return c.objects.Create(p.resource, stored, p.namespace, *o.AsCreateOptions())
+		})
+	}
+	prefix := obj.GetGenerateName()
+	if obj.GetName() != "" || prefix == "" {
+		err = create()
+	} else {
+		prefix = prefix[:min(len(prefix), maxPrefix)]
+		for range maxNames {
+			obj.SetName(prefix + rand.String(suffixSize))
+			if err = create(); !apierrors.IsAlreadyExists(err) {
+				break
+			}
+		}
+	}
+	c.finish(p.kind, obj) // a tracker sets the kind in any case
+	return err
+}
+
+func (c *fakeClient) Update(_ context.Context, obj client.Object, opts ...client.UpdateOption) error {
+	return c.update(obj, false, new(client.UpdateOptions).ApplyOptions(opts))
+}
+
+// update replaces an object, or with status its status.
+func (c *fakeClient) update(obj client.Object, status bool, o *client.UpdateOptions) error {
+	if dry(o.DryRun) {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, err := c.placeLocked(obj)
+	if err != nil {
+		return err
+	}
+	current, err := c.currentLocked(p)
+	missing := apierrors.IsNotFound(err)
+	if err == nil && (status || obj.GetManagedFields() == nil) {
+		obj.SetManagedFields(current.GetManagedFields()) // an empty list would clear them
+	}
+	next := obj.DeepCopyObject().(client.Object)
+	if missing && updateCreates(p.kind) && !status {
+		err = c.createLocked(p, next, func(stored runtime.Object) error {
+			return c.objects.Create(p.resource, stored, p.namespace, metav1.CreateOptions{FieldManager: o.FieldManager})
+		})
+	} else {
+		err = c.replaceLocked(change{place: p, status: status}, next, func(stored runtime.Object) error {
+			return c.objects.Update(p.resource, stored, p.namespace, *o.AsUpdateOptions())
+		})
+	}
+	if err != nil {
+		return err
+	}
+	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(next).Elem())
+	c.finish(p.kind, obj)
+	return nil
+}
+
+func (c *fakeClient) Delete(_ context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	o := new(client.DeleteOptions).ApplyOptions(opts)
+	if dry(o.DryRun) {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, err := c.placeLocked(obj)
+	if err != nil {
+		return err
+	}
+	if o.Preconditions != nil && o.Preconditions.ResourceVersion != nil {
+		current, err := c.currentLocked(p)
+		if err != nil {
+			return err
+		}
+		if have, want := current.GetResourceVersion(), *o.Preconditions.ResourceVersion; have != want {
+			return apierrors.NewConflict(p.resource.GroupResource(), p.name,
+				fmt.Errorf("resourceVersion is %s and not %s as the precondition requires", have, want))
+		}
+	}
+	return c.removeLocked(p)
+}
+
+func (c *fakeClient) DeleteAllOf(_ context.Context, obj client.Object, opts ...client.DeleteAllOfOption) error {
+	o := new(client.DeleteAllOfOptions).ApplyOptions(opts)
+	if dry(o.DryRun) {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, err := c.placeLocked(obj)
+	if err != nil {
+		return err
+	}
+	stored, err := c.storedLocked(p.kind, o.Namespace)
+	if err != nil {
+		return err
+	}
+	return meta.EachListItem(stored, func(item runtime.Object) error {
+		found, ok := item.(client.Object)
+		if !ok || o.LabelSelector != nil && !o.LabelSelector.Matches(labels.Set(found.GetLabels())) {
+			return nil
+		}
+		p.namespace, p.name = found.GetNamespace(), found.GetName()
+		return c.removeLocked(p)
+	})
+}
+
+func (c *fakeClient) Patch(
+	_ context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption,
+) error {
+	return c.patch(obj, patch, false, new(client.PatchOptions).ApplyOptions(opts))
+}
+
+// patch patches an object, or with status its status, and sets obj to the result.
+func (c *fakeClient) patch(obj client.Object, patch client.Patch, status bool, o *client.PatchOptions) error {
+	if errs := validation.ValidatePatchOptions(o.AsPatchOptions(), patch.Type()); len(errs) > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "PatchOptions"}, "", errs)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, err := c.placeLocked(obj)
+	if err != nil || dry(o.DryRun) {
+		return err
+	}
+	if patch.Type() == types.ApplyPatchType {
+		return c.applyLocked(change{place: p, status: status, unchecked: true}, obj, patch, o)
+	}
+	data, err := patch.Data(obj)
+	if err != nil {
+		return err
+	}
+	current, err := c.currentLocked(p)
+	if err != nil {
+		return err
+	}
+	next, err := patched(current, patch.Type(), data)
+	if err != nil {
+		return err
+	}
+	if !sameDeletion(current, next) {
+		return fmt.Errorf("cannot patch %s: metadata.deletionTimestamp is immutable", p.name)
+	}
+	of := change{place: p, status: status, unchecked: true}
+	if err := c.replaceLocked(of, next, func(stored runtime.Object) error {
+		return c.objects.Patch(p.resource, stored, p.namespace, *o.AsPatchOptions())
+	}); err != nil {
+		return err
+	}
+	return c.answer(p.kind, next, obj)
+}
+
+// patched returns current after a patch.
+func patched(current client.Object, kind types.PatchType, patch []byte) (client.Object, error) {
+	before, err := json.Marshal(current)
+	if err != nil {
+		return nil, err
+	}
+	next := reflect.New(reflect.TypeOf(current).Elem()).Interface().(client.Object)
+	var after []byte
+	switch kind {
+	case types.JSONPatchType:
+		var operations jsonpatch.Patch
+		if operations, err = jsonpatch.DecodePatch(patch); err == nil {
+			after, err = operations.Apply(before)
+		}
+	case types.MergePatchType:
+		after, err = jsonpatch.MergePatch(before, patch)
+	case types.StrategicMergePatchType:
+		after, err = strategicpatch.StrategicMergePatch(before, patch, next)
+	default:
+		err = fmt.Errorf("the fake client does not support patches of type %s", kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return next, json.Unmarshal(after, next)
+}
+
+// applyLocked applies the fields of a patch and sets obj to the result.
+func (c *fakeClient) applyLocked(ch change, obj client.Object, patch client.Patch, o *client.PatchOptions) error {
+	data, err := patch.Data(obj)
+	if err != nil {
+		return err
+	}
+	applied := &unstructured.Unstructured{}
+	if err := json.Unmarshal(data, &applied.Object); err != nil {
+		return fmt.Errorf("decode the applied fields: %w", err)
+	}
+	save := func(stored runtime.Object) error {
+		stored.GetObjectKind().SetGroupVersionKind(ch.kind)
+		return c.objects.Apply(ch.resource, stored, ch.namespace, *o.AsPatchOptions())
+	}
+	current, err := c.currentLocked(ch.place)
+	switch {
+	case apierrors.IsNotFound(err):
+		err = c.applyNewLocked(ch, applied, save)
+	case err == nil:
+		applied.SetDeletionTimestamp(current.GetDeletionTimestamp())
+		err = c.replaceLocked(ch, applied, save)
+	}
+	if err != nil {
+		return err
+	}
+	if applied.GetDeletionTimestamp() != nil && len(applied.GetFinalizers()) == 0 {
+		return nil // it is gone
+	}
+	return c.readLocked(ch.place, obj)
+}
+
+// applyNewLocked creates an object by an apply.
+func (c *fakeClient) applyNewLocked(
+	ch change, applied *unstructured.Unstructured, save func(runtime.Object) error,
+) error {
+	if ch.name == "" {
+		return nameless(ch.kind)
+	}
+	if uid := applied.GetUID(); uid != "" {
+		return apierrors.NewConflict(ch.resource.GroupResource(), ch.name,
+			fmt.Errorf("uid mismatch: the object has uid %s, and there is no object of this name", uid))
+	}
+	if c.statuses[ch.kind] {
+		delete(applied.Object, "status")
+	}
+	applied.SetResourceVersion("1")
+	if c.global {
+		applied.SetResourceVersion(c.nextLocked())
+	}
+	stored, err := c.typed(applied)
+	if err != nil {
+		return err
+	}
+	return save(stored)
+}
+
+func (c *fakeClient) Apply(_ context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	return c.apply(obj, false, new(client.ApplyOptions).ApplyOptions(opts))
+}
+
+// apply applies body, or with status its status, and sets body to the result.
+func (c *fakeClient) apply(body runtime.ApplyConfiguration, status bool, o *client.ApplyOptions) error {
+	if body == nil {
+		return errors.New("apply: the configuration is nil")
+	}
+	u := &unstructured.Unstructured{}
+	if err := convert(body, u); err != nil {
+		return fmt.Errorf("apply: %w", err)
+	}
+	if err := c.patch(u, asIs{}, status, &client.PatchOptions{
+		DryRun: o.DryRun, Force: o.Force, FieldManager: o.FieldManager,
+	}); err != nil {
+		return err
+	}
+	return setConfiguration(body, u)
+}
+
+// asIs is the patch that applies an object.
+type asIs struct{}
+
+func (asIs) Type() types.PatchType { return types.ApplyPatchType }
+
+func (asIs) Data(obj client.Object) ([]byte, error) { return json.Marshal(obj) }
+
+// setConfiguration sets an apply configuration to the fields of u. That of an unstructured object has a pointer to it.
+func setConfiguration(obj runtime.ApplyConfiguration, u *unstructured.Unstructured) error {
+	if to, ok := obj.(interface{ SetUnstructuredContent(map[string]any) }); ok {
+		to.SetUnstructuredContent(u.Object)
+		return nil
+	}
+	zero(obj)
+	return convert(u, obj)
+}
+
+// dry reports whether a call is a dry run, which does nothing.
+func dry(stages []string) bool { return slices.Contains(stages, metav1.DryRunAll) }

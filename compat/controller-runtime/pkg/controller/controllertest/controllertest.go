@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
+	"sigs.k8s.io/controller-runtime/pkg/internal/synced"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -103,24 +104,28 @@ type InformerOptions struct {
 // InformerOption changes the options of [NewFakeInformer].
 type InformerOption interface{ Apply(*InformerOptions) }
 
-type synced struct{}
+type syncedOption struct{}
 
 // Synced makes an informer that has synced.
-var Synced = synced{}
+var Synced = syncedOption{}
 
 // Apply implements [InformerOption].
-func (synced) Apply(opts *InformerOptions) { opts.Synced = true }
+func (syncedOption) Apply(opts *InformerOptions) { opts.Synced = true }
 
 // FakeInformer passes events of a test to handlers.
 type FakeInformer struct {
 	// RunCount is how often the informer was run.
 	RunCount int
 
+	registration
 	done     chan struct{} // closed when it has synced
 	handlers []cache.ResourceEventHandler
 }
 
 var _ cache.SharedIndexInformer = &FakeInformer{}
+
+// registration has HasSyncedChecker if client-go has it.
+type registration = cache.ResourceEventHandlerRegistration
 
 // NewFakeInformer returns an informer.
 func NewFakeInformer(opts ...InformerOption) *FakeInformer {
@@ -129,6 +134,7 @@ func NewFakeInformer(opts ...InformerOption) *FakeInformer {
 		opt.Apply(&o)
 	}
 	f := &FakeInformer{done: make(chan struct{})}
+	f.registration = synced.Registration(f)
 	if o.Synced {
 		close(f.done)
 	}
@@ -147,9 +153,6 @@ func (f *FakeInformer) HasSynced() bool {
 		return false
 	}
 }
-
-// HasSyncedChecker returns the informer.
-func (f *FakeInformer) HasSyncedChecker() cache.DoneChecker { return f }
 
 // Name returns "FakeInformer".
 func (f *FakeInformer) Name() string { return "FakeInformer" }

@@ -69,10 +69,10 @@ type Filter func(log logr.Logger, handler http.Handler) (http.Handler, error)
 
 // NewServer returns a server, or nil if the address is "0".
 func NewServer(o Options, config *rest.Config, httpClient *http.Client) (Server, error) {
+	o.complete()
 	if o.BindAddress == "0" {
 		return nil, nil
 	}
-	o.complete()
 	s := &server{options: o, extra: map[string]http.Handler{}}
 	for path, handler := range o.ExtraHandlers {
 		if err := s.AddExtraHandler(path, handler); err != nil {

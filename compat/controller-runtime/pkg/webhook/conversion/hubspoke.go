@@ -111,10 +111,10 @@ func NewHubSpokeConverter[hubObject runtime.Object](
 		c := &hubSpokeConverter[hubObject]{scheme, gvk, map[schema.GroupVersionKind]SpokeConverter[hubObject]{}}
 		for _, spoke := range converters {
 			if err := c.add(spoke); err != nil {
-				return nil, fmt.Errorf("failed to create hub spoke converter: %w", err)
+				return nil, fmt.Errorf("failed to create hub spoke converter for %s: %w", gvk.Kind, err)
 			}
 		}
-		return c, c.checkComplete(hub)
+		return c, c.checkComplete()
 	}
 }
 
@@ -132,30 +132,32 @@ func (c *hubSpokeConverter[hubObject]) add(spoke SpokeConverter[hubObject]) erro
 	case gvk.GroupKind() != c.hub.GroupKind():
 		return fmt.Errorf("spoke converter GroupKind %s does not match hub GroupKind %s", gvk.GroupKind(), c.hub.GroupKind())
 	case c.spokes[gvk] != nil:
-		return fmt.Errorf("duplicate spoke converter for GroupVersionKind %s", gvk)
+		return fmt.Errorf("duplicate spoke converter for version %s", gvk.Version)
 	}
 	c.spokes[gvk] = spoke
 	return nil
 }
 
 // checkComplete fails if a version of the kind has no converter.
-func (c *hubSpokeConverter[hubObject]) checkComplete(hub hubObject) error {
-	all := map[string]struct{}{c.hub.Version: {}}
+func (c *hubSpokeConverter[hubObject]) checkComplete() error {
+	want, have := map[string]bool{}, map[string]bool{}
 	for gvk := range c.scheme.AllKnownTypes() {
-		if gvk.GroupKind() == c.hub.GroupKind() && gvk.Version != runtime.APIVersionInternal {
-			all[gvk.Version] = struct{}{}
+		if gvk.GroupKind() == c.hub.GroupKind() && gvk.Version != runtime.APIVersionInternal && gvk != c.hub {
+			want[gvk.Version] = true
 		}
 	}
 	for gvk := range c.spokes {
-		delete(all, gvk.Version)
+		have[gvk.Version] = true
 	}
-	delete(all, c.hub.Version)
-	if len(all) == 0 {
+	if maps.Equal(want, have) {
 		return nil
 	}
-	missing := strings.Join(slices.Sorted(maps.Keys(all)), ",")
-	return fmt.Errorf("failed to create hub spoke converter: missing spoke converter for %s: %s",
-		c.hub.GroupKind(), missing)
+	return fmt.Errorf("failed to create hub spoke converter for %s: "+
+		"expected spoke converter for %s got spoke converter for %s", c.hub.Kind, sorted(want), sorted(have))
+}
+
+func sorted(versions map[string]bool) string {
+	return strings.Join(slices.Sorted(maps.Keys(versions)), ",")
 }
 
 // ConvertObject implements [Converter].
