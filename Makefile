@@ -84,7 +84,7 @@ test-peers: build ## Run client-go, a manager of controller-runtime and kubectl,
 	cd bench && go vet ./inmemory ./cmd/kubectl && go test ./inmemory ./cmd/kubectl
 	$(if $(KUBEBUILDER),go run -C bench ./cmd/kubebuilder -kctrl $(KCTRL) -checkout $(abspath $(KUBEBUILDER)))
 
-test-controller-runtime: build ## Run controller-runtime's own suites, unmodified, on the executables of kctrl env assets: real, and in memory; takes a quarter of an hour.
+test-controller-runtime: build ## Run controller-runtime's own suites, unmodified, on the executables of kctrl env assets, and on the module in compat/: real, and in memory; takes half an hour.
 	go run -C bench ./cmd/controllerruntime -kctrl $(KCTRL)
 
 test-porting: build ## Compile both columns of docs/from-controller-runtime.md, and run the three operators that it ports.

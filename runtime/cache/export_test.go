@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -50,3 +51,6 @@ func (c *Cache) AwaitWriter() {
 		runtime.Gosched()
 	}
 }
+
+// ScopeOf returns the scope of the kind in a namespace.
+func (o KindOptions) ScopeOf(namespace string) client.Scope { return o.scope(namespace, Options{}) }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
@@ -45,7 +46,7 @@ type KindOptions struct {
 	// Namespaces override the namespaces of the cache; "" means all.
 	Namespaces []string
 	// ByNamespace overrides Scope in single namespaces, as Scope overrides Options. Its namespaces are cached even if
-	// Namespaces is not empty and lacks them.
+	// Namespaces is not empty and lacks them. Beside others, "" means all namespaces that are not named.
 	ByNamespace map[string]client.Scope
 	// Unpacked keeps the objects as Go values, see [Options].Unpacked.
 	Unpacked bool
@@ -71,7 +72,10 @@ func (c *Cache) optionsOf(gvk schema.GroupVersionKind) (KindOptions, error) {
 		opts.Namespaces = append(slices.Clip(opts.Namespaces), opts.Namespace)
 	}
 	opts.Namespaces = withKeys(opts.Namespaces, opts.ByNamespace)
-	if err := errors.Join(oneOrAll(opts.Namespaces, opts.ByNamespace), oneOrAll(withKeys(c.opts.Namespaces, c.opts.ByNamespace), c.opts.ByNamespace)); err != nil {
+	if err := errors.Join(
+		oneOrAll(opts.cachedNamespaces() == nil, opts.ByNamespace),
+		oneOrAll(restricted(withKeys(c.opts.Namespaces, c.opts.ByNamespace)) == nil, c.opts.ByNamespace),
+	); err != nil {
 		return KindOptions{}, err
 	}
 	opts.Unpacked = opts.Unpacked || c.opts.Unpacked
@@ -83,11 +87,11 @@ func withKeys(namespaces []string, scopes map[string]client.Scope) []string {
 	return slices.AppendSeq(slices.Clip(namespaces), maps.Keys(scopes))
 }
 
-// oneOrAll fails if scopes has single namespaces although all are cached, or if the Namespace of a scope differs from
+// oneOrAll fails if scopes has single namespaces although all are cached together, or if the Namespace of a scope differs from
 // its key.
-func oneOrAll(namespaces []string, scopes map[string]client.Scope) error {
+func oneOrAll(together bool, scopes map[string]client.Scope) error {
 	for _, namespace := range slices.Sorted(maps.Keys(scopes)) {
-		if namespace != metav1.NamespaceAll && restricted(namespaces) == nil {
+		if namespace != metav1.NamespaceAll && together {
 			return fmt.Errorf("ByNamespace has a scope of namespace %s, but all namespaces are cached together; name each that is to be cached", namespace)
 		}
 		if other := scopes[namespace].Namespace; other != "" && other != namespace {
@@ -95,6 +99,14 @@ func oneOrAll(namespaces []string, scopes map[string]client.Scope) error {
 		}
 	}
 	return nil
+}
+
+// cachedNamespaces returns the namespaces of the kind, sorted and without duplicates, or nil if all are cached together.
+func (o KindOptions) cachedNamespaces() []string {
+	if _, others := o.ByNamespace[metav1.NamespaceAll]; others && len(o.ByNamespace) > 1 {
+		return slices.Sorted(maps.Keys(o.ByNamespace))
+	}
+	return restricted(o.Namespaces)
 }
 
 // scope returns the scope of the kind in a namespace, or in all if it is "". Options of the kind override options of
@@ -118,7 +130,26 @@ func (o KindOptions) scope(namespace string, all Options) client.Scope {
 		scope.KeepManagedFields = scope.KeepManagedFields || s.KeepManagedFields
 	}
 	scope.Namespace = namespace
+	if namespace == metav1.NamespaceAll {
+		scope.Fields = o.exceptNamed(scope.Fields)
+	}
 	return scope
+}
+
+// exceptNamed returns selected without the objects of the namespaces with a scope of their own.
+func (o KindOptions) exceptNamed(selected fields.Selector) fields.Selector {
+	for _, namespace := range slices.Sorted(maps.Keys(o.ByNamespace)) {
+		if namespace == metav1.NamespaceAll {
+			continue
+		}
+		except := fields.OneTermNotEqualSelector("metadata.namespace", namespace)
+		if selected == nil {
+			selected = except
+		} else {
+			selected = fields.AndSelectors(selected, except)
+		}
+	}
+	return selected
 }
 
 // Informer is the informer of one kind, in the requested Go type. It covers all namespaces, or several as if they were
@@ -265,8 +296,7 @@ func hasMore(wanted, stored object.Object, opts KindOptions) bool {
 
 func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.Object, opts KindOptions, everywhere bool) (*Informer, error) {
 	if everywhere {
-		opts.Namespaces = restricted(opts.Namespaces)
-		if opts.Namespaces == nil {
+		if opts.Namespaces = opts.cachedNamespaces(); opts.Namespaces == nil {
 			opts.Namespaces = []string{metav1.NamespaceAll}
 		}
 	}

@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -235,4 +237,36 @@ func isOver(c <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// TestOtherNamespacesHaveAScopeOfTheirOwn caches one namespace by a label and all others by another one.
+func TestOtherNamespacesHaveAScopeOfTheirOwn(t *testing.T) {
+	one := client.Scope{Labels: labels.SelectorFromSet(labels.Set{"in": "one"})}
+	others := client.Scope{Labels: labels.SelectorFromSet(labels.Set{"in": "others"})}
+	options := cache.KindOptions{
+		Object: &corev1.ConfigMap{}, ByNamespace: map[string]client.Scope{"one": one, "": others},
+	}
+	if got := fmt.Sprint(options.ScopeOf("").Fields, " ", options.ScopeOf("one").Fields); got != "metadata.namespace!=one <nil>" {
+		t.Errorf("fields: %s", got)
+	}
+	run(t, cache.Options{ByKind: []cache.KindOptions{options}}, func(f *fixture) {
+		for ns, in := range map[string]string{"one": "one", "two": "others", "three": "none"} {
+			o := configMap(ns, in)
+			o.Labels = map[string]string{"in": in}
+			f.api.put(configMaps, o)
+		}
+		i := f.declare(&corev1.ConfigMap{})
+		var r recorder
+		if err := i.AddHandler(r.handle).Wait(f.ctx); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "events", r.took(), "Added one/one", "Added two/others")
+		expect(t, "all", f.list(), "one/one", "two/others")
+		expect(t, "the named one", f.list(client.InNamespace("one")), "one/one")
+		expect(t, "another one", f.list(client.InNamespace("two")), "two/others")
+		if err := f.get("two", "others", &corev1.ConfigMap{}); err != nil {
+			t.Error(err)
+		}
+		expect(t, "live requests", f.api.took())
+	})
 }

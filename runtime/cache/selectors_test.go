@@ -109,7 +109,6 @@ func TestSelectorsOfANamespaceAmongAllAreAnError(t *testing.T) {
 		"with all":        {Namespaces: []string{""}, ByNamespace: of},
 		"with both":       {ByNamespace: map[string]client.Scope{"one": {}, "": {}}},
 		"kind with all":   {ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Namespaces: []string{""}, ByNamespace: of}}},
-		"kind with both":  {ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, ByNamespace: map[string]client.Scope{"one": {}, "": {}}}}},
 		"also of no kind": {Namespaces: []string{"two", ""}, ByNamespace: of, ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Namespaces: []string{"one"}}}},
 	} {
 		runIn(t, opts, func(f *fixture) {

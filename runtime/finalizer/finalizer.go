@@ -60,7 +60,7 @@ type named struct {
 func (r *registered) Register(name string, f Finalizer) error {
 	for _, other := range r.all {
 		if other.name == name {
-			return fmt.Errorf("finalizer %q is registered already", name)
+			return fmt.Errorf("finalizer %q is already registered", name)
 		}
 	}
 	r.all = append(r.all, named{name, f})

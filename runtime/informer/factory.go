@@ -37,8 +37,9 @@ type KindOptions[T object.Object] struct {
 	// Kind distinguishes kinds with the same type T and name, such as those of unstructured objects. It has no other
 	// effect, so the zero value suffices if T belongs to one kind.
 	Kind schema.GroupVersionKind
-	// Namespaces override the namespaces of the factory. [""] means all, and is also for cluster-scoped kinds. Nil
-	// means the namespaces of the factory, including later additions and removals.
+	// Namespaces override the namespaces of the factory. [""] means all, and is also for cluster-scoped kinds. Beside
+	// others, "" means all that are not named, and Open must exclude the named ones. Nil means the namespaces of the
+	// factory, including later additions and removals.
 	Namespaces []string
 }
 

@@ -37,9 +37,10 @@ func FromClient[T object.Object](c *client.REST, prototype T, scope client.Scope
 type Scoped[T object.Object] struct {
 	open   Open[T]
 	opts   Options[T]
+	others bool // the informer of "" has the objects of the namespaces without an informer
 	synced *latch[*Informer[T]]
 
-	// informers are the informers of the namespaces in order: one for all, or one for each. The slice is replaced under
+	// informers are the informers of the namespaces in order: one for all or all others, or one for each. The slice is replaced under
 	// mu, never modified.
 	informers atomic.Pointer[[]*Informer[T]]
 
@@ -61,12 +62,13 @@ type lifetime struct {
 }
 
 // newScoped returns an informer for namespaces; empty means no namespace yet, and "" means all. It starts no goroutine;
-// begin does. It fails if open does, and if "" is one of several namespaces.
+// begin does. It fails if open does. If "" is one of several namespaces, open must select the objects of the others for it.
 func newScoped[T object.Object](open Open[T], namespaces []string, opts Options[T]) (*Scoped[T], error) {
 	opts.Name = cmp.Or(opts.Name, reflect.TypeFor[T]().String())
 	s := &Scoped[T]{
 		open:     open,
 		opts:     opts,
+		others:   len(namespaces) > 1 && slices.Contains(namespaces, ""),
 		ended:    make(chan struct{}),
 		synced:   newLatch[*Informer[T]](),
 		lives:    make(map[*Informer[T]]lifetime),
@@ -87,14 +89,17 @@ func newScoped[T object.Object](open Open[T], namespaces []string, opts Options[
 // namespace is not covered. The caller must not modify the slice or run the informers.
 func (s *Scoped[T]) In(namespace string) []*Informer[T] {
 	all := *s.informers.Load()
-	if namespace == "" || len(all) == 1 && all[0].namespace == "" {
+	if namespace == "" {
 		return all
 	}
 	n, ok := find(all, namespace)
-	if !ok {
-		return nil
+	switch {
+	case ok:
+		return all[n : n+1 : n+1]
+	case len(all) > 0 && all[0].namespace == "":
+		return all[:1:1]
 	}
-	return all[n : n+1 : n+1]
+	return nil
 }
 
 // find returns the index at which the informer of a namespace is or would be, and whether it exists.
@@ -115,7 +120,7 @@ func (s *Scoped[T]) addNamespace(namespace string) error {
 	switch {
 	case has || s.stage == ended:
 		return nil
-	case len(all) > 0 && (namespace == "" || all[0].namespace == ""):
+	case !s.others && len(all) > 0 && (namespace == "" || all[0].namespace == ""):
 		return fmt.Errorf("%s: one namespace and all namespaces cannot be in scope at once", s.opts.Name)
 	}
 	opts := s.opts

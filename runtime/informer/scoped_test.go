@@ -255,11 +255,23 @@ func TestWaitForAnAbsentKindEnds(t *testing.T) {
 }
 
 // S08
-func TestAllNamespacesAndOneCannotBeInScopeAtOnce(t *testing.T) {
-	for _, namespaces := range [][]string{{"", "x"}, {"x", ""}, {"closed"}} {
-		if _, err := informer.NewScoped(newCluster().open, namespaces, options{}); err == nil {
-			t.Errorf("%q: no error", namespaces)
+func TestAllNamespacesBesideOneAreTheOthers(t *testing.T) {
+	for _, namespaces := range [][]string{{"", "x"}, {"x", ""}} {
+		s, err := informer.NewScoped(newCluster().open, namespaces, options{})
+		if err != nil {
+			t.Fatalf("%q: %v", namespaces, err)
 		}
+		x, y, all := s.In("x"), s.In("y"), s.In("")
+		if len(all) != 2 || len(x) != 1 || len(y) != 1 || x[0] != all[1] || y[0] != all[0] {
+			t.Errorf("%q: x has %v and y has %v of %v", namespaces, x, y, all)
+		}
+	}
+}
+
+// S08
+func TestScopedFailsIfAnInformerCannotBeOpened(t *testing.T) {
+	if _, err := informer.NewScoped(newCluster().open, []string{"closed"}, options{}); err == nil {
+		t.Error("no error")
 	}
 }
 

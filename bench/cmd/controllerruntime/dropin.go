@@ -11,7 +11,9 @@ import (
 )
 
 // support are directories of the original that its tests import or read, beside testdata.
-var support = []string{"pkg/internal/testing/addr", "pkg/internal/flock", "pkg/manager/internal/integration"}
+var support = []string{
+	"examples/crd/pkg", "pkg/internal/testing/addr", "pkg/internal/flock", "pkg/manager/internal/integration",
+}
 
 // skipped are packages with tests of what programs cannot import.
 var skipped = []string{"pkg/internal/", "pkg/cache/internal/", "pkg/client/internal/"}

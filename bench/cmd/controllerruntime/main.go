@@ -247,7 +247,7 @@ func (r result) read(in io.Reader, log io.Writer) error {
 	}
 }
 
-// report prints how many specs of each package pass, beside the number that the drop-in module leaves out.
+// report prints how many specs of each package pass, beside the number of those that were removed for the drop-in module.
 func report(out io.Writer, o options, results map[string]result, excluded map[string]int) error {
 	packages := map[string]bool{}
 	for _, r := range results {
@@ -255,25 +255,27 @@ func report(out io.Writer, o options, results map[string]result, excluded map[st
 			packages[pkg] = packages[pkg] || !below(skipped, pkg)
 		}
 	}
-	lines := []string{"package"}
+	lines := []string{"package\tspecs"}
 	for _, s := range sides {
 		if r, ok := results[s.name]; ok {
 			lines[0] += "\t" + s.name
 			fmt.Fprintf(os.Stderr, "%s: %v\n", s.name, r.took)
 		}
 	}
-	lines[0] += "\tspecs of internals"
+	lines[0] += "\tnot run: internals"
 	for _, pkg := range slices.Sorted(maps.Keys(packages)) {
 		if !packages[pkg] {
 			continue
 		}
-		line := pkg
+		line, specs := "", 0
 		for _, s := range sides {
 			if r, ok := results[s.name]; ok {
-				line += fmt.Sprintf("\t%d", r.specs[pkg].passed)
+				c := r.specs[pkg]
+				specs = max(specs, c.passed+c.failed)
+				line += fmt.Sprintf("\t%d", c.passed)
 			}
 		}
-		lines = append(lines, fmt.Sprintf("%s\t%d", line, excluded[pkg]))
+		lines = append(lines, fmt.Sprintf("%s\t%d%s\t%d", pkg, specs, line, excluded[pkg]))
 	}
 	text := strings.Join(lines, "\n") + "\n"
 	if o.tsv != "" {

@@ -11,6 +11,7 @@ import (
 	kinformer "github.com/kctrl-dev/kctrl/runtime/informer"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/internal/bare"
 	"sigs.k8s.io/controller-runtime/pkg/internal/synced"
 )
 
@@ -37,18 +38,19 @@ func (i *informer) AddEventHandler(
 
 // deliver calls the method of handler for an event.
 func deliver(handler toolscache.ResourceEventHandler, e kinformer.Event[client.Object]) {
+	obj := bare.Object(e.Object)
 	switch e.Type {
 	case kinformer.Added:
-		handler.OnAdd(e.Object, e.Initial)
+		handler.OnAdd(obj, e.Initial)
 	case kinformer.Updated:
-		handler.OnUpdate(e.Old, e.Object)
+		handler.OnUpdate(bare.Object(e.Old), obj)
 	case kinformer.Deleted:
 		if e.FinalStateUnknown {
-			name := toolscache.MetaObjectToName(e.Object)
-			handler.OnDelete(toolscache.DeletedFinalStateUnknown{Key: name.String(), Obj: e.Object})
+			name := toolscache.MetaObjectToName(obj)
+			handler.OnDelete(toolscache.DeletedFinalStateUnknown{Key: name.String(), Obj: obj})
 			return
 		}
-		handler.OnDelete(e.Object)
+		handler.OnDelete(obj)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -105,7 +106,7 @@ func (c *informerCache) Start(ctx context.Context) error {
 	c.mu.Lock()
 	if c.ctx != nil {
 		c.mu.Unlock()
-		return errors.New("informer cache already started")
+		return errors.New("informer already started")
 	}
 	c.ctx = ctx
 	for _, k := range c.kinds {
@@ -182,9 +183,6 @@ func (c *informerCache) newKind(key kindKey, prototype client.Object) (*kind, er
 	}
 	k := &kind{prototype: prototype, opts: c.optionsOf(key.gvk), stopped: make(chan struct{})}
 	options := kcache.KindOptions{Object: prototype, Scope: k.opts.defaults.scope()}
-	if _, all := k.opts.namespaces[AllNamespaces]; all && len(k.opts.namespaces) > 1 {
-		return nil, errors.New("cache: options of all namespaces beside those of single namespaces are not supported")
-	}
 	if len(k.opts.namespaces) > 0 {
 		namespaced, err := apiutil.IsGVKNamespaced(key.gvk, c.live.RESTMapper())
 		if err != nil {
@@ -248,8 +246,11 @@ func (c *informerCache) prototype(key kindKey, given client.Object) (client.Obje
 // wait waits until k has synced. A kind that the server does not know is forgotten, so that it can be tried again.
 func (c *informerCache) wait(ctx context.Context, k *kind) error {
 	err := k.informer.Wait(ctx)
-	if meta.IsNoMatchError(err) {
+	switch {
+	case meta.IsNoMatchError(err):
 		c.forget(k)
+	case err != nil && ctx.Err() != nil:
+		return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync", k.prototype), 0)
 	}
 	return err
 }
@@ -318,9 +319,7 @@ func (c *informerCache) List(ctx context.Context, list client.ObjectList, opts .
 	if err := k.cache.List(ctx, list, o.Cached()); err != nil {
 		return err
 	}
-	if list.GetContinue() != "" {
-		list.SetContinue("continue-not-supported")
-	}
+	list.SetContinue("continue-not-supported")
 	return nil
 }
 

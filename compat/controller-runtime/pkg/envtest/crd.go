@@ -230,8 +230,10 @@ func WaitForCRDs(
 			if !version.Served {
 				continue
 			}
-			gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}
-			if err := awaitServed(ctx, config, gvk, options.PollInterval); err != nil {
+			gvr := schema.GroupVersionResource{
+				Group: crd.Spec.Group, Version: version.Name, Resource: crd.Spec.Names.Plural,
+			}
+			if err := awaitServed(ctx, config, gvr, options.PollInterval); err != nil {
 				return fmt.Errorf("wait for CRD %s: %w", crd.Name, err)
 			}
 		}
@@ -239,18 +241,18 @@ func WaitForCRDs(
 	return nil
 }
 
-func awaitServed(ctx context.Context, config *rest.Config, gvk schema.GroupVersionKind, every time.Duration) error {
+func awaitServed(ctx context.Context, config *rest.Config, gvr schema.GroupVersionResource, every time.Duration) error {
 	for {
 		mapper, err := kclient.NewMapper(config, nil) // one that does not remember the missing kind
 		if err != nil {
 			return err
 		}
-		if _, err = mapper.RESTMapping(gvk.GroupKind(), gvk.Version); !meta.IsNoMatchError(err) {
+		if _, err = mapper.KindFor(gvr); !meta.IsNoMatchError(err) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not served: %w", gvk, ctx.Err())
+			return fmt.Errorf("%s is not served: %w", gvr, ctx.Err())
 		case <-time.After(every):
 		}
 	}

@@ -42,6 +42,9 @@ func (g *group) add(r Runnable, ready func(ctx context.Context) bool) error {
 		g.queue = append(g.queue, m)
 	default:
 		g.runLocked(m)
+		if m.ready != nil { // nobody waits, but what runs may notice
+			g.running.Go(func() { m.ready(g.ctx) })
+		}
 	}
 	return nil
 }

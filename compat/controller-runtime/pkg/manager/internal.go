@@ -82,13 +82,9 @@ type warmupRunnable interface {
 
 // Add implements [Manager].
 func (m *manager) Add(r Runnable) error {
-	needsLeader := true
-	if says, ok := r.(LeaderElectionRunnable); ok {
-		needsLeader = says.NeedLeaderElection()
-	}
 	switch r := r.(type) {
 	case *Server:
-		if needsLeader {
+		if r.NeedLeaderElection() {
 			return m.leaders.add(r, nil)
 		}
 		return m.servers.add(r, nil)
@@ -102,10 +98,10 @@ func (m *manager) Add(r Runnable) error {
 			return err
 		}
 	}
-	if needsLeader {
-		return m.leaders.add(r, nil)
+	if says, ok := r.(LeaderElectionRunnable); ok && !says.NeedLeaderElection() {
+		return m.others.add(r, nil)
 	}
-	return m.others.add(r, nil)
+	return m.leaders.add(r, nil)
 }
 
 // AddMetricsServerExtraHandler implements [Manager].

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/internal/bare"
 	"sigs.k8s.io/controller-runtime/pkg/internal/bridge"
 )
 
@@ -135,12 +136,13 @@ func (n *nativeKind[object, request]) handle(
 	if !ok {
 		return
 	}
+	o = bare.Object(o)
 	switch e.Type {
 	case kinformer.Added:
 		to.create(ctx, event.TypedCreateEvent[object]{Object: o, IsInInitialList: e.Initial}, q)
 	case kinformer.Updated:
 		if before, ok := e.Old.(object); ok {
-			to.update(ctx, event.TypedUpdateEvent[object]{ObjectOld: before, ObjectNew: o}, q)
+			to.update(ctx, event.TypedUpdateEvent[object]{ObjectOld: bare.Object(before), ObjectNew: o}, q)
 		}
 	case kinformer.Deleted:
 		to.remove(ctx, event.TypedDeleteEvent[object]{Object: o, DeleteStateUnknown: e.FinalStateUnknown}, q)

@@ -170,16 +170,43 @@ func (s subresource) applyScale(
 	if err := errors.Join(convert(obj, u), convert(o.SubResourceBody, scale)); err != nil {
 		return err
 	}
-	if err := s.client.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
+	kind := u.GroupVersionKind()
+	scaled, err := s.client.empty(u)
+	if err != nil {
 		return err
 	}
-	if err := setScale(u.GroupVersionKind(), u, scale); err != nil {
+	if err := s.client.Get(ctx, client.ObjectKeyFromObject(u), scaled); err != nil {
 		return err
 	}
-	if err := s.client.update(u, false, &client.UpdateOptions{FieldManager: o.FieldManager}); err != nil {
+	if err := setScale(kind, scaled, scale); err != nil {
+		return err
+	}
+	if err := s.client.update(scaled, false, &client.UpdateOptions{FieldManager: o.FieldManager}); err != nil {
+		return err
+	}
+	scaled.GetObjectKind().SetGroupVersionKind(kind)
+	if err := convert(scaled, u); err != nil {
 		return err
 	}
 	return setConfiguration(obj, u)
+}
+
+// empty returns an empty object of the kind of u, in the Go type of the scheme if it has one.
+func (c *fakeClient) empty(u *unstructured.Unstructured) (client.Object, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.scheme.Recognizes(u.GroupVersionKind()) {
+		return u.DeepCopy(), nil
+	}
+	made, err := c.scheme.New(u.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	obj, ok := made.(client.Object)
+	if !ok || !hasType(obj) {
+		return u.DeepCopy(), nil
+	}
+	return obj, nil
 }
 
 // scalable are the fields that a scale has.
