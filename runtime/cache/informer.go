@@ -87,8 +87,8 @@ func withKeys(namespaces []string, scopes map[string]client.Scope) []string {
 	return slices.AppendSeq(slices.Clip(namespaces), maps.Keys(scopes))
 }
 
-// oneOrAll fails if scopes has single namespaces although all are cached together, or if the Namespace of a scope differs from
-// its key.
+// oneOrAll fails if scopes has single namespaces although all are cached together, or if the Namespace of a scope
+// differs from its key.
 func oneOrAll(together bool, scopes map[string]client.Scope) error {
 	for _, namespace := range slices.Sorted(maps.Keys(scopes)) {
 		if namespace != metav1.NamespaceAll && together {

@@ -246,7 +246,8 @@ func TestOtherNamespacesHaveAScopeOfTheirOwn(t *testing.T) {
 	options := cache.KindOptions{
 		Object: &corev1.ConfigMap{}, ByNamespace: map[string]client.Scope{"one": one, "": others},
 	}
-	if got := fmt.Sprint(options.ScopeOf("").Fields, " ", options.ScopeOf("one").Fields); got != "metadata.namespace!=one <nil>" {
+	got := fmt.Sprint(options.ScopeOf("").Fields, " ", options.ScopeOf("one").Fields)
+	if got != "metadata.namespace!=one <nil>" {
 		t.Errorf("fields: %s", got)
 	}
 	run(t, cache.Options{ByKind: []cache.KindOptions{options}}, func(f *fixture) {

@@ -40,8 +40,8 @@ type Scoped[T object.Object] struct {
 	others bool // the informer of "" has the objects of the namespaces without an informer
 	synced *latch[*Informer[T]]
 
-	// informers are the informers of the namespaces in order: one for all or all others, or one for each. The slice is replaced under
-	// mu, never modified.
+	// informers are the informers of the namespaces in order: one for all or all others, or one for each. The slice is
+	// replaced under mu, never modified.
 	informers atomic.Pointer[[]*Informer[T]]
 
 	// mu makes changes of informers and handlers atomic, so that each handler is registered with each informer. Lock
@@ -62,7 +62,8 @@ type lifetime struct {
 }
 
 // newScoped returns an informer for namespaces; empty means no namespace yet, and "" means all. It starts no goroutine;
-// begin does. It fails if open does. If "" is one of several namespaces, open must select the objects of the others for it.
+// begin does. It fails if open does. If "" is one of several namespaces, open must select the objects of the others for
+// it.
 func newScoped[T object.Object](open Open[T], namespaces []string, opts Options[T]) (*Scoped[T], error) {
 	opts.Name = cmp.Or(opts.Name, reflect.TypeFor[T]().String())
 	s := &Scoped[T]{

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	kenvtest "github.com/kctrl-dev/kctrl/runtime/compat/envtest"
-	"github.com/kctrl-dev/kctrl/runtime/testenv"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -30,6 +29,9 @@ var log = logf.RuntimeLog.WithName("test-env")
 
 // existingClusterVariable is the environment variable that replaces UseExistingCluster.
 const existingClusterVariable = "USE_EXISTING_CLUSTER"
+
+// serverVariable selects the real API server.
+const serverVariable = "KCTRL_TEST_SERVER"
 
 // StartTimeout and StopTimeout are timeouts of Ginkgo suites, in seconds.
 const (
@@ -127,7 +129,7 @@ func (te *Environment) startServer() (err error) {
 // createKubernetesService creates the service of the API server, as kube-apiserver does and the server in memory does
 // not.
 func createKubernetesService(cfg *rest.Config) error {
-	if os.Getenv(testenv.ServerVariable) == "real" {
+	if os.Getenv(serverVariable) == "real" {
 		return nil
 	}
 	c, err := client.New(cfg, client.Options{})

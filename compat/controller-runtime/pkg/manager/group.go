@@ -42,7 +42,7 @@ func (g *group) add(r Runnable, ready func(ctx context.Context) bool) error {
 		g.queue = append(g.queue, m)
 	default:
 		g.runLocked(m)
-		if m.ready != nil { // nobody waits, but what runs may notice
+		if m.ready != nil { // no caller waits; the cache is synced in the background
 			g.running.Go(func() { m.ready(g.ctx) })
 		}
 	}

@@ -54,8 +54,8 @@ type Informers interface {
 
 // Informer passes the events of one kind to handlers.
 type Informer interface {
-	// ResourceEventHandlerRegistration has HasSynced, which reports whether the informer has synced, and from v0.36 of
-	// client-go on HasSyncedChecker, which returns what is done then.
+	// ResourceEventHandlerRegistration has HasSynced, which reports whether the informer has synced. Since v0.36 of
+	// client-go it also has HasSyncedChecker, for waits.
 	toolscache.ResourceEventHandlerRegistration
 	// AddEventHandler adds a handler.
 	AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error)

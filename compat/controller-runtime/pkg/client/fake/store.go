@@ -130,7 +130,7 @@ func (s *store) createLocked(p place, obj client.Object, save func(runtime.Objec
 	return err
 }
 
-// change is a write to an object that is there.
+// change is a write to a stored object.
 type change struct {
 	place
 	status    bool // only the status changes
