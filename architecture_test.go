@@ -137,20 +137,14 @@ var importRules = []importRule{
 		in:     []string{"."},
 		forbid: under("golang.org/x/tools/go/packages", "sigs.k8s.io/controller-tools/pkg/loader"),
 		except: []string{"internal/load", "internal/lint", "internal/verify/convention", "internal/markers/reader_test.go",
-			"internal/generate", "internal/migrate", "internal/mutants", "internal/vet"},
-		reason: "one load serves all generators; a migration needs the types of all code, tests included, and of what was " +
-			"made of it; mutants and the rules of vet need types too",
+			"internal/generate", "internal/migrate", "internal/mutants", "internal/vet", "internal/access"},
+		reason: "one load serves all generators; a migration needs the types of all code, tests included, and of its " +
+			"result; mutants and vet need types too, and access follows calls into libraries",
 	},
 	{
 		in:     []string{"vet"},
 		forbid: under(module+"/internal", module+"/cmd", module+"/runtime"),
 		reason: "other drivers of go/analysis link the rules, which know runtimes by the paths of their packages",
-		except: []string{"internal/access", "internal/load", "internal/lint", "internal/verify/convention", "internal/markers/reader_test.go",
-			"internal/generate", "internal/migrate", "internal/mutants"},
-		except: []string{"internal/access", "internal/load", "internal/lint", "internal/verify/convention",
-			"internal/markers/reader_test.go", "internal/generate", "internal/migrate", "internal/mutants"},
-		reason: "one load serves all generators; a migration needs the types of all code, tests included, and of what was " +
-			"made of it; mutants need types too, and access follows calls into libraries",
 	},
 	{
 		in: []string{"."},
@@ -575,7 +569,8 @@ func TestOnlyMainTouchesTheProcess(t *testing.T) {
 	}
 	for _, src := range sources(t) {
 		base := path.Base(src.path)
-		if src.test || base == "main.go" || base == "streams.go" || in(src, []string{"internal/testing", "compat", "testserver/simulator/program"}) {
+		if src.test || base == "main.go" || base == "streams.go" || in(src,
+			[]string{"internal/testing", "compat", "testserver/simulator/program"}) {
 			continue // packages for tests have main functions of tests; compat/ has functions that end a program
 		}
 		std := map[string]bool{}

@@ -12,8 +12,7 @@ var peerCommands = map[string]string{
 	"alpha": "kctrl has no alpha commands: kctrl upgrade updates the files of kctrl",
 
 	"applyconfiguration": genHint, "crd": genHint, "object": genHint, "rbac": genHint, "schemapatch": genHint,
-	"webhook": genHint,
-	"paths":   genHint, "output": genHint,
+	"webhook": genHint, "paths": genHint, "output": genHint,
 
 	"use": "kctrl env build compiles the API server, and kctrl env up starts it",
 }

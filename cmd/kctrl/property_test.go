@@ -230,7 +230,7 @@ func TestHintsNameWhatThereIs(t *testing.T) {
 	}
 	for name, hint := range peerCommands {
 		check(name, hint)
-		if cmd, rest, err := root.Find(strings.Fields(name)); err == nil && cmd != root && len(rest) == 0 {
+		if cmd, rest, err := root.Find(strings.Fields(name)); err == nil && cmd != root && len(rest) == 0 && hint != genHint {
 			t.Errorf("kctrl has %s, and a row that says it has not", name)
 		}
 	}
