@@ -87,11 +87,10 @@ type search struct {
 	*flow
 	// alike means that a field of a struct has what is stored in this field of any value of its type. Otherwise only
 	// structs that the search finds count, and origins can be missing.
-	alike  bool
-	until  func(place) bool // ends a branch of the search
-	found  []place
-	seen   map[place]bool
-	excess bool
+	alike bool
+	until func(place) bool // ends a branch of the search
+	found []place
+	seen  map[place]bool
 }
 
 // origins returns the places from which a value comes. It follows no value for which until is true.

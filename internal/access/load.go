@@ -71,10 +71,7 @@ func load(ctx context.Context, cfg Config) (*program, error) {
 	if err != nil {
 		return nil, listError(err)
 	}
-	wanted := slices.Clone(patterns)
-	for _, library := range libraries(graph) {
-		wanted = append(wanted, library)
-	}
+	wanted := slices.Concat(patterns, libraries(graph))
 	config := &packages.Config{Context: ctx, Mode: typesMode, Dir: cfg.Dir, Fset: p.fset}
 	loaded, err := packages.Load(config, wanted...)
 	if err != nil {

@@ -24,10 +24,8 @@ type process struct {
 	user   string // the service account; empty has all permissions
 	faulty bool   // it is the operator, into whose requests faults are injected
 
-	ctx    context.Context // ends with a crash
-	crash  context.CancelFunc
-	ended  chan struct{} // closed when the operator has returned
-	result error         // of the operator
+	ctx   context.Context // ends with a crash
+	crash context.CancelFunc
 }
 
 // errCrashed is the result of requests of a process that has crashed.

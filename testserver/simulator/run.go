@@ -234,14 +234,13 @@ func (r *run) sendAs(p *process, method, path string, object *unstructured.Unstr
 
 // start starts a process of the operator.
 func (r *run) start(name string) {
-	p := &process{name: name, run: r, user: r.operator.User, faulty: true, ended: make(chan struct{})}
+	p := &process{name: name, run: r, user: r.operator.User, faulty: true}
 	p.ctx, p.crash = context.WithCancel(r.ctx)
 	r.mu.Lock()
 	r.living[name] = p
 	r.mu.Unlock()
 	logger := slog.New(&logHandler{lines: r.logs, alive: p.ctx})
 	r.processes.Go(func() {
-		defer close(p.ended)
 		err := r.operator.start(p.ctx, p.config(), logger, r.plan.Replicas)
 		if p.ctx.Err() != nil {
 			return
