@@ -74,7 +74,7 @@ func TestManualPagesHaveNoStrayRequests(t *testing.T) {
 }
 
 // TestExamplesRun runs the examples of all help texts in one project, in the order of the help. Examples that need
-// servers or git revisions are only parsed.
+// servers, git revisions or minutes are only parsed.
 func TestExamplesRun(t *testing.T) {
 	dir := t.TempDir()
 	kctrl := func(args ...string) (code int, said string) {
@@ -94,7 +94,7 @@ func TestExamplesRun(t *testing.T) {
 	for _, cmd := range documented(root) {
 		for line := range strings.Lines(cmd.Example) {
 			args, ok := commandOf(line)
-			if !ok || slices.Contains([]string{"init", "env", "diff"}, args[0]) {
+			if !ok || slices.Contains([]string{"init", "env", "diff", "sim"}, args[0]) {
 				checkExample(t, root, args)
 				continue
 			}

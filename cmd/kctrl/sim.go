@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,7 +75,9 @@ func runSim(ctx context.Context, s *streams, o simOptions) error {
 	}
 	if o.replay != "" {
 		if o.Replay, err = os.ReadFile(filepath.Join(dir, o.replay)); err != nil {
-			return diagnostic.AtFile(o.replay, "cannot read", err)
+			e := diagnostic.AtFile(o.replay, "cannot read", err)
+			e.Hint = cmp.Or(e.Hint, "kctrl sim writes a plan for each failure into bin/sim")
+			return e
 		}
 	}
 	progress := progress(s)

@@ -72,7 +72,7 @@ func TestMistakesInOperands(t *testing.T) {
 		"leave out --resource=false and --controller=false": func(o *scaffold.APIOptions) { o.Controller = false },
 		"write --port=8080":                                 func(o *scaffold.APIOptions) { o.Operand.Port = 70000 },
 		`use "example.com/guestbook:v1"`:                    func(o *scaffold.APIOptions) { o.Operand.Image = "a b" },
-		"give this one another name":                        func(o *scaffold.APIOptions) { o.Shape.Fields = []string{"image:string"} },
+		"choose another name":                               func(o *scaffold.APIOptions) { o.Shape.Fields = []string{"image:string"} },
 		"leave it out":                                      func(o *scaffold.APIOptions) { o.Kind, o.Version = "Guestbook", "v2" },
 	} {
 		opts := guestbook

@@ -18,11 +18,6 @@ var nightly = []test{
 		". ^TestModuleHasNoReplaceLines$",
 	},
 	{
-		"cmd/kctrl", `^TestScript$/^migrate_unlisted$`,
-		"each migration type-checks Kubernetes twice from source",
-		"cmd/kctrl ^TestScript$/^migrate_left$",
-	},
-	{
 		"cmd/kctrl", `^TestScript$/^sim$`,
 		"it compiles two operators with the API server",
 		"testserver/simulator ^TestBugsAreFound$",
