@@ -458,11 +458,32 @@ func (r *run) actOnSamples(kind Kind) error {
 		return nil
 	}
 	for _, sample := range r.operator.Samples {
-		if err := r.send(http.MethodPost, collectionOf(r.operator, sample), sample); err != nil && !isConflict(err) {
+		err := r.send(http.MethodPost, collectionOf(r.operator, sample), sample)
+		if isConflict(err) { // a finalizer keeps the deleted one
+			r.processes.Go(func() { r.createAgain(sample) })
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// createAgain creates a sample as soon as the deleted one is gone, or until the run ends.
+func (r *run) createAgain(sample *unstructured.Unstructured) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-r.ctx.Done():
+			return
+		}
+		if err := r.send(http.MethodPost, collectionOf(r.operator, sample), sample); !isConflict(err) {
+			return
+		}
+	}
 }
 
 // statusError is the error of a request that the server refused.

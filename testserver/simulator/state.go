@@ -177,8 +177,10 @@ func compare(want, got state, masks map[string]bool) *difference {
 	return nil
 }
 
-// unequal are fields which the server or the time determines.
+// unequal are fields which the server, the time or the number of earlier allocations determines.
 var unequal = map[string]bool{
+	".status.podIP": true, ".status.podIPs[].ip": true, ".endpoints[].addresses[]": true,
+	".spec.clusterIP": true, ".spec.clusterIPs[]": true, ".spec.ports[].nodePort": true,
 	".metadata.uid": true, ".metadata.resourceVersion": true, ".metadata.creationTimestamp": true,
 	".metadata.managedFields": true, ".metadata.generation": true, ".metadata.ownerReferences[].uid": true,
 	".metadata.deletionTimestamp": true, ".status.observedGeneration": true,
