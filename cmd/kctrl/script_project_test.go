@@ -51,7 +51,7 @@ var layouts = map[string]layout{
 	"kubebuilder-committed": {from: "kubebuilder", lines: []string{
 		"git init -q", "git add .", "git -c user.name=me -c user.email=me@example.com commit -qm before",
 	}},
-	// The module of the directory replaces that of the API, and everything is vendored.
+	// The main module replaces the module of the API, and vendors everything.
 	"kubebuilder-modules": {
 		fixture: "kubebuilder-modules",
 		modules: map[string]string{".": "example.com/guestbook", "api": "example.com/guestbook/api"},

@@ -228,8 +228,7 @@ func printJSON(s *streams, value any) error {
 // bundleDirs are printed as one line each, without their files.
 var bundleDirs = []string{"third_party/controller-runtime", "third_party/kctrl"}
 
-// summarizedDir returns the directory whose changes are printed as one line with that of a file. It is empty if there
-// is none.
+// summarizedDir returns the directory above a file whose changes are printed as one line, or "".
 func summarizedDir(name string) string {
 	if dir, _, found := strings.Cut("/"+name, "/vendor/"); found {
 		return strings.TrimPrefix(dir+"/vendor", "/")

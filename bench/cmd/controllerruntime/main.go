@@ -135,7 +135,7 @@ func (s side) run(ctx context.Context, work, source string, o options) (result, 
 	return s.test(ctx, source, env, o)
 }
 
-// environment is that of the go command in the copies of the modules.
+// environment returns the environment variables of the go command in the copies of the modules.
 func environment() []string {
 	return append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GINKGO_NO_COLOR=TRUE")
 }
@@ -207,8 +207,7 @@ var (
 	failure = regexp.MustCompile(`^\s*\[(?:FAIL|PANICKED!|TIMEDOUT)\] (.*)$`)
 )
 
-// read takes the outcome of each package from the output of go test -json: that of its specs, and of its tests without
-// specs.
+// read adds the outcome of each package in the output of go test -json: of specs, and of tests without specs.
 func (r result) read(in io.Reader, log io.Writer) error {
 	suites := map[string]bool{} // tests that run specs
 	for decoder := json.NewDecoder(in); ; {
@@ -247,7 +246,7 @@ func (r result) read(in io.Reader, log io.Writer) error {
 	}
 }
 
-// report prints how many specs of each package pass, beside the number of those that were removed for the drop-in module.
+// report prints the number of specs of each package that pass, and the number removed for the drop-in module.
 func report(out io.Writer, o options, results map[string]result, excluded map[string]int) error {
 	packages := map[string]bool{}
 	for _, r := range results {
