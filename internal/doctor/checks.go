@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/rbac"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
@@ -27,6 +28,7 @@ var Checks = []Check{
 	{Name: "markers", Help: "markers that are unknown, misplaced, wrong or contradictory", Run: checkMarkers},
 	{Name: "generated", Help: "generated files that are out of date, missing, or edited by hand", Run: checkGenerated, Fix: fixGenerated},
 	{Name: "roles", Help: "roles without the permissions of the markers", Run: checkRoles, Fix: fixGenerated},
+	{Name: "rbac", Help: "RBAC markers that grant less or more than the code needs", Run: checkRBAC},
 	{Name: "samples", Help: "samples that API servers would reject", Run: checkSamples},
 	{Name: "deployment", Help: "manifests that config/default cannot build or does not deploy", Run: checkDeployment},
 	{Name: "program", Help: "a Makefile or Dockerfile that builds another program than the manager", Run: checkProgram},
@@ -114,6 +116,30 @@ func checkGenerated(ctx context.Context, p *Project) []Finding {
 
 func checkRoles(ctx context.Context, p *Project) []Finding {
 	return p.outOfDate(ctx, func(c plan.Change) bool { return c.Template == rolesTemplate })
+}
+
+// checkRBAC compares the markers with the requests of the code. The compiler reports code without types, and other checks
+// report a project that cannot be loaded.
+func checkRBAC(ctx context.Context, p *Project) []Finding {
+	if p.project == nil {
+		return nil
+	}
+	if _, err := p.GoVersion(ctx); err != nil {
+		return nil
+	}
+	report, err := rbac.Check(ctx, rbac.Options{Dir: p.Dir, FS: p.FS, Namespaced: p.project.Namespaced})
+	if err != nil || len(report.Problems) > 0 {
+		return nil
+	}
+	var found []Finding
+	for _, f := range report.Findings {
+		if f.Class == rbac.Missing || f.Class == rbac.Excess {
+			found = append(found, Finding{Warning: true, Error: &diagnostic.Error{
+				Pos: f.Pos, Message: string(f.Class) + ": " + f.Message, Hint: f.Hint,
+			}})
+		}
+	}
+	return found
 }
 
 // rolesTemplate is the name in PROJECT.lock of the output of RBAC markers.

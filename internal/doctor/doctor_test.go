@@ -80,6 +80,10 @@ var problems = map[string]struct {
 		edit(t, p, "config/rbac/role.yaml", "  - get\n", "  - get\n  - delete\n")
 	},
 		"config/rbac/role.yaml:", "kctrl doctor --fix"},
+	"rbac": {func(t *testing.T, p *doctor.Project) {
+		addRuntime(t, p)
+		edit(t, p, "internal/controller/guestbook_controller.go", "resources=guestbooks,verbs=get", "resources=guestbooks,verbs=delete;get")
+	}, "excess: no reached call needs delete on guestbooks.webapp.example.com", "remove it, or write //kctrl:ignore rbac:"},
 	"samples": {func(t *testing.T, p *doctor.Project) {
 		edit(t, p, "config/samples/webapp_v1_guestbook.yaml", "  message: ", "  mesage: ")
 	}, "config/samples/webapp_v1_guestbook.yaml:", "did you mean message?"},
@@ -142,6 +146,20 @@ func TestEachCheckFindsItsProblem(t *testing.T) {
 			}
 		})
 	}
+}
+
+// addRuntime writes the bundled runtime, without which the project does not compile.
+func addRuntime(t *testing.T, p *doctor.Project) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(p.Dir, "third_party")); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(doctor.Checks, func(c doctor.Check) bool { return c.Name == "runtime" })
+	found, err := doctor.Examine(t.Context(), p, "runtime")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFix(t, p, doctor.Checks[i], found)
 }
 
 func checkFix(t *testing.T, p *doctor.Project, check doctor.Check, found []doctor.Finding) {

@@ -2,13 +2,17 @@ package scaffold_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/kctrl-dev/kctrl/internal/rbac"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
+	"github.com/kctrl-dev/kctrl/internal/vet"
 )
 
 // combination is one choice of each property in which projects differ.
@@ -80,6 +84,38 @@ func (c combination) test(t *testing.T) {
 		p.build(t)
 		p.test(t, "./internal/...")
 	})
+	t.Run("vet and rbac", func(t *testing.T) {
+		if c.runtime == project.Module {
+			goCommand(t, p.dir, moduleEnv(), "mod", "tidy")
+		}
+		p.checkCode(t, c.namespaced)
+	})
+}
+
+// checkCode fails unless the markers grant exactly the requests of the code, and no rule of kctrl vet has a finding.
+func (p *testProject) checkCode(t *testing.T, namespaced bool) {
+	t.Helper()
+	for _, variable := range cacheEnv() {
+		name, value, _ := strings.Cut(variable, "=")
+		t.Setenv(name, value)
+	}
+	permissions, err := rbac.Check(t.Context(), rbac.Options{Dir: p.dir, FS: os.DirFS(p.dir), Namespaced: namespaced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := vet.Run(t.Context(), vet.Options{Dir: p.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range slices.Concat(permissions.Problems, rules.Problems) {
+		t.Error(problem)
+	}
+	for _, f := range permissions.Findings {
+		t.Errorf("%s: %s: %s", f.Pos, f.Class, f.Message)
+	}
+	for _, f := range rules.Findings {
+		t.Error(f)
+	}
 }
 
 // make creates the project.
