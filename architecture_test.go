@@ -475,7 +475,8 @@ var internalLayers = []internalLayer{
 	{"access", "diagnostic", "it derives requests from Go code; it knows neither markers nor roles"},
 	{"rbac", "diagnostic markers load access", "it compares requests with permissions, and edits markers"},
 	{
-		"doctor", "diagnostic kustomize lint rbac scaffold/edit scaffold/gomod scaffold/plan scaffold/project scaffold/register " +
+		"doctor", "diagnostic kustomize lint rbac scaffold/edit scaffold/gomod scaffold/plan scaffold/project " +
+			"scaffold/register " +
 			"scaffold/render scaffold/templated generate " +
 			"generate/generator yamlnode verify/sample",
 		"it looks at what commands have made, and plans as they do: nobody but a command knows it",

@@ -24,15 +24,38 @@ import (
 var Checks = []Check{
 	{Name: "project", Help: "a PROJECT file that cannot be read, or has unknown fields", Run: checkProject},
 	{Name: "lock", Help: "a PROJECT.lock that is missing or broken", Run: checkLock, Fix: fixLock},
-	{Name: "api-module", Help: "a separate API module that the project cannot build with", Run: checkAPIModules, Fix: fixAPIModules},
+	{
+		Name: "api-module",
+		Help: "a separate API module that the project cannot build with",
+		Run:  checkAPIModules,
+		Fix:  fixAPIModules,
+	},
 	{Name: "markers", Help: "markers that are unknown, misplaced, wrong or contradictory", Run: checkMarkers},
-	{Name: "generated", Help: "generated files that are out of date, missing, or edited by hand", Run: checkGenerated, Fix: fixGenerated},
+	{
+		Name: "generated",
+		Help: "generated files that are out of date, missing, or edited by hand",
+		Run:  checkGenerated,
+		Fix:  fixGenerated,
+	},
 	{Name: "roles", Help: "roles without the permissions of the markers", Run: checkRoles, Fix: fixGenerated},
 	{Name: "rbac", Help: "RBAC markers that grant less or more than the code needs", Run: checkRBAC},
 	{Name: "samples", Help: "samples that API servers would reject", Run: checkSamples},
-	{Name: "deployment", Help: "manifests that config/default cannot build or does not deploy", Run: checkDeployment},
-	{Name: "program", Help: "a Makefile or Dockerfile that builds another program than the manager", Run: checkProgram},
-	{Name: "runtime", Help: "a bundled runtime that is incomplete, or of another kctrl", Run: checkRuntime, Fix: fixRuntime},
+	{
+		Name: "deployment",
+		Help: "manifests that config/default cannot build or does not deploy",
+		Run:  checkDeployment,
+	},
+	{
+		Name: "program",
+		Help: "a Makefile or Dockerfile that builds another program than the manager",
+		Run:  checkProgram,
+	},
+	{
+		Name: "runtime",
+		Help: "a bundled runtime that is incomplete, or of another kctrl",
+		Run:  checkRuntime,
+		Fix:  fixRuntime,
+	},
 	{Name: "go", Help: "a go command that is missing, or older than go.mod asks for", Run: checkGo},
 	{Name: "kctrl", Help: "another version of kctrl that wrote the project", Run: checkKctrl},
 	{Name: "control-plane", Help: "a control plane that is not compiled yet", Run: checkControlPlane},
@@ -93,7 +116,8 @@ func checkAPIModules(_ context.Context, p *Project) []Finding {
 	return found
 }
 
-// fixAPIModules adds requirements to go.mod for replaced modules. It leaves versions to the user and to go mod tidy.
+// fixAPIModules adds requirements to go.mod for replaced modules. It leaves versions to the user and to go mod
+// tidy.
 func fixAPIModules(_ context.Context, p *Project, fixes *plan.Plan) error {
 	return gomod.RequireAPIModules(fixes, p.project)
 }
@@ -111,14 +135,18 @@ func checkMarkers(ctx context.Context, p *Project) []Finding {
 }
 
 func checkGenerated(ctx context.Context, p *Project) []Finding {
-	return p.outOfDate(ctx, func(c plan.Change) bool { return c.Template != rolesTemplate && !isNotedOtherwise(c.Path) })
+	return p.outOfDate(
+		ctx,
+		func(c plan.Change) bool { return c.Template != rolesTemplate && !isNotedOtherwise(c.Path) },
+	)
 }
 
 func checkRoles(ctx context.Context, p *Project) []Finding {
 	return p.outOfDate(ctx, func(c plan.Change) bool { return c.Template == rolesTemplate })
 }
 
-// checkRBAC compares the markers with the requests of the code. The compiler reports code without types, and other checks
+// checkRBAC compares the markers with the requests of the code. The compiler reports code without types, and other
+// checks
 // report a project that cannot be loaded.
 func checkRBAC(ctx context.Context, p *Project) []Finding {
 	if p.project == nil {
@@ -167,7 +195,11 @@ func (p *Project) outOfDate(ctx context.Context, wanted func(plan.Change) bool) 
 		if !wanted(c) {
 			continue
 		}
-		e := &diagnostic.Error{Pos: token.Position{Filename: c.Path}, Class: diagnostic.ErrDrift, Hint: "kctrl doctor --fix writes it again"}
+		e := &diagnostic.Error{
+			Pos:   token.Position{Filename: c.Path},
+			Class: diagnostic.ErrDrift,
+			Hint:  "kctrl doctor --fix writes it again",
+		}
 		_, known := lock.Entry(c.Path)
 		switch {
 		case c.Op == plan.Create:
@@ -248,7 +280,9 @@ func checkGo(ctx context.Context, p *Project) []Finding {
 	text, err := fs.ReadFile(p.FS, "go.mod")
 	if errors.Is(err, fs.ErrNotExist) {
 		return []Finding{{Error: &diagnostic.Error{
-			Pos: token.Position{Filename: "go.mod"}, Message: "the file is missing", Hint: "restore it from version control: the go command builds nothing without it",
+			Pos: token.Position{
+				Filename: "go.mod",
+			}, Message: "the file is missing", Hint: "restore it from version control: the go command builds nothing without it",
 		}}}
 	}
 	if err != nil {
@@ -257,7 +291,9 @@ func checkGo(ctx context.Context, p *Project) []Finding {
 	installed, err := p.GoVersion(ctx)
 	if err != nil {
 		return []Finding{{Error: &diagnostic.Error{
-			Message: "the go command does not run: " + diagnostic.OneLine(err.Error()), Hint: "install Go from https://go.dev/dl, and add it to PATH", Cause: err,
+			Message: "the go command does not run: " + diagnostic.OneLine(
+				err.Error(),
+			), Hint: "install Go from https://go.dev/dl, and add it to PATH", Cause: err,
 		}}}
 	}
 	file, err := modfile.ParseLax("go.mod", text, nil)

@@ -82,8 +82,11 @@ var problems = map[string]struct {
 		"config/rbac/role.yaml:", "kctrl doctor --fix"},
 	"rbac": {func(t *testing.T, p *doctor.Project) {
 		addRuntime(t, p)
-		edit(t, p, "internal/controller/guestbook_controller.go", "resources=guestbooks,verbs=get", "resources=guestbooks,verbs=delete;get")
-	}, "excess: no reached call needs delete on guestbooks.webapp.example.com", "remove it, or write //kctrl:ignore rbac:"},
+		file := "internal/controller/guestbook_controller.go"
+		edit(t, p, file, "resources=guestbooks,verbs=get", "resources=guestbooks,verbs=delete;get")
+	},
+		"excess: no reached call needs delete on guestbooks.webapp.example.com",
+		"remove it, or write //kctrl:ignore rbac:"},
 	"samples": {func(t *testing.T, p *doctor.Project) {
 		edit(t, p, "config/samples/webapp_v1_guestbook.yaml", "  message: ", "  mesage: ")
 	}, "config/samples/webapp_v1_guestbook.yaml:", "did you mean message?"},
