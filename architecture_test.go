@@ -240,7 +240,7 @@ var runtimeLayers = []string{
 var testserverLayers = []string{
 	"apiserver/internal/must", "apiserver/internal/store", "apiserver/internal/validity",
 	"apiserver/internal/builtin", "apiserver", "inmemory", "fakecontrollers", "internal/standalone", "program",
-	"program/fakecontrollers", "simulator", "simulator/program",
+	"program/fakecontrollers", "simulator", "simulator/program", "program/chaos",
 }
 
 func TestRuntimeAndTestServerImportOnlyLowerLayers(t *testing.T) {

@@ -23,6 +23,7 @@ var commands = []func(*streams) *cobra.Command{
 	newVerifyCommand,
 	newDiffCommand,
 	newSimCommand,
+	newChaosCommand,
 	newVetCommand,
 	newRBACCommand,
 	newDoctorCommand,

@@ -14,20 +14,67 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/kctrl-dev/kctrl/internal/controlplane"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/simulate"
 )
 
-// simOptions are the flags of sim.
-type simOptions struct {
-	simulate.Options
+// simFlags are the flags of sim and chaos.
+type simFlags struct {
 	replay string
 	output outputFormat
+	folder string // of plans, in bin; the name of the command
+}
+
+// addTo adds the flags, with those of o.
+func (f *simFlags) addTo(flags *pflag.FlagSet, o *simulate.Options) {
+	flags.IntVar(&o.Plans, "plans", 0, "run at most `N` plans; 0 runs all")
+	flags.DurationVar(&o.Budget, "budget", 0, "start no plan after this `time`, such as 30s; 0 is no limit")
+	flags.StringSliceVar(&o.Only, "only", nil, "only these `kinds` of faults: "+strings.Join(simGroups, ", "))
+	flags.StringSliceVar(&o.Disabled, "disable", nil, "skip the `rules` with these names")
+	flags.StringVar(&f.replay, "replay", "", "run only the plan in this `file`")
+	flags.VarP(&f.output, "output", "o", "output format: `text|json`")
+}
+
+// prepare checks the flags, reads the plan, and returns the directory of the project.
+func (f *simFlags) prepare(s *streams, o *simulate.Options) (dir string, err error) {
+	for _, group := range o.Only {
+		if !slices.Contains(simGroups, group) {
+			return "", usageError("--only " + group + ": want " + strings.Join(simGroups, ", "))
+		}
+	}
+	if dir, err = s.absolute(); err != nil || f.replay == "" {
+		return dir, err
+	}
+	if o.Replay, err = os.ReadFile(filepath.Join(dir, f.replay)); err != nil {
+		e := diagnostic.AtFile(f.replay, "cannot read", err)
+		e.Hint = cmp.Or(e.Hint, "kctrl "+f.folder+" writes a plan for each failure into bin/"+f.folder)
+		return "", e
+	}
+	return dir, nil
+}
+
+// plansProgress returns a function that reports the number of plans every five seconds.
+func plansProgress(p controlplane.Progress) func(done, planned int) {
+	last := time.Now()
+	return func(done, planned int) {
+		if time.Since(last) > 5*time.Second {
+			last = time.Now()
+			p.Step(fmt.Sprintf("%d of %d plans", done, planned))
+		}
+	}
+}
+
+// simOptions are the options of sim.
+type simOptions struct {
+	simFlags
+	simulate.Options
 }
 
 func newSimCommand(s *streams) *cobra.Command {
-	o := simOptions{output: outputText}
+	o := simOptions{simFlags: simFlags{output: outputText, folder: "sim"}}
 	cmd := &cobra.Command{
 		Use:   "sim",
 		Short: "Test the operator against crashes, stale reads and conflicts",
@@ -51,12 +98,7 @@ which --replay runs again.`,
 	}
 	flags := cmd.Flags()
 	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the order of requests and events")
-	flags.IntVar(&o.Plans, "plans", 0, "run at most `N` plans; 0 runs all")
-	flags.DurationVar(&o.Budget, "budget", 0, "start no plan after this `time`, such as 30s; 0 is no limit")
-	flags.StringSliceVar(&o.Only, "only", nil, "only these `kinds` of faults: "+strings.Join(simGroups, ", "))
-	flags.StringSliceVar(&o.Disabled, "disable", nil, "skip the `rules` with these names")
-	flags.StringVar(&o.replay, "replay", "", "run only the plan in this `file`")
-	flags.VarP(&o.output, "output", "o", "output format: `text|json`")
+	o.addTo(flags, &o.Options)
 	return cmd
 }
 
@@ -64,73 +106,56 @@ which --replay runs again.`,
 var simGroups = []string{"crash", "lost", "conflict", "error", "stale", "watch", "user"}
 
 func runSim(ctx context.Context, s *streams, o simOptions) error {
-	for _, group := range o.Only {
-		if !slices.Contains(simGroups, group) {
-			return usageError("--only " + group + ": want " + strings.Join(simGroups, ", "))
-		}
-	}
-	dir, err := s.absolute()
+	dir, err := o.prepare(s, &o.Options)
 	if err != nil {
 		return err
-	}
-	if o.replay != "" {
-		if o.Replay, err = os.ReadFile(filepath.Join(dir, o.replay)); err != nil {
-			e := diagnostic.AtFile(o.replay, "cannot read", err)
-			e.Hint = cmp.Or(e.Hint, "kctrl sim writes a plan for each failure into bin/sim")
-			return e
-		}
 	}
 	progress := progress(s)
-	last := time.Now()
-	report, err := simulate.Run(ctx, dir, o.Options, progress.Step, func(done, planned int) {
-		if time.Since(last) > 5*time.Second {
-			last = time.Now()
-			progress.Step(fmt.Sprintf("%d of %d plans", done, planned))
-		}
-	})
+	report, err := simulate.Run(ctx, dir, o.Options, progress.Step, plansProgress(progress))
 	if err != nil {
 		return err
 	}
-	if o.output == outputJSON {
+	return o.print(s, dir, report)
+}
+
+// print prints the report. Failed plans are an error.
+func (f *simFlags) print(s *streams, dir string, report *simulate.Report) error {
+	var err error
+	if f.output == outputJSON {
 		encoder := json.NewEncoder(s.out)
 		encoder.SetIndent("", "  ")
 		err = encoder.Encode(report)
 	} else {
-		err = printSimulation(s, dir, report, o.replay)
+		err = f.printText(s, dir, report)
 	}
 	if err == nil && len(report.Failures) > 0 {
 		err = &diagnostic.Error{
 			Message: plural(len(report.Failures), "plan") + " of " + strconv.Itoa(report.Run) + " failed",
-			Hint:    "kctrl sim --replay FILE runs one again; --disable RULE skips a rule that does not hold for this operator",
+			Hint: "kctrl " + f.folder +
+				" --replay FILE runs one again; --disable RULE skips a rule that does not hold for this operator",
 		}
 	}
 	return err
 }
 
-// printSimulation prints the failures, and writes the plan of each into a file.
-func printSimulation(s *streams, dir string, report *simulate.Report, replayed string) error {
-	for i, f := range report.Failures {
-		s.printf("%s", f.Story)
-		file := replayed
+// printText prints the failures, and writes the plan of each into a file.
+func (f *simFlags) printText(s *streams, dir string, report *simulate.Report) error {
+	for i, failure := range report.Failures {
+		s.printf("%s", failure.Story)
+		file := f.replay
 		if file == "" {
-			file = filepath.Join("bin", "sim", fmt.Sprintf("%d.yaml", i+1))
+			file = filepath.Join("bin", f.folder, fmt.Sprintf("%d.yaml", i+1))
 			path := filepath.Join(dir, file)
-			err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(f.Plan), 0o644))
+			err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(failure.Plan), 0o644))
 			if err != nil {
 				return err
 			}
 		}
-		s.printf("  replay: kctrl sim --replay %s\n\n", file)
+		s.printf("  replay: kctrl %s --replay %s\n\n", f.folder, file)
 	}
-	s.printf(
-		"%d of %d plans, %d failures, %.1f s (%.0f plans/s); without faults the operator makes %d writes after %d events\n",
-		report.Run,
-		report.Planned,
-		len(report.Failures),
-		report.Seconds,
-		float64(report.Run)/max(report.Seconds, 0.001),
-		report.Writes,
-		report.Events,
-	)
+	s.printf("%d of %d plans, %d failures, %.1f s (%.1f plans/s); "+
+		"without faults the operator makes %d writes after %d events\n",
+		report.Run, report.Planned, len(report.Failures), report.Seconds, float64(report.Run)/max(report.Seconds, 0.001),
+		report.Writes, report.Events)
 	return nil
 }

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -51,28 +50,12 @@ func (p *project) build(ctx context.Context, source, work string) (string, error
 		}
 	}
 	program := filepath.Join(work, "simulation")
-	cmd := exec.CommandContext(
-		ctx,
-		"go",
-		"build",
-		"-trimpath",
-		"-buildvcs=false",
-		"-mod=mod",
-		"-modfile="+filepath.Join(
-			work,
-			"go.mod",
-		),
-		"-overlay="+filepath.Join(work, "overlay.json"),
-		"-o",
-		program,
-		p.mainPackage(),
+	err = goBuild(
+		ctx, p.dir, "-mod=mod", "-modfile="+filepath.Join(work, "go.mod"),
+		"-overlay="+filepath.Join(work, "overlay.json"), "-o", program, p.mainPackage(),
 	)
-	cmd.Dir = p.dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0")
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Run(); err != nil {
-		return "", compileError(ctx, err, output.String())
+	if err != nil {
+		return "", err
 	}
 	return program, nil
 }

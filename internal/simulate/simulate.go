@@ -39,6 +39,17 @@ type request struct {
 	Namespace string                       `json:"namespace,omitempty"`
 	Sources   string                       `json:"sources"`
 	Output    string                       `json:"output"`
+	Command   *command                     `json:"command,omitempty"`
+}
+
+// command is the Command of package testserver/simulator/program.
+type command struct {
+	Args       []string      `json:"args"`
+	Dir        string        `json:"dir"`
+	Kubeconfig string        `json:"kubeconfig,omitempty"`
+	Quiet      time.Duration `json:"quiet"`
+	Longest    time.Duration `json:"longest"`
+	Parallel   int           `json:"parallel"`
 }
 
 // Report is the result of a simulation. Its form in JSON is the output of kctrl sim -o json.
@@ -60,15 +71,10 @@ type Failure struct {
 	Story      string          `json:"story"`
 }
 
-// Run simulates the operator of the project in dir. It calls step when a step begins, and progress with the number
-// of
+// Run simulates the operator of the project in dir. It calls step when a step begins, and progress with the number of
 // plans.
 func Run(
-	ctx context.Context,
-	dir string,
-	opts Options,
-	step func(string),
-	progress func(done, planned int),
+	ctx context.Context, dir string, opts Options, step func(string), progress func(done, planned int),
 ) (*Report, error) {
 	p, err := readProject(dir)
 	if err != nil {
@@ -87,32 +93,30 @@ func Run(
 	if err != nil {
 		return nil, err
 	}
-	return p.execute(ctx, program, work, opts, progress)
+	return p.execute(ctx, program, work, request{Options: opts}, progress)
 }
 
 // execute runs the program and reads its report.
 func (p *project) execute(
-	ctx context.Context,
-	program, work string,
-	opts Options,
-	progress func(done, planned int),
+	ctx context.Context, program, work string, asked request, progress func(done, planned int),
 ) (*Report, error) {
 	output := filepath.Join(work, "report.json")
 	if err := os.RemoveAll(output); err != nil {
 		return nil, err
 	}
-	asked, err := json.Marshal(request{
-		Options: opts, Objects: p.objects, Samples: p.samples, Webhooks: p.webhooks,
-		User: p.user, Namespace: p.namespace, Sources: p.module + "/", Output: output,
-	})
+	asked.Objects, asked.Samples, asked.Webhooks = p.objects, p.samples, p.webhooks
+	asked.User, asked.Namespace, asked.Sources, asked.Output = p.user, p.namespace, p.module+"/", output
+	data, err := json.Marshal(asked)
 	if err != nil {
 		return nil, err
 	}
 	input := filepath.Join(work, "request.json")
-	if err := os.WriteFile(input, asked, 0o600); err != nil {
+	if err := os.WriteFile(input, data, 0o600); err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, program)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it stops the processes that it has started
+	cmd.WaitDelay = 10 * time.Second
 	cmd.Dir = p.dir
 	// Without the hook, an operator must not find an API server.
 	cmd.Env = append(
@@ -144,13 +148,18 @@ func (p *project) execute(
 		}
 		return nil, crashed(err, printed.String())
 	}
-	data, err := os.ReadFile(output)
-	if err != nil {
+	if data, err = os.ReadFile(output); err != nil {
 		return nil, crashed(err, printed.String())
 	}
 	report := &Report{}
 	if err := json.Unmarshal(data, report); err != nil {
 		return nil, err
+	}
+	if report.Error != "" && asked.Command != nil {
+		return report, &diagnostic.Error{
+			Message: "the plans cannot run: " + report.Error,
+			Hint:    "run the program with the kubeconfig of kctrl env up, and read what it prints",
+		}
 	}
 	if report.Error != "" {
 		return report, &diagnostic.Error{

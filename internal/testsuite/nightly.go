@@ -23,6 +23,11 @@ var nightly = []test{
 		"testserver/simulator ^TestBugsAreFound$",
 	},
 	{
+		"cmd/kctrl", `^TestScript$/^chaos$`,
+		"it compiles two operators and the API server, and its plans take real time",
+		"testserver/simulator ^TestBugsOfProcessesAreFound$",
+	},
+	{
 		"cmd/kctrl", `^TestScript$/^env_real$`,
 		"it starts five real servers",
 		"cmd/kctrl ^TestScript$/^env$",

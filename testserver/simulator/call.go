@@ -169,8 +169,14 @@ func newCall(process string, began time.Time, request *http.Request) (*Call, err
 	return c, nil
 }
 
-// nameIn returns the name of an object in JSON, or its generated name with a star.
+// nameIn returns the name of an object in JSON or protobuf, or its generated name with a star.
 func nameIn(data []byte) string {
+	if name, generateName, ok := nameInProtobuf(data); ok {
+		if name == "" && generateName != "" {
+			return generateName + "*"
+		}
+		return name
+	}
 	var partial struct {
 		Metadata struct {
 			Name         string `json:"name"`

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"runtime"
@@ -39,6 +40,7 @@ type Options struct {
 	Seed     uint64
 	Plans    int           // the maximum number of plans; 0 means all
 	Budget   time.Duration // of real time; 0 means no limit
+	Parallel int           // the number of plans that run at a time; 0 means the number of cores
 	Only     []string      // groups of faults; empty means all
 	Disabled []string      // names of invariants
 	Progress func(done, planned int)
@@ -79,8 +81,11 @@ func inBubble(t *testing.T, sources string, f func(beats *atomic.Int64) error) (
 	return err
 }
 
-// runIn carries out a plan in a bubble.
+// runIn carries out a plan in a bubble, or with a command in real time.
 func runIn(t *testing.T, operator *Operator, plan Plan, done func(state) bool) (result *Result, err error) {
+	if operator.Command != nil {
+		return runUntil(operator, plan, new(atomic.Int64), done)
+	}
 	err = inBubble(t, operator.Sources, func(beats *atomic.Int64) error {
 		result, err = runUntil(operator, plan, beats, done)
 		return err
@@ -191,11 +196,25 @@ func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 	}
 	report := &Report{Reference: reference}
 	for _, result := range []*Result{reference.First, reference.Deleted} {
-		if v := Check(operator, reference, result, opts.Disabled); len(v) > 0 {
+		v := Check(operator, reference, result, opts.Disabled)
+		if operator.Command != nil && len(v) > 0 {
+			var failure *Failure
+			if failure, err = try(t, operator, reference, result.Plan, opts.Disabled); err != nil {
+				return nil, err
+			}
+			if failure == nil {
+				continue
+			}
+			result, v = failure.Result, failure.Violations
+		}
+		if len(v) > 0 {
 			report.Failures = append(report.Failures, Failure{result.Plan, result, v})
 		}
 	}
 	plans := Plans(reference, opts.Seed, opts.Only)
+	if operator.Command != nil {
+		operator.Command.shorten(plans)
+	}
 	if opts.Plans > 0 && len(plans) > opts.Plans {
 		plans = plans[:opts.Plans]
 	}
@@ -209,11 +228,11 @@ func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 	var next, done atomic.Int64
 	var mu sync.Mutex
 	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
+	for range cmp.Or(opts.Parallel, runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1
-				if i >= len(plans) || opts.Budget > 0 && time.Since(began) > opts.Budget {
+				if i >= len(plans) || operator.context().Err() != nil || opts.Budget > 0 && time.Since(began) > opts.Budget {
 					return
 				}
 				failure, runErr := try(t, operator, reference, plans[i], opts.Disabled)
@@ -244,8 +263,28 @@ func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 	return report, err
 }
 
-// try carries out one plan and returns its failure, or nil.
+// try carries out one plan and returns its failure, or nil. In real time a slow machine can delay a process, so a
+// failure counts if it happens twice.
 func try(t *testing.T, operator *Operator, reference *Reference, plan Plan, disabled []string) (*Failure, error) {
+	failure, err := tryOnce(t, operator, reference, plan, disabled)
+	if failure == nil || err != nil || operator.Command == nil {
+		return failure, err
+	}
+	again, err := tryOnce(t, operator, reference, plan, disabled)
+	if again == nil || err != nil {
+		return nil, err
+	}
+	again.Violations = slices.DeleteFunc(again.Violations, func(v Violation) bool {
+		return !slices.ContainsFunc(failure.Violations, func(first Violation) bool { return first.Invariant == v.Invariant })
+	})
+	if len(again.Violations) == 0 {
+		return nil, nil
+	}
+	return again, nil
+}
+
+// tryOnce carries out one plan and returns its failure, or nil.
+func tryOnce(t *testing.T, operator *Operator, reference *Reference, plan Plan, disabled []string) (*Failure, error) {
 	want := reference.First.state
 	if plan.deletes() {
 		want = reference.Deleted.state

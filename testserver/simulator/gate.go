@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing/synctest"
 	"time"
 )
 
@@ -16,6 +15,7 @@ type gate struct {
 	random *rand.Rand // used by run alone
 	wake   chan struct{}
 	beats  *atomic.Int64 // increases while the bubble makes progress
+	settle func()        // waits until all goroutines have used what passed before
 
 	mu      sync.Mutex
 	pending []*operation
@@ -30,9 +30,9 @@ type operation struct {
 	passed chan struct{}
 }
 
-func newGate(seed uint64, beats *atomic.Int64) *gate {
+func newGate(seed uint64, beats *atomic.Int64, settle func()) *gate {
 	return &gate{
-		beats: beats, random: rand.New(rand.NewPCG(seed, 1)), wake: make(chan struct{}, 1), last: time.Now(),
+		beats: beats, settle: settle, random: rand.New(rand.NewPCG(seed, 1)), wake: make(chan struct{}, 1), last: time.Now(),
 	}
 }
 
@@ -70,7 +70,7 @@ func (g *gate) poke() {
 func (g *gate) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		g.beats.Add(1)
-		synctest.Wait() // all goroutines have used what passed before
+		g.settle()
 		next, wait := g.next()
 		if next {
 			continue

@@ -32,10 +32,19 @@ func (l *logLines) add(record slog.Record, attrs []slog.Attr) {
 		fmt.Fprintf(&text, " %s=%s", a.Key, a.Value)
 		return true
 	})
+	l.append(text.String())
+}
+
+// addLine adds a line of a program.
+func (l *logLines) addLine(text string) {
+	l.append(fmt.Sprintf("%.1fs %s", time.Since(l.began).Seconds(), text))
+}
+
+func (l *logLines) append(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.lines) < maxLines {
-		l.lines = append(l.lines, text.String())
+		l.lines = append(l.lines, line)
 	}
 }
 

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
 // Operator is the operator under test, and what a user gives it.
@@ -19,6 +21,8 @@ type Operator struct {
 	Options manager.Options
 	// Setup adds the controllers to a manager. It is called for each process, in a synctest bubble.
 	Setup func(context.Context, controller.Manager) error
+	// Command runs another program in place of a manager, in real time. Options, Setup and Webhooks have no effect then.
+	Command *Command
 	// Objects are created before the operator starts: definitions, namespaces, roles and bindings.
 	Objects []*unstructured.Unstructured
 	// Webhooks are files with webhook configurations.
@@ -34,6 +38,39 @@ type Operator struct {
 	Samples []*unstructured.Unstructured
 
 	controllers []string // names of the fake controllers that its objects need, set by Learn
+}
+
+// run runs a process until its context ends.
+func (o *Operator) run(p *process, logger *slog.Logger, replicas int) error {
+	if o.Command != nil {
+		return o.Command.run(p)
+	}
+	return o.start(p.ctx, p.config(), logger, replicas)
+}
+
+// newServer returns the transport of an API server, and a function that closes it.
+func (o *Operator) newServer(seed uint64) (http.RoundTripper, func()) {
+	if o.Command != nil && o.Command.Server != nil {
+		return o.Command.Server, func() {}
+	}
+	server := apiserver.New(apiserver.Options{Seed: seed})
+	return server.Config().Transport, server.Close
+}
+
+// pace returns the times of a run.
+func (o *Operator) pace() pace {
+	if o.Command != nil {
+		return o.Command.pace()
+	}
+	return virtual
+}
+
+// context returns the parent of the contexts of runs.
+func (o *Operator) context() context.Context {
+	if o.Command != nil {
+		return o.Command.Context
+	}
+	return context.Background()
 }
 
 // start runs the operator until ctx ends.

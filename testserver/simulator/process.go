@@ -23,6 +23,9 @@ type process struct {
 	run    *run
 	user   string // the service account; empty has all permissions
 	faulty bool   // it is the operator, into whose requests faults are injected
+	began  time.Time
+
+	connected bool // it has sent a request; the mutex of the run guards it
 
 	ctx   context.Context // ends with a crash
 	crash context.CancelFunc

@@ -10,12 +10,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
-
-	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
 // Result is what a run has shown.
@@ -33,19 +32,28 @@ type Result struct {
 	refused []*Call // requests that the role does not allow
 }
 
-const (
-	quietTime   = 20 * time.Second // without activity, a run is at rest
-	longest     = 30 * time.Minute // above the longest backoff
-	restartTime = time.Second      // from a crash to the next process
-)
+// mostEnds is the number of processes that may end by themselves before the run starts no further one.
+const mostEnds = 5
+
+// pace has the times of a run.
+type pace struct {
+	quiet   time.Duration // without activity for this time, a run is at rest
+	longest time.Duration // in which it must come to rest
+	restart time.Duration // from a crash to the next process
+	step    time.Duration // between two looks
+	settle  func()        // see gate
+}
+
+// virtual is the pace in a bubble. The longest time is above the longest backoff.
+var virtual = pace{20 * time.Second, 30 * time.Minute, time.Second, time.Second, synctest.Wait}
 
 // run carries out one plan in a synctest bubble.
 type run struct {
 	operator *Operator
 	plan     Plan
-	server   *apiserver.Server
 	network  http.RoundTripper // the server's
 	gate     *gate
+	pace     pace
 	began    time.Time
 	ctx      context.Context // ends with the run
 	user     *process
@@ -80,11 +88,12 @@ func Run(operator *Operator, plan Plan) (*Result, error) {
 // state, it waits up to the longest
 // backoff for another state.
 func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(state) bool) (*Result, error) {
-	server := apiserver.New(apiserver.Options{Seed: plan.Seed})
-	defer server.Close()
-	ctx, cancel := context.WithCancel(context.Background())
+	network, closeServer := operator.newServer(plan.Seed)
+	defer closeServer()
+	pace := operator.pace()
+	ctx, cancel := context.WithCancel(operator.context())
 	r := &run{
-		operator: operator, plan: plan, server: server, network: server.Config().Transport, gate: newGate(plan.Seed, beats),
+		operator: operator, plan: plan, network: network, pace: pace, gate: newGate(plan.Seed, beats, pace.settle),
 		began: time.Now(), ctx: ctx, logs: &logLines{began: time.Now()}, counts: map[string]int{},
 		objects: map[string]map[string]any{}, unsent: map[string]int{},
 		hidden: map[string]time.Time{}, living: map[string]*process{},
@@ -108,13 +117,17 @@ func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(stat
 	r.streams.Wait()
 	closeGate()
 	gate.Wait()
+	if operator.Command != nil && operator.Command.Server != nil {
+		err = errors.Join(err, r.cleanUp())
+	}
 	return result, err
 }
 
 // prepare creates the objects that exist before the operator starts.
 func (r *run) prepare() error {
 	for _, object := range r.operator.Objects {
-		if err := r.direct(http.MethodPost, collectionOf(r.operator, object), object); err != nil {
+		err := r.direct(http.MethodPost, collectionOf(r.operator, object), object)
+		if err != nil && !isConflict(err) { // a server that serves several runs has it
 			return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
@@ -143,6 +156,9 @@ func (r *run) exchange(method, path string, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if method == http.MethodPatch {
+		request.Header.Set("Content-Type", "application/merge-patch+json")
+	}
 	request.Header.Set("Accept", "application/json")
 	return readAnswer(r.network.RoundTrip(request))
 }
@@ -153,6 +169,9 @@ func (r *run) drive(done func(state) bool) (*Result, error) {
 		r.start(fmt.Sprintf("operator-%d", i))
 	}
 	r.wait(nil)
+	if err := r.connected(); err != nil {
+		return nil, err
+	}
 	for _, sample := range r.operator.Samples {
 		if err := r.send(http.MethodPost, collectionOf(r.operator, sample), sample); err != nil {
 			return nil, fmt.Errorf("create the sample %s %s: %w", sample.GetKind(), sample.GetName(), err)
@@ -234,20 +253,20 @@ func (r *run) sendAs(p *process, method, path string, object *unstructured.Unstr
 
 // start starts a process of the operator.
 func (r *run) start(name string) {
-	p := &process{name: name, run: r, user: r.operator.User, faulty: true}
+	p := &process{name: name, run: r, user: r.operator.User, faulty: true, began: time.Now()}
 	p.ctx, p.crash = context.WithCancel(r.ctx)
 	r.mu.Lock()
 	r.living[name] = p
 	r.mu.Unlock()
 	logger := slog.New(&logHandler{lines: r.logs, alive: p.ctx})
 	r.processes.Go(func() {
-		err := r.operator.start(p.ctx, p.config(), logger, r.plan.Replicas)
+		err := r.operator.run(p, logger, r.plan.Replicas)
 		if p.ctx.Err() != nil {
 			return
 		}
 		r.mu.Lock()
 		r.ends = append(r.ends, fmt.Sprintf("%s: %v", name, err))
-		stop := len(r.ends) > 5
+		stop := len(r.ends) > mostEnds
 		r.mu.Unlock()
 		if !stop {
 			r.restart(p)
@@ -265,7 +284,7 @@ func (r *run) restart(p *process) {
 	}
 	r.living[p.name] = nil
 	r.processes.Go(func() {
-		timer := time.NewTimer(restartTime)
+		timer := time.NewTimer(r.pace.restart)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -291,15 +310,14 @@ func (r *run) restartAll() {
 	}
 }
 
-// wait waits until the run is at rest, and reports whether it is. If done does not accept the state at rest, it
-// waits
+// wait waits until the run is at rest, and reports whether it is. If done does not accept the state at rest, it waits
 // longer.
 func (r *run) wait(done func(state) bool) bool {
-	end := time.Now().Add(longest)
-	for time.Now().Before(end) {
-		idle := r.gate.idle()
-		if idle < quietTime {
-			time.Sleep(min(quietTime-idle, time.Second))
+	end := time.Now().Add(r.pace.longest)
+	for time.Now().Before(end) && r.ctx.Err() == nil {
+		idle := r.idle()
+		if idle < r.pace.quiet {
+			time.Sleep(min(r.pace.quiet-idle, r.pace.step))
 			continue
 		}
 		if done == nil {
@@ -308,19 +326,36 @@ func (r *run) wait(done func(state) bool) bool {
 		if state, err := r.state(); err == nil && done(state) {
 			return true
 		}
-		time.Sleep(quietTime)
-		if r.gate.idle() >= longest/2 {
+		time.Sleep(r.pace.quiet)
+		if r.idle() >= r.pace.longest/2 {
 			return true
 		}
 	}
-	return r.gate.idle() >= quietTime
+	return r.idle() >= r.pace.quiet
+}
+
+// idle returns the time since the last activity. A program that has not sent a request yet is active.
+func (r *run) idle() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.living {
+		starting := p == nil || !p.connected && time.Since(p.began) < startTime
+		if r.operator.Command != nil && len(r.ends) <= mostEnds && starting {
+			return 0
+		}
+	}
+	return r.gate.idle()
 }
 
 // record adds a call to the log and numbers it.
 func (r *run) record(c *Call, p *process) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	p.connected = true
 	c.Time, c.Source = time.Since(r.began), strings.TrimPrefix(c.Source, r.operator.Sources)
+	if r.operator.Command != nil {
+		c.Request, c.Source = "", "" // the proxy sent it
+	}
 	if c.operator = p.faulty; c.operator {
 		r.counts[c.Target]++
 		c.Number = r.counts[c.Target]

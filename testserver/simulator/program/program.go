@@ -1,5 +1,6 @@
 // Package program makes the program of an operator simulate itself. A file that imports it is compiled with the
-// operator's main package; then manager.Main runs simulations in place of a manager.
+// operator's main package; then manager.Main runs simulations in place of a manager. [Chaos] runs the same plans
+// against the process of any program.
 package program
 
 import (
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
@@ -36,8 +38,19 @@ type Request struct {
 	Budget   time.Duration `json:"budget,omitempty"`
 	Only     []string      `json:"only,omitempty"`
 	Disabled []string      `json:"disabled,omitempty"`
-	Replay   []byte        `json:"replay,omitempty"` // a plan file
-	Output   string        `json:"output"`           // a file for the report
+	Replay   []byte        `json:"replay,omitempty"`  // a plan file
+	Command  *Command      `json:"command,omitempty"` // of [Chaos]
+	Output   string        `json:"output"`            // a file for the report
+}
+
+// Command is the program that [Chaos] runs.
+type Command struct {
+	Args       []string      `json:"args"`
+	Dir        string        `json:"dir"`
+	Kubeconfig string        `json:"kubeconfig,omitempty"` // of a real API server; empty means one in memory for each run
+	Quiet      time.Duration `json:"quiet"`
+	Longest    time.Duration `json:"longest"`
+	Parallel   int           `json:"parallel"`
 }
 
 // Report is the answer, which the program writes to the output file.
@@ -89,6 +102,31 @@ func simulate(options manager.Options, setup func(context.Context, controller.Ma
 	return 0
 }
 
+// Chaos runs plans against the program of the request, until ctx ends.
+func Chaos(ctx context.Context) error {
+	r := &Request{}
+	if err := readRequest(r); err != nil {
+		return err
+	}
+	c := &simulator.Command{
+		Context: ctx, Args: r.Command.Args, Dir: r.Command.Dir, Quiet: r.Command.Quiet, Longest: r.Command.Longest,
+	}
+	if r.Command.Kubeconfig != "" {
+		config, err := clientcmd.BuildConfigFromFlags("", r.Command.Kubeconfig)
+		if err != nil {
+			return err
+		}
+		config.QPS = -1
+		if c.Server, err = simulator.RealServer(config); err != nil {
+			return err
+		}
+	}
+	r.answer(nil, &simulator.Operator{
+		Command: c, Objects: r.Objects, Samples: r.Samples, User: r.User, Namespace: r.Namespace,
+	})
+	return nil
+}
+
 // answer simulates the operator and writes the report.
 func (r *Request) answer(t *testing.T, operator *simulator.Operator) {
 	report := Report{}
@@ -124,9 +162,13 @@ func readRequest(to *Request) error {
 // run carries out the plans of the request.
 func (r *Request) run(t *testing.T, operator *simulator.Operator) (*simulator.Report, error) {
 	if len(r.Replay) == 0 {
-		return simulator.Explore(t, operator, simulator.Options{
+		options := simulator.Options{
 			Seed: r.Seed, Plans: r.Plans, Budget: r.Budget, Only: r.Only, Disabled: r.Disabled, Progress: progress(),
-		})
+		}
+		if r.Command != nil {
+			options.Parallel = r.Command.Parallel
+		}
+		return simulator.Explore(t, operator, options)
 	}
 	plan, err := simulator.ParsePlan(r.Replay)
 	if err != nil {

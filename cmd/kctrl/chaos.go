@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/simulate"
+)
+
+// chaosOptions are the flags of chaos.
+type chaosOptions struct {
+	simFlags
+	simulate.ChaosOptions
+	env string
+}
+
+func newChaosCommand(s *streams) *cobra.Command {
+	o := chaosOptions{simFlags: simFlags{output: outputText, folder: "chaos"}}
+	cmd := &cobra.Command{
+		Use:   "chaos [flags] -- PROGRAM [ARGUMENT...]",
+		Short: "Test any operator's program against crashes, stale reads and conflicts",
+		Long: `Run the program of an operator against planned faults, in real time. It may be written in any
+language and use any library: the faults are injected by a proxy in front of an API server, and a
+crash kills the process. The plans, the rules and the output are those of kctrl sim, which is faster
+by far for operators on kctrl's runtime.
+
+The program finds the proxy by the environment variable KUBECONFIG; ` + "`{kubeconfig}`" + ` in an argument is
+replaced by the path of the file. Switch off its leader election, so that the next process starts to
+work at once, and its webhooks, which are not called. Give it free ports, or none, if plans run at
+the same time.
+
+Each plan has an API server in memory of its own. --env runs the plans one after another on the
+server of kctrl env up, and deletes what they leave.
+
+The exit code is 1 if a plan fails. A failure counts if it happens twice.`,
+		Example: `  kctrl chaos -- bin/manager --leader-elect=false --metrics-bind-address=0
+  kctrl chaos --config deploy --samples deploy/sample.yaml -- ./operator -kubeconfig {kubeconfig}
+  kctrl chaos --replay bin/chaos/1.yaml -- bin/manager --leader-elect=false`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Args = args
+			return runChaos(cmd.Context(), s, o)
+		},
+	}
+	flags := cmd.Flags()
+	o.addTo(flags, &o.Options)
+	flags.StringVar(&o.Config, "config", "", "`path` of the CRDs and roles of the operator (default config/default)")
+	flags.StringVar(&o.Samples, "samples", "", "`path` of the objects of its user (default config/samples)")
+	flags.StringVar(&o.Namespace, "namespace", "", "`namespace` of the operator (default that of its Deployment)")
+	flags.BoolVar(&o.AsAdmin, "as-admin", false, "send its requests with all permissions, not as its service account")
+	flags.StringVar(&o.env, "env", "", "use the server of the environment with this `name`, see kctrl env up")
+	flags.DurationVar(&o.Quiet, "quiet", 2*time.Second, "the operator is at rest after this `time` without requests")
+	flags.DurationVar(&o.Longest, "longest", time.Minute, "it must come to rest within this `time`")
+	flags.IntVar(&o.Parallel, "parallel", 1, "run `N` plans at a time")
+	return cmd
+}
+
+func runChaos(ctx context.Context, s *streams, o chaosOptions) error {
+	switch {
+	case len(o.Args) == 0:
+		return usageError("no program: write it after --, such as kctrl chaos -- bin/manager")
+	case o.Parallel < 1:
+		return usageError("--parallel: want at least 1")
+	case o.Quiet <= 0 || o.Longest <= o.Quiet:
+		return usageError("--quiet and --longest: want 0 < quiet < longest")
+	case o.env != "" && o.Parallel > 1:
+		return usageError("--env: plans on one server run one after another; remove --parallel")
+	}
+	dir, err := o.prepare(s, &o.Options)
+	if err != nil {
+		return err
+	}
+	if o.env != "" {
+		if o.Kubeconfig, err = kubeconfigOf(ctx, s, o.env); err != nil {
+			return err
+		}
+	}
+	progress := progress(s)
+	report, err := simulate.Chaos(ctx, dir, o.ChaosOptions, progress.Step, plansProgress(progress))
+	if err != nil {
+		return err
+	}
+	return o.print(s, dir, report)
+}

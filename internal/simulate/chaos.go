@@ -1,0 +1,164 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kctrl-dev/kctrl/internal/controlplane"
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/kubectl"
+)
+
+// ChaosOptions are the parameters of [Chaos].
+type ChaosOptions struct {
+	Options
+	// Args are the program and its arguments.
+	Args []string
+	// Config and Samples are files, directories or kustomizations, relative to the directory: what is installed before
+	// the operator starts, and the objects of its user. Empty means config/default and config/samples.
+	Config, Samples string
+	// Namespace is that of the operator. Empty means that of the Deployment in Config.
+	Namespace string
+	// AsAdmin sends the operator's requests with all permissions, and not as the service account of its Deployment.
+	AsAdmin bool
+	// Kubeconfig selects an API server. Empty means one in memory for each plan.
+	Kubeconfig string
+	// Quiet is the time without requests after which the operator is at rest, and Longest the time to get there.
+	Quiet, Longest time.Duration
+	// Parallel is the number of plans that run at a time.
+	Parallel int
+}
+
+// Chaos runs plans against a program in real time, through a proxy in front of an API server. It calls step when a step
+// begins, and progress with the number of plans.
+func Chaos(
+	ctx context.Context, dir string, opts ChaosOptions, step func(string), progress func(done, planned int),
+) (*Report, error) {
+	p := &project{dir: dir}
+	if err := p.readManifests(opts); err != nil {
+		return nil, err
+	}
+	if err := findProgram(dir, opts.Args); err != nil {
+		return nil, err
+	}
+	if opts.Kubeconfig != "" {
+		if _, err := kubectl.LoadConfig(opts.Kubeconfig); err != nil {
+			return nil, err
+		}
+	}
+	source, err := controlplane.Source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	work, err := workFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	step("compiling the API server and the proxy; the first time takes about a minute")
+	program := filepath.Join(work, "chaos")
+	if err := goBuild(ctx, source, "-o", program, "./testserver/program/chaos"); err != nil {
+		return nil, err
+	}
+	step("running the operator without faults")
+	return p.execute(ctx, program, work, request{Options: opts.Options, Command: &command{
+		Args: opts.Args, Dir: dir, Kubeconfig: opts.Kubeconfig,
+		Quiet: opts.Quiet, Longest: opts.Longest, Parallel: opts.Parallel,
+	}}, progress)
+}
+
+// readManifests reads what is installed and the samples.
+func (p *project) readManifests(opts ChaosOptions) error {
+	config, err := p.manifests(opts.Config, filepath.Join("config", "default"), "--config")
+	if err != nil {
+		return err
+	}
+	for _, u := range config {
+		p.add(u)
+	}
+	if opts.Samples == "" {
+		if err := p.readSamples(); err != nil {
+			if e, ok := errors.AsType[*diagnostic.Error](err); ok {
+				e.Hint += "; or --samples names a file, directory or kustomization with the objects of its user"
+			}
+			return err
+		}
+	} else if p.samples, err = p.manifests(opts.Samples, "", "--samples"); err != nil {
+		return err
+	}
+	if opts.Namespace != "" {
+		p.namespace = opts.Namespace
+	}
+	if opts.AsAdmin {
+		p.user = ""
+	}
+	return nil
+}
+
+// manifests reads a file, a directory or a kustomization.
+func (p *project) manifests(name, standard, flag string) ([]*unstructured.Unstructured, error) {
+	path := name
+	if name == "" {
+		path = standard
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(p.dir, path)
+	}
+	if name == "" && !exists(path) {
+		return nil, &diagnostic.Error{
+			Message: "no " + filepath.ToSlash(standard) + " in " + p.dir,
+			Hint:    flag + " names a file, directory or kustomization with the CRDs and roles of the operator",
+		}
+	}
+	read := func() ([]kubectl.Manifest, error) { return kubectl.ReadManifests(path, nil) }
+	if exists(filepath.Join(path, "kustomization.yaml")) {
+		read = func() ([]kubectl.Manifest, error) { return kubectl.BuildKustomization(path) }
+	}
+	manifests, err := read()
+	if err != nil {
+		return nil, err
+	}
+	var all []*unstructured.Unstructured
+	for _, m := range manifests {
+		all = append(all, m.Object)
+	}
+	if len(all) == 0 {
+		return nil, &diagnostic.Error{Message: "no objects in " + name, Hint: flag + " needs at least one manifest"}
+	}
+	return all, nil
+}
+
+// findProgram fails if the program does not exist, and makes its path absolute.
+func findProgram(dir string, args []string) error {
+	name := args[0]
+	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return &diagnostic.Error{
+			Message: "cannot run " + args[0] + ": " + err.Error(),
+			Hint:    "build the operator first, for example with make build", Cause: err,
+		}
+	}
+	args[0] = path
+	return nil
+}
+
+// goBuild runs go build in the directory of a module.
+func goBuild(ctx context.Context, dir string, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-trimpath", "-buildvcs=false"}, args)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return compileError(ctx, err, string(output))
+	}
+	return nil
+}

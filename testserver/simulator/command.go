@@ -1,0 +1,301 @@
+package simulator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// Command is an operator that runs as a process of the operating system, in real time. A proxy on loopback injects the
+// faults of a plan into its requests and watches. A crash kills the process.
+type Command struct {
+	// Context ends all processes. It must not be nil.
+	Context context.Context
+	// Args are the program and its arguments. KubeconfigArgument in an argument is replaced by the path of a kubeconfig,
+	// which the environment variable KUBECONFIG has too.
+	Args []string
+	// Dir is the working directory. Empty means that of this process.
+	Dir string
+	// Server is the transport to an API server. Nil means a new server in memory for each run.
+	Server http.RoundTripper
+	// Quiet is the time without requests after which a run is at rest. The default is 2 s.
+	Quiet time.Duration
+	// Longest is the time in which a run must come to rest. The default is 60 s.
+	Longest time.Duration
+}
+
+// KubeconfigArgument represents the path of the kubeconfig in the arguments of a command.
+const KubeconfigArgument = "{kubeconfig}"
+
+// startTime is the time in which a program must send its first request.
+const startTime = time.Minute
+
+func (c *Command) pace() pace {
+	p := pace{quiet: c.Quiet, longest: c.Longest, restart: 100 * time.Millisecond, step: 100 * time.Millisecond}
+	if p.quiet <= 0 {
+		p.quiet = 2 * time.Second
+	}
+	if p.longest <= 0 {
+		p.longest = time.Minute
+	}
+	p.settle = func() {} // the program decides about the order of its requests
+	return p
+}
+
+// shorten limits the delays of faults, which are for virtual time.
+func (c *Command) shorten(plans []Plan) {
+	most := 2 * c.pace().quiet
+	for _, plan := range plans {
+		for i := range plan.Faults {
+			plan.Faults[i].For = metav1.Duration{Duration: min(plan.Faults[i].For.Duration, most)}
+		}
+	}
+}
+
+// connected returns an error if a program has sent no request.
+func (r *run) connected() error {
+	if r.operator.Command == nil {
+		return nil
+	}
+	if err := context.Cause(r.ctx); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.living {
+		if p != nil && p.connected {
+			return nil
+		}
+	}
+	program := r.operator.Command.Args[0]
+	if len(r.ends) > 0 {
+		return fmt.Errorf("%s ends before it sends a request: %s", program, r.ends[0])
+	}
+	return fmt.Errorf(
+		"%s has sent no request within %s; it must read the environment variable KUBECONFIG, or have the argument %s",
+		program, startTime, KubeconfigArgument,
+	)
+}
+
+// RealServer returns the transport to the API server of a client configuration.
+func RealServer(config *rest.Config) (http.RoundTripper, error) {
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, err
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return &realServer{transport, base}, nil
+}
+
+// realServer sends requests to an API server in place of the one in memory.
+type realServer struct {
+	transport http.RoundTripper
+	base      *url.URL
+}
+
+func (s *realServer) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.URL.Scheme, request.URL.Host, request.Host = s.base.Scheme, s.base.Host, ""
+	return s.transport.RoundTrip(request)
+}
+
+// cleanUp deletes what a run has left on a server that serves several runs.
+func (r *run) cleanUp() error {
+	end := time.Now().Add(startTime)
+	for _, path := range slices.Sorted(maps.Keys(r.objects)) {
+		for {
+			release := []byte(`{"metadata":{"finalizers":null}}`)
+			_, err := r.exchange(http.MethodPatch, path, release)
+			if err == nil {
+				_, err = r.exchange(http.MethodDelete, path, []byte(`{"gracePeriodSeconds":0,"propagationPolicy":"Background"}`))
+			}
+			if isNotFound(err) {
+				break
+			}
+			if err != nil && time.Now().After(end) {
+				return fmt.Errorf("delete %s: %w", path, err)
+			}
+		}
+	}
+	return nil
+}
+
+// run runs a process until its context ends or the program does.
+func (c *Command) run(p *process) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: p.proxy(), ReadHeaderTimeout: time.Minute}
+	served := make(chan struct{})
+	go func() { // ends with server
+		defer close(served)
+		_ = server.Serve(listener)
+	}()
+	defer func() {
+		_ = server.Close()
+		<-served
+	}()
+	dir, err := os.MkdirTemp("", "kctrl-chaos-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	if err := os.WriteFile(kubeconfig, kubeconfigFor(listener.Addr().String(), p.run.operator), 0o600); err != nil {
+		return err
+	}
+	args := make([]string, len(c.Args))
+	for i, arg := range c.Args {
+		args[i] = strings.ReplaceAll(arg, KubeconfigArgument, kubeconfig)
+	}
+	cmd := exec.CommandContext(p.ctx, args[0], args[1:]...)
+	cmd.Dir = c.Dir
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	cmd.WaitDelay = 5 * time.Second
+	killGroup(cmd)
+	output := &tail{lines: p.run.logs}
+	cmd.Stdout, cmd.Stderr = output, output
+	err = cmd.Run()
+	if last := output.last(); last != "" && err != nil {
+		err = fmt.Errorf("%w: %s", err, last)
+	}
+	if err == nil {
+		err = errors.New("exit status 0")
+	}
+	return err
+}
+
+// kubeconfigFor returns a kubeconfig for a proxy. Its namespace is that of the operator.
+func kubeconfigFor(address string, o *Operator) []byte {
+	namespace := o.Namespace
+	if namespace == "" {
+		namespace = "default"
+	}
+	return fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+clusters:
+- name: chaos
+  cluster:
+    server: http://%s
+users:
+- name: chaos
+  user: {}
+contexts:
+- name: chaos
+  context:
+    cluster: chaos
+    user: chaos
+    namespace: %s
+current-context: chaos
+`, address, namespace)
+}
+
+// proxy passes requests to the transport of the process.
+func (p *process) proxy() http.Handler {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "in-memory", "in-memory"
+			r.Out.Header.Del("Authorization")
+		},
+		Transport:     p,
+		FlushInterval: -1, // events at once
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) {
+			panic(http.ErrAbortHandler) // the connection ends without an answer
+		},
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+}
+
+// tail keeps the lines of a program that report errors. Its process writes to it from one goroutine.
+type tail struct {
+	lines *logLines
+	rest  []byte
+	final string
+}
+
+func (t *tail) Write(data []byte) (int, error) {
+	t.rest = append(t.rest, data...)
+	for {
+		i := bytes.IndexByte(t.rest, '\n')
+		if i < 0 {
+			return len(data), nil
+		}
+		t.line(string(t.rest[:i]))
+		t.rest = t.rest[i+1:]
+	}
+}
+
+func (t *tail) line(text string) {
+	if text = strings.TrimSpace(text); text == "" {
+		return
+	}
+	if !strings.HasPrefix(text, "\t") && !strings.HasPrefix(text, "goroutine ") {
+		t.final = text
+	}
+	lower := strings.ToLower(text)
+	if strings.Contains(lower, "error") || strings.Contains(lower, "panic") || strings.HasPrefix(text, "E") {
+		t.lines.addLine(text)
+	}
+}
+
+// last returns the last line.
+func (t *tail) last() string {
+	if text := strings.TrimSpace(string(t.rest)); text != "" {
+		return text
+	}
+	return t.final
+}
+
+// nameInProtobuf returns the names in the metadata of an object in Kubernetes' protobuf format.
+func nameInProtobuf(data []byte) (name, generateName string, ok bool) {
+	data, ok = bytes.CutPrefix(data, []byte("k8s\x00"))
+	if !ok {
+		return "", "", false
+	}
+	// The envelope has the object in field 2; objects have their metadata in field 1.
+	metadata := field(field(data, 2), 1)
+	return string(field(metadata, 1)), string(field(metadata, 2)), true
+}
+
+// field returns the first field of a message with this number and a length, or nil.
+func field(message []byte, number protowire.Number) []byte {
+	for len(message) > 0 {
+		n, kind, size := protowire.ConsumeTag(message)
+		if size < 0 {
+			return nil
+		}
+		message = message[size:]
+		if n == number && kind == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(message)
+			return value
+		}
+		size = protowire.ConsumeFieldValue(n, kind, message)
+		if size < 0 {
+			return nil
+		}
+		message = message[size:]
+	}
+	return nil
+}
