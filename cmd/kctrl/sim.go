@@ -21,6 +21,25 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/simulate"
 )
 
+// The values of -o for test reports of CI systems, and for a page for browsers.
+const (
+	outputJUnit outputFormat = "junit"
+	outputHTML  outputFormat = "html"
+)
+
+// simFormat is the value of -o of sim and chaos.
+type simFormat struct{ *outputFormat }
+
+// Set accepts "text", "json", "junit" and "html".
+func (f simFormat) Set(value string) error {
+	all := []outputFormat{outputText, outputJSON, outputJUnit, outputHTML}
+	if slices.Contains(all, outputFormat(value)) {
+		*f.outputFormat = outputFormat(value)
+		return nil
+	}
+	return usageError("want text, json, junit or html")
+}
+
 // simFlags are the flags of sim and chaos.
 type simFlags struct {
 	replay string
@@ -35,7 +54,7 @@ func (f *simFlags) addTo(flags *pflag.FlagSet, o *simulate.Options) {
 	flags.StringSliceVar(&o.Only, "only", nil, "only these `kinds` of faults: "+strings.Join(simGroups, ", "))
 	flags.StringSliceVar(&o.Disabled, "disable", nil, "skip the `rules` with these names")
 	flags.StringVar(&f.replay, "replay", "", "run only the plan in this `file`")
-	flags.VarP(&f.output, "output", "o", "output format: `text|json`")
+	flags.VarP(simFormat{&f.output}, "output", "o", "output format: `text|json|junit|html`")
 }
 
 // prepare checks the flags, reads the plan, and returns the directory of the project.
@@ -121,11 +140,16 @@ func runSim(ctx context.Context, s *streams, o simOptions) error {
 // print prints the report. Failed plans are an error.
 func (f *simFlags) print(s *streams, dir string, report *simulate.Report) error {
 	var err error
-	if f.output == outputJSON {
+	switch f.output {
+	case outputJSON:
 		encoder := json.NewEncoder(s.out)
 		encoder.SetIndent("", "  ")
 		err = encoder.Encode(report)
-	} else {
+	case outputJUnit:
+		err = report.WriteJUnit(s.out, "kctrl "+f.folder)
+	case outputHTML:
+		err = report.WritePage(s.out, "kctrl "+f.folder)
+	default:
 		err = f.printText(s, dir, report)
 	}
 	if err == nil && len(report.Failures) > 0 {

@@ -65,10 +65,48 @@ type Report struct {
 
 // Failure is a plan that violates invariants.
 type Failure struct {
-	Title      string          `json:"title"`
-	Plan       string          `json:"plan"` // the content of its file
-	Violations json.RawMessage `json:"violations"`
-	Story      string          `json:"story"`
+	Title       string       `json:"title"`
+	Plan        string       `json:"plan"` // the content of its file
+	Faults      []string     `json:"faults,omitempty"`
+	Violations  []Violation  `json:"violations"`
+	Story       string       `json:"story"`
+	Timeline    []Entry      `json:"timeline"`
+	Differences []Difference `json:"differences,omitempty"` // at the end, from the run without faults
+	Logs        []string     `json:"logs,omitempty"`
+}
+
+// Violation is a rule that a plan violates.
+type Violation struct {
+	Invariant string         `json:"invariant"`
+	Message   string         `json:"message"`
+	Call      *ViolatingCall `json:"call,omitempty"`
+}
+
+// ViolatingCall is the request that violates a rule.
+type ViolatingCall struct {
+	Target  string `json:"target"`
+	Request string `json:"request,omitempty"` // the controller and the key of the reconcile
+	Source  string `json:"source,omitempty"`  // the line of the operator's code
+}
+
+// Entry is a request or an event in a timeline.
+type Entry struct {
+	Time    time.Duration `json:"time"` // since the start of the run, in nanoseconds
+	Process string        `json:"process"`
+	Text    string        `json:"text"`
+	Outcome string        `json:"outcome,omitempty"`
+	Fault   string        `json:"fault,omitempty"`
+	Behind  int           `json:"behind,omitempty"`
+	Source  string        `json:"source,omitempty"`
+	Request string        `json:"request,omitempty"`
+}
+
+// Difference is a field, or the number of objects, that differs from the run without faults.
+type Difference struct {
+	Object string `json:"object"`
+	Field  string `json:"field,omitempty"`
+	Want   string `json:"want"`
+	Got    string `json:"got"`
 }
 
 // Run simulates the operator of the project in dir. It calls step when a step begins, and progress with the number of

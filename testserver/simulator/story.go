@@ -5,11 +5,13 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 )
 
 // before is the number of writes that a story shows before the first fault.
 const before = 3
+
+// mostLines bounds the timeline in a story.
+const mostLines = 40
 
 // WriteStory writes what happened in a failed run, for people.
 func (f *Failure) WriteStory(w io.Writer, name string) {
@@ -31,7 +33,7 @@ func (f *Failure) WriteStory(w io.Writer, name string) {
 		}
 	}
 	fmt.Fprintln(w, "  what happened:")
-	for _, line := range f.timeline() {
+	for _, line := range f.lines() {
 		fmt.Fprintf(w, "    %s\n", line)
 	}
 	for _, line := range f.Result.Logs[:min(3, len(f.Result.Logs))] {
@@ -46,43 +48,17 @@ func (f *Failure) Title() string {
 	return "violates \"" + Invariants[i].Rule + "\""
 }
 
-// timeline returns the writes and faults of a run in order, from shortly before the first fault.
-func (f *Failure) timeline() []string {
-	type entry struct {
-		at   time.Duration
-		text string
-	}
-	var all []entry
-	first := -1
-	for _, call := range f.Result.Calls {
-		text := fmt.Sprintf("%-10s %s: %s", call.Process, call.Target, outcome(call))
-		if call.Fault != "" {
-			text += "  <- " + kinds[Kind(call.Fault)].does
-			if first < 0 {
-				first = len(all)
-			}
-		}
-		if call.Behind > 0 {
-			text += fmt.Sprintf("  (%d events behind)", call.Behind)
-		}
-		all = append(all, entry{call.Time, text})
-	}
-	for _, event := range f.Result.Events {
-		if event.Fault != "" {
-			all = append(
-				all,
-				entry{event.Time, fmt.Sprintf("%-10s %s  <- %s", event.Process, event.Target, kinds[Kind(event.Fault)].does)},
-			)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b entry) int { return int(a.at - b.at) })
+// lines returns the timeline from shortly before the first fault.
+func (f *Failure) lines() []string {
+	all := f.Timeline()
+	first := slices.IndexFunc(all, func(e Entry) bool { return e.Fault != "" })
 	if first < 0 {
 		first = len(all)
 	}
 	var lines []string
-	for i, e := range all {
-		if i >= first-before-len(f.Result.Events) && len(lines) < 40 {
-			lines = append(lines, fmt.Sprintf("%9s  %s", e.at.Round(time.Millisecond), e.text))
+	for _, e := range all[max(0, first-before-len(f.Result.Events)):] {
+		if len(lines) < mostLines {
+			lines = append(lines, e.line())
 		}
 	}
 	return lines

@@ -66,10 +66,14 @@ type Report struct {
 
 // Failure is a plan that violates invariants.
 type Failure struct {
-	Title      string                `json:"title"`
-	Plan       string                `json:"plan"` // as a file
-	Violations []simulator.Violation `json:"violations"`
-	Story      string                `json:"story"`
+	Title       string                 `json:"title"`
+	Plan        string                 `json:"plan"` // as a file
+	Faults      []string               `json:"faults,omitempty"`
+	Violations  []simulator.Violation  `json:"violations"`
+	Story       string                 `json:"story"`
+	Timeline    []simulator.Entry      `json:"timeline"`
+	Differences []simulator.Difference `json:"differences,omitempty"`
+	Logs        []string               `json:"logs,omitempty"`
 }
 
 func init() {
@@ -197,9 +201,13 @@ func (r *Report) fill(from *simulator.Report) {
 	for i, f := range from.Failures {
 		var story strings.Builder
 		f.WriteStory(&story, fmt.Sprint(i+1))
-		r.Failures = append(
-			r.Failures,
-			Failure{Title: f.Title(), Plan: string(f.Plan.Bytes()), Violations: f.Violations, Story: story.String()},
-		)
+		failure := Failure{
+			Title: f.Title(), Plan: string(f.Plan.Bytes()), Violations: f.Violations, Story: story.String(),
+			Timeline: f.Timeline(), Differences: f.Differences(from.Reference), Logs: f.Result.Logs,
+		}
+		for _, fault := range f.Plan.Faults {
+			failure.Faults = append(failure.Faults, fault.String())
+		}
+		r.Failures = append(r.Failures, failure)
 	}
 }

@@ -1,0 +1,91 @@
+package simulator
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Entry is a request or an event in the timeline of a failure.
+type Entry struct {
+	Time    time.Duration `json:"time"` // since the start of the run
+	Process string        `json:"process"`
+	Text    string        `json:"text"`
+	Outcome string        `json:"outcome,omitempty"` // of a request
+	Fault   string        `json:"fault,omitempty"`   // what was injected here, in words
+	Behind  int           `json:"behind,omitempty"`  // events that the process had not received
+	Source  string        `json:"source,omitempty"`  // the line of the operator's code
+	Request string        `json:"request,omitempty"` // the reconcile that sent it
+}
+
+// Timeline returns the writes of a run, and the events with a fault, in order.
+func (f *Failure) Timeline() []Entry {
+	var all []Entry
+	for _, c := range f.Result.Calls {
+		all = append(all, Entry{
+			c.Time, c.Process, c.Target, outcome(c), kinds[Kind(c.Fault)].does, c.Behind, c.Source, c.Request,
+		})
+	}
+	for _, e := range f.Result.Events {
+		if e.Fault != "" {
+			all = append(all, Entry{Time: e.Time, Process: e.Process, Text: e.Target, Fault: kinds[Kind(e.Fault)].does})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Entry) int { return cmp.Compare(a.Time, b.Time) })
+	return all
+}
+
+// Difference is a field, or the number of objects, that differs from the run without faults at the end.
+type Difference struct {
+	Object string `json:"object"`
+	Field  string `json:"field,omitempty"` // empty: the number of objects with this name differs
+	Want   string `json:"want"`
+	Got    string `json:"got"`
+}
+
+// mostDifferences bounds the differences of a failure.
+const mostDifferences = 20
+
+// Differences compares the end of a run with that of the reference.
+func (f *Failure) Differences(reference *Reference) []Difference {
+	want := reference.First.state
+	if f.Plan.deletes() {
+		want = reference.Deleted.state
+	}
+	masks, got := maps.Clone(reference.masks), maps.Clone(f.Result.state)
+	want = maps.Clone(want)
+	var all []Difference
+	for len(all) < mostDifferences {
+		d := compare(want, got, masks)
+		if d == nil {
+			break
+		}
+		all = append(all, Difference{d.object, d.field, inJSON(d.want), inJSON(d.got)})
+		if d.field == "" {
+			delete(want, d.object)
+			delete(got, d.object)
+			continue
+		}
+		kind, _, _ := strings.Cut(d.object, " ")
+		masks[kind+d.field] = true
+	}
+	return all
+}
+
+// line is an entry in a story.
+func (e Entry) line() string {
+	text := fmt.Sprintf("%9s  %-10s %s", e.Time.Round(time.Millisecond), e.Process, e.Text)
+	if e.Outcome != "" {
+		text += ": " + e.Outcome
+	}
+	if e.Fault != "" {
+		text += "  <- " + e.Fault
+	}
+	if e.Behind > 0 {
+		text += fmt.Sprintf("  (%d events behind)", e.Behind)
+	}
+	return text
+}
