@@ -79,7 +79,7 @@ func PlanInit(fsys fs.FS, opts InitOptions) (*plan.Plan, error) {
 func checkNewFolder(fsys fs.FS, existing gomod.GoModule) error {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
-		return diagnostic.AtFile("", "cannot read the folder", err)
+		return diagnostic.AtFile("", "cannot read the directory", err)
 	}
 	if err := projectExists(fsys); err != nil {
 		return err

@@ -22,16 +22,16 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// API packages may be in a Go module of their own, so that others import types without what the operator requires.
-// Its path is what the import path of its folder would be without: no import says which of both it is. go.mod has the
-// project build with the folder.
+// API packages may be in a Go module of their own: importers of the types then do not depend on the operator's
+// requirements. The path of that module is the import path of its directory, so imports are the same with and without
+// it. A replace directive in go.mod makes the project build with the directory.
 
-// testedWith are the modules that only tests of what API packages import need. A project requires them in the same
-// version, and not if a module which it builds with does: the go command calls that tidy.
+// testedWith lists modules that only the tests of imported packages need. go mod tidy requires the same version in the
+// project, unless a module that the project builds with requires it already.
 var testedWith = []string{"github.com/stretchr/testify"}
 
-// GeneratedPaths returns the patterns of all packages that are generated for, if those of the project's module are:
-// its API packages may be in others. They are named as they are, whatever version of them the project builds with.
+// GeneratedPaths returns the package patterns to generate for: those of the project's module, and those of modules in
+// subdirectories that hold API packages. Modules are named by directory, whatever version the project builds with.
 func GeneratedPaths(p *plan.Plan, proj *project.Project) ([]string, error) {
 	modules, err := gosource.ApiModules(p, proj)
 	if err != nil {
@@ -52,16 +52,15 @@ func GeneratedPaths(p *plan.Plan, proj *project.Project) ([]string, error) {
 	return paths, nil
 }
 
-// replacedModules returns the folders that go.mod has instead of modules with kinds which PROJECT lists with their
-// path, whatever those modules are called.
+// replacedModules returns the directories that go.mod uses in place of modules with kinds that PROJECT lists by path.
 func replacedModules(p *plan.Plan, proj *project.Project) ([]string, error) {
 	text, err := p.Read(layout.GoModFile)
 	if err != nil {
-		return nil, nil // which others complain of
+		return nil, nil // reported by other checks
 	}
 	file, err := ParseGoMod(text)
 	if err != nil {
-		return nil, nil // of that too
+		return nil, nil // reported by other checks
 	}
 	var folders []string
 	for _, r := range file.Replace {
@@ -77,7 +76,7 @@ func replacedModules(p *plan.Plan, proj *project.Project) ([]string, error) {
 	return folders, nil
 }
 
-// hasPackages reports whether there is a Go file in a folder, or below it as far as the go command looks.
+// hasPackages reports whether a directory has Go files, or its subdirectories as far as the go command looks.
 func hasPackages(p *plan.Plan, folder string) (bool, error) {
 	found := false
 	err := fs.WalkDir(p.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
@@ -105,9 +104,9 @@ func hasPackages(p *plan.Plan, folder string) (bool, error) {
 	return found, err
 }
 
-// RequireForTypes plans that the modules say what a kind of the project's own needs: the one that has its Go types
-// requires what these import, and the project requires that one. A project that builds with a published version of it
-// is told so.
+// RequireForTypes plans the requirements for a kind of the project: the module with the Go types requires what the
+// types import, and the project requires that module. If the project builds with a published version of it, the plan
+// notes that.
 func RequireForTypes(p *plan.Plan, proj *project.Project, folder string) error {
 	module, err := gosource.ModuleAround(p, folder)
 	if err != nil {
@@ -159,8 +158,8 @@ func provideForTypes(p *plan.Plan, proj *project.Project, module string) error {
 	return nil
 }
 
-// requireFolder plans that go.mod requires a module that it replaces by a folder: go mod tidy does not leave it there
-// while nothing is imported.
+// requireFolder plans that go.mod requires a module that it replaces by a directory. go mod tidy drops such a
+// requirement while no package of the module is imported.
 func requireFolder(p *plan.Plan, modulePath string) error {
 	return EditRequirements(p, func(file *modfile.File) bool {
 		if !replaces(file, modulePath) || Requirement(file, modulePath) >= 0 {
@@ -171,8 +170,8 @@ func requireFolder(p *plan.Plan, modulePath string) error {
 	})
 }
 
-// unused says that a project does not build with the folder of a module, or nil. A workspace further up may have it
-// do so.
+// unused returns a finding if the project does not build with the directory of a module, or nil. The project may use it
+// through a workspace in a parent directory.
 func unused(p *plan.Plan, proj *project.Project, module string) *diagnostic.Error {
 	text, err := p.Read(layout.GoModFile)
 	if err != nil {
@@ -185,9 +184,9 @@ func unused(p *plan.Plan, proj *project.Project, module string) *diagnostic.Erro
 	if work, err := readWork(p); err == nil && usesFolder(work, module) {
 		return nil
 	}
-	hint := "go mod edit -replace=" + path.Join(proj.Repo, module) + "=./" + module + " has it build with the folder, unless a go.work does"
+	hint := "go mod edit -replace=" + path.Join(proj.Repo, module) + "=./" + module + " makes the project build with the directory; a go.work may do the same"
 	if module == project.APIFolder {
-		hint = "kctrl edit --api-module has it build with the folder, unless a go.work does"
+		hint = "kctrl edit --api-module makes the project build with the directory; a go.work may do the same"
 	}
 	return &diagnostic.Error{
 		Pos:     token.Position{Filename: layout.GoModFile},
@@ -196,7 +195,8 @@ func unused(p *plan.Plan, proj *project.Project, module string) *diagnostic.Erro
 	}
 }
 
-// copied says that a project builds with a copy of a module, or nil: that of a workspace does not.
+// copied returns a finding if the project builds with a vendored copy of a module, or nil. Copies by go work vendor do
+// not count.
 func copied(p *plan.Plan, proj *project.Project, module string) *diagnostic.Error {
 	if _, err := fs.Stat(p.FS(), path.Join("vendor", proj.Repo, module)); err != nil {
 		return nil
@@ -208,17 +208,17 @@ func copied(p *plan.Plan, proj *project.Project, module string) *diagnostic.Erro
 	}
 }
 
-// CheckAPIModules returns what keeps a project from building with the modules of its API packages as they are: what
-// they want that go.mod does not say, in which case the go command builds nothing; and those that it builds with
-// elsewhere, published or vendored.
+// CheckAPIModules returns the findings about the modules of the project's API packages. unmet are requirements of these
+// modules that go.mod lacks; the go command builds nothing until they are added. elsewhere are modules that the project
+// builds with in a published or vendored version.
 func CheckAPIModules(p *plan.Plan, proj *project.Project) (unmet, elsewhere []*diagnostic.Error, err error) {
 	text, err := p.Read(layout.GoModFile)
 	if err != nil {
-		return nil, nil, nil // of which the go command complains
+		return nil, nil, nil // reported by the go command
 	}
 	file, err := ParseGoMod(text)
 	if err != nil {
-		return nil, nil, nil // of that too
+		return nil, nil, nil // reported by the go command
 	}
 	modules, err := gosource.ApiModules(p, proj)
 	if err != nil {
@@ -239,17 +239,17 @@ func CheckAPIModules(p *plan.Plan, proj *project.Project) (unmet, elsewhere []*d
 		}
 		api, err := modfile.Parse(path.Join(module, layout.GoModFile), text, nil)
 		if err != nil {
-			continue // of which the go command complains
+			continue // reported by the go command
 		}
 		unmet = append(unmet, unmetBy(file, api, path.Join(proj.Repo, module), module)...)
 	}
 	return unmet, elsewhere, nil
 }
 
-// RequireHint is that of what [RequireAPIModules] mends.
+// RequireHint is the hint of findings that [RequireAPIModules] resolves.
 const RequireHint = "kctrl doctor --fix requires it"
 
-// unmetBy returns what a go.mod does not say that the module in a folder wants it to.
+// unmetBy returns the requirements of the module in a directory that go.mod lacks.
 func unmetBy(file, api *modfile.File, modulePath, folder string) []*diagnostic.Error {
 	var found []*diagnostic.Error
 	add := func(line int, message, hint string) {
@@ -261,7 +261,7 @@ func unmetBy(file, api *modfile.File, modulePath, folder string) []*diagnostic.E
 		}
 	}
 	if file.Go != nil && api.Go != nil && version.Compare("go"+file.Go.Version, "go"+api.Go.Version) < 0 {
-		add(file.Go.Syntax.Start.Line, "asks for go "+file.Go.Version+", and "+folder+"/go.mod for go "+api.Go.Version, "go mod tidy raises it")
+		add(file.Go.Syntax.Start.Line, "declares go "+file.Go.Version+", and "+folder+"/go.mod declares go "+api.Go.Version, "go mod tidy raises it")
 	}
 	for _, r := range api.Require {
 		if at := Requirement(file, r.Mod.Path); at >= 0 && semver.Compare(file.Require[at].Mod.Version, r.Mod.Version) < 0 {
@@ -271,7 +271,7 @@ func unmetBy(file, api *modfile.File, modulePath, folder string) []*diagnostic.E
 	return found
 }
 
-// RequireAPIModules plans that go.mod requires the modules of API packages that it replaces by their folders.
+// RequireAPIModules plans that go.mod requires the modules of API packages that it replaces by their directories.
 func RequireAPIModules(p *plan.Plan, proj *project.Project) error {
 	modules, err := gosource.ApiModules(p, proj)
 	if err != nil {
@@ -283,7 +283,7 @@ func RequireAPIModules(p *plan.Plan, proj *project.Project) error {
 	return errors.Join(err, FollowImports(p, proj))
 }
 
-// isCopied reports whether the Go files of the packages that are in a copy of a folder are those of the folder.
+// isCopied reports whether each package in the copy of a directory has the same Go files as in the directory.
 func isCopied(fsys fs.FS, folder, to string) bool {
 	same := true
 	_ = fs.WalkDir(fsys, to, func(name string, entry fs.DirEntry, err error) error {
@@ -298,7 +298,7 @@ func isCopied(fsys fs.FS, folder, to string) bool {
 	return same
 }
 
-// packageFiles returns the Go files of a package by name; none of a folder that is no package, or is not there.
+// packageFiles returns the Go files of a package by name, or none if the directory has no package or does not exist.
 func packageFiles(fsys fs.FS, folder string) map[string][]byte {
 	files := map[string][]byte{}
 	entries, _ := fs.ReadDir(fsys, folder)
@@ -314,8 +314,8 @@ func replaces(file *modfile.File, modulePath string) bool {
 	return slices.ContainsFunc(file.Replace, func(r *modfile.Replace) bool { return r.Old.Path == modulePath })
 }
 
-// FollowImports has go.mod say which of its modules with API packages, and of what these import, the project imports
-// itself.
+// FollowImports marks the modules of API packages and [layout.TypesModule] in go.mod as direct if the project imports
+// them, and as indirect otherwise.
 func FollowImports(p *plan.Plan, proj *project.Project) error {
 	imported, err := ImportsOfProject(p, proj)
 	if err != nil {
@@ -340,8 +340,8 @@ func FollowImports(p *plan.Plan, proj *project.Project) error {
 	})
 }
 
-// ImportsOfProject returns the import paths of the Go files in the module of a project, each with a file that has it.
-// What registers its kinds is one of them.
+// ImportsOfProject returns the import paths of the Go files in the project's module, each with a file that imports it.
+// It includes the imports of the file that registers the project's kinds.
 func ImportsOfProject(p *plan.Plan, proj *project.Project) (map[string]string, error) {
 	sources, err := gosource.GoSources(p, proj)
 	if err != nil {
@@ -360,8 +360,8 @@ func ImportsOfProject(p *plan.Plan, proj *project.Project) (map[string]string, e
 	return imported, nil
 }
 
-// WriteAPIModule plans the module of the API packages, for a project that has one, and that the project builds with
-// its folder.
+// WriteAPIModule plans the module of the API packages, if the project has one, and a replace directive that makes the
+// project build with its directory.
 func WriteAPIModule(p *plan.Plan, proj *project.Project) error {
 	if !proj.APIModule {
 		return nil
@@ -381,7 +381,7 @@ func WriteAPIModule(p *plan.Plan, proj *project.Project) error {
 	}
 	modulePath := path.Join(proj.Repo, project.APIFolder)
 	err := EditRequirements(p, func(file *modfile.File) bool {
-		// A path that is that of a module.
+		// The only error of AddReplace is an invalid module path.
 		return !replaces(file, modulePath) && file.AddReplace(modulePath, "", "./"+project.APIFolder, "") == nil
 	})
 	if err := errors.Join(err, requireFolder(p, modulePath), dropTestedWith(p, proj)); err != nil {
@@ -395,8 +395,8 @@ func WriteAPIModule(p *plan.Plan, proj *project.Project) error {
 	})
 }
 
-// dropTestedWith takes off the list of go.mod what the module of the API packages requires for tests, if kctrl alone
-// has made the list: code of the user's may need it for more.
+// dropTestedWith removes the requirements of go.mod that only tests of the API module need. It does so only if every
+// requirement is one of kctrl's, because user code may need them otherwise.
 func dropTestedWith(p *plan.Plan, proj *project.Project) error {
 	text, err := p.Read(path.Join(project.APIFolder, layout.GoModFile))
 	if err != nil {
@@ -425,7 +425,7 @@ func dropTestedWith(p *plan.Plan, proj *project.Project) error {
 	})
 }
 
-// pinnedModules are all that kctrl ever has a project require.
+// pinnedModules returns all modules that kctrl requires in a project.
 func pinnedModules(proj *project.Project) (map[string]bool, error) {
 	applied, _ := templates.ApplyConfigurationModules()
 	pinned := map[string]bool{path.Join(proj.Repo, project.APIFolder): true}
@@ -449,7 +449,7 @@ func pinnedModules(proj *project.Project) (map[string]bool, error) {
 	return pinned, nil
 }
 
-// RemoveAPIModule plans that the API packages are of the module of the project again, which then requires what they
+// RemoveAPIModule plans that the API packages belong to the project's module again, which then requires what they
 // import.
 func RemoveAPIModule(p *plan.Plan, proj *project.Project) error {
 	for _, base := range []string{layout.GoModFile, "go.sum"} {
@@ -489,14 +489,14 @@ func RemoveAPIModule(p *plan.Plan, proj *project.Project) error {
 	})
 }
 
-// dropRequirement takes a module off the list of a go.mod. One that is not there is no error.
+// dropRequirement removes a module from the requirements of a go.mod, if it is required.
 func dropRequirement(file *modfile.File, modulePath string) {
 	_ = file.DropRequire(modulePath)
 	file.Require = slices.DeleteFunc(file.Require, func(m *modfile.Require) bool { return m.Mod.Path == "" })
 }
 
-// adoptAPIRequirements raises the requirements of the project to those of its API packages. What these replace by
-// folders is there as seen from the project.
+// adoptAPIRequirements raises the requirements of the project to those of its API packages. It rewrites directories in
+// replace directives relative to the project.
 func adoptAPIRequirements(p *plan.Plan, text []byte) error {
 	file, err := ParseGoMod(text)
 	if err != nil {
@@ -521,7 +521,7 @@ func adoptAPIRequirements(p *plan.Plan, text []byte) error {
 	return adoptRequirements(p, ".", out)
 }
 
-// RenameAPIModules plans that the modules of API packages follow the path of the project's.
+// RenameAPIModules plans new paths for the modules of API packages after the project's module path changed.
 func RenameAPIModules(p *plan.Plan, before, after *project.Project) error {
 	modules, err := gosource.ApiModules(p, before)
 	if err != nil || before.Repo == after.Repo {
@@ -536,7 +536,7 @@ func RenameAPIModules(p *plan.Plan, before, after *project.Project) error {
 		err = EditRequirements(p, func(file *modfile.File) bool {
 			changed := false
 			if at := Requirement(file, from); at >= 0 {
-				r := file.Require[at] // whose line stays where it is
+				r := file.Require[at] // keeps its line
 				r.Mod.Path, changed = to, true
 				r.Syntax.Token[slices.Index(r.Syntax.Token, from)] = to
 			}
@@ -555,7 +555,7 @@ func RenameAPIModules(p *plan.Plan, before, after *project.Project) error {
 	return nil
 }
 
-// readWork returns the workspace in the folder of a project; nil if there is none.
+// readWork returns the workspace in the directory of a project, or nil if it has none.
 func readWork(p *plan.Plan) (*modfile.WorkFile, error) {
 	text, err := p.Read(layout.WorkFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -577,7 +577,7 @@ func usesFolder(file *modfile.WorkFile, folder string) bool {
 	return file != nil && slices.ContainsFunc(file.Use, func(u *modfile.Use) bool { return path.Clean(u.Path) == folder })
 }
 
-// editWork plans what edit makes of the workspace in the folder of a project, if there is one, unless it returns false.
+// editWork plans the result of edit on the project's go.work, if it exists. If edit returns false, nothing changes.
 func editWork(p *plan.Plan, edit func(*modfile.WorkFile) bool) error {
 	file, err := readWork(p)
 	if err != nil || file == nil || !edit(file) {

@@ -56,7 +56,7 @@ func bundledFile(name string, content []byte) plan.File {
 }
 
 // BundledSource lists the source files of the runtime that a project needs: [bundleRoots], the packages that the
-// project imports, and all packages of the runtime that these import.
+// project imports, and all runtime packages that these import.
 func BundledSource(p *plan.Plan) ([]string, error) {
 	imported, err := runtimeImports(p, gosource.IsIgnored)
 	if err != nil {
@@ -65,7 +65,7 @@ func BundledSource(p *plan.Plan) ([]string, error) {
 	return runtimeFiles(slices.Concat(bundleRoots, imported))
 }
 
-// BundledModules are the templates of go.mod and go.sum of the runtime itself.
+// BundledModules returns the templates of go.mod and go.sum of the bundled runtime.
 func BundledModules() []templates.Template[templates.ModuleView] {
 	return slices.DeleteFunc(templates.Modules(), func(t templates.Template[templates.ModuleView]) bool {
 		return !strings.HasPrefix(t.Path(templates.ModuleView{}), layout.BundleDir+"/")
@@ -73,7 +73,7 @@ func BundledModules() []templates.Template[templates.ModuleView] {
 }
 
 // PlanRuntime completes a bundled runtime: it writes files that were removed, and packages that the project imports and
-// that the runtime lacks. It returns a *diagnostic.Error if another kctrl wrote the rest of the runtime.
+// the runtime lacks. It returns a *diagnostic.Error if another version of kctrl wrote the rest of the runtime.
 func PlanRuntime(p *plan.Plan, proj *project.Project) error {
 	if proj.Runtime == project.Module || !ReplacesRuntime(p) {
 		return nil
@@ -129,7 +129,7 @@ func PlanRuntime(p *plan.Plan, proj *project.Project) error {
 	return writeRuntime(p, lost, files)
 }
 
-// addRuntime writes packages that the project imports, and what these import.
+// addRuntime writes runtime packages that the project imports, and their dependencies.
 func addRuntime(p *plan.Plan, added []string, files []plan.Change) error {
 	var missing []string
 	for _, c := range files {
@@ -145,7 +145,7 @@ func addRuntime(p *plan.Plan, added []string, files []plan.Change) error {
 	return writeRuntime(p, missing, files)
 }
 
-// writeRuntime plans those of files that have one of the given paths.
+// writeRuntime plans the files that have one of the given paths.
 func writeRuntime(p *plan.Plan, paths []string, files []plan.Change) error {
 	for _, c := range files {
 		if !slices.Contains(paths, c.Path) {
@@ -167,12 +167,12 @@ func mixedRuntime(missing []string) error {
 	return &diagnostic.Error{
 		Pos:     token.Position{Filename: missing[0]},
 		Message: what + ", of a runtime that another version of kctrl wrote",
-		Hint:    "restore " + layout.BundleDir + " from version control, or remove the folder: then kctrl generate writes the runtime of this kctrl",
+		Hint:    "restore " + layout.BundleDir + " from version control, or remove the directory: then kctrl generate writes the runtime of this kctrl",
 	}
 }
 
-// ReplacesRuntime reports whether go.mod says that the runtime is in its folder. A go.mod that cannot be read is left
-// to others.
+// ReplacesRuntime reports whether go.mod replaces the runtime by its directory. An unreadable go.mod counts as no:
+// other checks report it.
 func ReplacesRuntime(p *plan.Plan) bool {
 	return replacesByDir(p, layout.RuntimeModule, layout.BundleDir)
 }
@@ -193,8 +193,8 @@ func replacesByDir(p *plan.Plan, modulePath, dir string) bool {
 	})
 }
 
-// wholeRuntime returns the files of the runtime as this kctrl writes them into the project, with the packages that
-// the lock records besides those that the project needs.
+// wholeRuntime returns the runtime files as this kctrl writes them into the project. They include the packages that the
+// lock records but the project does not need.
 func wholeRuntime(p *plan.Plan, proj *project.Project, lock *project.Lock) ([]plan.Change, error) {
 	roots, err := runtimeImports(p, gosource.IsIgnored)
 	if err != nil {
@@ -219,8 +219,8 @@ func wholeRuntime(p *plan.Plan, proj *project.Project, lock *project.Lock) ([]pl
 	return slices.Collect(whole.Files()), err
 }
 
-// lostRuntime returns the files of the runtime that the lock records and that do not exist. If the lock records none,
-// known is false, and lost is the directory of the runtime if that does not exist.
+// lostRuntime returns the runtime files that the lock records and that do not exist. If the lock records none, known is
+// false, and lost is the runtime's directory if that does not exist.
 func lostRuntime(p *plan.Plan, lock *project.Lock) (lost []string, known bool, err error) {
 	for entry := range lock.All() {
 		if !strings.HasPrefix(entry.Path, layout.BundleDir+"/") {
@@ -239,8 +239,7 @@ func lostRuntime(p *plan.Plan, lock *project.Lock) (lost []string, known bool, e
 	return lost, known, nil
 }
 
-// addedPackages returns the packages of this kctrl's runtime that the project imports and that its bundled runtime
-// lacks.
+// addedPackages returns the packages of this kctrl's runtime that the project imports and its bundled runtime lacks.
 func addedPackages(p *plan.Plan) (added []string, err error) {
 	imported, err := runtimeImports(p, gosource.IsIgnored)
 	if err != nil {
@@ -261,9 +260,9 @@ func addedPackages(p *plan.Plan) (added []string, err error) {
 	return added, nil
 }
 
-// runtimeImports returns the packages of the runtime that the Go files of the project import, in order, without those
-// in folders that skip reports. [isIgnored] keeps further modules in its tree. A file that does not parse counts as
-// far as it does.
+// runtimeImports returns the runtime packages that the project's Go files import, sorted. It skips directories for
+// which skip returns true; [gosource.IsIgnored] still visits nested modules. In a file that does not parse, the imports
+// before the error count.
 func runtimeImports(p *plan.Plan, skip func(folder string) bool) ([]string, error) {
 	files, err := gosource.GoFilesOf(p, skip)
 	if err != nil {
@@ -282,8 +281,8 @@ func runtimeImports(p *plan.Plan, skip func(folder string) bool) ([]string, erro
 	return slices.Sorted(maps.Keys(imported)), nil
 }
 
-// unknownRuntime returns the files that a runtime lacks whose lock is lost too, if all that is there of it is as this
-// kctrl writes it: what another kctrl wrote is not known to lack anything.
+// unknownRuntime returns the missing files of a runtime that no lock records. It returns none if any existing file
+// differs from this kctrl's version: files of another kctrl's runtime are unknown.
 func unknownRuntime(p *plan.Plan, whole []plan.Change) ([]string, error) {
 	var missing []string
 	for _, file := range whole {
@@ -300,7 +299,7 @@ func unknownRuntime(p *plan.Plan, whole []plan.Change) ([]string, error) {
 	return missing, nil
 }
 
-// otherRuntime returns the files that the lock knows of a runtime other than the whole one of this kctrl.
+// otherRuntime returns the runtime files in the lock that differ from the whole runtime of this kctrl.
 func otherRuntime(whole []plan.Change, lock *project.Lock) []string {
 	ours := map[string][]byte{}
 	for _, c := range whole {

@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 )
 
-// bundleRoots are the packages of the runtime that every project gets: those that the templates import.
+// bundleRoots are the runtime packages that every project gets, because the templates import them.
 var bundleRoots = []string{
 	"runtime/cache", "runtime/client", "runtime/controller", "runtime/controllerutil", "runtime/events", "runtime/handler",
 	"runtime/informer", "runtime/log", "runtime/manager", "runtime/object", "runtime/predicate", "runtime/reconcile",
@@ -23,13 +23,13 @@ var bundleRoots = []string{
 	"runtime/webhook/conversiontest", "runtime/workqueue",
 }
 
-// runtimePackage is a package of the runtime in this binary.
+// runtimePackage is a runtime package embedded in this binary.
 type runtimePackage struct {
 	files   []string // without tests
 	imports []string // packages of the runtime
 }
 
-// runtimePackages are the packages of the runtime, by directory.
+// runtimePackages returns the runtime packages by directory.
 var runtimePackages = sync.OnceValues(func() (map[string]*runtimePackage, error) {
 	all := map[string]*runtimePackage{}
 	err := fs.WalkDir(kctrl.Source, "runtime", func(name string, entry fs.DirEntry, err error) error {
@@ -68,8 +68,8 @@ var runtimePackages = sync.OnceValues(func() (map[string]*runtimePackage, error)
 	return all, err
 })
 
-// runtimeFiles returns the files of packages and of all that these import, in order, and the license. Packages that the
-// runtime does not have are left to the compiler.
+// runtimeFiles returns the license and the sorted files of packages and their dependencies. It ignores packages that
+// the runtime does not have: the compiler reports them.
 func runtimeFiles(roots []string) ([]string, error) {
 	all, err := runtimePackages()
 	if err != nil {

@@ -1,4 +1,3 @@
-// Package gomod plans what go.mod, go.sum and go.work say, for the module of a project and for that of its API
-// packages, and the bundled runtime. Versions that are newer than those of kctrl stay, and so does what other modules
-// need.
+// Package gomod plans go.mod, go.sum and go.work of a project and of its API module, and the bundled runtime. It keeps
+// versions newer than kctrl's, and the requirements of other modules.
 package gomod

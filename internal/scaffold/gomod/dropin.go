@@ -21,8 +21,8 @@ import (
 // DropInDir is the directory of the module that replaces controller-runtime.
 const DropInDir = "third_party/controller-runtime"
 
-// WriteDropIn plans the module that replaces controller-runtime, and the packages of the runtime that it and the
-// project import.
+// WriteDropIn plans the module that replaces controller-runtime, and the runtime packages that it and the project
+// import.
 func WriteDropIn(p *plan.Plan, repo string) error {
 	source, err := kctrl.ControllerRuntime()
 	if err != nil {
@@ -63,7 +63,7 @@ func WriteDropIn(p *plan.Plan, repo string) error {
 	return writeSource(p, imported)
 }
 
-// AddImported plans the packages of the runtime that the project imports, with all that these import.
+// AddImported plans the runtime packages that the project imports, with their dependencies.
 func AddImported(p *plan.Plan) error {
 	imported, err := runtimeImports(p, gosource.IsIgnored)
 	if err != nil {
@@ -72,7 +72,7 @@ func AddImported(p *plan.Plan) error {
 	return writeSource(p, imported)
 }
 
-// AddRuntime plans packages of the runtime, such as runtime/client, with all that these import.
+// AddRuntime plans runtime packages, such as runtime/client, with their dependencies.
 func AddRuntime(p *plan.Plan, packages ...string) error { return writeSource(p, packages) }
 
 func writeSource(p *plan.Plan, packages []string) error {
@@ -92,7 +92,7 @@ func writeSource(p *plan.Plan, packages []string) error {
 	return nil
 }
 
-// dropInModule returns the go.mod of the module with the path of the runtime in third_party.
+// dropInModule returns the go.mod of the drop-in module, which replaces the runtime by its directory in third_party.
 func dropInModule(text []byte) ([]byte, error) {
 	file, err := modfile.Parse(layout.GoModFile, text, nil)
 	if err != nil {
@@ -104,7 +104,7 @@ func dropInModule(text []byte) ([]byte, error) {
 	return file.Format()
 }
 
-// importsOfRuntime returns the packages of the runtime that a Go file imports.
+// importsOfRuntime returns the runtime packages that a Go file imports.
 func importsOfRuntime(source []byte) (imported []string) {
 	if !bytes.Contains(source, []byte(layout.RuntimeModule+"/")) {
 		return nil

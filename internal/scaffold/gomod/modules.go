@@ -21,14 +21,14 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 )
 
-// GoModule is a Go module that is there before the project.
+// GoModule is the Go module of a directory before kctrl init.
 type GoModule struct {
-	Path string // empty if there is none
-	// Used says that go.mod has more than go mod init writes, or that there is code beside it.
+	Path string // empty without go.mod
+	// Used reports whether go.mod has more than go mod init writes, or whether other code exists beside it.
 	Used bool
 }
 
-// ExistingModule returns the module of a go.mod that is there already.
+// ExistingModule returns the module of an existing go.mod.
 func ExistingModule(fsys fs.FS) (GoModule, error) {
 	text, err := fs.ReadFile(fsys, layout.GoModFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,7 +50,7 @@ func ExistingModule(fsys fs.FS) (GoModule, error) {
 	found.Used = len(file.Require)+len(file.Replace)+len(file.Exclude)+len(file.Tool)+len(file.Retract) > 0
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
-		return GoModule{}, diagnostic.AtFile("", "cannot read the folder", err)
+		return GoModule{}, diagnostic.AtFile("", "cannot read the directory", err)
 	}
 	for _, entry := range entries {
 		found.Used = found.Used || !IsHarmless(entry.Name())
@@ -58,8 +58,8 @@ func ExistingModule(fsys fs.FS) (GoModule, error) {
 	return found, nil
 }
 
-// MergeModules plans that the module which is there has what a project needs: in go.mod and go.sum, which keep what
-// they say of other modules and newer versions, and the runtime itself when it is bundled.
+// MergeModules plans the additions to an existing go.mod and go.sum that a project needs, and the runtime if it is
+// bundled. Requirements of other modules and newer versions stay.
 func MergeModules(p *plan.Plan, proj *project.Project, build project.Build) error {
 	view := templates.ModuleView{Repo: proj.Repo}
 	list := templates.Modules()
@@ -95,10 +95,10 @@ func MergeModules(p *plan.Plan, proj *project.Project, build project.Build) erro
 	return WriteBundle(p)
 }
 
-// vendorList is what the go command has vendored.
+// vendorList is the go command's list of vendored modules.
 const vendorList = "vendor/modules.txt"
 
-// noteVendored tells the user of a go.mod that changes, once, that what is vendored does not follow.
+// noteVendored notes, once per plan, that the vendor directory does not follow a change of go.mod.
 func noteVendored(p *plan.Plan) {
 	known := slices.ContainsFunc(p.Notes(), func(e *diagnostic.Error) bool { return e.Pos.Filename == vendorList })
 	if _, err := fs.Stat(p.FS(), vendorList); err != nil || known {
@@ -117,7 +117,7 @@ func ParseGoMod(text []byte) (*modfile.File, error) {
 	e := &diagnostic.Error{
 		Pos:     token.Position{Filename: layout.GoModFile},
 		Message: "not a go.mod file: " + strings.ReplaceAll(err.Error(), "\n", "; "),
-		Hint:    "repair it; go mod edit -json says what the go command makes of it",
+		Hint:    "repair it; go mod edit -json shows how the go command reads it",
 		Cause:   err,
 	}
 	if list, ok := errors.AsType[modfile.ErrorList](err); ok && len(list) > 0 {
@@ -134,13 +134,13 @@ func ValidateExistingModule(repo, existing string) error {
 	return &diagnostic.Error{
 		Pos:     token.Position{Filename: layout.GoModFile},
 		Message: fmt.Sprintf("the module here is %s, not %s", existing, repo),
-		Hint:    "leave --repo out, or remove go.mod",
+		Hint:    "omit --repo, or remove go.mod",
 		Class:   diagnostic.ErrUsage,
 	}
 }
 
-// WriteModules plans go.mod and go.sum, complete and tidy, and the runtime itself when it is bundled. A go.mod that is
-// there already may be replaced.
+// WriteModules plans complete and tidy go.mod and go.sum files, and the runtime if it is bundled. replace allows
+// replacing existing files.
 func WriteModules(p *plan.Plan, proj *project.Project, build project.Build, replace bool) error {
 	view := templates.ModuleView{Repo: proj.Repo}
 	list, writeRuntime := templates.Modules(), WriteBundle
@@ -157,7 +157,7 @@ func WriteModules(p *plan.Plan, proj *project.Project, build project.Build, repl
 	return writeRuntime(p)
 }
 
-// checkRequired refuses a project that would be a module which it needs.
+// checkRequired rejects a project whose module path is that of a module it requires.
 func checkRequired(p *plan.Plan, proj *project.Project) error {
 	text, err := p.Read(layout.GoModFile)
 	if err != nil {
@@ -177,8 +177,8 @@ func checkRequired(p *plan.Plan, proj *project.Project) error {
 	}
 }
 
-// addRuntimeSums adds to go.sum what the go command would find out by downloading the runtime: the checksum of the
-// module, which the binary carries, and of its go.mod, which kctrl embeds.
+// addRuntimeSums adds two checksums to go.sum without a download: that of the runtime module, which the binary carries,
+// and that of its go.mod, which kctrl embeds.
 func addRuntimeSums(p *plan.Plan, build project.Build) error {
 	const name = "go.sum"
 	text, err := p.Read(name)
@@ -204,13 +204,14 @@ func addRuntimeSums(p *plan.Plan, build project.Build) error {
 	return p.Edit(name, []byte(strings.Join(lines, "")))
 }
 
-// IsHarmless reports whether a new project can start in a folder that holds the named file.
+// IsHarmless reports whether a new project can start in a directory that holds the named file.
 func IsHarmless(name string) bool {
 	base, _, _ := strings.Cut(name, ".")
 	return base == "" || name == layout.GoModFile || slices.Contains([]string{"LICENSE", "COPYING", "NOTICE", "README"}, base)
 }
 
-// ImportsOf reports whether any of some import paths is of a module, and of no other with a longer path.
+// ImportsOf reports whether m is the required module that provides any of the import paths: the one with the longest
+// matching path.
 func ImportsOf(m *modfile.Require, file *modfile.File, imported map[string]string) bool {
 	for importPath := range imported {
 		longest := ""
@@ -226,7 +227,7 @@ func ImportsOf(m *modfile.Require, file *modfile.File, imported map[string]strin
 	return false
 }
 
-// within reports whether a module of a path would have a package.
+// within reports whether a package may belong to a module by their paths.
 func within(importPath, modulePath string) bool {
 	return importPath == modulePath || strings.HasPrefix(importPath, modulePath+"/")
 }

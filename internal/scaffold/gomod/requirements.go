@@ -22,8 +22,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// RequireDirectly makes the project's go.mod say that its own packages import a module, as go mod tidy would. A module
-// that is not required at all is left to go mod tidy: the go command names it.
+// RequireDirectly marks a requirement of go.mod as direct, as go mod tidy does when the project's packages import the
+// module. It does not add a missing requirement: the go command reports it, and go mod tidy adds it.
 func RequireDirectly(p *plan.Plan, modulePath string) error {
 	return EditRequirements(p, func(file *modfile.File) bool {
 		at := Requirement(file, modulePath)
@@ -35,20 +35,20 @@ func RequireDirectly(p *plan.Plan, modulePath string) error {
 	})
 }
 
-// Requirement returns where a go.mod requires a module, or -1.
+// Requirement returns the index of a module in the requirements of a go.mod, or -1.
 func Requirement(file *modfile.File, modulePath string) int {
 	return slices.IndexFunc(file.Require, func(r *modfile.Require) bool { return r.Mod.Path == modulePath })
 }
 
-// EditRequirements plans what edit makes of the requirements of go.mod, unless it returns false.
+// EditRequirements plans the result of edit on go.mod. If edit returns false, nothing changes.
 func EditRequirements(p *plan.Plan, edit func(*modfile.File) bool) error {
 	return EditRequirementsOf(p, ".", edit)
 }
 
-// EditRequirementsOf is editRequirements for the module in a folder, which may be vendored with the project.
+// EditRequirementsOf is [EditRequirements] for the module in a directory. It notes an outdated vendor directory.
 func EditRequirementsOf(p *plan.Plan, folder string, edit func(*modfile.File) bool) error {
 	name := path.Join(folder, layout.GoModFile)
-	before, _ := p.Read(name) // or it is reported next
+	before, _ := p.Read(name) // editRequirementsIn reports the error
 	if err := editRequirementsIn(p, folder, edit); err != nil {
 		return err
 	}
@@ -78,8 +78,8 @@ func editRequirementsIn(p *plan.Plan, folder string, edit func(*modfile.File) bo
 	return p.Edit(name, out)
 }
 
-// RequireApplyConfigurations makes go.mod and go.sum hold what apply configurations import, if the project has any:
-// other code needs no such modules. Versions that are there already stay.
+// RequireApplyConfigurations adds the imports of apply configurations to go.mod and go.sum, if the project has any.
+// Other code does not need these modules. Existing versions stay.
 func RequireApplyConfigurations(p *plan.Plan, proj *project.Project) error {
 	folders, err := appliedIn(p)
 	if err != nil {
@@ -95,7 +95,7 @@ func RequireApplyConfigurations(p *plan.Plan, proj *project.Project) error {
 	return err
 }
 
-// appliedIn returns the folders of the modules that apply configurations are in.
+// appliedIn returns the directories of the modules with apply configurations.
 func appliedIn(p *plan.Plan) ([]string, error) {
 	lock, _, err := p.Lock()
 	if err != nil {
@@ -117,7 +117,7 @@ func appliedIn(p *plan.Plan) ([]string, error) {
 	return folders, nil
 }
 
-// requireAll adds to go.mod and go.sum what others have that they do not.
+// requireAll adds the lines that go.mod and go.sum in a directory lack, compared with the templates.
 func requireAll(p *plan.Plan, folder string, proj *project.Project, mod, sum templates.Template[templates.ModuleView]) error {
 	view := templates.ModuleView{Repo: proj.Repo}
 	needed, err := mod.Render(view)
@@ -134,8 +134,8 @@ func requireAll(p *plan.Plan, folder string, proj *project.Project, mod, sum tem
 	return errors.Join(addRequirements(p, folder, needed), AddSumsIn(p, folder, sums))
 }
 
-// hasSums reports whether a module requires all that another go.mod does, in these versions or newer ones, and has
-// the checksum of each: so those of versions that it does not build with would be of no use.
+// hasSums reports whether a module requires everything that another go.mod requires, in the same or newer versions,
+// with a checksum of each. Checksums of the older versions are then useless.
 func hasSums(p *plan.Plan, folder string, needed []byte) (bool, error) {
 	wanted, err := modfile.Parse("needed "+layout.GoModFile, needed, nil)
 	if err != nil {
@@ -151,7 +151,7 @@ func hasSums(p *plan.Plan, folder string, needed []byte) (bool, error) {
 	}
 	sums, err := p.Read(path.Join(folder, "go.sum"))
 	if err != nil {
-		return false, nil // nobody has written it
+		return false, nil // go.sum does not exist yet
 	}
 	sums = append([]byte("\n"), edit.Plain(sums)...)
 	return !slices.ContainsFunc(wanted.Require, func(r *modfile.Require) bool {
@@ -163,8 +163,7 @@ func hasSums(p *plan.Plan, folder string, needed []byte) (bool, error) {
 	}), nil
 }
 
-// addRequirements adds to go.mod the modules of another go.mod that it does not require, and says which of them the
-// project imports itself.
+// addRequirements adds the missing requirements of another go.mod, and marks as direct what the other marks as direct.
 func addRequirements(p *plan.Plan, folder string, needed []byte) error {
 	wanted, err := modfile.Parse("needed "+layout.GoModFile, needed, nil)
 	if err != nil {
@@ -188,8 +187,7 @@ func addRequirements(p *plan.Plan, folder string, needed []byte) error {
 	})
 }
 
-// adoptRequirements raises the requirements, the version of Go and the replacements of go.mod to those of another
-// go.mod.
+// adoptRequirements raises the requirements, the Go version and the replacements of go.mod to those of another go.mod.
 func adoptRequirements(p *plan.Plan, folder string, needed []byte) error {
 	wanted, err := modfile.Parse("needed "+layout.GoModFile, needed, nil)
 	if err != nil {
@@ -197,7 +195,7 @@ func adoptRequirements(p *plan.Plan, folder string, needed []byte) error {
 	}
 	return editRequirementsIn(p, folder, func(file *modfile.File) bool {
 		if wanted.Go != nil && (file.Go == nil || version.Compare("go"+file.Go.Version, "go"+wanted.Go.Version) < 0) {
-			_ = file.AddGoStmt(wanted.Go.Version) // a version that was parsed
+			_ = file.AddGoStmt(wanted.Go.Version) // no error: the version was parsed
 			if file.Toolchain != nil && version.Compare(file.Toolchain.Name, "go"+wanted.Go.Version) < 0 {
 				file.DropToolchainStmt()
 			}
@@ -216,13 +214,13 @@ func adoptRequirements(p *plan.Plan, folder string, needed []byte) error {
 			if folder != "." && modfile.IsDirectoryPath(target) {
 				target = strings.Repeat("../", 1+strings.Count(folder, "/")) + strings.TrimPrefix(target, "./")
 			}
-			_ = file.AddReplace(r.Old.Path, r.Old.Version, target, r.New.Version) // one that was parsed
+			_ = file.AddReplace(r.Old.Path, r.Old.Version, target, r.New.Version) // no error: the paths were parsed
 		}
 		return true
 	})
 }
 
-// addSums adds the lines of another go.sum that a go.sum does not have, in the order of the go command.
+// addSums adds the missing lines of another go.sum, in the order of the go command.
 func addSums(p *plan.Plan, needed []byte) error { return AddSumsIn(p, ".", needed) }
 
 func AddSumsIn(p *plan.Plan, folder string, needed []byte) error {
@@ -245,7 +243,8 @@ func AddSumsIn(p *plan.Plan, folder string, needed []byte) error {
 	return p.Edit(name, []byte(strings.Join(lines, "")))
 }
 
-// compareSums orders lines of go.sum by path and version of the module, that of its go.mod behind its own.
+// compareSums orders lines of go.sum by module path and version. The line for the module's go.mod follows that for the
+// module.
 func compareSums(a, b string) int {
 	x, y := strings.Fields(a), strings.Fields(b)
 	if len(x) < 2 || len(y) < 2 {
@@ -256,8 +255,8 @@ func compareSums(a, b string) int {
 	return cmp.Or(cmp.Compare(x[0], y[0]), semver.Compare(xVersion, yVersion), cmp.Compare(xFile, yFile))
 }
 
-// RequirePackage makes the project's go.mod say that its own packages import one, and refuses a package of a module
-// that is not required: which version it should be nobody else can say.
+// RequirePackage marks the requirement that provides a package as direct. It rejects a package that no required module
+// provides: kctrl cannot choose the version.
 func RequirePackage(p *plan.Plan, importPath, mod string) error {
 	if importPath == "" {
 		return nil
@@ -287,12 +286,11 @@ func RequirePackage(p *plan.Plan, importPath, mod string) error {
 	return RequireDirectly(p, file.Require[at].Mod.Path)
 }
 
-// RequireForeign plans that a project requires what a go.mod does for the Go types of kinds that are not the
-// project's own.
+// RequireForeign adds requirements from a go.mod that provide the Go types of external kinds.
 func RequireForeign(to *plan.Plan, text []byte, proj *project.Project) error {
 	file, err := ParseGoMod(text)
 	if err != nil {
-		return nil // which others complain of
+		return nil // reported by other checks
 	}
 	foreign := map[string]string{}
 	for _, r := range proj.Resources {
@@ -312,7 +310,8 @@ func RequireForeign(to *plan.Plan, text []byte, proj *project.Project) error {
 	})
 }
 
-// ReleaseModules marks the modules indirect that only deleted files imported: imported are the imports from before.
+// ReleaseModules marks modules as indirect that only deleted files imported. imported has the imports before the
+// deletion.
 func ReleaseModules(p *plan.Plan, imported map[string]string, proj *project.Project) error {
 	left, err := ImportsOfProject(p, proj)
 	if err != nil {
