@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// CheckUndeclared refuses names that a package declares outside of one file.
+// CheckUndeclared rejects names that a package declares in any file but one.
 func CheckUndeclared(p *plan.Plan, folder, except string, names []string) error {
 	files, err := GoFiles(p, folder)
 	if err != nil {
@@ -38,14 +38,13 @@ func CheckUndeclared(p *plan.Plan, folder, except string, names []string) error 
 	return errors.Join(errs...)
 }
 
-// UndeclaredError says that a package does not declare a name.
+// UndeclaredError reports that a package does not declare a name.
 type UndeclaredError struct{ folder, name string }
 
-// Error names both.
 func (e *UndeclaredError) Error() string { return e.folder + " declares no " + e.name }
 
-// CheckDeclares returns an *undeclaredError for a name that no file of a package declares. The file where it is most
-// likely is looked at first.
+// CheckDeclares returns an [*UndeclaredError] if no file of a package declares a name. It reads the most likely file
+// first.
 func CheckDeclares(p *plan.Plan, file, name string) error {
 	folder := path.Dir(file)
 	declared, all, err := Declarations(p, []string{file})
@@ -63,8 +62,8 @@ func CheckDeclares(p *plan.Plan, file, name string) error {
 	return &UndeclaredError{folder, name}
 }
 
-// Declarations returns where Go files declare names of their package, and reports whether all of them could be read:
-// one that does not parse is left to others to complain of.
+// Declarations returns the positions of the package-level names in Go files. all is false if a file does not parse;
+// other checks report that.
 func Declarations(p *plan.Plan, files []string) (declared map[string]token.Position, all bool, err error) {
 	declared, all = map[string]token.Position{}, true
 	for _, name := range files {
@@ -88,7 +87,7 @@ func Declarations(p *plan.Plan, files []string) (declared map[string]token.Posit
 	return declared, all, nil
 }
 
-// GoFiles lists the Go files of a folder, without tests: those on disk and those that are planned.
+// GoFiles lists the Go files of a directory, on disk and planned, without tests.
 func GoFiles(p *plan.Plan, folder string) ([]string, error) {
 	files, err := fs.Glob(p.FS(), path.Join(folder, "*.go"))
 	if err != nil {

@@ -21,26 +21,26 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// rootMarker says that objects of a type are sent to API servers, alone or as a list.
+// rootMarker marks types whose objects are sent to API servers, alone or as a list.
 const rootMarker = "+kubebuilder:object:root"
 
 // RegisterFunc is the function that the generated registration of an API package declares.
 const RegisterFunc = "addKnownTypes"
 
-// APIPackage is what the syntax of a Go package tells of its kinds and of how they come into a scheme. What other tools
-// generated for it does not count.
+// APIPackage describes the kinds of a Go package and how they are added to a scheme, from its syntax alone. It ignores
+// the files that other tools generated for the package.
 type APIPackage struct {
 	folder, Name string
-	// Roots are the exported types with the marker, lists among them, and where they are declared.
+	// Roots are the exported types with the marker, including lists, and their positions.
 	Roots map[string]token.Position
-	// Declared are all names of the package, used those that its code refers to, and made the types that it makes values
-	// of.
+	// Declared has all names of the package, Used the names that its code refers to, and Made the types of which it
+	// creates values.
 	Declared, Used, Made map[string]bool
-	// broken says that a file does not parse, which others complain of.
+	// broken is set if a file does not parse. Other checks report that.
 	broken bool
 }
 
-// ReadPackage reads the Go files of a folder that belong to its package here and now.
+// ReadPackage reads the Go files of a directory that the current build constraints include.
 func ReadPackage(p *plan.Plan, folder string) (*APIPackage, error) {
 	pkg := &APIPackage{
 		folder: folder, Roots: map[string]token.Position{},
@@ -69,7 +69,7 @@ func ReadPackage(p *plan.Plan, folder string) (*APIPackage, error) {
 	return pkg, nil
 }
 
-// IsBuilt reports whether build constraints let a file be part of its package.
+// IsBuilt reports whether build constraints include a file in its package.
 func IsBuilt(name string, source []byte) bool {
 	ctx := build.Default
 	ctx.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(source)), nil }
@@ -118,7 +118,7 @@ func (p *APIPackage) makes(expr ast.Expr) {
 	}
 }
 
-// addType records a type if a comment between it and what is declared before it has the marker.
+// addType records a type if a comment between the previous declaration and the type has the marker.
 func (p *APIPackage) addType(set *token.FileSet, file *ast.File, spec *ast.TypeSpec, after token.Pos) {
 	if _, isInterface := spec.Type.(*ast.InterfaceType); isInterface || !spec.Name.IsExported() || spec.TypeParams != nil {
 		return
@@ -136,8 +136,8 @@ func isRootMarker(comment *ast.Comment) bool {
 	return ok && marked && (value == "" || value == "=true")
 }
 
-// ApiFolders lists the folders of the project with Go files that may have the marker, in order. Those that the go
-// command does not look into, other modules, and the bundled runtime are none.
+// ApiFolders lists the directories of the project with Go files that may have the marker, sorted. It skips directories
+// that the go command ignores, other modules, and the bundled runtime.
 func ApiFolders(p *plan.Plan, proj *project.Project) ([]string, error) {
 	modules, err := ApiModules(p, proj)
 	if err != nil {
@@ -178,8 +178,8 @@ func ApiFolders(p *plan.Plan, proj *project.Project) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), err
 }
 
-// IsForeign reports whether the packages of a folder belong neither to the module of the project nor to one of the
-// given ones below it.
+// IsForeign reports whether the packages of a directory belong neither to the module of the project nor to one of the
+// given modules in it.
 func IsForeign(fsys fs.FS, name string, modules []string) bool {
 	if name == "." || slices.Contains(modules, name) {
 		return false
@@ -187,15 +187,15 @@ func IsForeign(fsys fs.FS, name string, modules []string) bool {
 	return IsIgnored(name) || Exists(fsys, path.Join(name, layout.GoModFile))
 }
 
-// IsIgnored reports whether the go command finds no packages of the project's modules in a folder, or the runtime is
-// there.
+// IsIgnored reports whether the go command ignores a directory when it looks for packages, or whether it holds the
+// bundled runtime.
 func IsIgnored(name string) bool {
 	base := path.Base(name)
 	return name != "." && (base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' || name == layout.BundleDir)
 }
 
-// Objects returns what the generated registration of a package registers: the kinds that PROJECT lists, with their
-// lists, and the types that say themselves that they are kinds.
+// Objects returns the types that the generated registration of a package registers: the kinds that PROJECT lists, their
+// lists, and the types with the marker.
 func (p *APIPackage) Objects(listed []string) []string {
 	names := slices.Clone(listed)
 	for _, kind := range listed {
@@ -208,13 +208,13 @@ func (p *APIPackage) Objects(listed []string) []string {
 	return slices.Compact(names)
 }
 
-// GeneratesRegistration reports whether the registration of a package that PROJECT does not list is for kctrl to write:
-// its code calls a function that it does not declare itself.
+// GeneratesRegistration reports whether kctrl writes the registration of a package that PROJECT does not list. It does
+// if the package's code calls the registration function without declaring it.
 func (p *APIPackage) GeneratesRegistration() bool {
 	return p.Used[RegisterFunc] && !p.Declared[RegisterFunc]
 }
 
-// Unregistered reports the kinds that no code of the package brings into a scheme. generated says that kctrl writes the
+// Unregistered reports the kinds that no code of the package adds to a scheme. generated means that kctrl writes the
 // registration.
 func (p *APIPackage) Unregistered(program string, generated bool) []*diagnostic.Error {
 	if p.broken {
@@ -235,8 +235,8 @@ func (p *APIPackage) Unregistered(program string, generated bool) []*diagnostic.
 	return found
 }
 
-// Importable reports whether a program may import the package: Go hides what is in a folder named internal from all
-// that is not beside it.
+// Importable reports whether a program may import the package: only code in the same parent directory may import from a
+// directory named internal.
 func (p *APIPackage) Importable(program string) bool {
 	for folder := p.folder; folder != "."; folder = path.Dir(folder) {
 		parent := path.Dir(folder)
@@ -257,7 +257,7 @@ func (p *APIPackage) obstacle(program string) string {
 func (p *APIPackage) registrationHint(program string, generated bool, name string) string {
 	switch {
 	case !p.Importable(program):
-		return "move the package out of the folder named internal, or register it where it can be imported"
+		return "move the package out of the directory named internal, or register it where it can be imported"
 	case generated:
 		return fmt.Sprintf("write SchemeBuilder = runtime.NewSchemeBuilder(%s) in %s, and kctrl generate does the rest", RegisterFunc, p.folder)
 	case p.Declared["AddToScheme"]:

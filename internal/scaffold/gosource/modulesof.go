@@ -15,7 +15,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// ApiModules returns the folders of the modules below that of a project which API packages of it are in, in order.
+// ApiModules returns the directories of the modules inside the project that hold API packages, sorted.
 func ApiModules(p *plan.Plan, proj *project.Project) ([]string, error) {
 	folders := []string{project.APIFolder}
 	for _, r := range proj.Resources {
@@ -44,7 +44,8 @@ func ApiModules(p *plan.Plan, proj *project.Project) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// ModuleAround returns the folder of the module that a folder of the project is in: "." for its own.
+// ModuleAround returns the directory of the module that contains a directory of the project; "." is the project's
+// module.
 func ModuleAround(p *plan.Plan, folder string) (string, error) {
 	for ; folder != "."; folder = path.Dir(folder) {
 		switch _, err := p.Read(path.Join(folder, layout.GoModFile)); {
@@ -57,7 +58,7 @@ func ModuleAround(p *plan.Plan, folder string) (string, error) {
 	return ".", nil
 }
 
-// InModule reports whether a file is in one of some modules below that of a project.
+// InModule reports whether a file is in one of the modules inside a project.
 func InModule(name string, modules []string) bool {
 	return slices.ContainsFunc(modules, func(folder string) bool { return strings.HasPrefix(name, folder+"/") })
 }

@@ -15,24 +15,24 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// TypeChecker checks the packages of a project as far as that can be done without asking anybody: of what they import
-// from other modules it knows the names alone, and takes all that is said of it for right. What it complains of is
-// wrong, or is of a file that it was not given, such as a generated one: so complaints count where there were none
-// before.
+// TypeChecker checks the packages of a project without running the go command or a network. It knows only the names of
+// imported packages of other modules, and accepts all uses of them. A complaint is an error of the code, or is caused
+// by a file that the checker did not receive, such as a generated one. Callers therefore compare with the complaints
+// from before a change.
 type TypeChecker struct {
 	repo     string
 	set      *token.FileSet
 	files    map[GoPackage][]*ast.File
-	packages map[GoPackage]*types.Package // nil while it is checked
+	packages map[GoPackage]*types.Package // nil during the check
 	found    map[Complaint][]token.Position
 	uses     map[*ast.Ident]types.Object
 }
 
-// Complaint is what is wrong in a file, wherever there.
+// Complaint is an error in a file, at any position.
 type Complaint struct{ File, Message string }
 
-// TypeErrors returns what a type checker complains of in the Go files of a module that a plan has, with some of them
-// as they would be.
+// TypeErrors returns the type errors in the Go files of a module as a plan has them. changed replaces the content of
+// some files.
 func TypeErrors(p *plan.Plan, sources []GoSource, repo string, changed map[string][]byte) (map[Complaint][]token.Position, error) {
 	c, err := TypeChecked(p, sources, repo, changed)
 	if err != nil {
@@ -41,7 +41,7 @@ func TypeErrors(p *plan.Plan, sources []GoSource, repo string, changed map[strin
 	return c.found, nil
 }
 
-// TypeChecked returns a checker that has checked all packages that typeErrors tells of.
+// TypeChecked returns a checker after it has checked all packages of sources.
 func TypeChecked(p *plan.Plan, sources []GoSource, repo string, changed map[string][]byte) (*TypeChecker, error) {
 	c := &TypeChecker{
 		repo: repo, set: token.NewFileSet(), files: map[GoPackage][]*ast.File{}, packages: map[GoPackage]*types.Package{},
@@ -75,8 +75,8 @@ func TypeChecked(p *plan.Plan, sources []GoSource, repo string, changed map[stri
 	return c, nil
 }
 
-// EmbeddedFields returns where the files use fields that are called as the types which they embed: these types, by
-// file and offset.
+// EmbeddedFields returns the uses of fields named after an embedded type, as the names of these types by file and
+// offset.
 func (c *TypeChecker) EmbeddedFields() map[string]map[int]GoName {
 	found := map[string]map[int]GoName{}
 	for ident, object := range c.uses {
@@ -88,7 +88,7 @@ func (c *TypeChecker) EmbeddedFields() map[string]map[int]GoName {
 		if pointer, ok := embedded.(*types.Pointer); ok {
 			embedded = pointer.Elem()
 		}
-		// An alias that the user has for it keeps its name.
+		// A field embedded through an alias has the alias's name, and the alias stays.
 		named, ok := embedded.(interface{ Obj() *types.TypeName })
 		if !ok || named.Obj().Pkg() == nil {
 			continue
@@ -111,7 +111,7 @@ func (c *TypeChecker) complain(at token.Position, message string) {
 	}
 }
 
-// check checks a package once, and those of the module that it imports before.
+// check type-checks a package once, after the packages of the module that it imports.
 func (c *TypeChecker) check(pkg GoPackage) *types.Package {
 	if done, known := c.packages[pkg]; known || len(c.files[pkg]) == 0 {
 		return done
@@ -122,15 +122,15 @@ func (c *TypeChecker) check(pkg GoPackage) *types.Package {
 			c.complain(e.Fset.Position(e.Pos), e.Msg)
 		}
 	}}
-	// Errors have been told one by one.
+	// The Error callback above has recorded the errors.
 	c.packages[pkg], _ = config.Check(path.Join(c.repo, pkg.Folder), c.set, c.files[pkg], &types.Info{Uses: c.uses})
 	return c.packages[pkg]
 }
 
-// errNotOfModule makes the type checker know a package by its name alone.
+// errNotOfModule makes the type checker treat a package as known by name only.
 var errNotOfModule = errors.New("not of the module")
 
-// Import returns a package of the module, for the type checker.
+// Import returns a package of the module for the type checker.
 func (c *TypeChecker) Import(importPath string) (*types.Package, error) {
 	folder, inside := layout.DirOf(c.repo, importPath)
 	if !inside {

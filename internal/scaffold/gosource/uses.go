@@ -26,7 +26,7 @@ type GoSource struct {
 	File *ast.File
 }
 
-// GoPackage is a package of a project by its folder; tests that are a package of their own are marked.
+// GoPackage identifies a package of a project by directory. External marks test packages with the suffix _test.
 type GoPackage struct {
 	Folder   string
 	External bool
@@ -38,15 +38,14 @@ type GoName struct {
 	Name string
 }
 
-// Use is where a file says a name of the project.
+// Use is a reference in a file to a name of the project.
 type Use struct {
 	GoName
 	At token.Position
 }
 
-// GoSources parses all Go files that the modules of a project have when the plan is applied, tests among them, in
-// order. What was generated from others, the bundled runtime, and files that do not parse are left out: who runs the
-// go command hears of these.
+// GoSources parses all Go files, including tests, that the modules of a project have after the plan is applied, in
+// order. It skips generated files, the bundled runtime, and files that do not parse, which the go command reports.
 func GoSources(p *plan.Plan, proj *project.Project) ([]GoSource, error) {
 	modules, err := ApiModules(p, proj)
 	if err != nil {
@@ -76,8 +75,8 @@ func GoSources(p *plan.Plan, proj *project.Project) ([]GoSource, error) {
 	return sources, nil
 }
 
-// GoFilesOf returns the paths of the Go files in the project's tree, planned ones included, in order, without those
-// in folders that skip reports.
+// GoFilesOf returns the sorted paths of the Go files in the project's tree, including planned ones. It skips
+// directories for which skip returns true.
 func GoFilesOf(p *plan.Plan, skip func(folder string) bool) ([]string, error) {
 	names := map[string]bool{}
 	err := fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -102,7 +101,7 @@ func GoFilesOf(p *plan.Plan, skip func(folder string) bool) ([]string, error) {
 	return slices.Sorted(maps.Keys(names)), nil
 }
 
-// isGenerated reports whether a file follows from others, and is made anew with them.
+// isGenerated reports whether kctrl or another tool regenerates the file from other files.
 func isGenerated(name string, entry project.LockEntry) bool {
 	return strings.HasPrefix(path.Base(name), "zz_generated.") || strings.HasPrefix(entry.Template, "generate/")
 }
@@ -111,7 +110,7 @@ func (s GoSource) Pkg() GoPackage {
 	return GoPackage{path.Dir(s.Name), strings.HasSuffix(s.Name, "_test.go") && strings.HasSuffix(s.File.Name.Name, "_test")}
 }
 
-// Declares returns the names that a file declares in its package.
+// Declares returns the package-level names that a file declares.
 func (s GoSource) Declares() []GoName {
 	var names []GoName
 	for _, ident := range PackageNames(s.File) {
@@ -120,7 +119,7 @@ func (s GoSource) Declares() []GoName {
 	return names
 }
 
-// imports returns the import paths of a file by the names that it has for them.
+// imports returns the import paths of a file by their local names.
 func (s GoSource) imports() map[string]string {
 	byName := map[string]string{}
 	for _, spec := range s.File.Imports {
@@ -134,7 +133,7 @@ func (s GoSource) imports() map[string]string {
 	return byName
 }
 
-// DotImports returns the packages of the module repo whose names a file says without theirs.
+// DotImports returns the packages of the module repo that a file imports with a dot.
 func (s GoSource) DotImports(repo string) []GoPackage {
 	var found []GoPackage
 	for _, spec := range s.File.Imports {
@@ -146,7 +145,7 @@ func (s GoSource) DotImports(repo string) []GoPackage {
 	return found
 }
 
-// Uses returns the names of packages of the module repo that a file says, with where it does.
+// Uses returns the references in a file to names of packages of the module repo, with positions.
 func (s GoSource) Uses(repo string) []Use {
 	var found []Use
 	for _, i := range s.Idents(repo) {
@@ -155,14 +154,14 @@ func (s GoSource) Uses(repo string) []Use {
 	return found
 }
 
-// NamedIdent is an identifier that stands for a name of a package.
+// NamedIdent is an identifier that refers to a package-level name.
 type NamedIdent struct {
 	GoName
 	Node *ast.Ident
 }
 
-// Idents returns the identifiers that stand for names of packages of the module repo. One of the file's own package
-// may also stand for something that a function declares.
+// Idents returns the identifiers that refer to names of packages of the module repo. An identifier without a package
+// qualifier may also refer to a local variable.
 func (s GoSource) Idents(repo string) []NamedIdent {
 	imports := s.imports()
 	skipped := map[*ast.Ident]bool{s.File.Name: true}
@@ -199,8 +198,8 @@ func (s GoSource) Idents(repo string) []NamedIdent {
 	return found
 }
 
-// Says reports whether a file has a name for anything: what it imports, declares, or says of its package.
-func (s GoSource) Says(name string) bool {
+// Mentions reports whether a file uses a name anywhere: for an import, a declaration or a reference.
+func (s GoSource) Mentions(name string) bool {
 	_, found := s.imports()[name]
 	ast.Inspect(s.File, func(n ast.Node) bool {
 		ident, ok := n.(*ast.Ident)
@@ -210,12 +209,13 @@ func (s GoSource) Says(name string) bool {
 	return found
 }
 
-// Locals returns the identifiers that stand for what a function declares, as far as the file alone tells: that may be
-// called as a package, or as what one declares.
+// Locals returns the identifiers that refer to declarations inside functions, as far as the file alone shows. Such a
+// name may equal that of a package or of a package-level declaration.
 func (s GoSource) Locals() map[*ast.Ident]bool {
 	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Importer: importsNothing{}, FakeImportC: true, Error: func(error) {}}
-	pkg, _ := config.Check(s.Name, s.Set, []*ast.File{s.File}, info) // without its package a file has errors, which say nothing
+	// errors are expected: the file is checked without its package
+	pkg, _ := config.Check(s.Name, s.Set, []*ast.File{s.File}, info)
 	found := map[*ast.Ident]bool{}
 	for _, objects := range []map[*ast.Ident]types.Object{info.Defs, info.Uses} {
 		for ident, object := range objects {
@@ -224,20 +224,19 @@ func (s GoSource) Locals() map[*ast.Ident]bool {
 			}
 			_, isImport := object.(*types.PkgName)
 			_, isLabel := object.(*types.Label)
-			scope := object.Parent() // none: a field or a method
+			scope := object.Parent() // nil for a field or method
 			found[ident] = isLabel || !isImport && scope != nil && scope != types.Universe && scope != pkg.Scope()
 		}
 	}
 	return found
 }
 
-// importsNothing makes a type checker know all packages by their names alone.
+// importsNothing is an importer that knows all packages by name only.
 type importsNothing struct{}
 
-// Import returns no package.
 func (importsNothing) Import(string) (*types.Package, error) { return nil, errNotOfModule }
 
-// ImportedBy returns all import paths of files, each with a file that has it.
+// ImportedBy returns all import paths of the files, each with a file that imports it.
 func ImportedBy(sources []GoSource) map[string]string {
 	all := map[string]string{}
 	for _, s := range sources {
@@ -248,7 +247,7 @@ func ImportedBy(sources []GoSource) map[string]string {
 	return all
 }
 
-// ParseSource parses a Go file, and reports whether it could.
+// ParseSource parses a Go file, and reports whether it succeeded.
 func ParseSource(name string, text []byte) (GoSource, bool) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)

@@ -248,10 +248,10 @@ func (r *Refactoring) packageNames(s gosource.GoSource) []splice {
 		folder, inside := layout.DirOf(r.before.Repo, strings.Trim(spec.Path.Value, "\"`"))
 		alias, names := r.aliases[folder], r.packages[folder]
 		switch {
-		case inside && spec.Name != nil && alias[0] == spec.Name.Name && alias[0] != alias[1] && !s.Says(alias[1]):
+		case inside && spec.Name != nil && alias[0] == spec.Name.Name && alias[0] != alias[1] && !s.Mentions(alias[1]):
 			renamed[alias[0]] = alias[1]
 			replace(spec.Name, alias[1])
-		case inside && spec.Name == nil && names[0] != names[1] && !s.Says(names[1]):
+		case inside && spec.Name == nil && names[0] != names[1] && !s.Mentions(names[1]):
 			renamed[names[0]] = names[1]
 		case inside && spec.Name == nil && names[0] != names[1]:
 			at := s.Set.PositionFor(spec.Pos(), false).Offset
