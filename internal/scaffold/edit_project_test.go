@@ -225,7 +225,7 @@ func TestFilesOfTheUsersKeepTheirPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := scaffold.PlanEdit(afero.NewIOFS(p.fs), p.load(), scaffold.EditOptions{MultiGroup: new(false), Kctrl: memoryKctrl})
-	if want := "internal/webhook/webapp/doc.go: would become internal/webhook/doc.go, which is there"; err == nil || err.Error() != want {
+	if want := "internal/webhook/webapp/doc.go: would become internal/webhook/doc.go, which exists"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

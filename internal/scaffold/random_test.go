@@ -97,7 +97,7 @@ var memoryKctrl = project.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAA
 func (p *randomProject) run(opts any) bool {
 	p.Helper()
 	plan, err := p.plan(opts)
-	if errors.Is(err, diagnostic.ErrUsage) || err != nil && strings.Contains(err.Error(), "which is there") {
+	if errors.Is(err, diagnostic.ErrUsage) || err != nil && strings.Contains(err.Error(), "which exists") {
 		return false
 	}
 	if err != nil {

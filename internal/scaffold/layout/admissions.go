@@ -7,12 +7,12 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// Admission is what can decide about the objects of a kind.
+// Admission is a mechanism that decides about the objects of a kind: a webhook or a policy.
 type Admission struct {
-	// File is what its files are named after, suffix what its Go type ends in. A policy has none: API servers decide by
-	// themselves.
+	// File is the base name of its files, and Suffix the suffix of its Go type. A policy has no suffix, because API
+	// servers evaluate it themselves.
 	File, Suffix string
-	// Flag is what create and delete call it, has and flags are what PROJECT says of it.
+	// Flag is its option of create and delete. Has and Flags point to its fields in PROJECT.
 	Flag      string
 	Has       func(*project.Resource) *bool
 	Flags     func(*project.Resource) *[]string
@@ -34,12 +34,12 @@ var (
 	}
 )
 
-// AdmissionsOf returns what decides about the objects of a kind.
+// AdmissionsOf returns the admissions of a kind.
 func AdmissionsOf(r project.Resource) []Admission {
 	return slices.DeleteFunc([]Admission{Defaulting, Validation, Policy}, func(a Admission) bool { return !*a.Has(&r) })
 }
 
-// WebhooksOf returns the webhooks that a kind has.
+// WebhooksOf returns the webhooks of a kind.
 func WebhooksOf(r project.Resource) []Admission {
 	return slices.DeleteFunc(AdmissionsOf(r), func(a Admission) bool { return a.Suffix == "" })
 }

@@ -1,5 +1,5 @@
-// Package layout names what a project consists of: its directories and files, what Go calls its kinds, and which
-// versions, controllers and webhooks PROJECT lists for each. It reads PROJECT alone.
+// Package layout names the parts of a project: its directories and files, the Go names of its kinds, and the versions,
+// controllers and webhooks that PROJECT lists for each kind. It reads only PROJECT.
 package layout
 
 import (
@@ -14,41 +14,41 @@ import (
 )
 
 const (
-	// RuntimeModule is the Go module that the runtime is part of.
+	// RuntimeModule is the Go module of the runtime.
 	RuntimeModule = "github.com/kctrl-dev/kctrl"
-	// BundleDir is where a project has the runtime when it does not require the published module.
+	// BundleDir holds the runtime in projects that do not require the published module.
 	BundleDir = "third_party/kctrl"
 )
 
 const GoModFile = "go.mod"
 
 const (
-	// WorkFile is that of a workspace.
+	// WorkFile is the file of a Go workspace.
 	WorkFile = "go.work"
-	// Unpublished is the version that is required of a module which a folder stands for.
+	// Unpublished is the required version of modules that a directory replaces.
 	Unpublished = "v0.0.0"
-	// TypesModule is what all API packages import.
+	// TypesModule is imported by all API packages.
 	TypesModule = "k8s.io/apimachinery"
 )
 
-// BoilerplateFile holds the header of new Go files.
+// BoilerplateFile holds the license header of new Go files.
 const BoilerplateFile = "hack/boilerplate.go.txt"
 
-// RegisterName is the name of the generated registrations: that of all kinds beside the main function, and that of an
-// API package.
+// RegisterName is the name of the generated registrations: the one of all kinds next to the main function, and the one
+// in each API package.
 const RegisterName = "zz_generated.register.go"
 
 const (
-	// MainDir is where init puts the operator's program, and mainFile its main function.
+	// MainDir is the directory of the operator's program, and MainFile the file of its main function.
 	MainDir  = "cmd"
 	MainFile = MainDir + "/main.go"
-	// ManagerPackage is what starts it.
+	// ManagerPackage is the package that starts the manager.
 	ManagerPackage = RuntimeModule + "/runtime/manager"
-	// ControllerPackage has the interface of managers that functions take which set up.
+	// ControllerPackage has the Manager interface that setup functions accept.
 	ControllerPackage = RuntimeModule + "/runtime/controller"
 )
 
-// The folders with a kustomization that commands look after.
+// The directories whose kustomizations commands maintain.
 const (
 	CRDDir     = "config/crd"
 	DefaultDir = "config/default"
@@ -60,11 +60,11 @@ const (
 const (
 	ComponentDir = "config/components/webhook"
 	PolicyDir    = "config/components/network-policy"
-	// PoliciesDir has the policies that API servers decide by.
+	// PoliciesDir has the admission policies that API servers evaluate.
 	PoliciesDir = "config/policy"
 )
 
-// DirOf returns the folder of an import path in the module of a project.
+// DirOf returns the directory of an import path in the module of a project.
 func DirOf(repo, importPath string) (folder string, inside bool) {
 	if importPath == repo {
 		return ".", true
@@ -73,7 +73,7 @@ func DirOf(repo, importPath string) (folder string, inside bool) {
 	return folder, inside && !strings.HasPrefix(folder, BundleDir+"/")
 }
 
-// KindNames are the names that the templates of a resource are spelled from.
+// KindNames returns the names from which the templates of a resource derive theirs.
 func KindNames(proj *project.Project, r project.Resource, header string) templates.KindNames {
 	names := templates.KindNames{
 		ProjectName: proj.Name,
@@ -97,8 +97,7 @@ func KindNames(proj *project.Project, r project.Resource, header string) templat
 	return names
 }
 
-// MigratedDir returns the folder of a version that the project has by kinds which PROJECT lists with their path:
-// those of a project that was migrated.
+// MigratedDir returns the directory of a version whose kinds PROJECT lists with a path, as in migrated projects.
 func MigratedDir(proj *project.Project, r project.Resource) (folder string, found bool) {
 	for _, other := range proj.Resources {
 		if other.Path != "" && other.APIGroup() == r.APIGroup() && other.Version == r.Version {
@@ -108,13 +107,12 @@ func MigratedDir(proj *project.Project, r project.Resource) (folder string, foun
 	return "", false
 }
 
-// UsesTypes reports whether code of the project uses the Go types of a kind: API servers decide by a policy without
-// them.
+// UsesTypes reports whether project code uses the Go types of a kind. Policies do not: API servers evaluate them.
 func UsesTypes(r project.Resource) bool {
 	return r.Controller || len(r.Controllers)+len(WebhooksOf(r)) > 0
 }
 
-// VersionBefore returns the version of the kind of r that the project has had longest, if it is not r itself.
+// VersionBefore returns the oldest version of the kind of r in the project, if it is not r itself.
 func VersionBefore(proj *project.Project, r project.Resource) (project.Resource, bool) {
 	for _, other := range proj.Resources {
 		if other.APIGroup() != r.APIGroup() || other.Kind != r.Kind || !other.API {
@@ -156,7 +154,7 @@ func ControllersOf(proj *project.Project, r project.Resource, header string) []t
 	return all
 }
 
-// WebhooksView is what the project deploys for its webhooks; found is false if it has none.
+// WebhooksView returns the values for the manifests of the project's webhooks. found is false if it has none.
 func WebhooksView(proj *project.Project) (view templates.WebhooksView, found bool) {
 	view = templates.WebhooksView{Name: proj.Name, Namespace: templates.Namespace(proj.Name)}
 	for _, r := range proj.Resources {
@@ -171,7 +169,7 @@ func WebhooksView(proj *project.Project) (view templates.WebhooksView, found boo
 	return view, view.Mutating || view.Validating || len(view.CRDs) > 0
 }
 
-// CertificatesOf returns who makes the certificates of the webhooks of a project.
+// CertificatesOf returns the issuer of the project's webhook certificates.
 func CertificatesOf(proj *project.Project) string {
 	if proj.Certificates == "" {
 		return project.SelfSigned
@@ -179,8 +177,8 @@ func CertificatesOf(proj *project.Project) string {
 	return proj.Certificates
 }
 
-// SetCertificates sets who makes the certificates of the webhooks of a project. The default is what a project has
-// that says nothing, so that a choice and its opposite leave no trace.
+// SetCertificates sets the issuer of the project's webhook certificates. The default is written as unset, so setting
+// and resetting it leaves PROJECT unchanged.
 func SetCertificates(proj *project.Project, by string) {
 	if by == project.SelfSigned {
 		by = ""

@@ -1,4 +1,3 @@
-// Package register finds the program that starts the manager of a project, and plans that it runs what the features
-// of the project set up: [Registration] collects that, and API packages register their kinds. It never edits more of
-// main.go than one argument.
+// Package register finds the program that starts the manager of a project, and plans its setup calls: [Registration]
+// collects them, and API packages register their kinds. It edits at most one argument in main.go.
 package register

@@ -20,14 +20,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// Program is the main package that starts the operator's manager: in cmd, or wherever the user has moved it.
+// Program is the main package that starts the operator's manager, in cmd or in a directory that the user chose.
 type Program struct {
 	folder string
-	// files are those of it that users write and that can be read, in order of their names.
+	// files are its parsable Go files that users write, sorted by name.
 	files []programFile
 }
 
-// programFile is a Go file of it.
+// programFile is a Go file of a [Program].
 type programFile struct {
 	name string
 	text []byte
@@ -35,9 +35,8 @@ type programFile struct {
 	file *ast.File
 }
 
-// FindProgram returns the program that starts the operator's manager: the one in cmd, or, if cmd starts none, the
-// only one elsewhere. If several start a manager, and not exactly one has the registration that kctrl wrote, it
-// returns a *diagnostic.Error.
+// FindProgram returns the program that starts the operator's manager: the one in cmd, or else the only one elsewhere.
+// If several programs start a manager, it takes the only one with kctrl's registration, or returns a *diagnostic.Error.
 func FindProgram(p *plan.Plan) (Program, error) {
 	usual, err := readProgram(p, layout.MainDir)
 	if err != nil || usual.StartsManager() {
@@ -45,7 +44,7 @@ func FindProgram(p *plan.Plan) (Program, error) {
 	}
 	moved, err := movedPrograms(p)
 	if err != nil || len(moved) == 0 {
-		return usual, err // which lacks what is asked of it
+		return usual, err // the caller reports what the program lacks
 	}
 	if with := slices.DeleteFunc(slices.Clone(moved), func(m Program) bool { _, err := p.Read(m.RegisterFile()); return err != nil }); len(with) == 1 {
 		moved = with
@@ -57,14 +56,14 @@ func FindProgram(p *plan.Plan) (Program, error) {
 		}
 		return usual, &diagnostic.Error{
 			Pos:     token.Position{Filename: moved[0].files[0].name},
-			Message: "several programs start a manager, and kctrl cannot tell which is the operator's: they are in " + strings.Join(folders, ", "),
+			Message: "several programs start a manager, and kctrl cannot determine which is the operator's: they are in " + strings.Join(folders, ", "),
 			Hint:    "move " + usual.RegisterFile() + " beside the main function of the operator",
 		}
 	}
 	return moved[0], nil
 }
 
-// movedPrograms returns the programs outside of cmd that start a manager, in order of their folders.
+// movedPrograms returns the programs outside of cmd that start a manager, sorted by directory.
 func movedPrograms(p *plan.Plan) ([]Program, error) {
 	var found []Program
 	err := fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -87,7 +86,7 @@ func movedPrograms(p *plan.Plan) ([]Program, error) {
 	return found, err
 }
 
-// readProgram reads the package main of a folder. One that does not parse is left to the go command to complain of.
+// readProgram reads the package main of a directory. It skips files that do not parse, which the go command reports.
 func readProgram(p *plan.Plan, folder string) (Program, error) {
 	found := Program{folder: folder}
 	names, err := gosource.GoFiles(p, folder)
@@ -113,7 +112,7 @@ func readProgram(p *plan.Plan, folder string) (Program, error) {
 
 func (g Program) RegisterFile() string { return gopath.Join(g.folder, layout.RegisterName) }
 
-// StartsManager reports whether the program is an operator's: it imports the manager, or calls register.
+// StartsManager reports whether the program imports the manager or calls register.
 func (g Program) StartsManager() bool {
 	return g.UsesRegister() || slices.ContainsFunc(g.files, programFile.importsManager)
 }
@@ -122,7 +121,7 @@ func (s programFile) importsManager() bool {
 	return slices.ContainsFunc(s.file.Imports, func(i *ast.ImportSpec) bool { return strings.Trim(i.Path.Value, "\"`") == layout.ManagerPackage })
 }
 
-// UsesRegister reports whether a file of the program names register.
+// UsesRegister reports whether a file of the program refers to register.
 func (g Program) UsesRegister() bool {
 	return slices.ContainsFunc(g.files, func(s programFile) bool {
 		used := false
@@ -139,8 +138,8 @@ func (g Program) UsesRegister() bool {
 	})
 }
 
-// EnsureRegistered makes sure that something in the program uses register. Where nothing does, it becomes an argument
-// of manager.Main, unless another function is there already: that is the user's to decide.
+// EnsureRegistered makes the program use register. If no file does, register becomes an argument of manager.Main. If
+// another function is passed there, it returns a *diagnostic.Error: the user decides.
 func (g Program) EnsureRegistered(p *plan.Plan) error {
 	if g.UsesRegister() {
 		return nil
@@ -165,7 +164,7 @@ func (g Program) EnsureRegistered(p *plan.Plan) error {
 	if failure != nil {
 		return failure
 	}
-	// No file of it can be read, or there is none.
+	// The program has no files, or none can be parsed.
 	source, err := p.Read(layout.MainFile)
 	if err != nil {
 		return layout.MissingFile(layout.MainFile, err, `it starts the manager: os.Exit(manager.Main(manager.Options{}, register))`)
@@ -184,7 +183,7 @@ func (s programFile) hasMain() bool {
 	})
 }
 
-// otherSetup returns where manager.Main is given a setup function, if it is.
+// otherSetup returns the position of the setup function that manager.Main receives, if any.
 func (s programFile) otherSetup() (token.Position, bool) {
 	var pos token.Position
 	ast.Inspect(s.file, func(n ast.Node) bool {
@@ -196,8 +195,8 @@ func (s programFile) otherSetup() (token.Position, bool) {
 	return pos, pos.IsValid()
 }
 
-// Follow takes away the registration that kctrl wrote where the program was before. If nobody knew yet that it has
-// moved, it notes what still builds it there; from then on kctrl doctor says so.
+// Follow deletes the registration that kctrl wrote in the program's previous directory. If the move was not yet known,
+// it notes build steps that use the old directory; afterwards kctrl doctor reports them.
 func (g Program) Follow(p *plan.Plan, isKnown bool) error {
 	lock, _, err := p.Lock()
 	if err != nil {
@@ -224,7 +223,7 @@ func (g Program) Follow(p *plan.Plan, isKnown bool) error {
 	return err
 }
 
-// IsKnown reports whether kctrl has written the registration of the program where it is.
+// IsKnown reports whether the lock has the registration in the program's current directory.
 func (g Program) IsKnown(p *plan.Plan) (bool, error) {
 	lock, _, err := p.Lock()
 	if err != nil {
@@ -234,12 +233,11 @@ func (g Program) IsKnown(p *plan.Plan) (bool, error) {
 	return known, nil
 }
 
-// StaleBuilds returns where the Makefile and the Dockerfile build what is no longer the program that starts the
-// manager.
+// StaleBuilds returns the lines of the Makefile and the Dockerfile that build a directory other than the program's.
 func StaleBuilds(p *plan.Plan) ([]*diagnostic.Error, error) {
 	g, err := FindProgram(p)
 	if err != nil {
-		return nil, nil // of which the registration is told
+		return nil, nil // FindProgram's error is reported by the registration
 	}
 	return g.staleBuilds(p)
 }
@@ -272,7 +270,7 @@ func (g Program) staleBuilds(p *plan.Plan) ([]*diagnostic.Error, error) {
 	return found, nil
 }
 
-// dotted is the folder as the go command takes it.
+// dotted returns the directory as an argument of the go command.
 func (g Program) dotted() string {
 	if g.folder == "." {
 		return "."

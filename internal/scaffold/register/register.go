@@ -20,10 +20,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// schemePackage has the builders of schemes.
+// schemePackage is the package of scheme builders.
 const schemePackage = "k8s.io/apimachinery/pkg/runtime"
 
-// JoinScheme plans that an API package which has a builder of its own gives it what kctrl registers.
+// JoinScheme plans that an API package with its own scheme builder adds kctrl's registration function to it.
 func JoinScheme(p *plan.Plan, folder string) error {
 	pkg, err := gosource.ReadPackage(p, folder)
 	if err != nil || pkg.Used[gosource.RegisterFunc] || !pkg.Declared["AddToScheme"] || !pkg.Declared["GroupVersion"] {
@@ -32,14 +32,14 @@ func JoinScheme(p *plan.Plan, folder string) error {
 	return editBuilder(p, folder, func(text []byte, name string) []byte {
 		edited, err := edit.EnsureArgument(text, name, schemePackage, "NewSchemeBuilder", gosource.RegisterFunc)
 		if err != nil {
-			return text // which registrations says
+			return text // Registrations reports the missing call
 		}
 		return edited
 	})
 }
 
-// LeaveSchemes takes back what joinScheme has done to packages that have no kinds of kctrl's any more, and register
-// all others themselves.
+// LeaveSchemes reverts [JoinScheme] in packages that no longer have kinds in PROJECT and register all other kinds
+// themselves.
 func LeaveSchemes(p *plan.Plan, before, after *project.Project) error {
 	for _, r := range before.Resources {
 		folder, migrated := layout.MigratedDir(before, r)
@@ -69,7 +69,7 @@ func LeaveSchemes(p *plan.Plan, before, after *project.Project) error {
 	return nil
 }
 
-// editBuilder plans what becomes of the file of an API package that has the builder of its scheme.
+// editBuilder plans the change of the API package's file that has the scheme builder.
 func editBuilder(p *plan.Plan, folder string, change func(text []byte, name string) []byte) error {
 	files, err := gosource.GoFiles(p, folder)
 	if err != nil {
@@ -90,8 +90,9 @@ func editBuilder(p *plan.Plan, folder string, change func(text []byte, name stri
 	return nil
 }
 
-// Registrations returns the API packages whose registration kctrl writes, ordered by folder, and the import paths of
-// those that PROJECT does not list and that register their kinds. Kinds that come into no scheme are noted in the plan.
+// Registrations returns two lists, each ordered by directory: the API packages whose registration kctrl writes, and the
+// import paths of packages that register their kinds themselves and that PROJECT does not list. The plan notes kinds
+// that no scheme has.
 func Registrations(p *plan.Plan, proj *project.Project, header string, g Program) (versions []templates.VersionView, others []string, err error) {
 	views := map[string]templates.VersionView{}
 	listed := map[string][]string{}
@@ -133,7 +134,7 @@ func Registrations(p *plan.Plan, proj *project.Project, header string, g Program
 	return versions, others, nil
 }
 
-// Registration collects what the manager sets up.
+// Registration collects the setup calls of the manager.
 type Registration struct {
 	view    templates.RegisterView
 	imports importNames
@@ -141,7 +142,7 @@ type Registration struct {
 	errs    []error
 }
 
-// NewRegistration returns what sets up nothing yet in a program.
+// NewRegistration returns an empty registration for a program.
 func NewRegistration(g Program, header string) *Registration {
 	return &Registration{
 		view:    templates.RegisterView{Header: header, Folder: g.folder},
@@ -149,13 +150,13 @@ func NewRegistration(g Program, header string) *Registration {
 	}
 }
 
-// Result returns what the file says.
+// Result returns the values for the registration file.
 func (r *Registration) Result() (templates.RegisterView, error) {
 	r.view.Imports = r.imports.sorted()
 	return r.view, errors.Join(r.errs...)
 }
 
-// Name returns the name that the file imports a package under.
+// Name returns the local name for an import of the file.
 func (r *Registration) Name(importPath, wanted string) string {
 	name, _ := r.imports.name(importPath, wanted)
 	return name
@@ -168,10 +169,10 @@ func (r *Registration) AddAPI(importPath, wanted string) {
 	}
 }
 
-// Run adds an expression that sets something up.
+// Run adds an expression that sets up a part of the operator.
 func (r *Registration) Run(setup string) { r.view.Setups = append(r.view.Setups, setup) }
 
-// SetUp adds a type of a package that the manager runs.
+// SetUp adds the setup of a type, such as a reconciler.
 func (r *Registration) SetUp(importPath, wanted, name string) {
 	expr, fallible, err := r.makers.setup(importPath, name, func() string { return r.Name(importPath, wanted) })
 	r.view.Setups = append(r.view.Setups, expr)
@@ -179,12 +180,12 @@ func (r *Registration) SetUp(importPath, wanted, name string) {
 	r.errs = append(r.errs, err)
 }
 
-// importNames gives every import path a name of its own, whatever names the paths would like.
+// importNames gives each import path a unique local name.
 type importNames struct {
 	byPath map[string]string
 }
 
-// Name returns the name of an import path, and reports whether it is the first time.
+// name returns the local name of an import path, and reports whether the path is new.
 func (i *importNames) name(path, wanted string) (string, bool) {
 	if name, ok := i.byPath[path]; ok {
 		return name, false

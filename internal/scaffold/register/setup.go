@@ -14,25 +14,23 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// maker is a function of the user's in the program that makes a part of the operator: a reconciler, a defaulter or a
-// validator.
+// maker is a function in the user's program that creates a reconciler, a defaulter or a validator.
 type maker struct {
 	name string
 	pos  token.Position
-	// wants are the types of its parameters that register does not have.
-	wants []string
-	// args are what register calls it with.
+	// missing describes the parameters that register cannot provide.
+	missing []string
+	// args are the arguments that register passes.
 	args []string
-	// fails says that it returns an error, too.
+	// fails is set if the function also returns an error.
 	fails bool
 }
 
-// makers are those functions, by what they return a pointer to: an import path, a dot and the name of the type.
+// makers are functions by the type to which they return a pointer, as import path, dot and name.
 type makers map[string][]maker
 
-// makers returns the functions of a program that return a pointer to a type of another package, alone or with an
-// error. register uses those that return what it sets up, so that flags, clients and all else that is the operator's
-// own come into it.
+// makers returns the functions of a program that return a pointer to a type of another package, alone or with an error.
+// register calls the function for a type that it sets up, which gives that type the operator's flags and clients.
 func (g Program) makers() makers {
 	found := makers{}
 	for _, s := range g.files {
@@ -58,7 +56,7 @@ func (m makers) add(set *token.FileSet, file *ast.File) {
 				made.args = append(made.args, "m")
 				continue
 			}
-			made.wants = append(made.wants, "a parameter that is no controller.Manager")
+			made.missing = append(made.missing, "a parameter that is not a controller.Manager")
 		}
 		if name := qualifiedName(file, star.X); name != "" {
 			m[name] = append(m[name], made)
@@ -66,8 +64,8 @@ func (m makers) add(set *token.FileSet, file *ast.File) {
 	}
 }
 
-// setup returns the expression that sets up a type of a package, and whether it calls made. alias imports the
-// package, if the expression names it.
+// setup returns the expression that sets up a type, and whether the expression calls made. alias returns the local name
+// of the type's package, and is called only if the expression needs it.
 func (m makers) setup(importPath, name string, alias func() string) (expr string, fallible bool, err error) {
 	found := m[importPath+"."+name]
 	if len(found) == 0 {
@@ -79,9 +77,9 @@ func (m makers) setup(importPath, name string, alias func() string) (expr string
 		return "", false, &diagnostic.Error{
 			Pos:     found[1].pos,
 			Message: fmt.Sprintf("%s and %s both make a %s, and register can use one", one.name, found[1].name, name),
-			Hint:    "have one of them call the other, with a result that is no pointer to it, or remove it",
+			Hint:    "have one of them call the other, with a result that is not a pointer to it, or remove it",
 		}
-	case len(one.wants) > 0 || len(one.args) > 1:
+	case len(one.missing) > 0 || len(one.args) > 1:
 		return "", false, &diagnostic.Error{
 			Pos:     one.pos,
 			Message: fmt.Sprintf("%s makes a %s, and register can pass it a controller.Manager only", one.name, name),
@@ -95,7 +93,7 @@ func (m makers) setup(importPath, name string, alias func() string) (expr string
 	return call + ".SetupWithManager(m)", false, nil
 }
 
-// typesOf returns the types of parameters or results, one for each of them.
+// typesOf returns the type of each parameter or result.
 func typesOf(list *ast.FieldList) []ast.Expr {
 	var types []ast.Expr
 	for _, field := range list.List {
@@ -109,8 +107,8 @@ func isIdent(expr ast.Expr, name string) bool {
 	return ok && ident.Name == name
 }
 
-// qualifiedName returns the import path and the name of a type of another package, as the imports of the file say,
-// and nothing for any other expression.
+// qualifiedName returns the import path and name of a type of another package, resolved by the file's imports. For
+// other expressions it returns "".
 func qualifiedName(file *ast.File, expr ast.Expr) string {
 	selector, ok := ast.Unparen(expr).(*ast.SelectorExpr)
 	if !ok {

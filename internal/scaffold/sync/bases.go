@@ -14,32 +14,32 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// History returns a content that a file once had, by its SHA-256 in hexadecimal, as PROJECT.lock has it: from version
-// control.
+// History returns former content of a file from version control, by its hexadecimal SHA-256 in PROJECT.lock.
 type History func(name, sha256 string) ([]byte, bool)
 
-// Bases are what edits are merged from: what kctrl wrote of files that have been edited since. Git has that under the
-// path of the file until kctrl merges it; from then on it has the result, and .kctrl/base has what kctrl wrote.
+// Bases are the contents that kctrl wrote of files that were edited later; they are the bases of merges. Git has the
+// content under the path of the file until kctrl merges it. After that git has the merged file, and .kctrl/base the
+// content that kctrl wrote.
 type Bases struct {
 	plan    *plan.Plan
-	history History // nil if there is none
+	history History // nil without version control
 }
 
-// NewBases returns the bases of a project, as a plan has it. history may be nil.
+// NewBases returns the bases of a project in a plan. history may be nil.
 func NewBases(p *plan.Plan, history History) Bases { return Bases{p, history} }
 
-// baseFolder has what kctrl wrote of files that are merged, by hash.
+// baseFolder has the contents that kctrl wrote of merged files, by hash.
 const baseFolder = ".kctrl/base"
 
-// Keep plans that the project has what kctrl writes of a file that has become another.
+// Keep plans to store the content that kctrl wrote of a merged file.
 func (b Bases) Keep(content []byte) error {
 	sum := sha256.Sum256(edit.Plain(content))
 	name := path.Join(baseFolder, hex.EncodeToString(sum[:]))
 	return b.plan.Edit(name, content)
 }
 
-// Of returns what kctrl wrote of a file that the lock knows by some entries, as it is kept or as version control has
-// it: of several, of branches that were merged or from before a rename, that from which the file differs least.
+// Of returns the content that kctrl wrote of a file, from .kctrl/base or version control. A file may have several lock
+// entries after a merge of branches or a rename; Of returns the content closest to the current file.
 func (b Bases) Of(known []project.LockEntry, ours []byte) (base []byte, found bool) {
 	for _, e := range known {
 		text, ok := b.content(e)
@@ -62,13 +62,13 @@ func (b Bases) content(e project.LockEntry) ([]byte, bool) {
 	return edit.Plain(text), found
 }
 
-// Has reports whether the project has what an entry is of, and not only version control.
+// Has reports whether .kctrl/base has the content of an entry.
 func (b Bases) Has(e project.LockEntry) bool {
 	text, err := b.plan.Read(path.Join(baseFolder, e.SHA256))
 	return err == nil && e.IsOf(text)
 }
 
-// distance is the number of lines that one of two texts has and the other has not.
+// distance returns the number of lines that only one of two texts has.
 func distance(a, b []byte) int {
 	count := map[string]int{}
 	for line := range bytes.Lines(a) {
@@ -84,7 +84,7 @@ func distance(a, b []byte) int {
 	return sum
 }
 
-// Drop plans that what no file is merged from any more goes away.
+// Drop plans to delete the contents that no lock entry refers to.
 func (b Bases) Drop() error {
 	entries, err := fs.ReadDir(b.plan.FS(), baseFolder)
 	if errors.Is(err, fs.ErrNotExist) {

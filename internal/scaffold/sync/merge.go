@@ -12,7 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
-// isListOnly reports whether nothing but the items of a kustomization changes.
+// isListOnly reports whether only the items of a kustomization change.
 func (s *syncing) isListOnly(f, now render.File) bool {
 	if f.Content == nil || now.Content == nil {
 		return true
@@ -45,7 +45,7 @@ func (s *syncing) follows(f, now render.File, touched bool) bool {
 	return f.Owner == plan.Shared || f.Owner == plan.User && !touched
 }
 
-// updateMerged plans a file with the edits of the user. One that the user has deleted stays deleted.
+// updateMerged plans the new content of a file, merged with the user's edits. A deleted file stays deleted.
 func (s *syncing) updateMerged(f, now render.File) error {
 	name, ours, err := s.read(f)
 	if err != nil || ours == nil {
@@ -102,7 +102,7 @@ func (s *syncing) updateMerged(f, now render.File) error {
 	return nil
 }
 
-// isOccupied reports whether a file would take the place of one of the user's, which is a conflict.
+// isOccupied reports whether a file would replace one of the user's, and records that as a conflict.
 func (s *syncing) isOccupied(from, to string) (bool, error) {
 	if to == from || s.newPath(to) != to {
 		return false, nil
@@ -123,7 +123,7 @@ func (s *syncing) isPage(name string) bool {
 	return !known && !isNeeded
 }
 
-// merged returns the new content of a file, with the line ends that it has, and the lines of conflicts.
+// merged returns the new content of a file, with the line ends of the current one, and the lines of conflicts.
 func (s *syncing) merged(f render.File, to string, ours, theirs []byte) (_ []byte, conflicts []int, err error) {
 	plain, base, theirs := edit.Plain(ours), edit.Plain(f.Content), edit.Plain(theirs)
 	if bytes.Equal(base, plain) {
@@ -172,7 +172,7 @@ func (s *syncing) recordEdited(f render.File, to string, known []project.LockEnt
 				return err
 			}
 		}
-		if s.bases().Has(known[at]) { // else only history has it, for the way back too
+		if s.bases().Has(known[at]) { // otherwise only history has it, and a later revert needs the entry
 			known = slices.Delete(known, at, at+1)
 		}
 	}
@@ -183,8 +183,8 @@ func (s *syncing) recordEdited(f render.File, to string, known []project.LockEnt
 	return nil
 }
 
-// rebased returns the content of an edited file that an older kctrl wrote, and what it is in the new state. Both are
-// nil if no history has the content, or if it has conflicts.
+// rebased returns the content that an older kctrl wrote of an edited file, and its content in the new state. Both are
+// nil if no history has the content, or if merging it has conflicts.
 func (s *syncing) rebased(f render.File, to string, known []project.LockEntry, ours, becomes []byte) (_, _ []byte) {
 	base, found := s.bases().Of(known, ours)
 	if !found {

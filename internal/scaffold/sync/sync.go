@@ -19,31 +19,31 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 )
 
-// Options are what Sync needs beside the trees.
+// Options are the inputs of Sync besides the trees.
 type Options struct {
 	// Moved has the new paths of files of the base.
 	Moved map[string]string
-	// Rewrite brings a Go file to the names that the other tree has. It is nil if no names change.
+	// Rewrite changes the names in a Go file to those of the other tree. It is nil if no names change.
 	Rewrite func(name string, text []byte) ([]byte, error)
 	// Keep moves files that other Go code needs from goes to kept, with the reason.
 	Keep func(goes map[string]bool, kept map[string]string) error
 	// Force removes edited files too, and writes conflicts between the markers of git, with these labels.
 	Force  bool
 	Labels edit.Labels
-	// History has what files were edited from. It may be nil.
+	// History returns the former contents of edited files. It may be nil.
 	History History
 }
 
-// Conflict is a file that cannot follow. The error names the file, and the line if there is one.
+// Conflict is a file that Sync cannot update. The error has its name, and the line if known.
 type Conflict struct {
 	*diagnostic.Error
-	// Kept is set if the project is whole with the file as the plan has it.
+	// Kept is set if the project is complete with the file as it is in the plan.
 	Kept bool
 }
 
-// Sync plans that a project whose files kctrl wrote as base has them as want, with the edits of the user. The plan has
-// the disk. Of files without content in both trees it changes only the items of kustomizations. Conflicts are ordered
-// by path; if any is not kept, the plan must not be applied.
+// Sync plans the change of a project from base to want, where both are trees that kctrl renders, and keeps the user's
+// edits. disk is the plan that reads the files. For files without content in both trees, Sync changes only the items of
+// kustomizations. Conflicts are ordered by path; if any is not kept, the plan must not be applied.
 func Sync(disk *plan.Plan, base, want render.Tree, opts Options) ([]Conflict, error) {
 	lock, _, err := disk.Lock()
 	if err != nil {
@@ -68,7 +68,7 @@ type syncing struct {
 
 func (s *syncing) bases() Bases { return NewBases(s.plan, s.History) }
 
-// newPath returns where a file of the base goes.
+// newPath returns the new path of a file of the base.
 func (s *syncing) newPath(name string) string {
 	if to := s.Moved[name]; to != "" {
 		return to
@@ -84,16 +84,17 @@ func (s *syncing) conflict(name string, line int, kept bool, message, hint strin
 	s.conflicts = append(s.conflicts, Conflict{&diagnostic.Error{Pos: pos, Message: message, Hint: hint}, kept})
 }
 
-// Occupied is the error of a file whose new place another has.
+// Occupied is the error for a file whose new path is another file's.
 func Occupied(from, to string) *diagnostic.Error {
 	return &diagnostic.Error{
 		Pos:     token.Position{Filename: from},
-		Message: "would become " + to + ", which is there",
+		Message: "would become " + to + ", which exists",
 		Hint:    "rename one of the two first",
 	}
 }
 
-// read returns a file as the plan has it, under the name that a kustomization has; text is nil if there is none.
+// read returns the current name and content of a file; a kustomization may have another name. text is nil if the file
+// does not exist.
 func (s *syncing) read(f render.File) (name string, text []byte, err error) {
 	name = f.Path
 	if f.Kustomization {
@@ -108,11 +109,11 @@ func (s *syncing) read(f render.File) (name string, text []byte, err error) {
 	return name, text, err
 }
 
-// remove plans that files go which the project no longer has.
+// remove plans the deletion of files that the project no longer has.
 func (s *syncing) remove() error {
 	goes, kept := map[string]bool{}, map[string]string{}
 	var lists []render.File
-	others, err := render.OthersWebhooks(s.plan) // which may serve more than PROJECT has
+	others, err := render.OthersWebhooks(s.plan) // they may serve more than PROJECT lists
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ const (
 	keptHint      = "the same command with --force deletes it, or delete it by hand"
 )
 
-// removeList plans that a kustomization goes away, unless it has more than kctrl has listed there.
+// removeList plans the deletion of a kustomization, unless the user listed files in it.
 func (s *syncing) removeList(f render.File) error {
 	name, text, err := s.read(f)
 	if err != nil || text == nil {
@@ -183,8 +184,8 @@ func (s *syncing) removeList(f render.File) error {
 	return s.plan.Edit(name, text)
 }
 
-// relisted returns a kustomization that lists the files of want under their new names, and of the others only those
-// that stay.
+// relisted returns a kustomization that lists the files of want under their new names, and from the removed files only
+// those in stays.
 func (s *syncing) relisted(name string, text []byte, stays map[string]bool) ([]byte, error) {
 	for _, f := range s.base.Files() {
 		now, found := s.successor(f)
@@ -205,7 +206,7 @@ func (s *syncing) relisted(name string, text []byte, stays map[string]bool) ([]b
 	return text, nil
 }
 
-// removeGenerated plans that generated Go files go where a package loses all others.
+// removeGenerated plans the deletion of generated Go files in packages that lose all other files.
 func (s *syncing) removeGenerated(goes map[string]bool) error {
 	dirs := map[string]bool{}
 	for name := range goes {
@@ -230,7 +231,7 @@ func (s *syncing) removeGenerated(goes map[string]bool) error {
 	return nil
 }
 
-// create plans the files that are new.
+// create plans the new files.
 func (s *syncing) create() error {
 	made := map[string]bool{}
 	for _, f := range s.base.Files() {
@@ -268,7 +269,8 @@ func (s *syncing) update() error {
 	return errors.Join(errs...)
 }
 
-// updateGenerated plans that a generated file moves, or is replaced as long as no generator has written it.
+// updateGenerated plans the deletion of a generated file that moves, or its replacement while no generator has written
+// it.
 func (s *syncing) updateGenerated(f, now render.File) error {
 	if f.Path != now.Path {
 		return s.plan.Delete(f.Path)

@@ -28,8 +28,8 @@ func lexemesOf(text []byte) []lexeme {
 	}
 }
 
-// changedTexts returns the comments and string literals of one line that differ between two Go files, if their tokens
-// are of the same kinds. Edits around such a text do not conflict with its change.
+// changedTexts returns the one-line comments and string literals that differ between two Go files whose tokens are of
+// the same kinds. Edits next to such a text then do not conflict with its change.
 func changedTexts(was, becomes []byte) map[string]string {
 	old, now := lexemesOf(was), lexemesOf(becomes)
 	if len(old) != len(now) {
@@ -54,7 +54,7 @@ func changedTexts(was, becomes []byte) map[string]string {
 	return changed
 }
 
-// withTexts returns a Go file with other comments and string literals.
+// withTexts returns a Go file with changed comments and string literals.
 func withTexts(text []byte, changed map[string]string) []byte {
 	if len(changed) == 0 {
 		return text

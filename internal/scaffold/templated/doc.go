@@ -1,3 +1,3 @@
-// Package templated plans files that templates render, under the header of the project, and lists them in
+// Package templated plans the files that templates render, with the header of the project, and lists them in
 // kustomizations.
 package templated

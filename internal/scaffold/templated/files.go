@@ -13,8 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// GoHeader returns what opens a new Go file: the boilerplate of the project, with a year, and an empty line, or
-// nothing.
+// GoHeader returns the header of a new Go file: the project's boilerplate with the year and an empty line, or nothing.
 func GoHeader(p *plan.Plan) (string, error) {
 	text, err := p.Read(layout.BoilerplateFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +41,7 @@ func RenderAll[V any](p *plan.Plan, list []templates.Template[V], view V, force 
 	return errors.Join(errs...)
 }
 
-// RenderUnlessEdited plans a file that is no command's subject: an edited one stays.
+// RenderUnlessEdited plans a file that the command does not mention. It keeps a file that the user edited.
 func RenderUnlessEdited[V any](p *plan.Plan, t templates.Template[V], view V) error {
 	lock, _, err := p.Lock()
 	if err != nil {
@@ -54,7 +53,7 @@ func RenderUnlessEdited[V any](p *plan.Plan, t templates.Template[V], view V) er
 	return Render(p, t, view, false)
 }
 
-// Render plans one file. With force, what the user made of it is replaced.
+// Render plans one file. force replaces edits of the user.
 func Render[V any](p *plan.Plan, t templates.Template[V], view V, force bool) error {
 	content, err := t.Render(view)
 	if err != nil {

@@ -21,9 +21,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Kustomization returns the path of the kustomization of a folder, under any name that kustomize knows, and whether
-// there is one; if not, the path is that of a new one. Two of them are a *diagnostic.Error: kustomize refuses the
-// folder.
+// Kustomization returns the path of a directory's kustomization under any file name that kustomize accepts. If none
+// exists, found is false and the path is that of a new one. Two of them are a *diagnostic.Error, because kustomize
+// rejects the directory.
 func Kustomization(p *plan.Plan, folder string) (name string, found bool, err error) {
 	for _, base := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
 		candidate := path.Join(folder, base)
@@ -47,13 +47,13 @@ func Kustomization(p *plan.Plan, folder string) (name string, found bool, err er
 	return name, found, nil
 }
 
-// AddResources lists files in the kustomization of a folder, and leaves alone what else is in it. Where there is none,
-// whoever took it away deploys otherwise: that is noted.
+// AddResources lists files in the kustomization of a directory and keeps its other content. If there is none, the plan
+// notes that, because the user may deploy without it.
 func AddResources(p *plan.Plan, folder string, files ...string) error {
 	return AddItems(p, folder, "resources", files...)
 }
 
-// AddItems is addResources for any list of a kustomization.
+// AddItems is [AddResources] for any list of a kustomization.
 func AddItems(p *plan.Plan, folder, list string, files ...string) error {
 	if len(files) == 0 {
 		return nil
@@ -76,7 +76,7 @@ func AddItems(p *plan.Plan, folder, list string, files ...string) error {
 	}
 	for _, file := range files {
 		if list == "resources" && slices.Contains(ItemsOf(text, "bases"), file) {
-			continue // the name that the list had for folders once
+			continue // the former name of the list for directories
 		}
 		if text, err = edit.EnsureListItem(text, kustomization, []string{list}, file); err != nil {
 			return err
@@ -85,8 +85,8 @@ func AddItems(p *plan.Plan, folder, list string, files ...string) error {
 	return p.Edit(kustomization, text)
 }
 
-// IsNew reports whether a file was never part of the project: what is there, or was, and is not listed was taken off
-// the list by the user.
+// IsNew reports whether a file was never part of the project. The user removed a file from a list if it exists or
+// existed and is not listed.
 func IsNew(p *plan.Plan, file string) (bool, error) {
 	c, err := p.Lookup(file)
 	if err != nil {
@@ -100,8 +100,8 @@ func IsNew(p *plan.Plan, file string) (bool, error) {
 	return !known && c.Before == nil, nil
 }
 
-// WriteLists plans the kustomizations of the CRDs and of the samples where they are missing: new ones list all that
-// there is of the project's kinds.
+// WriteLists plans missing kustomizations of the CRDs and samples. A new kustomization lists all files of the project's
+// kinds.
 func WriteLists(p *plan.Plan, proj *project.Project) error {
 	var crds, samples []string
 	for _, r := range proj.Resources {
@@ -125,7 +125,7 @@ func WriteLists(p *plan.Plan, proj *project.Project) error {
 	)
 }
 
-// WriteList plans a kustomization if the folder has none.
+// WriteList plans a kustomization if the directory has none.
 func WriteList(p *plan.Plan, folder string, t templates.Template[templates.ListView], files []string) error {
 	_, found, err := Kustomization(p, folder)
 	if found || err != nil || len(files) == 0 {
@@ -134,7 +134,7 @@ func WriteList(p *plan.Plan, folder string, t templates.Template[templates.ListV
 	return Render(p, t, templates.ListView{Files: files}, true)
 }
 
-// GeneratedCRDs returns the CRDs below config/crd that generation has made, relative to it.
+// GeneratedCRDs returns the paths of the generated CRDs, relative to config/crd.
 func GeneratedCRDs(p *plan.Plan) ([]string, error) {
 	lock, _, err := p.Lock()
 	if err != nil {
@@ -156,8 +156,8 @@ func GeneratedCRDs(p *plan.Plan) ([]string, error) {
 	return crds, nil
 }
 
-// NoteLists notes what the kustomizations of the project list and what is not there, and what is generated that they
-// do not deploy.
+// NoteLists notes files that the project's kustomizations list but that do not exist, and generated files that they do
+// not deploy.
 func NoteLists(p *plan.Plan) error {
 	lists := listed{plan: p, seen: map[string]bool{}}
 	if err := lists.follow(layout.DefaultDir); err != nil {
@@ -173,15 +173,15 @@ func NoteLists(p *plan.Plan) error {
 	return nil
 }
 
-// listed is what kustomizations list.
+// listed collects the files that kustomizations list.
 type listed struct {
 	plan  *plan.Plan
-	seen  map[string]bool // the folders with a kustomization
+	seen  map[string]bool // directories with a kustomization
 	files []string
 }
 
-// follow adds what the kustomization of a folder lists, and those that it lists, and notes what is not there. One
-// that cannot be read is left to whoever edits it.
+// follow adds the files that a directory's kustomization lists, including those of nested kustomizations, and notes
+// missing files. It ignores an unreadable kustomization.
 func (l *listed) follow(folder string) error {
 	name, found, err := Kustomization(l.plan, folder)
 	if err != nil || !found || l.seen[folder] {
@@ -206,8 +206,7 @@ func (l *listed) follow(folder string) error {
 	return nil
 }
 
-// noteUndeployed notes webhook configurations that are generated and not deployed, and roles of which nobody has the
-// rights.
+// noteUndeployed notes generated webhook configurations that are not deployed, and generated roles without a binding.
 func noteUndeployed(p *plan.Plan, deployed []string) {
 	for c := range p.Files() {
 		isDeployed := slices.Contains(deployed, c.Path)
@@ -228,12 +227,12 @@ func noteUndeployed(p *plan.Plan, deployed []string) {
 // webhookExample is a project that deploys webhooks.
 const webhookExample = "https://" + layout.RuntimeModule + "/tree/main/examples/cronjob/config"
 
-// noteUnbound notes each Role, which is what a marker with a namespace makes, that no RoleBinding names. The
-// namespaces are not compared: a kustomization may set them.
+// noteUnbound notes each Role that no RoleBinding names; a marker with a namespace generates a Role. Namespaces are not
+// compared, because a kustomization may set them.
 func noteUnbound(p *plan.Plan, roles plan.Change, deployed []string) {
 	bound := map[string]bool{}
 	for _, name := range deployed {
-		if text, err := p.Read(name); err == nil { // a folder is none
+		if text, err := p.Read(name); err == nil { // an error means a directory
 			for doc := range documentsOf(text, "RoleBinding") {
 				if role := yamlnode.Value(doc, "roleRef"); valueOf(role, "kind") == "Role" {
 					bound[valueOf(role, "name")] = true
@@ -255,7 +254,7 @@ func noteUnbound(p *plan.Plan, roles plan.Change, deployed []string) {
 	}
 }
 
-// documentsOf returns the documents of a kind in a YAML file; none if it cannot be read.
+// documentsOf returns the documents of a kind in a YAML file, or none if the file does not parse.
 func documentsOf(text []byte, kind string) iter.Seq[*yaml.Node] {
 	return func(yield func(*yaml.Node) bool) {
 		docs, err := edit.Documents(text)
@@ -270,7 +269,7 @@ func documentsOf(text []byte, kind string) iter.Seq[*yaml.Node] {
 	}
 }
 
-// valueOf returns the scalar that keys lead to, and nothing when there is none.
+// valueOf returns the scalar at a path of keys, or "".
 func valueOf(node *yaml.Node, keys ...string) string {
 	if value := yamlnode.Value(node, keys...); value != nil && value.Kind == yaml.ScalarNode {
 		return value.Value
@@ -278,7 +277,7 @@ func valueOf(node *yaml.Node, keys ...string) string {
 	return ""
 }
 
-// ListedFiles returns the files and folders of the project that a kustomization lists.
+// ListedFiles returns the files and directories of the project that a kustomization lists.
 func ListedFiles(text []byte, name string) []*yaml.Node {
 	docs, err := edit.Documents(text)
 	if err != nil || len(docs) != 1 || docs[0].Content[0].Kind != yaml.MappingNode {
@@ -296,15 +295,15 @@ func ListedFiles(text []byte, name string) []*yaml.Node {
 	})
 }
 
-// noteUnless notes a target of a kustomization that is not there, and reports whether it is a folder with a
-// kustomization of its own.
+// noteUnless notes a missing target of a kustomization, and reports whether the target is a directory with its own
+// kustomization.
 func noteUnless(p *plan.Plan, kustomization string, item *yaml.Node, target string) (isFolder bool, err error) {
 	if _, found, err := Kustomization(p, target); found || errors.Is(err, syscall.ENOTDIR) {
 		return found, nil
 	} else if err != nil {
 		return false, err
 	}
-	missing := "which is not there"
+	missing := "which does not exist"
 	switch info, err := fs.Stat(p.FS(), target); {
 	case err == nil && info.IsDir():
 		missing = "which has no kustomization"
@@ -324,11 +323,11 @@ func noteUnless(p *plan.Plan, kustomization string, item *yaml.Node, target stri
 	return false, nil
 }
 
-// ItemsOf returns what a list of a kustomization has.
+// ItemsOf returns the items of a list in a kustomization.
 func ItemsOf(text []byte, list string) []string {
 	docs, err := edit.Documents(text)
 	if err != nil || len(docs) != 1 {
-		return nil // which is merged as text
+		return nil // it is merged as text
 	}
 	var items []string
 	if node := yamlnode.Value(docs[0].Content[0], list); node != nil && node.Kind == yaml.SequenceNode {

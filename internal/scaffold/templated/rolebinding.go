@@ -13,10 +13,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// FollowRole has what names the manager's role follow when it gets another file or another name.
+// FollowRole updates the references to the manager's role when its file or name changes.
 func FollowRole(p *plan.Plan) error { return errors.Join(relistRole(p), bindRole(p)) }
 
-// relistRole has the kustomization list the file that the role has moved to where it lists the one that it was in.
+// relistRole replaces the role's old file by its new one in the kustomization.
 func relistRole(p *plan.Plan) error {
 	var from, to []string
 	for c := range roleFiles(p) {
@@ -47,8 +47,8 @@ func relistRole(p *plan.Plan) error {
 	return p.Edit(kustomization, edited)
 }
 
-// bindRole has the binding of the manager's role follow when the role gets another name. A binding that names any other
-// role is the user's decision.
+// bindRole updates the manager's role binding when the role's name changes. A binding to any other role is the user's
+// decision.
 func bindRole(p *plan.Plan) error {
 	const binding = layout.RBACDir + "/role_binding.yaml"
 	before, after, err := roleNames(p)
@@ -69,7 +69,7 @@ func bindRole(p *plan.Plan) error {
 	return p.Edit(binding, edited)
 }
 
-// roleNames returns the names of the roles that are generated into config/rbac, as they are on disk and as they become.
+// roleNames returns the names of the roles generated into config/rbac, on disk and after the plan.
 func roleNames(p *plan.Plan) (before, after []string, err error) {
 	for c := range roleFiles(p) {
 		before = append(before, metadataNames(c.Before)...)
@@ -80,7 +80,7 @@ func roleNames(p *plan.Plan) (before, after []string, err error) {
 	return slices.Compact(before), slices.Compact(after), nil
 }
 
-// roleFiles returns what becomes of the roles that the plan generates into config/rbac, or takes away from there.
+// roleFiles returns the changes to generated roles in config/rbac, including removals.
 func roleFiles(p *plan.Plan) iter.Seq[plan.Change] {
 	return func(yield func(plan.Change) bool) {
 		for c := range p.Files() {
@@ -91,7 +91,7 @@ func roleFiles(p *plan.Plan) iter.Seq[plan.Change] {
 	}
 }
 
-// metadataNames returns the names of the objects in a YAML file; none if it cannot be read.
+// metadataNames returns the names of the objects in a YAML file, or none if the file does not parse.
 func metadataNames(text []byte) []string {
 	docs, err := edit.Documents(text)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// placeholder is what a header has where its files have a year.
+// placeholder marks the year in a header.
 const placeholder = " YEAR"
 
-// deepCopies is a generated file that begins with the header.
+// deepCopies is the name of a generated file that begins with the header.
 const deepCopies = "zz_generated.deepcopy.go"
 
-// Dated returns a header as new files of a project have it: with a year.
+// Dated returns the header for new files of a project, with the year filled in.
 func Dated(p *plan.Plan, header []byte) ([]byte, error) {
 	year, err := YearOf(p, header)
 	if year == "" {
@@ -27,8 +27,8 @@ func Dated(p *plan.Plan, header []byte) ([]byte, error) {
 	return bytes.ReplaceAll(header, []byte(placeholder), []byte(" "+year)), err
 }
 
-// YearOf returns what stands for YEAR in the header of Go files where nobody says it: the year of the generated code
-// there is, which a Makefile may have been told, or else this one; empty if the header has no place for it.
+// YearOf returns the year for YEAR in the header of Go files when no flag sets it. That is the year in existing
+// generated code, which a Makefile may set, or else the current year. It is empty if the header has no placeholder.
 func YearOf(p *plan.Plan, header []byte) (string, error) {
 	before, after, found := lineAround(header)
 	if !found {
@@ -46,7 +46,7 @@ func YearOf(p *plan.Plan, header []byte) (string, error) {
 		}
 		text, err := p.Read(name)
 		if err != nil {
-			return nil // such as one that the plan takes away
+			return nil // the plan may delete the file
 		}
 		for line := range bytes.Lines(text) {
 			line, begins := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), before)
@@ -64,7 +64,7 @@ func YearOf(p *plan.Plan, header []byte) (string, error) {
 	return year, err
 }
 
-// lineAround returns what is before and after the year in the line of a header that has one.
+// lineAround returns the text before and after the year in the header's line with the placeholder.
 func lineAround(header []byte) (before, after []byte, found bool) {
 	for line := range bytes.Lines(header) {
 		if before, after, found = bytes.Cut(bytes.TrimRight(line, "\r\n"), []byte(placeholder)); found {
