@@ -15,24 +15,24 @@ import (
 // Side is one of two versions of a kind.
 type Side struct {
 	*Package
-	// Version is the API version, Alias what the package is imported as.
+	// Version is the API version, and Alias the local name of the package's import.
 	Version, Alias string
 }
 
-// Functions are the bodies of the functions that convert a kind, and what they call.
+// Functions are the bodies of the conversion functions of a kind, and their helpers.
 type Functions struct {
-	// FromHub and ToHub fill in the fields of spoke and of hub.
+	// FromHub sets the fields of spoke, and ToHub those of hub.
 	FromHub, ToHub string
 	// Helpers are the functions that both call.
 	Helpers string
-	// Imports are the paths of the packages that the functions name, by their names.
+	// Imports are the paths of the packages that the functions use, by local name.
 	Imports map[string]string
-	// Left is what no text can be written for: comments in the functions name it.
+	// Left counts the fields that syntax alone cannot convert. Comments in the functions name them.
 	Left int
 }
 
-// Convert writes how a kind is converted between its hub and a spoke. Variable is what the names of functions begin with, taken
-// the names that they must not have.
+// Convert writes the conversion of a kind between its hub and a spoke. Function names begin with variable, and do not
+// clash with the names in taken.
 func Convert(kind, variable string, hub, spoke Side, taken map[string]bool) Functions {
 	reserved := map[string]string{"context": "context", "conversion": "-", hub.Alias: "-", spoke.Alias: "-"}
 	w := &writer{variable: variable, helpers: map[[2]string]string{}, taken: map[string]bool{}, imports: maps.Clone(reserved)}
@@ -53,23 +53,23 @@ func Convert(kind, variable string, hub, spoke Side, taken map[string]bool) Func
 	return f
 }
 
-// writer writes functions. Their text is not formatted.
+// writer writes unformatted functions.
 type writer struct {
 	variable string
-	helpers  map[[2]string]string // the names of functions, by the types that they turn into each other
-	taken    map[string]bool      // names that are declared already
+	helpers  map[[2]string]string // function names, by source and target type
+	taken    map[string]bool      // declared names
 	imports  map[string]string    // paths, by name
 	written  strings.Builder      // the helpers
-	keeps    bool                 // what the other version has no field for is kept: the fields of a hub are
+	keeps    bool                 // set while fields of a hub without a counterpart are kept
 	kept     []keptField
 	left     int
 }
 
-// keptField is a field of a hub, or of a struct that is part of it, that the spoke has not.
+// keptField is a field of a hub, or of a struct in it, that the spoke lacks.
 type keptField struct{ path, name, typ string }
 
-// keepField has a field of the hub kept for the way back. It reports false for what is in a list, in a map or behind a pointer, where
-// nobody knows what it belongs to.
+// keepField records a field of the hub to be kept for the conversion back. It returns false for fields in a list, in a
+// map or behind a pointer, because the restored value could not be matched to its element.
 func (w *writer) keepField(path string, t typ) bool {
 	below, ok := strings.CutPrefix(path, "hub.")
 	if !w.keeps || !ok || strings.ContainsAny(below, "[]()*") {
@@ -83,7 +83,7 @@ func (w *writer) keepField(path string, t typ) bool {
 	return true
 }
 
-// keep writes how the fields are kept, and restore how they come back.
+// keep writes the code that keeps the fields, and restore the code that reads them back.
 func (w *writer) keep(name string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "kept := %s{\n", name)
@@ -104,14 +104,14 @@ func (w *writer) restore(name string) string {
 }
 
 func (w *writer) declareKept(name, version string) {
-	fmt.Fprintf(&w.written, "\n// %s is what %s has no fields for.\ntype %s struct {\n", name, version, name)
+	fmt.Fprintf(&w.written, "\n// %s has the fields that %s lacks.\ntype %s struct {\n", name, version, name)
 	for _, k := range w.kept {
 		fmt.Fprintf(&w.written, "%s %s `json:\"%s,omitzero\"`\n", k.name, k.typ, strings.ToLower(k.name[:1])+k.name[1:])
 	}
 	w.written.WriteString("}\n")
 }
 
-// free returns a name that nothing else has.
+// free returns an unused name.
 func (w *writer) free(wanted string) string {
 	name := wanted
 	for n := 2; w.taken[name]; n++ {
@@ -121,14 +121,14 @@ func (w *writer) free(wanted string) string {
 	return name
 }
 
-// typ is a type as it is written in a file of one of the versions.
+// typ is a type expression in a file of one of the versions.
 type typ struct {
 	side Side
 	file *file
 	expr ast.Expr
 }
 
-// declared returns the declaration of a type of the version itself; nil for all others.
+// declared returns the declaration of a type of the version's package, or nil for other types.
 func (t typ) declared() *declaredType {
 	ident, ok := t.expr.(*ast.Ident)
 	if !ok {
@@ -137,9 +137,9 @@ func (t typ) declared() *declaredType {
 	return t.side.types[ident.Name]
 }
 
-// under returns what a type is made of, through all names that the version gives to it.
+// under returns the underlying type, resolved through the names that the version's package declares.
 func (t typ) under() typ {
-	for range 100 { // a type that is declared by itself is none
+	for range 100 { // limits invalid recursive declarations
 		d := t.declared()
 		if d == nil || d.spec.TypeParams != nil {
 			return t
@@ -151,14 +151,14 @@ func (t typ) under() typ {
 
 func (t typ) of(expr ast.Expr) typ { return typ{t.side, t.file, ast.Unparen(expr)} }
 
-// text returns the type as the file of the conversion writes it.
+// text returns the type as the conversion file writes it.
 func (w *writer) text(t typ) string {
 	var out strings.Builder
-	_ = printer.Fprint(&out, token.NewFileSet(), w.qualified(t, t.expr)) // a builder takes everything
+	_ = printer.Fprint(&out, token.NewFileSet(), w.qualified(t, t.expr)) // a builder never fails
 	return out.String()
 }
 
-// qualified returns a type expression in which all names are those of the conversion.
+// qualified returns a type expression with the names of the conversion file.
 func (w *writer) qualified(t typ, expr ast.Expr) ast.Expr {
 	switch e := ast.Unparen(expr).(type) {
 	case *ast.Ident:
@@ -186,7 +186,7 @@ func (w *writer) qualified(t typ, expr ast.Expr) ast.Expr {
 	return expr
 }
 
-// imported returns the name that the file of the conversion has for a package.
+// imported returns the local name of a package in the conversion file.
 func (w *writer) imported(name, importPath string) string {
 	for n, wanted := 2, name; w.imports[name] != "" && w.imports[name] != importPath; n++ {
 		name = wanted + "x" + strconv.Itoa(n)
@@ -195,7 +195,7 @@ func (w *writer) imported(name, importPath string) string {
 	return name
 }
 
-// root writes the fields of a whole object, without its metadata.
+// root writes the conversion of a whole object, without its metadata.
 func (w *writer) root(kind, src, dst string, from, to Side) string {
 	var out strings.Builder
 	w.fields(&out, dst, src, typ{from, nil, ast.NewIdent(kind)}.under(), typ{to, nil, ast.NewIdent(kind)}.under(), true)
@@ -247,10 +247,10 @@ func isStruct(t typ) bool {
 	return ok
 }
 
-// fields writes one field after the other of two structs. Whole objects have metadata, which is converted already.
+// fields writes the conversion of a struct field by field. whole marks objects, whose metadata the caller converts.
 func (w *writer) fields(out *strings.Builder, dst, src string, from, to typ, whole bool) {
 	if !isStruct(from) || !isStruct(to) {
-		w.leave(out, "%s is a type that syntax does not show", dst)
+		w.leave(out, "%s has a type that its syntax does not show", dst)
 		return
 	}
 	targets := fieldsOf(to)
@@ -280,13 +280,13 @@ func (w *writer) fields(out *strings.Builder, dst, src string, from, to typ, who
 	}
 }
 
-// leave writes what is left to do.
+// leave writes a comment about a field that the user must convert.
 func (w *writer) leave(out *strings.Builder, format string, args ...any) {
 	fmt.Fprintf(out, "// work left: "+format+"\n", args...)
 	w.left++
 }
 
-// value writes how dst becomes what src is, and reports whether it can be.
+// value writes the conversion of src to dst, and reports whether that is possible.
 func (w *writer) value(out *strings.Builder, dst, src string, from, to typ, depth int) bool {
 	fromUnder, toUnder := from.under(), to.under()
 	switch {
@@ -384,7 +384,7 @@ func (w *writer) mapping(out *strings.Builder, dst, src string, from, to typ, f,
 	return true
 }
 
-// element is value for what a list or a map holds: a struct is converted by a function of its own.
+// element is [writer.value] for elements of a list or a map. It converts a struct by a helper function.
 func (w *writer) element(out *strings.Builder, dst, src string, from, to typ, depth int) bool {
 	if !same(from, to) && isStruct(from.under()) && isStruct(to.under()) {
 		fmt.Fprintf(out, "%s(&%s, &%s)\n", w.helper(from, to), src, dst)
@@ -400,7 +400,7 @@ func indexName(depth int) string {
 	return "i" + strconv.Itoa(depth)
 }
 
-// helper returns the name of the function that fills in a struct of one version from one of the other.
+// helper returns the name of the function that converts a struct of one version to the other.
 func (w *writer) helper(from, to typ) string {
 	types := [2]string{w.text(from), w.text(to)}
 	if name, ok := w.helpers[types]; ok {
@@ -412,7 +412,7 @@ func (w *writer) helper(from, to typ) string {
 	}
 	name += title(from.side.Version) + "To" + title(to.side.Version)
 	name = w.free(name)
-	w.helpers[types] = name // before the fields are looked at: they may have the type themselves
+	w.helpers[types] = name // before its fields: they may contain the type itself
 	var body strings.Builder
 	w.fields(&body, "to", "from", from.under(), to.under(), false)
 	fmt.Fprintf(&w.written, "\nfunc %s(from *%s, to *%s) {\n%s}\n", name, types[0], types[1], body.String())
@@ -426,7 +426,7 @@ func title(version string) string {
 	return strings.ToUpper(version[:1]) + version[1:]
 }
 
-// same reports whether two types are the same one: of Go, or of a package that is neither of the two.
+// same reports whether two types are identical: a predeclared type, or a type of a package other than the two.
 func same(a, b typ) bool {
 	if a.declared() != nil || b.declared() != nil {
 		return false
@@ -457,7 +457,7 @@ func same(a, b typ) bool {
 	return false
 }
 
-// importOf returns the path of the package that a qualified name is of.
+// importOf returns the import path of a qualified name.
 func importOf(t typ, selector *ast.SelectorExpr) string {
 	x, ok := selector.X.(*ast.Ident)
 	if !ok {

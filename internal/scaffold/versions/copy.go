@@ -14,16 +14,16 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// versionMarkers say something of one version of a kind that does not hold for another.
+// versionMarkers apply to one version of a kind only.
 var versionMarkers = []string{
 	"+kubebuilder:storageversion", "+kubebuilder:deprecatedversion", "+kubebuilder:unservedversion", "+kubebuilder:skipversion",
 }
 
-// Copy returns the files that another API package gets for the types of a kind: the kind with its list and everything that
-// they are made of, with its methods and constants, and with comments and markers as they are. A file all of which is
-// needed is copied whole. Names that the other package declares already are taken to be there. folder is where the other
-// package is, header what its new files begin with.
-func (p *Package) Copy(kind, folder, name, header string, declared map[string]bool) ([]File, error) {
+// Copy returns the files that give another API package the types of a kind. They have the kind, its list and all types
+// that they use, with methods, constants, comments and markers. A file is copied whole if everything in it is needed.
+// declared has the names that the other package declares already. dir is the directory of the other package, and
+// header the header of its new files.
+func (p *Package) Copy(kind, dir, name, header string, declared map[string]bool) ([]File, error) {
 	needed := p.closure([]string{kind, kind + "List"}, declared)
 	var files []File
 	for _, f := range p.files {
@@ -45,12 +45,12 @@ func (p *Package) Copy(kind, folder, name, header string, declared map[string]bo
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, File{Path: path.Join(folder, path.Base(f.Path)), Source: source})
+		files = append(files, File{Path: path.Join(dir, path.Base(f.Path)), Source: source})
 	}
 	return files, nil
 }
 
-// closure returns the declarations that names need, those names left out that are declared elsewhere.
+// closure returns the declarations that the wanted names need, without names that are declared elsewhere.
 func (p *Package) closure(wanted []string, declared map[string]bool) map[ast.Decl]bool {
 	needed, seen := map[ast.Decl]bool{}, maps.Clone(declared)
 	if seen == nil {
@@ -75,14 +75,14 @@ func (p *Package) closure(wanted []string, declared map[string]bool) map[ast.Dec
 	return needed
 }
 
-// references returns the identifiers of a declaration that may stand for others of its package.
+// references returns the identifiers of a declaration that may refer to other declarations of its package.
 func references(decl ast.Decl) []string {
 	var found []string
 	var visit func(ast.Node) bool
 	visit = func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Field:
-			ast.Inspect(n.Type, visit) // its name is none, also where there is a kind of that name
+			ast.Inspect(n.Type, visit) // the field's own name is not a reference
 			return false
 		case *ast.SelectorExpr:
 			ast.Inspect(n.X, func(x ast.Node) bool {
@@ -98,11 +98,11 @@ func references(decl ast.Decl) []string {
 		return true
 	}
 	ast.Inspect(decl, visit)
-	// Names in literals of structs are no references: a type of such a name is one too many, not one too few.
+	// Names in struct literals count as references. At worst Copy copies a type too many, and never one too few.
 	return found
 }
 
-// copied returns the file with these declarations in a package of another name.
+// copied returns a file with the given declarations in a package of another name.
 func (f *file) copied(decls []ast.Decl, whole bool, name, header string) ([]byte, error) {
 	if whole {
 		at := f.offset(f.syntax.Name.Pos())
@@ -126,7 +126,7 @@ func (f *file) copied(decls []ast.Decl, whole bool, name, header string) ([]byte
 	return source, nil
 }
 
-// start returns where the comments begin that stand before a declaration.
+// start returns the offset where the comments before a declaration begin.
 func (f *file) start(decl ast.Decl) int {
 	after := f.offset(f.syntax.Name.End())
 	for _, other := range f.syntax.Decls {
@@ -137,7 +137,7 @@ func (f *file) start(decl ast.Decl) int {
 	return after
 }
 
-// without returns a part of the file, less the lines with markers that hold for its version alone.
+// without returns a part of the file, without the lines that have a version marker.
 func (f *file) without(from, to int) []byte {
 	var out []byte
 	for _, group := range f.syntax.Comments {
@@ -166,7 +166,7 @@ func isVersionMarker(comment string) bool {
 	})
 }
 
-// usedImports returns the lines that import what the declarations use.
+// usedImports returns the import lines that the declarations need.
 func (f *file) usedImports(decls []ast.Decl) []string {
 	used := map[string]bool{}
 	for _, decl := range decls {

@@ -1,6 +1,6 @@
-// Package versions makes one version of a kind from another: [Package.Copy] gives the Go types of a kind to another API package,
-// and [Convert] writes the functions that turn objects of two versions into each other, field by field, as the types are.
+// Package versions derives one version of a kind from another: [Package.Copy] copies the Go types of a kind to another
+// API package, and [Convert] writes functions that convert objects between two versions, field by field.
 //
-// All of it works on syntax, on files as they will be, so that nothing has to compile and no package is loaded. What syntax cannot
-// decide, such as whether two types of different names are one, is left to the user, and the text says so.
+// It works on the syntax of planned files: nothing needs to compile, and no package is loaded. If syntax cannot decide
+// a case, such as whether two types of different names are identical, a comment in the result asks the user to.
 package versions

@@ -17,29 +17,29 @@ type File struct {
 	Source []byte
 }
 
-// Package is an API package, as its syntax tells.
+// Package is an API package, parsed but not type-checked.
 type Package struct {
 	files []*file
 	// types are the types that the package declares.
 	types map[string]*declaredType
 }
 
-// file is one Go file.
 type file struct {
 	File
 	set    *token.FileSet
 	syntax *ast.File
-	// imports are the paths of the packages that the file imports, by the name that it uses.
+	// imports are the import paths of the file, by local name.
 	imports map[string]string
 }
 
-// declaredType is the declaration of a type, and where it is.
+// declaredType is the declaration of a type and its file.
 type declaredType struct {
 	spec *ast.TypeSpec
 	file *file
 }
 
-// Parse reads the files of a package, tests and what is generated left out. A file that is not Go is a *diagnostic.Error.
+// Parse parses the files of a package. The caller omits tests and generated files. It returns a *diagnostic.Error for a
+// file that is not Go.
 func Parse(files []File) (*Package, error) {
 	p := &Package{types: map[string]*declaredType{}}
 	for _, f := range files {
@@ -59,7 +59,7 @@ func Parse(files []File) (*Package, error) {
 	return p, nil
 }
 
-// Kinds returns the types that are kinds, by name: structs that embed the metadata of an object.
+// Kinds returns the sorted names of the package's kinds: exported structs that embed an object's metadata.
 func (p *Package) Kinds() []string {
 	var kinds []string
 	for name, declared := range p.types {
@@ -77,7 +77,7 @@ func (p *Package) Kinds() []string {
 	return kinds
 }
 
-// ClusterScoped reports whether the markers of a kind say that its objects are in no namespace.
+// ClusterScoped reports whether the markers of a kind make it cluster-scoped.
 func (p *Package) ClusterScoped(kind string) bool {
 	declared := p.types[kind]
 	if declared == nil {
@@ -99,7 +99,6 @@ func (p *Package) ClusterScoped(kind string) bool {
 	return false
 }
 
-// typeSpecs returns the types that a declaration declares.
 func typeSpecs(decl ast.Decl) []*ast.TypeSpec {
 	group, ok := decl.(*ast.GenDecl)
 	if !ok || group.Tok != token.TYPE {
@@ -112,7 +111,7 @@ func typeSpecs(decl ast.Decl) []*ast.TypeSpec {
 	return specs
 }
 
-// importsOf returns what the names of imports stand for.
+// importsOf returns the import paths of a file by local name.
 func importsOf(syntax *ast.File) map[string]string {
 	imports := map[string]string{}
 	for _, spec := range syntax.Imports {
@@ -123,8 +122,8 @@ func importsOf(syntax *ast.File) map[string]string {
 	return imports
 }
 
-// importNames returns the names that a file may have for what it imports: without the package nobody knows which one it is
-// where the import does not say.
+// importNames returns the possible local names of an import. Without an explicit name the package decides, and its
+// source may be unavailable.
 func importNames(spec *ast.ImportSpec) []string {
 	if spec.Name != nil {
 		return []string{spec.Name.Name}
@@ -138,7 +137,7 @@ func importNames(spec *ast.ImportSpec) []string {
 	return possible
 }
 
-// names returns what a declaration declares in its package; of a method, the type that it belongs to.
+// names returns the package-level names that a declaration declares; none for a method.
 func names(decl ast.Decl) []string {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -163,7 +162,7 @@ func names(decl ast.Decl) []string {
 	return nil
 }
 
-// receiver returns the type that a declaration is a method of, and nothing for others.
+// receiver returns the type of a method's receiver, or "".
 func receiver(decl ast.Decl) string {
 	f, ok := decl.(*ast.FuncDecl)
 	if !ok || f.Recv == nil || len(f.Recv.List) != 1 {
@@ -179,7 +178,7 @@ func receiver(decl ast.Decl) string {
 	return name
 }
 
-// valuesOf returns the types whose values a declaration of constants or variables declares.
+// valuesOf returns the types of the constants in a declaration.
 func valuesOf(decl ast.Decl) []string {
 	group, ok := decl.(*ast.GenDecl)
 	if !ok || group.Tok != token.CONST {
@@ -194,7 +193,6 @@ func valuesOf(decl ast.Decl) []string {
 	return types
 }
 
-// isImport reports whether a declaration imports.
 func isImport(decl ast.Decl) bool {
 	group, ok := decl.(*ast.GenDecl)
 	return ok && group.Tok == token.IMPORT
