@@ -259,7 +259,7 @@ func checkScope(proj *project.Project, r project.Resource) error {
 	}
 	return &diagnostic.Error{
 		Message: fmt.Sprintf("%s is cluster scoped, and this operator is limited to its namespace", r),
-		Hint:    "leave out --namespaced=false, or run kctrl edit --namespaced=false first",
+		Hint:    "omit --namespaced=false, or run kctrl edit --namespaced=false first",
 		Class:   diagnostic.ErrUsage,
 	}
 }

@@ -68,8 +68,8 @@ func TestOperandTestsFindEachDefect(t *testing.T) {
 func TestMistakesInOperands(t *testing.T) {
 	p := newGuestbook(t)
 	for hint, change := range map[string]func(*scaffold.APIOptions){
-		"leave out --namespaced=false":                      func(o *scaffold.APIOptions) { o.Namespaced = false },
-		"leave out --resource=false and --controller=false": func(o *scaffold.APIOptions) { o.Controller = false },
+		"omit --namespaced=false":                      func(o *scaffold.APIOptions) { o.Namespaced = false },
+		"omit --resource=false and --controller=false": func(o *scaffold.APIOptions) { o.Controller = false },
 		"write --port=8080":                                 func(o *scaffold.APIOptions) { o.Operand.Port = 70000 },
 		`use "example.com/guestbook:v1"`:                    func(o *scaffold.APIOptions) { o.Operand.Image = "a b" },
 		"choose another name":                               func(o *scaffold.APIOptions) { o.Shape.Fields = []string{"image:string"} },

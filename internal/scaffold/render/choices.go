@@ -13,21 +13,21 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// choice is a flag of a create command that files follow from: PROJECT keeps what it was given, for kctrl to know
-// again later what it had written.
+// choice is a flag of a create command that affects generated files. PROJECT keeps its value, so that kctrl can later
+// derive what it wrote.
 type choice struct {
-	name string // with its dashes
-	// value is a *string, a *[]string, a *bool, an *int or a *time.Duration. What is zero was not given.
+	name string // with leading dashes
+	// value is a *string, a *[]string, a *bool, an *int or a *time.Duration. The zero value means unset.
 	value any
 }
 
-// KindOptions are what PROJECT keeps of the flags of create api.
+// KindOptions are the flags of create api that PROJECT keeps.
 type KindOptions struct {
 	Shape   Shape
 	Operand *Operand
 }
 
-// choices are those that create api keeps.
+// choices returns the flags of create api that PROJECT keeps.
 func (o *KindOptions) choices() []choice {
 	s := &o.Shape
 	return []choice{
@@ -36,14 +36,14 @@ func (o *KindOptions) choices() []choice {
 	}
 }
 
-// fromDeployment is the choice of an [Operand], followed by what it is made from.
+// fromDeployment is the flag of an [Operand] in PROJECT; the operand's own flags follow it.
 const fromDeployment = "--from=deployment"
 
 func (o *Operand) choices() []choice {
 	return []choice{{"--image", &o.Image}, {"--port", &o.Port}, {"--finalizer", &o.Finalizer}}
 }
 
-// choices are those that create webhook keeps for each webhook and policy.
+// choices returns the flags of create webhook that PROJECT keeps for each webhook and policy.
 func (r *Requests) choices() []choice {
 	return []choice{
 		{"--verbs", &r.Verbs}, {"--failure-policy", &r.FailurePolicy}, {"--timeout", &r.Timeout}, {"--namespace-selector", &r.NamespaceSelector},
@@ -51,7 +51,7 @@ func (r *Requests) choices() []choice {
 	}
 }
 
-// Flags returns what PROJECT keeps of a kind that is made by o.
+// Flags returns the flags that PROJECT keeps for a kind.
 func (o KindOptions) Flags() []string {
 	flags := flagsOf(o.choices())
 	if o.Operand != nil {
@@ -60,7 +60,7 @@ func (o KindOptions) Flags() []string {
 	return flags
 }
 
-// SetFlags sets what PROJECT has kept of a kind.
+// setFlags sets o from the flags that PROJECT keeps for a kind.
 func (o *KindOptions) setFlags(flags []string) error {
 	choices := o.choices()
 	if slices.Contains(flags, fromDeployment) {
@@ -71,8 +71,8 @@ func (o *KindOptions) setFlags(flags []string) error {
 	return setChoices(choices, flags)
 }
 
-// WithoutOperand returns the flags of a kind whose controller, which ran something for each object, goes: its types
-// stay.
+// WithoutOperand returns the flags of a kind after its controller with an operand is deleted. The fields for the
+// operand stay in the types.
 func WithoutOperand(flags []string) []string {
 	opts := KindOptions{}
 	if !slices.Contains(flags, fromDeployment) || opts.setFlags(flags) != nil {
@@ -82,14 +82,14 @@ func WithoutOperand(flags []string) []string {
 	return opts.Flags()
 }
 
-// AdmissionOptions are what PROJECT keeps of the flags of create webhook, as [WebhookOptions] has them.
+// AdmissionOptions are the flags of create webhook that PROJECT keeps.
 type AdmissionOptions struct {
 	DefaultingPath, ValidationPath string
 	Rules                          []string
 	Requests                       Requests
 }
 
-// Flags returns what PROJECT keeps of a webhook or a policy that is made by o.
+// Flags returns the flags that PROJECT keeps for a webhook or a policy.
 func (o AdmissionOptions) Flags(a layout.Admission) []string {
 	requests := o.Requests
 	if a.Suffix == "" {
@@ -98,12 +98,12 @@ func (o AdmissionOptions) Flags(a layout.Admission) []string {
 	return flagsOf(append(requests.choices(), o.own(a)...))
 }
 
-// SetFlags sets what PROJECT has kept of a webhook or a policy.
+// SetFlags sets o from the flags that PROJECT keeps for a webhook or a policy.
 func (o *AdmissionOptions) SetFlags(a layout.Admission, flags []string) error {
 	return setChoices(append(o.Requests.choices(), o.own(a)...), flags)
 }
 
-// own are the choices that only one of them has: where a webhook is served, the rules of a policy.
+// own returns the flags that only one admission has: the path of a webhook, or the rules of a policy.
 func (o *AdmissionOptions) own(a layout.Admission) []choice {
 	switch a.Suffix {
 	case layout.Defaulting.Suffix:
@@ -116,7 +116,7 @@ func (o *AdmissionOptions) own(a layout.Admission) []choice {
 	return nil
 }
 
-// flagsOf returns choices that were made as they are typed.
+// flagsOf returns the set choices as command-line flags.
 func flagsOf(choices []choice) []string {
 	var flags []string
 	for _, c := range choices {
@@ -146,7 +146,7 @@ func flagsOf(choices []choice) []string {
 	return flags
 }
 
-// setChoices sets the choices that flags make. Those of another kctrl, which this one does not have, are an error.
+// setChoices sets choices from flags. It rejects flags that this kctrl does not have.
 func setChoices(choices []choice, flags []string) error {
 	for _, flag := range flags {
 		name, text, _ := strings.Cut(flag, "=")
@@ -154,7 +154,7 @@ func setChoices(choices []choice, flags []string) error {
 		if at < 0 {
 			return &diagnostic.Error{
 				Message: fmt.Sprintf("%s keeps the flag %s, which this kctrl does not have", project.File, diagnostic.Quote(name)),
-				Hint:    "use the kctrl that wrote it, or take the flag out: what follows from it then counts as edited",
+				Hint:    "use the kctrl that wrote it, or remove the flag: files that depend on it then count as edited",
 			}
 		}
 		var err error
@@ -171,13 +171,13 @@ func setChoices(choices []choice, flags []string) error {
 			*value, err = time.ParseDuration(text)
 		}
 		if err != nil {
-			return WrongOption(name, text, "want what "+name+" takes", "write it as it is typed")
+			return WrongOption(name, text, "want a value that "+name+" accepts", "write it as it is typed")
 		}
 	}
 	return nil
 }
 
-// At returns what a webhook is rendered from, at the path that was asked for.
+// At returns the view of a webhook with the requested path.
 func (o AdmissionOptions) At(a layout.Admission, view templates.AdmissionView) templates.AdmissionView {
 	switch {
 	case a.Suffix == layout.Defaulting.Suffix && o.DefaultingPath != "":

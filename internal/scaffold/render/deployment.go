@@ -13,8 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// DeployWebhooks plans what brings the webhooks of the project into a cluster, and lists what is new of it where
-// kustomize looks. What the user took off a list stays off it.
+// DeployWebhooks plans the manifests that deploy the webhooks of the project, and lists new ones in kustomizations.
+// Items that the user removed from a list stay removed.
 func DeployWebhooks(p *plan.Plan, proj *project.Project) error {
 	view, found := layout.WebhooksView(proj)
 	if !found {
@@ -28,8 +28,8 @@ func DeployWebhooks(p *plan.Plan, proj *project.Project) error {
 	return errors.Join(err, dropUnused(p, templates.Webhooks()[layout.CertificatesOf(proj)], view))
 }
 
-// OthersDeployment reports whether a project is deployed by what somebody else than kctrl has written, as one that
-// was migrated: what its kustomizations list is for them to say.
+// OthersDeployment reports whether the user or another tool wrote the deployment, as in a migrated project. kctrl then
+// does not change the lists of its kustomizations.
 func OthersDeployment(p *plan.Plan) (bool, error) {
 	name, found, err := templated.Kustomization(p, layout.DefaultDir)
 	if err != nil || !found {
@@ -43,8 +43,8 @@ func OthersDeployment(p *plan.Plan) (bool, error) {
 	return !ours, nil
 }
 
-// OthersWebhooks reports whether the webhooks of a project are deployed by what somebody else than kctrl has written,
-// as in one that was migrated: what makes their certificates and has them called is not mixed with kctrl's.
+// OthersWebhooks reports whether the user or another tool wrote the deployment of the webhooks, as in a migrated
+// project. kctrl then does not add its own certificates and webhook manifests.
 func OthersWebhooks(p *plan.Plan) (bool, error) {
 	lock, _, err := p.Lock()
 	if err != nil {
@@ -66,7 +66,7 @@ func OthersWebhooks(p *plan.Plan) (bool, error) {
 	return true, nil
 }
 
-// dropUnused plans that what another way to make certificates needed goes away.
+// dropUnused plans the deletion of files that other issuers of certificates need.
 func dropUnused(p *plan.Plan, used []templates.Template[templates.WebhooksView], view templates.WebhooksView) error {
 	var err error
 	for _, list := range templates.Webhooks() {
@@ -80,7 +80,8 @@ func dropUnused(p *plan.Plan, used []templates.Template[templates.WebhooksView],
 	return err
 }
 
-// AllowWebhooks plans the network policy that lets API servers in, where there are others, and returns it if it is new.
+// AllowWebhooks plans the network policy for requests of API servers if the project has network policies, and returns
+// its file name if it is new.
 func AllowWebhooks(p *plan.Plan, view templates.WebhooksView) ([]string, error) {
 	if _, found, err := templated.Kustomization(p, layout.PolicyDir); err != nil || !found {
 		return nil, err

@@ -15,35 +15,35 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// feature is what a kind can have. All that commands know of a feature is here.
+// feature declares everything that commands need to know about one feature of a kind.
 type feature struct {
-	// parts collects the files that there are because of it.
+	// parts collects the files of the feature.
 	parts func(*partList, Kind)
-	// files render them: one function for each thing that a command can make.
+	// files renders them, with one entry for each feature that a command can create.
 	files func(Kind) []featureFiles
-	// promises are what PROJECT says that Go files declare for it.
+	// promises returns the Go declarations that PROJECT requires for it.
 	promises func(Kind) []promise
-	// setUp has the manager know or run it.
+	// setUp adds it to the manager's registration.
 	setUp func(*register.Registration, Kind)
 }
 
-// featureFiles are the files that a command makes of a feature of a kind.
+// featureFiles renders the files of one feature of a kind.
 type featureFiles struct {
 	name string
-	// flags are those that PROJECT keeps of it; nil if there are none.
+	// flags returns the feature's flags in PROJECT; nil without any.
 	flags func(*project.Resource) *[]string
-	// drop has a kind without it.
+	// drop removes the feature from a kind.
 	drop   func(*project.Resource)
 	render func(*Rendering) error
 }
 
-// kindFeature is the name of a kind of the project's own among its features.
+// kindFeature is the feature name of the types of an own kind.
 const kindFeature = "kind"
 
-// noFlags is of what PROJECT keeps no flags.
+// noFlags is for features whose flags PROJECT does not keep.
 func noFlags(*project.Resource) *[]string { return nil }
 
-// features returns all of them, in an order in which they can be rendered.
+// features returns all features in rendering order.
 func features() []feature {
 	return []feature{
 		{kindParts, kindFiles, kindPromises, registerKind},
@@ -53,13 +53,13 @@ func features() []feature {
 	}
 }
 
-// Kind is a kind of a project, for which something was made.
+// Kind is a kind of a project, with the data to render its features.
 type Kind struct {
 	project.Resource
 	project *project.Project
-	at      int // its index there
+	at      int // index in the project
 	View    templates.KindView
-	model   *fields.Model // nil if no flag names a field
+	model   *fields.Model // nil without flags for fields
 }
 
 // Kinds returns the kinds of a project, with a header for their Go files.
@@ -71,25 +71,24 @@ func Kinds(proj *project.Project, header string) []Kind {
 	return all
 }
 
-// id names the kind in the ids of parts.
+// id identifies the kind in the ids of files.
 func (o Kind) id() string { return strconv.Itoa(o.at) }
 
-// first names the first kind of the project for which something holds: what several have in common is its.
+// first identifies the first kind of the project for which same is true. It owns the files that these kinds share.
 func (o Kind) first(same func(project.Resource) bool) string {
 	return strconv.Itoa(slices.IndexFunc(o.project.Resources, same))
 }
 
-// shaped returns the kind with its fields.
 func (o Kind) shaped() shaped { return shaped{o.View, o.model} }
 
-// Shape returns the kind with the fields that create api was asked for.
+// Shape returns the kind with the fields that the flags of create api define.
 func (o Kind) Shape(p *plan.Plan, opts KindOptions, resource bool) (Kind, error) {
 	s, err := shape(p, o.project, o.Resource, o.View, opts, resource)
 	o.View, o.model = s.kind, s.model
 	return o, err
 }
 
-// BeginWork begins what all commands do that create something.
+// BeginWork starts a rendering for a command that adds features.
 func BeginWork(fsys fs.FS, proj *project.Project, kctrl project.Build, force bool) (*Rendering, error) {
 	p, err := BeginPlan(fsys, proj, kctrl)
 	if err != nil {
@@ -99,7 +98,7 @@ func BeginWork(fsys fs.FS, proj *project.Project, kctrl project.Build, force boo
 	return &Rendering{Plan: p, project: proj, Header: header, force: force}, err
 }
 
-// BeginPlan begins a plan for a project that has all that commands rely on: its lock, and the runtime.
+// BeginPlan starts a plan for a project, and completes its lock and its runtime.
 func BeginPlan(fsys fs.FS, proj *project.Project, kctrl project.Build) (*plan.Plan, error) {
 	p, err := NewProjectPlan(fsys, proj, kctrl)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// kindParts collects the files of a kind of the project's own.
+// kindParts collects the files of an own kind.
 func kindParts(c *partList, o Kind) {
 	if !o.API {
 		return
@@ -63,10 +63,10 @@ func kindParts(c *partList, o Kind) {
 	c.add(File{Path: path.Join(layout.SamplesDir, "kustomization.yaml"), ID: "list of samples", Kustomization: true}, lists)
 }
 
-// WriteKind writes the types, the sample and the roles of a kind of the project's own.
+// WriteKind writes the types, the sample and the roles of an own kind.
 func (r *Rendering) WriteKind(o Kind) error { return r.write(kindParts, o) }
 
-// kindFiles are those of a kind of the project's own, with the controller that comes with it.
+// kindFiles renders an own kind, with the controller that create api adds.
 func kindFiles(o Kind) []featureFiles {
 	if !o.API {
 		return nil
@@ -80,17 +80,17 @@ func kindPromises(o Kind) []promise {
 	return []promise{{o.API, "api", "true", "false", o.View.TypesFile(), o.View.Kind}}
 }
 
-// registerKind makes the Go types that the project uses of a kind known to its manager.
+// registerKind registers the Go types that the project uses of a kind in the manager's scheme.
 func registerKind(r *register.Registration, o Kind) {
 	if o.API || o.Path != "" && layout.UsesTypes(o.Resource) {
 		r.AddAPI(o.View.ImportPath, o.View.Alias)
 	}
 }
 
-// maxCRDName is the longest <plural>.<group> whose file, <group>_<plural>.yaml, file systems can hold.
+// maxCRDName limits <plural>.<group>, so that file systems accept the name of the file <group>_<plural>.yaml.
 const maxCRDName = 250
 
-// CheckServed refuses a kind that no API server would serve, or that Go has no place for.
+// CheckServed rejects a kind that API servers would reject, or whose package path Go would reject.
 func CheckServed(proj *project.Project, r project.Resource) error {
 	group := r.APIGroup()
 	message, hint := "", ""
@@ -108,10 +108,10 @@ func CheckServed(proj *project.Project, r project.Resource) error {
 		message = fmt.Sprintf("the CRD's name, %s.%s, is longer than %d characters", r.Plural, group, maxCRDName)
 		hint = "use a shorter group or kind"
 	case proj.MultiGroup && slices.Contains([]string{"internal", "testdata", "vendor"}, r.Group):
-		message = fmt.Sprintf("the group %q would be a folder whose packages the go command hides", r.Group)
+		message = fmt.Sprintf("the group %q would be a directory whose packages cannot be imported", r.Group)
 		hint = "use another group"
 	case proj.MultiGroup && r.Group != "" && module.CheckImportPath(r.Group) != nil:
-		message = fmt.Sprintf("the group %q would be a folder that Windows cannot have, so that the go command refuses it", r.Group)
+		message = fmt.Sprintf("the group %q would be a directory name that Windows reserves and the go command rejects", r.Group)
 		hint = "use another group"
 	default:
 		return nil
@@ -131,7 +131,7 @@ func controllerParts(c *partList, o Kind) {
 	}
 }
 
-// controllerPart collects the files of one controller, and o has its names.
+// controllerPart collects the files of one controller. The view of o has the controller's names.
 func controllerPart(c *partList, o Kind, name string) {
 	list, whose := templates.FurtherController(), strings.TrimSpace(o.id()+" "+name)
 	switch {
@@ -147,7 +147,7 @@ func controllerPart(c *partList, o Kind, name string) {
 	}
 }
 
-// controllerFiles are those of all controllers but the one that comes with a kind.
+// controllerFiles renders all controllers except the one that is created with an own kind.
 func controllerFiles(o Kind) []featureFiles {
 	names := slices.Clone(o.Controllers)
 	if o.Controller && !o.API {
@@ -180,8 +180,8 @@ func registerControllers(r *register.Registration, o Kind) {
 	}
 }
 
-// admissionParts collects what the webhooks and the policy of a kind consist of, and what their tests send for a kind
-// that is not the project's own.
+// admissionParts collects the files of the webhooks and the policy of a kind. For an external kind they include the
+// objects that tests send.
 func admissionParts(c *partList, o Kind) {
 	for _, a := range layout.AdmissionsOf(o.Resource) {
 		admissionPart(c, o, a, templates.AdmissionView{KindView: o.View, Foreign: !o.API})
@@ -213,7 +213,7 @@ func admissionPart(c *partList, o Kind, a layout.Admission, view templates.Admis
 	}
 }
 
-// admissionFiles are those of each webhook and policy.
+// admissionFiles renders each webhook and policy.
 func admissionFiles(o Kind) []featureFiles {
 	var all []featureFiles
 	for _, a := range layout.AdmissionsOf(o.Resource) {
@@ -256,7 +256,7 @@ func WriteConversions(p *plan.Plan, proj *project.Project, spokes []project.Reso
 		}
 		if left > 0 {
 			p.Note(&diagnostic.Error{
-				Message: fmt.Sprintf("%s says what is left to write: %s and %s differ there", view.Spoke.ConversionFile(".go"), spoke.Version, hub.Version),
+				Message: fmt.Sprintf("%s lists the fields left to convert: %s and %s differ there", view.Spoke.ConversionFile(".go"), spoke.Version, hub.Version),
 				Hint:    "the test beside it passes once nothing is lost",
 			})
 		}
@@ -264,7 +264,7 @@ func WriteConversions(p *plan.Plan, proj *project.Project, spokes []project.Reso
 	return nil
 }
 
-// conversionView writes what converts one version to and from the hub, and counts what it could not.
+// conversionView returns the view of a conversion and the number of fields that the user must convert.
 func conversionView(p *plan.Plan, proj *project.Project, hub, spoke project.Resource, header string) (templates.ConversionView, int, error) {
 	view := templates.NewConversion(header, templates.NewKind(layout.KindNames(proj, spoke, header)), templates.NewKind(layout.KindNames(proj, hub, header)))
 	side := func(kind templates.KindView) (versions.Side, error) {
@@ -291,7 +291,7 @@ func conversionView(p *plan.Plan, proj *project.Project, hub, spoke project.Reso
 	return view, functions.Left, nil
 }
 
-// takenIn returns what the package of the conversions declares in other files.
+// takenIn returns the names that the package of the conversions declares in other files.
 func takenIn(p *plan.Plan, spoke templates.KindView) (map[string]bool, error) {
 	files, err := gosource.GoFiles(p, spoke.ConversionFolder)
 	if err != nil {
@@ -313,7 +313,7 @@ func conversionParts(c *partList, o Kind) {
 	}
 }
 
-// conversionFiles are those that convert all versions of a kind to its hub.
+// conversionFiles renders the conversions of all versions of a kind to its hub.
 func conversionFiles(o Kind) []featureFiles {
 	if len(layout.SpokesOf(o.project, o.Resource)) == 0 {
 		return nil

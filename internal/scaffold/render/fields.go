@@ -27,31 +27,31 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Shape says what the objects of a kind look like, in the words of the flags of create api. The zero value is a kind
-// with a message, as an example.
+// Shape defines the fields and names of a kind by the flags of create api. The zero value is an example kind with a
+// message.
 type Shape struct {
 	// Fields and StatusFields are the fields of spec and status, as package fields reads them.
 	Fields, StatusFields []string
-	// ShortNames and Categories are other names of the resource, for people who use kubectl.
+	// ShortNames and Categories are additional names of the resource for kubectl.
 	ShortNames, Categories []string
-	// Columns are what kubectl get prints, as NAME:TYPE:PATH.
+	// Columns are the columns of kubectl get, as NAME:TYPE:PATH.
 	Columns []string
-	// Scale is the paths of the scale subresource; "default" makes the fields for it.
+	// Scale has the paths of the scale subresource; "default" adds the fields for it.
 	Scale string
 }
 
-// IsZero reports whether nothing is said.
+// IsZero reports whether no flag is set.
 func (s Shape) IsZero() bool {
 	return len(s.Fields)+len(s.StatusFields)+len(s.ShortNames)+len(s.Categories)+len(s.Columns) == 0 && s.Scale == ""
 }
 
-// shaped is a kind whose fields are known, or a further version of one with the fields that it has more.
+// shaped is a kind with its fields, or a further version with its additional fields.
 type shaped struct {
 	kind  templates.KindView
-	model *fields.Model // nil if no flag names a field
+	model *fields.Model // nil without flags for fields
 }
 
-// shape reads what opts say of the fields of a kind. resource says that its types are written.
+// shape parses the flags in opts that define the fields of a kind. resource means that the command writes its types.
 func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView, opts KindOptions, resource bool) (shaped, error) {
 	if opts.Operand != nil {
 		opts.Shape = opts.Operand.shape(opts.Shape)
@@ -63,8 +63,8 @@ func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templat
 	}
 	if !resource {
 		return shaped{}, &diagnostic.Error{
-			Message: "flags about fields write Go types, and --resource=false leaves these alone",
-			Hint:    "leave --resource=false out, or change " + kind.TypesFile() + " by hand",
+			Message: "flags for fields require Go types, which --resource=false does not write",
+			Hint:    "omit --resource=false, or change " + kind.TypesFile() + " by hand",
 			Class:   diagnostic.ErrUsage,
 		}
 	}
@@ -75,14 +75,14 @@ func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templat
 	older, further := layout.VersionBefore(proj, r)
 	if further && opts.Operand != nil {
 		return shaped{}, &diagnostic.Error{
-			Message: "--from deployment is for the first version of a kind: its controller looks after all of them",
+			Message: "--from deployment is for the first version of a kind: its controller handles all versions",
 			Hint:    "leave it out",
 			Class:   diagnostic.ErrUsage,
 		}
 	}
 	if flag := kindFlag(opts.Shape); further && flag != "" {
 		return shaped{}, &diagnostic.Error{
-			Message: fmt.Sprintf("%s is for the first version of a kind: %s has what it says, and further ones copy it", flag, older.Version),
+			Message: fmt.Sprintf("%s is for the first version of a kind: %s defines it, and further ones copy it", flag, older.Version),
 			Hint:    fmt.Sprintf("leave it out; or write it as a marker, which kctrl explain lists, above the type in %s, too", kind.TypesFile()),
 			Class:   diagnostic.ErrUsage,
 		}
@@ -113,8 +113,8 @@ func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templat
 	return shaped{kind, model}, nil
 }
 
-// WithSample has the test of a controller take its object from the sample, if the types are there and are not those
-// of the example: what is valid then only their author knows.
+// WithSample makes the test of a controller load its object from the sample if the types exist and are not the
+// example's: kctrl cannot know which values are valid then.
 func WithSample(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView, written bool) (templates.KindView, error) {
 	if _, further := layout.VersionBefore(proj, r); written && !further || !r.API {
 		return kind, nil
@@ -130,7 +130,7 @@ func WithSample(p *plan.Plan, proj *project.Project, r project.Resource, kind te
 	for _, name := range files {
 		source, err := p.Read(name)
 		if err != nil {
-			continue // who loads the package complains of it
+			continue // the go command reports it
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.SkipObjectResolution)
 		if err != nil {
@@ -149,7 +149,7 @@ func WithSample(p *plan.Plan, proj *project.Project, r project.Resource, kind te
 	return kind, nil
 }
 
-// kindFlag returns the flag of a shape that is about a whole kind, and not one version of it.
+// kindFlag returns a set flag that applies to all versions of a kind.
 func kindFlag(s Shape) string {
 	switch {
 	case len(s.ShortNames) > 0:
@@ -164,7 +164,7 @@ func kindFlag(s Shape) string {
 	return ""
 }
 
-// declaredBeside returns what the package of a kind declares in other files than that of its types.
+// declaredBeside returns the names that the package of a kind declares outside the file of its types.
 func declaredBeside(p *plan.Plan, kind templates.KindView) (map[string]bool, error) {
 	files, err := gosource.GoFiles(p, kind.Folder)
 	if err != nil {
@@ -199,7 +199,7 @@ func namesMarker(s Shape, r project.Resource) (string, error) {
 				taken = append(taken, value)
 				continue
 			}
-			errs = append(errs, &diagnostic.Error{Message: fmt.Sprintf("%s: %s is no name to give", list.flag, diagnostic.Quote(value)), Hint: hint, Class: diagnostic.ErrUsage})
+			errs = append(errs, &diagnostic.Error{Message: fmt.Sprintf("%s: %s is not a valid name", list.flag, diagnostic.Quote(value)), Hint: hint, Class: diagnostic.ErrUsage})
 		}
 		if len(list.values) > 0 {
 			marker += "," + list.key + "=" + strings.Join(list.values, ";")
@@ -209,7 +209,7 @@ func namesMarker(s Shape, r project.Resource) (string, error) {
 	return marker, errors.Join(errs...)
 }
 
-// describe fills in what templates print of the fields.
+// describe sets the template data about fields.
 func describe(kind *templates.KindView, model *fields.Model) error {
 	view := &kind.Fields
 	golang := model.Golang()
@@ -260,7 +260,7 @@ func describe(kind *templates.KindView, model *fields.Model) error {
 	return nil
 }
 
-// aliasOf returns the name that an import needs, if it is not the last element of its path.
+// aliasOf returns the alias that an import needs, or "" if its path ends in the name.
 func aliasOf(name, importPath string) string {
 	if strings.HasSuffix(importPath, "/"+name) {
 		return ""
@@ -290,7 +290,7 @@ func declares(source []byte, name string) bool {
 	return err == nil && structOf(file, name) != nil
 }
 
-// extendTypes adds the fields of a further version to the structs that were copied for it.
+// extendTypes adds the additional fields of a further version to its copied structs.
 func (s shaped) extendTypes(name string, source []byte) ([]byte, error) {
 	if s.model == nil {
 		return source, nil
@@ -328,7 +328,7 @@ func addFields(name string, source []byte, structName, body string) ([]byte, err
 		return nil, &diagnostic.Error{
 			Pos:     token.Position{Filename: name},
 			Message: "declares no struct " + structName + " to add fields to",
-			Hint:    "leave the flags about fields out, and write them by hand",
+			Hint:    "omit the flags for fields, and write the fields by hand",
 		}
 	}
 	more, err := parser.ParseFile(token.NewFileSet(), name, "package p\n\ntype t struct {\n"+body+"}\n", parser.SkipObjectResolution)
@@ -379,7 +379,7 @@ func jsonOf(f *ast.Field) string {
 	return name
 }
 
-// addImports imports packages that a file does not import under their names yet.
+// addImports adds imports that a file lacks under the wanted names.
 func addImports(name string, source []byte, wanted map[string]string) ([]byte, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, source, parser.ImportsOnly)
@@ -408,7 +408,7 @@ func addImports(name string, source []byte, wanted map[string]string) ([]byte, e
 	return slices.Concat(source[:at], []byte(text), source[at:]), nil
 }
 
-// extendSample adds the fields of a further version to the sample that was copied for it.
+// extendSample adds the additional fields of a further version to its copied sample.
 func (s shaped) extendSample(name string, text []byte) ([]byte, error) {
 	if s.model == nil || s.model.Empty() {
 		return text, nil
@@ -422,7 +422,7 @@ func (s shaped) extendSample(name string, text []byte) ([]byte, error) {
 		return nil, diagnostic.AtFile(name, "cannot read", err)
 	}
 	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
-		return text, nil // it holds no object any more
+		return text, nil // the user removed the object
 	}
 	root := document.Content[0]
 	spec := yamlnode.Value(root, "spec")

@@ -10,26 +10,26 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// Operand is what a controller runs for each object of its kind: a Deployment of the image that the object names.
+// Operand is the workload that a controller runs for each object: a Deployment of the image that the object names.
 type Operand struct {
-	// Image is the one of objects that name none. Empty means that each must.
+	// Image is the default image. Empty means that each object must name one.
 	Image string
-	// Port is where the containers listen, and makes a Service. 0 means none.
+	// Port is the containers' port, for which the controller creates a Service. 0 means none.
 	Port int
-	// Finalizer has the controller clean up before an object goes.
+	// Finalizer makes the controller clean up before an object is deleted.
 	Finalizer bool
 }
 
-// Validate refuses what cannot run for a kind that is created with its types or not, and so on. A nil Operand is right.
+// Validate rejects invalid options, and options that do not fit the kind. A nil Operand is valid.
 func (o *Operand) Validate(resource, controller, namespaced bool) error {
 	message, hint := "", ""
 	switch {
 	case o == nil:
 		return nil
 	case !controller || !resource:
-		message, hint = "--from deployment writes the types of a kind and its controller", "leave out --resource=false and --controller=false"
+		message, hint = "--from deployment writes the types of a kind and its controller", "omit --resource=false and --controller=false"
 	case !namespaced:
-		message, hint = "--from deployment is for kinds whose objects live in namespaces, where their Deployments are", "leave out --namespaced=false"
+		message, hint = "--from deployment is for kinds whose objects live in namespaces, where their Deployments are", "omit --namespaced=false"
 	case o.Port < 0 || o.Port > 65535:
 		message, hint = fmt.Sprintf("--port: want a number from 1 to 65535, got %d", o.Port), "write --port=8080"
 	case o.Image != "":
@@ -40,10 +40,10 @@ func (o *Operand) Validate(resource, controller, namespaced bool) error {
 	return &diagnostic.Error{Message: message, Hint: hint, Class: diagnostic.ErrUsage}
 }
 
-// maxImage is the longest name of an image that its kind accepts.
+// maxImage is the length limit of image names in the CRD.
 const maxImage = 512
 
-// shape adds the fields that the controller reads and writes.
+// shape adds the fields, columns and subresources that the controller uses.
 func (o *Operand) shape(s Shape) Shape {
 	image := fmt.Sprintf(`image:string,minLength=1,maxLength=%d,example="registry.k8s.io/pause:3.10",doc="image is what the containers run."`, maxImage)
 	if o.Image != "" {

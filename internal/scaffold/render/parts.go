@@ -12,18 +12,18 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// part is a file that a project has because of one of its kinds, or because it has any.
+// part is a file that a project has because of its kinds.
 type part struct {
 	File
-	// write plans its content. It is nil for files of generators, and for those that follow from the whole project.
+	// write plans the content. It is nil for files of generators, and for those that depend on the whole project.
 	write func(*Rendering) error
 }
 
-// Listing is an item of a list in the kustomization of a folder.
+// Listing is an item of a list in the kustomization of a directory.
 type Listing struct{ Folder, List, Item string }
 
-// partsOf returns the files that a project has because of its kinds, each once. Those that every project has are none
-// of them.
+// partsOf returns the files that a project has because of its kinds, each once. It omits the files that every project
+// has.
 func partsOf(proj *project.Project) []part {
 	c := &partList{seen: map[string]bool{}}
 	for _, o := range Kinds(proj, "") {
@@ -45,7 +45,7 @@ func (p part) isNew(of *plan.Plan) (bool, error) {
 	return templated.IsNew(of, p.Path)
 }
 
-// addListings lists parts in kustomizations: all of a list at once.
+// addListings lists files in kustomizations, with one edit per list.
 func addListings(p *plan.Plan, added []part) error {
 	var lists []Listing
 	items := map[Listing][]string{}
@@ -81,7 +81,7 @@ func (c *partList) add(f File, write func(*Rendering) error) {
 	}
 }
 
-// addEach adds the files of templates for one view, which belong to owner.
+// addEach adds the files of templates for one view. owner is part of their ids.
 func addEach[V any](c *partList, list []templates.Template[V], view V, owner string) {
 	for _, t := range list {
 		c.add(File{Path: t.Path(view), ID: t.ID + " " + owner}, func(r *Rendering) error {
@@ -90,7 +90,7 @@ func addEach[V any](c *partList, list []templates.Template[V], view V, owner str
 	}
 }
 
-// addWebhooks adds what brings the webhooks of a project into a cluster.
+// addWebhooks adds the files that deploy the webhooks of a project.
 func (c *partList) addWebhooks(proj *project.Project) {
 	view, found := layout.WebhooksView(proj)
 	if !found {

@@ -14,8 +14,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// WriteProjectFiles plans what every project has. With beside, what is there of a name that people have files under
-// for all sorts of programs is kept and noted.
+// WriteProjectFiles plans the files that every project has. With beside, existing files of the user are kept and noted
+// if the project does not depend on them.
 func WriteProjectFiles(p *plan.Plan, proj *project.Project, kctrl project.Build, beside bool) error {
 	view, err := ProjectView(p, proj, kctrl)
 	if err != nil {
@@ -31,7 +31,7 @@ func WriteProjectFiles(p *plan.Plan, proj *project.Project, kctrl project.Build,
 	return templated.RenderAll(p, list, view, false)
 }
 
-// ProjectView is what templates of a whole project are made from.
+// ProjectView returns the data for the templates of a project.
 func ProjectView(p *plan.Plan, proj *project.Project, kctrl project.Build) (templates.ProjectView, error) {
 	header, err := templated.GoHeader(p)
 	return templates.NewProject(templates.ProjectNames{
@@ -47,7 +47,7 @@ func ProjectView(p *plan.Plan, proj *project.Project, kctrl project.Build) (temp
 	}), err
 }
 
-// keeps reports whether a file of a user's own is in the place of one that a project does without, and notes it.
+// keeps reports whether the user has a different file at the path of an optional one, and notes it.
 func keeps(p *plan.Plan, t templates.Template[templates.ProjectView], view templates.ProjectView) bool {
 	name := t.Path(view)
 	there, err := p.Read(name)
@@ -59,11 +59,11 @@ func keeps(p *plan.Plan, t templates.Template[templates.ProjectView], view templ
 		return false
 	}
 	if lock, _, err := p.Lock(); err == nil {
-		lock.Offer(name, text, t.Source()) // so that no upgrade says it again
+		lock.Offer(name, text, t.Source()) // so that upgrades do not note it again
 	}
 	p.Note(&diagnostic.Error{
 		Pos: token.Position{Filename: name}, Message: "is yours, and is kept as it is",
-		Hint: "kctrl init in a new folder shows what kctrl would write; take over what you want",
+		Hint: "run kctrl init in a new directory to compare, and copy the parts you need",
 	})
 	return true
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// promise is what PROJECT says that a Go file declares.
+// promise is a Go declaration that a field of PROJECT requires.
 type promise struct {
 	listed            bool
 	field, value      string // of PROJECT
@@ -19,7 +19,7 @@ type promise struct {
 	file, declaration string
 }
 
-// check refuses a promise that is not kept.
+// check returns an error if the declaration is missing.
 func (c promise) check(p *plan.Plan, o Kind) error {
 	err := gosource.CheckDeclares(p, c.file, c.declaration)
 	missing, ok := errors.AsType[*gosource.UndeclaredError](err)
@@ -33,8 +33,8 @@ func (c promise) check(p *plan.Plan, o Kind) error {
 	}
 }
 
-// checkDeclared refuses a project with a kind or a controller that no Go file declares, so that its registration would
-// not compile.
+// checkDeclared rejects a project with a kind or a controller that no Go file declares: its registration would not
+// compile.
 func checkDeclared(p *plan.Plan, proj *project.Project) error {
 	var errs []error
 	for _, o := range Kinds(proj, "") {
@@ -49,13 +49,13 @@ func checkDeclared(p *plan.Plan, proj *project.Project) error {
 	return errors.Join(errs...)
 }
 
-// checkTypes refuses a kind whose Go types the API package has already, in any file but that of the kind itself.
+// checkTypes rejects a kind if another file of the API package already declares one of its Go types.
 func checkTypes(p *plan.Plan, kind templates.KindView) error {
 	names := []string{kind.Kind, kind.Kind + "Spec", kind.Kind + "Status", kind.Kind + "List"}
 	return gosource.CheckUndeclared(p, kind.Folder, kind.TypesFile(), names)
 }
 
-// checkReconciler refuses a controller whose Go type the package of the controllers has already.
+// checkReconciler rejects a controller if another file of its package already declares the Go type.
 func checkReconciler(p *plan.Plan, kind templates.KindView) error {
 	return gosource.CheckUndeclared(p, kind.ControllerFolder, kind.ControllerFile(".go"), []string{kind.Reconciler})
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// NewProjectPlan returns an empty plan for a project, as [plan.New] does. If PROJECT.lock is gone, the plan makes it
-// anew: it then holds every file that is as kctrl would write it, and what the plan writes.
+// NewProjectPlan returns an empty plan for a project, as [plan.New] does. If PROJECT.lock is missing, it rebuilds it
+// from the files that are identical to what kctrl would write.
 func NewProjectPlan(fsys fs.FS, proj *project.Project, kctrl project.Build) (*plan.Plan, error) {
 	p := plan.New(fsys)
 	return p, RebuildLock(p, proj, kctrl)
 }
 
-// RebuildLock makes a lock for a project that has lost its own: it holds every file that is as kctrl would write it
-// now, but for those of generators, which record theirs when they run.
+// RebuildLock rebuilds a missing lock. It records every file that is identical to what kctrl would write now.
+// Generators record their files when they run.
 func RebuildLock(p *plan.Plan, proj *project.Project, kctrl project.Build) error {
 	lock, onDisk, err := p.Lock()
 	if err != nil || onDisk {
@@ -33,7 +33,7 @@ func RebuildLock(p *plan.Plan, proj *project.Project, kctrl project.Build) error
 		return err
 	}
 	for e := range again.Lock.All() {
-		// What cannot be read is not known to be kctrl's.
+		// An unreadable file is not recorded.
 		if c, err := p.Lookup(e.Path); err == nil && c.Before != nil && !again.Lock.Touched(e.Path, c.Before) {
 			lock.Add(e)
 		}
@@ -41,7 +41,7 @@ func RebuildLock(p *plan.Plan, proj *project.Project, kctrl project.Build) error
 	return nil
 }
 
-// renderAgain renders a project as it is on disk, with the header that its license has.
+// renderAgain renders a project with the header on disk, which it records if it is the license's.
 func renderAgain(p *plan.Plan, proj *project.Project, kctrl project.Build) (Tree, error) {
 	header, err := fs.ReadFile(p.FS(), layout.BoilerplateFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

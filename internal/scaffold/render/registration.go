@@ -47,8 +47,8 @@ func WriteRegistration(p *plan.Plan, proj *project.Project) error {
 	return errors.Join(g.EnsureRegistered(p), g.Follow(p, isKnown))
 }
 
-// registerView lists what the manager sets up: each API package, controller and webhook once, in the order of
-// PROJECT, and behind the packages those that PROJECT does not list.
+// registerView returns the manager's registration: each API package, controller and webhook once, in the order of
+// PROJECT, and after the packages of PROJECT those that it does not list.
 func registerView(g register.Program, proj *project.Project, header string, others []string) (templates.RegisterView, error) {
 	r := register.NewRegistration(g, header)
 	for _, o := range Kinds(proj, header) {
@@ -57,14 +57,14 @@ func registerView(g register.Program, proj *project.Project, header string, othe
 		}
 	}
 	for _, path := range others {
-		r.AddAPI(path, templates.Alias(path)) // unless PROJECT has kinds of it with their path
+		r.AddAPI(path, templates.Alias(path)) // PROJECT may have added it already
 	}
 	return r.Result()
 }
 
-// PlanRegistration plans the generated Go files that make the kinds and controllers of the project known to its
-// manager, and checks that its program uses them. A project without kinds that has no such files, and asks for none,
-// is left without, and so is one that runs controller-runtime's manager. Errors are *diagnostic.Error.
+// PlanRegistration plans the generated Go files that register the kinds and controllers of the project in its manager,
+// and checks that the program uses them. It plans nothing for a project without kinds and without these files, or if
+// the program runs controller-runtime's manager. Errors are *diagnostic.Error.
 func PlanRegistration(p *plan.Plan, proj *project.Project) error {
 	if gomod.ReplacesControllerRuntime(p) {
 		if g, err := register.FindProgram(p); err != nil || !g.StartsManager() {

@@ -14,21 +14,21 @@ import (
 	"github.com/spf13/afero"
 )
 
-// Env is what the files of a project follow from beside PROJECT.
+// Env has the inputs of a rendering besides PROJECT.
 type Env struct {
 	// Header is hack/boilerplate.go.txt of the project, with a year. Empty means that Go files have no header.
 	Header []byte
-	// GoMod is go.mod of the project: the Go types of external kinds need what it requires for them. It may be nil.
+	// GoMod is the project's go.mod. Its requirements for the Go types of external kinds are kept. It may be nil.
 	GoMod []byte
-	// Skip are features that are not rendered, as [Tree.Failed] has them.
+	// Skip are features to omit, such as those in [Tree.Failed].
 	Skip []Failed
-	// Kctrl is the kctrl that renders.
+	// Kctrl identifies the kctrl that renders.
 	Kctrl project.Build
 }
 
 // Failed is a feature of a kind that cannot be rendered.
 type Failed struct {
-	// Resource is the index of the kind in the project, Feature the name of the feature.
+	// Resource is the index of the kind in the project, and Feature the name of the feature.
 	Resource int
 	Feature  string
 	Err      error
@@ -39,9 +39,9 @@ func (f Failed) is(resource int, name string) bool {
 	return f.Resource == resource && f.Feature == name
 }
 
-// Render returns all files that kctrl writes for a project, except those of generators. It depends on its arguments
-// alone. The types of a further version are a copy of those that Render gives the first one: commands that add a
-// version copy what the user has instead.
+// Render returns all files that kctrl writes for a project, except those of generators. It depends only on its
+// arguments. The types of a further version are copied from those that Render writes for the first one, whereas
+// commands that add a version copy the user's types.
 func Render(proj *project.Project, env Env) (Tree, error) {
 	memory := afero.NewMemMapFs()
 	if err := afero.WriteFile(memory, layout.BoilerplateFile, env.Header, 0o644); err != nil {
@@ -64,13 +64,12 @@ func Render(proj *project.Project, env Env) (Tree, error) {
 	return r.tree(proj, failed)
 }
 
-// Rendering writes features into a plan: one of an empty directory, or that of the command which adds them to a
-// project.
+// Rendering writes features into the plan of an empty directory or of a command.
 type Rendering struct {
 	Plan    *plan.Plan
 	project *project.Project // without the features that failed
 	Header  string           // of Go files
-	force   bool             // replaces what the user has edited
+	force   bool             // replaces edits of the user
 }
 
 // Kind returns a kind of the project.
@@ -81,8 +80,8 @@ func (r *Rendering) Kind(of project.Resource) Kind {
 	return Kind{Resource: of, project: r.project, at: at, View: templates.NewKind(layout.KindNames(r.project, of, r.Header))}
 }
 
-// write plans the files that collect gives for a kind. Kustomizations then list those that were never part of the
-// project: what is not listed of the others the user has taken off.
+// write plans the files that collect returns for a kind. Kustomizations list only files that are new to the project:
+// the user removed the unlisted old ones.
 func (r *Rendering) write(collect func(*partList, Kind), o Kind) error {
 	c := &partList{seen: map[string]bool{}}
 	collect(c, o)
@@ -102,7 +101,7 @@ func (r *Rendering) write(collect func(*partList, Kind), o Kind) error {
 	return addListings(r.Plan, added)
 }
 
-// Finish plans what follows from all features of the project.
+// Finish plans the files that depend on all features of the project.
 func (r *Rendering) Finish() error {
 	return plan.InOrder(
 		func() error { return DeployWebhooks(r.Plan, r.project) },
@@ -114,7 +113,7 @@ func (r *Rendering) Finish() error {
 // features renders the features of all kinds, and returns those that fail.
 func (r *Rendering) features(skip []Failed) []Failed {
 	var failed []Failed
-	broken := map[int]error{} // why a kind of the project's own has no types
+	broken := map[int]error{} // why the types of a kind failed
 	all := Kinds(r.project, r.Header)
 	for _, f := range features() {
 		for _, o := range all {
@@ -141,7 +140,7 @@ func (r *Rendering) features(skip []Failed) []Failed {
 	return failed
 }
 
-// storage marks the version that API servers store, of kinds that have several.
+// storage marks the storage version of kinds with several versions.
 func (r *Rendering) storage() error {
 	var errs []error
 	for _, v := range r.project.Resources {
@@ -152,7 +151,7 @@ func (r *Rendering) storage() error {
 	return errors.Join(errs...)
 }
 
-// EnvOf returns what a project is rendered with where it is.
+// EnvOf returns the environment of a project on disk.
 func EnvOf(p *plan.Plan, header []byte, kctrl project.Build) (Env, error) {
 	header, err := templated.Dated(p, header)
 	if err != nil {
@@ -160,13 +159,12 @@ func EnvOf(p *plan.Plan, header []byte, kctrl project.Build) (Env, error) {
 	}
 	text, err := p.Read(layout.GoModFile)
 	if err != nil {
-		text = nil // who edits go.mod complains of it
+		text = nil // other checks report it
 	}
 	return Env{Header: header, GoMod: text, Kctrl: kctrl}, nil
 }
 
-// renderKind renders the types, the sample and the roles of a kind of the project's own, and the controller that
-// comes with it.
+// renderKind renders the types, the sample and the roles of an own kind, and the controller created with it.
 func renderKind(r *Rendering, o Kind) error {
 	opts := KindOptions{}
 	if err := opts.setFlags(o.APIFlags); err != nil {
@@ -192,9 +190,9 @@ func renderKind(r *Rendering, o Kind) error {
 	)
 }
 
-// Controller writes the controller of a kind that has a name, or the one without.
+// Controller writes the controller of a kind with the given name, which may be empty.
 func (r *Rendering) Controller(o Kind, name string) error {
-	if name != "" || !o.API { // about the fields of its kind it says nothing
+	if name != "" || !o.API { // it does not depend on the kind's fields
 		names := layout.KindNames(r.project, o.Resource, r.Header)
 		names.Controller = name
 		o.View = templates.NewKind(names)
@@ -254,7 +252,7 @@ func (r *Rendering) Admission(o Kind, a layout.Admission, opts AdmissionOptions)
 	)...)
 }
 
-// renderConversion renders what converts the other versions of a kind to and from its hub.
+// renderConversion renders the conversions of a kind's other versions to and from its hub.
 func renderConversion(r *Rendering, o Kind) error {
 	if err := WriteConversions(r.Plan, r.project, layout.SpokesOf(r.project, o.Resource), r.Header, false); err != nil {
 		return err

@@ -17,25 +17,25 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// Requests say which requests a webhook or a policy is asked about, and what becomes of them while it cannot answer.
-// The zero value is about what is created and updated, and refuses it then.
+// Requests select the requests that a webhook or a policy decides about, and define what happens while it cannot
+// answer. The zero value selects creations and updates, and rejects them then.
 type Requests struct {
 	// Verbs are create, update, delete and connect. Empty means the first two.
 	Verbs []string
 	// FailurePolicy is fail or ignore. Empty means fail.
 	FailurePolicy string
-	// Timeout is how long API servers wait for a webhook, in whole seconds up to 30. Zero means 10.
+	// Timeout is how long API servers wait for a webhook: whole seconds up to 30. Zero means 10.
 	Timeout time.Duration
-	// NamespaceSelector and ObjectSelector are label selectors as kubectl takes them. Empty ones select everything.
+	// NamespaceSelector and ObjectSelector are label selectors in kubectl's syntax. Empty ones select everything.
 	NamespaceSelector, ObjectSelector string
-	// MatchConditions are a name, "=" and a CEL expression that has to be true.
+	// MatchConditions have the form name=expression, where the CEL expression must be true.
 	MatchConditions []string
 }
 
-// requestVerbs are the operations that API servers ask about.
+// requestVerbs are the operations of admission requests.
 var requestVerbs = []string{"create", "update", "delete", "connect"}
 
-// Operations are those that are asked about.
+// Operations returns the selected operations, or the default ones.
 func (r Requests) Operations() []string {
 	if len(r.Verbs) == 0 {
 		return []string{"create", "update"}
@@ -43,12 +43,12 @@ func (r Requests) Operations() []string {
 	return r.Verbs
 }
 
-// IsZero reports whether nothing is said that is not so anyway.
+// IsZero reports whether no option is set.
 func (r Requests) IsZero() bool {
 	return len(r.Verbs)+len(r.MatchConditions) == 0 && r.FailurePolicy+r.NamespaceSelector+r.ObjectSelector == "" && r.Timeout == 0
 }
 
-// Validate refuses what API servers would refuse.
+// Validate rejects options that API servers would reject.
 func (r Requests) Validate() error {
 	for _, verb := range r.Verbs {
 		if !slices.Contains(requestVerbs, verb) {
@@ -72,7 +72,7 @@ func WrongOption(flag, got, want, hint string) error {
 	return &diagnostic.Error{Message: fmt.Sprintf("%s: %s, got %s", flag, want, diagnostic.Quote(got)), Hint: hint, Class: diagnostic.ErrUsage}
 }
 
-// selection is what selects requests, as the API says it.
+// selection has the selectors in the fields of the API.
 type selection struct {
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 	ObjectSelector    *metav1.LabelSelector `json:"objectSelector,omitempty"`
@@ -113,9 +113,8 @@ func (r Requests) selection() (selection, error) {
 	return s, nil
 }
 
-// view returns what the templates of a kind say of the requests. Webhooks for objects that are everybody's leave
-// those alone that the operator itself and the control plane consist of: while the manager does not run, nobody would
-// answer for what it needs to run.
+// view returns the template data about the requests. Webhooks for external kinds exclude the namespaces of the operator
+// and of the control plane. Otherwise a stopped manager could block the objects that it needs to start.
 func (r Requests) view(kind templates.KindView, foreign bool) (webhook, policy templates.AdmissionView, err error) {
 	s, err := r.selection()
 	if err != nil {
@@ -142,7 +141,7 @@ func (r Requests) view(kind templates.KindView, foreign bool) (webhook, policy t
 	return webhook, policy, nil
 }
 
-// matchingLabels returns labels that match a selector, as far as it requires labels.
+// matchingLabels returns labels that match a selector, as far as the selector requires labels.
 func matchingLabels(selector *metav1.LabelSelector) map[string]string {
 	if selector == nil {
 		return nil
@@ -162,13 +161,12 @@ func matchingLabels(selector *metav1.LabelSelector) map[string]string {
 	return labels
 }
 
-// compactJSON returns JSON that may stand between the back quotes of a marker, and that people can read. What is nil
-// or empty is no text.
+// compactJSON returns readable JSON that fits between the back quotes of a marker, or "" for nil.
 func compactJSON(value any) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	// Texts, lists and structs of them can be encoded.
+	// No error: the values are texts, lists and structs of them.
 	_ = encoder.Encode(value)
 	text := strings.ReplaceAll(strings.TrimSpace(b.String()), "`", `\u0060`)
 	if text == "null" {
@@ -177,9 +175,8 @@ func compactJSON(value any) string {
 	return text
 }
 
-// policyRules returns what --rule says: a message, "=" and a CEL expression, which has to be true. A rule that
-// compares with the object before, or asks for the one after, is about the requests that have one, as the rules of
-// CRDs are.
+// policyRules parses --rule flags of the form message=expression, where the CEL expression must be true. A rule that
+// uses oldObject or object applies only to requests that have one, like the rules of CRDs.
 func (o AdmissionOptions) policyRules(verbs []string) ([]templates.PolicyRule, error) {
 	var rules []templates.PolicyRule
 	for _, text := range o.Rules {
@@ -189,7 +186,7 @@ func (o AdmissionOptions) policyRules(verbs []string) ([]templates.PolicyRule, e
 		case message == "" || expression == "" || strings.ContainsAny(message[len(message)-1:], "<>!") || expression[0] == '=' || strings.ContainsAny(message, "\r\n"):
 			return nil, WrongOption("--rule", text, "want a message on one line, = and a CEL expression", `write --rule='the size may only grow=object.spec.size >= oldObject.spec.size'`)
 		case slices.ContainsFunc(rules, func(r templates.PolicyRule) bool { return r.Message == message }):
-			return nil, WrongOption("--rule", text, "want a message for each rule", "say in this one what is wrong")
+			return nil, WrongOption("--rule", text, "want a message for each rule", "describe the error in this one")
 		}
 		rules = append(rules, templates.PolicyRule{Message: message, Expression: WhereThereIs(expression, verbs)})
 	}
@@ -202,8 +199,8 @@ var (
 	absenceHandling = regexp.MustCompile(`\b(object|oldObject) *[!=]= *null\b|\brequest\.operation\b`)
 )
 
-// WhereThereIs returns an expression that is true where what it asks for is not there: before a creation, and after a
-// deletion. One that deals with that itself stays as it is.
+// WhereThereIs returns an expression that is true for requests without the object it uses: oldObject in creations, and
+// object in deletions. An expression that checks this itself is unchanged.
 func WhereThereIs(expression string, verbs []string) string {
 	if absenceHandling.MatchString(expression) {
 		return expression

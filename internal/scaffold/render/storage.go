@@ -13,11 +13,11 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// StorageMarker says which version of a kind API servers store.
+// StorageMarker marks the version of a kind that API servers store.
 const StorageMarker = "+kubebuilder:storageversion"
 
-// MarkStored makes sure that one version of a kind says that it is stored: the new one if it is asked to be, and else
-// the one that says so or that was there first.
+// MarkStored marks one version of a kind as the stored one: the new version if wanted, else the marked one or the
+// oldest.
 func MarkStored(p *plan.Plan, proj *project.Project, r project.Resource, wanted bool) error {
 	older, found := layout.VersionBefore(proj, r)
 	if !found && !wanted {
@@ -60,7 +60,7 @@ func MarkStored(p *plan.Plan, proj *project.Project, r project.Resource, wanted 
 	return nil
 }
 
-// TypeFile returns the file that declares the Go type of a kind, and what is in it.
+// TypeFile returns the name and content of the file that declares the Go type of a kind.
 func TypeFile(p *plan.Plan, proj *project.Project, r project.Resource) (name string, text []byte, err error) {
 	kind := templates.NewKind(layout.KindNames(proj, r, ""))
 	files, err := gosource.GoFiles(p, kind.Folder)

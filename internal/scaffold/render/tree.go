@@ -16,10 +16,10 @@ import (
 
 // Tree has the files that kctrl writes for a project.
 type Tree struct {
-	// FS and Lock have all that was rendered: not the output of generators.
+	// FS and Lock have all rendered files, without the output of generators.
 	fs.FS
 	Lock *project.Lock
-	// Failed are the features that this kctrl cannot render. The tree has no content of their files.
+	// Failed are the features that this kctrl cannot render. Their files have no content.
 	Failed []Failed
 
 	files map[string]File
@@ -29,14 +29,14 @@ type Tree struct {
 // File is a file of a [Tree].
 type File struct {
 	Path string
-	// ID says what the file is in every layout of the project; it is empty if every project has the file.
+	// ID identifies the file in every layout of the project. It is empty if every project has the file.
 	ID string
-	// Template names its row, as PROJECT.lock has it.
+	// Template identifies the template, as in PROJECT.lock.
 	Template string
 	Owner    plan.Owner
 	// Content is nil for files of generators and of failed features, and in an outline.
 	Content []byte
-	// Kustomization says that the file may have any of the names that kustomize knows.
+	// Kustomization means that the file may have any name that kustomize accepts.
 	Kustomization bool
 	// Listings are the items of kustomizations that name the file.
 	Listings []Listing
@@ -67,8 +67,8 @@ func Outline(proj *project.Project) Tree {
 
 func isKustomization(name string) bool { return path.Base(name) == "kustomization.yaml" }
 
-// Files returns the files of the tree, ordered by path. PROJECT, modules, the bundled runtime and the header of Go files
-// are not among them: these are edited in ways of their own.
+// Files returns the files of the tree, ordered by path. It omits PROJECT, modules, the bundled runtime and the header
+// of Go files, which are edited in their own ways.
 func (t Tree) Files() []File {
 	all := make([]File, 0, len(t.paths))
 	for _, name := range t.paths {
@@ -83,7 +83,7 @@ func (t Tree) File(name string) (File, bool) {
 	return f, found
 }
 
-// tree returns what was rendered of a project, with the files that it has besides.
+// tree returns the rendered files of a project, together with the outline of the others.
 func (r *Rendering) tree(proj *project.Project, failed []Failed) (Tree, error) {
 	memory := afero.NewMemMapFs()
 	outline := Outline(proj)
@@ -111,7 +111,7 @@ func (r *Rendering) tree(proj *project.Project, failed []Failed) (Tree, error) {
 	return tree, err
 }
 
-// isEditedApart reports whether a file is edited in a way of its own.
+// isEditedApart reports whether a file is edited in its own way.
 func isEditedApart(name string) bool {
 	return slices.Contains([]string{project.File, layout.BoilerplateFile}, name) ||
 		slices.Contains([]string{layout.GoModFile, "go.sum"}, path.Base(name)) || strings.HasPrefix(name, layout.BundleDir+"/")

@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// writeTypes plans the Go type of a kind: that of the version before it, as it is now, or the first one. A package
-// that has the type already, because somebody wrote it by hand, keeps it.
+// writeTypes plans the Go type of a kind: a copy of the oldest version's current type, or the template. A package that
+// already has the type, because the user wrote it, keeps it.
 func writeTypes(p *plan.Plan, proj *project.Project, r project.Resource, shaped shaped, force bool) error {
 	kind := shaped.kind
 	older, found := layout.VersionBefore(proj, r)
@@ -53,7 +53,7 @@ func writeTypes(p *plan.Plan, proj *project.Project, r project.Resource, shaped 
 	return nil
 }
 
-// readTypes reads the Go types of an API package, without what is generated and what every such package has of its own.
+// readTypes reads the Go types of an API package, without generated files.
 func readTypes(p *plan.Plan, folder string) (*versions.Package, error) {
 	names, err := gosource.GoFiles(p, folder)
 	if err != nil {
@@ -90,7 +90,7 @@ func declaredIn(p *plan.Plan, folder string) (map[string]bool, error) {
 	return declared, nil
 }
 
-// writeSample plans an object of a kind: as the sample of the version before it is now, or the first one.
+// writeSample plans a sample of a kind: a copy of the oldest version's current sample, or the template.
 func writeSample(p *plan.Plan, proj *project.Project, r project.Resource, shaped shaped, force bool) error {
 	kind := shaped.kind
 	older, found := layout.VersionBefore(proj, r)
@@ -101,7 +101,7 @@ func writeSample(p *plan.Plan, proj *project.Project, r project.Resource, shaped
 	name, target := path.Join(layout.SamplesDir, from.SampleFile), path.Join(layout.SamplesDir, kind.SampleFile)
 	text, err := p.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the types may be any by now, and nobody knows an object of them
+		return nil // the user deleted it, and kctrl does not know valid values of the edited types
 	}
 	if err != nil {
 		return err
