@@ -5,15 +5,15 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// Build is what a kctrl binary knows of itself.
+// Build identifies a kctrl binary.
 type Build struct {
 	// Version is the version of the module, or "(devel)".
 	Version string
-	// Sum is the checksum of the module, empty when kctrl was not built from a downloaded module.
+	// Sum is the checksum of the module. It is empty if kctrl was not built from a downloaded module.
 	Sum string
 }
 
-// Release returns the version if it is one that was tagged, and "" for a build from somewhere in between.
+// Release returns the version if it is a tagged release, or "" for other builds.
 func (b Build) Release() string {
 	if !semver.IsValid(b.Version) || module.IsPseudoVersion(b.Version) || semver.Build(b.Version) != "" {
 		return ""
@@ -21,7 +21,7 @@ func (b Build) Release() string {
 	return b.Version
 }
 
-// Name returns what PROJECT says of the build.
+// Name returns the name of the build in PROJECT.
 func (b Build) Name() string {
 	if b.Version == "" || b.Version == "(devel)" {
 		return "devel"
@@ -29,7 +29,7 @@ func (b Build) Name() string {
 	return b.Version
 }
 
-// Installable returns the version under which go install finds this very kctrl, and "" for a development build.
+// Installable returns the version that go install needs to install this kctrl, or "" for a development build.
 func (b Build) Installable() string {
 	if b.Release() != "" || b.Sum != "" && semver.IsValid(b.Version) {
 		return b.Version
@@ -37,7 +37,7 @@ func (b Build) Installable() string {
 	return ""
 }
 
-// DefaultRuntime is Module if the running kctrl is one that a project can require.
+// DefaultRuntime returns Module if a project can require the module of this kctrl, or Bundled.
 func (b Build) DefaultRuntime() RuntimeMode {
 	if b.Release() != "" && b.Sum != "" {
 		return Module

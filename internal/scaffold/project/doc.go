@@ -1,9 +1,9 @@
-// Package project knows the two files by which kctrl knows a project: PROJECT, which says what it is, and PROJECT.lock, which
-// says what kctrl wrote.
+// Package project reads the two files that describe a project: PROJECT, which defines it, and PROJECT.lock, which lists
+// the files that kctrl wrote.
 //
-// [Project] is PROJECT: [Load] reads it strictly, [Project.Validate] says what the values may be, and [Project.Marshal] writes
-// it with the order, the comments and the unknown fields that it had. [Lock] is PROJECT.lock: path, hash and template of
-// each file, so that what the user has edited can be told. Both have a line for each kind or file, so that git merges them.
+// [Project] is PROJECT: [Load] reads it strictly, [Project.Validate] checks the values, and [Project.Marshal] keeps the
+// order, the comments and the unknown fields of the file. [Lock] is PROJECT.lock: path, hash and template of each file,
+// from which kctrl detects the user's edits. Both have one line per kind or file, so that git can merge them.
 //
-// Nothing is written here: that is what plans are for.
+// The package writes nothing: callers write through plans.
 package project

@@ -31,15 +31,15 @@ const File = "PROJECT"
 // Version is the version of the project file that this kctrl reads and writes.
 const Version = "kctrl/v1"
 
-// field is one field of a mapping in the PROJECT file, in the order in which they are written.
+// field is a field of a mapping in the PROJECT file. Tables of fields are in the order of the file.
 type field struct {
 	key string
 	// value is a *string, a *[]string or a *bool in the Project or Resource it belongs to.
 	value any
-	// check is for texts that are not empty; nil accepts all.
+	// check is called with non-empty texts; nil accepts all.
 	check    func(string) error
 	required bool
-	// example is for the hint when a required field is missing.
+	// example is for the hint about a missing required field.
 	example string
 }
 
@@ -91,11 +91,11 @@ func (f field) text() (string, bool) {
 	return *s, true
 }
 
-// place is where a value stands in the PROJECT file.
+// place is the position of a value in the PROJECT file.
 type place struct {
 	value string
 	pos   token.Position
-	// broken says that the value has the wrong type, which has been reported.
+	// broken is set if the value has the wrong type. That error is already reported.
 	broken bool
 }
 
@@ -112,7 +112,7 @@ func oneOf(what string, values ...string) func(string) error {
 	}
 }
 
-// ValidateOwner refuses what is no part of one line of a comment, in Go and in YAML.
+// ValidateOwner rejects texts that do not fit in one comment line of Go and of YAML.
 func ValidateOwner(owner string) error {
 	if isLine(owner) && !strings.Contains(owner, "*/") {
 		return nil
@@ -120,14 +120,14 @@ func ValidateOwner(owner string) error {
 	return invalidName("owner", owner, "it does not fit into a line of a comment", "The Guestbook Authors")
 }
 
-// checkFlag refuses what is no flag. Which flags there are, the commands know.
+// checkFlag rejects texts that do not have the form of a flag. The commands check which flags exist.
 func checkFlag(text string) error {
 	name, _, _ := strings.Cut(text, "=")
 	if rest, isFlag := strings.CutPrefix(name, "--"); isFlag && rest != "" && strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz-") == "" && utf8.ValidString(text) {
 		return nil
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("%s is no flag of kctrl create", diagnostic.Quote(text)), Hint: "write it as it is typed, such as --field=size:int32", Class: diagnostic.ErrUsage,
+		Message: fmt.Sprintf("%s is not a flag of kctrl create", diagnostic.Quote(text)), Hint: "write it as it is typed, such as --field=size:int32", Class: diagnostic.ErrUsage,
 	}
 }
 
@@ -138,7 +138,7 @@ func checkKctrl(version string) error {
 	return invalidName("version of kctrl", version, "it does not fit into a line", "v1.0.0")
 }
 
-// isLine reports whether a text is made of what Go and YAML files may hold as it is, without a line end.
+// isLine reports whether Go and YAML files can hold a text unquoted in one line.
 func isLine(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
 		const byteOrderMark = '\ufeff'
@@ -146,8 +146,8 @@ func isLine(text string) bool {
 	})
 }
 
-// Load reads and checks the PROJECT file. Everything that is wrong with it is reported at once, joined from
-// *diagnostic.Error with position and hint. Fields that this kctrl does not know are kept; see [Project.Warnings].
+// Load reads and checks the PROJECT file. It returns all errors joined, each a *diagnostic.Error with position and
+// hint. Unknown fields are kept; see [Project.Warnings].
 func Load(fsys fs.FS) (*Project, error) {
 	text, err := fs.ReadFile(fsys, File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -169,8 +169,8 @@ func Load(fsys fs.FS) (*Project, error) {
 	return project, nil
 }
 
-// LoadForeign reads what there is of a project whose markers kctrl is asked about, whoever made it: the PROJECT file of kctrl,
-// that of kubebuilder in version 3, or, where packages are named, a go.mod alone. Errors are those of [Load].
+// LoadForeign reads a project whose markers kctrl processes: the PROJECT file of kctrl, that of kubebuilder in version
+// 3, or only a go.mod if named is true, which means that the user named packages. Errors are those of [Load].
 func LoadForeign(fsys fs.FS, named bool) (*Project, error) {
 	text, err := fs.ReadFile(fsys, File)
 	switch {
@@ -178,7 +178,7 @@ func LoadForeign(fsys fs.FS, named bool) (*Project, error) {
 		if _, modErr := fs.Stat(fsys, "go.mod"); modErr != nil {
 			return nil, missing(err, "")
 		} else if !named {
-			return nil, missing(err, "in a Go module without one, say which packages to look at: --paths=./...; else ")
+			return nil, missing(err, "in a Go module without one, name the packages: --paths=./...; else ")
 		}
 		return &Project{Foreign: true}, nil
 	case err == nil && len(text) <= maxFileSize:
@@ -189,11 +189,11 @@ func LoadForeign(fsys fs.FS, named bool) (*Project, error) {
 	return Load(fsys)
 }
 
-// missing says that there is no PROJECT file. other is what else than making one can be done, and begins the hint.
+// missing is the error for a missing PROJECT file. other begins the hint, and names an alternative to kctrl init.
 func missing(err error, other string) error {
 	return &diagnostic.Error{
-		Message: "no PROJECT file in this folder",
-		Hint:    other + "run kctrl init to make a project, or name the folder of one with -C",
+		Message: "no PROJECT file in this directory",
+		Hint:    other + "run kctrl init to make a project, or name the directory of one with -C",
 		Cause:   err,
 	}
 }
@@ -206,7 +206,7 @@ func isPeer(root *yaml.Node) bool {
 	return version != nil && version.Kind == yaml.ScalarNode && version.Value == peerVersion
 }
 
-// IsPeer reports whether a PROJECT file is one of kubebuilder, of any version.
+// IsPeer reports whether a PROJECT file is kubebuilder's, in any version.
 func IsPeer(text []byte) bool {
 	doc, err := parseDocument(text)
 	return err == nil && isOfPeer(doc.Content[0])
@@ -217,8 +217,8 @@ func isOfPeer(root *yaml.Node) bool {
 	return yamlnode.Value(root, "layout") != nil || version != nil && isPeerVersion(version.Value)
 }
 
-// parsePeer reads the kinds out of a PROJECT file of kubebuilder. What else is in it, such as plugins, is kubebuilder's to
-// check.
+// parsePeer reads the kinds from a PROJECT file of kubebuilder. It ignores the rest, such as plugins, which kubebuilder
+// checks.
 func parsePeer(root *yaml.Node) (*Project, error) {
 	p := &Project{
 		Foreign: true, places: map[string]place{},
@@ -254,7 +254,7 @@ func parsePeer(root *yaml.Node) (*Project, error) {
 	return p, errors.Join(errs...)
 }
 
-// scalar returns the text of a scalar; "" if there is none, or null.
+// scalar returns the text of a scalar, or "" for null and for a nil node.
 func scalar(node *yaml.Node) string {
 	if node == nil || node.Tag == "!!null" {
 		return ""
@@ -262,12 +262,12 @@ func scalar(node *yaml.Node) string {
 	return node.Value
 }
 
-// checkModule refuses a project whose go.mod names another module, so that no import of it would be found. A go.mod that
-// is missing or broken is left to others.
+// checkModule rejects a project whose go.mod has another module path, because its imports would not resolve. Other
+// checks report a missing or broken go.mod.
 func checkModule(fsys fs.FS, p *Project) error {
 	text, err := fs.ReadFile(fsys, "go.mod")
 	if errors.Is(err, regular.ErrNotRegular) {
-		return diagnostic.AtFile("go.mod", "cannot read", err) // the go command would wait for it for ever
+		return diagnostic.AtFile("go.mod", "cannot read", err) // the go command would block on it forever
 	}
 	if err != nil {
 		return nil
@@ -276,14 +276,14 @@ func checkModule(fsys fs.FS, p *Project) error {
 	if module == "" || module == p.Repo {
 		return nil
 	}
-	return p.problem("repo", p.Repo, fmt.Sprintf("repo is %s, but go.mod says %s", p.Repo, module), "write repo: "+module)
+	return p.problem("repo", p.Repo, fmt.Sprintf("repo is %s, but the module in go.mod is %s", p.Repo, module), "write repo: "+module)
 }
 
-// APIFolder is the folder of the API packages.
+// APIFolder is the directory of the API packages.
 const APIFolder = "api"
 
-// checkAPIModules refuses a project whose own kinds are in a module that does not have the path of its folder, so that what imports them
-// would find nothing, and one whose API packages are no module although it says so.
+// checkAPIModules rejects two errors about the modules of API packages. The path of such a module must be the import
+// path of its directory, or imports of the kinds would not resolve. And api must be a module if apiModule is true.
 func checkAPIModules(fsys fs.FS, p *Project) error {
 	folders := map[string]bool{}
 	if p.APIModule {
@@ -314,7 +314,7 @@ func checkAPIModules(fsys fs.FS, p *Project) error {
 	return nil
 }
 
-// CheckAPIModule refuses the go.mod of API packages in a folder of the module repo if it does not have the path that they are imported by.
+// CheckAPIModule rejects the go.mod of API packages in a directory if its module path is not their import path.
 func CheckAPIModule(text []byte, repo, folder string) error {
 	name, want := path.Join(folder, "go.mod"), path.Join(repo, folder)
 	e := &diagnostic.Error{Pos: token.Position{Filename: name}}
@@ -332,7 +332,7 @@ func CheckAPIModule(text []byte, repo, folder string) error {
 	return e
 }
 
-// isModulePath reports whether a path can be that of a module: such as end in a version do not end in that of a package.
+// isModulePath reports whether a module can have the path of a package. Paths that end in a version cannot.
 func isModulePath(modulePath string) bool {
 	_, version, ok := module.SplitPathVersion(modulePath)
 	return ok && version == ""
@@ -360,11 +360,11 @@ func Parse(text []byte) (*Project, error) {
 	return p, nil
 }
 
-// parseDocument parses a PROJECT file: one document, which is a mapping.
+// parseDocument parses a PROJECT file, which is one YAML document with a mapping.
 func parseDocument(text []byte) (*yaml.Node, error) {
 	if line, found := conflictIn(text); found {
-		return nil, fileError(&yaml.Node{Line: line, Column: 1}, "a merge has left the lines of both branches here",
-			"keep the resources of both, whole, without the lines that git added; then run make generate manifests")
+		return nil, fileError(&yaml.Node{Line: line, Column: 1}, "the file has merge conflicts",
+			"keep the resources of both branches whole, without git's markers; then run make generate manifests")
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, more yaml.Node
@@ -381,10 +381,10 @@ func parseDocument(text []byte) (*yaml.Node, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, diagnostic.YAML(File, text, err, yamlRemedy)
 	}
-	return nil, fileError(&yaml.Node{Line: 1, Column: 1}, "not a project file", "restore it from version control, or run kctrl init in a new folder")
+	return nil, fileError(&yaml.Node{Line: 1, Column: 1}, "not a project file", "restore it from version control, or run kctrl init in a new directory")
 }
 
-// conflictIn returns the line where git shows the first difference of two branches.
+// conflictIn returns the line of the first conflict marker of git.
 func conflictIn(text []byte) (line int, found bool) {
 	for t := range bytes.Lines(text) {
 		line++
@@ -395,13 +395,13 @@ func conflictIn(text []byte) (line int, found bool) {
 	return 0, false
 }
 
-// maxFileSize is more than any project has to say.
+// maxFileSize is larger than any real PROJECT file.
 const maxFileSize = 1 << 20
 
-// yamlRemedy is the hint for a PROJECT file that is no YAML.
+// yamlRemedy is the hint for invalid YAML in a PROJECT file.
 const yamlRemedy = "repair it, then run the command again"
 
-// unsupportedVersion says what a PROJECT file is that is not one of this kctrl.
+// unsupportedVersion returns the error for a PROJECT file that is not of this kctrl's version.
 func unsupportedVersion(root, version *yaml.Node) error {
 	hint := "this kctrl supports projects of version " + Version + ", made by kctrl init"
 	at := &yaml.Node{Line: 1, Column: 1}
@@ -419,20 +419,20 @@ func unsupportedVersion(root, version *yaml.Node) error {
 	return fileError(version, fmt.Sprintf("version %s is not supported", diagnostic.Quote(version.Value)), hint)
 }
 
-// isPeerVersion reports whether a version is one of kubebuilder's: 2, 3, 3-alpha.
+// isPeerVersion reports whether a version is one of kubebuilder's, such as 2, 3 or 3-alpha.
 func isPeerVersion(version string) bool {
 	number, _, _ := strings.Cut(version, "-")
 	return number == "1" || number == "2" || number == "3"
 }
 
-// peerRemedy is what kctrl does for a project of kubebuilder: as much as for any Go module.
-const peerRemedy = "kctrl migrate makes it one of kctrl; kctrl generate, manifests and gen work in one of version 3 as it is"
+// peerRemedy is the hint for a kubebuilder project. kctrl supports it as far as it supports any Go module.
+const peerRemedy = "kctrl migrate converts it; kctrl generate, manifests and gen accept version 3 unchanged"
 
 func fileError(at *yaml.Node, message, hint string) *diagnostic.Error {
 	return &diagnostic.Error{Pos: edit.Position(File, at), Message: message, Hint: hint}
 }
 
-// reader fills in a project and collects what is wrong with the file.
+// reader fills a project from its file and collects the errors.
 type reader struct {
 	project *Project
 	errs    []error
@@ -442,7 +442,7 @@ func (r *reader) fail(at *yaml.Node, message, hint string) {
 	r.errs = append(r.errs, fileError(at, message, hint))
 }
 
-// mapping reads the fields of a mapping. The keys of others are read elsewhere; all that are left are unknown.
+// mapping reads the fields of a mapping. The caller reads the keys in others; all remaining keys are unknown.
 func (r *reader) mapping(node *yaml.Node, prefix string, fields []field, others ...string) {
 	r.project.places[prefix] = place{pos: edit.Position(File, node)}
 	seen := map[string]bool{}
@@ -488,7 +488,7 @@ func (r *reader) scalar(node *yaml.Node, prefix string, f field) {
 	at.broken = false
 }
 
-// textOr returns the text that a node has or stands for, or else an example.
+// textOr returns the text of a node, through an alias, or else an example.
 func textOr(node *yaml.Node, example string) string {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -536,8 +536,8 @@ func (r *reader) resources(list *yaml.Node) {
 
 const fileHeader = "# The project as kctrl knows it. Unknown fields and comments are kept."
 
-// Marshal returns the text of the PROJECT file. A project that was loaded and not changed gives the very text it was
-// loaded from; a changed one keeps order, comments and unknown fields of that text.
+// Marshal returns the text of the PROJECT file. An unchanged project gives the text it was loaded from. A changed one
+// keeps the order, comments and unknown fields of that text.
 func (p *Project) Marshal() ([]byte, error) {
 	if p.source == nil {
 		root := &yaml.Node{Kind: yaml.MappingNode, HeadComment: fileHeader}
@@ -558,13 +558,13 @@ func (p *Project) Marshal() ([]byte, error) {
 	return out, err
 }
 
-// update puts the values of the project into the root of its file and reports whether anything changed.
+// update sets the project's values in the root of its file, and reports whether anything changed.
 func (p *Project) update(root *yaml.Node) bool {
 	changed := setFields(root, projectFields(p))
 	return p.updateResources(root) || changed
 }
 
-// updateResources makes the list of resources that of the project. An item that stays keeps its unknown fields.
+// updateResources sets the list of resources to the project's. Existing items keep their unknown fields.
 func (p *Project) updateResources(root *yaml.Node) bool {
 	list := yamlnode.Value(root, "resources")
 	if list == nil || list.Kind != yaml.SequenceNode {
@@ -584,7 +584,7 @@ func (p *Project) updateResources(root *yaml.Node) bool {
 		r := &p.Resources[i]
 		at := slices.IndexFunc(old, func(item *yaml.Node) bool { return isResource(item, *r) })
 		if at < 0 {
-			// On one line, so that git merges the kinds of two branches.
+			// In flow style each kind has one line, so that git merges the kinds of two branches.
 			items[i] = &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
 		} else {
 			items[i] = old[at]
@@ -600,7 +600,7 @@ func (p *Project) updateResources(root *yaml.Node) bool {
 	return changed
 }
 
-// isResource reports whether an item of the file is about a resource.
+// isResource reports whether an item of the file describes a resource.
 func isResource(item *yaml.Node, r Resource) bool {
 	for key, want := range map[string]string{"group": r.Group, "domain": r.Domain, "version": r.Version, "kind": r.Kind} {
 		value := yamlnode.Value(item, key)
@@ -611,8 +611,8 @@ func isResource(item *yaml.Node, r Resource) bool {
 	return true
 }
 
-// setFields puts values into a mapping, a new key after the one before it, and reports whether anything changed. A value
-// that is empty or false gets no key, and one that has become so loses it.
+// setFields sets values in a mapping and reports whether anything changed. It inserts a new key after the previous
+// field, and removes the key of a value that is empty or false.
 func setFields(mapping *yaml.Node, fields []field) bool {
 	changed, at := false, 0
 	for _, f := range fields {
@@ -654,7 +654,7 @@ func setField(mapping *yaml.Node, f field, at int) bool {
 	return true
 }
 
-// isEmpty reports whether a value says no more than that there is none.
+// isEmpty reports whether a value is equivalent to a missing one.
 func isEmpty(node *yaml.Node) bool {
 	return len(node.Content) == 0 && (node.Value == "" || strings.EqualFold(node.Value, "false") || node.ShortTag() == "!!null")
 }

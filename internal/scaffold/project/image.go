@@ -9,7 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// ValidateImage checks the name of an image as those who pull it read it: [registry/]repository[:tag][@digest].
+// ValidateImage checks an image reference as container runtimes parse it: [registry/]repository[:tag][@digest].
 func ValidateImage(image string) error {
 	reason := imageProblem(image)
 	if reason == "" {
@@ -25,7 +25,7 @@ var (
 	tagText      = regexp.MustCompile("^" + reference.TagRegexp.String() + "$")
 )
 
-// imageProblem says which part of an image is what makes it none.
+// imageProblem returns why an image reference is invalid, or "".
 func imageProblem(image string) string {
 	_, err := reference.ParseNormalizedNamed(image)
 	if err == nil {
@@ -55,7 +55,8 @@ func imageProblem(image string) string {
 	return "want names of lower-case letters and digits between slashes, with single dots, one or two underscores, or dashes inside of them"
 }
 
-// repairedImage is an image without what people copy from a browser, in lower case but for its tag, which may have been meant.
+// repairedImage returns an image reference without a URL scheme and in lower case, except for the tag, whose case
+// matters.
 func repairedImage(image string) string {
 	image = strings.Trim(withoutScheme(strings.TrimSpace(image)), "/:@")
 	slash := strings.LastIndexByte(image, '/') + 1

@@ -23,20 +23,20 @@ import (
 // LockFile is the path of the lock.
 const LockFile = "PROJECT.lock"
 
-// The first line of a lock: what it is, and which version of the format follows, namely a line for each file with path,
-// hash and template between tabs, in order.
+// The first line of a lock has its name and format version. Each further line describes a file by path, hash and
+// template, separated by tabs. Lines are sorted.
 const (
 	lockTitle   = "# " + LockFile + " "
 	lockVersion = "kctrl/v2"
-	lockHeader  = lockTitle + lockVersion + ": the files that kctrl wrote, so that it can tell which were edited since. Commit it.\n"
+	lockHeader  = lockTitle + lockVersion + ": the files that kctrl wrote, to detect later edits. Commit it.\n"
 )
 
-// LockEntry is what the lock knows of one file.
+// LockEntry describes one file that kctrl wrote.
 type LockEntry struct {
 	Path string `yaml:"path"`
 	// SHA256 is the hash of the content that kctrl last wrote, in hexadecimal.
 	SHA256 string `yaml:"sha256"`
-	// Template names where that content came from.
+	// Template names the source of that content.
 	Template string `yaml:"template"`
 }
 
@@ -46,7 +46,7 @@ func (e LockEntry) compare(other LockEntry) int {
 
 // Lock records the files that kctrl wrote. The zero value is empty and ready to use.
 type Lock struct {
-	// entries are sorted, by path. A file has more than one after a merge of two branches that both wrote it.
+	// entries are sorted. A path has several after a merge of branches that both wrote it.
 	entries map[string][]LockEntry
 	text    []byte // what Marshal returned; nil after a change
 }
@@ -63,7 +63,7 @@ func LoadLock(fsys fs.FS) (*Lock, error) {
 	return ParseLock(data)
 }
 
-// Entry returns what the lock knows of a path, the first of it after a merge.
+// Entry returns the first entry of a path.
 func (l *Lock) Entry(path string) (LockEntry, bool) {
 	known := l.entries[path]
 	if len(known) == 0 {
@@ -83,8 +83,8 @@ func (l *Lock) All() iter.Seq[LockEntry] {
 	}
 }
 
-// Touched reports whether content differs from what kctrl last wrote to path, on any of the branches that were merged. A
-// file that is not in the lock was never kctrl's: it is touched.
+// Touched reports whether content differs from what kctrl last wrote to path on each merged branch. A file without an
+// entry counts as touched, because kctrl did not write it.
 func (l *Lock) Touched(path string, content []byte) bool {
 	sum := hash(content)
 	return !slices.ContainsFunc(l.entries[path], func(e LockEntry) bool { return e.SHA256 == sum })
@@ -105,7 +105,7 @@ func (l *Lock) Marshal() []byte {
 	return l.text
 }
 
-// Record notes that kctrl wrote content to path. An empty template updates an entry but makes none.
+// Record stores that kctrl wrote content to path. An empty template updates an existing entry but does not add one.
 func (l *Lock) Record(path string, content []byte, template string) {
 	old, ok := l.Entry(path)
 	if template == "" {
@@ -122,19 +122,19 @@ func (l *Lock) Record(path string, content []byte, template string) {
 	l.Add(entry)
 }
 
-// Offer notes that kctrl would write content to path today, and that what is there stays: neither counts as touched, and what was
-// written before stays known.
+// Offer adds an entry for content that kctrl would write to path, while the current file stays. Neither content then
+// counts as touched, and existing entries stay.
 func (l *Lock) Offer(path string, content []byte, template string) {
 	l.Add(LockEntry{Path: path, SHA256: hash(content), Template: template})
 }
 
-// Entries returns all that the lock knows of a path, ordered by hash. The caller may modify it.
+// Entries returns all entries of a path, ordered by hash. The caller may modify the result.
 func (l *Lock) Entries(path string) []LockEntry { return slices.Clone(l.entries[path]) }
 
-// IsOf reports whether an entry is of a content.
+// IsOf reports whether an entry has the hash of content.
 func (e LockEntry) IsOf(content []byte) bool { return e.SHA256 == hash(content) }
 
-// Add keeps an entry beside what else is known of its path.
+// Add adds an entry to those of its path.
 func (l *Lock) Add(e LockEntry) {
 	if l.entries == nil {
 		l.entries = map[string][]LockEntry{}
@@ -163,10 +163,10 @@ func (l *Lock) Forget(path string) {
 	}
 }
 
-// ParseLock reads a lock, in the present format or in the first one, which was YAML. Lines that a merge has left twice, and
-// between conflict markers, all count: each is a content that kctrl wrote on one of the branches.
+// ParseLock reads a lock in the current format, or in the first one, which was YAML. Duplicate lines and lines between
+// conflict markers all count: each describes content that kctrl wrote on one of the branches.
 func ParseLock(data []byte) (*Lock, error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors of Windows begin files with it
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some Windows editors add a byte order mark
 	if !bytes.HasPrefix(data, []byte(lockTitle)) && !bytes.Contains(data, []byte("\n"+lockTitle)) {
 		return parseYAMLLock(data)
 	}
@@ -193,7 +193,7 @@ func ParseLock(data []byte) (*Lock, error) {
 	return lock, nil
 }
 
-// isConflictMarker reports whether git has written a line to show where two branches differ.
+// isConflictMarker reports whether a line is a conflict marker of git.
 func isConflictMarker(line string) bool {
 	return line == "=======" || slices.ContainsFunc([]string{"<<<<<<< ", "||||||| ", ">>>>>>> "}, func(prefix string) bool {
 		return strings.HasPrefix(line, prefix)
@@ -231,8 +231,8 @@ func parseYAMLLock(data []byte) (*Lock, error) {
 	return lock, nil
 }
 
-// lockRemedy is the hint for a lock that cannot be read.
-const lockRemedy = "restore " + LockFile + " from version control, or delete it: kctrl then makes it anew"
+// lockRemedy is the hint for an unreadable lock.
+const lockRemedy = "restore " + LockFile + " from version control, or delete it: kctrl then creates it again"
 
 func lockError(line int, message string, cause error) error {
 	return &diagnostic.Error{
@@ -243,7 +243,7 @@ func lockError(line int, message string, cause error) error {
 	}
 }
 
-// hash returns that of content with lines that end as kctrl ends them: git may check a file out with others, which is no edit.
+// hash returns the hash of content with LF line ends. git may check a file out with CRLF, which is not an edit.
 func hash(content []byte) string {
 	sum := sha256.Sum256(bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")))
 	return hex.EncodeToString(sum[:])
@@ -253,7 +253,7 @@ func isHash(text string) bool {
 	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// CheckPath refuses a path that is not a plain relative one or that leads into a .git folder.
+// CheckPath rejects paths that are not plain relative ones, and paths into a .git directory.
 func CheckPath(name string) error {
 	reason := ""
 	switch {
@@ -262,14 +262,14 @@ func CheckPath(name string) error {
 	case strings.ContainsRune(name, '\\') || strings.ContainsFunc(name, unicode.IsControl):
 		reason = "a backslash or a control character in it"
 	case hasGitElement(name):
-		reason = "leads into a .git folder"
+		reason = "leads into a .git directory"
 	}
 	if reason == "" {
 		return nil
 	}
 	return &diagnostic.Error{
 		Message: fmt.Sprintf("cannot write %q: %s", name, reason),
-		Hint:    "use names made of letters, digits, dots and dashes",
+		Hint:    "use only letters, digits, dots and dashes",
 	}
 }
 

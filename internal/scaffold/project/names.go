@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// serviceSuffix ends the longest name that a project deploys as a DNS label: that of the service of its metrics.
+// serviceSuffix ends the longest DNS label that a project deploys: the name of its metrics service.
 const serviceSuffix = "-controller-manager-metrics"
 
-// maxName is the longest name of a project whose service is still a DNS label.
+// maxName is the length limit of a project name, so that the service's name is a DNS label.
 const maxName = validation.DNS1123LabelMaxLength - len(serviceSuffix)
 
 var (
@@ -25,7 +25,7 @@ var (
 	kindText    = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 )
 
-// ValidateDomain checks the domain that API groups end in: a DNS name in lower case.
+// ValidateDomain checks the domain suffix of API groups: a DNS name in lower case.
 func ValidateDomain(domain string) error {
 	return validateSubdomain("domain", domain, "example.com")
 }
@@ -58,9 +58,9 @@ func ValidateVersion(version string) error {
 	return invalidName("version", version, "want v1, v1beta1, v1alpha1 or the like", fixed)
 }
 
-// ValidateKind checks a kind: an exported Go identifier of ASCII letters and digits that also makes a DNS label, and
-// that no name in a generated API package clashes with. A kind whose lower case is a Go keyword, such as Interface, is
-// valid: generated code must not use the bare lower-case kind as an identifier.
+// ValidateKind checks a kind. It must be an exported Go identifier of ASCII letters and digits whose lower case is a
+// DNS label, and must not clash with names in generated API packages. A kind whose lower case is a Go keyword, such as
+// Interface, is valid: generated code must not use the bare lower-case kind as an identifier.
 func ValidateKind(kind string) error {
 	reason := ""
 	switch {
@@ -84,7 +84,7 @@ func ValidateKind(kind string) error {
 	}))
 }
 
-// isReservedKind reports whether a generated API package declares the name itself.
+// isReservedKind reports whether generated API packages declare the name themselves.
 func isReservedKind(kind string) bool {
 	switch kind {
 	case "AddToScheme", "GroupVersion", "Resource", "SchemeBuilder", "SchemeGroupVersion", "List":
@@ -128,12 +128,12 @@ func ValidateController(name string) error {
 // validateImportPath checks the import path of a Go package.
 func validateImportPath(importPath string) error {
 	if err := module.CheckImportPath(importPath); err != nil {
-		return invalidName("import path", importPath, "the go command knows none of that form", "k8s.io/api/apps/v1")
+		return invalidName("import path", importPath, "the go command rejects this form", "k8s.io/api/apps/v1")
 	}
 	return nil
 }
 
-// YAMLProblem returns what is wrong with a name that manifests cannot hold as it is, such as no or 12, or nothing.
+// YAMLProblem returns why manifests cannot hold a name unquoted, such as no or 12, or "".
 func YAMLProblem(name string) string {
 	var value any
 	if err := yaml.Unmarshal([]byte(name), &value); err != nil {
@@ -163,10 +163,10 @@ func ValidateModulePath(path string) error {
 
 func modulePathProblem(path string) string {
 	if slices.Contains([]string{"cmd", "go", "std", "toolchain"}, path) {
-		return "the go command keeps the name for itself"
+		return "the go command reserves the name"
 	}
 	if slices.Contains(strings.Split(path, "/"), "vendor") {
-		return "the go command keeps folders named vendor for itself"
+		return "the go command reserves directories named vendor"
 	}
 	if _, _, ok := module.SplitPathVersion(path); !ok {
 		return "major version suffixes are /v2, /v3 and so on"
@@ -178,7 +178,7 @@ func modulePathProblem(path string) string {
 	return ""
 }
 
-// ValidateName checks the name that prefixes everything the project deploys: a DNS label in lower case, short
+// ValidateName checks the name prefix of everything the project deploys. It must be a DNS label in lower case, short
 // enough for the service <name>-controller-manager-metrics.
 func ValidateName(name string) error {
 	reason := nameProblem(name)
@@ -200,7 +200,7 @@ func nameProblem(name string) string {
 	return YAMLProblem(name)
 }
 
-// DefaultName returns the name of a project whose module has a path: its last element that is not a major version.
+// DefaultName returns the default project name for a module path: its last element that is not a major version.
 func DefaultName(repo string) string {
 	base := path.Base(repo)
 	if parent := path.Dir(repo); parent != "." && isMajorVersion(base) {
@@ -218,7 +218,7 @@ func isMajorVersion(element string) bool {
 func Plural(kind string) string {
 	lower := strings.ToLower(kind)
 	plural := flect.Pluralize(lower)
-	if plural != strings.ToLower(plural) { // behind an acronym that ends in s the library puts that of its own: dnsDNSes
+	if plural != strings.ToLower(plural) { // the library adds a plural after an acronym ending in s: dnsDNSes
 		return lower + "es"
 	}
 	return plural
@@ -249,8 +249,8 @@ func validateWith(check func(string) []string) func(string) bool {
 	return func(s string) bool { return len(check(s)) == 0 }
 }
 
-// dnsCharacters returns value in lower case, with spaces and underscores as the last of the allowed separators, and
-// without any other character and any separator at an end.
+// dnsCharacters returns value in lower case. Spaces, underscores and slashes become the last allowed separator. Other
+// characters and leading or trailing separators are dropped.
 func dnsCharacters(value, separators string) string {
 	value = strings.Map(func(r rune) rune {
 		switch {
@@ -264,7 +264,7 @@ func dnsCharacters(value, separators string) string {
 	return strings.Trim(value, separators)
 }
 
-// dnsSeparators returns value with everything but ASCII letters and digits as underscores.
+// dnsSeparators returns value with an underscore in place of every character but ASCII letters and digits.
 func dnsSeparators(value string) string {
 	return strings.Map(func(r rune) rune {
 		if kindText.MatchString("A" + string(r)) {
@@ -274,7 +274,7 @@ func dnsSeparators(value string) string {
 	}, value)
 }
 
-// withoutURL returns the host of a URL, or value if it is none.
+// withoutURL returns the host of a URL, or value if it is not a URL.
 func withoutURL(value string) string {
 	host, _, _ := strings.Cut(withoutScheme(value), "/")
 	return host

@@ -9,7 +9,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// RuntimeMode says where a project gets the runtime from.
+// RuntimeMode selects the source of a project's runtime.
 type RuntimeMode string
 
 // The runtime modes. Bundled is the source in third_party/kctrl; Module is the published Go module.
@@ -18,48 +18,48 @@ const (
 	Module  RuntimeMode = "module"
 )
 
-// Who makes the certificates of webhooks: the operator for itself, or cert-manager.
+// The issuers of webhook certificates: the operator itself, or cert-manager.
 const (
 	SelfSigned  = "self-signed"
 	CertManager = "cert-manager"
 )
 
-// Project is the PROJECT file. Make a new one as a literal or load one with [Load], change the fields, and write what
-// [Project.Marshal] returns. It belongs to one goroutine.
+// Project is the PROJECT file. Create one as a literal or with [Load], change its fields, and write the result of
+// [Project.Marshal]. It is not safe for concurrent use.
 type Project struct {
-	// Domain is what the API groups of the project end in.
+	// Domain is the suffix of the project's API groups.
 	Domain string
 	// Repo is the path of the Go module.
 	Repo string
 	// Name prefixes everything the project deploys.
 	Name string
-	// MultiGroup gives every group its own folder: api/<group>/<version>, internal/controller/<group>.
+	// MultiGroup gives every group its own directory: api/<group>/<version>, internal/controller/<group>.
 	MultiGroup bool
-	// Namespaced makes the operator watch and be allowed to read single namespaces only.
+	// Namespaced restricts the operator's watches and RBAC rights to single namespaces.
 	Namespaced bool
-	// APIModule says that the folder of the API packages, api, is a Go module of its own, and that the files of the project know it. One
-	// that somebody has made so is, whatever this says.
+	// APIModule means that kctrl maintains the directory of the API packages, api, as a separate Go module. If the user
+	// made it a module, it is one regardless of this field.
 	APIModule bool
-	// Runtime is where the runtime comes from; empty means Bundled.
+	// Runtime is the source of the runtime; empty means Bundled.
 	Runtime RuntimeMode
 	// Owner holds the copyright, in the header of generated files.
 	Owner string
 	// License is "apache2" or "none"; empty means "apache2".
 	License string
-	// Certificates is who makes the certificates of the webhooks: SelfSigned or CertManager; empty means SelfSigned.
+	// Certificates is the issuer of webhook certificates, SelfSigned or CertManager; empty means SelfSigned.
 	Certificates string
-	// Kctrl is the version of the kctrl that wrote the files of the project; empty means that it is not known. Only init
-	// writes it, so that branches which add kinds do not meet there.
+	// Kctrl is the version of the kctrl that wrote the project's files; empty means unknown. Only init writes it, so that
+	// branches that add kinds do not conflict there.
 	Kctrl string
 	// Resources are the kinds of the project in the order they were added.
 	Resources []Resource
-	// Foreign says that the project is not one of kctrl, but of kubebuilder or just a Go module: kctrl writes what its
-	// markers ask for, and nothing else. It is not in the file.
+	// Foreign is set for a kubebuilder project or a plain Go module. kctrl then writes only the files that markers
+	// request. It is not in the file.
 	Foreign bool
 
 	// source is the text the project was loaded from, nil for a new one.
 	source []byte
-	// places says where in source a value stands, by the name of its field: "domain", "resources[0].kind".
+	// places has the positions of values in source, by field name: "domain", "resources[0].kind".
 	places   map[string]place
 	warnings []*diagnostic.Error
 }
@@ -68,7 +68,7 @@ type Project struct {
 type Resource struct {
 	// Group is the API group without the domain; it may be empty when Domain is not.
 	Group string
-	// Domain ends the API group; it is the domain of the project unless the kind belongs to somebody else.
+	// Domain is the suffix of the API group: the project's domain, unless the kind is external.
 	Domain string
 	// Version is the API version.
 	Version string
@@ -76,30 +76,30 @@ type Resource struct {
 	Kind string
 	// Plural is the name of the resource on the wire.
 	Plural string
-	// Namespaced says that objects live in namespaces. If false, the kind is cluster scoped.
+	// Namespaced is true for namespaced kinds, and false for cluster-scoped ones.
 	Namespaced bool
-	// API says that the project defines the kind: Go type and CRD.
+	// API is set if the project defines the kind: Go type and CRD.
 	API bool
-	// Controller says that the project has a controller for the kind.
+	// Controller is set if the project has a controller for the kind.
 	Controller bool
-	// Controllers are the names of further controllers of the kind.
+	// Controllers are the names of additional controllers of the kind.
 	Controllers []string
-	// Path is the import path of the Go types of a kind that is not the project's own, such as k8s.io/api/apps/v1.
+	// Path is the import path of an external kind's Go types, such as k8s.io/api/apps/v1.
 	Path string
-	// Hub is the version of the kind that objects of this version are converted to and from; empty for one that is not
-	// converted, or is the hub itself.
+	// Hub is the version that objects of this version are converted to and from. It is empty for the hub itself, and for
+	// kinds without conversion.
 	Hub string
-	// Defaulting and Validation say that the project has the webhook of that name for the kind, Policy that it has a
+	// Defaulting and Validation are set if the kind has the webhook of that name, Policy if it has a
 	// ValidatingAdmissionPolicy.
 	Defaulting, Validation, Policy bool
-	// APIFlags is what create api was told of the kind beyond its names, DefaultingFlags, ValidationFlags and PolicyFlags what create
-	// webhook was told of each, as it is typed: "--field=size:int32,min=1". What they say of files is in the files, which may have been
-	// edited since; with them kctrl knows what it had written. They are empty in projects of kctrls that did not keep them. Commands
-	// that change a list make a new one.
+	// APIFlags are the flags of create api for the kind, except its names, as they are typed: "--field=size:int32,min=1".
+	// DefaultingFlags, ValidationFlags and PolicyFlags are those of create webhook. From them kctrl derives what it wrote
+	// before the user's edits. They are empty in projects of older versions of kctrl. Commands that change a list replace
+	// it with a new one.
 	APIFlags, DefaultingFlags, ValidationFlags, PolicyFlags []string
 }
 
-// APIGroup returns the whole API group: group and domain.
+// APIGroup returns the full API group, such as webapp.example.com.
 func (r Resource) APIGroup() string {
 	switch {
 	case r.Group == "":
@@ -115,10 +115,10 @@ func (r Resource) String() string {
 	return strings.TrimPrefix(r.APIGroup()+"/", "/") + r.Version + "." + r.Kind
 }
 
-// Warnings returns the fields that were found in the file and that this kctrl does not know, in the order of the file.
+// Warnings returns the unknown fields of the file, in order.
 func (p *Project) Warnings() []*diagnostic.Error { return p.warnings }
 
-// Find returns the resource of an API group, version and kind. The pointer is good until Resources changes.
+// Find returns the resource of an API group, version and kind. The pointer is valid until Resources changes.
 func (p *Project) Find(apiGroup, version, kind string) (*Resource, bool) {
 	for i := range p.Resources {
 		if r := &p.Resources[i]; r.APIGroup() == apiGroup && r.Version == version && r.Kind == kind {
@@ -128,8 +128,8 @@ func (p *Project) Find(apiGroup, version, kind string) (*Resource, bool) {
 	return nil, false
 }
 
-// Versions returns the other versions of the kind of r that the project has, in the order of the project. The pointers are
-// good until Resources changes.
+// Versions returns the other versions of the kind of r, in the order of the project. The pointers are valid until
+// Resources changes.
 func (p *Project) Versions(r Resource) []*Resource {
 	var others []*Resource
 	for i := range p.Resources {
@@ -140,8 +140,8 @@ func (p *Project) Versions(r Resource) []*Resource {
 	return others
 }
 
-// Add checks a resource and appends it. One that is there already, or that does not go with the others of its group, is
-// a *diagnostic.Error of class diagnostic.ErrUsage.
+// Add checks a resource and appends it. It returns a *diagnostic.Error of class diagnostic.ErrUsage if the resource
+// exists already or conflicts with another one of its group.
 func (p *Project) Add(r Resource) error {
 	at := len(p.Resources)
 	name := resourceName(at)
@@ -153,8 +153,8 @@ func (p *Project) Add(r Resource) error {
 	return nil
 }
 
-// Validate checks the values of all fields and returns everything that is wrong, joined from *diagnostic.Error. What was
-// loaded from a file and not changed since has its position; anything else is of class diagnostic.ErrUsage.
+// Validate checks the values of all fields and returns all errors joined, each a *diagnostic.Error. Errors about values
+// loaded from a file and unchanged since have a position; others are of class diagnostic.ErrUsage.
 func (p *Project) Validate() error {
 	errs := []error{p.checkFields("", projectFields(p))}
 	for i, r := range p.Resources {
@@ -189,7 +189,7 @@ func (p *Project) checkFields(prefix string, fields []field) error {
 	return errors.Join(errs...)
 }
 
-// checkGroup refuses a kind of the project's own without an API group.
+// checkGroup rejects an own kind of the project without an API group.
 func (p *Project) checkGroup(name string, r Resource) error {
 	if !r.API || r.APIGroup() != "" {
 		return nil
@@ -197,7 +197,7 @@ func (p *Project) checkGroup(name string, r Resource) error {
 	return p.problem(name, "", "neither group nor domain is given", "write group: webapp")
 }
 
-// checkOthers compares the resource at an index, which may be one past the end, with those before it.
+// checkOthers compares a resource with the ones before its index, which may be one past the end.
 func (p *Project) checkOthers(at int, r Resource) error {
 	name := resourceName(at)
 	for _, other := range p.Resources[:at] {
@@ -222,7 +222,7 @@ func (p *Project) checkOthers(at int, r Resource) error {
 	return nil
 }
 
-// problem reports a field by its name. It has a position if the field still holds the value that was loaded.
+// problem returns an error about a field. It has a position if the field still has the loaded value.
 func (p *Project) problem(name, value, message, hint string) error {
 	e := &diagnostic.Error{Message: message, Hint: hint, Class: diagnostic.ErrUsage}
 	if at, ok := p.places[name]; ok && (value == "" || at.value == value) {
@@ -231,18 +231,18 @@ func (p *Project) problem(name, value, message, hint string) error {
 	return e
 }
 
-// resourceName returns what the names of the fields of a resource begin with.
+// resourceName returns the prefix of a resource's field names.
 func resourceName(at int) string { return fmt.Sprintf("resources[%d].", at) }
 
-// Blank returns a copy of the project as it was when it was new: without kinds, and without a text it was loaded from.
+// Blank returns a copy of the project without kinds and without the loaded text.
 func (p *Project) Blank() *Project {
 	blank := *p
 	blank.Resources, blank.source, blank.places, blank.warnings = nil, nil, nil, nil
 	return &blank
 }
 
-// Position returns where the file gives a field of the resource at an index, such as "controller", or, with no name, the whole resource. It is not valid if the
-// resource was not loaded from a file.
+// Position returns the position of a field in the resource at an index, such as "controller", or of the whole resource
+// if field is empty. It is invalid if the resource was not loaded from a file.
 func (p *Project) Position(at int, field string) token.Position {
 	return p.places[resourceName(at)+field].pos
 }

@@ -229,7 +229,7 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 		{"second document", head + "---\na: b\n", []string{"PROJECT:5:1: the file has a second document", "remove it"}},
 		{"no version", "domain: example.com\n", []string{"PROJECT:1:1: version is missing", "this kctrl supports projects of version kctrl/v1"}},
 		{"kubebuilder", "layout:\n- go.kubebuilder.io/v4\nversion: \"3\"\n", []string{
-			`PROJECT:3:10: this is a project of kubebuilder`, "kctrl migrate makes it one of kctrl; kctrl generate, manifests and gen work in one of version 3 as it is"}},
+			`PROJECT:3:10: this is a project of kubebuilder`, "kctrl migrate converts it; kctrl generate, manifests and gen accept version 3 unchanged"}},
 		{"version of another type", "version: [3]\n", []string{`PROJECT:1:10: version: want a text, got a list`, "this kctrl supports"}},
 		{"missing fields", "version: kctrl/v1\nrepo: example.com/g\n", []string{
 			"PROJECT:1:1: domain is missing", "write domain: example.com",
@@ -262,8 +262,8 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 			`PROJECT:12:15: apiFlags: want a list of texts, got "yes"`, "write apiFlags: [--field=size:int32]",
 			"PROJECT:13:19: policyFlags: want a list of texts, got 1", "write policyFlags: [--failure-policy=ignore]"}},
 		{"no flags", head + item + "    apiFlags: [field=a:string]\n    defaultingFlags: [\"--\\x01\"]\n", []string{
-			`PROJECT:12:15: "field=a:string" is no flag of kctrl create`, "write it as it is typed",
-			`PROJECT:13:22: "--\x01" is no flag of kctrl create`, "write it as it is typed"}},
+			`PROJECT:12:15: "field=a:string" is not a flag of kctrl create`, "write it as it is typed",
+			`PROJECT:13:22: "--\x01" is not a flag of kctrl create`, "write it as it is typed"}},
 		{"kind twice", head + item + item[len("resources:\n"):], []string{
 			"PROJECT:15:11: the kind webapp.example.com/v1.Guestbook exists already", "give it another"}},
 		{"kinds that differ in case only", head + item + strings.Replace(item[len("resources:\n"):], "Guestbook", "GuestBook", 1), []string{
@@ -330,7 +330,7 @@ func TestKindsInAModuleOfTheirOwn(t *testing.T) {
 
 func TestNoFile(t *testing.T) {
 	_, err := Load(fstest.MapFS{})
-	if !errors.Is(err, fs.ErrNotExist) || err.Error() != "no PROJECT file in this folder" {
+	if !errors.Is(err, fs.ErrNotExist) || err.Error() != "no PROJECT file in this directory" {
 		t.Errorf("got %v", err)
 	}
 }
