@@ -251,7 +251,7 @@ func TestWhatStaysIsTold(t *testing.T) {
 	notes := noted(plan)
 	want := []string{
 		`internal/controller/testdata/mine.txt: is beside files that go to internal/controller/apps and internal/controller/webapp, and is kept where it is`,
-		`api/webapp/v1/mine_test.go:3:12: "../../config/crd" is another folder from here than it was from api/v1`,
+		`api/webapp/v1/mine_test.go:3:12: "../../config/crd" is another directory from here than from api/v1`,
 	}
 	if diff := cmp.Diff(want, notes); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -305,11 +305,11 @@ func TestNamesThatWouldBeDeclaredTwice(t *testing.T) {
 	}{
 		"a type beside the kind": {
 			map[string]string{"api/webapp/v1/mine.go": "package v1\n\n// Visitor is mine.\ntype Visitor struct{}\n"}, visitor,
-			"api/webapp/v1/mine.go:4:6: Visitor is declared here, and what api/webapp/v1/guestbook_types.go declares would be called so in the same package",
+			"api/webapp/v1/mine.go:4:6: Visitor is declared here, and a name that api/webapp/v1/guestbook_types.go declares would clash with it in the same package",
 		},
 		"a reconciler": {
 			map[string]string{"internal/controller/webapp/mine.go": "package controller\n\ntype VisitorReconciler struct{}\n"}, visitor,
-			"internal/controller/webapp/mine.go:3:6: VisitorReconciler is declared here, and what internal/controller/webapp/guestbook_controller.go declares would be called so in the same package",
+			"internal/controller/webapp/mine.go:3:6: VisitorReconciler is declared here, and a name that internal/controller/webapp/guestbook_controller.go declares would clash with it in the same package",
 		},
 		"two packages that become one": {
 			map[string]string{
@@ -317,7 +317,7 @@ func TestNamesThatWouldBeDeclaredTwice(t *testing.T) {
 				"internal/controller/apps/yours.go":  "package controller\n\nfunc help() {}\n\nfunc init() {}\n",
 			},
 			change{scaffold.EditOptions{MultiGroup: new(false)}},
-			"internal/controller/webapp/mine.go:3:6: help is declared here, and what internal/controller/apps/yours.go declares would be called so in the same package",
+			"internal/controller/webapp/mine.go:3:6: help is declared here, and a name that internal/controller/apps/yours.go declares would clash with it in the same package",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -432,7 +432,7 @@ func TestMovesKeepToWhatGoImports(t *testing.T) {
 	p.put("internal/controller/webapp/internal/help/help.go", "package help\n")
 	p.put("internal/controller/webapp/mine.go", "package controller\n\nimport _ \"example.com/guestbook/internal/controller/webapp/internal/help\"\n")
 	_, err := p.plan(change{scaffold.EditOptions{MultiGroup: new(false)}})
-	want := "internal/controller/webapp/mine.go:3:8: the file goes to internal/controller, and from there Go imports no example.com/guestbook/internal/controller/webapp/internal/help"
+	want := "internal/controller/webapp/mine.go:3:8: the file goes to internal/controller, and Go does not allow it to import example.com/guestbook/internal/controller/webapp/internal/help from there"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// rewriteManifests plans the user's own manifests below config, with objects of the project's kinds, samples above
-// all, and with what patches and others find by its name.
+// rewriteManifests plans changes of the user's manifests in config: the kinds of objects, above all in samples, and the
+// names that patches and other manifests refer to.
 func (r *Refactoring) rewriteManifests() error {
 	words := r.manifestWords()
 	renames := map[[2]string][2]string{}
@@ -48,21 +48,21 @@ func (r *Refactoring) rewriteManifests() error {
 			edited, err = edit.ReplaceWords(edited, to, words)
 		}
 		if err != nil || bytes.Equal(edited, text) {
-			return nil // which is left as it is
+			return nil // the file stays unchanged
 		}
 		return r.plan.Edit(to, edited)
 	})
 }
 
-// Under these keys manifests, patches and kustomizations name API groups, CRDs and namespaces. A text that is the
-// same may be something else under others, as a group is under host.
+// Manifests, patches and kustomizations name API groups, CRDs and namespaces under these keys. Under other keys the
+// same text may mean something else, as a group does under host.
 var (
 	groupKeys     = []string{"group", "apiGroup", "apiGroups"}
 	crdKeys       = []string{"name", "resourceNames"}
 	namespaceKeys = []string{"name", "namespace", "namespaces", "matchNames", "values", "kubernetes.io/metadata.name"}
 )
 
-// manifestWords returns what is called otherwise in manifests, by the keys under which it is named.
+// manifestWords returns the changed names in manifests, by the keys under which they occur.
 func (r *Refactoring) manifestWords() map[string]map[string]string {
 	words := map[string]map[string]string{}
 	add := func(keys []string, from, to string) {

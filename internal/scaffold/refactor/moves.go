@@ -18,7 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 )
 
-// findMoves says where the files of the kinds go.
+// findMoves sets the new paths of the kinds' files.
 func (r *Refactoring) findMoves() error {
 	target := map[string]string{}
 	for _, f := range r.becomes.Files() {
@@ -31,8 +31,8 @@ func (r *Refactoring) findMoves() error {
 			continue
 		}
 		from, dir := path.Dir(f.Path), path.Dir(to)
-		if path.Ext(f.Path) == ".go" && !slices.Contains(r.folders[from], dir) {
-			r.folders[from] = append(r.folders[from], dir)
+		if path.Ext(f.Path) == ".go" && !slices.Contains(r.dirs[from], dir) {
+			r.dirs[from] = append(r.dirs[from], dir)
 		}
 		if to == f.Path {
 			continue
@@ -47,7 +47,7 @@ func (r *Refactoring) findMoves() error {
 	return nil
 }
 
-// moveOthers moves what a user has beside the parts of a package that moves, with those that use it.
+// moveOthers sets the new paths of the user's Go files in packages that move. A file moves with the files that use it.
 func (r *Refactoring) moveOthers() error {
 	sources, err := gosource.GoSources(r.plan, r.before)
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *Refactoring) moveOthers() error {
 	var errs []error
 	for _, s := range sources {
 		folder := path.Dir(s.Name)
-		targets := r.folders[folder]
+		targets := r.dirs[folder]
 		_, scaffolded := r.was.Lock.Entry(s.Name)
 		if scaffolded || len(targets) == 0 || r.moved[s.Name] != "" {
 			continue
@@ -65,7 +65,7 @@ func (r *Refactoring) moveOthers() error {
 			if targets = r.targetsOf(s, sources); len(targets) != 1 {
 				errs = append(errs, &diagnostic.Error{
 					Pos:     token.Position{Filename: s.Name},
-					Message: fmt.Sprintf("belongs to a package whose files go to %s", strings.Join(r.folders[folder], " and ")),
+					Message: fmt.Sprintf("belongs to a package whose files go to %s", strings.Join(r.dirs[folder], " and ")),
 					Hint:    "move it to a package of its own first",
 				})
 				continue
@@ -78,9 +78,9 @@ func (r *Refactoring) moveOthers() error {
 	return errors.Join(errs...)
 }
 
-// moveBeside moves what packages that move have beside their Go files, such as what these embed and their testdata,
-// and what other generators have written. Of packages whose files go to different folders kctrl does not know who
-// needs it.
+// moveBeside sets the new paths of other files in packages that move, such as embedded files, testdata, and the output
+// of other generators. If the files of a package move to several directories, kctrl cannot know which of them needs it,
+// and notes that.
 func (r *Refactoring) moveBeside() error {
 	sources, err := gosource.GoSources(r.plan, r.before)
 	if err != nil {
@@ -90,8 +90,8 @@ func (r *Refactoring) moveBeside() error {
 	for _, s := range sources {
 		known[s.Name] = true
 	}
-	for _, folder := range slices.Sorted(maps.Keys(r.folders)) {
-		targets := r.folders[folder]
+	for _, folder := range slices.Sorted(maps.Keys(r.dirs)) {
+		targets := r.dirs[folder]
 		if len(targets) == 1 && targets[0] == folder {
 			continue
 		}
@@ -116,8 +116,8 @@ func (r *Refactoring) moveBeside() error {
 	return nil
 }
 
-// beside returns the files of a package that are neither known nor kctrl's, in order: those of its folder, and of the
-// folders below that have no package.
+// beside returns the sorted files of a package that are neither in known nor kctrl's, in its directory and in
+// subdirectories without a package.
 func (r *Refactoring) beside(folder string, known map[string]bool) ([]string, error) {
 	lock, _, err := r.plan.Lock()
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *Refactoring) beside(folder string, known map[string]bool) ([]string, er
 	err = fs.WalkDir(r.plan.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && name == folder:
-			return fs.SkipDir // planned, and not there yet
+			return fs.SkipDir // planned only
 		case err != nil:
 			return diagnostic.AtFile(name, "cannot read", err)
 		case entry.IsDir() && name != folder && r.isPackage(folder, name):
@@ -143,7 +143,7 @@ func (r *Refactoring) beside(folder string, known map[string]bool) ([]string, er
 		if !entry.Type().IsRegular() {
 			r.plan.Note(&diagnostic.Error{
 				Pos:     token.Position{Filename: name},
-				Message: fmt.Sprintf("is a link or the like beside files that go to %s, and is kept where it is", strings.Join(r.folders[folder], " and ")),
+				Message: fmt.Sprintf("is not a regular file, beside files that go to %s, and is kept where it is", strings.Join(r.dirs[folder], " and ")),
 				Hint:    "move it to those that need it",
 			})
 			return nil
@@ -152,7 +152,7 @@ func (r *Refactoring) beside(folder string, known map[string]bool) ([]string, er
 		if err == nil {
 			names = append(names, name)
 		}
-		if errors.Is(err, fs.ErrNotExist) { // goes away
+		if errors.Is(err, fs.ErrNotExist) { // the plan deletes it
 			err = nil
 		}
 		return err
@@ -160,14 +160,14 @@ func (r *Refactoring) beside(folder string, known map[string]bool) ([]string, er
 	return names, err
 }
 
-// isPackage reports whether a folder below that of a package is one, or has any: the go command looks for none in
+// isPackage reports whether a directory in that of a package contains Go files or a module. The go command ignores
 // testdata.
 func (r *Refactoring) isPackage(folder, name string) bool {
 	if slices.Contains(strings.Split(strings.TrimPrefix(name, folder+"/"), "/"), "testdata") {
 		return false
 	}
 	found := false
-	_ = fs.WalkDir(r.plan.FS(), name, func(below string, entry fs.DirEntry, err error) error { // what cannot be read is told of by who walks there
+	_ = fs.WalkDir(r.plan.FS(), name, func(below string, entry fs.DirEntry, err error) error { // beside reports errors
 		switch {
 		case err != nil:
 			return err
@@ -182,7 +182,7 @@ func (r *Refactoring) isPackage(folder, name string) bool {
 	return found
 }
 
-// noteRelative notes the first relative path in a Go file that kctrl has not written and that means another file now.
+// noteRelative notes the first relative path in a Go file that the user wrote and that refers to another file now.
 func (r *Refactoring) noteRelative(from, to string, text, written []byte) {
 	if strings.Count(from, "/") == strings.Count(to, "/") {
 		return
@@ -204,14 +204,14 @@ func (r *Refactoring) noteRelative(from, to string, text, written []byte) {
 			at := s.Set.PositionFor(lit.Pos(), false)
 			at.Filename = to
 			r.plan.Note(&diagnostic.Error{
-				Pos: at, Message: fmt.Sprintf("%s is another folder from here than it was from %s", lit.Value, path.Dir(from)), Hint: "change it, and others in this file, if it is the path of a file",
+				Pos: at, Message: fmt.Sprintf("%s is another directory from here than from %s", lit.Value, path.Dir(from)), Hint: "change it if it is a file path, and check the others in this file",
 			})
 		}
 		return true
 	})
 }
 
-// targetsOf returns the folders to which files go that a file of the same package uses, or is used by.
+// targetsOf returns the target directories of the files in the same package that a file uses or is used by.
 func (r *Refactoring) targetsOf(s gosource.GoSource, sources []gosource.GoSource) []string {
 	declared := map[gosource.GoName]string{}
 	for _, o := range sources {
@@ -238,7 +238,7 @@ func (r *Refactoring) targetsOf(s gosource.GoSource, sources []gosource.GoSource
 	return slices.Sorted(maps.Keys(found))
 }
 
-// newPath returns where a file goes.
+// newPath returns the new path of a file.
 func (r *Refactoring) newPath(name string) string {
 	if to := r.moved[name]; to != "" {
 		return to
@@ -246,7 +246,7 @@ func (r *Refactoring) newPath(name string) string {
 	return name
 }
 
-// folderOfName returns the folder that the file goes to which declares a name.
+// folderOfName returns the new directory of the file that declares a name.
 func (r *Refactoring) folderOfName(name gosource.GoName) string {
 	for old, to := range r.moved {
 		if path.Dir(old) != name.Pkg.Folder || path.Ext(old) != ".go" {

@@ -16,7 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// findNames says what is called otherwise: groups, kinds and versions, and what Go files call these.
+// findNames sets the changed names of groups, kinds and versions, and the Go names derived from them.
 func (r *Refactoring) findNames() {
 	for i, old := range r.before.Resources {
 		now := r.after.Resources[i]
@@ -33,7 +33,7 @@ func (r *Refactoring) findNames() {
 		r.packages[was.Folder] = [2]string{was.Package, becomes.Package}
 		for from, to := range map[string]string{was.Kind: becomes.Kind, was.FieldOwner: becomes.FieldOwner} {
 			if from != to {
-				r.said[from] = to
+				r.literals[from] = to
 			}
 		}
 		if was.ControllerName != becomes.ControllerName {
@@ -45,7 +45,7 @@ func (r *Refactoring) findNames() {
 	}
 }
 
-// findRenamed says which names that kctrl's files declare become others: those at the same place of the same file.
+// findRenamed sets the changed names of declarations in kctrl's files. The declarations are compared by position.
 func (r *Refactoring) findRenamed() error {
 	for _, f := range r.was.Files() {
 		becomes, found := r.becomes.File(r.newPath(f.Path))
@@ -67,7 +67,7 @@ func (r *Refactoring) findRenamed() error {
 	return nil
 }
 
-// findFields finds the fields that get other names with the types which they embed.
+// findFields finds the uses of fields that are named after an embedded type, and follow its name.
 func (r *Refactoring) findFields() error {
 	if len(r.renamed) == 0 {
 		return nil
@@ -84,8 +84,8 @@ func (r *Refactoring) findFields() error {
 	return nil
 }
 
-// checkDeclared refuses names that a package would declare twice: a user has one already that something is renamed
-// to, or two packages that become one have it each.
+// checkDeclared rejects names that a package would declare twice: because the user already declares a new name, or
+// because two packages that become one both declare it.
 func (r *Refactoring) checkDeclared() error {
 	sources, err := gosource.GoSources(r.plan, r.before)
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *Refactoring) checkDeclared() error {
 				one, other = other, one
 			}
 			errs = append(errs, &diagnostic.Error{
-				Pos: one.at, Message: fmt.Sprintf("%s is declared here, and what %s declares would be called so in the same package", becomes.Name, other.file),
+				Pos: one.at, Message: fmt.Sprintf("%s is declared here, and a name that %s declares would clash with it in the same package", becomes.Name, other.file),
 				Hint: "rename one of the two first",
 			})
 		}
@@ -135,11 +135,11 @@ func (r *Refactoring) checkDeclared() error {
 	return errors.Join(errs...)
 }
 
-// writtenNames returns the names that kctrl writes into a file.
+// writtenNames returns the names that kctrl declares in a file.
 func (r *Refactoring) writtenNames(name string) []string {
 	text, err := fs.ReadFile(r.was.FS, name)
 	if err != nil {
-		return nil // it is the user's
+		return nil // it is a file of the user
 	}
 	s, ok := gosource.ParseSource(name, text)
 	if !ok {

@@ -9,9 +9,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
 )
 
-// KeepNeeded takes the Go files off those that go which kept files need, and adds them to kept with the reason. Files
-// that say what a package is stay without a reason if anything of their package does. A file of the module repo that
-// is neither and needs one that goes is a *diagnostic.Error.
+// KeepNeeded moves Go files that kept files need from goes to kept, with the reason. Files with the package
+// documentation or the group's version stay, without a reason, if another file of their package stays. A
+// *diagnostic.Error reports any other file of the module repo that needs a file in goes.
 func KeepNeeded(sources []gosource.GoSource, repo string, goes map[string]bool, kept map[string]string) error {
 	for {
 		keepCommon(sources, goes)
@@ -26,7 +26,7 @@ func KeepNeeded(sources []gosource.GoSource, repo string, goes map[string]bool, 
 	}
 }
 
-// keepCommon takes files off those that go which say what a package is of which something stays.
+// keepCommon removes the files from goes that document or register a package, if another file of it stays.
 func keepCommon(sources []gosource.GoSource, goes map[string]bool) {
 	stays := map[string]bool{}
 	for _, s := range sources {
@@ -41,7 +41,7 @@ func keepCommon(sources []gosource.GoSource, goes map[string]bool) {
 	}
 }
 
-// needed returns the files that go and that kept ones need, each with one that does.
+// needed returns the files in goes that kept files need, each with one file that needs it.
 func needed(sources []gosource.GoSource, repo string, goes map[string]bool, kept map[string]string) (map[string]string, error) {
 	declared := map[gosource.GoName]string{}
 	for _, s := range sources {
@@ -69,7 +69,7 @@ func needed(sources []gosource.GoSource, repo string, goes map[string]bool, kept
 			errs = append(errs, &diagnostic.Error{
 				Pos:     u.At,
 				Message: fmt.Sprintf("needs %s, which %s declares and which would go away", u.Name, owner),
-				Hint:    "take it out there first, or delete what this file belongs to",
+				Hint:    "remove this use first, or delete the kind that this file belongs to",
 			})
 			break
 		}

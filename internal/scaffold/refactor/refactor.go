@@ -14,42 +14,42 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// Refactoring moves and renames what a project consists of, whose kinds get other names or other places. What kctrl
-// writes before and after says what changes.
+// Refactoring moves and renames the parts of a project whose kinds get new names or paths. It finds the changes by
+// comparing the files that kctrl writes before and after.
 type Refactoring struct {
 	plan          *plan.Plan
 	before, after *project.Project
-	// was and becomes are the project as kctrl would write it, in both states.
+	// was and becomes are the rendered project, before and after.
 	was, becomes render.Tree
-	// moved has the new paths of files, folders those of packages: several if the files of one go to different ones.
-	moved   map[string]string
-	folders map[string][]string
-	// others are files of the user's that move and are no Go of the project's.
+	// moved has the new paths of files, and dirs the new directories of packages: several if their files are separated.
+	moved map[string]string
+	dirs  map[string][]string
+	// others are files of the user that move and are not Go files of the project.
 	others []string
-	// renamed has new names of what packages declare, by folder and old name; aliases those that files import packages
-	// under, by the folder; packages those of packages themselves; locals those of variables in what kctrl writes.
+	// renamed has the new names of package-level declarations, by directory and old name. aliases has the names under
+	// which files import a package, and packages the package names, by directory, before and after. locals has the new
+	// names of variables in kctrl's files.
 	renamed           map[gosource.GoName]string
 	aliases, packages map[string][2]string
 	locals            map[string]string
-	// fields has where files use fields that are called as the types which they embed: these types, by file and offset.
+	// fields has the uses of fields named after an embedded type: the type's name, by file and offset.
 	fields map[string]map[int]gosource.GoName
-	// words has what replaces whole words in markers and, as a whole, string literals: API groups and the like. said has
-	// what does in string literals of files that kctrl writes: kinds, and the names that controllers own fields by.
-	words, said map[string]string
-	// controllers has new names of controllers, as builders are given them.
+	// words has replacements, such as API groups, for words in markers and for whole string literals. literals has
+	// replacements for words in the string literals of kctrl's files, such as kinds and field owners.
+	words, literals map[string]string
+	// controllers has the new names of controllers, as passed to builders.
 	controllers map[string]string
-	// namespace is what RBAC markers name: "" for none, of both states.
+	// namespace is the namespace in RBAC markers, before and after; "" means none.
 	namespace [2]string
 }
 
-// Find returns what moves and what gets another name when a project comes from one state into another, which has the
-// same kinds in the same order.
+// Find returns the moves and renames between two states of a project, which have the same kinds in the same order.
 func Find(p *plan.Plan, before, after *project.Project, was, becomes render.Tree) (*Refactoring, error) {
 	r := &Refactoring{
 		plan: p, before: before, after: after, was: was, becomes: becomes,
-		moved: map[string]string{}, folders: map[string][]string{}, renamed: map[gosource.GoName]string{},
+		moved: map[string]string{}, dirs: map[string][]string{}, renamed: map[gosource.GoName]string{},
 		aliases: map[string][2]string{}, packages: map[string][2]string{}, locals: map[string]string{},
-		words: map[string]string{}, said: map[string]string{}, controllers: map[string]string{},
+		words: map[string]string{}, literals: map[string]string{}, controllers: map[string]string{},
 	}
 	for i, proj := range []*project.Project{before, after} {
 		if proj.Namespaced {
@@ -60,16 +60,15 @@ func Find(p *plan.Plan, before, after *project.Project, was, becomes render.Tree
 	return r, plan.InOrder(r.findMoves, r.findRenamed, r.findFields, r.moveOthers, r.checkDeclared, r.moveBeside)
 }
 
-// Moved has the new paths of files.
+// Moved returns the new paths of files.
 func (r *Refactoring) Moved() map[string]string { return r.moved }
 
-// Write plans what follows once the files are written that kctrl writes: the user's own files, the modules and the
-// manifests.
+// Write plans the changes that follow those of kctrl's files: the user's files, the modules and the manifests.
 func (r *Refactoring) Write() error {
 	return plan.InOrder(r.noteScaffolded, r.writeOthers, r.writeModule, r.rewriteManifests, r.moveAPIModule, r.noteRepo)
 }
 
-// noteScaffolded notes relative paths in files of kctrl's that the user has edited and that have moved.
+// noteScaffolded notes relative paths in kctrl's files that the user has edited and that move.
 func (r *Refactoring) noteScaffolded() error {
 	lock, _, err := r.plan.Lock()
 	if err != nil {
@@ -92,7 +91,7 @@ func (r *Refactoring) noteScaffolded() error {
 	return nil
 }
 
-// writeModule plans the module path that go.mod says.
+// writeModule plans the new module path in go.mod.
 func (r *Refactoring) writeModule() error {
 	if r.before.Repo == r.after.Repo {
 		return nil
@@ -114,7 +113,7 @@ func (r *Refactoring) writeModule() error {
 	return r.plan.Edit(layout.GoModFile, modfile.Format(file.Syntax))
 }
 
-// moveAPIModule plans that the API packages are in a module of their own, or no more.
+// moveAPIModule plans to create or remove the module of the API packages.
 func (r *Refactoring) moveAPIModule() error {
 	switch {
 	case r.before.APIModule == r.after.APIModule:

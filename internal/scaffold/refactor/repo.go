@@ -16,12 +16,11 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// maxScript is how long a file is at most that is looked through for the path of the module: nobody writes longer
-// ones by hand.
+// maxScript is the size limit in bytes of files searched for the module path. Hand-written files are smaller.
 const maxScript = 256 << 10
 
-// noteRepo tells the user of files that go on to name the module by its old path, of which kctrl does not know what
-// they mean: modules of their own below it, scripts, flags of linkers, directives.
+// noteRepo notes files that still contain the old module path and that kctrl cannot rewrite safely: nested modules,
+// scripts, linker flags, directives.
 func (r *Refactoring) noteRepo() error {
 	old := r.before.Repo
 	if old == r.after.Repo {
@@ -32,13 +31,13 @@ func (r *Refactoring) noteRepo() error {
 		switch {
 		case err != nil:
 			return diagnostic.AtFile(name, "cannot read", err)
-		case entry.IsDir() && isNobodys(name):
+		case entry.IsDir() && isThirdParty(name):
 			return fs.SkipDir
 		case !entry.Type().IsRegular() || !mayNameModule(name, old):
 			return nil
 		}
 		if info, err := entry.Info(); err != nil || info.Size() > maxScript {
-			return nil // gone, or not written by hand
+			return nil // deleted, or not hand-written
 		}
 		text, err := r.plan.Read(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +47,7 @@ func (r *Refactoring) noteRepo() error {
 			return err
 		}
 		for i, line := range bytes.Split(text, []byte("\n")) {
-			if strings.HasPrefix(r.after.Repo, old+"/") { // which is no mention of the old one
+			if strings.HasPrefix(r.after.Repo, old+"/") { // the new path contains the old one
 				line = bytes.ReplaceAll(line, []byte(r.after.Repo), nil)
 			}
 			if path.Ext(name) == ".go" && !bytes.HasPrefix(line, []byte("//go:")) || !named.Match(bytes.TrimSuffix(line, []byte("\r"))) {
@@ -64,15 +63,15 @@ func (r *Refactoring) noteRepo() error {
 	})
 }
 
-// isNobodys reports whether a folder holds what its project's authors do not write.
-func isNobodys(name string) bool {
+// isThirdParty reports whether a directory has no Go code or scripts of the project's authors.
+func isThirdParty(name string) bool {
 	base := path.Base(name)
 	hidden := strings.HasPrefix(base, ".") && name != "." && name != ".github"
 	return hidden || name == layout.BundleDir || slices.Contains([]string{"vendor", "testdata", "node_modules", "config"}, base)
 }
 
-// mayNameModule reports whether a file may say the path of a module and mean it. Where that is one word it may mean
-// anything, and pages say what they like.
+// mayNameModule reports whether a file may refer to a module by its path. A path of one word may mean anything, and
+// documentation is the user's.
 func mayNameModule(name, repo string) bool {
 	base := path.Base(name)
 	switch {

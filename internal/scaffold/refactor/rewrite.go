@@ -20,7 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
 )
 
-// writeOthers plans the user's own files: where they go, with what Go names by its new name.
+// writeOthers plans the user's files: their new paths, and the new names in Go files.
 func (r *Refactoring) writeOthers() error {
 	sources, err := gosource.GoSources(r.plan, r.before)
 	if err != nil {
@@ -44,7 +44,7 @@ func (r *Refactoring) writeOthers() error {
 	return nil
 }
 
-// writeOther plans one file of the user's.
+// writeOther plans one file of the user.
 func (r *Refactoring) writeOther(name string) error {
 	content, err := r.plan.Read(name)
 	if err != nil {
@@ -72,14 +72,14 @@ func (r *Refactoring) writeOther(name string) error {
 	return r.plan.Edit(to, content)
 }
 
-// splice is a change of a text.
+// splice is a replacement in a text.
 type splice struct {
 	from, to int
 	text     string
 }
 
-// Rewrite returns a Go file as it has to be in the new state: with the imports, the names and the groups of then.
-// One that does not parse stays as it is.
+// Rewrite returns a Go file with the imports, names and groups of the new state. It returns a file that does not parse
+// unchanged.
 func (r *Refactoring) Rewrite(name string, text []byte) ([]byte, error) {
 	s, ok := gosource.ParseSource(name, text)
 	if !ok {
@@ -120,7 +120,7 @@ func (r *Refactoring) Rewrite(name string, text []byte) ([]byte, error) {
 	return out, nil
 }
 
-// checkInternal refuses that a file moves away from a package that only its old neighbours may import.
+// checkInternal rejects moving a file to a directory from which Go does not allow one of its internal imports.
 func (r *Refactoring) checkInternal(s gosource.GoSource, spec *ast.ImportSpec, importPath string) error {
 	from, to := path.Dir(s.Name), path.Dir(r.newPath(s.Name))
 	at := strings.LastIndex("/"+importPath+"/", "/internal/")
@@ -133,12 +133,12 @@ func (r *Refactoring) checkInternal(s gosource.GoSource, spec *ast.ImportSpec, i
 	}
 	return &diagnostic.Error{
 		Pos:     s.Set.PositionFor(spec.Pos(), false),
-		Message: fmt.Sprintf("the file goes to %s, and from there Go imports no %s", to, importPath),
+		Message: fmt.Sprintf("the file goes to %s, and Go does not allow it to import %s from there", to, importPath),
 		Hint:    "move what it imports out of internal first, or next to where the file goes",
 	}
 }
 
-// spliced returns a text with changes that do not overlap.
+// spliced applies replacements to a text. They must not overlap.
 func spliced(text []byte, changes []splice) []byte {
 	slices.SortStableFunc(changes, func(a, b splice) int { return cmp.Or(a.from-b.from, a.to-b.to) })
 	var out []byte
@@ -153,13 +153,13 @@ func spliced(text []byte, changes []splice) []byte {
 	return append(out, text[at:]...)
 }
 
-// newImport returns what a file has to import instead.
+// newImport returns the new path of an import.
 func (r *Refactoring) newImport(s gosource.GoSource, importPath string) (string, error) {
 	folder, inside := layout.DirOf(r.before.Repo, importPath)
 	if !inside {
 		return importPath, nil
 	}
-	targets := r.folders[folder]
+	targets := r.dirs[folder]
 	if len(targets) > 1 {
 		used := map[string]bool{}
 		for _, u := range s.Uses(r.before.Repo) {
@@ -171,7 +171,7 @@ func (r *Refactoring) newImport(s gosource.GoSource, importPath string) (string,
 		if len(targets) > 1 {
 			return "", &diagnostic.Error{
 				Pos:     token.Position{Filename: s.Name},
-				Message: fmt.Sprintf("uses what of %s goes to %s", folder, strings.Join(targets, " and ")),
+				Message: fmt.Sprintf("uses declarations of %s that go to %s", folder, strings.Join(targets, " and ")),
 				Hint:    "use them in files of their own first",
 			}
 		}
@@ -182,7 +182,7 @@ func (r *Refactoring) newImport(s gosource.GoSource, importPath string) (string,
 	return path.Join(r.after.Repo, folder), nil
 }
 
-// renames returns the changes of names of packages that a file declares or uses.
+// renames returns the replacements for package-level names that a file declares or uses.
 func (r *Refactoring) renames(s gosource.GoSource) []splice {
 	var changes []splice
 	_, scaffolded := r.was.Lock.Entry(s.Name)
@@ -220,16 +220,15 @@ func (r *Refactoring) renames(s gosource.GoSource) []splice {
 	return changes
 }
 
-// same returns what kctrl writes of a file if that is the same in both states: the names in it are those of kinds
-// that keep them, such as one of another group that is called like a kind which is renamed.
+// same returns what kctrl writes of a file, and whether that is the same in both states. If it is, the names in it
+// belong to kinds that keep them, such as a kind of another group with the same name as the renamed one.
 func (r *Refactoring) same(name string) (text []byte, same bool) {
 	was, err := fs.ReadFile(r.was.FS, name)
 	becomes, failure := fs.ReadFile(r.becomes.FS, r.newPath(name))
 	return was, err == nil && failure == nil && bytes.Equal(was, becomes)
 }
 
-// packageNames returns the changes of the name of a package of the API, and of those that a file imports such
-// packages under.
+// packageNames returns the replacements for the name of an API package, and for the local names of its imports.
 func (r *Refactoring) packageNames(s gosource.GoSource) []splice {
 	var changes []splice
 	replace := func(ident *ast.Ident, now string) {
@@ -255,7 +254,7 @@ func (r *Refactoring) packageNames(s gosource.GoSource) []splice {
 			renamed[names[0]] = names[1]
 		case inside && spec.Name == nil && names[0] != names[1]:
 			at := s.Set.PositionFor(spec.Pos(), false).Offset
-			changes = append(changes, splice{at, at, names[0] + " "}) // as the file goes on to call it
+			changes = append(changes, splice{at, at, names[0] + " "}) // the file keeps using the old name
 		}
 	}
 	if len(renamed) == 0 {
@@ -273,9 +272,9 @@ func (r *Refactoring) packageNames(s gosource.GoSource) []splice {
 	return changes
 }
 
-// groupWords returns the changes of markers and string literals that name an API group or a kind, and of RBAC markers
-// that name a namespace; in what kctrl writes, of all comments, which also name what the package declares, and of
-// what literals say of kinds.
+// groupWords returns the replacements in comments and string literals. In markers and string literals it replaces API
+// groups and kinds, and in RBAC markers the namespace. In kctrl's files it also replaces names in other comments and
+// words in string literals.
 func (r *Refactoring) groupWords(s gosource.GoSource) []splice {
 	var changes []splice
 	_, scaffolded := r.was.Lock.Entry(s.Name)
@@ -316,7 +315,7 @@ func (r *Refactoring) groupWords(s gosource.GoSource) []splice {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 			now := wholeWord(lit.Value, words)
 			if scaffolded && now == lit.Value {
-				now = replaceWords(lit.Value, r.said)
+				now = replaceWords(lit.Value, r.literals)
 			}
 			if scaffolded && named[lit] {
 				now = wholeWord(lit.Value, r.controllers)
@@ -332,7 +331,7 @@ func (r *Refactoring) groupWords(s gosource.GoSource) []splice {
 	return changes
 }
 
-// wholeWord returns a string literal, or what replaces it if it is one of some words.
+// wholeWord returns a string literal, or its replacement if all of it is one of the words.
 func wholeWord(literal string, words map[string]string) string {
 	if text, err := strconv.Unquote(literal); err == nil {
 		if now, found := words[text]; found {
@@ -344,7 +343,7 @@ func wholeWord(literal string, words map[string]string) string {
 
 const rbacMarker = "+kubebuilder:rbac:"
 
-// inNamespace returns an RBAC marker with the namespace of the new state, behind its groups.
+// inNamespace returns an RBAC marker with the namespace of the new state after its groups.
 func (r *Refactoring) inNamespace(comment string) string {
 	before, text, found := strings.Cut(comment, rbacMarker)
 	if !found || r.namespace[0] == r.namespace[1] {
@@ -366,7 +365,7 @@ func (r *Refactoring) inNamespace(comment string) string {
 	return before + rbacMarker + strings.Join(args, ",")
 }
 
-// replaceWords replaces words of a text, which are what DNS names are made of.
+// replaceWords replaces words in a text. A word consists of the characters of DNS names.
 func replaceWords(text string, words map[string]string) string {
 	var out strings.Builder
 	isWord := func(c byte) bool {
