@@ -333,7 +333,7 @@ func TestUpgradeMergesEditsAfterARename(t *testing.T) {
 		}
 		guest := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl, Base: p.fromHistory}, scaffold.PlanRenameKind}
 		if plan, err := planOf(afero.NewIOFS(p.fs), p.load(), guest); err != nil {
-			if !strings.Contains(err.Error(), "has been edited where kctrl has to change it") && !strings.Contains(err.Error(), "not valid YAML") {
+			if !strings.Contains(err.Error(), "has been edited where kctrl must change it") && !strings.Contains(err.Error(), "not valid YAML") {
 				t.Fatal(err)
 			}
 			return // what an older kctrl wrote has the name beside what is new

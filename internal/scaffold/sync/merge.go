@@ -69,16 +69,16 @@ func (s *syncing) updateMerged(f, now render.File) error {
 	case s.Force:
 		for _, line := range conflicts {
 			s.conflict(to, line, true, "has a conflict: you and kctrl have changed the same lines",
-				"choose between the lines, and take the markers out")
+				"choose between the lines, and remove the markers")
 		}
 	case len(conflicts) > 0 && !s.isPage(f.Path):
-		s.conflict(f.Path, conflicts[0], false, "has been edited where kctrl has to change it",
-			"--force writes both between the markers of git, for you to choose; "+
-				"if it is as an older kctrl wrote it, run kctrl upgrade first")
+		s.conflict(f.Path, conflicts[0], false, "has been edited where kctrl must change it",
+			"--force writes both between git's conflict markers; "+
+				"if an older kctrl wrote it, run kctrl upgrade first")
 		return nil
 	case len(conflicts) > 0:
 		s.conflict(f.Path, 0, true, "was not written by kctrl, and is kept as it is",
-			"bring it up to date by hand where it names what has changed")
+			"update the names in it by hand")
 		content = ours
 	}
 	if to != f.Path {

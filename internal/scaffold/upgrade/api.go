@@ -17,15 +17,15 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// isOfThisKctrl reports whether the project has the templates of this kctrl. Of one that is no release nobody knows.
+// isOfThisKctrl reports whether this release of kctrl wrote the project's files. It is false for development builds.
 func (u *upgrade) isOfThisKctrl() bool {
 	name := u.options.Kctrl.Name()
 	return name != orDevel("") && name == u.project.Kctrl
 }
 
-// tellOfKept notes, once, which types and samples kctrl would write otherwise by now. Those of a further version
-// began as a copy of the first, and were of no template.
-func (u *upgrade) tellOfKept() error {
+// noteKept notes, once, types and samples whose templates have changed. It omits further versions, which were copied
+// from the first one.
+func (u *upgrade) noteKept() error {
 	if u.isOfThisKctrl() {
 		return nil
 	}
@@ -45,14 +45,13 @@ func (u *upgrade) tellOfKept() error {
 		}
 	}
 	if len(names) > 0 {
-		u.note("", 0, "types and samples are yours and stay as they are, and kctrl writes these otherwise now: "+strings.Join(names, ", "), compareThemHint)
+		u.note("", 0, "types and samples are yours and stay as they are; the templates of these have changed: "+strings.Join(names, ", "), compareThemHint)
 	}
 	return nil
 }
 
-// hasNewerTemplate reports whether kctrl would write a file of the user's otherwise than it once did, and records
-// that it has been told. The marker of the version that is stored comes and goes with further versions, and is no
-// template's.
+// hasNewerTemplate reports whether the template of a user's file has changed, and records that as noted. It ignores the
+// marker of the storage version, which other commands add and remove.
 func (u *upgrade) hasNewerTemplate(name string) (bool, error) {
 	lock, _, err := u.plan.Lock()
 	if err != nil {
@@ -62,7 +61,7 @@ func (u *upgrade) hasNewerTemplate(name string) (bool, error) {
 	_, known := lock.Entry(name)
 	ours, err := u.plan.Read(name)
 	if !made || !known || errors.Is(err, fs.ErrNotExist) {
-		return false, nil // of the user's own, or taken away
+		return false, nil // the user's own, or deleted
 	}
 	if err != nil {
 		return false, err
@@ -81,7 +80,7 @@ func (u *upgrade) hasNewerTemplate(name string) (bool, error) {
 	return true, nil
 }
 
-// isOfTemplate reports whether kctrl has written of a file what it writes now, but for the header if it is Go.
+// isOfTemplate reports whether kctrl once wrote the current template of a file, apart from the header of a Go file.
 func (u *upgrade) isOfTemplate(name string, ours, theirs []byte) (bool, error) {
 	lock, _, err := u.plan.Lock()
 	if err != nil || !lock.Touched(name, theirs) || bytes.Equal(edit.Plain(ours), theirs) {
@@ -102,7 +101,7 @@ func (u *upgrade) isOfTemplate(name string, ours, theirs []byte) (bool, error) {
 	return found && (len(old) == 0 || bytes.HasSuffix(old, []byte("\n\n"))), nil
 }
 
-// headers yields what may be the header of a Go file: nothing, and all before each empty line in front of the package
+// headers yields the possible headers of a Go file: nothing, and the text up to each empty line before the package
 // clause.
 func headers(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
@@ -117,7 +116,7 @@ func headers(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// withoutLine returns a text without the lines that say something and nothing else.
+// withoutLine returns a text without the lines that equal a given one.
 func withoutLine(text []byte, line string) []byte {
 	lines := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"), func(l string) bool { return strings.TrimSpace(l) == line })
 	return []byte(strings.Join(lines, ""))

@@ -19,17 +19,17 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// step is a file that kctrl writes otherwise than it did.
+// step is a change of a file whose template has changed.
 type step struct {
 	was, now render.File // was has no content if the file is new
-	obstacle string      // why it stays as it is
+	obstacle string      // why the file stays unchanged
 }
 
-// isCode reports whether a file is brought on with what belongs to it, and only if all of that compiles: a controller, a
-// webhook or the main function, with its test.
+// isCode reports whether a file is upgraded together with its test, and only if both compile: a controller, a webhook
+// or the main function.
 func isCode(f render.File) bool { return f.Owner == plan.Shared && path.Ext(f.Path) == ".go" }
 
-// files brings the files of now into the project: code with its test, both or none.
+// files upgrades the project's files; code and its test together or not at all.
 func (u *upgrade) files() error {
 	units := map[string][]step{}
 	for _, f := range u.now.Files() {
@@ -53,7 +53,7 @@ func (u *upgrade) files() error {
 	return nil
 }
 
-// step returns what a file becomes, if kctrl writes it otherwise than it did.
+// step returns the change of a file if its template has changed.
 func (u *upgrade) step(f render.File) (s step, found bool, err error) {
 	lock, _, err := u.plan.Lock()
 	if err != nil {
@@ -68,24 +68,24 @@ func (u *upgrade) step(f render.File) (s step, found bool, err error) {
 	s.was, s.now = render.File{Path: f.Path, Template: f.Template, Owner: f.Owner}, f
 	switch {
 	case f.Content == nil || f.Owner == plan.Generated || f.Owner == plan.API:
-		return s, false, nil // generators write it, or it follows names alone
+		return s, false, nil // generated, or kept because it is an API
 	case isCode(f) && (!known || u.isOfThisKctrl()), !known && u.others && strings.HasPrefix(f.Path, "config/"):
-		return s, false, nil // nothing would list it; or what it follows from has changed, and no template
+		return s, false, nil // the kustomization is the user's; or PROJECT has changed, and not the template
 	case !there && known, f.Owner == plan.User && (!there || touched):
-		return s, false, nil // taken away by the user, or of the user's own
+		return s, false, nil // deleted or edited by the user
 	case !there:
 		return s, true, nil
 	}
 	asHere, err := u.listed(f.Path, ours, f.Content)
 	if err != nil || bytes.Equal(asHere, ours) {
-		return s, false, err // but for the order of lists
+		return s, false, err // only the order of lists differs
 	}
 	if known && !touched {
 		s.now.Content = asHere
 	}
 	switch {
 	case known && !lock.Touched(f.Path, s.now.Content):
-		return s, false, nil // the template is as it was
+		return s, false, nil // the template is unchanged
 	case !known:
 		u.noteForeign(lock, s.now)
 		return s, false, nil
@@ -95,9 +95,9 @@ func (u *upgrade) step(f render.File) (s step, found bool, err error) {
 	}
 	switch {
 	case isCode(f) && entry.Template != f.Template:
-		s.obstacle = "was made from another template than kctrl would take by what PROJECT says, so it stays as it is"
+		s.obstacle = "was made from another template than the one for PROJECT, so it stays as it is"
 	case !sameRequests(f.Path, ours, s.now.Content):
-		s.obstacle = "is about requests that PROJECT does not tell of, and kctrl writes it otherwise now, so it stays as it is"
+		s.obstacle = "selects requests that PROJECT does not record, and its template has changed, so it stays as it is"
 	}
 	return s, true, nil
 }
@@ -106,8 +106,8 @@ func (u *upgrade) step(f render.File) (s step, found bool, err error) {
 func (u *upgrade) edited(s step, ours []byte) (_ step, found bool, err error) {
 	name := s.now.Path
 	if line := edit.Conflict(ours); line > 0 {
-		u.note(name, line, "has the conflict of an upgrade before this one still, so that it stays as it is",
-			"choose between the lines, take the markers out, and run kctrl upgrade again")
+		u.note(name, line, "still has a conflict of an earlier upgrade, so it stays as it is",
+			"choose between the lines, remove the markers, and run kctrl upgrade again")
 		return s, false, nil
 	}
 	lock, _, err := u.plan.Lock()
@@ -117,20 +117,20 @@ func (u *upgrade) edited(s step, ours []byte) (_ step, found bool, err error) {
 	known := lock.Entries(name)
 	if s.was.Content, found = sync.NewBases(u.plan, u.options.Base).Of(known, ours); !found {
 		same, err := u.isOfTemplate(name, ours, s.now.Content)
-		s.obstacle = "has been edited, and no version of it in git is what kctrl wrote, so that nothing can be merged"
+		s.obstacle = "has been edited, and git has no version that kctrl wrote, so it cannot be merged"
 		return s, !same, err
 	}
 	switch {
 	case isCode(s.now) && known[0].Template != s.now.Template:
-		s.obstacle = "was made from another template than kctrl would take by what PROJECT says, so it stays as it is"
+		s.obstacle = "was made from another template than the one for PROJECT, so it stays as it is"
 	case !sameRequests(name, s.was.Content, s.now.Content):
-		s.obstacle = "is about requests that PROJECT does not tell of, and kctrl writes it otherwise now, so it stays as it is"
+		s.obstacle = "selects requests that PROJECT does not record, and its template has changed, so it stays as it is"
 	}
 	s.now.Content, err = u.listed(name, s.was.Content, s.now.Content)
 	return s, true, err
 }
 
-// unit brings some files on together, or notes why they stay as they are: once for each template that is not taken.
+// unit upgrades files together, or notes why they stay unchanged, once for each template.
 func (u *upgrade) unit(steps []step) error {
 	at := slices.IndexFunc(steps, func(s step) bool { return s.obstacle != "" })
 	if at < 0 {
@@ -146,13 +146,13 @@ func (u *upgrade) unit(steps []step) error {
 		return err
 	}
 	for _, s := range steps {
-		lock.Offer(s.now.Path, s.now.Content, s.now.Template) // so that no further upgrade says so
+		lock.Offer(s.now.Path, s.now.Content, s.now.Template) // so that later upgrades do not note it again
 	}
 	return nil
 }
 
-// merge plans what some files become, unless they are code that has conflicts or does not compile then: the step says
-// why.
+// merge plans the merged files. It returns false for code with conflicts or compile errors, and sets the step's
+// obstacle.
 func (u *upgrade) merge(steps []step) (done bool, err error) {
 	var was, now []render.File
 	for _, s := range steps {
@@ -175,7 +175,7 @@ func (u *upgrade) merge(steps []step) (done bool, err error) {
 			continue
 		}
 		at := slices.IndexFunc(steps, func(s step) bool { return s.now.Path == c.Pos.Filename })
-		steps[at].obstacle = "has been edited where kctrl writes it otherwise now, so it stays as it is"
+		steps[at].obstacle = "has been edited where its template has changed, so it stays as it is"
 		return false, nil
 	}
 	if code {
@@ -187,13 +187,13 @@ func (u *upgrade) merge(steps []step) (done bool, err error) {
 	lock, _, err := u.plan.Lock()
 	for _, s := range steps {
 		if c, err := u.plan.Lookup(s.now.Path); err == nil && lock.Touched(s.now.Path, c.After) {
-			lock.Record(s.now.Path, s.now.Content, s.now.Template) // which the next merge begins with
+			lock.Record(s.now.Path, s.now.Content, s.now.Template) // the base of the next merge
 		}
 	}
 	return true, err
 }
 
-// isBroken reports whether some files would not compile as a plan has them. The step of one says why.
+// isBroken reports whether merged files do not compile, and sets the obstacle of a step.
 func (u *upgrade) isBroken(merged *plan.Plan, steps []step) (bool, error) {
 	sources, err := gosource.GoSources(u.plan, u.project)
 	if err != nil {
@@ -228,9 +228,8 @@ func (u *upgrade) isBroken(merged *plan.Plan, steps []step) (bool, error) {
 	return false, nil
 }
 
-// listed returns what kctrl writes of a kustomization with the lists of the one that is there: which components it
-// has, and in which order commands have listed the rest, is of the project. What is not there any more goes off the
-// lists.
+// listed returns the new content of a kustomization with the project's lists. The project decides about components and
+// the order of items; items that do not exist are removed.
 func (u *upgrade) listed(name string, there, theirs []byte) ([]byte, error) {
 	if path.Base(name) != "kustomization.yaml" || there == nil {
 		return theirs, nil
@@ -272,7 +271,7 @@ func (u *upgrade) listed(name string, there, theirs []byte) ([]byte, error) {
 	return theirs, nil
 }
 
-// exists reports whether the project has a file, or a folder with a kustomization.
+// exists reports whether the project has a file, or a directory with a kustomization.
 func (u *upgrade) exists(target string) bool {
 	if _, found, err := templated.Kustomization(u.plan, target); found && err == nil {
 		return true
@@ -281,7 +280,7 @@ func (u *upgrade) exists(target string) bool {
 	return err == nil
 }
 
-// gone takes away what kctrl wrote once for every project and writes no more, unless the user has edited it.
+// gone deletes files that kctrl no longer writes, unless the user has edited them.
 func (u *upgrade) gone() error {
 	lock, _, err := u.plan.Lock()
 	if err != nil {
@@ -291,13 +290,13 @@ func (u *upgrade) gone() error {
 	for entry := range lock.All() {
 		owner := templates.OwnerOf(entry.Template)
 		_, now := u.now.File(entry.Path)
-		if !now && owner != plan.Generated && strings.HasPrefix(entry.Template, "project/") && !strings.HasPrefix(entry.Path, toldFolder+"/") {
+		if !now && owner != plan.Generated && strings.HasPrefix(entry.Template, "project/") && !strings.HasPrefix(entry.Path, notedDir+"/") {
 			was = append(was, render.File{Path: entry.Path, Template: entry.Template, Owner: owner})
 		}
 	}
 	conflicts, err := sync.Sync(u.plan, render.NewTree(was...), render.NewTree(), sync.Options{})
 	for _, c := range conflicts {
-		u.note(c.Pos.Filename, 0, "has been edited, and kctrl writes no such file any more, so it is kept", "delete it if you do not need it")
+		u.note(c.Pos.Filename, 0, "has been edited, and kctrl no longer writes this file, so it is kept", "delete it if you do not need it")
 	}
 	return err
 }

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// runtime brings the bundled runtime to that of this kctrl.
+// runtime upgrades the bundled runtime.
 func (u *upgrade) runtime() error {
 	if u.project.Runtime == project.Module || !gomod.ReplacesRuntime(u.plan) {
 		return nil
@@ -51,8 +51,8 @@ func (u *upgrade) runtime() error {
 	return errors.Join(templated.RenderAll(u.plan, gomod.BundledModules(), templates.ModuleView{Repo: u.project.Repo}, true), gomod.WriteBundle(u.plan))
 }
 
-// modules raises the modules that kctrl pins, adds those that are new, and the go version: of the project, and of its
-// API packages if they are a module of their own.
+// modules raises the Go version and the modules that kctrl pins, and adds new ones, in the project's module and in its
+// API module.
 func (u *upgrade) modules() error {
 	err := u.modulesIn(".")
 	if err == nil && u.project.APIModule {

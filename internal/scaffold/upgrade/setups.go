@@ -19,9 +19,9 @@ var managerMethods = []string{
 	"MaxConcurrentReconciles", "Metrics", "RESTMapper", "Scheme", "Webhooks",
 }
 
-// setups changes the parameter of setup methods from *manager.Manager, which older projects have, to the interface
-// controller.Manager, which the generated function register passes. It changes a method only where it uses nothing but
-// the methods of the interface, and notes the others.
+// setups changes the parameter of setup methods from *manager.Manager, as in older projects, to the interface
+// controller.Manager, which the generated function register passes. It changes a method only if it uses nothing but the
+// methods of the interface, and notes the others.
 func (u *upgrade) setups() error {
 	sources, err := gosource.GoSources(u.plan, u.project)
 	if err != nil {
@@ -47,7 +47,7 @@ func (u *upgrade) setups() error {
 	return nil
 }
 
-// writeSetup changes a file. PROJECT.lock keeps the templates of it that the project did not take.
+// writeSetup changes a file, and keeps its lock entries of templates that the project did not take.
 func (u *upgrade) writeSetup(name string, text, changed []byte) error {
 	lock, _, err := u.plan.Lock()
 	if err != nil {
@@ -104,8 +104,7 @@ func withInterface(name string, text []byte) (changed []byte, left []int) {
 	return withImport(name, changed, managers, controllers, manager, imported), left
 }
 
-// withImport returns a Go file that imports added too, unless it does already, and no longer removed if nothing uses
-// it.
+// withImport returns a Go file with the import added, and without removed if no code uses that.
 func withImport(name string, text []byte, removed, added, identifier string, imported bool) []byte {
 	drop := !isUsed(name, text, identifier)
 	set := token.NewFileSet()
@@ -133,7 +132,7 @@ func withImport(name string, text []byte, removed, added, identifier string, imp
 	return text
 }
 
-// importName returns the name under which a file uses a package, which is empty if it does not import it.
+// importName returns the local name of an import, or "" if the file does not import the package.
 func importName(file *ast.File, importPath string) string {
 	for _, spec := range file.Imports {
 		if p, _ := strconv.Unquote(spec.Path.Value); p != importPath {
@@ -161,7 +160,7 @@ func isSelector(expr ast.Expr, pkg, name string) bool {
 	return ok && ident.Name == pkg
 }
 
-// usesOnly reports whether a function uses of a variable only these methods. It may pass the variable on.
+// usesOnly reports whether a function selects only the given methods of a variable. It may pass the variable to others.
 func usesOnly(body *ast.BlockStmt, variable string, methods []string) bool {
 	only := true
 	ast.Inspect(body, func(n ast.Node) bool {

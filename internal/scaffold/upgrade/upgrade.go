@@ -16,18 +16,17 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 )
 
-// Options say how to bring a project to the templates and the runtime of this kctrl.
+// Options configure an upgrade.
 type Options struct {
-	// Base has what edits are merged from.
+	// Base returns the contents that edits are merged from.
 	Base sync.History
-	// Kctrl is the kctrl whose templates and runtime the project gets.
+	// Kctrl is the running kctrl, whose templates and runtime the project gets.
 	Kctrl project.Build
 }
 
-// Plan plans that a project has what this kctrl writes: files that nobody has edited become those of today, edited
-// ones are merged from what kctrl wrote once, with the conflict markers of git where both have changed the same
-// lines, and noted; the bundled runtime and the modules that kctrl pins become those of this kctrl, unless they are
-// newer.
+// Plan plans the upgrade of a project to this kctrl. Files without edits are replaced. Edited files are merged from the
+// content that kctrl once wrote, with git's conflict markers where both changed the same lines. The bundled runtime and
+// the pinned modules are raised to the versions of this kctrl; newer versions stay.
 func Plan(fsys fs.FS, proj *project.Project, opts Options) (*plan.Plan, error) {
 	p := plan.New(fsys)
 	if err := render.RebuildLock(p, proj, opts.Kctrl); err != nil {
@@ -48,36 +47,34 @@ func Plan(fsys fs.FS, proj *project.Project, opts Options) (*plan.Plan, error) {
 	if u.others, err = render.OthersDeployment(p); err != nil {
 		return nil, err
 	}
-	if err := plan.InOrder(u.gone, u.files, u.tellOfForeign, u.setups, u.tellOfKept, u.runtime, u.modules, sync.NewBases(p, opts.Base).Drop); err != nil {
+	if err := plan.InOrder(u.gone, u.files, u.noteForeignFiles, u.setups, u.noteKept, u.runtime, u.modules, sync.NewBases(p, opts.Base).Drop); err != nil {
 		return nil, err
 	}
 	proj.Kctrl = opts.Kctrl.Name()
 	return p, errors.Join(render.DeployWebhooks(p, proj), render.WriteRegistration(p, proj), templated.WriteProject(p, proj))
 }
 
-// upgrade brings a project to the files of now.
+// upgrade is the state of a [Plan].
 type upgrade struct {
 	plan    *plan.Plan
 	project *project.Project
 	options Options
 	now     render.Tree
-	// others says that the project is deployed by what somebody else has written.
+	// others is set if the user or another tool wrote the deployment.
 	others bool
-	// foreign are files of somebody else where kctrl would write others, of which the user is to be told.
+	// foreign are files that kctrl did not write at paths of its own files. The user gets a note about them.
 	foreign []string
 }
 
-// toldFolder begins the paths under which the lock has what kctrl would write over files of somebody else below
-// config, once a user was told. Under their own paths it has nothing of them: that tells that somebody else deploys
-// the project.
-const toldFolder = ".kctrl/told"
+// notedDir is the path prefix of lock entries for foreign files below config that were noted. Entries under their
+// real paths would mean that kctrl wrote the deployment.
+const notedDir = ".kctrl/noted"
 
-// noteForeign remembers that a file of somebody else is where kctrl would write one: once for each content that it
-// would write.
+// noteForeign records a foreign file at a path where kctrl would write one, once for each new content of the template.
 func (u *upgrade) noteForeign(lock *project.Lock, now render.File) {
 	name := now.Path
 	if strings.HasPrefix(name, "config/") {
-		name = path.Join(toldFolder, name)
+		name = path.Join(notedDir, name)
 	}
 	if lock.Touched(name, now.Content) {
 		u.foreign = append(u.foreign, now.Path)
@@ -85,17 +82,17 @@ func (u *upgrade) noteForeign(lock *project.Lock, now render.File) {
 	}
 }
 
-// tellOfForeign notes which files are somebody else's, all at once: a project that was migrated has many.
-func (u *upgrade) tellOfForeign() error {
+// noteForeignFiles notes all foreign files in one message, because a migrated project has many.
+func (u *upgrade) noteForeignFiles() error {
 	if len(u.foreign) > 0 {
-		u.note("", 0, "files that kctrl did not write stay as they are, and a new project has others of these names: "+strings.Join(u.foreign, ", "), compareThemHint)
+		u.note("", 0, "files that kctrl did not write stay as they are; a new project has different files of these names: "+strings.Join(u.foreign, ", "), compareThemHint)
 	}
 	return nil
 }
 
-const compareHint = "compare it with what kctrl writes in a new project, and take over what you want"
+const compareHint = "compare it with the file in a new project, and copy the parts you need"
 
-const compareThemHint = "compare them with what kctrl init and create write in an empty folder, and take over what you want"
+const compareThemHint = "compare them with the output of kctrl init and create in an empty directory, and copy the parts you need"
 
 func orDevel(version string) string {
 	if version == "" {
