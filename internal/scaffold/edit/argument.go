@@ -14,12 +14,13 @@ import (
 )
 
 // EnsureArgument returns src, a Go file, with expr among the arguments of a call of funcName from the package
-// importPath. If a call has it already, src is returned as it is; if the file has one such call, expr becomes its last
-// argument. All other bytes stay as they are.
+// importPath. It returns src unchanged if a call has the argument. If the file has one such call, expr becomes its last
+// argument. All other bytes stay.
 //
-// Calls are found by syntax and scope: under any import name, through a dot import, and never through a local name that
-// hides the import. A file that does not parse, has no such call, has several calls none of which has the argument, or
-// passes a slice with "..." is a *diagnostic.Error with the position and, in the hint, the text to write and where.
+// Calls are found by syntax and scope: under any import name and through a dot import, but not through a local name
+// that shadows the import. EnsureArgument returns a *diagnostic.Error if the file does not parse, has no such call, has
+// several calls without the argument, or passes a slice with "...". The error has the position, and its hint the text
+// to add.
 func EnsureArgument(src []byte, filename, importPath, funcName, expr string) ([]byte, error) {
 	wanted, err := parser.ParseExpr(expr)
 	if err != nil {
@@ -56,8 +57,8 @@ func EnsureArgument(src []byte, filename, importPath, funcName, expr string) ([]
 	return out, nil
 }
 
-// RemoveArgument returns src without expr as the last argument of a call, where [EnsureArgument] would have put it. If it is not there, src
-// is returned as it is.
+// RemoveArgument returns src without expr as the last argument of a call, as [EnsureArgument] adds it. It returns src
+// unchanged if no call has it.
 func RemoveArgument(src []byte, filename, importPath, funcName, expr string) []byte {
 	f, err := parseGo(src, filename)
 	if err != nil {
@@ -80,7 +81,7 @@ func RemoveArgument(src []byte, filename, importPath, funcName, expr string) []b
 	return src
 }
 
-// before returns what the last argument of a call follows: another one, or the parenthesis.
+// before returns the end of the token that precedes the last argument of a call: another argument or the parenthesis.
 func (f *goFile) before(call *ast.CallExpr) token.Pos {
 	if len(call.Args) == 1 {
 		return call.Lparen
@@ -96,7 +97,7 @@ func hasArgument(calls []*ast.CallExpr, wanted ast.Expr) bool {
 	})
 }
 
-// snippet returns a call as it reads with a further argument, on one line.
+// snippet returns a call with an additional argument, on one line.
 func (f *goFile) snippet(call *ast.CallExpr, expr string) string {
 	args := make([]string, 0, len(call.Args)+1)
 	for _, arg := range call.Args {
@@ -105,7 +106,7 @@ func (f *goFile) snippet(call *ast.CallExpr, expr string) string {
 	return fmt.Sprintf("%s(%s)", types.ExprString(call.Fun), strings.Join(append(args, expr), ", "))
 }
 
-// missingCall says where a call is missing: in func main, or wherever the package is imported.
+// missingCall returns the error for a missing call, at func main or at the import of the package.
 func (f *goFile) missingCall(importPath, funcName, snippet string) error {
 	at, where := f.file.Name.Pos(), "in the file"
 	if i := slices.IndexFunc(f.file.Imports, func(s *ast.ImportSpec) bool { return importPathOf(s) == importPath }); i >= 0 {
@@ -160,8 +161,8 @@ func calledFunction(call *ast.CallExpr) ast.Expr {
 	return ast.Unparen(fun)
 }
 
-// resolve returns what the identifiers of the file stand for, as far as this file alone tells: which of them are
-// imported packages, and which come from a dot import of the function.
+// resolve returns the objects that the file's identifiers refer to, as far as this file alone shows: imported packages,
+// and the function if the package is imported with a dot.
 func (f *goFile) resolve(importPath, funcName string) map[*ast.Ident]types.Object {
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{
@@ -173,7 +174,7 @@ func (f *goFile) resolve(importPath, funcName string) map[*ast.Ident]types.Objec
 	return info.Uses
 }
 
-// stubImporter imports empty packages, and one with a function that takes anything.
+// stubImporter imports empty packages, except for one package with a function of any arguments.
 type stubImporter struct{ path, funcName string }
 
 func (s stubImporter) Import(path string) (*types.Package, error) {
@@ -187,7 +188,7 @@ func (s stubImporter) Import(path string) (*types.Package, error) {
 	return pkg, nil
 }
 
-// argumentPlace returns where a further argument of a call goes, and the text to put there.
+// argumentPlace returns the offset and the text for an additional argument of a call.
 func (f *goFile) argumentPlace(call *ast.CallExpr, expr string) (int, string) {
 	newLine := f.eol() + f.indent(call.Rparen) + "\t" + expr + ","
 	if len(call.Args) == 0 {
@@ -210,7 +211,7 @@ func (f *goFile) argumentPlace(call *ast.CallExpr, expr string) (int, string) {
 		if bytes.IndexByte(f.src[after:t.offset], '\n') >= 0 {
 			break
 		}
-		after = t.end(f.src) // a comment on the line of the comma
+		after = t.end(f.src) // include a comment on the comma's line
 	}
 	end := endOfLine(f.src, after)
 	if end > f.offset(call.Rparen) {
@@ -219,7 +220,7 @@ func (f *goFile) argumentPlace(call *ast.CallExpr, expr string) (int, string) {
 	return end, newLine
 }
 
-// startsLine reports whether nothing stands before a node on its line.
+// startsLine reports whether a node is the first on its line.
 func (f *goFile) startsLine(n ast.Node) bool {
 	return len(bytes.TrimSpace(f.src[f.lineStart(n.Pos()):f.offset(n.Pos())])) == 0
 }

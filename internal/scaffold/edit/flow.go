@@ -7,19 +7,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// flow is a flow collection, [a, b] or {a: b}, in the text.
+// flow is a flow collection in the text: [a, b] or {a: b}.
 type flow struct {
 	open, close int
 	entries     []span
-	// commas are the offsets of the commas behind the entries; there is one behind the last if the user put one there.
+	// commas are the offsets of the commas after the entries. The last entry may have a trailing comma.
 	commas []int
 }
 
-// span is a piece of the text, without to.
+// span is a part of the text from offset from to offset to, exclusive.
 type span struct{ from, to int }
 
-// flowEntry returns the text of nested keys and a list with one item, as an entry of a flow mapping whose content is
-// given. Without keys it is the list itself.
+// flowEntry returns the text of nested keys and a list with one item, as an entry of a flow mapping with the given
+// content. Without keys it is the list itself.
 func flowEntry(path []string, value string, content []*yaml.Node) string {
 	var like []*yaml.Node
 	if len(content) > 0 {
@@ -35,8 +35,8 @@ func flowEntry(path []string, value string, content []*yaml.Node) string {
 	return text
 }
 
-// addToFlow returns what to change so that a flow collection has a further entry: on the line of the last one, or on a
-// line of its own if the closing bracket has one.
+// addToFlow returns the changes that add an entry to a flow collection: on the line of the last entry, or on its own
+// line if the closing bracket has one.
 func (f *yamlFile) addToFlow(node *yaml.Node, text string) []splice {
 	c, ok := f.scanFlow(node)
 	n := len(c.entries)
@@ -71,7 +71,7 @@ func (f *yamlFile) addToFlow(node *yaml.Node, text string) []splice {
 	return []splice{{end, end, ","}, f.insertLines(f.lineOf(end), text)}
 }
 
-// removeFromFlow returns what to change so that a flow list loses an item, and with it the line if it has one alone.
+// removeFromFlow returns the changes that remove an item from a flow list, and its line if no other item is on it.
 func (f *yamlFile) removeFromFlow(node *yaml.Node, at int) []splice {
 	c, ok := f.scanFlow(node)
 	if !ok || len(c.entries) != len(node.Content) {
@@ -104,7 +104,7 @@ func (f *yamlFile) removeFromFlow(node *yaml.Node, at int) []splice {
 	return []splice{{c.commas[at-1], c.commas[at-1] + 1, ""}, {item.from, item.to, ""}}
 }
 
-// isAlone reports whether a line has an entry with its comma, perhaps a comment, and nothing else.
+// isAlone reports whether a line has only an entry, its comma and perhaps a comment.
 func (f *yamlFile) isAlone(c flow, at int) bool {
 	item := c.entries[at]
 	_, text := f.line(f.lineOf(item.from))
@@ -162,16 +162,16 @@ func (f *yamlFile) scanFlow(node *yaml.Node) (flow, bool) {
 	}
 }
 
-// flowScanner takes the text of a flow collection apart.
+// flowScanner scans the text of a flow collection.
 type flowScanner struct {
 	src []byte
 	at  int
-	// valueNext says that a value may begin here, so that a quote opens a string.
+	// valueNext is set if a value may begin here, so that a quote opens a string.
 	valueNext bool
 }
 
-// next steps over white space and comments (' '), a bracket or comma (itself) or anything else ('x'), and returns which;
-// 0 at the end of the text.
+// next skips one token and returns its class: white space and comments (' '), a bracket or comma (itself), or anything
+// else ('x'). At the end of the text it returns 0.
 func (s *flowScanner) next() byte {
 	if s.at >= len(s.src) {
 		return 0
@@ -205,7 +205,7 @@ func (s *flowScanner) next() byte {
 	return 'x'
 }
 
-// quoted steps over a string and its quotes.
+// quoted skips a string and its quotes.
 func (s *flowScanner) quoted(quote byte) {
 	for s.at++; s.at < len(s.src); s.at++ {
 		switch c := s.src[s.at]; {

@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// goFile is a Go file of the user, as text and as syntax.
+// goFile is a Go file of the user, as text and parsed.
 type goFile struct {
 	name string
 	src  []byte
@@ -32,7 +32,7 @@ func parseGo(src []byte, filename string) (*goFile, error) {
 	return nil, diagnostic.NotGo(filename, err)
 }
 
-// position returns where in the file pos is, whatever //line comments say.
+// position returns the position of pos in the file, without regard to //line comments.
 func (f *goFile) position(pos token.Pos) token.Position {
 	p := f.fset.PositionFor(pos, false)
 	p.Filename, p.Offset = f.name, 0
@@ -47,7 +47,7 @@ func (f *goFile) fail(pos token.Pos, message, hint string) *diagnostic.Error {
 	return &diagnostic.Error{Pos: f.position(pos), Message: message, Hint: hint}
 }
 
-// indent returns the white space that the line of pos begins with.
+// indent returns the leading white space of the line of pos.
 func (f *goFile) indent(pos token.Pos) string {
 	line := f.src[f.lineStart(pos):]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
@@ -60,14 +60,15 @@ func (f *goFile) lineStart(pos token.Pos) int {
 // eol returns the line end that the file uses.
 func (f *goFile) eol() string { return lineEnd(f.src) }
 
-// splice returns the file with text inserted at an offset, if that is still Go.
+// splice returns the file with text inserted at an offset, or an error if the result does not parse.
 func (f *goFile) splice(at int, text string) ([]byte, *goFile, error) {
 	out := slices.Concat(f.src[:at], []byte(text), f.src[at:])
 	edited, err := parseGo(out, f.name)
 	return out, edited, err
 }
 
-// goToken is a token of a Go file and its offset. A newline that ends a statement is a token.SEMICOLON with literal "\n".
+// goToken is a token of a Go file and its offset. A newline that ends a statement is a token.SEMICOLON with literal
+// "\n".
 type goToken struct {
 	offset int
 	token  token.Token
@@ -93,7 +94,7 @@ func (f *goFile) tokens(from, to int) []goToken {
 	}
 }
 
-// end returns the offset at which a comment ends. The text of the token does not tell: it is without carriage returns.
+// end returns the end offset of a comment. The token's text has another length, because it omits carriage returns.
 func (t goToken) end(src []byte) int {
 	if !strings.HasPrefix(t.text, "/*") {
 		return endOfLine(src, t.offset)
@@ -101,7 +102,7 @@ func (t goToken) end(src []byte) int {
 	return t.offset + bytes.Index(src[t.offset:], []byte("*/")) + len("*/")
 }
 
-// lineEnd returns the line end that a text uses: that of its first line.
+// lineEnd returns the line end of the first line of a text.
 func lineEnd(src []byte) string {
 	if i := bytes.IndexByte(src, '\n'); i > 0 && src[i-1] == '\r' {
 		return "\r\n"
@@ -109,7 +110,7 @@ func lineEnd(src []byte) string {
 	return "\n"
 }
 
-// endOfLine returns the offset at which the line of an offset ends, before its line end.
+// endOfLine returns the offset of the end of a line, before its line end.
 func endOfLine(src []byte, at int) int {
 	n := bytes.IndexByte(src[at:], '\n')
 	if n < 0 {
@@ -124,7 +125,7 @@ func endOfLine(src []byte, at int) int {
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
 // packageName guesses the name of a package from its import path, as goimports does: the last element that is not a
-// major version, up to the first character that no identifier has.
+// major version, up to the first character that is invalid in an identifier.
 func packageName(importPath string) string {
 	base := path.Base(importPath)
 	if dir := path.Dir(importPath); majorVersion.MatchString(base) && dir != "." {

@@ -12,13 +12,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// EnsureListItem returns src, a YAML file, with value in the list at path, a chain of mapping keys. A list that has it
-// already is left as it is; else value becomes the last item. A list that is missing, null or empty is made, with its
-// parents. The style of the file is kept: comments, order, line ends, block or flow lists, indented items or not; all
-// other bytes stay as they are.
+// EnsureListItem returns src, a YAML file, with value in the list at path, a chain of mapping keys. A list that has the
+// value is unchanged; otherwise value becomes the last item. A list that is missing, null or empty is created with its
+// parents. The file keeps its style: comments, order, line ends, block or flow lists, and indentation. All other bytes
+// stay.
 //
-// A file that does not parse, has several documents, or has something else than a list at path, and a list that is
-// shared through an anchor, is a *diagnostic.Error with the position and, in the hint, the text to add.
+// It returns a *diagnostic.Error if the file does not parse, has several documents, has another kind of node at path,
+// or shares the list through an anchor. The error has the position, and its hint the text to add.
 func EnsureListItem(src []byte, filename string, path []string, value string) ([]byte, error) {
 	f, place, err := findList(src, filename, path, value, "add the item \"- %s\" to the list %s by hand")
 	if err != nil {
@@ -33,9 +33,9 @@ func EnsureListItem(src []byte, filename string, path []string, value string) ([
 	})
 }
 
-// RemoveListItem returns src, a YAML file, without value in the list at path. A list that does not have it, or is not
-// there, is left as it is; one that loses its last item becomes []. A comment on the line of the item goes with it, all
-// other bytes stay as they are. Errors are those of [EnsureListItem].
+// RemoveListItem returns src, a YAML file, without value in the list at path. A list without the value is unchanged; a
+// list that loses its last item becomes []. A comment on the line of the item is removed too. All other bytes stay.
+// Errors are those of [EnsureListItem].
 func RemoveListItem(src []byte, filename string, path []string, value string) ([]byte, error) {
 	for {
 		f, place, err := findList(src, filename, path, value, "remove the item \"- %s\" from the list %s by hand")
@@ -58,8 +58,8 @@ func RemoveListItem(src []byte, filename string, path []string, value string) ([
 	}
 }
 
-// ReplaceListItem returns src, a YAML file, with value in the place of old in the list at keys, without old where the list
-// has both. One that does not have old is left as it is. All other bytes stay as they are.
+// ReplaceListItem returns src, a YAML file, with value in place of old in the list at keys. If the list has both, it
+// removes old. A list without old is unchanged. All other bytes stay.
 func ReplaceListItem(src []byte, filename string, keys []string, old, value string) ([]byte, error) {
 	f, err := parseYAML(src, filename, fmt.Sprintf("write \"- %s\" instead of \"- %s\" by hand", scalarText(value), scalarText(old)))
 	if err != nil {
@@ -79,8 +79,8 @@ func ReplaceListItem(src []byte, filename string, keys []string, old, value stri
 	return f.replaceScalar(list.Content[at], value)
 }
 
-// findList returns a YAML file and the place of the list at path, in which a value is to be or not to be. remedy says what
-// to do by hand, with the value and the path in it.
+// findList returns a YAML file and the place of the list at path. remedy is a format for the manual change, with the
+// value and the path.
 func findList(src []byte, filename string, path []string, value, remedy string) (*yamlFile, listPlace, error) {
 	if len(path) == 0 || !utf8.ValidString(value) || slices.ContainsFunc(path, func(key string) bool { return !utf8.ValidString(key) }) {
 		return nil, listPlace{}, &diagnostic.Error{Message: fmt.Sprintf("cannot edit %s: %q in %q is not UTF-8", filename, value, path)}
@@ -93,7 +93,7 @@ func findList(src []byte, filename string, path []string, value, remedy string) 
 	return f, place, err
 }
 
-// verified returns the edited text if it means what the nodes of f mean after edit, and else refuses.
+// verified returns the edited text if it parses to the nodes of f after edit, or an error.
 func (f *yamlFile) verified(out []byte, place listPlace, edit func()) ([]byte, error) {
 	at := place.value
 	if at == nil {
@@ -108,7 +108,7 @@ func (f *yamlFile) verified(out []byte, place listPlace, edit func()) ([]byte, e
 	return out, nil
 }
 
-// make returns the list of a place, and makes it where it is missing.
+// make returns the list of a place, and creates it if it is missing.
 func (p listPlace) make() *yaml.Node {
 	node := p.value
 	if node == nil {
@@ -127,7 +127,7 @@ func (p listPlace) make() *yaml.Node {
 	return node
 }
 
-// itemIndex returns where a list has a string, or -1.
+// itemIndex returns the index of a string in a list, or -1.
 func itemIndex(list *yaml.Node, value string) int {
 	return slices.IndexFunc(list.Content, func(item *yaml.Node) bool {
 		if item.Kind == yaml.AliasNode {
@@ -137,7 +137,7 @@ func itemIndex(list *yaml.Node, value string) int {
 	})
 }
 
-// addItem returns what to change in the text so that the list of a place has a further item.
+// addItem returns the changes that add an item to the list of a place.
 func (f *yamlFile) addItem(p listPlace, value string) []splice {
 	switch {
 	case p.value == nil && p.mapping.Style&yaml.FlowStyle != 0:
@@ -160,7 +160,7 @@ func (f *yamlFile) addItem(p listPlace, value string) []splice {
 	return f.replaceNull(p, value)
 }
 
-// addToEmpty writes into a file that has no content.
+// addToEmpty returns the change of a file without content.
 func (f *yamlFile) addToEmpty(path []string, value string) []splice {
 	eol := lineEnd(f.src)
 	text := strings.Join(f.blockLines(0, path, value), eol) + eol
@@ -170,7 +170,7 @@ func (f *yamlFile) addToEmpty(path []string, value string) []splice {
 	return []splice{{len(f.src), len(f.src), text}}
 }
 
-// replaceNull writes a list, or the mappings that lead to it, where nothing or null is.
+// replaceNull returns the changes that write a list, or its parent mappings, in place of an empty or null value.
 func (f *yamlFile) replaceNull(p listPlace, value string) []splice {
 	from, to := f.offset(p.value), f.offset(p.value)+len(p.value.Value)
 	if p.mapping.Style&yaml.FlowStyle != 0 {
@@ -194,7 +194,7 @@ func (f *yamlFile) replaceNull(p listPlace, value string) []splice {
 	return []splice{{from, to, ""}, f.insertLines(p.value.Line-1, lines...)}
 }
 
-// blockLines returns the lines of nested keys and, under the last, a list with one item.
+// blockLines returns the lines of nested keys with a list of one item under the last key.
 func (f *yamlFile) blockLines(indent int, path []string, value string) []string {
 	var lines []string
 	for i, key := range path {
@@ -206,13 +206,13 @@ func (f *yamlFile) blockLines(indent int, path []string, value string) []string 
 	return append(lines, strings.Repeat(" ", indent+f.listIndent())+"- "+scalarText(value))
 }
 
-// listIndent returns by how much the file indents the items of a list below its key: 0 if it has no list.
+// listIndent returns how far the file indents list items from their key, or 0 if it has no list.
 func (f *yamlFile) listIndent() int {
 	n, _ := indentOf(f.root(), yaml.SequenceNode)
 	return n
 }
 
-// mappingIndent returns by how much the file indents a mapping below its key: 2 if it has none.
+// mappingIndent returns how far the file indents a mapping from its key, or 2 if it has none.
 func (f *yamlFile) mappingIndent() int {
 	if n, ok := indentOf(f.root(), yaml.MappingNode); ok && n > 0 {
 		return n
@@ -220,7 +220,7 @@ func (f *yamlFile) mappingIndent() int {
 	return 2
 }
 
-// indentOf returns how far the first block of a kind below node is from its key.
+// indentOf returns the indentation of the first block of a kind below node, relative to its key.
 func indentOf(node *yaml.Node, kind yaml.Kind) (int, bool) {
 	for i, child := range node.Content {
 		if node.Kind == yaml.MappingNode && i%2 == 1 {
@@ -236,7 +236,7 @@ func indentOf(node *yaml.Node, kind yaml.Kind) (int, bool) {
 	return 0, false
 }
 
-// removeItem returns what to change in the text so that the list of a place loses an item.
+// removeItem returns the changes that remove an item from the list of a place.
 func (f *yamlFile) removeItem(p listPlace, at int) []splice {
 	if p.value.Style&yaml.FlowStyle != 0 {
 		return f.removeFromFlow(p.value, at)

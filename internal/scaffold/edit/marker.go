@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// EnsureMarker returns src, a Go file, with a marker such as "+kubebuilder:storageversion" on the type of that name: a comment line
-// of its own below the markers that the type has already, or else above its documentation. A type that has it is left as it is, and
-// all other bytes stay as they are. A file that does not parse or has no such type is a *diagnostic.Error.
+// EnsureMarker returns src, a Go file, with a marker such as "+kubebuilder:storageversion" on the named type. The
+// marker becomes a comment line after the type's other markers, or else before its documentation. If the type has the
+// marker, src is unchanged. All other bytes stay. A file that does not parse or lacks the type is a *diagnostic.Error.
 func EnsureMarker(src []byte, filename, typeName, marker string) ([]byte, error) {
 	f, spec, comments, err := commentsOf(src, filename, typeName, marker)
 	if err != nil || slices.ContainsFunc(comments, func(c *ast.Comment) bool { return isMarker(c, marker) }) {
@@ -31,8 +31,8 @@ func EnsureMarker(src []byte, filename, typeName, marker string) ([]byte, error)
 	return out, err
 }
 
-// RemoveMarker returns src, a Go file, without the lines that give a marker to the type of that name. All other bytes stay as they
-// are. Errors are those of [EnsureMarker].
+// RemoveMarker returns src, a Go file, without the lines that set a marker of the named type. All other bytes stay.
+// Errors are those of [EnsureMarker].
 func RemoveMarker(src []byte, filename, typeName, marker string) ([]byte, error) {
 	f, _, comments, err := commentsOf(src, filename, typeName, marker)
 	if err != nil {
@@ -48,14 +48,14 @@ func RemoveMarker(src []byte, filename, typeName, marker string) ([]byte, error)
 	return src, nil
 }
 
-// HasMarker reports whether the type of that name has a marker. A file that cannot be read has none.
+// HasMarker reports whether the named type has a marker. It returns false for a file that does not parse.
 func HasMarker(src []byte, filename, typeName, marker string) bool {
 	_, _, comments, err := commentsOf(src, filename, typeName, marker)
 	return err == nil && slices.ContainsFunc(comments, func(c *ast.Comment) bool { return isMarker(c, marker) })
 }
 
-// commentsOf returns the lines of comments between a type and what is declared before it, and what they stand above: the declaration,
-// or the type itself in one that has several.
+// commentsOf returns the comment lines between a type and the previous declaration, and the node that they precede: the
+// declaration, or the type in a declaration of several.
 func commentsOf(src []byte, filename, typeName, marker string) (*goFile, ast.Node, []*ast.Comment, error) {
 	f, err := parseGo(src, filename)
 	if err != nil {
@@ -86,7 +86,7 @@ func commentsOf(src []byte, filename, typeName, marker string) (*goFile, ast.Nod
 	return nil, nil, nil, f.fail(f.file.Name.Pos(), fmt.Sprintf("no type %s", typeName), fmt.Sprintf("write // %s above the type %s", marker, typeName))
 }
 
-// commentsBetween returns the comments of one line that begin in a range, those behind the code of a line left out.
+// commentsBetween returns the line comments that begin in a range, except those after code on the same line.
 func (f *goFile) commentsBetween(from, to token.Pos) []*ast.Comment {
 	var found []*ast.Comment
 	for _, group := range f.file.Comments {
@@ -104,7 +104,7 @@ func isMarker(c *ast.Comment, marker string) bool {
 	return found && (rest == "" || strings.ContainsAny(rest[:1], "=: "))
 }
 
-// lastMarker returns which of the comments is the last with a marker of a kind, or -1.
+// lastMarker returns the index of the last comment with a marker of kubebuilder, or -1.
 func lastMarker(comments []*ast.Comment) int {
 	for i, c := range slices.Backward(comments) {
 		if strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(c.Text, "//")), "+kubebuilder:") {

@@ -8,12 +8,12 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 )
 
-// Labels are what the two sides of a conflict are called.
+// Labels are the names of the sides in conflict markers.
 type Labels struct{ Ours, Base, Theirs string }
 
-// Merge returns ours with what has changed from base to theirs, line by line, as git merges files. Where both have changed the same
-// lines in different ways, the result has ours, base and theirs between git's conflict markers, and conflicts has the lines of the first
-// markers. All three are only read.
+// Merge returns ours with the changes from base to theirs, line by line, as git merges files. If both changed the same
+// lines differently, the result has all three versions between git's conflict markers, and conflicts has the line of
+// each first marker. The arguments are not modified.
 func Merge(base, ours, theirs []byte, labels Labels) (merged []byte, conflicts []int) {
 	m := &merge{labels: labels, base: linesOf(base), ours: linesOf(ours), theirs: linesOf(theirs)}
 	toOurs, toTheirs := matches(m.base, m.ours), matches(m.base, m.theirs)
@@ -35,7 +35,7 @@ func Merge(base, ours, theirs []byte, labels Labels) (merged []byte, conflicts [
 	return out.Bytes(), m.conflicts
 }
 
-// merge is a merge that goes on.
+// merge is the state of a Merge.
 type merge struct {
 	labels             Labels
 	base, ours, theirs []string
@@ -43,7 +43,7 @@ type merge struct {
 	conflicts          []int
 }
 
-// region merges lines between two that all three have.
+// region merges the lines between two matching lines of all three texts.
 func (m *merge) region(base, ours, theirs []string) {
 	switch {
 	case slices.Equal(base, ours), slices.Equal(ours, theirs):
@@ -62,7 +62,7 @@ func (m *merge) region(base, ours, theirs []string) {
 	}
 }
 
-// whole ends the last line, behind which a marker comes.
+// whole adds a line end to the last line, so that a marker can follow.
 func whole(lines []string) []string {
 	if n := len(lines); n > 0 && lines[n-1][len(lines[n-1])-1] != '\n' {
 		lines = slices.Clone(lines)
@@ -79,7 +79,7 @@ func linesOf(text []byte) []string {
 	return lines
 }
 
-// matches returns where each line of a is in b, or -1, in an order that both have.
+// matches returns for each line of a its index in b, or -1. Indexes only increase.
 func matches(a, b []string) []int {
 	at := slices.Repeat([]int{-1}, len(a))
 	for _, block := range difflib.NewMatcherWithJunk(a, b, false, nil).GetMatchingBlocks() {
@@ -90,7 +90,7 @@ func matches(a, b []string) []int {
 	return at
 }
 
-// Conflict returns the line of the first conflict that a text has between git's markers, or 0.
+// Conflict returns the line of the first complete conflict in a text, or 0.
 func Conflict(text []byte) int {
 	begins := 0
 	for i, line := range linesOf(text) {
@@ -104,7 +104,7 @@ func Conflict(text []byte) int {
 	return 0
 }
 
-// EndedAs returns a text, whose lines end as kctrl ends them, with the ends that most lines of a file have.
+// EndedAs returns a text with the line ends that most lines of a file have.
 func EndedAs(file, text []byte) []byte {
 	if 2*bytes.Count(file, []byte("\r\n")) <= bytes.Count(file, []byte("\n")) {
 		return text
@@ -112,5 +112,5 @@ func EndedAs(file, text []byte) []byte {
 	return bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
 }
 
-// Plain returns a text with the line ends that kctrl writes.
+// Plain returns a text with LF line ends.
 func Plain(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }

@@ -13,8 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// ReplaceScalar returns src, a YAML file, with the scalar at path as value, if it is one of old. All other bytes stay as
-// they are.
+// ReplaceScalar returns src, a YAML file, with value in place of the scalar at keys, if that is one of old. All other
+// bytes stay.
 func ReplaceScalar(src []byte, filename string, keys, old []string, value string) ([]byte, error) {
 	last := len(keys) - 1
 	f, err := parseYAML(src, filename, fmt.Sprintf("write %s: %s under %s by hand", keys[last], scalarText(value), strings.Join(keys[:last], ".")))
@@ -28,7 +28,7 @@ func ReplaceScalar(src []byte, filename string, keys, old []string, value string
 	return f.replaceScalar(node, value)
 }
 
-// replaceScalar returns the text with a scalar that is written on one line as another.
+// replaceScalar returns the text with another value of a one-line scalar.
 func (f *yamlFile) replaceScalar(node *yaml.Node, value string) ([]byte, error) {
 	at := f.offset(node)
 	text := node.Value
@@ -44,8 +44,8 @@ func (f *yamlFile) replaceScalar(node *yaml.Node, value string) ([]byte, error) 
 
 var plainScalar = regexp.MustCompile(`^[\pL\pN_./][\pL\pN_./@+-]*$`)
 
-// scalarText returns a string as a YAML scalar on one line: plain where every YAML reader takes it for a string, else
-// double quoted.
+// scalarText returns a string as a one-line YAML scalar: plain if every YAML parser reads it as a string, otherwise in
+// double quotes.
 func scalarText(value string) string {
 	if isPlain(value) {
 		return value
@@ -64,7 +64,7 @@ func scalarText(value string) string {
 	return string(bytes.TrimRight(text, "\n"))
 }
 
-// quoteLike returns a string as a YAML scalar in the quotes that the last of the neighbours has.
+// quoteLike returns a string as a YAML scalar with the quotes of the last neighbour.
 func quoteLike(value string, neighbours []*yaml.Node) string {
 	text := scalarText(value)
 	if len(neighbours) == 0 || text != value {
@@ -79,8 +79,8 @@ func quoteLike(value string, neighbours []*yaml.Node) string {
 	return text
 }
 
-// isPlain reports whether a text is made of what file names have, and no YAML parser takes it for anything but a string.
-// There are other such texts.
+// isPlain reports whether a text consists of characters common in file names and every YAML parser reads it as a
+// string. It is false for some other texts that are plain too.
 func isPlain(text string) bool {
 	first := strings.TrimPrefix(text, ".")
 	if first == "" || !isLetter(first[0]) {
@@ -100,8 +100,8 @@ func isPlain(text string) bool {
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// ReplaceKinds returns src, a YAML file of any number of documents, with other values for apiVersion and kind of the objects whose two
-// values are a key of kinds. All other bytes stay as they are.
+// ReplaceKinds returns src, a YAML file with any number of documents, with another apiVersion and kind for objects
+// whose two values are a key of kinds. All other bytes stay.
 func ReplaceKinds(src []byte, filename string, kinds map[[2]string][2]string) ([]byte, error) {
 	docs, err := Documents(src)
 	if err != nil {
@@ -128,8 +128,8 @@ func ReplaceKinds(src []byte, filename string, kinds map[[2]string][2]string) ([
 	return f.splices(list), nil
 }
 
-// ReplaceWords returns src, a YAML file of any number of documents, with other texts for scalars on one line: words has what takes the place of a
-// text by the key that it is the value of, or is in the list of. All other bytes stay as they are.
+// ReplaceWords returns src, a YAML file with any number of documents, with other texts for one-line scalars. words has
+// the replacements by the key whose value or list has the text. All other bytes stay.
 func ReplaceWords(src []byte, filename string, words map[string]map[string]string) ([]byte, error) {
 	docs, err := Documents(src)
 	if err != nil {
@@ -162,7 +162,7 @@ func ReplaceWords(src []byte, filename string, words map[string]map[string]strin
 	return f.splices(list), nil
 }
 
-// newLines returns a file that knows where its lines begin, and nothing else of what is in it.
+// newLines returns a file with its line offsets, without parsing it.
 func newLines(src []byte, filename string) *yamlFile {
 	f := &yamlFile{name: filename, src: src, lines: []int{0}}
 	for i, c := range src {

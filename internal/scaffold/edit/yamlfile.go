@@ -17,15 +17,15 @@ import (
 
 var byteOrderMark = []byte("\ufeff")
 
-// yamlFile is a YAML file of the user, as text and as nodes.
+// yamlFile is a YAML file of the user, as text and parsed.
 type yamlFile struct {
 	name string
 	src  []byte
-	// lines holds the offset at which each line begins.
+	// lines has the offset of each line.
 	lines []int
-	// doc is the document, with exactly one node of content: null if there is nothing in the file.
+	// doc is the document. It has one content node, which is null if the file is empty.
 	doc *yaml.Node
-	// remedy is the hint for the user when the file is refused.
+	// remedy is the hint of errors.
 	remedy string
 }
 
@@ -80,13 +80,13 @@ func (f *yamlFile) fail(at *yaml.Node, message string) *diagnostic.Error {
 	return &diagnostic.Error{Pos: Position(f.name, at), Message: message, Hint: f.remedy}
 }
 
-// listPlace is where a list is, or how far the path to it goes.
+// listPlace is the place of a list, or the deepest existing node on the path to it.
 type listPlace struct {
-	// mapping holds key and value, or lacks the first key of rest. It is nil if the file is empty.
+	// mapping contains key and value, or lacks the first key of rest. It is nil if the file is empty.
 	mapping *yaml.Node
-	// key and value are the last ones of the path that exist. The value is a list if rest is empty, or null.
+	// key and value are the last existing pair of the path. The value is null, or a list if rest is empty.
 	key, value *yaml.Node
-	// rest are the keys of the path that do not exist.
+	// rest are the missing keys of the path.
 	rest []string
 }
 
@@ -120,7 +120,7 @@ func (f *yamlFile) find(path []string) (listPlace, error) {
 	return place, f.usable(place.value, yaml.SequenceNode, "a list", path)
 }
 
-// usable refuses a node that is of another kind, or is used elsewhere in the file too.
+// usable rejects a node of another kind, and a node that an alias shares.
 func (f *yamlFile) usable(node *yaml.Node, kind yaml.Kind, want string, path []string) error {
 	where := "the file"
 	if len(path) > 0 {
@@ -135,12 +135,12 @@ func (f *yamlFile) usable(node *yaml.Node, kind yaml.Kind, want string, path []s
 	return nil
 }
 
-// isShared reports whether an alias below root stands for a node.
+// isShared reports whether an alias below root refers to a node.
 func isShared(root, node *yaml.Node) bool {
 	return root.Alias == node || slices.ContainsFunc(root.Content, func(child *yaml.Node) bool { return isShared(child, node) })
 }
 
-// offset returns where a node begins in the text. Columns count characters, and no byte order mark.
+// offset returns the offset of a node in the text. Columns count characters, without the byte order mark.
 func (f *yamlFile) offset(node *yaml.Node) int {
 	at := f.lineStart(node.Line - 1)
 	if node.Line == 1 && bytes.HasPrefix(f.src, byteOrderMark) {
@@ -153,7 +153,7 @@ func (f *yamlFile) offset(node *yaml.Node) int {
 	return at
 }
 
-// lineStart returns where a line, counted from 0, begins; the end of the file for lines beyond it.
+// lineStart returns the offset of a line, counted from 0. Lines after the end begin at the end of the file.
 func (f *yamlFile) lineStart(line int) int {
 	if line >= len(f.lines) {
 		return len(f.src)
@@ -161,7 +161,7 @@ func (f *yamlFile) lineStart(line int) int {
 	return f.lines[max(line, 0)]
 }
 
-// lineOf returns the line, counted from 0, that an offset is in.
+// lineOf returns the line of an offset, counted from 0.
 func (f *yamlFile) lineOf(offset int) int {
 	i, found := slices.BinarySearch(f.lines, offset)
 	if !found {
@@ -170,7 +170,7 @@ func (f *yamlFile) lineOf(offset int) int {
 	return i
 }
 
-// line returns the white space that a line begins with, and what follows it.
+// line returns the indentation of a line and the text after it.
 func (f *yamlFile) line(n int) (indent int, text string) {
 	start := f.lineStart(n)
 	if n == 0 {
@@ -181,9 +181,9 @@ func (f *yamlFile) line(n int) (indent int, text string) {
 	return len(line) - len(text), text
 }
 
-// lastLine returns the last line of the block that begins in line from and whose lines begin at indent or, behind the
-// first characters of an item or a key, further right. continues decides on a line at indent. Empty lines and comments
-// at the end belong to a block only if they are indented further.
+// lastLine returns the last line of the block that begins in line from. Its lines are indented further than indent;
+// continues decides about a line at indent. Trailing empty lines and comments belong to a block only if they are
+// indented further.
 func (f *yamlFile) lastLine(from, indent int, continues func(text string) bool) int {
 	last := from
 	for n := from + 1; n < len(f.lines); n++ {
@@ -216,13 +216,13 @@ func isListItem(text string) bool {
 	return text == "-" || strings.HasPrefix(text, "- ") || strings.HasPrefix(text, "-\t")
 }
 
-// splice is a piece of text that replaces another.
+// splice is a replacement of a part of a text.
 type splice struct {
 	from, to int
 	text     string
 }
 
-// splices returns the text with all pieces replaced. They must not overlap.
+// splices returns the text with all replacements, or nil if they overlap.
 func (f *yamlFile) splices(list []splice) []byte {
 	slices.SortStableFunc(list, func(a, b splice) int { return a.from - b.from })
 	var out []byte
@@ -237,25 +237,25 @@ func (f *yamlFile) splices(list []splice) []byte {
 	return append(out, f.src[at:]...)
 }
 
-// insertLines returns the splice that puts lines behind a line.
+// insertLines returns the splice that inserts lines after a line.
 func (f *yamlFile) insertLines(line int, lines ...string) splice {
 	at := endOfLine(f.src, f.lineStart(line))
 	eol := lineEnd(f.src)
 	return splice{at, at, eol + strings.Join(lines, eol)}
 }
 
-// sameNode reports whether two nodes mean the same. Comments and styles do not count.
+// sameNode reports whether two nodes are equal apart from comments and styles.
 func sameNode(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && a.ShortTag() == b.ShortTag() && a.Value == b.Value && a.Anchor == b.Anchor &&
 		slices.EqualFunc(a.Content, b.Content, sameNode)
 }
 
-// Position returns where a node begins in a file.
+// Position returns the position of a node in a file.
 func Position(filename string, node *yaml.Node) token.Position {
 	return token.Position{Filename: filename, Line: node.Line, Column: node.Column}
 }
 
-// Describe returns what a node is, for messages: "a list", the value of a scalar.
+// Describe returns the kind of a node for messages, such as "a list", or the value of a scalar.
 func Describe(node *yaml.Node) string {
 	switch {
 	case node.Kind == yaml.SequenceNode:
