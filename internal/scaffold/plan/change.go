@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-// Op is what happens to a file.
+// Op is the operation of a change.
 type Op uint8
 
 // The operations of a [Change].
@@ -31,49 +31,48 @@ func (o Op) String() string {
 // MarshalText returns the same text as String, for the JSON output of a plan.
 func (o Op) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// Change is what a plan does to one file.
+// Change is the change of one file in a plan.
 type Change struct {
 	// Path is relative to the project root, with slashes.
 	Path string
 	Op   Op
-	// Before is the content that the plan saw, nil for Create. After is the new content, nil for Delete. Both are shared
-	// with the plan: do not modify them.
+	// Before is the content when the plan was made, nil for Create. After is the new content, nil for Delete. Both are
+	// shared with the plan: do not modify them.
 	Before, After []byte
-	// Mode holds the permissions of the file after the change: those it has for Update and Delete, those it is created
-	// with (less the umask) for Create.
+	// Mode has the permissions of the file. For Create they are subject to the umask.
 	Mode fs.FileMode
-	// Template names where the content comes from; empty when it is not recorded in the lock.
+	// Template identifies the source of the content. It is empty if the lock does not record it.
 	Template string
 }
 
-// Owner says whose a file is once kctrl has written it. The row of its template has it.
+// Owner decides who may change a file after kctrl wrote it. The template's row sets it.
 type Owner uint8
 
 const (
-	// Shared is for a file that kctrl updates and that users edit. Commands merge the changes of both, and do not write
-	// over an edited file.
+	// Shared is for a file that both kctrl and the user change. Commands merge the changes, and do not overwrite an edited
+	// file.
 	Shared Owner = iota
-	// Generated is for a file that only kctrl writes, such as zz_generated.deepcopy.go, whatever is there.
+	// Generated is for a file that only kctrl writes, such as zz_generated.deepcopy.go. It is always overwritten.
 	Generated
-	// User is for a file that belongs to the user once it differs from what kctrl wrote: an existing one stays.
+	// User is for a file that belongs to the user once it differs from what kctrl wrote. WriteFile keeps an existing one.
 	User
-	// API is for a file that defines the user's API or follows from it, such as types and samples. Commands change
-	// only the names in it, and do not write over an edited file.
+	// API is for a file that defines the user's API or derives from it, such as types and samples. Commands change only
+	// names in it, and do not overwrite an edited file.
 	API
 )
 
-// File is what a file should become.
+// File is the planned content of a file.
 type File struct {
 	// Path is relative to the project root, with slashes.
 	Path string
-	// Content is kept by the plan and must not be modified afterwards.
+	// Content is kept by the plan and must not be modified later.
 	Content []byte
-	// Template names where the content comes from, in the lock: the path of a template, or the name of a generator. A
-	// file without one gets no entry in the lock; an entry it has already follows the new content.
+	// Template identifies the source of the content in the lock: the path of a template, or the name of a generator. A
+	// file without one gets no entry in the lock; an existing entry follows the new content.
 	Template string
-	// Owner decides about a file that exists and differs: a Generated one is replaced, one of the User stays, and
-	// another one is an error if it was edited.
+	// Owner decides about an existing file with other content. A Generated file is replaced, and a User file stays. Other
+	// files are an error if they were edited.
 	Owner Owner
-	// Force replaces the file in any case.
+	// Force replaces the file regardless of its owner.
 	Force bool
 }

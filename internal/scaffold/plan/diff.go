@@ -12,8 +12,8 @@ import (
 // diffContext is the number of unchanged lines around a change.
 const diffContext = 3
 
-// Diff returns the changes as one unified diff in git's format, ordered by path, which "git apply" takes. A file that is
-// not text is only named. An empty plan gives an empty string.
+// Diff returns the changes as one unified diff in git's format, ordered by path, for "git apply". Binary files are only
+// named. An empty plan gives an empty string.
 func (p *Plan) Diff() string {
 	var out strings.Builder
 	for c := range p.Changes() {
@@ -79,7 +79,7 @@ func writeLines(out *strings.Builder, prefix string, lines []string) {
 	}
 }
 
-// lineRange returns lines start to stop, counted from 0 and without stop, as a unified diff counts them.
+// lineRange returns the range of lines from start to stop, exclusive and counted from 0, in the form of a unified diff.
 func lineRange(start, stop int) string {
 	switch stop - start {
 	case 0:

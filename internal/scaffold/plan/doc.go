@@ -1,6 +1,6 @@
-// Package plan changes the files of a project: what should change is collected, shown, and written as a whole.
+// Package plan changes the files of a project: it collects the changes, shows them, and writes all of them or none.
 //
-// Making a [Plan] only reads; [Plan.Apply] writes all of it or nothing, by package transaction:
+// Making a [Plan] only reads files. [Plan.Apply] writes them with package transaction:
 //
 //	root, err := transaction.Open(dir)
 //	...
@@ -11,19 +11,20 @@
 //	fmt.Fprint(out, p.Diff())
 //	err = p.Apply(ctx, root, "kctrl generate")
 //
-// A plan keeps PROJECT.lock, what kctrl wrote and from which template, so that edited files are found.
+// A plan maintains PROJECT.lock, which records the files that kctrl wrote and their templates, to detect edited files.
 //
 // # Guarantees
 //
-//   - No path leaves the project or enters its .git folder, whatever a kind, a plural or a symbolic link says.
-//   - A failed Apply leaves the tree as it was, byte for byte and mode for mode; see package transaction for one that was
-//     killed.
+//   - No path leaves the project or enters its .git directory, whatever a kind, a plural or a symbolic link contains.
+//   - A failed Apply leaves the tree unchanged, byte for byte and mode for mode. Package transaction documents recovery
+//     after a killed process.
 //   - A file that changed between the plan and Apply is never overwritten.
 //   - An edited file is overwritten only if its [Owner] is Generated, or by force.
-//   - Planning what is already there gives an empty plan.
+//   - Planning the existing content gives an empty plan.
 //
 // # Concurrency
 //
-// A Plan belongs to one goroutine. Two processes that plan and apply in one project hold its lock, from package transaction,
-// from before they read. Without it nothing is lost, but one may fail: each file is compared again when it is replaced.
+// A Plan is not safe for concurrent use. Two processes that plan and apply in one project must hold its lock, from
+// package transaction, from before they read. Without the lock no change is lost, but an Apply may fail: it compares
+// each file again before it replaces it.
 package plan

@@ -19,42 +19,42 @@ import (
 	"github.com/spf13/afero"
 )
 
-// defaultMode is for files that are created; the umask takes its share.
+// defaultMode is the mode of created files, before the umask.
 const defaultMode fs.FileMode = 0o644
 
-// Plan is what should become of the files of a project. Making it only reads; [Plan.Apply] writes.
+// Plan has the planned changes of a project's files. Making it only reads files; [Plan.Apply] writes them.
 //
 // A plan includes the change of PROJECT.lock that its other changes cause.
 type Plan struct {
 	fsys fs.FS
-	// files holds every file the plan decided on, by path, whether its content changes or not.
+	// files has every file that the plan decided on, by path, including files whose content does not change.
 	files map[string]*planned
-	// lock is nil until it is first needed. One that is not kept is never written.
+	// lock is nil until it is first used. It is not written if unlocked is set.
 	lock     *project.Lock
 	unlocked bool
-	// lockFile is PROJECT.lock on disk, and lockText what it holds, as project.Lock.Marshal writes it.
+	// lockFile is PROJECT.lock on disk, and lockText its content as project.Lock.Marshal writes it.
 	lockFile planned
 	lockText []byte
-	// notes are what the user should know of and that keeps nothing from being written.
+	// notes are findings for the user that do not prevent an Apply.
 	notes []*diagnostic.Error
 }
 
-// planned is one file: what is on disk and what it should become.
+// planned is one file: its state on disk and its planned content.
 type planned struct {
 	exists   bool        // on disk
-	before   []byte      // what is on disk, nil iff it does not exist
-	after    []byte      // what it should hold, nil iff it should not exist
-	mode     fs.FileMode // the permissions it has, or will be created with
+	before   []byte      // content on disk, nil iff it does not exist
+	after    []byte      // planned content, nil iff the file should not exist
+	mode     fs.FileMode // current permissions, or those of a new file
 	template string
 }
 
-// New returns an empty plan for the project in fsys, which it only reads.
+// New returns an empty plan for the project in fsys. It never writes to fsys.
 func New(fsys fs.FS) *Plan {
 	return &Plan{fsys: fsys, files: map[string]*planned{}}
 }
 
-// NewWithoutLock returns an empty plan for a folder that is no project of kctrl. It is as [New] returns it but for PROJECT.lock,
-// which is a file like any other: no file is known to be kctrl's.
+// NewWithoutLock returns an empty plan for a directory that is not a kctrl project. It differs from [New] in
+// PROJECT.lock, which is an ordinary file: the plan records no files.
 func NewWithoutLock(fsys fs.FS) *Plan {
 	return &Plan{fsys: fsys, files: map[string]*planned{}, lock: &project.Lock{}, unlocked: true}
 }
@@ -69,15 +69,15 @@ func (p *Plan) Clone() *Plan {
 	return &c
 }
 
-// Write plans a file that kctrl and the user share; see [Plan.WriteFile].
+// Write plans a [Shared] file; see [Plan.WriteFile].
 func (p *Plan) Write(path string, content []byte, template string) error {
 	return p.WriteFile(File{Path: path, Content: content, Template: template})
 }
 
-// WriteFile plans the content of a file, if its owner allows it. Content that the file has already is no change, but is
-// recorded in the lock. If all lines of the file end in CRLF, those of the new content do. Writing a path again
-// replaces the plan for it. A path outside the project, a directory in the way, an edited file that is protected and a
-// broken lock are *diagnostic.Error, and leave the plan as it was.
+// WriteFile plans the content of a file, if its owner allows it. It records unchanged content in the lock, without a
+// change. If all lines of the file end in CRLF, those of the new content do too. A later call for the same path
+// replaces the plan for it. A path outside the project, a directory at the path, a protected edited file and a broken
+// lock are *diagnostic.Error, and leave the plan unchanged.
 func (p *Plan) WriteFile(f File) error {
 	state, err := p.load(f.Path)
 	if err != nil {
@@ -99,8 +99,8 @@ func (p *Plan) WriteFile(f File) error {
 	return nil
 }
 
-// Edit plans content that was made by editing the result of [Plan.Read]. A file that was the user's before remains so.
-// Errors are those of WriteFile.
+// Edit plans content that was derived from the result of [Plan.Read]. A file of the user remains the user's. Errors are
+// those of WriteFile.
 func (p *Plan) Edit(path string, content []byte) error {
 	state, err := p.load(path)
 	if err != nil {
@@ -114,8 +114,7 @@ func (p *Plan) Edit(path string, content []byte) error {
 	return nil
 }
 
-// Move plans that a file goes to another path, with its permissions and its entries in the lock. Errors are those of
-// WriteFile.
+// Move plans a new path for a file, with its permissions and its lock entries. Errors are those of WriteFile.
 func (p *Plan) Move(from, to string) error {
 	state, err := p.load(from)
 	if err != nil {
@@ -147,7 +146,7 @@ func (p *Plan) put(path string, state planned, content []byte) {
 	p.files[path] = &state
 }
 
-// Delete plans that a file goes away, with the directories that become empty, and leaves the lock.
+// Delete plans the deletion of a file, of directories that become empty, and of the file's lock entries.
 func (p *Plan) Delete(path string) error {
 	state, err := p.load(path)
 	if err != nil {
@@ -160,8 +159,8 @@ func (p *Plan) Delete(path string) error {
 	return nil
 }
 
-// Read returns what a file will hold when the plan is applied. The caller must not modify it. A file that is not there,
-// or will be deleted, gives fs.ErrNotExist.
+// Read returns the planned content of a file. The caller must not modify it. For a file that does not exist or will be
+// deleted, it returns fs.ErrNotExist.
 func (p *Plan) Read(path string) ([]byte, error) {
 	state, err := p.load(path)
 	if err != nil {
@@ -173,11 +172,11 @@ func (p *Plan) Read(path string) ([]byte, error) {
 	return state.after, nil
 }
 
-// FS returns the project as it is on disk.
+// FS returns the project on disk.
 func (p *Plan) FS() fs.FS { return p.fsys }
 
-// Lock returns the lock as it will be when the plan is applied, and whether there is one on disk. The caller may add to it.
-// A broken one is a *diagnostic.Error.
+// Lock returns the lock as the plan will write it, and whether it exists on disk. The caller may add entries. A broken
+// lock is a *diagnostic.Error.
 func (p *Plan) Lock() (lock *project.Lock, onDisk bool, err error) {
 	if err := p.loadLock(); err != nil {
 		return nil, false, err
@@ -185,8 +184,8 @@ func (p *Plan) Lock() (lock *project.Lock, onDisk bool, err error) {
 	return p.lock, p.lockFile.exists, nil
 }
 
-// Lookup returns what becomes of a file. A file that stays as it is, or is not there and will not be, has no Op. Errors are
-// those of [Plan.WriteFile].
+// Lookup returns the change of a file. Op is zero if the file stays unchanged or missing. Errors are those of
+// [Plan.WriteFile].
 func (p *Plan) Lookup(path string) (Change, error) {
 	state, err := p.load(path)
 	if err != nil {
@@ -196,7 +195,7 @@ func (p *Plan) Lookup(path string) (Change, error) {
 	return c, nil
 }
 
-// Files returns what becomes of the files that the plan has decided on, ordered by path. One that stays as it is has no Op.
+// Files returns the changes of all files that the plan decided on, ordered by path. Op is zero for an unchanged file.
 func (p *Plan) Files() iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		for _, path := range slices.Sorted(maps.Keys(p.files)) {
@@ -207,13 +206,13 @@ func (p *Plan) Files() iter.Seq[Change] {
 	}
 }
 
-// Notes returns what the user should know although the plan can be applied, in the order in which it was found.
+// Notes returns the findings for the user, in the order in which they were added.
 func (p *Plan) Notes() []*diagnostic.Error { return p.notes }
 
-// Note adds something that the user should know of.
+// Note adds findings for the user. They do not prevent an Apply.
 func (p *Plan) Note(notes ...*diagnostic.Error) { p.notes = append(p.notes, notes...) }
 
-// Changes returns the changes ordered by path, PROJECT.lock among them.
+// Changes returns the changes ordered by path, including that of PROJECT.lock.
 func (p *Plan) Changes() iter.Seq[Change] {
 	changes := p.changes()
 	return func(yield func(Change) bool) {
@@ -225,14 +224,14 @@ func (p *Plan) Changes() iter.Seq[Change] {
 	}
 }
 
-// Len returns the number of changes. A plan with none has nothing to apply.
+// Len returns the number of changes.
 func (p *Plan) Len() int { return len(p.changes()) }
 
-// Apply writes the plan to the project in fsys: all of it, or nothing, as [transaction.Apply] does. command is what a user
-// would call what applies it, such as "kctrl init".
+// Apply writes all of the plan to the project in fsys, or nothing, as [transaction.Apply] does. command is the command
+// line that the user would run, such as "kctrl init".
 //
-// Errors are *diagnostic.Error with the file that is to blame, or the cause of ctx when that has ended. A file that changed
-// since the plan was made is an error: make the plan again.
+// Errors are a *diagnostic.Error about a file, or the cause of ctx after it has ended. A file that changed since the
+// plan was made is an error: make the plan again.
 func (p *Plan) Apply(ctx context.Context, fsys afero.Fs, command string) error {
 	var changes []transaction.Change
 	for _, c := range p.withLock(p.fileChanges(), true) {
@@ -241,8 +240,8 @@ func (p *Plan) Apply(ctx context.Context, fsys afero.Fs, command string) error {
 	return transaction.Apply(ctx, fsys, transaction.Options{Command: command}, changes)
 }
 
-// Overlay returns the new content of every file that is created or updated, by its absolute path under root, in the
-// form that go/packages takes. Files that will be deleted are not in it.
+// Overlay returns the new content of created and updated files, by absolute path under root, in the form that
+// go/packages expects. It omits deleted files.
 func (p *Plan) Overlay(root string) map[string][]byte {
 	overlay := map[string][]byte{}
 	for _, c := range p.changes() {
@@ -265,8 +264,8 @@ func (p *Plan) fileChanges() []Change {
 	return changes
 }
 
-// withLock adds the change of PROJECT.lock to others. One that only says the same in another way, as a lock of the first
-// format does, or one that was merged, is a change if spelling counts.
+// withLock adds the change of PROJECT.lock. If spelling is set, this includes changes of form only, as for a lock of
+// the first format or after a merge.
 func (p *Plan) withLock(changes []Change, spelling bool) []Change {
 	if c, ok := p.lockChange(spelling); ok {
 		at, _ := slices.BinarySearchFunc(changes, c.Path, func(c Change, path string) int {
@@ -305,7 +304,7 @@ func (p *Plan) lockChange(spelling bool) (Change, bool) {
 	return state.change(project.LockFile)
 }
 
-// load returns what the plan knows of a file, reading it from disk the first time. The caller owns the result.
+// load returns the state of a file, read from disk the first time. The caller owns the result.
 func (p *Plan) load(path string) (planned, error) {
 	if err := p.loadLock(); err != nil {
 		return planned{}, err
@@ -341,7 +340,7 @@ func (p *Plan) loadLock() error {
 	return nil
 }
 
-// readPlanned reads a file as it is: a plan that leaves it alone.
+// readPlanned returns the state of a file that does not change.
 func readPlanned(fsys fs.FS, path string) (planned, error) {
 	info, err := fs.Stat(fsys, path)
 	switch {
@@ -362,7 +361,7 @@ func readPlanned(fsys fs.FS, path string) (planned, error) {
 	return planned{exists: true, before: content, after: content, mode: info.Mode().Perm()}, nil
 }
 
-// endedAs returns content with lines that end as those of a file, if all of these end in CRLF.
+// endedAs returns content with CRLF line ends if all lines of a file have them.
 func endedAs(file, content []byte) []byte {
 	if lines := bytes.Count(file, []byte("\n")); lines == 0 || bytes.Count(file, []byte("\r\n")) < lines {
 		return content
@@ -383,7 +382,7 @@ func (p *Plan) protected(path string) error {
 	}
 }
 
-// nonNil keeps an empty file apart from no file.
+// nonNil returns an empty slice for nil, because nil means a missing file.
 func nonNil(content []byte) []byte {
 	if content == nil {
 		return []byte{}
@@ -391,7 +390,7 @@ func nonNil(content []byte) []byte {
 	return content
 }
 
-// InOrder takes steps until one fails.
+// InOrder runs steps until one fails.
 func InOrder(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
