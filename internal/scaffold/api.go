@@ -18,42 +18,41 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// APIOptions say which kind to add to a project.
+// APIOptions are the options of [PlanAPI].
 type APIOptions struct {
-	// Group is the API group without the domain of the project. Empty means that the domain is the group.
+	// Group is the API group without the domain of the project. Empty means that the API group is the domain.
 	Group string
 	// Version and Kind name the Go package and type. Both are required.
 	Version, Kind string
 	// Plural is the name of the resource; empty means the English plural of Kind.
 	Plural string
-	// Resource asks for the Go type and its CRD, Controller for the controller and its test. One of them must be set.
+	// Resource requests the Go type and its CRD, and Controller the controller and its test. At least one must be set.
 	Resource, Controller bool
-	// Namespaced says that objects of the kind live in namespaces. A kind that is there already keeps its scope.
+	// Namespaced makes the kind namespaced. An existing kind keeps its scope.
 	Namespaced bool
-	// Shape is what the objects of the kind look like. Only the fields of a further version can be more than those it is
-	// a copy of.
+	// Shape defines the fields and names of the kind. A further version copies the fields of the oldest one; Shape can
+	// only add fields to it.
 	Shape render.Shape
-	// Operand has the controller run something for each object. Nil leaves to the user what it does.
+	// Operand makes the controller run a workload for each object. Nil means an empty reconciler.
 	Operand *render.Operand
-	// NoConversion leaves a further version of a kind to the API server, which then changes nothing but the apiVersion
-	// of its objects.
+	// NoConversion omits the conversion of a further version. The API server then changes only the apiVersion of objects.
 	NoConversion bool
-	// StorageVersion has API servers store the objects of the kind in this version from now on.
+	// StorageVersion makes this version the one that API servers store.
 	StorageVersion bool
-	// Force writes the files of a kind that is there already anew, whatever the user made of them.
+	// Force overwrites the files of an existing kind, including the user's edits.
 	Force bool
-	// Kctrl is the kctrl that adds the kind.
+	// Kctrl identifies the running kctrl.
 	Kctrl project.Build
 }
 
-// kind returns what PROJECT keeps of the options.
+// kind returns the options that PROJECT keeps.
 func (o APIOptions) kind() render.KindOptions {
 	return render.KindOptions{Shape: o.Shape, Operand: o.Operand}
 }
 
-// PlanAPI adds a kind, or the controller of a kind, to project and plans its files: all but the generated ones, for
-// which the plan is to be handed to internal/generate. Errors are *diagnostic.Error, joined; project may then have
-// changed and is not to be saved.
+// PlanAPI adds a kind, or the controller of a kind, to project and plans its files. It does not plan generated files:
+// internal/generate adds those to the plan. Errors are *diagnostic.Error, joined; after an error, project may have
+// changed and must not be saved.
 func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, error) {
 	resource, err := addResource(proj, opts)
 	if err != nil {
@@ -94,7 +93,7 @@ func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, er
 	return w.Plan, plan.InOrder(steps...)
 }
 
-// addResource records in the project what opts ask for, and returns the whole resource.
+// addResource adds the kind of the options to the project, and returns it.
 func addResource(proj *project.Project, opts APIOptions) (project.Resource, error) {
 	if err := validateAPI(opts); err != nil {
 		return project.Resource{}, err
@@ -111,7 +110,7 @@ func addResource(proj *project.Project, opts APIOptions) (project.Resource, erro
 		APIFlags:   opts.kind().Flags(),
 	}
 	for _, other := range proj.Versions(resource) {
-		// All versions of a kind are one resource, and have one controller, which sees each of them as its own.
+		// The versions of a kind share the resource and the controller.
 		resource.Plural = cmp.Or(resource.Plural, other.Plural)
 		resource.Namespaced = other.Namespaced
 		opts.Controller = opts.Controller && !other.Controller
@@ -171,8 +170,8 @@ func validateAPI(opts APIOptions) error {
 	}
 	if !opts.Resource && !opts.Controller {
 		return &diagnostic.Error{
-			Message: "there is nothing to create without a resource and without a controller",
-			Hint:    "leave out --resource=false or --controller=false",
+			Message: "nothing to create: --resource and --controller are both false",
+			Hint:    "omit --resource=false or --controller=false",
 			Class:   diagnostic.ErrUsage,
 		}
 	}
@@ -187,7 +186,7 @@ func validateAPI(opts APIOptions) error {
 	return errors.Join(errs...)
 }
 
-// missingNames says which of the names that make a kind are not given, or nothing.
+// missingNames returns the required names that are missing, or "".
 func missingNames(opts APIOptions) string {
 	switch {
 	case opts.Version == "" && opts.Kind == "":
@@ -200,14 +199,14 @@ func missingNames(opts APIOptions) string {
 	return ""
 }
 
-// extendResource asks more of a kind that the project has.
+// extendResource adds the Go type or the controller to an existing kind.
 func extendResource(r *project.Resource, opts APIOptions) error {
 	if !opts.Force && (opts.Resource && r.API || opts.Controller && r.Controller) {
-		what, hint := "kind", "--force writes its files anew"
+		what, hint := "kind", "--force overwrites its files"
 		if !opts.Resource || !r.API {
 			what = "controller of the kind"
 		} else if !r.Controller {
-			hint = "--resource=false --controller adds a controller, --force writes its files anew"
+			hint = "--resource=false --controller adds a controller, --force overwrites its files"
 		}
 		return &diagnostic.Error{
 			Message: fmt.Sprintf("the %s %s exists", what, r),
@@ -218,7 +217,7 @@ func extendResource(r *project.Resource, opts APIOptions) error {
 	if opts.Plural != "" && opts.Plural != r.Plural {
 		return &diagnostic.Error{
 			Message: fmt.Sprintf("the plural of %s is %s, not %s", r, r.Plural, opts.Plural),
-			Hint:    "leave --plural out",
+			Hint:    "omit --plural",
 			Class:   diagnostic.ErrUsage,
 		}
 	}
@@ -229,8 +228,7 @@ func extendResource(r *project.Resource, opts APIOptions) error {
 	return nil
 }
 
-// checkNeighbours refuses a kind that the layout has no place for beside the others: those of kctrl, and those that a
-// project of kubebuilder has had in the same folder.
+// checkNeighbours rejects a kind of a second group in the layout with one group. Kinds of a migrated project count too.
 func checkNeighbours(proj *project.Project, r project.Resource) error {
 	var stranger *project.Resource
 	for i, other := range proj.Resources {
@@ -246,13 +244,13 @@ func checkNeighbours(proj *project.Project, r project.Resource) error {
 		return nil
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("this project has the one group %s, and its layout no place for %s", stranger.APIGroup(), r.APIGroup()),
+		Message: fmt.Sprintf("this project has the one group %s, and its layout has no place for %s", stranger.APIGroup(), r.APIGroup()),
 		Hint:    "use --group " + stranger.Group + ", or run kctrl edit --multigroup first",
 		Class:   diagnostic.ErrUsage,
 	}
 }
 
-// checkScope refuses a controller for objects that an operator which is limited to its namespace may not read.
+// checkScope rejects a controller for cluster-scoped objects in an operator limited to its namespace.
 func checkScope(proj *project.Project, r project.Resource) error {
 	if !proj.Namespaced || !r.Controller || r.Namespaced {
 		return nil

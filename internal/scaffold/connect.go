@@ -15,8 +15,7 @@ import (
 	apiversion "k8s.io/apimachinery/pkg/version"
 )
 
-// hubOf returns the version that the others of a kind are converted to: the one that it is for some of them, or else
-// the newest, which has fields for most.
+// hubOf returns the version that the others of a kind are converted to: the current hub, or else the newest version.
 func hubOf(proj *project.Project, r project.Resource) string {
 	newest := ""
 	for _, v := range append(layout.Derefs(proj.Versions(r)), r) {
@@ -30,8 +29,7 @@ func hubOf(proj *project.Project, r project.Resource) string {
 	return newest
 }
 
-// connect says of each of the given versions of a kind that it is converted to and from the hub, and returns those of
-// which that is new.
+// connect sets the hub of the given versions of a kind, and returns the versions that had none.
 func connect(proj *project.Project, r project.Resource, hub string, spokes []string) []project.Resource {
 	var connected []project.Resource
 	for i := range proj.Resources {
@@ -45,8 +43,7 @@ func connect(proj *project.Project, r project.Resource, hub string, spokes []str
 	return connected
 }
 
-// connectVersions makes the versions of the kind of r that are of the project convertible, and returns those of which
-// that is new.
+// connectVersions makes the project's versions of the kind of r convertible, and returns those that were not.
 func connectVersions(proj *project.Project, r project.Resource) []project.Resource {
 	spokes := []string{r.Version}
 	for _, other := range proj.Versions(r) {
@@ -60,7 +57,7 @@ func connectVersions(proj *project.Project, r project.Resource) []project.Resour
 	return connect(proj, r, hubOf(proj, r), spokes)
 }
 
-// addConversion makes r the hub of the spokes that opts name, and returns them.
+// addConversion makes r the hub of the spokes in opts, and returns them.
 func addConversion(proj *project.Project, r *project.Resource, opts WebhookOptions) ([]project.Resource, error) {
 	others := proj.Versions(*r)
 	spokes := opts.Spokes
@@ -94,7 +91,7 @@ func addConversion(proj *project.Project, r *project.Resource, opts WebhookOptio
 	}
 	if r.Hub != "" {
 		return nil, &diagnostic.Error{
-			Message: fmt.Sprintf("%s is converted to %s, so it is no hub itself", r, r.Hub),
+			Message: fmt.Sprintf("%s is converted to %s, so it is not a hub", r, r.Hub),
 			Hint:    "use --version " + r.Hub,
 			Class:   diagnostic.ErrUsage,
 		}
@@ -102,20 +99,19 @@ func addConversion(proj *project.Project, r *project.Resource, opts WebhookOptio
 	return connect(proj, *r, r.Version, spokes), nil
 }
 
-// checkCertified refuses who is to make certificates for a project that has no webhooks, so that PROJECT says so as
-// long as it has some.
+// checkCertified rejects an issuer of certificates for a project without webhooks.
 func checkCertified(proj *project.Project) error {
 	if _, found := layout.WebhooksView(proj); found {
 		return nil
 	}
 	return &diagnostic.Error{
-		Message: "--certificates says who makes the certificates of webhooks, and the project has none",
-		Hint:    "leave it out, and give it to kctrl create webhook with --defaulting, --validation or --conversion",
+		Message: "--certificates sets the issuer of webhook certificates, and the project has no webhooks",
+		Hint:    "omit it, and pass it to kctrl create webhook with --defaulting, --validation or --conversion",
 		Class:   diagnostic.ErrUsage,
 	}
 }
 
-// checkStored refuses to delete the version of a kind that API servers store while there are others.
+// checkStored rejects deleting the storage version of a kind that has others.
 func checkStored(p *plan.Plan, before, after *project.Project) error {
 	for _, r := range before.Resources {
 		if _, stays := after.Find(r.APIGroup(), r.Version, r.Kind); stays || !r.API || !layout.HasOthers(after, r) {
@@ -123,22 +119,23 @@ func checkStored(p *plan.Plan, before, after *project.Project) error {
 		}
 		name, text, err := render.TypeFile(p, before, r)
 		if err != nil || !edit.HasMarker(text, "", r.Kind, render.StorageMarker) {
-			continue // a type that is gone already stores nothing
+			continue // the type is already deleted
 		}
 		return &diagnostic.Error{
 			Pos:     token.Position{Filename: name},
 			Message: fmt.Sprintf("%s is the version that API servers store", r),
-			Hint:    fmt.Sprintf("move // %s to the type of another version, have the stored objects written again, and delete it then", render.StorageMarker),
+			Hint:    fmt.Sprintf("move // %s to the type of another version, rewrite the stored objects, and then delete it", render.StorageMarker),
 			Class:   diagnostic.ErrUsage,
 		}
 	}
 	return nil
 }
 
-// unmarkStored takes the marker of the stored version off a kind that has one version left.
+// unmarkStored removes the marker of the storage version from a kind with one remaining version.
 func unmarkStored(p *plan.Plan, before, after *project.Project) error {
 	for _, r := range after.Resources {
-		stays := slices.ContainsFunc(before.Versions(r), func(v *project.Resource) bool { // its types, which others need
+		// its types are kept because other code needs them
+		stays := slices.ContainsFunc(before.Versions(r), func(v *project.Resource) bool {
 			_, _, err := render.TypeFile(p, before, *v)
 			return err == nil && v.API
 		})

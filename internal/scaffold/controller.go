@@ -16,24 +16,23 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// ControllerOptions say which controller to add to a project.
+// ControllerOptions are the options of [PlanController].
 type ControllerOptions struct {
-	// Group, Version, Kind and Plural name the kind, as in [APIOptions]: one of the project's own, or of everybody, such
-	// as apps, v1 and Deployment; core is the group that has no name.
+	// Group, Version, Kind and Plural name the kind, as in [APIOptions]. It is an own kind of the project or a built-in
+	// one, such as apps, v1 and Deployment. The group with the empty name is core.
 	Group, Version, Kind, Plural string
-	// Name tells a further controller of a kind from the others. Empty is the one that has the name of the kind.
+	// Name distinguishes a further controller of a kind. Empty means the controller with the name of the kind.
 	Name string
-	// Path is the import path of the Go types of a kind that is neither the project's nor built in, Domain what its
-	// group ends in, and Module the Go module that they are in: it only helps to say what is missing.
+	// Path is the import path of an external kind's Go types, Domain the suffix of its group, and Module the Go module of
+	// the types. Module is only used in hints about a missing requirement.
 	Path, Domain, Module string
-	// Namespaced says that objects of the kind live in namespaces. Kinds that are known keep their scope.
+	// Namespaced makes an external kind namespaced. Known kinds keep their scope.
 	Namespaced bool
-	// Types finds Go types that are not the project's own. Nil finds none, and leaves mistakes in their names to the go
-	// command.
+	// Types returns the Go types of an external kind. If it is nil, the name of the kind is not checked.
 	Types Types
-	// Force writes the files of a controller that is there already anew, whatever the user made of them.
+	// Force overwrites the files of an existing controller, including the user's edits.
 	Force bool
-	// Kctrl is the kctrl that adds the controller.
+	// Kctrl identifies the running kctrl.
 	Kctrl project.Build
 }
 
@@ -62,7 +61,7 @@ func PlanController(fsys fs.FS, proj *project.Project, opts ControllerOptions) (
 	return w.Plan, plan.InOrder(steps...)
 }
 
-// addController records in the project what opts ask for, and returns the whole resource.
+// addController adds the controller of the options to the project, and returns its kind.
 func addController(proj *project.Project, opts ControllerOptions) (project.Resource, error) {
 	if err := validateController(opts); err != nil {
 		return project.Resource{}, err
@@ -110,7 +109,7 @@ func addController(proj *project.Project, opts ControllerOptions) (project.Resou
 	return *r, checkScope(proj, probe)
 }
 
-// checkControllerName refuses a name that another controller of the project has.
+// checkControllerName rejects a name that another controller of the project has.
 func checkControllerName(proj *project.Project, name string) error {
 	for _, r := range proj.Resources {
 		own := templates.NewKind(layout.KindNames(proj, r, "")).ControllerName
@@ -143,7 +142,7 @@ func validateController(opts ControllerOptions) error {
 	return err
 }
 
-// findKind returns the kind that opts name, as the project has it from now on.
+// findKind returns the kind of the options, and adds an external one to the project.
 func findKind(proj *project.Project, opts ControllerOptions) (*project.Resource, error) {
 	own := project.Resource{Group: opts.Group, Domain: proj.Domain, Version: opts.Version, Kind: opts.Kind}
 	foreign := foreignKind(opts)
@@ -152,7 +151,7 @@ func findKind(proj *project.Project, opts ControllerOptions) (*project.Resource,
 			if opts.Plural != "" && opts.Plural != found.Plural {
 				return nil, &diagnostic.Error{
 					Message: fmt.Sprintf("the plural of %s is %s, not %s", found, found.Plural, opts.Plural),
-					Hint:    "leave --plural out",
+					Hint:    "omit --plural",
 					Class:   diagnostic.ErrUsage,
 				}
 			}
@@ -162,7 +161,7 @@ func findKind(proj *project.Project, opts ControllerOptions) (*project.Resource,
 	if foreign.Path == "" {
 		return nil, &diagnostic.Error{
 			Message: fmt.Sprintf("there is no kind %s to write a controller for, neither in the project nor built in", own),
-			Hint:    "kctrl create api makes one; for a kind of somebody else add --external-api-path with the import path of its Go types",
+			Hint:    "kctrl create api makes one; for an external kind add --external-api-path with the import path of its Go types",
 			Class:   diagnostic.ErrUsage,
 		}
 	}

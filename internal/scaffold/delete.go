@@ -16,25 +16,25 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// DeleteOptions say what to take out of a project. The names are those that it was created with.
+// DeleteOptions are the options of the PlanDelete functions. Names have the same meaning as when creating.
 type DeleteOptions struct {
 	// Group, Version and Kind name the kind, as in [APIOptions] and [ControllerOptions].
 	Group, Version, Kind string
-	// Name is that of a further controller of the kind.
+	// Name is the name of a further controller of the kind.
 	Name string
-	// Defaulting, Validation and Conversion say which webhooks go, and Policy that the policy does. Spokes are the
-	// versions that are converted no more; empty means all.
+	// Defaulting, Validation and Conversion select the webhooks to delete, and Policy the policy. Spokes are the versions
+	// whose conversion is deleted; empty means all.
 	Defaulting, Validation, Conversion, Policy bool
 	Spokes                                     []string
-	// Force deletes what the user has edited too.
+	// Force also deletes files that the user has edited.
 	Force bool
-	// Kctrl is the kctrl that deletes.
+	// Kctrl identifies the running kctrl.
 	Kctrl project.Build
 }
 
-// PlanDeleteAPI plans that a kind goes away, with its controller and all that [PlanAPI] wrote: in the version that
-// opts name, or in all. What the user has edited stays, with what it needs, and is noted. What others need is a
-// *diagnostic.Error.
+// PlanDeleteAPI plans to delete a kind with its controller and all files that [PlanAPI] wrote, in the version of opts
+// or in all versions. Files that the user has edited stay and are noted, with the files that they need. If other code
+// needs a deleted file, it returns a *diagnostic.Error.
 func PlanDeleteAPI(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan.Plan, error) {
 	if err := checkDeleteNames("api", opts, opts.Version != ""); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func PlanDeleteAPI(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan
 	_, further := layout.VersionBefore(proj, kept)
 	proj.Resources = slices.DeleteFunc(proj.Resources, goes)
 	if next, found := layout.VersionBefore(proj, kept); found && !further {
-		// What is the first version now began as a copy of the one that goes.
+		// The new first version began as a copy of the deleted one.
 		first, _ := proj.Find(next.APIGroup(), next.Version, next.Kind)
 		first.APIFlags = slices.Concat(render.WithoutOperand(kept.APIFlags), first.APIFlags)
 	}
@@ -69,7 +69,7 @@ func PlanDeleteAPI(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan
 			v.Hub = ""
 		}
 		if kept.Controller && v.API && controllerUses(fsys, proj, kept, *v) {
-			v.Controller, kept.Controller = true, false // to which the user has moved it
+			v.Controller, kept.Controller = true, false // the user has moved the controller to this version
 		}
 	}
 	return planRemoval(fsys, &before, proj, opts)
@@ -80,14 +80,14 @@ func controllerUses(fsys fs.FS, proj *project.Project, r, other project.Resource
 	name := templates.NewKind(layout.KindNames(proj, r, "")).ControllerFile(".go")
 	text, err := fs.ReadFile(fsys, name)
 	if err != nil {
-		return false // it is gone, or the plan reports why it cannot be read
+		return false // the file is deleted, or the plan reports the error
 	}
 	s, ok := gosource.ParseSource(name, text)
 	dir := templates.NewKind(layout.KindNames(proj, other, "")).Folder
 	return ok && slices.ContainsFunc(s.Uses(proj.Repo), func(u gosource.Use) bool { return u.Pkg.Folder == dir })
 }
 
-// PlanDeleteVersion plans that one of several versions of a kind goes away, as [PlanDeleteAPI] does.
+// PlanDeleteVersion plans to delete one of several versions of a kind, as [PlanDeleteAPI] does.
 func PlanDeleteVersion(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan.Plan, error) {
 	if err := checkDeleteNames("version", opts, true); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func PlanDeleteVersion(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 	return PlanDeleteAPI(fsys, proj, opts)
 }
 
-// PlanDeleteController plans that a controller goes away, as [PlanDeleteAPI] does.
+// PlanDeleteController plans to delete a controller, as [PlanDeleteAPI] does.
 func PlanDeleteController(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan.Plan, error) {
 	if err := checkDeleteNames("controller", opts, true); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func PlanDeleteController(fsys fs.FS, proj *project.Project, opts DeleteOptions)
 	return planRemoval(fsys, &before, proj, opts)
 }
 
-// dropIdle takes a kind that is not the project's own off the project once it has nothing for it.
+// dropIdle removes an external kind without features from the project.
 func dropIdle(proj *project.Project, r project.Resource) {
 	if r.API || r.Controller || len(r.Controllers)+len(layout.AdmissionsOf(r)) > 0 {
 		return
@@ -146,7 +146,7 @@ func dropIdle(proj *project.Project, r project.Resource) {
 	})
 }
 
-// PlanDeleteWebhook plans that webhooks of a kind go away, as [PlanDeleteAPI] does.
+// PlanDeleteWebhook plans to delete webhooks of a kind, as [PlanDeleteAPI] does.
 func PlanDeleteWebhook(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan.Plan, error) {
 	if err := checkDeleteNames("webhook", opts, true); err != nil {
 		return nil, err
@@ -159,11 +159,11 @@ func PlanDeleteWebhook(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 	switch {
 	case !opts.Conversion && len(layout.AdmissionsOf(asked)) == 0:
 		return nil, &diagnostic.Error{
-			Message: "there is nothing to delete without a kind of webhook", Hint: webhookHint(proj, *r), Class: diagnostic.ErrUsage,
+			Message: "no webhook or policy selected", Hint: webhookHint(proj, *r), Class: diagnostic.ErrUsage,
 		}
 	case len(opts.Spokes) > 0 && !opts.Conversion:
 		return nil, &diagnostic.Error{
-			Message: "spokes are versions that are converted, and no conversion is to be deleted", Hint: "add --conversion", Class: diagnostic.ErrUsage,
+			Message: "--spoke requires --conversion", Hint: "add --conversion", Class: diagnostic.ErrUsage,
 		}
 	}
 	before := *proj
@@ -187,11 +187,11 @@ func PlanDeleteWebhook(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 	return planRemoval(fsys, &before, proj, opts)
 }
 
-// disconnect has the project no more convert the given versions to their hub r; none means all of them.
+// disconnect removes the hub r from the given versions, or from all versions if none are given.
 func disconnect(proj *project.Project, r project.Resource, spokes []string) error {
 	if r.Hub != "" {
 		return &diagnostic.Error{
-			Message: fmt.Sprintf("%s is converted to %s, so it is no hub itself", r, r.Hub), Hint: "use --version " + r.Hub, Class: diagnostic.ErrUsage,
+			Message: fmt.Sprintf("%s is converted to %s, so it is not a hub", r, r.Hub), Hint: "use --version " + r.Hub, Class: diagnostic.ErrUsage,
 		}
 	}
 	converted := layout.SpokesOf(proj, r)
@@ -217,7 +217,7 @@ func disconnect(proj *project.Project, r project.Resource, spokes []string) erro
 	return nil
 }
 
-// checkDeleteNames refuses names that no kind can have, and says which are missing.
+// checkDeleteNames rejects missing and invalid names.
 func checkDeleteNames(what string, opts DeleteOptions, version bool) error {
 	missing := ""
 	switch {
@@ -251,8 +251,8 @@ func checkDeleteNames(what string, opts DeleteOptions, version bool) error {
 	return err
 }
 
-// kindToDeleteFrom returns the kind that opts name: the project's own, a built-in one, or one of somebody else that
-// the project has something for.
+// kindToDeleteFrom returns the kind of the options: an own kind, a built-in one, or an external one with features in
+// the project.
 func kindToDeleteFrom(proj *project.Project, opts DeleteOptions) (*project.Resource, error) {
 	own := project.Resource{Group: opts.Group, Domain: proj.Domain, Version: opts.Version, Kind: opts.Kind}
 	builtin := foreignKind(ControllerOptions{Group: opts.Group, Version: opts.Version, Kind: opts.Kind})
@@ -270,11 +270,12 @@ func kindToDeleteFrom(proj *project.Project, opts DeleteOptions) (*project.Resou
 	return nil, noSuchKind(proj, own)
 }
 
-// checkDeletable refuses a kind with parts that commands of their own delete, and a version that the others need.
+// checkDeletable rejects a kind with features that have their own delete commands, and a version that is the hub of
+// others.
 func checkDeletable(proj *project.Project, r project.Resource, single bool) error {
 	first := func(what, with, command string) error {
 		return &diagnostic.Error{
-			Message: fmt.Sprintf("%s has %s, which would be left without it", r, what),
+			Message: fmt.Sprintf("%s has %s, which depends on it", r, what),
 			Hint:    fmt.Sprintf("kctrl delete %s %s %s goes first", command, namesOf(r, true), with),
 			Class:   diagnostic.ErrUsage,
 		}

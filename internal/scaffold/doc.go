@@ -1,7 +1,7 @@
 // Package scaffold plans the changes that commands make to a project. A command checks its options, changes PROJECT,
-// and has the packages below plan what follows: [PlanInit] begins a project, [PlanAPI], [PlanController] and
+// and lets the packages below plan the files: [PlanInit] begins a project, [PlanAPI], [PlanController] and
 // [PlanWebhook] add features, [PlanDeleteAPI] and others remove them, [PlanEdit] and [PlanRenameKind] change what
-// exists. [PlanLists] lists what generators wrote.
+// exists. [PlanLists] lists generated files in kustomizations.
 //
-// All of them only read, and return errors with positions. Package plan applies the result whole.
+// All of them only read, and return errors with positions. Package plan applies the result as a whole.
 package scaffold

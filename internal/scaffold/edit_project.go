@@ -22,22 +22,23 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// EditOptions say what to change of a project. What is nil stays as it is.
+// EditOptions are the options of [PlanEdit]. A nil value leaves the setting unchanged.
 type EditOptions struct {
-	// The choices of [InitOptions].
+	// The settings of [InitOptions].
 	Domain, Repo, ProjectName, Owner, License *string
 	MultiGroup, Namespaced, APIModule         *bool
-	// Certificates is who makes the certificates of the webhooks.
+	// Certificates is the issuer of webhook certificates.
 	Certificates *string
-	// Features are the components of config/components that config/default lists or not, by their names.
+	// Features are components of config/components, by name. True lists the component in config/default, and false removes
+	// it.
 	Features map[string]bool
-	// Year is that of the copyright where the header of Go files has none.
+	// Year is the copyright year if the header of Go files has none.
 	Year int
-	// Force writes what is edited where kctrl has to change it too, between the markers of git.
+	// Force writes conflicts with the user's edits between git's conflict markers.
 	Force bool
-	// Base has what a file was edited from, for upgrades to come. It may be nil.
+	// Base returns former contents of files. Later upgrades merge from them. It may be nil.
 	Base sync.History
-	// Kctrl is the kctrl that edits.
+	// Kctrl identifies the running kctrl.
 	Kctrl project.Build
 }
 
@@ -50,9 +51,9 @@ func (o EditOptions) IsZero() bool {
 		!slices.ContainsFunc([]*bool{o.MultiGroup, o.Namespaced, o.APIModule}, chosen)
 }
 
-// PlanEdit plans that a project becomes one that [PlanInit] would have made with other choices: files move, what they
-// say of each other follows, and what the user has written stays. Errors are *diagnostic.Error, joined; project may
-// then have changed and is not to be saved.
+// PlanEdit plans to change a project to one that [PlanInit] would create with other settings. Files move, references
+// between them change, and the user's edits stay. Errors are *diagnostic.Error, joined; after an error, project may
+// have changed and must not be saved.
 func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, error) {
 	before := *proj
 	before.Resources = slices.Clone(proj.Resources)
@@ -77,7 +78,7 @@ func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, 
 	return p, opts.setFeatures(p, proj)
 }
 
-// apply sets what is given, and refuses what no project can be.
+// apply changes the settings, and rejects invalid ones.
 func (o EditOptions) apply(proj *project.Project) error {
 	old, oldRepo := proj.Domain, proj.Repo
 	for _, set := range []struct {
@@ -115,7 +116,7 @@ func (o EditOptions) apply(proj *project.Project) error {
 		if folder, inside := layout.DirOf(oldRepo, r.Path); inside && folder != "." {
 			r.Path = proj.Repo + "/" + folder
 		}
-		errs = append(errs, hinted(checkScope(proj, withAnyController(*r)), "leave out --namespaced, or delete the controller first"))
+		errs = append(errs, hinted(checkScope(proj, withAnyController(*r)), "omit --namespaced, or delete the controller first"))
 		if r.API {
 			errs = append(errs, hinted(render.CheckServed(proj, *r), o.servedHint(*r)))
 		}
@@ -126,7 +127,7 @@ func (o EditOptions) apply(proj *project.Project) error {
 	return errors.Join(checkOneGroup(proj), proj.Validate())
 }
 
-// check refuses values that no project can have. What follows from one of them for the kinds is not to be said as well.
+// check rejects invalid values before apply reports their consequences for the kinds.
 func (o EditOptions) check(proj *project.Project) error {
 	var errs []error
 	if o.License != nil {
@@ -150,8 +151,8 @@ func (o EditOptions) check(proj *project.Project) error {
 	return errors.Join(errs...)
 }
 
-// servedHint says what makes a kind that is there one which API servers serve: hints of create name flags that edit
-// has not.
+// servedHint returns the hint for an existing kind that API servers would reject. It names flags of edit instead of
+// create.
 func (o EditOptions) servedHint(r project.Resource) string {
 	if o.Domain != nil {
 		return "use another --domain, such as --domain example.com"
@@ -159,7 +160,7 @@ func (o EditOptions) servedHint(r project.Resource) string {
 	return fmt.Sprintf("kctrl rename group --group %s --to another", r.Group)
 }
 
-// hinted returns err, if it is a diagnostic, with another hint.
+// hinted returns a diagnostic with another hint, or any other error unchanged.
 func hinted(err error, hint string) error {
 	d, ok := errors.AsType[*diagnostic.Error](err)
 	if !ok {
@@ -170,13 +171,13 @@ func hinted(err error, hint string) error {
 	return &e
 }
 
-// withAnyController returns r as one that has a controller if it has any.
+// withAnyController returns r with Controller set if it has any controller.
 func withAnyController(r project.Resource) project.Resource {
 	r.Controller = r.Controller || len(r.Controllers) > 0
 	return r
 }
 
-// checkOneGroup refuses a layout that has no place for all kinds of the project.
+// checkOneGroup rejects the layout with one group if the project has several groups or controllers of the same name.
 func checkOneGroup(proj *project.Project) error {
 	if proj.MultiGroup {
 		return nil
@@ -203,12 +204,12 @@ func checkOneGroup(proj *project.Project) error {
 	}
 	return &diagnostic.Error{
 		Message: fmt.Sprintf("the project has %d groups, and only the layout with --multigroup has a place for each", len(groups)),
-		Hint:    "delete the kinds of all groups but one first, or leave --multigroup=false out",
+		Hint:    "delete the kinds of all groups but one first, or omit --multigroup=false",
 		Class:   diagnostic.ErrUsage,
 	}
 }
 
-// header returns what Go files begin with afterwards: as it is, unless the license or the owner changes.
+// header returns the new header of Go files. It changes only with the license or the owner.
 func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byte, error) {
 	text, err := boilerplate(p)
 	if err != nil || before.License == after.License && before.Owner == after.Owner {
@@ -239,14 +240,13 @@ func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byt
 	return templates.Licenses()[license].Render(templates.NewLicense(year, after.Owner))
 }
 
-// componentsFolder has a folder for each component.
+// componentsFolder has a directory for each component.
 const componentsFolder = "config/components"
 
-// componentNames returns the names of the components that a project can list or not: those that it has, and those of
-// kctrl.
+// componentNames returns the names of the components that the project has or that kctrl can write.
 func componentNames(p *plan.Plan) []string {
 	names := map[string]bool{}
-	entries, _ := fs.ReadDir(p.FS(), componentsFolder) // of a project that has none there are those of kctrl
+	entries, _ := fs.ReadDir(p.FS(), componentsFolder) // on an error only the components of kctrl are known
 	for _, entry := range entries {
 		if entry.IsDir() && entry.Name() != path.Base(layout.ComponentDir) {
 			names[entry.Name()] = true
@@ -260,8 +260,8 @@ func componentNames(p *plan.Plan) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// setFeatures lists components in config/default, or takes them off. One that the project does not have, as one that
-// was migrated, is made.
+// setFeatures lists components in config/default, or removes them. It writes a missing component, as in a migrated
+// project.
 func (o EditOptions) setFeatures(p *plan.Plan, proj *project.Project) error {
 	if len(o.Features) == 0 {
 		return nil
@@ -298,8 +298,8 @@ func (o EditOptions) setFeatures(p *plan.Plan, proj *project.Project) error {
 	return p.Edit(name, text)
 }
 
-// makeComponent plans a component of kctrl that a project does not have. Where it has webhooks, API servers may come
-// in past a network policy.
+// makeComponent plans a missing component of kctrl. If the project has webhooks, a network policy component allows
+// requests of API servers.
 func makeComponent(p *plan.Plan, proj *project.Project, kctrl project.Build, folder string) error {
 	if _, found, err := templated.Kustomization(p, folder); err != nil || found {
 		return err

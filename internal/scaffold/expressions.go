@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// CheckExpressions compiles what opts say in CEL as API servers do, and returns what they would refuse, with the
-// place in the expression. Where the plan has the CRD of the kind, that is with its fields.
+// CheckExpressions compiles the CEL expressions of the options as API servers do, and returns their errors with the
+// place in the expression. If the plan has the CRD of the kind, it checks fields too.
 func (o WebhookOptions) CheckExpressions(p *plan.Plan, proj *project.Project) error {
 	given := o.expressions()
 	if len(given) == 0 {
@@ -44,10 +44,10 @@ func (o WebhookOptions) CheckExpressions(p *plan.Plan, proj *project.Project) er
 	return errors.Join(errs...)
 }
 
-// givenExpression is an expression that a flag has, in CEL, and what API servers get of it.
+// givenExpression is a CEL expression of a flag, and the form that API servers receive.
 type givenExpression struct{ flag, text, stored string }
 
-// expressions returns what flags say in CEL. They are well-formed: who plans the webhook has looked.
+// expressions returns the CEL expressions of the flags. [PlanWebhook] has checked their form.
 func (o WebhookOptions) expressions() []givenExpression {
 	var given []givenExpression
 	for _, rule := range o.Rules {
@@ -73,8 +73,7 @@ func (e givenExpression) error(p *expression.Problem) error {
 	}
 }
 
-// CheckRules compiles the rules in the CRD that the plan has of a kind, and estimates their cost, as API servers do
-// before they take it.
+// CheckRules compiles the rules in the planned CRD of the kind, and estimates their cost as API servers do.
 func (o APIOptions) CheckRules(p *plan.Plan, proj *project.Project) error {
 	if !o.Resource {
 		return nil
@@ -106,7 +105,7 @@ func (o APIOptions) CheckRules(p *plan.Plan, proj *project.Project) error {
 	return errors.Join(errs...)
 }
 
-// schemaOf returns the schema of a version of a kind of the project in its CRD, or nil if the plan has none.
+// schemaOf returns the schema of a version of a kind from its CRD, or nil if the plan has no CRD.
 func schemaOf(p *plan.Plan, proj *project.Project, wanted project.Resource) (*apiextensionsv1.JSONSchemaProps, error) {
 	r, found := proj.Find(wanted.APIGroup(), wanted.Version, wanted.Kind)
 	if !found || !r.API {
@@ -122,7 +121,7 @@ func schemaOf(p *plan.Plan, proj *project.Project, wanted project.Resource) (*ap
 	}
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := yaml.Unmarshal(text, &crd); err != nil {
-		return nil, diagnostic.YAML(name, text, err, "kctrl manifests makes it anew")
+		return nil, diagnostic.YAML(name, text, err, "kctrl manifests writes it again")
 	}
 	for _, v := range crd.Spec.Versions {
 		if v.Name == r.Version && v.Schema != nil {

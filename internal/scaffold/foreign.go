@@ -12,13 +12,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/versions"
 )
 
-// TypesFile is a Go file of a package with types, under the name that messages say.
+// TypesFile is a Go file of a package with types. Its path is used in messages.
 type TypesFile = versions.File
 
-// Types returns the Go files of a package, or that it is not found.
+// Types returns the Go files of a package, and whether it was found.
 type Types func(importPath string) (files []TypesFile, found bool)
 
-// checkForeign refuses a kind that its package does not declare, and takes its scope from there.
+// checkForeign rejects a kind that its package does not declare, and takes its scope from the package.
 func checkForeign(r *project.Resource, types Types) error {
 	if types == nil {
 		return nil
@@ -49,7 +49,7 @@ func checkForeign(r *project.Resource, types Types) error {
 	return nil
 }
 
-// foreignKind returns the kind that opts name if it is not the project's own. Without a path there is none.
+// foreignKind returns the external kind of the options. Its path is empty if the group is unknown.
 func foreignKind(opts ControllerOptions) project.Resource {
 	r := project.Resource{
 		Group: opts.Group, Domain: opts.Domain, Version: opts.Version, Kind: opts.Kind, Path: opts.Path,
@@ -68,7 +68,7 @@ func foreignKind(opts ControllerOptions) project.Resource {
 	return r
 }
 
-// builtinGroups are the groups of k8s.io/api, and their folders there.
+// builtinGroups are the groups of k8s.io/api, and their directories.
 var builtinGroups = []struct{ group, folder string }{
 	{"", "core"},
 	{"admissionregistration.k8s.io", "admissionregistration"},
@@ -90,7 +90,7 @@ var builtinGroups = []struct{ group, folder string }{
 	{"storagemigration.k8s.io", "storagemigration"},
 }
 
-// clusterScoped are the kinds of these groups whose objects are in no namespace.
+// clusterScoped are the cluster-scoped kinds of these groups.
 var clusterScoped = []string{
 	"CSIDriver", "CSINode", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "ClusterTrustBundle", "ComponentStatus", "DeviceClass",
 	"FlowSchema", "IPAddress", "IngressClass", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",

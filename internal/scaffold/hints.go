@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// noSuchKind says that the project has no kind of a name, and which one it has.
+// noSuchKind returns the error for an unknown kind. The hint lists the known ones.
 func noSuchKind(proj *project.Project, wanted project.Resource) error {
 	e := &diagnostic.Error{
 		Message: fmt.Sprintf("there is no kind %s in the project", strings.Replace(wanted.String(), "/.", "/*.", 1)),
@@ -18,8 +18,8 @@ func noSuchKind(proj *project.Project, wanted project.Resource) error {
 		Class:   diagnostic.ErrUsage,
 	}
 	if r := notMade(proj, wanted); r != nil {
-		e.Message = fmt.Sprintf("kctrl create api has not made %s, whose types are in %s", r, r.Path)
-		e.Hint = "what kctrl did not write it neither renames nor deletes: change the code, and kctrl generate and kctrl manifests follow"
+		e.Message = fmt.Sprintf("kctrl create api did not create %s, whose types are in %s", r, r.Path)
+		e.Hint = "kctrl renames and deletes only what it wrote: change the code, then run kctrl generate and kctrl manifests"
 		return e
 	}
 	var all []string
@@ -36,8 +36,7 @@ func noSuchKind(proj *project.Project, wanted project.Resource) error {
 	return e
 }
 
-// notMade returns the kind that is wanted if the project knows it and somebody else wrote it, as in a project that
-// was migrated.
+// notMade returns the kind that is wanted if kctrl did not create it, as in a migrated project.
 func notMade(proj *project.Project, wanted project.Resource) *project.Resource {
 	same := func(a, b string) bool { return a == b || a == "" || a == "*" }
 	for i, r := range proj.Resources {
@@ -70,23 +69,23 @@ func controllerHint(r project.Resource) string {
 	case len(r.Controllers) > 0:
 		return "its controllers have the names " + strings.Join(r.Controllers, ", ")
 	case r.Controller:
-		return "leave --controller-name out"
+		return "omit --controller-name"
 	}
 	return "kctrl create controller " + namesOf(r, true) + " makes one"
 }
 
-// webhookHint says which webhooks there are to delete.
+// webhookHint lists the webhooks of a kind.
 func webhookHint(proj *project.Project, r project.Resource) string {
 	if flags := webhookFlags(proj, r); flags != "" {
-		return "it has what " + flags + " names"
+		return "use " + flags
 	}
 	if r.Hub != "" {
-		return "its conversion goes with --conversion --version " + r.Hub
+		return "use --conversion --version " + r.Hub
 	}
 	return "it has no webhooks"
 }
 
-// webhookFlags returns the flags that name all webhooks of a kind.
+// webhookFlags returns the flags for all webhooks of a kind.
 func webhookFlags(proj *project.Project, r project.Resource) string {
 	var flags []string
 	for _, a := range layout.AdmissionsOf(r) {
@@ -98,7 +97,7 @@ func webhookFlags(proj *project.Project, r project.Resource) string {
 	return strings.Join(flags, " ")
 }
 
-// kindHint names a kind that is there, or how to make the one that is not.
+// kindHint names an existing kind, or the command that creates the missing one.
 func kindHint(proj *project.Project, wanted project.Resource) string {
 	for _, r := range proj.Resources {
 		if r.Kind == wanted.Kind && r.API {
@@ -109,5 +108,5 @@ func kindHint(proj *project.Project, wanted project.Resource) string {
 }
 
 func existsError(what string) error {
-	return &diagnostic.Error{Message: what + " exists", Hint: "--force writes its files anew", Class: diagnostic.ErrUsage}
+	return &diagnostic.Error{Message: what + " exists", Hint: "--force overwrites its files", Class: diagnostic.ErrUsage}
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// InitOptions are the choices of a new project.
+// InitOptions are the options of [PlanInit].
 type InitOptions struct {
-	// Domain is what the API groups of the project end in. It is required.
+	// Domain is the suffix of the project's API groups. It is required.
 	Domain string
-	// Repo is the path of the Go module. Empty means that of a go.mod which is there already.
+	// Repo is the path of the Go module. Empty means the path in an existing go.mod.
 	Repo string
 	// ProjectName prefixes everything the project deploys. Empty means the last element of Repo.
 	ProjectName string
@@ -29,24 +29,24 @@ type InitOptions struct {
 	Owner string
 	// License is "apache2" or "none"; empty means "apache2".
 	License string
-	// Year is that of the copyright.
+	// Year is the copyright year.
 	Year int
-	// MultiGroup gives every group its own folders.
+	// MultiGroup gives every group its own directories.
 	MultiGroup bool
 	// Namespaced limits the operator to the namespace it runs in.
 	Namespaced bool
-	// APIModule makes the folder of the API packages a Go module of its own.
+	// APIModule makes the directory of the API packages a separate Go module.
 	APIModule bool
-	// Runtime is where the runtime comes from. Empty means Module for a released kctrl and Bundled for any other.
+	// Runtime is the source of the runtime. Empty means Module for a released kctrl, and Bundled for other builds.
 	Runtime project.RuntimeMode
-	// Kctrl is the kctrl that makes the project.
+	// Kctrl identifies the running kctrl.
 	Kctrl project.Build
 }
 
-// PlanInit plans a new project in the folder fsys. That holds nothing yet but what does not get in the way, such as
-// .git, LICENSE and README.md; or it is a Go module with code, to which the project is added: go.mod keeps what it
-// says, and files that kctrl would write otherwise stay as they are, and are noted. Everything that is wrong with the
-// options and the folder is reported at once, joined from *diagnostic.Error.
+// PlanInit plans a new project in the directory fsys. The directory may have harmless files, such as .git, LICENSE and
+// README.md. It may also be a Go module with code, to which the project is added: go.mod keeps its content, and
+// existing files stay and are noted. PlanInit returns all errors about the options and the directory joined, each a
+// *diagnostic.Error.
 func PlanInit(fsys fs.FS, opts InitOptions) (*plan.Plan, error) {
 	existing, err := gomod.ExistingModule(fsys)
 	if err != nil {
@@ -74,8 +74,8 @@ func PlanInit(fsys fs.FS, opts InitOptions) (*plan.Plan, error) {
 	return p, inTheWayOfInit(err)
 }
 
-// checkNewFolder refuses a folder that holds a project, and one that holds more than a new project can start beside
-// and is no Go module.
+// checkNewFolder rejects a directory that has a project, and one that is not a Go module but has other files than those
+// a new project can start beside.
 func checkNewFolder(fsys fs.FS, existing gomod.GoModule) error {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
@@ -98,12 +98,12 @@ func checkNewFolder(fsys fs.FS, existing gomod.GoModule) error {
 		what = fmt.Sprintf("%s and %d more", what, more)
 	}
 	return &diagnostic.Error{
-		Message: "the folder is not empty: it has " + what,
-		Hint:    "start in a new folder; or, if this is your code, go mod init makes it a Go module, to which kctrl init adds",
+		Message: "the directory is not empty: it has " + what,
+		Hint:    "start in a new directory; or, if this is your code, run go mod init first: kctrl init adds to a Go module",
 	}
 }
 
-// projectExists says which project a folder holds already, if it does.
+// projectExists returns an error if the directory already has a project.
 func projectExists(fsys fs.FS) error {
 	text, err := fs.ReadFile(fsys, project.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,23 +111,23 @@ func projectExists(fsys fs.FS) error {
 	}
 	e := &diagnostic.Error{
 		Pos:     token.Position{Filename: project.File},
-		Message: "this folder holds a kctrl project already",
+		Message: "this directory already has a kctrl project",
 		Hint:    "kctrl create api adds a kind to it",
 	}
 	if err != nil {
 		return diagnostic.AtFile(project.File, "cannot read", err)
 	}
 	if _, err := project.Parse(text); project.IsPeer(text) {
-		e.Message = "this folder holds a project of kubebuilder"
-		e.Hint = "kctrl migrate makes it one of kctrl"
+		e.Message = "this directory has a project of kubebuilder"
+		e.Hint = "kctrl migrate converts it"
 	} else if err != nil {
-		e.Message = "this folder holds a project already, which is not one of this kctrl"
-		e.Hint = "start in a new folder"
+		e.Message = "this directory already has a project that this kctrl cannot read"
+		e.Hint = "start in a new directory"
 	}
 	return e
 }
 
-// inTheWayOfInit tells what to do about files that are in the way: init has no --force.
+// inTheWayOfInit replaces hints about --force, which init does not have.
 func inTheWayOfInit(err error) error {
 	errs := diagnostic.All(err)
 	for _, single := range errs {
@@ -138,7 +138,7 @@ func inTheWayOfInit(err error) error {
 	return errors.Join(errs...)
 }
 
-// newProject checks the options and fills in what they leave out.
+// newProject checks the options and sets defaults.
 func newProject(opts InitOptions, existingModule string) (*project.Project, error) {
 	if opts.Domain == "" {
 		return nil, &diagnostic.Error{
@@ -191,7 +191,7 @@ func newProject(opts InitOptions, existingModule string) (*project.Project, erro
 	)
 }
 
-// validateProjectName checks the name of a project. One that nobody gave is as wrong as the module path it comes from.
+// validateProjectName checks the name of a project. A name derived from an invalid module path is not reported.
 func validateProjectName(proj *project.Project, given bool) error {
 	err := project.ValidateName(proj.Name)
 	e, ok := errors.AsType[*diagnostic.Error](err)
@@ -217,7 +217,7 @@ func validateLicense(license string) error {
 	}
 }
 
-// writeBoilerplate plans the header of Go files, unless there is one, which then is what they have.
+// writeBoilerplate plans the header of Go files, unless it exists.
 func writeBoilerplate(p *plan.Plan, proj *project.Project, year int) error {
 	if _, err := p.Read(layout.BoilerplateFile); err == nil {
 		return nil

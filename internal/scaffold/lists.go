@@ -11,9 +11,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// PlanLists plans what follows from generated files for those that name them: the list of the CRDs where it is
-// missing, the role that is listed and that the manager is bound to, and the modules that apply configurations need.
-// What a kustomization lists and is not there is noted, and so is what is generated to no effect.
+// PlanLists plans the changes that follow from generated files: a missing list of CRDs, the file and name of the
+// manager's role, and the modules that apply configurations need. It notes listed files that do not exist, and
+// generated files without effect.
 func PlanLists(p *plan.Plan, proj *project.Project) error {
 	crds, err := templated.GeneratedCRDs(p)
 	if err != nil {

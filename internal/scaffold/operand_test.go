@@ -70,10 +70,10 @@ func TestMistakesInOperands(t *testing.T) {
 	for hint, change := range map[string]func(*scaffold.APIOptions){
 		"omit --namespaced=false":                      func(o *scaffold.APIOptions) { o.Namespaced = false },
 		"omit --resource=false and --controller=false": func(o *scaffold.APIOptions) { o.Controller = false },
-		"write --port=8080":                                 func(o *scaffold.APIOptions) { o.Operand.Port = 70000 },
-		`use "example.com/guestbook:v1"`:                    func(o *scaffold.APIOptions) { o.Operand.Image = "a b" },
-		"choose another name":                               func(o *scaffold.APIOptions) { o.Shape.Fields = []string{"image:string"} },
-		"leave it out":                                      func(o *scaffold.APIOptions) { o.Kind, o.Version = "Guestbook", "v2" },
+		"write --port=8080":                            func(o *scaffold.APIOptions) { o.Operand.Port = 70000 },
+		`use "example.com/guestbook:v1"`:               func(o *scaffold.APIOptions) { o.Operand.Image = "a b" },
+		"choose another name":                          func(o *scaffold.APIOptions) { o.Shape.Fields = []string{"image:string"} },
+		"omit it":                                      func(o *scaffold.APIOptions) { o.Kind, o.Version = "Guestbook", "v2" },
 	} {
 		opts := guestbook
 		opts.Kind, opts.Operand = "Shelf", &render.Operand{}

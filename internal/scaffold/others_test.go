@@ -32,7 +32,7 @@ func TestKindsOfOthersAreNamedAsSuch(t *testing.T) {
 			return err
 		},
 	} {
-		want := "kctrl create api has not made webapp.example.com/v1.Page, whose types are in example.com/guestbook/api/v1"
+		want := "kctrl create api did not create webapp.example.com/v1.Page, whose types are in example.com/guestbook/api/v1"
 		if err := run(); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}

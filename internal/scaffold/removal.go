@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 )
 
-// planRemoval plans that a project of one state comes into another, which has less.
+// planRemoval plans the change of a project to a state with fewer features.
 func planRemoval(fsys fs.FS, before, after *project.Project, opts DeleteOptions) (*plan.Plan, error) {
 	if _, found := layout.WebhooksView(after); !found {
 		after.Certificates = ""
@@ -51,8 +51,8 @@ func planRemoval(fsys fs.FS, before, after *project.Project, opts DeleteOptions)
 	for i, c := range conflicts {
 		text, err := p.Read(c.Pos.Filename)
 		if err == nil && path.Ext(c.Pos.Filename) == ".go" && len(gosource.WebhookMarkers(text)) > 0 {
-			conflicts[i].Message += "; API servers go on calling the webhook of its marker, and the manager does not serve it any more"
-			conflicts[i].Hint = "take the marker out, or delete the file: the same command with --force does"
+			conflicts[i].Message += "; API servers still call the webhook of its marker, which the manager no longer serves"
+			conflicts[i].Hint = "remove the marker, or delete the file: the same command with --force does"
 		}
 	}
 	return p, plan.InOrder(
@@ -66,7 +66,7 @@ func planRemoval(fsys fs.FS, before, after *project.Project, opts DeleteOptions)
 	)
 }
 
-// deleteLeftovers plans that what an earlier delete has kept of a kind goes away.
+// deleteLeftovers plans to delete the files of a kind that an earlier delete kept.
 func deleteLeftovers(fsys fs.FS, proj *project.Project, opts DeleteOptions, r project.Resource) (*plan.Plan, error) {
 	missing, ok := errors.AsType[*diagnostic.Error](noSuchKind(proj, r))
 	if !ok || r.Version == "" {
@@ -80,8 +80,8 @@ func deleteLeftovers(fsys fs.FS, proj *project.Project, opts DeleteOptions, r pr
 	return planLeftovers(fsys, proj, opts, r, missing.Message, missing.Hint)
 }
 
-// planLeftovers plans that the files go away that a project would have with r as it is given, if kctrl wrote any of
-// those that are there; else it returns a *diagnostic.Error.
+// planLeftovers plans to delete the files that the project would have with r, if kctrl wrote any existing one of them.
+// Otherwise it returns a *diagnostic.Error.
 func planLeftovers(fsys fs.FS, proj *project.Project, opts DeleteOptions, r project.Resource, missing, hint string) (*plan.Plan, error) {
 	before := *proj
 	before.Resources = slices.DeleteFunc(slices.Clone(proj.Resources), func(o project.Resource) bool {

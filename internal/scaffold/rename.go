@@ -15,24 +15,24 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
 )
 
-// RenameOptions say what of a project gets another name.
+// RenameOptions are the options of the PlanRename functions.
 type RenameOptions struct {
-	// Group, Version and Kind name what is renamed: a kind by its group and name, in all its versions; a version by its
-	// group and name, with all kinds that have it; a group by its name.
+	// Group, Version and Kind select a kind, in all its versions, by group and kind; a version, with all its kinds, by
+	// group and version; or a group.
 	Group, Version, Kind string
 	// To is the new name.
 	To string
-	// Plural is the new name of the resource of a kind; empty means the English plural.
+	// Plural is the new plural of a kind; empty means the English plural.
 	Plural string
-	// Force writes what is edited where kctrl has to change it too, between the markers of git.
+	// Force writes conflicts with the user's edits between git's conflict markers.
 	Force bool
-	// Base has what a file was edited from, for upgrades to come. It may be nil.
+	// Base returns former contents of files. Later upgrades merge from them. It may be nil.
 	Base sync.History
-	// Kctrl is the kctrl that renames.
+	// Kctrl identifies the running kctrl.
 	Kctrl project.Build
 }
 
-// PlanRenameKind plans that a kind has another name: its types, its files, what is named after it, and what names it.
+// PlanRenameKind plans a new name for a kind: its types, its files, names derived from it, and references to it.
 func PlanRenameKind(fsys fs.FS, proj *project.Project, opts RenameOptions) (*plan.Plan, error) {
 	if err := cmp.Or(needsNames("kind", opts.Kind, opts), project.ValidateKind(opts.To)); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func PlanRenameKind(fsys fs.FS, proj *project.Project, opts RenameOptions) (*pla
 	})
 }
 
-// PlanRenameVersion plans that a version of a group has another name, with all kinds of it.
+// PlanRenameVersion plans a new name for a version of a group, with all its kinds.
 func PlanRenameVersion(fsys fs.FS, proj *project.Project, opts RenameOptions) (*plan.Plan, error) {
 	if err := cmp.Or(needsNames("version", opts.Version, opts), project.ValidateVersion(opts.To)); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func PlanRenameVersion(fsys fs.FS, proj *project.Project, opts RenameOptions) (*
 	})
 }
 
-// PlanRenameGroup plans that a group has another name, with all kinds of it.
+// PlanRenameGroup plans a new name for a group, with all its kinds.
 func PlanRenameGroup(fsys fs.FS, proj *project.Project, opts RenameOptions) (*plan.Plan, error) {
 	if err := cmp.Or(needsNames("group", opts.Group, opts), project.ValidateGroup(opts.To)); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func PlanRenameGroup(fsys fs.FS, proj *project.Project, opts RenameOptions) (*pl
 	})
 }
 
-// needsNames refuses a command line that does not say what is renamed, or to what.
+// needsNames rejects a command line without the old or the new name.
 func needsNames(what, name string, opts RenameOptions) error {
 	missing := ""
 	switch {
@@ -102,7 +102,7 @@ func needsNames(what, name string, opts RenameOptions) error {
 	}
 }
 
-// planRename plans what follows from other names of the kinds that rename changes.
+// planRename plans the changes that follow from renaming kinds. rename changes a kind, and reports whether it did.
 func planRename(fsys fs.FS, proj *project.Project, opts RenameOptions, rename func(*project.Resource) bool) (*plan.Plan, error) {
 	before := *proj
 	before.Resources = slices.Clone(proj.Resources)

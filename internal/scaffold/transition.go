@@ -15,18 +15,18 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 )
 
-// transition brings a project from one state into another that has the same kinds in the same order, under other names
-// or in other places. What kctrl writes for both states says what changes.
+// transition changes a project between two states with the same kinds in the same order, under other names or paths. It
+// finds the changes by comparing the files that kctrl writes for both states.
 type transition struct {
 	plan          *plan.Plan
 	before, after *project.Project
-	// force writes what is edited where kctrl has to change it too, history has what it was edited from.
+	// force writes conflicts between git's conflict markers. history returns former contents of files.
 	force   bool
 	history sync.History
 	kctrl   project.Build
 }
 
-// apply plans the transition. Go files begin with old before and with header after it.
+// apply plans the transition. old and header are the headers of Go files before and after it.
 func (t transition) apply(old, header []byte) error {
 	was, becomes, err := t.trees(old, header)
 	if err != nil {
@@ -55,7 +55,7 @@ func (t transition) apply(old, header []byte) error {
 	)
 }
 
-// boilerplate returns what Go files of a project begin with, which may be nothing.
+// boilerplate returns the header of the project's Go files, which may be empty.
 func boilerplate(p *plan.Plan) ([]byte, error) {
 	text, err := p.Read(layout.BoilerplateFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,9 +64,9 @@ func boilerplate(p *plan.Plan) ([]byte, error) {
 	return text, err
 }
 
-// trees renders the project in both states. What kctrl cannot render in the first is the user's, in both; what it could
-// there, and not in the second, would be lost. Flags by which a feature cannot be rendered are not counted, so that
-// what follows from them is the user's too.
+// trees renders the project in both states. Features that fail in the first state count as the user's code in both.
+// Features that fail only in the second state are errors, because their files would be lost. If a feature fails because
+// of its flags, trees renders it without them.
 func (t transition) trees(old, header []byte) (was, becomes render.Tree, err error) {
 	before, after := t.before.Blank(), t.after.Blank()
 	before.Resources, after.Resources = slices.Clone(t.before.Resources), slices.Clone(t.after.Resources)
@@ -100,7 +100,7 @@ func (t transition) trees(old, header []byte) (was, becomes render.Tree, err err
 	return was, becomes, errors.Join(errs...)
 }
 
-// noteConflicts notes the files that stay as they are, and returns an error of those that cannot.
+// noteConflicts notes the files that are kept, and returns the other conflicts as errors.
 func noteConflicts(p *plan.Plan, conflicts []sync.Conflict) error {
 	var errs []error
 	for _, c := range conflicts {

@@ -16,31 +16,31 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// WebhookOptions say which webhooks to add to a kind.
+// WebhookOptions are the options of [PlanWebhook].
 type WebhookOptions struct {
-	// Group, Version, Kind and Plural name the kind, and Path, Domain, Module, Namespaced and Types find one that is not
-	// the project's own, as in [ControllerOptions].
+	// Group, Version, Kind and Plural name the kind. Path, Domain, Module, Namespaced and Types describe an external kind,
+	// as in [ControllerOptions].
 	Group, Version, Kind, Plural string
 	Path, Domain, Module         string
 	Namespaced                   bool
 	Types                        Types
-	// Defaulting, Validation and Conversion ask for the webhook of that name, Policy for a ValidatingAdmissionPolicy,
-	// which API servers decide by without asking anybody. One of them must be set.
+	// Defaulting, Validation and Conversion request the webhook of that name, and Policy a ValidatingAdmissionPolicy,
+	// which API servers evaluate without a webhook. At least one must be set.
 	Defaulting, Validation, Conversion, Policy bool
-	// DefaultingPath and ValidationPath are where the webhooks are served. Empty means the paths that their kind has.
+	// DefaultingPath and ValidationPath are the URL paths of the webhooks. Empty means the default paths for the kind.
 	DefaultingPath, ValidationPath string
-	// Rules are those of the policy: each a message, "=" and a CEL expression that has to be true. Empty means one to
-	// begin with.
+	// Rules are the rules of the policy, in the form message=expression, where the CEL expression must be true. Empty
+	// means an example.
 	Rules []string
-	// Requests are those that the webhooks and the policy are about, but for conversion.
+	// Requests select the requests for the webhooks and the policy, except for conversion.
 	Requests render.Requests
-	// Spokes are the versions that conversion turns into Version and back, which becomes the hub. Empty means all others.
+	// Spokes are the versions that are converted to and from Version, which becomes the hub. Empty means all others.
 	Spokes []string
-	// Certificates is who makes the certificates: project.SelfSigned or project.CertManager. Empty leaves it as it is.
+	// Certificates is the issuer of certificates: project.SelfSigned or project.CertManager. Empty keeps the current one.
 	Certificates string
-	// Force writes the files of webhooks that are there already anew, whatever the user made of them.
+	// Force overwrites the files of existing webhooks, including the user's edits.
 	Force bool
-	// Kctrl is the kctrl that adds the webhooks.
+	// Kctrl identifies the running kctrl.
 	Kctrl project.Build
 }
 
@@ -70,19 +70,19 @@ func PlanWebhook(fsys fs.FS, proj *project.Project, opts WebhookOptions) (*plan.
 	return w.Plan, plan.InOrder(steps...)
 }
 
-// admission returns what PROJECT keeps of the options.
+// admission returns the options that PROJECT keeps.
 func (o WebhookOptions) admission() render.AdmissionOptions {
 	return render.AdmissionOptions{
 		DefaultingPath: o.DefaultingPath, ValidationPath: o.ValidationPath, Rules: o.Rules, Requests: o.Requests,
 	}
 }
 
-// asked returns a resource that has nothing but what opts ask for.
+// asked returns a resource with only the features that the options request.
 func (o WebhookOptions) asked() project.Resource {
 	return project.Resource{Defaulting: o.Defaulting, Validation: o.Validation, Policy: o.Policy}
 }
 
-// checkPaths refuses paths that are none, or that nothing is served at.
+// checkPaths rejects invalid paths, and paths of webhooks that are not requested.
 func (o WebhookOptions) checkPaths() error {
 	for _, path := range []struct {
 		flag, value string
@@ -92,7 +92,7 @@ func (o WebhookOptions) checkPaths() error {
 		switch {
 		case path.value == "":
 		case !path.served:
-			return &diagnostic.Error{Message: path.flag + " is of a webhook that is not asked for", Hint: "add " + path.needs, Class: diagnostic.ErrUsage}
+			return &diagnostic.Error{Message: path.flag + " requires its webhook", Hint: "add " + path.needs, Class: diagnostic.ErrUsage}
 		case !webhookPath.MatchString(path.value):
 			return render.WrongOption(path.flag, path.value, "want a path", "write "+path.flag+"=/mine")
 		}
@@ -100,11 +100,11 @@ func (o WebhookOptions) checkPaths() error {
 	return nil
 }
 
-// webhookPath matches paths that markers, Go and webhook configurations take as they are.
+// webhookPath matches paths that need no escaping in markers, Go and webhook configurations.
 var webhookPath = regexp.MustCompile(`^(/[A-Za-z0-9][A-Za-z0-9._-]*)+$`)
 
-// decidedKind returns the kind that opts name, as the project has it from now on: one of its own, built in, or
-// somebody else's.
+// decidedKind returns the kind of the options: an own kind, a built-in one or an external one, which it adds to the
+// project.
 func decidedKind(proj *project.Project, opts WebhookOptions) (*project.Resource, error) {
 	named := ControllerOptions{
 		Group: opts.Group, Version: opts.Version, Kind: opts.Kind, Plural: opts.Plural,
@@ -126,16 +126,16 @@ func decidedKind(proj *project.Project, opts WebhookOptions) (*project.Resource,
 	r, err := findKind(proj, named)
 	if err == nil && opts.Conversion && !r.API {
 		return nil, &diagnostic.Error{
-			Message: fmt.Sprintf("%s is not the project's own, and its versions are converted by those who define it", r),
-			Hint:    "leave --conversion out",
+			Message: fmt.Sprintf("%s is an external kind, whose owner converts its versions", r),
+			Hint:    "omit --conversion",
 			Class:   diagnostic.ErrUsage,
 		}
 	}
 	return r, err
 }
 
-// addWebhooks records in the project what opts ask for. It returns the kind, and the versions of it whose conversion
-// is new.
+// addWebhooks adds the webhooks of the options to the project. It returns the kind, and the versions with a new
+// conversion.
 func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource, []project.Resource, error) {
 	if err := validateWebhook(proj, opts); err != nil {
 		return nil, nil, err
@@ -145,7 +145,7 @@ func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource,
 		return nil, nil, err
 	}
 	asked := layout.AdmissionsOf(opts.asked())
-	if len(asked) > 0 { // conversions have files of their own
+	if len(asked) > 0 { // conversions have their own files
 		if err := checkNamesakes(proj, *r); err != nil {
 			return nil, nil, err
 		}
@@ -157,7 +157,7 @@ func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource,
 		for _, other := range proj.Versions(*r) {
 			if *a.Has(other) {
 				return nil, nil, &diagnostic.Error{
-					Message: fmt.Sprintf("%s has a %s already, and API servers ask it about all versions of the kind, converted for it", other, a.File),
+					Message: fmt.Sprintf("%s has a %s already, and API servers call it for all versions of the kind, after a conversion", other, a.File),
 					Hint:    fmt.Sprintf("write the rules of %s there", r.Version),
 					Class:   diagnostic.ErrUsage,
 				}
@@ -178,10 +178,10 @@ func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource,
 	return r, spokes, errors.Join(err, checkServedOnce(proj))
 }
 
-// conversionPath is where the manager converts objects of all kinds.
+// conversionPath is the URL path of the conversion of all kinds.
 const conversionPath = "/convert"
 
-// checkServedOnce refuses two webhooks at one path, with which the manager does not start.
+// checkServedOnce rejects two webhooks at one path: the manager would not start.
 func checkServedOnce(proj *project.Project) error {
 	served := map[string]string{conversionPath: "what converts objects"}
 	for _, r := range proj.Resources {
@@ -189,7 +189,7 @@ func checkServedOnce(proj *project.Project) error {
 		for _, a := range layout.WebhooksOf(r) {
 			opts := render.AdmissionOptions{}
 			if opts.SetFlags(a, *a.Flags(&r)) != nil {
-				continue // of another kctrl
+				continue // flags of another kctrl
 			}
 			at := opts.At(a, templates.AdmissionView{KindView: kind})
 			name, path, flag := fmt.Sprintf("the %s of %s", a.File, r), at.MutatePath, "--defaulting-path"
@@ -207,7 +207,7 @@ func checkServedOnce(proj *project.Project) error {
 	return nil
 }
 
-// checkNamesakes refuses a kind whose files another one of that name, in another group, has already.
+// checkNamesakes rejects a kind whose files would have the paths of another group's kind of the same name.
 func checkNamesakes(proj *project.Project, r project.Resource) error {
 	file := func(r project.Resource) string {
 		return templates.NewKind(layout.KindNames(proj, r, "")).WebhookFile("", "")
@@ -215,7 +215,7 @@ func checkNamesakes(proj *project.Project, r project.Resource) error {
 	for _, other := range proj.Resources {
 		if other.APIGroup() != r.APIGroup() && len(layout.AdmissionsOf(other)) > 0 && file(other) == file(r) {
 			return &diagnostic.Error{
-				Message: fmt.Sprintf("%s has webhooks or a policy, and this layout no place for those of %s", other, r),
+				Message: fmt.Sprintf("%s has webhooks or a policy, and this layout has no place for those of %s", other, r),
 				Hint:    "write the rules into the files of the other one, or run kctrl edit --multigroup first",
 				Class:   diagnostic.ErrUsage,
 			}
@@ -242,37 +242,37 @@ func validateWebhook(proj *project.Project, opts WebhookOptions) error {
 	switch {
 	case !opts.Conversion && len(layout.AdmissionsOf(opts.asked())) == 0:
 		return &diagnostic.Error{
-			Message: "there is nothing to create without a kind of webhook",
+			Message: "no webhook or policy selected",
 			Hint:    "add --defaulting, --validation, --conversion or --policy",
 			Class:   diagnostic.ErrUsage,
 		}
 	case !opts.Requests.IsZero() && len(layout.AdmissionsOf(opts.asked())) == 0:
 		return &diagnostic.Error{
-			Message: "conversion is asked about all objects of its kind, whatever selects requests",
-			Hint:    "leave --verbs, --failure-policy, --timeout, --match-condition and the selectors out",
+			Message: "conversion applies to all objects of its kind, and ignores options that select requests",
+			Hint:    "omit --verbs, --failure-policy, --timeout, --match-condition and the selectors",
 			Class:   diagnostic.ErrUsage,
 		}
 	case opts.Requests.Timeout > 0 && len(layout.WebhooksOf(opts.asked())) == 0:
 		return &diagnostic.Error{
-			Message: "API servers decide by a policy themselves, and wait for nobody",
-			Hint:    "leave --timeout out",
+			Message: "API servers evaluate a policy themselves, so it has no timeout",
+			Hint:    "omit --timeout",
 			Class:   diagnostic.ErrUsage,
 		}
 	case opts.Defaulting && len(opts.Requests.Verbs) > 0 && !slices.Contains(opts.Requests.Verbs, "create") && !slices.Contains(opts.Requests.Verbs, "update"):
 		return &diagnostic.Error{
-			Message: "a defaulter changes what is created or updated, and is asked about neither",
-			Hint:    "add create or update to --verbs, or leave --defaulting out",
+			Message: "a defaulter requires creations or updates, and --verbs has neither",
+			Hint:    "add create or update to --verbs, or omit --defaulting",
 			Class:   diagnostic.ErrUsage,
 		}
 	case len(opts.Rules) > 0 && !opts.Policy:
 		return &diagnostic.Error{
-			Message: "rules in CEL are those of a policy, which is not asked for",
+			Message: "--rule requires --policy",
 			Hint:    "add --policy",
 			Class:   diagnostic.ErrUsage,
 		}
 	case len(opts.Spokes) > 0 && !opts.Conversion:
 		return &diagnostic.Error{
-			Message: "spokes are versions that are converted, and no conversion is asked for",
+			Message: "--spoke requires --conversion",
 			Hint:    "add --conversion",
 			Class:   diagnostic.ErrUsage,
 		}

@@ -76,14 +76,14 @@ func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templat
 	if further && opts.Operand != nil {
 		return shaped{}, &diagnostic.Error{
 			Message: "--from deployment is for the first version of a kind: its controller handles all versions",
-			Hint:    "leave it out",
+			Hint:    "omit it",
 			Class:   diagnostic.ErrUsage,
 		}
 	}
 	if flag := kindFlag(opts.Shape); further && flag != "" {
 		return shaped{}, &diagnostic.Error{
 			Message: fmt.Sprintf("%s is for the first version of a kind: %s defines it, and further ones copy it", flag, older.Version),
-			Hint:    fmt.Sprintf("leave it out; or write it as a marker, which kctrl explain lists, above the type in %s, too", kind.TypesFile()),
+			Hint:    fmt.Sprintf("omit it; or write it as a marker, which kctrl explain lists, above the type in %s, too", kind.TypesFile()),
 			Class:   diagnostic.ErrUsage,
 		}
 	}
@@ -194,7 +194,7 @@ func namesMarker(s Shape, r project.Resource) (string, error) {
 			case len(apivalidation.IsDNS1035Label(value)) > 0:
 				hint = "use small letters and digits, beginning with a letter: " + list.flag + " gb"
 			case slices.Contains(taken, value):
-				hint = "leave it out: the resource has this name already"
+				hint = "omit it: the resource has this name already"
 			default:
 				taken = append(taken, value)
 				continue
@@ -340,7 +340,7 @@ func addFields(name string, source []byte, structName, body string) ([]byte, err
 			if jsonOf(old) == jsonOf(field) || slices.ContainsFunc(old.Names, func(n *ast.Ident) bool { return n.Name == field.Names[0].Name }) {
 				return nil, &diagnostic.Error{
 					Message: fmt.Sprintf("%s has the field %s already, from the version that it is a copy of", structName, jsonOf(old)),
-					Hint:    "leave it out, and change it in " + name + " afterwards",
+					Hint:    "omit it, and change it in " + name + " afterwards",
 					Class:   diagnostic.ErrUsage,
 				}
 			}
