@@ -8,28 +8,29 @@ import (
 	"strings"
 )
 
-// AdmissionView is what a defaulter, a validator or a policy of a kind is rendered from.
+// AdmissionView has the data for the templates of a defaulter, a validator or a policy.
 type AdmissionView struct {
 	KindView
-	// Foreign says that the kind is not the project's own, so that its objects are everybody's.
+	// Foreign is set for an external kind, whose objects other components of the cluster use too.
 	Foreign bool
-	// FailurePolicy is what becomes of requests while the webhook cannot be asked, as its marker says it: fail or ignore.
+	// FailurePolicy is the argument of the webhook marker: fail or ignore. It applies to requests while the webhook is
+	// unreachable.
 	FailurePolicy string
-	// OwnPath says that the webhook is served at another path than the kind has.
+	// OwnPath is set if the path of the webhook is not the default one for the kind.
 	OwnPath bool
-	// Verbs are the operations that are asked about, as the marker says them: create, update and so on.
+	// Verbs are the operations in the marker: create, update and so on.
 	Verbs []string
-	// More are further arguments of the marker. They begin with a comma, if there are any.
+	// More are further arguments of the marker, each after a comma.
 	More string
-	// NamespaceSelector, ObjectSelector and MatchConditions say which requests a policy is about, in JSON; empty means all.
+	// NamespaceSelector, ObjectSelector and MatchConditions select the requests of a policy, in JSON; empty means all.
 	NamespaceSelector, ObjectSelector, MatchConditions string
-	// SelectedLabels are labels with which an object matches the object selector.
+	// SelectedLabels are labels that match the object selector.
 	SelectedLabels map[string]string
-	// Rules are those of a policy that were asked for. None means that it has one to begin with.
+	// Rules are the requested rules of a policy. Without any, the policy has an example.
 	Rules []PolicyRule
 }
 
-// Asked is the operation by which the tests ask: the first in the life of an object that is asked about.
+// Asked returns the operation that the tests send: the first selected one in the life of an object.
 func (v AdmissionView) Asked() string {
 	for _, verb := range []string{"create", "update", "delete"} {
 		if slices.Contains(v.Verbs, verb) {
@@ -39,16 +40,16 @@ func (v AdmissionView) Asked() string {
 	return "create"
 }
 
-// AsksLater says that the tests have to create an object before they can ask.
+// AsksLater reports whether the tests must create an object before they send the operation.
 func (v AdmissionView) AsksLater() bool { return v.Asked() != "create" }
 
-// AskedMethod is the method of a client that does it.
+// AskedMethod is the client method of the operation.
 func (v AdmissionView) AskedMethod() string { return strings.ToUpper(v.Asked()[:1]) + v.Asked()[1:] }
 
-// AskedOperation is the operation as the API says it.
+// AskedOperation is the operation in the form of the API.
 func (v AdmissionView) AskedOperation() string { return strings.ToUpper(v.Asked()) }
 
-// AskedObject is what a policy calls the object that it is about then.
+// AskedObject is the CEL variable of the object in that operation.
 func (v AdmissionView) AskedObject() string {
 	if v.Asked() == "delete" {
 		return "oldObject"
@@ -56,10 +57,10 @@ func (v AdmissionView) AskedObject() string {
 	return "object"
 }
 
-// PolicyRule is an expression in CEL that has to be true, and what API servers say where it is not.
+// PolicyRule is a CEL expression that must be true, and the error message if it is false.
 type PolicyRule struct{ Expression, Message string }
 
-// PolicyAdvice says what users do with the rules of a policy.
+// PolicyAdvice is the advice for users about the rules in the file.
 func (v AdmissionView) PolicyAdvice() string {
 	if len(v.Rules) > 0 {
 		return "Write a rule as it comes"
@@ -67,7 +68,7 @@ func (v AdmissionView) PolicyAdvice() string {
 	return "Replace the rule with your own"
 }
 
-// PolicyRules are the rules of a policy, as YAML says them.
+// PolicyRules are the rules of a policy as YAML.
 func (v AdmissionView) PolicyRules() []PolicyRule {
 	if len(v.Rules) > 0 {
 		var rules []PolicyRule
@@ -78,18 +79,18 @@ func (v AdmissionView) PolicyRules() []PolicyRule {
 	}
 	begin, object := `request.operation != "`+v.AskedOperation()+`" || `, v.AskedObject()
 	if !v.Foreign {
-		return []PolicyRule{{begin + "size(" + object + ".metadata.name) <= 63", "the name has to be no longer than 63 bytes, as the value of a label"}}
+		return []PolicyRule{{begin + "size(" + object + ".metadata.name) <= 63", "the name must be at most 63 bytes, the limit of a label value"}}
 	}
 	const indent, name = "\n        ", `"app.kubernetes.io/name"`
 	labels := object + ".metadata.labels"
 	return []PolicyRule{{
 		">-" + indent + begin + "!has(" + labels + ") ||" + indent + "!(" + name + " in " + labels + ") || " + labels + "[" + name + `] != ""`,
-		"the label app.kubernetes.io/name has to say something",
+		"the label app.kubernetes.io/name must not be empty",
 	}}
 }
 
-// TestLabels returns the labels of an object of a test as a Go literal: empty labels with the names, and those that
-// match the object selector.
+// TestLabels returns the labels of a test object as a Go literal: empty labels with the names, and labels that match
+// the object selector.
 func (v AdmissionView) TestLabels(names ...string) string {
 	labels := map[string]string{}
 	for _, name := range names {
@@ -103,10 +104,10 @@ func (v AdmissionView) TestLabels(names ...string) string {
 	return "map[string]string{" + strings.Join(entries, ", ") + "}"
 }
 
-// MarkerVerbs are the operations as a list of a marker.
+// MarkerVerbs are the operations in the form of a marker.
 func (v AdmissionView) MarkerVerbs() string { return strings.Join(v.Verbs, ";") }
 
-// PolicyFailure is the failure policy as the API says it.
+// PolicyFailure is the failure policy in the form of the API.
 func (v AdmissionView) PolicyFailure() string {
 	if v.FailurePolicy == "" {
 		return "Fail"
@@ -114,7 +115,7 @@ func (v AdmissionView) PolicyFailure() string {
 	return strings.ToUpper(v.FailurePolicy[:1]) + v.FailurePolicy[1:]
 }
 
-// Operations are the verbs as the API says them.
+// Operations are the verbs in the form of the API.
 func (v AdmissionView) Operations() []string {
 	var all []string
 	for _, verb := range v.Verbs {
@@ -123,7 +124,7 @@ func (v AdmissionView) Operations() []string {
 	return all
 }
 
-// TestObject is the path of the object that the tests send, from their folder.
+// TestObject is the path of the object that the tests send, relative to their directory.
 func (v AdmissionView) TestObject() string {
 	if v.Foreign {
 		return "testdata/" + path.Base(v.testObject())
@@ -131,12 +132,13 @@ func (v AdmissionView) TestObject() string {
 	return v.Root + "/config/samples/" + v.SampleFile
 }
 
-// testObject is where the object goes that the tests send for a kind that has no sample.
+// testObject is the path of the object that the tests send for a kind without a sample.
 func (v AdmissionView) testObject() string {
 	return path.Join(v.WebhookFolder, "testdata", strings.ToLower(v.Kind)+"_"+v.Version+".yaml")
 }
 
-// InstalledCRDs are the CRDs that the tests install, from their folder; empty for a kind that every API server has.
+// InstalledCRDs is the path of the CRDs that the tests install, relative to their directory. It is empty for built-in
+// kinds.
 func (v AdmissionView) InstalledCRDs() string {
 	if v.Foreign && v.TestCRDs != "" {
 		return "testdata/" + v.standIn()
@@ -144,12 +146,12 @@ func (v AdmissionView) InstalledCRDs() string {
 	return v.TestCRDs
 }
 
-// APIVersion is that of objects of the kind.
+// APIVersion is the apiVersion of the kind's objects.
 func (v AdmissionView) APIVersion() string {
 	return strings.TrimPrefix(v.QualifiedGroup+"/"+v.Version, "/")
 }
 
-// TestBody is what the object of the tests has besides its metadata, as YAML.
+// TestBody is the YAML of the test object after its metadata.
 func (v AdmissionView) TestBody() string {
 	if !v.builtIn() {
 		return ""
@@ -168,14 +170,14 @@ func (v AdmissionView) PolicyFile() string {
 	return strings.ReplaceAll(v.RolePrefix, "-", "_") + "_policy.yaml"
 }
 
-// pod is what a pod has, and what templates of pods are like.
+// pod is the body of a pod, and of a pod template.
 const pod = `spec:
   containers:
     - name: main
       image: example.com/main:v1
 `
 
-// podTemplate is the spec of a workload with pods.
+// podTemplate is the body of a workload with pods.
 const podTemplate = `spec:
   selector:
     matchLabels:
@@ -205,7 +207,7 @@ const roleRef = `roleRef:
   name: view
 `
 
-// builtInBodies are what API servers ask of objects of built-in kinds besides their metadata. Kinds that are not here need no more.
+// builtInBodies have the fields besides metadata that built-in kinds require. Other kinds require none.
 var builtInBodies = map[string]string{
 	"Pod":         pod,
 	"PodTemplate": "template:\n  metadata:\n    labels:\n      app: sample\n  " + strings.ReplaceAll(strings.TrimSpace(pod), "\n", "\n  ") + "\n",

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// LicenseView is what the header of source files is rendered from.
+// LicenseView has the data for the header of source files.
 type LicenseView struct {
-	// Copyright is the year, and the owner if one is known.
+	// Copyright is the year, followed by the owner if it is known.
 	Copyright string
 }
 
@@ -20,52 +20,52 @@ func NewLicense(year int, owner string) LicenseView {
 	return LicenseView{Copyright: copyright}
 }
 
-// ModuleView is what go.mod and go.sum are rendered from.
+// ModuleView has the data for go.mod and go.sum.
 type ModuleView struct {
 	// Repo is the path of the project's Go module.
 	Repo string
-	// RuntimeVersion is the version of the published runtime. Empty for a bundled one.
+	// RuntimeVersion is the version of the published runtime. It is empty for a bundled one.
 	RuntimeVersion string
 }
 
-// ProjectView is what the files of a whole project are rendered from.
+// ProjectView has the data for the files of a whole project.
 type ProjectView struct {
 	// Name prefixes everything the project deploys.
 	Name string
 	// Repo is the path of the Go module.
 	Repo string
-	// Header opens every Go file: a comment and an empty line, or nothing.
+	// Header begins every Go file: a comment and an empty line, or nothing.
 	Header string
 	// LeaderElectionID is the name of the lease that the manager holds.
 	LeaderElectionID string
-	// Namespace is where the manager runs.
+	// Namespace is the namespace of the manager.
 	Namespace string
-	// Namespaced says that the manager watches, and is allowed to read, its own namespace only.
+	// Namespaced restricts the manager's watches and rights to its own namespace.
 	Namespaced bool
-	// RoleKind is Role or ClusterRole: what holds the rights of the controllers.
+	// RoleKind is the kind of the controllers' role: Role or ClusterRole.
 	RoleKind string
-	// APIModule says that api is a Go module of its own.
+	// APIModule is set if api is a separate Go module.
 	APIModule bool
-	// Bundled says that the runtime is in third_party/kctrl.
+	// Bundled is set if the runtime is in third_party/kctrl.
 	Bundled bool
-	// KctrlVersion is the version of kctrl that CI installs. Empty means that CI is told by a variable.
+	// KctrlVersion is the version of kctrl that CI installs. Empty means that CI reads it from a variable.
 	KctrlVersion string
-	// APILayout and ControllerLayout are where code goes, for people.
+	// APILayout and ControllerLayout describe the directories of the code in documentation.
 	APILayout, ControllerLayout string
 }
 
-// ProjectNames are the choices that a project is made from. All are valid names.
+// ProjectNames are the settings of a project. All are valid names.
 type ProjectNames struct {
 	Name, Domain, Repo              string
 	Header                          string
 	MultiGroup, Namespaced, Bundled bool
-	// APIModule makes api a Go module of its own.
+	// APIModule makes api a separate Go module.
 	APIModule bool
 	// KctrlVersion is a version that go install finds, or empty for a development build.
 	KctrlVersion string
 }
 
-// NewProject spells what the files of a project say.
+// NewProject returns the view of a project's files.
 func NewProject(n ProjectNames) ProjectView {
 	v := ProjectView{
 		Name:             n.Name,
@@ -90,44 +90,45 @@ func NewProject(n ProjectNames) ProjectView {
 	return v
 }
 
-// Namespace returns the namespace that the manager of a project runs in.
+// Namespace returns the namespace of the manager of a project.
 func Namespace(projectName string) string { return projectName + "-system" }
 
-// ListView is what a kustomization that lists files is rendered from.
+// ListView has the data for a kustomization that lists files.
 type ListView struct {
-	// Files are relative to its folder.
+	// Files are relative to the kustomization.
 	Files []string
 }
 
-// RegisterView is what the registration of kinds and controllers is rendered from.
+// RegisterView has the data for the registration of kinds and controllers.
 type RegisterView struct {
-	// Folder is that of the program.
+	// The directory of the program.
 	Folder string
-	// Header opens the file: a comment and an empty line, or nothing.
+	// Header begins the file: a comment and an empty line, or nothing.
 	Header string
 	// Imports are the packages of the project that the file uses, ordered by path.
 	Imports []Import
 	// APIs are the names of the API packages.
 	APIs []string
-	// Setups are the expressions that set up the controllers and webhooks; each is an error.
+	// Setups are the expressions that set up the controllers and webhooks. Each returns an error.
 	Setups []string
-	// Fallible says that some of them come from functions which return an error.
+	// Fallible is set if a setup calls a function that returns an error.
 	Fallible bool
 }
 
-// ConversionView is what the conversion of one version of a kind is rendered from.
+// ConversionView has the data for the conversion of one version of a kind.
 type ConversionView struct {
-	// Header opens the files: a comment and an empty line, or nothing.
+	// Header begins the files: a comment and an empty line, or nothing.
 	Header string
-	// Spoke is the version, Hub the one it is converted to and from.
+	// Spoke is the version, and Hub the version that it is converted to and from.
 	Spoke, Hub KindView
-	// Imports are what the functions name beside the packages of the two.
+	// Imports are the imports of the functions, besides the two API packages.
 	Imports []Import
-	// FromHub and ToHub are the names of the functions, FromHubBody and ToHubBody what they do, and Helpers what they call.
+	// FromHub and ToHub are the names of the functions, FromHubBody and ToHubBody their bodies, and Helpers the functions
+	// that they call.
 	FromHub, ToHub, FromHubBody, ToHubBody, Helpers string
 }
 
-// NewConversion spells the names in a conversion.
+// NewConversion returns the view of a conversion, without the bodies of its functions.
 func NewConversion(header string, spoke, hub KindView) ConversionView {
 	name := func(from, to KindView) string {
 		return spoke.Variable + strings.TrimPrefix(from.Conversion, from.Kind) + "To" + strings.TrimPrefix(to.Conversion, to.Kind)
@@ -135,26 +136,26 @@ func NewConversion(header string, spoke, hub KindView) ConversionView {
 	return ConversionView{Header: header, Spoke: spoke, Hub: hub, FromHub: name(hub, spoke), ToHub: name(spoke, hub)}
 }
 
-// Import is a Go import. Alias is empty for a package that is imported under its own name.
+// Import is a Go import. Alias is empty if the local name is the package's own.
 type Import struct{ Alias, Path string }
 
-// WebhooksView is what the deployment of a project's webhooks is rendered from.
+// WebhooksView has the data for the deployment of a project's webhooks.
 type WebhooksView struct {
-	// Name prefixes everything the project deploys, Namespace is where the manager runs.
+	// Name prefixes everything the project deploys. Namespace is the namespace of the manager.
 	Name, Namespace string
-	// Mutating and Validating say that there are webhooks of that kind.
+	// Mutating and Validating are set if the project has such webhooks.
 	Mutating, Validating bool
-	// CRDs are the names of those whose versions the manager converts, in order.
+	// CRDs are the sorted names of the CRDs whose versions the manager converts.
 	CRDs []string
 }
 
-// The names that generated webhook configurations have before a kustomization gives them a prefix.
+// The names of generated webhook configurations, before a kustomization adds a prefix.
 const (
 	mutatingConfiguration   = "mutating-webhook-configuration"
 	validatingConfiguration = "validating-webhook-configuration"
 )
 
-// Targets are the objects that call the webhooks, as the manager's flag --webhook-targets takes them.
+// Targets are the objects that call the webhooks, in the form of the manager's flag --webhook-targets.
 func (v WebhooksView) Targets() string {
 	var targets []string
 	for _, name := range v.MutatingConfigurations() {
@@ -169,12 +170,12 @@ func (v WebhooksView) Targets() string {
 	return strings.Join(targets, ",")
 }
 
-// MutatingConfigurations are the names of the configurations of mutating webhooks in a cluster: one or none.
+// MutatingConfigurations returns the deployed name of the mutating webhook configuration, if there is one.
 func (v WebhooksView) MutatingConfigurations() []string {
 	return named(v.Mutating, v.Name, mutatingConfiguration)
 }
 
-// ValidatingConfigurations are the names of the configurations of validating webhooks in a cluster: one or none.
+// ValidatingConfigurations returns the deployed name of the validating webhook configuration, if there is one.
 func (v WebhooksView) ValidatingConfigurations() []string {
 	return named(v.Validating, v.Name, validatingConfiguration)
 }
@@ -186,7 +187,7 @@ func named(is bool, prefix, name string) []string {
 	return []string{prefix + "-" + name}
 }
 
-// CRDPattern is a regular expression that only the names of CRDs match.
+// CRDPattern is a regular expression that matches exactly the names in CRDs.
 func (v WebhooksView) CRDPattern() string {
 	names := make([]string, len(v.CRDs))
 	for i, name := range v.CRDs {
@@ -195,13 +196,13 @@ func (v WebhooksView) CRDPattern() string {
 	return strings.Join(names, "|")
 }
 
-// ChartView is what the frame of a Helm chart is rendered from.
+// ChartView has the data for the fixed files of a Helm chart.
 type ChartView struct {
-	// Name is that of the chart, and Version that of it and of the operator in it.
+	// Name is the name of the chart, and Version the version of the chart and its operator.
 	Name, Version string
-	// Prefix begins the names of objects, without a hyphen.
+	// Prefix is the prefix of object names, without a hyphen.
 	Prefix string
-	// ServiceAccount is the name of the manager's, without the prefix.
+	// ServiceAccount is the name of the manager's service account, without the prefix.
 	ServiceAccount string
 	// Selector selects the manager's pods.
 	Selector string

@@ -6,22 +6,22 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// Template is one file that can be scaffolded, rendered from a view of type V.
+// Template is a file that kctrl can scaffold, rendered from a view of type V.
 type Template[V any] struct {
 	// ID is the path below files/, without ".tmpl". The lock of a project records it.
 	ID string
-	// Generator names who writes the file from then on. The lock records that instead.
+	// Generator names the generator that later writes the file. The lock records it in place of the ID.
 	Generator string
-	// Owner decides what commands do to the file.
+	// Owner decides how commands treat the file.
 	Owner plan.Owner
 
-	// Helm says that what is written is a template itself: actions of this one stand between brackets.
+	// Helm is set if the output is a Helm template. Actions of this template are then in square brackets.
 	Helm bool
 
 	path func(V) string
 }
 
-// Path returns where the file goes in the project that view describes.
+// Path returns the path of the file in the project that view describes.
 func (t Template[V]) Path(view V) string { return t.path(view) }
 
 // Project returns the files of every new project, without those of [Modules].
@@ -68,7 +68,7 @@ func Project() []Template[ProjectView] {
 	}
 }
 
-// Modules returns go.mod and go.sum of a project that has the runtime in third_party/kctrl, and those of that folder.
+// Modules returns go.mod and go.sum of a project with the runtime in third_party/kctrl, and those of that directory.
 // `make golden` recomputes these templates from the root go.mod.
 func Modules() []Template[ModuleView] {
 	return []Template[ModuleView]{
@@ -87,31 +87,31 @@ func PublishedModules() []Template[ModuleView] {
 	}
 }
 
-// ApplyConfigurationModules returns what apply configurations add to go.mod and go.sum of a project: no files of a
-// project themselves. `make golden` recomputes them from the root go.mod.
+// ApplyConfigurationModules returns the lines that apply configurations add to go.mod and go.sum of a project. The
+// templates are not files of a project. `make golden` recomputes them from the root go.mod.
 func ApplyConfigurationModules() (mod, sum Template[ModuleView]) {
 	mod = at[ModuleView]("applyconfiguration", "go.mod", plan.Generated)
 	return mod, at[ModuleView]("applyconfiguration", "go.sum", plan.Generated)
 }
 
-// APIModule returns go.mod and go.sum of the API packages of a project, if they are a module of their own. `make golden` recomputes them
-// from those of a project.
+// APIModule returns go.mod and go.sum of the API packages of a project, if they are a separate module. `make golden`
+// recomputes them from those of a project.
 func APIModule() []Template[ModuleView] {
 	return []Template[ModuleView]{at[ModuleView]("apimodule", "api/go.mod", plan.Shared), at[ModuleView]("apimodule", "api/go.sum", plan.Shared)}
 }
 
-// APIModuleDoc returns the package that the module has before it has any types: of none the go command vets nothing, and says so by failing.
+// APIModuleDoc returns a package for the API module before it has types: go vet fails for a module without packages.
 func APIModuleDoc() Template[ProjectView] {
 	return at[ProjectView]("apimodule", "api/doc.go", plan.User)
 }
 
-// APIApplyConfigurationModules returns what apply configurations add to those, as above.
+// APIApplyConfigurationModules returns the lines that apply configurations add to go.mod and go.sum of the API module.
 func APIApplyConfigurationModules() (mod, sum Template[ModuleView]) {
 	mod = at[ModuleView]("apiapplyconfiguration", "go.mod", plan.Generated)
 	return mod, at[ModuleView]("apiapplyconfiguration", "go.sum", plan.Generated)
 }
 
-// Licenses returns the header of source files for each license that init offers, by its name.
+// Licenses returns the headers of source files by license name.
 func Licenses() map[string]Template[LicenseView] {
 	const file = "hack/boilerplate.go.txt"
 	return map[string]Template[LicenseView]{
@@ -123,7 +123,7 @@ func Licenses() map[string]Template[LicenseView] {
 // Version returns the file that names the group and version of an API package.
 func Version() Template[VersionView] { return inPackage("groupversion_info.go", plan.User) }
 
-// VersionRegister returns the file that makes the kinds of an API package known to a scheme.
+// VersionRegister returns the file that registers the kinds of an API package in a scheme.
 func VersionRegister() Template[VersionView] {
 	return inPackage("zz_generated.register.go", plan.Generated)
 }
@@ -133,7 +133,7 @@ func Types() Template[KindView] {
 	return Template[KindView]{ID: "kind/api/version/kind_types.go", Owner: plan.API, path: KindView.TypesFile}
 }
 
-// Sample returns the file of an object of a kind.
+// Sample returns the sample object of a kind.
 func Sample() Template[KindView] {
 	return Template[KindView]{
 		ID: "kind/config/samples/group_version_kind.yaml", Owner: plan.API,
@@ -141,7 +141,7 @@ func Sample() Template[KindView] {
 	}
 }
 
-// Roles returns the files of the roles for the users of a kind.
+// Roles returns the roles for the users of a kind.
 func Roles() []Template[KindView] {
 	return []Template[KindView]{
 		{ID: "kind/config/rbac/kind_admin_role.yaml", path: func(k KindView) string { return "config/rbac/" + k.roleFile("admin") }},
@@ -150,12 +150,12 @@ func Roles() []Template[KindView] {
 	}
 }
 
-// CRDKustomization returns the file that lists the CRDs.
+// CRDKustomization returns the kustomization of the CRDs.
 func CRDKustomization() Template[ListView] {
 	return at[ListView]("kind", "config/crd/kustomization.yaml", plan.User)
 }
 
-// SamplesKustomization returns the file that lists the samples.
+// SamplesKustomization returns the kustomization of the samples.
 func SamplesKustomization() Template[ListView] {
 	return at[ListView]("kind", "config/samples/kustomization.yaml", plan.User)
 }
@@ -168,7 +168,7 @@ func Controller() []Template[KindView] {
 	}
 }
 
-// Operand returns the files of the controller of a kind whose objects are run by Deployments.
+// Operand returns the files of a controller that runs a Deployment for each object.
 func Operand() []Template[KindView] {
 	return []Template[KindView]{
 		{ID: "controller/internal/controller/operand_controller.go", path: func(k KindView) string { return k.ControllerFile(".go") }},
@@ -176,7 +176,7 @@ func Operand() []Template[KindView] {
 	}
 }
 
-// FurtherController returns the files of a controller of a kind that is not the project's, or that has one already.
+// FurtherController returns the files of a controller of an external kind, or of a second controller of a kind.
 func FurtherController() []Template[KindView] {
 	return []Template[KindView]{
 		{ID: "controller/internal/controller/further_controller.go", path: func(k KindView) string { return k.ControllerFile(".go") }},
@@ -184,7 +184,7 @@ func FurtherController() []Template[KindView] {
 	}
 }
 
-// StandIn returns the CRD that the tests of a folder have for a kind that is neither the project's nor built in.
+// StandIn returns the CRD that the tests in a directory install for an external kind that is not built in.
 func StandIn(folder string) Template[KindView] {
 	return Template[KindView]{
 		ID: "controller/internal/controller/testdata/kind_crd.yaml", Owner: plan.User,
@@ -206,8 +206,8 @@ func Conversion() []Template[ConversionView] {
 	return []Template[ConversionView]{doc, of("kind_version.go", ".go"), of("kind_version_test.go", "_test.go")}
 }
 
-// Webhooks returns the component that deploys the webhooks of a project, by who makes their certificates. It follows what the
-// project has: all of it is written anew.
+// Webhooks returns the component that deploys the webhooks of a project, by the issuer of their certificates. All of it
+// is overwritten when the webhooks change.
 func Webhooks() map[string][]Template[WebhooksView] {
 	const folder = "config/components/webhook/"
 	of := func(who string, files ...string) []Template[WebhooksView] {
@@ -223,12 +223,12 @@ func Webhooks() map[string][]Template[WebhooksView] {
 	}
 }
 
-// WebhookConversion returns the patch of the CRDs whose versions the manager converts.
+// WebhookConversion returns the patch for the CRDs whose versions the manager converts.
 func WebhookConversion() Template[WebhooksView] {
 	return at[WebhooksView]("webhook", "config/components/webhook/conversion.yaml", plan.Generated)
 }
 
-// WebhookService returns the Service of the webhooks, and the kustomization that lists it.
+// WebhookService returns the Service of the webhooks and its kustomization.
 func WebhookService() []Template[WebhooksView] {
 	return []Template[WebhooksView]{
 		at[WebhooksView]("webhook", "config/webhook/kustomization.yaml", plan.User),
@@ -236,7 +236,7 @@ func WebhookService() []Template[WebhooksView] {
 	}
 }
 
-// AllowWebhooks returns what lets the API server call webhooks where a network policy lets nobody in.
+// AllowWebhooks returns the network policy that allows requests of API servers to webhooks.
 func AllowWebhooks() Template[WebhooksView] {
 	return at[WebhooksView]("webhook", "config/components/network-policy/allow_webhooks.yaml", plan.Shared)
 }
@@ -265,17 +265,17 @@ func Policy() []Template[AdmissionView] {
 	}
 }
 
-// PolicyKustomization returns the file that lists the policies.
+// PolicyKustomization returns the kustomization of the policies.
 func PolicyKustomization() Template[ListView] {
 	return at[ListView]("policy", "config/policy/kustomization.yaml", plan.User)
 }
 
-// TestObject returns what tests of webhooks send for a kind that is not the project's.
+// TestObject returns the object that tests of webhooks send for an external kind.
 func TestObject() Template[AdmissionView] {
 	return Template[AdmissionView]{ID: "admission/internal/webhook/testdata/kind.yaml", Owner: plan.User, path: AdmissionView.testObject}
 }
 
-// WebhookDoc returns the documentation of the package of defaulters and validators.
+// WebhookDoc returns the package documentation of the webhooks.
 func WebhookDoc() Template[KindView] {
 	return Template[KindView]{
 		ID: "admission/internal/webhook/doc.go", Owner: plan.User,
@@ -283,7 +283,8 @@ func WebhookDoc() Template[KindView] {
 	}
 }
 
-// Register returns the file that makes the kinds and controllers of a project known to its manager, beside its main function.
+// Register returns the file beside the main function that registers the kinds and controllers of a project in its
+// manager.
 func Register() Template[RegisterView] {
 	return Template[RegisterView]{
 		ID: "register/cmd/zz_generated.register.go", Owner: plan.Generated,
@@ -291,7 +292,7 @@ func Register() Template[RegisterView] {
 	}
 }
 
-// Chart returns what every Helm chart has besides values and a template for each object. Their paths are relative to the chart.
+// Chart returns the fixed files of a Helm chart, without values and object templates. Paths are relative to the chart.
 func Chart() []Template[ChartView] {
 	list := []Template[ChartView]{
 		at[ChartView]("chart", ".helmignore", plan.Shared),
@@ -305,7 +306,7 @@ func Chart() []Template[ChartView] {
 	return list
 }
 
-// Source names where the content comes from, for the lock.
+// Source returns the source that the lock records for the file.
 func (t Template[V]) Source() string {
 	if t.Generator != "" {
 		return t.Generator
@@ -313,7 +314,7 @@ func (t Template[V]) Source() string {
 	return t.ID
 }
 
-// inPackage returns the template of a file that every API package has.
+// inPackage returns the template of a file in every API package.
 func inPackage(file string, owner plan.Owner) Template[VersionView] {
 	return Template[VersionView]{
 		ID:    "version/api/version/" + file,
@@ -322,7 +323,7 @@ func inPackage(file string, owner plan.Owner) Template[VersionView] {
 	}
 }
 
-// at returns the template of a file that has the same path in every project.
+// at returns the template of a file with the same path in every project.
 func at[V any](folder, file string, owner plan.Owner) Template[V] {
 	return Template[V]{ID: folder + "/" + file, Owner: owner, path: func(V) string { return file }}
 }

@@ -12,122 +12,124 @@ import (
 	"github.com/gobuffalo/flect"
 )
 
-// KindNames are the choices that a kind is made from. All are valid names.
+// KindNames are the settings of a kind. All are valid names.
 type KindNames struct {
-	// ProjectName, Repo and Header are those of the project.
+	// ProjectName, Repo and Header are the project's.
 	ProjectName, Repo, Header string
-	// MultiGroup gives each group its own folders.
+	// MultiGroup gives each group its own directories.
 	MultiGroup bool
-	// RestrictedTo is the namespace that the controllers' rights end at, empty when they do not.
+	// RestrictedTo is the namespace to which the controllers' rights are limited, or empty.
 	RestrictedTo string
 
 	// Group is the API group without the domain. It may be empty.
 	Group, Domain         string
 	Version, Kind, Plural string
-	// Namespaced says that objects of the kind live in namespaces.
+	// Namespaced makes the kind namespaced.
 	Namespaced bool
-	// Controller is the name of a further controller of the kind; empty for the one that has its name.
+	// Controller is the name of a further controller of the kind, or empty for the one with the name of the kind.
 	Controller string
-	// Path is the import path of a Go type that is not the project's own.
+	// Path is the import path of an external kind's Go type.
 	Path string
-	// APIFolder is where the API package is, if that is not where the layout of the project has it.
+	// APIFolder is the directory of the API package, if it differs from the project's layout.
 	APIFolder string
 }
 
-// KindView is what the files of one kind, and of its controller, are rendered from.
+// KindView has the data for the files of one kind and its controller.
 type KindView struct {
 	VersionView
 	ProjectName string
-	// Kind is the Go type, Plural the resource.
+	// Kind is the Go type, and Plural the resource.
 	Kind, Plural string
 	// Scope is Namespaced or Cluster.
 	Scope          string
 	NamespacedKind bool
-	// Alias is the name that other packages import the API package under.
+	// Alias is the local name of the API package in other packages.
 	Alias string
-	// Variable is a local variable of the kind's type that hides nothing the templates use.
+	// Variable is a local variable of the kind's type that shadows no name in the templates.
 	Variable string
 	// Reconciler is the Go type of the controller.
 	Reconciler string
-	// TestCRDs is the folder of the CRD that tests install; empty for a kind that every API server has.
+	// TestCRDs is the directory of the CRD that tests install. It is empty for built-in kinds.
 	TestCRDs string
 	// ControllerPackage is the name of the controller's Go package.
 	ControllerPackage string
-	// ControllerFolder is the folder of that package, ControllerImportPath how Go imports it, under ControllerAlias.
+	// ControllerFolder is the directory of that package, ControllerImportPath its import path, and ControllerAlias its
+	// local name.
 	ControllerFolder, ControllerImportPath, ControllerAlias string
-	// ConversionFolder is where the conversions of the kind are, ConversionImportPath how Go imports them, under ConversionAlias;
-	// WebhookFolder and so on are the same for its defaulter and validator.
+	// ConversionFolder is the directory of the kind's conversions, ConversionImportPath its import path, and
+	// ConversionAlias its local name. WebhookFolder and so on are the same for the kind's webhooks.
 	ConversionFolder, ConversionImportPath, ConversionAlias string
 	WebhookFolder, WebhookImportPath, WebhookAlias          string
-	// MutatePath and ValidatePath are where the defaulter and the validator are served, AdmissionName what the names of both
-	// webhooks end in.
+	// MutatePath and ValidatePath are the URL paths of the defaulter and the validator. AdmissionName is the suffix of
+	// both webhooks' names.
 	MutatePath, ValidatePath, AdmissionName string
-	// Root is the path from the folder of a controller or webhook to that of the project.
+	// Root is the path from the directory of a controller or webhook to that of the project.
 	Root string
 	// Conversion is the variable that converts this version to and from the hub.
 	Conversion string
-	// ControllerName tells the controller from all others of the project.
+	// ControllerName is unique among the controllers of the project.
 	ControllerName string
-	// FieldOwner is who the API server records as the owner of what the controller applies.
+	// FieldOwner is the field manager of the controller's server-side applies.
 	FieldOwner string
-	// RBACNamespace is the part of an RBAC marker that makes it a rule of a Role; empty for a ClusterRole.
+	// RBACNamespace is the namespace argument of an RBAC marker for a Role; it is empty for a ClusterRole.
 	RBACNamespace string
-	// RolePrefix begins the names of the roles for users of the kind.
+	// RolePrefix is the prefix of the roles for users of the kind.
 	RolePrefix string
 	// CRDBase is the file of the CRD, relative to config/crd.
 	CRDBase string
-	// CRDBases is the path from the controller's folder to that of the CRDs.
+	// CRDBases is the path from the controller's directory to that of the CRDs.
 	CRDBases string
-	// SampleFile is the file of the sample in config/samples, SampleName the object in it. SampleNamespace is where it
-	// lives: empty for a cluster scoped kind, and where only the namespace of the manager will do.
+	// SampleFile is the file of the sample in config/samples, and SampleName the name of its object. SampleNamespace is
+	// the namespace of the object. It is empty for a cluster-scoped kind, and if the sample belongs in the manager's
+	// namespace.
 	SampleFile, SampleName, SampleNamespace string
-	// controller is what the files of the controller are named after.
+	// controller is the base name of the controller's files.
 	controller string
 	// Fields are the fields of the kind.
 	Fields FieldsView
-	// Operand is what runs the objects of the kind.
+	// Operand is the workload of the kind's objects.
 	Operand OperandView
-	// Protected says that the group is the Kubernetes community's, whose kinds want to be approved.
+	// Protected is set for a group of the Kubernetes community, whose CRDs require an approval annotation.
 	Protected bool
 }
 
-// FieldsView is what a kind says of its fields, and of how people see its objects. That of [NewKind] has a message for a field, as an
-// example.
+// FieldsView has the data about a kind's fields and print columns. [NewKind] sets an example with the field message.
 type FieldsView struct {
 	// Imports are the packages of the types.
 	Imports []Import
-	// Spec and Status are the fields of the structs, as Go source. An empty Spec is that of the example.
+	// Spec and Status are the fields of the structs as Go source. An empty Spec means the example.
 	Spec, Status string
-	// Types are the declarations of what they are made of.
+	// Types are the declarations of the fields' types.
 	Types string
 	// ConditionsSay is a sentence on the conditions of the status.
 	ConditionsSay string
-	// Names are the short names and categories, as parts of a marker.
+	// Names are the marker arguments for short names and categories.
 	Names string
-	// Columns are the markers of the print columns, and Scale is that of the scale subresource.
+	// Columns are the markers of the print columns, and Scale that of the scale subresource.
 	Columns []string
 	Scale   string
 	// Sample is a spec as YAML, indented.
 	Sample string
-	// Test is the spec of an object in a test, a composite literal without its type, and TestChange a statement that changes it.
+	// Test is the spec of a test object, as a composite literal without its type. TestChange is a statement that changes
+	// it.
 	Test, TestChange string
-	// FromSample has the test read its object from the sample instead.
+	// FromSample makes the test load its object from the sample.
 	FromSample bool
-	// TestImports are the packages that these two name and no other line of the test.
+	// TestImports are the imports that only Test and TestChange need.
 	TestImports []string
 }
 
-// OperandView is what the controller of a kind runs for each object, in a Deployment.
+// OperandView describes the Deployment that the controller of a kind runs for each object.
 type OperandView struct {
-	// Label is what containers are named after; Key is that of the label which selects Pods, and the finalizer.
+	// Label is the name of the containers. Key is the key of the label that selects Pods, and the name of the finalizer.
 	Label, Key string
-	// Port is that of a Service, or 0 for none.
+	// Port is the port of a Service, or 0 for none.
 	Port int
-	// Finalizer says that objects are cleaned up after.
+	// Finalizer is set if the controller cleans up deleted objects.
 	Finalizer bool
 }
 
-// WithOperand returns the view of a kind whose objects are run by Deployments. Its files import the packages of these.
+// WithOperand returns the view of a kind whose controller runs Deployments. It avoids the names of their packages.
 func (k KindView) WithOperand(port int, finalizer bool) KindView {
 	lower := strings.ToLower(k.Kind)
 	k.Operand = OperandView{Label: lower, Key: k.QualifiedGroup + "/" + lower, Port: port, Finalizer: finalizer}
@@ -137,16 +139,16 @@ func (k KindView) WithOperand(port int, finalizer bool) KindView {
 	return k
 }
 
-// The columns of a kind that nobody said anything of.
+// The default print columns.
 const (
 	ReadyColumn = `+kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"`
-	// AvailableColumn is that of a kind whose objects are run by Deployments.
+	// AvailableColumn is for kinds whose controller runs Deployments.
 	AvailableColumn = `+kubebuilder:printcolumn:name="Available",type="string",JSONPath=".status.conditions[?(@.type=='Available')].status"`
 
 	AgeColumn = `+kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"`
 )
 
-// exampleFields are those of a kind whose fields nobody has named.
+// exampleFields returns the fields of a kind that is created without flags for fields.
 func exampleFields(v KindView) FieldsView {
 	return FieldsView{
 		Imports:       []Import{{Alias: "metav1", Path: "k8s.io/apimachinery/pkg/apis/meta/v1"}},
@@ -158,18 +160,18 @@ func exampleFields(v KindView) FieldsView {
 	}
 }
 
-// VersionView is what an API package is rendered from.
+// VersionView has the data for an API package.
 type VersionView struct {
 	Header string
-	// QualifiedGroup is the whole API group, Version the API version.
+	// QualifiedGroup is the full API group, and Version the API version.
 	QualifiedGroup, Version string
-	// Package is the name of the Go package, Folder where it is in the project, ImportPath how Go imports it.
+	// The name of the Go package, its directory in the project, and its import path.
 	Package, Folder, ImportPath string
-	// Objects are the Go types that are registered: the kinds of the package and their lists, in order.
+	// Objects are the sorted Go types to register: the kinds of the package and their lists.
 	Objects []string
 }
 
-// NewKind spells what the files of a kind say.
+// NewKind returns the view of a kind.
 func NewKind(n KindNames) KindView {
 	lower := strings.ToLower(n.Kind)
 	v := KindView{
@@ -267,12 +269,12 @@ func newVersion(n KindNames) VersionView {
 	return v
 }
 
-// TypesFile returns where the Go type goes.
+// TypesFile returns the path of the Go type.
 func (k KindView) TypesFile() string {
 	return path.Join(k.Folder, strings.ToLower(k.Kind)+"_types.go")
 }
 
-// RoleFiles are the roles for users of the kind, relative to config/rbac.
+// RoleFiles returns the paths of the roles for users of the kind, relative to config/rbac.
 func (k KindView) RoleFiles() []string {
 	return []string{k.roleFile("admin"), k.roleFile("editor"), k.roleFile("viewer")}
 }
@@ -281,25 +283,25 @@ func (k KindView) roleFile(role string) string {
 	return strings.ReplaceAll(k.RolePrefix, "-", "_") + "_" + role + "_role.yaml"
 }
 
-// ControllerFile returns where the controller goes, or its test when end is _test.go.
+// ControllerFile returns the path of the controller, or of its test if end is _test.go.
 func (k KindView) ControllerFile(end string) string {
 	return path.Join(k.ControllerFolder, k.controller+"_controller"+end)
 }
 
-// standIn is the name of the file with the CRD that tests have for a kind that is neither the project's nor built in.
+// standIn returns the file name of the CRD that tests install for an external kind that is not built in.
 func (k KindView) standIn() string { return k.Plural + "." + k.QualifiedGroup + ".yaml" }
 
-// ConversionFile returns where the conversion of the kind's version goes, or its test when end is _test.go.
+// ConversionFile returns the path of the version's conversion, or of its test if end is _test.go.
 func (k KindView) ConversionFile(end string) string {
 	return path.Join(k.ConversionFolder, strings.ToLower(k.Kind)+"_"+k.Version+end)
 }
 
-// WebhookFile returns where a defaulter or validator goes, or its test when end is _test.go.
+// WebhookFile returns the path of a defaulter or validator, or of its test if end is _test.go.
 func (k KindView) WebhookFile(what, end string) string {
 	return path.Join(k.WebhookFolder, strings.ToLower(k.Kind)+"_"+what+end)
 }
 
-// shortGroup returns the group without the domain, or what stands for it where there is none.
+// shortGroup returns the group without the domain, or else the first part of the domain.
 func shortGroup(n KindNames) string {
 	if n.Group != "" {
 		return n.Group
@@ -308,13 +310,13 @@ func shortGroup(n KindNames) string {
 	return cmp.Or(first, "core")
 }
 
-// protected reports whether API servers take a CRD of the group only with the annotation api-approved.kubernetes.io.
+// protected reports whether API servers require the annotation api-approved.kubernetes.io for CRDs of the group.
 func protected(group string) bool {
 	return strings.HasSuffix("."+group, ".k8s.io") || strings.HasSuffix("."+group, ".kubernetes.io")
 }
 
-// apiAlias returns the import name of an API package, such as webappv1: a Go identifier that no other import of a
-// scaffolded file has.
+// apiAlias returns the local name of an API package, such as webappv1. It is a Go identifier that clashes with no other
+// import of a scaffolded file.
 func apiAlias(n KindNames) string {
 	alias := apiPrefix(identifier(shortGroup(n)) + n.Version)
 	if alias == "metav1" {
@@ -323,12 +325,12 @@ func apiAlias(n KindNames) string {
 	return alias
 }
 
-// Alias returns a name to import an API package under that the layout of a project does not know.
+// Alias returns the local name for an API package outside the project's layout.
 func Alias(importPath string) string {
 	return apiPrefix(identifier(strings.ToLower(path.Base(path.Dir(importPath)) + path.Base(importPath))))
 }
 
-// apiPrefix makes a name that begins with a digit an identifier.
+// apiPrefix prefixes a name that begins with a digit, so that it is an identifier.
 func apiPrefix(name string) string {
 	if name != "" && unicode.IsDigit(rune(name[0])) {
 		return "api" + name
@@ -341,7 +343,7 @@ func identifier(name string) string {
 	return strings.NewReplacer(".", "", "-", "", "_", "", "~", "", "+", "").Replace(name)
 }
 
-// variable returns a name for a local variable that holds an object of the kind.
+// variable returns a name for a local variable with an object of the kind.
 func variable(kind string) string {
 	upper := strings.IndexFunc(kind, func(r rune) bool { return !unicode.IsUpper(r) })
 	switch {
@@ -357,7 +359,7 @@ func variable(kind string) string {
 	return name
 }
 
-// localVariable is variable for a kind whose API packages, of whatever version, are imported where the variable is.
+// localVariable is [variable] for code that imports API packages of the kind's group in any version.
 func localVariable(n KindNames) string {
 	name := variable(n.Kind)
 	version, ok := strings.CutPrefix(name, apiPrefix(identifier(shortGroup(n)))+"v")
@@ -367,7 +369,7 @@ func localVariable(n KindNames) string {
 	return name
 }
 
-// takenNames are the imports of the controller and webhook templates, and their local variables.
+// takenNames returns the imports and local variables of the controller and webhook templates.
 func takenNames() []string {
 	return []string{
 		"about", "admission", "apierrors", "appsv1", "available", "before", "c", "cancel", "changed", "client", "condition", "context", "controller", "controllerutil",

@@ -7,7 +7,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// OwnerOf returns the owner of a file by its source, as [Template.Source] returns it and PROJECT.lock records it.
+// OwnerOf returns the owner of a file by the source that PROJECT.lock records.
 func OwnerOf(source string) plan.Owner {
 	if owner, found := owners()[source]; found {
 		return owner
@@ -18,7 +18,7 @@ func OwnerOf(source string) plan.Owner {
 	return plan.User
 }
 
-// owners has the owner of each template of a project by its source.
+// owners returns the owner of each template by its source.
 var owners = sync.OnceValue(func() map[string]plan.Owner {
 	all := map[string]plan.Owner{}
 	record(all, append(Project(), APIModuleDoc())...)

@@ -13,13 +13,13 @@ import (
 //go:embed all:files
 var files embed.FS
 
-// functions is all that templates can call. Names are spelled in views.
+// functions are the only functions in templates. Views contain all derived names.
 func functions() template.FuncMap {
 	return template.FuncMap{"quote": strconv.Quote}
 }
 
-// Render returns the file for view. Go code is formatted. An error means that the template and the view do not fit, or
-// that a value made broken Go; neither happens with views that the constructors of this package made of valid names.
+// Render returns the file for view; Go code is formatted. An error means that the template does not fit the view, or
+// that a value made the Go code invalid. Views from this package's constructors and valid names cause no errors.
 func (t Template[V]) Render(view V) ([]byte, error) {
 	source, err := files.ReadFile("files/" + t.ID + ".tmpl")
 	if err != nil {
