@@ -74,7 +74,7 @@ func TestRenameLeavesNamesakesAlone(t *testing.T) {
 func TestRenameFollowsInEditedDocComments(t *testing.T) {
 	p := newEdited(t)
 	p.edit("api/v1/guestbook_types.go", func(text []byte) []byte {
-		text = bytes.Replace(text, []byte("// GuestbookSpec is what a user asks of a Guestbook."), []byte("// GuestbookSpec is mine, for a Guestbook."), 1)
+		text = bytes.Replace(text, []byte("// GuestbookSpec is the desired state of a Guestbook."), []byte("// GuestbookSpec is mine, for a Guestbook."), 1)
 		return bytes.Replace(text, []byte("// GuestbookList is"), []byte("// mine is mine.\n\n// GuestbookList is"), 1)
 	})
 	before := p.tree()

@@ -63,7 +63,7 @@ type PolicyRule struct{ Expression, Message string }
 // PolicyAdvice is the advice for users about the rules in the file.
 func (v AdmissionView) PolicyAdvice() string {
 	if len(v.Rules) > 0 {
-		return "Write a rule as it comes"
+		return "Add your own rules"
 	}
 	return "Replace the rule with your own"
 }

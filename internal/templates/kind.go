@@ -152,7 +152,7 @@ const (
 func exampleFields(v KindView) FieldsView {
 	return FieldsView{
 		Imports:       []Import{{Alias: "metav1", Path: "k8s.io/apimachinery/pkg/apis/meta/v1"}},
-		ConditionsSay: "Ready is True when the world matches the spec of observedGeneration.",
+		ConditionsSay: "Ready is True when the actual state matches the spec of observedGeneration.",
 		Columns:       []string{ReadyColumn, AgeColumn},
 		Sample:        "  message: Hello from " + v.SampleName + "\n",
 		Test:          `{Message: "hello"}`,

@@ -28,8 +28,8 @@ import (
 	"github.com/kctrl-dev/kctrl/examples/cronjob/internal/controller"
 )
 
-// register adds the API packages of the project to the scheme of m, then sets up the controllers and webhooks. One that is made
-// by a function in this package, such as func newGuestbook() *controller.GuestbookReconciler, is set up as it was made.
+// register adds the API packages of the project to the scheme of m, then sets up the controllers and webhooks. It calls
+// functions of this package that create them, such as func newGuestbook() *controller.GuestbookReconciler.
 func register(m kctrl.Manager) error {
 	return errors.Join(
 		batchv1.AddToScheme(m.Scheme()),

@@ -111,8 +111,8 @@ func (m *Model) parseScale(text string) (*Scale, error) {
 			name string
 			text string
 		}{
-			{m.spec, "--field", `replicas:int32,min=0,default=1,doc="replicas is how many there are to be."`},
-			{m.status, "--status-field", `replicas:int32,min=0,doc="replicas is how many there are."`},
+			{m.spec, "--field", `replicas:int32,min=0,default=1,doc="replicas is the desired number of replicas."`},
+			{m.status, "--status-field", `replicas:int32,min=0,doc="replicas is the actual number of replicas."`},
 			{m.status, "--status-field", `selector:string,doc="selector selects them, as a string that the API server can parse."`},
 		} {
 			made, err := parseFlag(of.name, of.text)

@@ -228,7 +228,7 @@ func describe(kind *templates.KindView, model *fields.Model) error {
 	condition := struct{ name, marker string }{"Ready", templates.ReadyColumn}
 	if kind.Operand.Label != "" {
 		condition.name, condition.marker = "Available", templates.AvailableColumn
-		view.ConditionsSay = "Available is True when enough of it runs, Progressing while it is on its way to the spec, Degraded when something is in its way."
+		view.ConditionsSay = "Available is True when enough replicas run, Progressing during a rollout, and Degraded after an error."
 	}
 	for _, c := range []struct{ name, marker string }{condition, {"Age", templates.AgeColumn}} {
 		if !slices.ContainsFunc(columns, func(other fields.Column) bool { return other.Name == c.name }) {

@@ -45,15 +45,15 @@ const maxImage = 512
 
 // shape adds the fields, columns and subresources that the controller uses.
 func (o *Operand) shape(s Shape) Shape {
-	image := fmt.Sprintf(`image:string,minLength=1,maxLength=%d,example="registry.k8s.io/pause:3.10",doc="image is what the containers run."`, maxImage)
+	image := fmt.Sprintf(`image:string,minLength=1,maxLength=%d,example="registry.k8s.io/pause:3.10",doc="image is the image of the containers."`, maxImage)
 	if o.Image != "" {
-		image = fmt.Sprintf(`image:string,minLength=1,maxLength=%d,default=%s,doc="image is what the containers run."`, maxImage, strconv.Quote(o.Image))
+		image = fmt.Sprintf(`image:string,minLength=1,maxLength=%d,default=%s,doc="image is the image of the containers."`, maxImage, strconv.Quote(o.Image))
 	}
-	s.Fields = slices.Concat([]string{image, `replicas:int32,min=0,default=1,doc="replicas is how many of them there are to be."`}, s.Fields)
+	s.Fields = slices.Concat([]string{image, `replicas:int32,min=0,default=1,doc="replicas is the desired number of Pods."`}, s.Fields)
 	s.StatusFields = slices.Concat([]string{
-		`replicas:int32,min=0,doc="replicas is how many there are."`,
-		`readyReplicas:int32,min=0,doc="readyReplicas is how many of them are ready."`,
-		`selector:string,doc="selector selects their Pods, in the form that the scale subresource has."`,
+		`replicas:int32,min=0,doc="replicas is the number of Pods."`,
+		`readyReplicas:int32,min=0,doc="readyReplicas is the number of ready Pods."`,
+		`selector:string,doc="selector selects the Pods, in the form of the scale subresource."`,
 	}, s.StatusFields)
 	if s.Scale == "" {
 		s.Scale = "default"

@@ -2,5 +2,6 @@
 Copyright 2026.
 */
 
-// Package api is a Go module of its own, with the API packages of library below it: who imports these requires nothing else of the operator.
+// Package api is a separate Go module with the API packages of library: importing them adds no other requirement of
+// the operator.
 package api

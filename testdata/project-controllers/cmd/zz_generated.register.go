@@ -17,8 +17,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// register adds the API packages of the project to the scheme of m, then sets up the controllers and webhooks. One that is made
-// by a function in this package, such as func newGuestbook() *controller.GuestbookReconciler, is set up as it was made.
+// register adds the API packages of the project to the scheme of m, then sets up the controllers and webhooks. It calls
+// functions of this package that create them, such as func newGuestbook() *controller.GuestbookReconciler.
 func register(m kctrl.Manager) error {
 	return errors.Join(
 		webv1.AddToScheme(m.Scheme()),

@@ -31,8 +31,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 )
 
-// register adds the API packages of the project to the scheme of m, then sets up the controllers and webhooks. One that is made
-// by a function in this package, such as func newGuestbook() *controller.GuestbookReconciler, is set up as it was made.
+// register adds the API packages of the project to the scheme of m, then sets up the controllers and webhooks. It calls
+// functions of this package that create them, such as func newGuestbook() *controller.GuestbookReconciler.
 func register(m kctrl.Manager) error {
 	return errors.Join(
 		webappv1.AddToScheme(m.Scheme()),

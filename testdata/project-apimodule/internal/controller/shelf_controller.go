@@ -20,7 +20,7 @@ import (
 	booksv1 "example.com/library/api/v1"
 )
 
-// ShelfReconciler makes the world match the spec of each Shelf.
+// ShelfReconciler makes the actual state match the spec of each Shelf.
 type ShelfReconciler struct {
 	client.Client
 }
@@ -41,18 +41,18 @@ func (r *ShelfReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 		return reconcile.Result{}, fmt.Errorf("get Shelf: %w", err)
 	}
 	if !shelf.DeletionTimestamp.IsZero() {
-		// The place to clean up what Kubernetes does not: afterwards remove the finalizer that kept the object.
+		// Clean up external resources here, then remove the finalizer that kept the object.
 		logger.Info("Shelf is being deleted")
 		return reconcile.Result{}, nil
 	}
 
-	// The place to make the world match shelf.Spec.
+	// Make the actual state match shelf.Spec here.
 
 	changed := meta.SetStatusCondition(&shelf.Status.Conditions, metav1.Condition{
 		Type:               "Ready",
 		Status:             metav1.ConditionTrue,
 		Reason:             "Reconciled",
-		Message:            "The world matches the spec",
+		Message:            "The actual state matches the spec",
 		ObservedGeneration: shelf.Generation,
 	})
 	if !changed && shelf.Status.ObservedGeneration == shelf.Generation {
@@ -60,7 +60,7 @@ func (r *ShelfReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 		return reconcile.Result{}, nil
 	}
 
-	// Server-side apply: only what is set here belongs to this controller, other conditions stay their owners'.
+	// Server-side apply: this controller owns only the fields set here; other conditions keep their owners.
 	desired := &booksv1.Shelf{
 		ObjectMeta: metav1.ObjectMeta{Name: req.Name, Namespace: req.Namespace},
 		Status: booksv1.ShelfStatus{
@@ -76,7 +76,7 @@ func (r *ShelfReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	return reconcile.Result{}, nil
 }
 
-// SetupWithManager takes from m what the reconciler needs, and has it called for every Shelf that changes.
+// SetupWithManager takes the client from m, and registers the reconciler for Shelf objects.
 func (r *ShelfReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*booksv1.Shelf](m).

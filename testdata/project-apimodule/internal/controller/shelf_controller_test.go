@@ -55,7 +55,7 @@ func TestShelfBecomesReady(t *testing.T) {
 	}
 	testenv.Await(ctx, t, m.Live(), shelf, isShelfReady)
 
-	// A request may come for an object that does not exist any more.
+	// A request may come for an object that no longer exists.
 	if err := m.Live().Delete(ctx, shelf); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestShelfBecomesReady(t *testing.T) {
 	}
 }
 
-// isShelfReady reports whether the status says that the object is ready, for the generation that it has now.
+// isShelfReady reports whether the object's current generation is ready.
 func isShelfReady(shelf *booksv1.Shelf) bool {
 	status := shelf.Status
 	return status.ObservedGeneration == shelf.Generation && meta.IsStatusConditionTrue(status.Conditions, "Ready")

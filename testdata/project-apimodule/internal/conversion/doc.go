@@ -2,6 +2,6 @@
 Copyright 2026.
 */
 
-// Package conversion turns the versions of kinds into each other. Of each kind one version is the hub; every other one has a
-// file with two functions, from the hub and to it, and a test which shows that nothing is lost on the way.
+// Package conversion converts objects between the versions of a kind. One version of each kind is the hub. Every other
+// version has a file with two functions, from and to the hub, and a test that no field is lost.
 package conversion

@@ -12,7 +12,7 @@ import (
 	"example.com/library/internal/conversion"
 )
 
-// TestShelfV1LosesNothing converts random objects there and back: a field that was forgotten is named.
+// TestShelfV1LosesNothing converts random objects in both directions, and names fields that are lost.
 func TestShelfV1LosesNothing(t *testing.T) {
 	conversiontest.RoundTrip(t, conversion.ShelfV1)
 }

@@ -16,7 +16,7 @@ import (
 	booksv2 "example.com/library/api/v2"
 )
 
-// ShelfValidator refuses a Shelf that the schema of the CRD cannot.
+// ShelfValidator rejects Shelf objects that the schema of the CRD cannot reject.
 type ShelfValidator struct{}
 
 // +kubebuilder:webhook:path=/validate-books-example-com-v2-shelf,mutating=false,failurePolicy=fail,sideEffects=None,groups="books.example.com",resources=shelves,verbs=create;update,versions=v2,name=validate.shelf.v2.books.example.com,admissionReviewVersions=v1
@@ -24,15 +24,15 @@ type ShelfValidator struct{}
 // ValidateCreate is called for every Shelf that is created. Replace the rule with your own.
 func (v *ShelfValidator) ValidateCreate(_ context.Context, shelf *booksv2.Shelf) (admission.Warnings, error) {
 	var errs field.ErrorList
-	const longest = 63 // that of the value of a label, which the name may become on what the Shelf owns
+	const longest = 63 // of a label value: owned objects may have the name as a label
 	if len(shelf.Name) > longest {
 		errs = append(errs, field.TooLong(field.NewPath("metadata", "name"), shelf.Name, longest))
 	}
 	return nil, errs.ToAggregate()
 }
 
-// ValidateUpdate is called for every Shelf that is changed. Let pass what was stored before a rule came: finalizers must be able
-// to go from it.
+// ValidateUpdate is called for every Shelf that is changed. Accept objects that were stored before a rule existed:
+// otherwise their finalizers cannot be removed.
 func (v *ShelfValidator) ValidateUpdate(_ context.Context, _, _ *booksv2.Shelf) (admission.Warnings, error) {
 	return nil, nil
 }
@@ -42,7 +42,7 @@ func (v *ShelfValidator) ValidateDelete(_ context.Context, _ *booksv2.Shelf) (ad
 	return nil, nil
 }
 
-// SetupWithManager has the API server ask the validator.
+// SetupWithManager registers the validator as a webhook.
 func (v *ShelfValidator) SetupWithManager(m controller.Manager) error {
 	return webhook.For[*booksv2.Shelf](m).WithValidator(v).Complete()
 }

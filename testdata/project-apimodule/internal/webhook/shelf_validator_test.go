@@ -50,12 +50,12 @@ func TestShelfIsValidated(t *testing.T) {
 	}
 	shelf.Namespace = "default"
 
-	// The API server calls a webhook some time after it was told of it. Nothing is stored in a dry run.
+	// The API server calls a new webhook only after a delay. A dry run stores nothing.
 	wrong := shelf.DeepCopy()
 	wrong.Name = strings.Repeat("a", 64)
 	for err = nil; !apierrors.IsInvalid(err); {
 		if err = m.Live().Create(ctx, wrong.DeepCopy(), client.DryRunAll); ctx.Err() != nil {
-			t.Fatalf("what is wrong got %v, want it to be refused", err)
+			t.Fatalf("the invalid object: got %v, want a rejection", err)
 		}
 	}
 	if err := m.Live().Create(ctx, shelf, client.DryRunAll); err != nil {

@@ -9,16 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SiteSpec is what a user asks of a Site.
+// SiteSpec is the desired state of a Site.
 type SiteSpec struct {
-	// image is what the containers run.
+	// image is the image of the containers.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +default="nginx:1.29"
 	Image string `json:"image,omitempty"`
 
-	// replicas is how many of them there are to be.
+	// replicas is the desired number of Pods.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +default=1
@@ -46,30 +46,30 @@ type SiteSpec struct {
 	Storage *resource.Quantity `json:"storage,omitempty"`
 }
 
-// SiteStatus is what the controller observed. Only the controller writes it.
+// SiteStatus is the observed state of a Site. Only the controller writes it.
 type SiteStatus struct {
-	// observedGeneration is the generation of the spec that this status is about.
+	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions say how the Site is. Available is True when enough of it runs, Progressing while it is on its way to the spec, Degraded when something is in its way.
+	// conditions describe the state of the Site. Available is True when enough replicas run, Progressing during a rollout, and Degraded after an error.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// replicas is how many there are.
+	// replicas is the number of Pods.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// readyReplicas is how many of them are ready.
+	// readyReplicas is the number of ready Pods.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
 
-	// selector selects their Pods, in the form that the scale subresource has.
+	// selector selects the Pods, in the form of the scale subresource.
 	// +optional
 	Selector *string `json:"selector,omitempty"`
 }

@@ -18,7 +18,7 @@ import (
 	webv1 "example.com/website/api/v1"
 )
 
-// BackupReconciler looks after each Site.
+// BackupReconciler reconciles Site objects.
 type BackupReconciler struct {
 	client.Client
 }
@@ -35,13 +35,13 @@ func (r *BackupReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 		return reconcile.Result{}, fmt.Errorf("get Site: %w", err)
 	}
 
-	// The place to do what the Site asks for.
+	// Implement what the Site requires here.
 
 	log.FromContext(ctx).Debug("Site is reconciled", "generation", site.Generation)
 	return reconcile.Result{}, nil
 }
 
-// SetupWithManager takes from m what the reconciler needs, and has it called for every Site that changes.
+// SetupWithManager takes the client from m, and registers the reconciler for Site objects.
 func (r *BackupReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*webv1.Site](m).

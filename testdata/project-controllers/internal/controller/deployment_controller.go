@@ -18,7 +18,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// DeploymentReconciler looks after each Deployment.
+// DeploymentReconciler reconciles Deployment objects.
 type DeploymentReconciler struct {
 	client.Client
 }
@@ -35,13 +35,13 @@ func (r *DeploymentReconciler) Reconcile(ctx context.Context, req reconcile.Requ
 		return reconcile.Result{}, fmt.Errorf("get Deployment: %w", err)
 	}
 
-	// The place to do what the Deployment asks for.
+	// Implement what the Deployment requires here.
 
 	log.FromContext(ctx).Debug("Deployment is reconciled", "generation", deploymentObject.Generation)
 	return reconcile.Result{}, nil
 }
 
-// SetupWithManager takes from m what the reconciler needs, and has it called for every Deployment that changes.
+// SetupWithManager takes the client from m, and registers the reconciler for Deployment objects.
 func (r *DeploymentReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*appsv1.Deployment](m).

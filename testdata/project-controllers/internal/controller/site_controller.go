@@ -30,10 +30,10 @@ import (
 	webv1 "example.com/website/api/v1"
 )
 
-// SiteReconciler runs what each Site asks for, in a Deployment with a Service in front of it.
+// SiteReconciler runs a Deployment for each Site, with a Service in front of it.
 type SiteReconciler struct {
 	client.Client
-	// Events tells users what was done. Nil tells nobody.
+	// Events records events about changes. It may be nil.
 	Events *events.Recorder
 }
 
@@ -45,18 +45,19 @@ type SiteReconciler struct {
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// siteLabel tells the Pods of one Site from all others. A Deployment keeps its selector, so it depends on nothing
-	// that may change.
+	// siteLabel identifies the Pods of one Site. The selector of a Deployment is immutable, so it depends only
+	// on the object's name.
 	siteLabel = "web.example.com/site"
-	// siteOwner is who the API server records as the owner of what is applied.
+	// siteOwner is the field manager of this controller's server-side applies.
 	siteOwner client.FieldOwner = "site-controller"
-	// sitePort is the port that the containers listen on, and the Service, too.
+	// sitePort is the port of the containers and of the Service.
 	sitePort = 8080
-	// siteFinalizer keeps a Site from going away before it is cleaned up after.
+	// siteFinalizer keeps a deleted Site until it is cleaned up.
 	siteFinalizer = "web.example.com/site"
 )
 
-// Reconcile is called for a Site after every change of it and of what it owns, and must be safe to call again at any time.
+// Reconcile is called for a Site after every change of it and of the objects it owns, and must be safe to call again
+// at any time.
 func (r *SiteReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	site := &webv1.Site{}
 	if err := r.Get(ctx, req.NamespacedName, site); err != nil {
@@ -88,9 +89,9 @@ func (r *SiteReconciler) keep(ctx context.Context, site *webv1.Site) error {
 	return nil
 }
 
-// finalize cleans up what Kubernetes does not, and lets the object go. What it owns is deleted with it.
+// finalize cleans up external resources, and removes the finalizer. Kubernetes deletes the owned objects.
 func (r *SiteReconciler) finalize(ctx context.Context, site *webv1.Site) error {
-	// The place to clean up outside of the cluster. It may run again: after an error, or after a restart.
+	// Clean up external resources here. This may run again, after an error or a restart.
 
 	before := site.DeepCopy()
 	if !controllerutil.RemoveFinalizer(site, siteFinalizer) {
@@ -103,7 +104,7 @@ func (r *SiteReconciler) finalize(ctx context.Context, site *webv1.Site) error {
 	return nil
 }
 
-// deploy applies what the object asks for, and returns the Deployment as it is now.
+// deploy applies the objects of a Site, and returns the Deployment as it is stored.
 func (r *SiteReconciler) deploy(ctx context.Context, site *webv1.Site) (*appsv1.Deployment, error) {
 	deployment := siteDeployment(site)
 	if err := r.apply(ctx, site, deployment); err != nil {
@@ -115,13 +116,13 @@ func (r *SiteReconciler) deploy(ctx context.Context, site *webv1.Site) (*appsv1.
 	return deployment, nil
 }
 
-// apply makes an object what it should be, by server-side apply: what others set in it, such as annotations, stays theirs. An
-// object of the name that belongs to somebody else is left alone.
+// apply creates or updates an object by server-side apply. Fields of other owners, such as annotations, stay. An existing
+// object that this Site does not own is an error.
 func (r *SiteReconciler) apply(ctx context.Context, owner *webv1.Site, desired object.Object) error {
 	live := desired.DeepCopyObject().(object.Object)
 	err := r.Get(ctx, object.KeyOf(desired), live)
 	if err == nil && !metav1.IsControlledBy(live, owner) {
-		return fmt.Errorf("%s is there already, and does not belong to this Site", desired.GetName())
+		return fmt.Errorf("%s exists, and does not belong to this Site", desired.GetName())
 	}
 	if err := client.IgnoreNotFound(err); err != nil {
 		return err
@@ -136,7 +137,7 @@ func (r *SiteReconciler) apply(ctx context.Context, owner *webv1.Site, desired o
 	return err
 }
 
-// writeStatus says how the Deployment is doing, or that it could not be applied.
+// writeStatus applies the status: the state of the Deployment, or the error of applying it.
 func (r *SiteReconciler) writeStatus(ctx context.Context, site *webv1.Site, deployment *appsv1.Deployment, failure error) error {
 	status := webv1.SiteStatus{
 		ObservedGeneration: site.Generation,
@@ -152,7 +153,7 @@ func (r *SiteReconciler) writeStatus(ctx context.Context, site *webv1.Site, depl
 	for _, condition := range ours {
 		controllerutil.SetCondition(site, &status.Conditions, condition)
 	}
-	// What is applied is this controller's: conditions of others stay theirs.
+	// Apply only the conditions of this controller: others keep their owners.
 	status.Conditions = slices.DeleteFunc(status.Conditions, func(c metav1.Condition) bool {
 		return meta.FindStatusCondition(ours, c.Type) == nil
 	})
@@ -167,18 +168,18 @@ func (r *SiteReconciler) writeStatus(ctx context.Context, site *webv1.Site, depl
 	return nil
 }
 
-// siteConditions says of a Deployment whether it serves, whether it is on its way to what was asked for, and whether something
-// is in its way. Only the last is known when it could not be applied.
+// siteConditions returns the conditions for a Deployment: whether it is available, rolling out, or failing. If it
+// was not applied, only Degraded is known.
 func siteConditions(deployment *appsv1.Deployment, failure error) []metav1.Condition {
 	if failure != nil {
 		return []metav1.Condition{
-			{Type: "Available", Status: metav1.ConditionUnknown, Reason: "NotApplied", Message: "What was asked for is not applied"},
-			{Type: "Progressing", Status: metav1.ConditionFalse, Reason: "NotApplied", Message: "What was asked for is not applied"},
+			{Type: "Available", Status: metav1.ConditionUnknown, Reason: "NotApplied", Message: "The spec is not applied"},
+			{Type: "Progressing", Status: metav1.ConditionFalse, Reason: "NotApplied", Message: "The spec is not applied"},
 			{Type: "Degraded", Status: metav1.ConditionTrue, Reason: "NotApplied", Message: failure.Error()},
 		}
 	}
 	available := metav1.Condition{Type: "Available", Status: metav1.ConditionFalse, Reason: "TooFewReplicas", Message: "Too few replicas are available"}
-	degraded := metav1.Condition{Type: "Degraded", Status: metav1.ConditionFalse, Reason: "AsExpected", Message: "Nothing is in the way"}
+	degraded := metav1.Condition{Type: "Degraded", Status: metav1.ConditionFalse, Reason: "AsExpected", Message: "The Deployment has no error"}
 	for _, c := range deployment.Status.Conditions {
 		switch {
 		case c.Type == appsv1.DeploymentAvailable && c.Status == corev1.ConditionTrue:
@@ -188,19 +189,19 @@ func siteConditions(deployment *appsv1.Deployment, failure error) []metav1.Condi
 			degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue, c.Reason, c.Message
 		}
 	}
-	progressing := metav1.Condition{Type: "Progressing", Status: metav1.ConditionFalse, Reason: "RolledOut", Message: "All replicas are as asked for"}
+	progressing := metav1.Condition{Type: "Progressing", Status: metav1.ConditionFalse, Reason: "RolledOut", Message: "All replicas are up to date"}
 	wanted, status := int32(1), deployment.Status
 	if deployment.Spec.Replicas != nil {
 		wanted = *deployment.Spec.Replicas
 	}
 	if status.ObservedGeneration < deployment.Generation || status.UpdatedReplicas != wanted || status.Replicas != wanted || status.AvailableReplicas != wanted {
 		progressing.Status, progressing.Reason = metav1.ConditionTrue, "RollingOut"
-		progressing.Message = fmt.Sprintf("%d of %d replicas are as asked for, and %d are available", status.UpdatedReplicas, wanted, status.AvailableReplicas)
+		progressing.Message = fmt.Sprintf("%d of %d replicas are up to date, and %d are available", status.UpdatedReplicas, wanted, status.AvailableReplicas)
 	}
 	return []metav1.Condition{available, progressing, degraded}
 }
 
-// siteDeployment returns the Deployment that the object asks for.
+// siteDeployment returns the Deployment of an object.
 func siteDeployment(site *webv1.Site) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: siteMeta(site),
@@ -232,7 +233,7 @@ func siteDeployment(site *webv1.Site) *appsv1.Deployment {
 // siteService returns the Service in front of the Deployment.
 func siteService(site *webv1.Site) *corev1.Service {
 	about := siteMeta(site)
-	about.Name = strings.ReplaceAll(about.Labels[siteLabel], ".", "-") // it is a DNS label
+	about.Name = strings.ReplaceAll(about.Labels[siteLabel], ".", "-") // Service names are DNS labels
 	return &corev1.Service{
 		ObjectMeta: about,
 		Spec: corev1.ServiceSpec{
@@ -244,7 +245,7 @@ func siteService(site *webv1.Site) *corev1.Service {
 	}
 }
 
-// siteMeta names what belongs to the object, and labels it for people.
+// siteMeta returns the name and the labels of the objects that belong to a Site.
 func siteMeta(site *webv1.Site) metav1.ObjectMeta {
 	labels := siteSelector(site)
 	labels["app.kubernetes.io/name"] = "site"
@@ -253,8 +254,8 @@ func siteMeta(site *webv1.Site) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: site.Name, Namespace: site.Namespace, Labels: labels}
 }
 
-// siteSelector returns the labels that the Pods of this object have and no others. The value of a label is shorter than a
-// name may be.
+// siteSelector returns the labels that only the Pods of this object have. Label values have a lower length limit
+// than names.
 func siteSelector(site *webv1.Site) map[string]string {
 	value := site.Name
 	if len(value) > 63 {
@@ -263,7 +264,7 @@ func siteSelector(site *webv1.Site) map[string]string {
 	return map[string]string{siteLabel: value}
 }
 
-// SetupWithManager takes from m what the reconciler needs, and has it called for every Site that changes, and whatever it owns.
+// SetupWithManager takes the client from m, and registers the reconciler for Site objects and the objects they own.
 func (r *SiteReconciler) SetupWithManager(m controller.Manager) error {
 	if err := errors.Join(appsv1.AddToScheme(m.Scheme()), corev1.AddToScheme(m.Scheme())); err != nil {
 		return err

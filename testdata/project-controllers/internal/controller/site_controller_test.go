@@ -76,7 +76,7 @@ func TestSiteRunsItsImage(t *testing.T) {
 	}
 	testenv.Await(ctx, t, live, site, isSite(metav1.ConditionFalse, metav1.ConditionTrue, metav1.ConditionFalse))
 
-	// Only what the Deployment says makes the object available.
+	// The object is available once the status of its Deployment is.
 	deployment.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: deployment.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
 		Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, Reason: "MinimumReplicasAvailable"}},
@@ -86,7 +86,7 @@ func TestSiteRunsItsImage(t *testing.T) {
 	}
 	site = testenv.Await(ctx, t, live, site, isSite(metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionFalse))
 
-	// An image needs no tag, and its registry may have a port. The selector, which nobody may change, does not depend on it.
+	// An image may have no tag, and a registry with a port. The immutable selector does not depend on the image.
 	site.Spec.Image = "registry.example.com:5000/other"
 	if err := live.Update(ctx, site); err != nil {
 		t.Fatal(err)
@@ -97,13 +97,13 @@ func TestSiteRunsItsImage(t *testing.T) {
 	}
 	testenv.Await(ctx, t, live, site, isSite(metav1.ConditionTrue, metav1.ConditionTrue, metav1.ConditionFalse))
 
-	// What somebody deletes comes back.
+	// The controller creates a deleted Deployment again.
 	if err := live.Delete(ctx, changed); err != nil {
 		t.Fatal(err)
 	}
 	testenv.Await(ctx, t, live, deployment, func(d *appsv1.Deployment) bool { return d.UID != changed.UID })
 
-	// What is in the way of the Deployment is in the way of the object.
+	// An error of the Deployment appears in the status of the object.
 	failed := testenv.Await(ctx, t, live, deployment, runsSite(site))
 	failed.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}
 	if err := live.Status().Update(ctx, failed); err != nil {
@@ -116,7 +116,7 @@ func TestSiteRunsItsImage(t *testing.T) {
 	testenv.AwaitGone(ctx, t, live, site)
 }
 
-// TestSiteObjectsKeepApart: neither the Pods of another object nor what belongs to somebody else are touched.
+// TestSiteObjectsKeepApart checks that objects share no Pods, and do not change objects of other owners.
 func TestSiteObjectsKeepApart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -157,12 +157,12 @@ func TestSiteObjectsKeepApart(t *testing.T) {
 	})
 }
 
-// runsSite reports whether a Deployment runs what the object asks for.
+// runsSite returns a function that reports whether a Deployment has the object's image.
 func runsSite(site *webv1.Site) func(*appsv1.Deployment) bool {
 	return func(d *appsv1.Deployment) bool { return d.Spec.Template.Spec.Containers[0].Image == site.Spec.Image }
 }
 
-// isSite reports whether the status says this, of the generation that the object has.
+// isSite returns a function that reports whether the current generation has these conditions.
 func isSite(available, progressing, degraded metav1.ConditionStatus) func(*webv1.Site) bool {
 	return func(site *webv1.Site) bool {
 		for name, want := range map[string]metav1.ConditionStatus{"Available": available, "Progressing": progressing, "Degraded": degraded} {

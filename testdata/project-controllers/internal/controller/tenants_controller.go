@@ -18,7 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TenantsReconciler looks after each Namespace.
+// TenantsReconciler reconciles Namespace objects.
 type TenantsReconciler struct {
 	client.Client
 }
@@ -35,13 +35,13 @@ func (r *TenantsReconciler) Reconcile(ctx context.Context, req reconcile.Request
 		return reconcile.Result{}, fmt.Errorf("get Namespace: %w", err)
 	}
 
-	// The place to do what the Namespace asks for.
+	// Implement what the Namespace requires here.
 
 	log.FromContext(ctx).Debug("Namespace is reconciled", "generation", namespace.Generation)
 	return reconcile.Result{}, nil
 }
 
-// SetupWithManager takes from m what the reconciler needs, and has it called for every Namespace that changes.
+// SetupWithManager takes the client from m, and registers the reconciler for Namespace objects.
 func (r *TenantsReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*corev1.Namespace](m).

@@ -36,8 +36,7 @@ func TestTenantsReconciler(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- m.Run(ctx) }()
 
-	// A request may come for an object that does not exist any more. This is also the place to create one, and to await what
-	// becomes of it.
+	// A request may come for an object that no longer exists. Create an object here, too, and wait for the result.
 	reconciler := &controller.TenantsReconciler{Client: m.Live()}
 	result, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: object.Key{Namespace: "default", Name: "gone"}})
 	if err != nil || result != (reconcile.Result{}) {

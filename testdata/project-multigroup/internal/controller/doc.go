@@ -2,6 +2,6 @@
 Copyright 2026.
 */
 
-// Package controller is where the controllers of fleet-operator are: for each kind a reconciler, which reads what a user wants
-// and makes the world match it, and a test that runs it against an API server.
+// Package controller has the controllers of fleet-operator: for each kind a reconciler, which makes the actual state match the
+// spec, and a test that runs it against an API server.
 package controller

@@ -20,7 +20,7 @@ import (
 	examplev2 "example.org/fleet/api/v2"
 )
 
-// HTTPRouteReconciler makes the world match the spec of each HTTPRoute.
+// HTTPRouteReconciler makes the actual state match the spec of each HTTPRoute.
 type HTTPRouteReconciler struct {
 	client.Client
 }
@@ -41,18 +41,18 @@ func (r *HTTPRouteReconciler) Reconcile(ctx context.Context, req reconcile.Reque
 		return reconcile.Result{}, fmt.Errorf("get HTTPRoute: %w", err)
 	}
 	if !httpRoute.DeletionTimestamp.IsZero() {
-		// The place to clean up what Kubernetes does not: afterwards remove the finalizer that kept the object.
+		// Clean up external resources here, then remove the finalizer that kept the object.
 		logger.Info("HTTPRoute is being deleted")
 		return reconcile.Result{}, nil
 	}
 
-	// The place to make the world match httpRoute.Spec.
+	// Make the actual state match httpRoute.Spec here.
 
 	changed := meta.SetStatusCondition(&httpRoute.Status.Conditions, metav1.Condition{
 		Type:               "Ready",
 		Status:             metav1.ConditionTrue,
 		Reason:             "Reconciled",
-		Message:            "The world matches the spec",
+		Message:            "The actual state matches the spec",
 		ObservedGeneration: httpRoute.Generation,
 	})
 	if !changed && httpRoute.Status.ObservedGeneration == httpRoute.Generation {
@@ -60,7 +60,7 @@ func (r *HTTPRouteReconciler) Reconcile(ctx context.Context, req reconcile.Reque
 		return reconcile.Result{}, nil
 	}
 
-	// Server-side apply: only what is set here belongs to this controller, other conditions stay their owners'.
+	// Server-side apply: this controller owns only the fields set here; other conditions keep their owners.
 	desired := &examplev2.HTTPRoute{
 		ObjectMeta: metav1.ObjectMeta{Name: req.Name, Namespace: req.Namespace},
 		Status: examplev2.HTTPRouteStatus{
@@ -76,7 +76,7 @@ func (r *HTTPRouteReconciler) Reconcile(ctx context.Context, req reconcile.Reque
 	return reconcile.Result{}, nil
 }
 
-// SetupWithManager takes from m what the reconciler needs, and has it called for every HTTPRoute that changes.
+// SetupWithManager takes the client from m, and registers the reconciler for HTTPRoute objects.
 func (r *HTTPRouteReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*examplev2.HTTPRoute](m).

@@ -55,7 +55,7 @@ func TestHTTPRouteBecomesReady(t *testing.T) {
 	}
 	testenv.Await(ctx, t, m.Live(), httpRoute, isHTTPRouteReady)
 
-	// A request may come for an object that does not exist any more.
+	// A request may come for an object that no longer exists.
 	if err := m.Live().Delete(ctx, httpRoute); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestHTTPRouteBecomesReady(t *testing.T) {
 	}
 }
 
-// isHTTPRouteReady reports whether the status says that the object is ready, for the generation that it has now.
+// isHTTPRouteReady reports whether the object's current generation is ready.
 func isHTTPRouteReady(httpRoute *examplev2.HTTPRoute) bool {
 	status := httpRoute.Status
 	return status.ObservedGeneration == httpRoute.Generation && meta.IsStatusConditionTrue(status.Conditions, "Ready")

@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package controller is where the controllers of guestbook are: for each kind a reconciler, which reads what a user wants
-// and makes the world match it, and a test that runs it against an API server.
+// Package controller has the controllers of guestbook: for each kind a reconciler, which makes the actual state match the
+// spec, and a test that runs it against an API server.
 package controller

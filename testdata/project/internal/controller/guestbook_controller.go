@@ -32,7 +32,7 @@ import (
 	webappv1 "example.com/guestbook/api/v1"
 )
 
-// GuestbookReconciler makes the world match the spec of each Guestbook.
+// GuestbookReconciler makes the actual state match the spec of each Guestbook.
 type GuestbookReconciler struct {
 	client.Client
 }
@@ -53,18 +53,18 @@ func (r *GuestbookReconciler) Reconcile(ctx context.Context, req reconcile.Reque
 		return reconcile.Result{}, fmt.Errorf("get Guestbook: %w", err)
 	}
 	if !guestbook.DeletionTimestamp.IsZero() {
-		// The place to clean up what Kubernetes does not: afterwards remove the finalizer that kept the object.
+		// Clean up external resources here, then remove the finalizer that kept the object.
 		logger.Info("Guestbook is being deleted")
 		return reconcile.Result{}, nil
 	}
 
-	// The place to make the world match guestbook.Spec.
+	// Make the actual state match guestbook.Spec here.
 
 	changed := meta.SetStatusCondition(&guestbook.Status.Conditions, metav1.Condition{
 		Type:               "Ready",
 		Status:             metav1.ConditionTrue,
 		Reason:             "Reconciled",
-		Message:            "The world matches the spec",
+		Message:            "The actual state matches the spec",
 		ObservedGeneration: guestbook.Generation,
 	})
 	if !changed && guestbook.Status.ObservedGeneration == guestbook.Generation {
@@ -72,7 +72,7 @@ func (r *GuestbookReconciler) Reconcile(ctx context.Context, req reconcile.Reque
 		return reconcile.Result{}, nil
 	}
 
-	// Server-side apply: only what is set here belongs to this controller, other conditions stay their owners'.
+	// Server-side apply: this controller owns only the fields set here; other conditions keep their owners.
 	desired := &webappv1.Guestbook{
 		ObjectMeta: metav1.ObjectMeta{Name: req.Name, Namespace: req.Namespace},
 		Status: webappv1.GuestbookStatus{
@@ -88,7 +88,7 @@ func (r *GuestbookReconciler) Reconcile(ctx context.Context, req reconcile.Reque
 	return reconcile.Result{}, nil
 }
 
-// SetupWithManager takes from m what the reconciler needs, and has it called for every Guestbook that changes.
+// SetupWithManager takes the client from m, and registers the reconciler for Guestbook objects.
 func (r *GuestbookReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*webappv1.Guestbook](m).

@@ -67,7 +67,7 @@ func TestGuestbookBecomesReady(t *testing.T) {
 	}
 	testenv.Await(ctx, t, m.Live(), guestbook, isGuestbookReady)
 
-	// A request may come for an object that does not exist any more.
+	// A request may come for an object that no longer exists.
 	if err := m.Live().Delete(ctx, guestbook); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestGuestbookBecomesReady(t *testing.T) {
 	}
 }
 
-// isGuestbookReady reports whether the status says that the object is ready, for the generation that it has now.
+// isGuestbookReady reports whether the object's current generation is ready.
 func isGuestbookReady(guestbook *webappv1.Guestbook) bool {
 	status := guestbook.Status
 	return status.ObservedGeneration == guestbook.Generation && meta.IsStatusConditionTrue(status.Conditions, "Ready")

@@ -25,11 +25,11 @@ import (
 	webappv2 "example.com/guestbook/api/v2"
 )
 
-// GuestbookV1 is the version v1 of Guestbook, whose hub is v2.
+// GuestbookV1 converts version v1 of Guestbook from and to its hub, v2.
 var GuestbookV1 = conversion.NewSpoke(guestbookV2ToV1, guestbookV1ToV2)
 
-// guestbookV2ToV1 fills in spoke, which has its metadata already. What v1 has no field for, conversion.Keep keeps for the
-// way back.
+// guestbookV2ToV1 sets the fields of spoke after its metadata. conversion.Keep stores fields that
+// v1 lacks for the conversion back.
 func guestbookV2ToV1(_ context.Context, hub *webappv2.Guestbook, spoke *webappv1.Guestbook) error {
 	spoke.Spec.Message = hub.Spec.Message
 	spoke.Status.ObservedGeneration = hub.Status.ObservedGeneration
@@ -37,7 +37,7 @@ func guestbookV2ToV1(_ context.Context, hub *webappv2.Guestbook, spoke *webappv1
 	return nil
 }
 
-// guestbookV1ToV2 fills in hub, which has its metadata already. What was kept, conversion.Restore brings back.
+// guestbookV1ToV2 sets the fields of hub after its metadata. conversion.Restore returns stored fields.
 func guestbookV1ToV2(_ context.Context, spoke *webappv1.Guestbook, hub *webappv2.Guestbook) error {
 	hub.Spec.Message = spoke.Spec.Message
 	hub.Status.ObservedGeneration = spoke.Status.ObservedGeneration

@@ -24,7 +24,7 @@ import (
 	"example.com/guestbook/internal/conversion"
 )
 
-// TestGuestbookV1LosesNothing converts random objects there and back: a field that was forgotten is named.
+// TestGuestbookV1LosesNothing converts random objects in both directions, and names fields that are lost.
 func TestGuestbookV1LosesNothing(t *testing.T) {
 	conversiontest.RoundTrip(t, conversion.GuestbookV1)
 }

@@ -14,5 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package webhook is where the webhooks of guestbook are: what fills in and checks objects before the API server stores them.
+// Package webhook has the admission webhooks of guestbook. They set defaults in objects and validate them before
+// the API server stores them.
 package webhook

@@ -27,13 +27,13 @@ import (
 	webappv1 "example.com/guestbook/api/v1"
 )
 
-// GuestbookDefaulter fills in what users leave out of a Guestbook.
+// GuestbookDefaulter sets defaults in Guestbook objects.
 type GuestbookDefaulter struct{}
 
 // +kubebuilder:webhook:path=/mutate-webapp-example-com-v1-guestbook,mutating=true,failurePolicy=fail,sideEffects=None,groups="webapp.example.com",resources=guestbooks,verbs=create;update,versions=v1,name=default.guestbook.v1.webapp.example.com,admissionReviewVersions=v1
 
-// Default is called for every Guestbook that is created or updated, before it is validated and stored. Replace the label with
-// defaults of your own; one that no other field decides about can as well be a +default marker of the type.
+// Default is called for every Guestbook that is created or updated, before it is validated and stored. Replace the label
+// with your own defaults. A default that depends on no other field can also be a +default marker of the type.
 func (d *GuestbookDefaulter) Default(_ context.Context, guestbook *webappv1.Guestbook) error {
 	const partOf = "app.kubernetes.io/part-of"
 	if guestbook.Labels[partOf] == "" {
@@ -42,7 +42,7 @@ func (d *GuestbookDefaulter) Default(_ context.Context, guestbook *webappv1.Gues
 	return nil
 }
 
-// SetupWithManager has the API server ask the defaulter.
+// SetupWithManager registers the defaulter as a webhook.
 func (d *GuestbookDefaulter) SetupWithManager(m controller.Manager) error {
 	return webhook.For[*webappv1.Guestbook](m).WithDefaulter(d).Complete()
 }

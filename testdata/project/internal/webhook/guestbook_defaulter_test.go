@@ -60,7 +60,7 @@ func TestGuestbookIsDefaulted(t *testing.T) {
 	}
 	guestbook.Namespace = "default"
 
-	// The API server calls a webhook some time after it was told of it. Nothing is stored in a dry run.
+	// The API server calls a new webhook only after a delay. A dry run stores nothing.
 	defaulted := guestbook.DeepCopy()
 	for defaulted.Labels["app.kubernetes.io/part-of"] != "guestbook" {
 		defaulted = guestbook.DeepCopy()

@@ -28,7 +28,7 @@ import (
 	webappv1 "example.com/guestbook/api/v1"
 )
 
-// GuestbookValidator refuses a Guestbook that the schema of the CRD cannot.
+// GuestbookValidator rejects Guestbook objects that the schema of the CRD cannot reject.
 type GuestbookValidator struct{}
 
 // +kubebuilder:webhook:path=/validate-webapp-example-com-v1-guestbook,mutating=false,failurePolicy=fail,sideEffects=None,groups="webapp.example.com",resources=guestbooks,verbs=create;update,versions=v1,name=validate.guestbook.v1.webapp.example.com,admissionReviewVersions=v1
@@ -36,15 +36,15 @@ type GuestbookValidator struct{}
 // ValidateCreate is called for every Guestbook that is created. Replace the rule with your own.
 func (v *GuestbookValidator) ValidateCreate(_ context.Context, guestbook *webappv1.Guestbook) (admission.Warnings, error) {
 	var errs field.ErrorList
-	const longest = 63 // that of the value of a label, which the name may become on what the Guestbook owns
+	const longest = 63 // of a label value: owned objects may have the name as a label
 	if len(guestbook.Name) > longest {
 		errs = append(errs, field.TooLong(field.NewPath("metadata", "name"), guestbook.Name, longest))
 	}
 	return nil, errs.ToAggregate()
 }
 
-// ValidateUpdate is called for every Guestbook that is changed. Let pass what was stored before a rule came: finalizers must be able
-// to go from it.
+// ValidateUpdate is called for every Guestbook that is changed. Accept objects that were stored before a rule existed:
+// otherwise their finalizers cannot be removed.
 func (v *GuestbookValidator) ValidateUpdate(_ context.Context, _, _ *webappv1.Guestbook) (admission.Warnings, error) {
 	return nil, nil
 }
@@ -54,7 +54,7 @@ func (v *GuestbookValidator) ValidateDelete(_ context.Context, _ *webappv1.Guest
 	return nil, nil
 }
 
-// SetupWithManager has the API server ask the validator.
+// SetupWithManager registers the validator as a webhook.
 func (v *GuestbookValidator) SetupWithManager(m controller.Manager) error {
 	return webhook.For[*webappv1.Guestbook](m).WithValidator(v).Complete()
 }

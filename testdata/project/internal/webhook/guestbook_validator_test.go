@@ -62,12 +62,12 @@ func TestGuestbookIsValidated(t *testing.T) {
 	}
 	guestbook.Namespace = "default"
 
-	// The API server calls a webhook some time after it was told of it. Nothing is stored in a dry run.
+	// The API server calls a new webhook only after a delay. A dry run stores nothing.
 	wrong := guestbook.DeepCopy()
 	wrong.Name = strings.Repeat("a", 64)
 	for err = nil; !apierrors.IsInvalid(err); {
 		if err = m.Live().Create(ctx, wrong.DeepCopy(), client.DryRunAll); ctx.Err() != nil {
-			t.Fatalf("what is wrong got %v, want it to be refused", err)
+			t.Fatalf("the invalid object: got %v, want a rejection", err)
 		}
 	}
 	if err := m.Live().Create(ctx, guestbook, client.DryRunAll); err != nil {

@@ -27,13 +27,13 @@ import (
 	webappv1 "example.com/guestbook/api/v1"
 )
 
-// ShelfDefaulter fills in what users leave out of a Shelf.
+// ShelfDefaulter sets defaults in Shelf objects.
 type ShelfDefaulter struct{}
 
 // +kubebuilder:webhook:path=/mutate-webapp-example-com-v1-shelf,mutating=true,failurePolicy=fail,sideEffects=None,groups="webapp.example.com",resources=shelves,verbs=create;update,versions=v1,name=default.shelf.v1.webapp.example.com,admissionReviewVersions=v1
 
-// Default is called for every Shelf that is created or updated, before it is validated and stored. Replace the label with
-// defaults of your own; one that no other field decides about can as well be a +default marker of the type.
+// Default is called for every Shelf that is created or updated, before it is validated and stored. Replace the label
+// with your own defaults. A default that depends on no other field can also be a +default marker of the type.
 func (d *ShelfDefaulter) Default(_ context.Context, shelf *webappv1.Shelf) error {
 	const partOf = "app.kubernetes.io/part-of"
 	if shelf.Labels[partOf] == "" {
@@ -42,7 +42,7 @@ func (d *ShelfDefaulter) Default(_ context.Context, shelf *webappv1.Shelf) error
 	return nil
 }
 
-// SetupWithManager has the API server ask the defaulter.
+// SetupWithManager registers the defaulter as a webhook.
 func (d *ShelfDefaulter) SetupWithManager(m controller.Manager) error {
 	return webhook.For[*webappv1.Shelf](m).WithDefaulter(d).Complete()
 }

@@ -59,7 +59,7 @@ func TestShelfIsDefaulted(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The API server calls a webhook some time after it was told of it. Nothing is stored in a dry run.
+	// The API server calls a new webhook only after a delay. A dry run stores nothing.
 	defaulted := shelf.DeepCopy()
 	for defaulted.Labels["app.kubernetes.io/part-of"] != "guestbook" {
 		defaulted = shelf.DeepCopy()

@@ -28,7 +28,7 @@ import (
 	webappv1 "example.com/guestbook/api/v1"
 )
 
-// ShelfValidator refuses a Shelf that the schema of the CRD cannot.
+// ShelfValidator rejects Shelf objects that the schema of the CRD cannot reject.
 type ShelfValidator struct{}
 
 // +kubebuilder:webhook:path=/validate-webapp-example-com-v1-shelf,mutating=false,failurePolicy=fail,sideEffects=None,groups="webapp.example.com",resources=shelves,verbs=create;update,versions=v1,name=validate.shelf.v1.webapp.example.com,admissionReviewVersions=v1
@@ -36,15 +36,15 @@ type ShelfValidator struct{}
 // ValidateCreate is called for every Shelf that is created. Replace the rule with your own.
 func (v *ShelfValidator) ValidateCreate(_ context.Context, shelf *webappv1.Shelf) (admission.Warnings, error) {
 	var errs field.ErrorList
-	const longest = 63 // that of the value of a label, which the name may become on what the Shelf owns
+	const longest = 63 // of a label value: owned objects may have the name as a label
 	if len(shelf.Name) > longest {
 		errs = append(errs, field.TooLong(field.NewPath("metadata", "name"), shelf.Name, longest))
 	}
 	return nil, errs.ToAggregate()
 }
 
-// ValidateUpdate is called for every Shelf that is changed. Let pass what was stored before a rule came: finalizers must be able
-// to go from it.
+// ValidateUpdate is called for every Shelf that is changed. Accept objects that were stored before a rule existed:
+// otherwise their finalizers cannot be removed.
 func (v *ShelfValidator) ValidateUpdate(_ context.Context, _, _ *webappv1.Shelf) (admission.Warnings, error) {
 	return nil, nil
 }
@@ -54,7 +54,7 @@ func (v *ShelfValidator) ValidateDelete(_ context.Context, _ *webappv1.Shelf) (a
 	return nil, nil
 }
 
-// SetupWithManager has the API server ask the validator.
+// SetupWithManager registers the validator as a webhook.
 func (v *ShelfValidator) SetupWithManager(m controller.Manager) error {
 	return webhook.For[*webappv1.Shelf](m).WithValidator(v).Complete()
 }

@@ -8,23 +8,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CaptainSpec is what a user asks of a Captain. Replace message with your own fields, then run make generate manifests.
+// CaptainSpec is the desired state of a Captain. Replace message with your own fields, then run
+// make generate manifests.
 type CaptainSpec struct {
-	// message is a text for people, an example of a field with rules.
+	// message is an example of a field with validation.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Message string `json:"message"`
 }
 
-// CaptainStatus is what the controller observed. Only the controller writes it.
+// CaptainStatus is the observed state of a Captain. Only the controller writes it.
 type CaptainStatus struct {
-	// observedGeneration is the generation of the spec that this status is about.
+	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions say how the Captain is. Ready is True when the world matches the spec of observedGeneration.
+	// conditions describe the state of the Captain. Ready is True when the actual state matches the spec of observedGeneration.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

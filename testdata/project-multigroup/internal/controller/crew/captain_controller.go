@@ -20,7 +20,7 @@ import (
 	crewv1 "example.org/fleet/api/crew/v1"
 )
 
-// CaptainReconciler makes the world match the spec of each Captain.
+// CaptainReconciler makes the actual state match the spec of each Captain.
 type CaptainReconciler struct {
 	client.Client
 }
@@ -41,18 +41,18 @@ func (r *CaptainReconciler) Reconcile(ctx context.Context, req reconcile.Request
 		return reconcile.Result{}, fmt.Errorf("get Captain: %w", err)
 	}
 	if !captain.DeletionTimestamp.IsZero() {
-		// The place to clean up what Kubernetes does not: afterwards remove the finalizer that kept the object.
+		// Clean up external resources here, then remove the finalizer that kept the object.
 		logger.Info("Captain is being deleted")
 		return reconcile.Result{}, nil
 	}
 
-	// The place to make the world match captain.Spec.
+	// Make the actual state match captain.Spec here.
 
 	changed := meta.SetStatusCondition(&captain.Status.Conditions, metav1.Condition{
 		Type:               "Ready",
 		Status:             metav1.ConditionTrue,
 		Reason:             "Reconciled",
-		Message:            "The world matches the spec",
+		Message:            "The actual state matches the spec",
 		ObservedGeneration: captain.Generation,
 	})
 	if !changed && captain.Status.ObservedGeneration == captain.Generation {
@@ -60,7 +60,7 @@ func (r *CaptainReconciler) Reconcile(ctx context.Context, req reconcile.Request
 		return reconcile.Result{}, nil
 	}
 
-	// Server-side apply: only what is set here belongs to this controller, other conditions stay their owners'.
+	// Server-side apply: this controller owns only the fields set here; other conditions keep their owners.
 	desired := &crewv1.Captain{
 		ObjectMeta: metav1.ObjectMeta{Name: req.Name, Namespace: req.Namespace},
 		Status: crewv1.CaptainStatus{
@@ -76,7 +76,7 @@ func (r *CaptainReconciler) Reconcile(ctx context.Context, req reconcile.Request
 	return reconcile.Result{}, nil
 }
 
-// SetupWithManager takes from m what the reconciler needs, and has it called for every Captain that changes.
+// SetupWithManager takes the client from m, and registers the reconciler for Captain objects.
 func (r *CaptainReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*crewv1.Captain](m).

@@ -55,7 +55,7 @@ func TestCaptainBecomesReady(t *testing.T) {
 	}
 	testenv.Await(ctx, t, m.Live(), captain, isCaptainReady)
 
-	// A request may come for an object that does not exist any more.
+	// A request may come for an object that no longer exists.
 	if err := m.Live().Delete(ctx, captain); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestCaptainBecomesReady(t *testing.T) {
 	}
 }
 
-// isCaptainReady reports whether the status says that the object is ready, for the generation that it has now.
+// isCaptainReady reports whether the object's current generation is ready.
 func isCaptainReady(captain *crewv1.Captain) bool {
 	status := captain.Status
 	return status.ObservedGeneration == captain.Generation && meta.IsStatusConditionTrue(status.Conditions, "Ready")

@@ -20,7 +20,7 @@ import (
 	seacreaturesv1alpha1 "example.org/fleet/api/sea.creatures/v1alpha1"
 )
 
-// ClientReconciler makes the world match the spec of each Client.
+// ClientReconciler makes the actual state match the spec of each Client.
 type ClientReconciler struct {
 	client.Client
 }
@@ -41,18 +41,18 @@ func (r *ClientReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 		return reconcile.Result{}, fmt.Errorf("get Client: %w", err)
 	}
 	if !clientObject.DeletionTimestamp.IsZero() {
-		// The place to clean up what Kubernetes does not: afterwards remove the finalizer that kept the object.
+		// Clean up external resources here, then remove the finalizer that kept the object.
 		logger.Info("Client is being deleted")
 		return reconcile.Result{}, nil
 	}
 
-	// The place to make the world match clientObject.Spec.
+	// Make the actual state match clientObject.Spec here.
 
 	changed := meta.SetStatusCondition(&clientObject.Status.Conditions, metav1.Condition{
 		Type:               "Ready",
 		Status:             metav1.ConditionTrue,
 		Reason:             "Reconciled",
-		Message:            "The world matches the spec",
+		Message:            "The actual state matches the spec",
 		ObservedGeneration: clientObject.Generation,
 	})
 	if !changed && clientObject.Status.ObservedGeneration == clientObject.Generation {
@@ -60,7 +60,7 @@ func (r *ClientReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 		return reconcile.Result{}, nil
 	}
 
-	// Server-side apply: only what is set here belongs to this controller, other conditions stay their owners'.
+	// Server-side apply: this controller owns only the fields set here; other conditions keep their owners.
 	desired := &seacreaturesv1alpha1.Client{
 		ObjectMeta: metav1.ObjectMeta{Name: req.Name, Namespace: req.Namespace},
 		Status: seacreaturesv1alpha1.ClientStatus{
@@ -76,7 +76,7 @@ func (r *ClientReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 	return reconcile.Result{}, nil
 }
 
-// SetupWithManager takes from m what the reconciler needs, and has it called for every Client that changes.
+// SetupWithManager takes the client from m, and registers the reconciler for Client objects.
 func (r *ClientReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*seacreaturesv1alpha1.Client](m).

@@ -55,7 +55,7 @@ func TestClientBecomesReady(t *testing.T) {
 	}
 	testenv.Await(ctx, t, m.Live(), clientObject, isClientReady)
 
-	// A request may come for an object that does not exist any more.
+	// A request may come for an object that no longer exists.
 	if err := m.Live().Delete(ctx, clientObject); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestClientBecomesReady(t *testing.T) {
 	}
 }
 
-// isClientReady reports whether the status says that the object is ready, for the generation that it has now.
+// isClientReady reports whether the object's current generation is ready.
 func isClientReady(clientObject *seacreaturesv1alpha1.Client) bool {
 	status := clientObject.Status
 	return status.ObservedGeneration == clientObject.Generation && meta.IsStatusConditionTrue(status.Conditions, "Ready")

@@ -20,7 +20,7 @@ import (
 	shipv1beta1 "example.org/fleet/api/ship/v1beta1"
 )
 
-// FrigateReconciler makes the world match the spec of each Frigate.
+// FrigateReconciler makes the actual state match the spec of each Frigate.
 type FrigateReconciler struct {
 	client.Client
 }
@@ -41,18 +41,18 @@ func (r *FrigateReconciler) Reconcile(ctx context.Context, req reconcile.Request
 		return reconcile.Result{}, fmt.Errorf("get Frigate: %w", err)
 	}
 	if !frigate.DeletionTimestamp.IsZero() {
-		// The place to clean up what Kubernetes does not: afterwards remove the finalizer that kept the object.
+		// Clean up external resources here, then remove the finalizer that kept the object.
 		logger.Info("Frigate is being deleted")
 		return reconcile.Result{}, nil
 	}
 
-	// The place to make the world match frigate.Spec.
+	// Make the actual state match frigate.Spec here.
 
 	changed := meta.SetStatusCondition(&frigate.Status.Conditions, metav1.Condition{
 		Type:               "Ready",
 		Status:             metav1.ConditionTrue,
 		Reason:             "Reconciled",
-		Message:            "The world matches the spec",
+		Message:            "The actual state matches the spec",
 		ObservedGeneration: frigate.Generation,
 	})
 	if !changed && frigate.Status.ObservedGeneration == frigate.Generation {
@@ -60,7 +60,7 @@ func (r *FrigateReconciler) Reconcile(ctx context.Context, req reconcile.Request
 		return reconcile.Result{}, nil
 	}
 
-	// Server-side apply: only what is set here belongs to this controller, other conditions stay their owners'.
+	// Server-side apply: this controller owns only the fields set here; other conditions keep their owners.
 	desired := &shipv1beta1.Frigate{
 		ObjectMeta: metav1.ObjectMeta{Name: req.Name, Namespace: req.Namespace},
 		Status: shipv1beta1.FrigateStatus{
@@ -76,7 +76,7 @@ func (r *FrigateReconciler) Reconcile(ctx context.Context, req reconcile.Request
 	return reconcile.Result{}, nil
 }
 
-// SetupWithManager takes from m what the reconciler needs, and has it called for every Frigate that changes.
+// SetupWithManager takes the client from m, and registers the reconciler for Frigate objects.
 func (r *FrigateReconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*shipv1beta1.Frigate](m).

@@ -55,7 +55,7 @@ func TestFrigateBecomesReady(t *testing.T) {
 	}
 	testenv.Await(ctx, t, m.Live(), frigate, isFrigateReady)
 
-	// A request may come for an object that does not exist any more.
+	// A request may come for an object that no longer exists.
 	if err := m.Live().Delete(ctx, frigate); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestFrigateBecomesReady(t *testing.T) {
 	}
 }
 
-// isFrigateReady reports whether the status says that the object is ready, for the generation that it has now.
+// isFrigateReady reports whether the object's current generation is ready.
 func isFrigateReady(frigate *shipv1beta1.Frigate) bool {
 	status := frigate.Status
 	return status.ObservedGeneration == frigate.Generation && meta.IsStatusConditionTrue(status.Conditions, "Ready")

@@ -13,11 +13,11 @@ import (
 	seacreaturesv1alpha1 "example.org/fleet/api/sea.creatures/v1alpha1"
 )
 
-// ClientV1alpha1 is the version v1alpha1 of Client, whose hub is v1.
+// ClientV1alpha1 converts version v1alpha1 of Client from and to its hub, v1.
 var ClientV1alpha1 = conversion.NewSpoke(clientObjectV1ToV1alpha1, clientObjectV1alpha1ToV1)
 
-// clientObjectV1ToV1alpha1 fills in spoke, which has its metadata already. What v1alpha1 has no field for, conversion.Keep keeps for the
-// way back.
+// clientObjectV1ToV1alpha1 sets the fields of spoke after its metadata. conversion.Keep stores fields that
+// v1alpha1 lacks for the conversion back.
 func clientObjectV1ToV1alpha1(_ context.Context, hub *seacreaturesv1.Client, spoke *seacreaturesv1alpha1.Client) error {
 	spoke.Spec.Message = hub.Spec.Message
 	spoke.Status.ObservedGeneration = hub.Status.ObservedGeneration
@@ -25,7 +25,7 @@ func clientObjectV1ToV1alpha1(_ context.Context, hub *seacreaturesv1.Client, spo
 	return nil
 }
 
-// clientObjectV1alpha1ToV1 fills in hub, which has its metadata already. What was kept, conversion.Restore brings back.
+// clientObjectV1alpha1ToV1 sets the fields of hub after its metadata. conversion.Restore returns stored fields.
 func clientObjectV1alpha1ToV1(_ context.Context, spoke *seacreaturesv1alpha1.Client, hub *seacreaturesv1.Client) error {
 	hub.Spec.Message = spoke.Spec.Message
 	hub.Status.ObservedGeneration = spoke.Status.ObservedGeneration

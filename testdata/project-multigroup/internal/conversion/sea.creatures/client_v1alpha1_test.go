@@ -12,7 +12,7 @@ import (
 	"example.org/fleet/internal/conversion/sea.creatures"
 )
 
-// TestClientV1alpha1LosesNothing converts random objects there and back: a field that was forgotten is named.
+// TestClientV1alpha1LosesNothing converts random objects in both directions, and names fields that are lost.
 func TestClientV1alpha1LosesNothing(t *testing.T) {
 	conversiontest.RoundTrip(t, conversion.ClientV1alpha1)
 }

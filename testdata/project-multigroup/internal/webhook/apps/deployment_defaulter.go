@@ -15,13 +15,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// DeploymentDefaulter fills in what users leave out of a Deployment.
+// DeploymentDefaulter sets defaults in Deployment objects.
 type DeploymentDefaulter struct{}
 
 // +kubebuilder:webhook:path=/mutate-apps-v1-deployment,mutating=true,failurePolicy=ignore,sideEffects=None,groups="apps",resources=deployments,verbs=create;update,versions=v1,name=default.deployment.v1.apps,admissionReviewVersions=v1,patch=`{"namespaceSelector":{"matchExpressions":[{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["kube-system","fleet-operator-system"]}]},"objectSelector":{"matchExpressions":[{"key":"app.kubernetes.io/part-of","operator":"Exists"}]}}`
 
-// Default is called for every Deployment of the cluster that the marker selects, before it is validated and stored. Replace what it does
-// to a label without a value with defaults of your own.
+// Default is called for every Deployment of the cluster that the marker selects, before it is validated and stored.
+// Replace the example, which sets a label without a value, with your own defaults.
 func (d *DeploymentDefaulter) Default(_ context.Context, deploymentObject *appsv1.Deployment) error {
 	const partOf = "app.kubernetes.io/part-of"
 	if value, labelled := deploymentObject.Labels[partOf]; labelled && value == "" {
@@ -30,7 +30,7 @@ func (d *DeploymentDefaulter) Default(_ context.Context, deploymentObject *appsv
 	return nil
 }
 
-// SetupWithManager has the API server ask the defaulter.
+// SetupWithManager registers the defaulter as a webhook.
 func (d *DeploymentDefaulter) SetupWithManager(m controller.Manager) error {
 	return webhook.For[*appsv1.Deployment](m).WithDefaulter(d).Complete()
 }

@@ -49,7 +49,7 @@ func TestDeploymentIsDefaulted(t *testing.T) {
 	deploymentObject.Namespace = "default"
 	deploymentObject.Labels = map[string]string{"app.kubernetes.io/part-of": ""}
 
-	// The API server calls a webhook some time after it was told of it. Nothing is stored in a dry run.
+	// The API server calls a new webhook only after a delay. A dry run stores nothing.
 	defaulted := deploymentObject.DeepCopy()
 	for defaulted.Labels["app.kubernetes.io/part-of"] != "fleet-operator" {
 		defaulted = deploymentObject.DeepCopy()

@@ -15,13 +15,13 @@ import (
 	crewv1 "example.org/fleet/api/crew/v1"
 )
 
-// CaptainDefaulter fills in what users leave out of a Captain.
+// CaptainDefaulter sets defaults in Captain objects.
 type CaptainDefaulter struct{}
 
 // +kubebuilder:webhook:path=/mutate-crew-example-org-v1-captain,mutating=true,failurePolicy=fail,sideEffects=None,groups="crew.example.org",resources=captains,verbs=create;update,versions=v1,name=default.captain.v1.crew.example.org,admissionReviewVersions=v1
 
-// Default is called for every Captain that is created or updated, before it is validated and stored. Replace the label with
-// defaults of your own; one that no other field decides about can as well be a +default marker of the type.
+// Default is called for every Captain that is created or updated, before it is validated and stored. Replace the label
+// with your own defaults. A default that depends on no other field can also be a +default marker of the type.
 func (d *CaptainDefaulter) Default(_ context.Context, captain *crewv1.Captain) error {
 	const partOf = "app.kubernetes.io/part-of"
 	if captain.Labels[partOf] == "" {
@@ -30,7 +30,7 @@ func (d *CaptainDefaulter) Default(_ context.Context, captain *crewv1.Captain) e
 	return nil
 }
 
-// SetupWithManager has the API server ask the defaulter.
+// SetupWithManager registers the defaulter as a webhook.
 func (d *CaptainDefaulter) SetupWithManager(m controller.Manager) error {
 	return webhook.For[*crewv1.Captain](m).WithDefaulter(d).Complete()
 }

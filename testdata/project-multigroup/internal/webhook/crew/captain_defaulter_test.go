@@ -48,7 +48,7 @@ func TestCaptainIsDefaulted(t *testing.T) {
 	}
 	captain.Namespace = "default"
 
-	// The API server calls a webhook some time after it was told of it. Nothing is stored in a dry run.
+	// The API server calls a new webhook only after a delay. A dry run stores nothing.
 	defaulted := captain.DeepCopy()
 	for defaulted.Labels["app.kubernetes.io/part-of"] != "fleet-operator" {
 		defaulted = captain.DeepCopy()

@@ -59,12 +59,12 @@ func TestCaptainPolicy(t *testing.T) {
 	}
 	sample.SetNamespace("default")
 
-	// The API server obeys a policy some time after it was told of it. Nothing is stored in a dry run.
+	// The API server enforces a new policy only after a delay. A dry run stores nothing.
 	wrong := sample.DeepCopy()
 	wrong.SetName(strings.Repeat("a", 64))
 	for err = nil; !apierrors.IsInvalid(err); {
 		if err = live.Create(ctx, wrong.DeepCopy(), client.DryRunAll); ctx.Err() != nil {
-			t.Fatalf("what is wrong got %v, want it to be refused", err)
+			t.Fatalf("the invalid object: got %v, want a rejection", err)
 		}
 	}
 	if err := live.Create(ctx, sample, client.DryRunAll); err != nil {

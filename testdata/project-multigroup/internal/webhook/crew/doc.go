@@ -2,5 +2,6 @@
 Copyright 2026.
 */
 
-// Package webhook is where the webhooks of fleet-operator are: what fills in and checks objects before the API server stores them.
+// Package webhook has the admission webhooks of fleet-operator. They set defaults in objects and validate them before
+// the API server stores them.
 package webhook
