@@ -329,10 +329,10 @@ func TestDeleteRefusesWhatOthersNeed(t *testing.T) {
 			"has the controller backup", "kctrl delete controller --group webapp --version v1 --kind Guestbook --controller-name backup goes first"},
 		{"another kind", []any{v1, shelf}, map[string]string{
 			"internal/controller/shelf_owns.go": "package controller\n\nimport guest \"example.com/guestbook/api/v1\"\n\nvar owned guest.Guestbook\n",
-		}, api("v1"), "internal/controller/shelf_owns.go:5:17: needs Guestbook, which api/v1/guestbook_types.go declares", "take it out there first"},
+		}, api("v1"), "internal/controller/shelf_owns.go:5:17: needs Guestbook, which api/v1/guestbook_types.go declares", "remove this use first"},
 		{"a method", []any{v1}, map[string]string{
 			"api/v1/more.go": "package v1\n\n// More is more.\nfunc (g *Guestbook) More() {}\n",
-		}, api("v1"), "api/v1/more.go:4:10: needs Guestbook", "take it out there first"},
+		}, api("v1"), "api/v1/more.go:4:10: needs Guestbook", "remove this use first"},
 		{"no such kind", []any{shelf}, nil, api("v1"), "there is no kind webapp.example.com/v1.Guestbook", "the kinds of the project are webapp.example.com/v1.Shelf"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -499,7 +499,7 @@ func TestDeleteTellsOfWebhooksThatStayDeployed(t *testing.T) {
 	}
 	told := 0
 	for _, note := range plan.Notes() {
-		if note.Pos.Filename == name && strings.Contains(note.Message, "API servers go on calling the webhook of its marker") && note.Hint != "" {
+		if note.Pos.Filename == name && strings.Contains(note.Message, "API servers still call the webhook of its marker") && note.Hint != "" {
 			told++
 		}
 	}

@@ -253,7 +253,7 @@ func TestLostRuntimeComesBack(t *testing.T) {
 	writeFile(t, filepath.Join(p.dir, "PROJECT.lock"), []byte(lock))
 	_, err := p.planGenerate(t, generate.Options{Generators: []string{generate.Object}})
 	e, ok := errors.AsType[*diagnostic.Error](err)
-	if !ok || e.Pos.Filename != "third_party/kctrl/runtime/object/older.go" || !strings.Contains(e.Hint, "remove the folder") {
+	if !ok || e.Pos.Filename != "third_party/kctrl/runtime/object/older.go" || !strings.Contains(e.Hint, "remove the directory") {
 		t.Errorf("got %v, want the missing file of another kctrl", err)
 	}
 	must(t, os.RemoveAll(filepath.Join(p.dir, "third_party")))

@@ -300,7 +300,7 @@ func TestUpgradeLeavesConflictsToTheUser(t *testing.T) {
 	}
 	for range 2 {
 		notes = p.upgrade(p.fromHistory)
-		if len(notes) != 1 || notes[0].Pos.Filename != name || !strings.Contains(notes[0].Message, "has the conflict of an upgrade before this one still") || !bytes.Equal(p.tree()[name], unresolved) {
+		if len(notes) != 1 || notes[0].Pos.Filename != name || !strings.Contains(notes[0].Message, "still has a conflict of an earlier upgrade") || !bytes.Equal(p.tree()[name], unresolved) {
 			t.Errorf("notes %v of\n%s", notes, p.tree()[name])
 		}
 	}

@@ -32,7 +32,7 @@ func TestOwnerDecides(t *testing.T) {
 	}{
 		{"an unedited file becomes the new one", plan.Shared, before, before, after, after, ""},
 		{"an edited file is merged", plan.Shared, before, edited, after, after + "mine\n", ""},
-		{"edits of the same lines clash", plan.Shared, before, clashing, after, clashing, "where kctrl has to change it"},
+		{"edits of the same lines clash", plan.Shared, before, clashing, after, clashing, "where kctrl must change it"},
 		{"an unedited file of the user becomes the new one", plan.User, before, before, after, after, ""},
 		{"an edited file of the user stays", plan.User, before, edited, after, edited, ""},
 		{"an API stays", plan.API, before, before, after, before, ""},
