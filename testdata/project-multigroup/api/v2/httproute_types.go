@@ -8,8 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// HTTPRouteSpec is the desired state of a HTTPRoute. Replace message with your own fields, then run
-// make generate manifests.
+// HTTPRouteSpec is the desired state of a HTTPRoute. Replace message with your own fields, then run make generate manifests.
 type HTTPRouteSpec struct {
 	// message is an example of a field with validation.
 	// +required

@@ -20,8 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ShelfSpec is the desired state of a Shelf. Replace message with your own fields, then run
-// make generate manifests.
+// ShelfSpec is the desired state of a Shelf. Replace message with your own fields, then run make generate manifests.
 type ShelfSpec struct {
 	// message is an example of a field with validation.
 	// +required

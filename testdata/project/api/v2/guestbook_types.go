@@ -20,8 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// GuestbookSpec is the desired state of a Guestbook. Replace message with your own fields, then run
-// make generate manifests.
+// GuestbookSpec is the desired state of a Guestbook. Replace message with your own fields, then run make generate manifests.
 type GuestbookSpec struct {
 	// message is an example of a field with validation.
 	// +required

@@ -8,8 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CaptainSpec is the desired state of a Captain. Replace message with your own fields, then run
-// make generate manifests.
+// CaptainSpec is the desired state of a Captain. Replace message with your own fields, then run make generate manifests.
 type CaptainSpec struct {
 	// message is an example of a field with validation.
 	// +required

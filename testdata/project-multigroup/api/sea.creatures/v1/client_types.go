@@ -8,8 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClientSpec is the desired state of a Client. Replace message with your own fields, then run
-// make generate manifests.
+// ClientSpec is the desired state of a Client. Replace message with your own fields, then run make generate manifests.
 type ClientSpec struct {
 	// message is an example of a field with validation.
 	// +required

@@ -8,8 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FrigateSpec is the desired state of a Frigate. Replace message with your own fields, then run
-// make generate manifests.
+// FrigateSpec is the desired state of a Frigate. Replace message with your own fields, then run make generate manifests.
 type FrigateSpec struct {
 	// message is an example of a field with validation.
 	// +required
