@@ -37,7 +37,8 @@ func TestJUnitHasACaseForEachFailure(t *testing.T) {
 	}
 	if suite.Tests != 2 || suite.Failures != 1 || len(suite.Cases) != 2 ||
 		suite.Cases[0].Failure == nil || !strings.Contains(suite.Cases[0].Failure.Text, "a < b") ||
-		suite.Cases[0].Name != "1: the process crashes: update pods <x>" || suite.Cases[1].Name != "8 plans without a failure" {
+		suite.Cases[0].Name != "1: the process crashes: update pods <x>" ||
+		suite.Cases[1].Name != "8 plans without a failure" {
 		t.Errorf("got %s", out.String())
 	}
 }
