@@ -14,8 +14,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// claim returns the ReplicaSets of the Deployment. One that its selector matches and nobody controls is adopted; one that
-// it controls and its selector does not match any more is released. A Deployment that is being deleted does neither.
+// claim returns the ReplicaSets of the Deployment. It adopts a ReplicaSet that matches the selector and has no
+// controller. It releases a ReplicaSet that the Deployment controls and the selector no longer matches. A Deployment
+// that is being deleted does neither.
 func (ro *rollout) claim(ctx context.Context) (claimed []*appsv1.ReplicaSet, err error) {
 	selector, err := metav1.LabelSelectorAsSelector(ro.Spec.Selector)
 	if err != nil {
@@ -48,8 +49,9 @@ func (ro *rollout) claim(ctx context.Context) (claimed []*appsv1.ReplicaSet, err
 	return claimed, nil
 }
 
-// adopt makes the Deployment the controller of set. The cache may not have seen yet that the Deployment is being deleted,
-// or is another one by the same name: then set would be deleted with it. So this is asked of the server.
+// adopt makes the Deployment the controller of set. It first reads the Deployment from the API server, because the
+// cache may lag: if the Deployment is being deleted, or was replaced by another of the same name, the garbage collector
+// would delete set too.
 func (ro *rollout) adopt(ctx context.Context, set *appsv1.ReplicaSet) error {
 	var now appsv1.Deployment
 	if err := ro.Get(ctx, object.KeyOf(ro.Deployment), &now, client.Live); err != nil {

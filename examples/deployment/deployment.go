@@ -1,11 +1,11 @@
-// Package deployment is the Deployment controller of Kubernetes, written on kctrl: it does for real apps/v1 Deployments
-// what the one in kube-controller-manager does, and either can take over from the other at any time.
+// Package deployment implements the Deployment controller of Kubernetes on kctrl. It reconciles apps/v1 Deployments as
+// kube-controller-manager does, and either controller can take over from the other at any time.
 //
-//	deployment.go  what is watched, and the way of one reconcile
-//	claim.go       which ReplicaSets are the Deployment's: adoption and release
-//	history.go     revisions: the ReplicaSet of the present template, those before it, rollback
-//	scale.go       sizes when the Deployment was scaled, in proportion while it rolls out
-//	rollout.go     sizes when the template has changed: RollingUpdate and Recreate
+//	deployment.go  watches and the steps of a reconcile
+//	claim.go       adopts and releases ReplicaSets
+//	history.go     revisions: the current ReplicaSet, old ReplicaSets, rollback
+//	scale.go       sizes after scaling, in proportion during a rollout
+//	rollout.go     sizes after a template change: RollingUpdate and Recreate
 //	status.go      counts, conditions, the progress deadline
 package deployment
 
@@ -34,7 +34,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// Name is that of the controller, as in kube-controller-manager.
+// Name is the name of the controller in kube-controller-manager.
 const Name = "deployment-controller"
 
 // Reconciler makes the ReplicaSets of a Deployment be what its spec asks for. SetupWithManager fills it.
@@ -49,8 +49,9 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 
-// SetupWithManager takes from m what the reconciler needs, and has it called for every Deployment that changes, whose
-// ReplicaSets change, or which could adopt a ReplicaSet; and for one that recreates its pods, when one of them is gone.
+// SetupWithManager connects the reconciler to m and adds a controller. The controller reconciles a Deployment when it
+// or one of its ReplicaSets changes, and when it could adopt a ReplicaSet. It also reconciles a Deployment of strategy
+// Recreate when one of its pods is deleted.
 func (r *Reconciler) SetupWithManager(m controller.Manager) error {
 	r.Client, r.recorder = m.Client(), m.EventRecorder(Name)
 	var err error
@@ -73,7 +74,7 @@ func controllerUID(pod *corev1.Pod) []types.UID {
 
 func isDeletion(e informer.Event[object.Object]) bool { return e.Type == informer.Deleted }
 
-// adopters are the Deployments that may adopt a ReplicaSet which nobody controls.
+// adopters returns the Deployments that may adopt a ReplicaSet without a controller.
 func (r *Reconciler) adopters(ctx context.Context, set *appsv1.ReplicaSet) (requests []reconcile.Request) {
 	if metav1.GetControllerOfNoCopy(set) != nil {
 		return nil
@@ -116,9 +117,9 @@ func requestFor(d *appsv1.Deployment) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: d.Namespace, Name: d.Name}}
 }
 
-// Reconcile takes one step: it claims the ReplicaSets, and then rolls back, scales or rolls out. What it has found out
-// about the Deployment is written once, at the end, also when the step has failed: a collision and a ReplicaSet that could
-// not be made are part of it. Each write of a ReplicaSet makes an event, so the next step follows by itself.
+// Reconcile takes one step: it claims the ReplicaSets, then rolls back, scales or rolls out. It writes the status once,
+// at the end, even if the step failed, because a hash collision or a ReplicaSet that could not be created is part of
+// the status. Each write of a ReplicaSet causes an event, which triggers the next step.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	d := &appsv1.Deployment{}
 	if err := r.Get(ctx, req.NamespacedName, d); err != nil {
@@ -139,8 +140,8 @@ type rollout struct {
 	*appsv1.Deployment
 	stored *appsv1.Deployment // as the API server has it
 
-	current *appsv1.ReplicaSet   // that of the template, or nil when there is none yet
-	old     []*appsv1.ReplicaSet // the others, the oldest first
+	current *appsv1.ReplicaSet   // the ReplicaSet of the current template, or nil
+	old     []*appsv1.ReplicaSet // the other ReplicaSets, oldest first
 }
 
 func (ro *rollout) step(ctx context.Context) error {
@@ -178,7 +179,7 @@ func (ro *rollout) step(ctx context.Context) error {
 	return nil
 }
 
-// resize gives the ReplicaSets the sizes that they have together with the Deployment's, and nothing more.
+// resize only changes the sizes of the ReplicaSets to match the size of the Deployment.
 func (ro *rollout) resize(ctx context.Context) error {
 	if err := ro.scale(ctx); err != nil {
 		return err
@@ -202,8 +203,9 @@ func (ro *rollout) rollOut(ctx context.Context) error {
 	return reconcile.TerminalError(fmt.Errorf("unexpected deployment strategy type: %s", ro.Spec.Strategy.Type))
 }
 
-// store writes the status, and the annotations with it, if they are not what the API server has. It is a patch, which does not
-// fail for what a user changes meanwhile: some conditions, such as that of a new ReplicaSet, nobody would come to set again.
+// store patches the status and the annotations if they differ from the API server's. A patch does not conflict with
+// concurrent changes by a user. A conflict would lose some conditions, such as NewReplicaSetReason, because no later
+// reconcile sets them.
 func (ro *rollout) store(ctx context.Context) error {
 	if equality.Semantic.DeepEqual(ro.Status, ro.stored.Status) && maps.Equal(ro.Annotations, ro.stored.Annotations) {
 		return nil

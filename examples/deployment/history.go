@@ -44,7 +44,7 @@ var ownAnnotations = []string{
 	corev1.LastAppliedConfigAnnotation, revisionAnnotation, historyAnnotation, desiredAnnotation, maxAnnotation, appsv1.DeprecatedRollbackTo,
 }
 
-// split tells the ReplicaSet of a template, the oldest if there are several, from the others, and sorts those by age.
+// split returns the oldest ReplicaSet that has the template, and the other ReplicaSets sorted by age.
 func split(sets []*appsv1.ReplicaSet, template *corev1.PodTemplateSpec) (current *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) {
 	old = slices.SortedFunc(slices.Values(sets), byAge)
 	if i := slices.IndexFunc(old, func(set *appsv1.ReplicaSet) bool { return sameTemplate(&set.Spec.Template, template) }); i >= 0 {
@@ -66,7 +66,7 @@ func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// revision is that of a ReplicaSet: zero when it has none, false when it has one that is no number.
+// revision returns the revision of a ReplicaSet: zero if it has none, and false if the annotation is not a number.
 func revision(set *appsv1.ReplicaSet) (int64, bool) {
 	text, has := set.Annotations[revisionAnnotation]
 	if !has {
@@ -76,7 +76,7 @@ func revision(set *appsv1.ReplicaSet) (int64, bool) {
 	return n, err == nil
 }
 
-// nextRevision is one more than that of any old ReplicaSet.
+// nextRevision returns the highest revision of the old ReplicaSets plus one.
 func (ro *rollout) nextRevision() int64 {
 	newest := int64(0)
 	for _, set := range ro.old {
@@ -87,8 +87,8 @@ func (ro *rollout) nextRevision() int64 {
 	return newest + 1
 }
 
-// syncRevision brings the ReplicaSet of the template, if there is one, and the Deployment to the revision that it has: the
-// latest. A ReplicaSet that was an old one before comes to be the latest again so, in a rollback.
+// syncRevision gives the current ReplicaSet, if it exists, and the Deployment the latest revision. After a rollback, an
+// old ReplicaSet becomes the latest revision again.
 func (ro *rollout) syncRevision(ctx context.Context) error {
 	if ro.current == nil {
 		return nil
@@ -113,7 +113,7 @@ func (ro *rollout) syncRevision(ctx context.Context) error {
 func annotate(set *appsv1.ReplicaSet, d *appsv1.Deployment, next int64) (changed bool) {
 	before, ok := revision(set)
 	if text := set.Annotations[revisionAnnotation]; !ok && text != "" {
-		return false // somebody else's hand: better nothing than something wrong
+		return false // a user edited the revision: do not overwrite it
 	}
 	for key, value := range d.Annotations {
 		if has, there := set.Annotations[key]; slices.Contains(ownAnnotations, key) || there && has == value {
@@ -150,7 +150,7 @@ func appendHistory(history, revision string) (string, bool) {
 	return history, true
 }
 
-// ensureCurrent makes the ReplicaSet of the template if there is none, and brings it to its revision if there is.
+// ensureCurrent creates the ReplicaSet of the template, or updates the revision of an existing one.
 func (ro *rollout) ensureCurrent(ctx context.Context) error {
 	if ro.current != nil {
 		return ro.syncRevision(ctx)
@@ -243,8 +243,8 @@ func rollbackTo(d *appsv1.Deployment) (revision int64, asked bool) {
 	return revision, err == nil
 }
 
-// rollBack copies the template of a revision to the Deployment, and takes the wish for it away in any case. The next
-// reconcile rolls out what it finds.
+// rollBack copies the template of a revision to the Deployment and always removes the rollback annotation. The next
+// reconcile rolls out the copied template.
 func (ro *rollout) rollBack(ctx context.Context, wanted int64) error {
 	if err := ro.ensureCurrent(ctx); err != nil {
 		return err
@@ -298,7 +298,7 @@ func (ro *rollout) lastRevision() int64 {
 	return second
 }
 
-// takeFrom makes template and annotations of the Deployment those of set, such as the cause of the change.
+// takeFrom replaces the template and annotations of the Deployment with those of set, including the change cause.
 func (ro *rollout) takeFrom(set *appsv1.ReplicaSet) {
 	set.Spec.Template.DeepCopyInto(&ro.Spec.Template)
 	delete(ro.Spec.Template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)

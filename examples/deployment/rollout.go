@@ -46,13 +46,13 @@ func (ro *rollout) roomForCurrent(current *appsv1.ReplicaSet) int32 {
 	return has + min(room, want-has)
 }
 
-// shrinkOld takes from old ReplicaSets, first those pods that do nobody any good: they would be in the way of new ones.
-// Enough are left that all but maxUnavailable are available, where pods of the current ReplicaSet that are not available
-// yet do not count, lest there come to be more and more of them.
+// shrinkOld scales down old ReplicaSets, unhealthy pods first, because these block new pods. It keeps enough pods that
+// at most maxUnavailable are missing. Pods of the current ReplicaSet that are not available yet do not count, so that
+// unavailable pods cannot accumulate.
 func (ro *rollout) shrinkOld(ctx context.Context) (scaled bool, err error) {
 	old := active(ro.old)
 	if len(old) == 0 || ro.current.Status.ObservedGeneration < ro.current.Generation {
-		return false, nil // nothing to take, or what the current one says was before it was changed; what it says next comes as an event
+		return false, nil // no old pods, or the status of current is out of date; the next event brings its status
 	}
 	least := *ro.Spec.Replicas - maxUnavailable(ro.Deployment)
 	most := size(ro.sets()) - least - (*ro.current.Spec.Replicas - ro.current.Status.AvailableReplicas)
@@ -71,8 +71,8 @@ func (ro *rollout) shrinkOld(ctx context.Context) (scaled bool, err error) {
 	return unhealthy+healthy > 0, err
 }
 
-// staying is how many available pods there are, without those that are about to go: of a ReplicaSet that was made smaller the
-// status tells only later.
+// staying returns the number of available pods, at most the size of each ReplicaSet: its status lags after it was
+// scaled down.
 func staying(sets []*appsv1.ReplicaSet) (n int32) {
 	for _, set := range sets {
 		n += min(set.Status.AvailableReplicas, *set.Spec.Replicas)
@@ -80,7 +80,7 @@ func staying(sets []*appsv1.ReplicaSet) (n int32) {
 	return n
 }
 
-// take makes ReplicaSets smaller by most in all, the oldest first, each by what it can spare.
+// take scales ReplicaSets down by most pods in all, oldest first, each by at most the result of spare.
 func (ro *rollout) take(ctx context.Context, from []*appsv1.ReplicaSet, most int32, spare func(*appsv1.ReplicaSet) int32) (taken int32, err error) {
 	for _, set := range from {
 		n := min(most-taken, spare(set))

@@ -52,7 +52,7 @@ func (ro *rollout) scale(ctx context.Context) error {
 	return nil
 }
 
-// only is the ReplicaSet that has pods, or is to have them when none does.
+// only returns the ReplicaSet to scale: the one with pods, the current one, or the newest old one.
 func (ro *rollout) only(with []*appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	switch {
 	case len(with) > 0:
@@ -63,7 +63,7 @@ func (ro *rollout) only(with []*appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	return ro.old[len(ro.old)-1]
 }
 
-// saturated reports whether all pods that the Deployment wants are the current ReplicaSet's, and are available.
+// saturated reports whether the current ReplicaSet has all pods of the Deployment, and all are available.
 func (ro *rollout) saturated() bool {
 	if ro.current == nil {
 		return false
@@ -73,9 +73,9 @@ func (ro *rollout) saturated() bool {
 	return err == nil && int32(desired) == want && *ro.current.Spec.Replicas == want && ro.current.Status.AvailableReplicas == want
 }
 
-// shares returns the new sizes of the ReplicaSets that have pods, which it sorts: the largest first. When they grow the
-// newer of two of one size comes first, when they shrink the older one. What rounding leaves over is the first one's, as far as
-// it has that many.
+// shares returns the new sizes of the ReplicaSets that have pods, and sorts these largest first. ReplicaSets of equal
+// size are sorted newest first to grow, and oldest first to shrink. The first ReplicaSet takes the rounding error, as
+// far as its size allows.
 func (ro *rollout) shares(with []*appsv1.ReplicaSet) []int32 {
 	allowed := int32(0)
 	if *ro.Spec.Replicas > 0 {
@@ -92,7 +92,8 @@ func (ro *rollout) shares(with []*appsv1.ReplicaSet) []int32 {
 	sizes := make([]int32, len(with))
 	left := toAdd
 	for i, set := range with {
-		share := min(max(ro.share(set), min(left, 0)), max(left, 0)) // annotations can be wrong, and say less or more than is left
+		// annotations can be wrong: limit the share to the rest
+		share := min(max(ro.share(set), min(left, 0)), max(left, 0))
 		sizes[i] = *set.Spec.Replicas + share
 		left -= share
 	}
@@ -112,7 +113,7 @@ func (ro *rollout) share(set *appsv1.ReplicaSet) int32 {
 	}
 	before, ok := sizeAnnotation(set, maxAnnotation)
 	if !ok || before == 0 {
-		if before = ro.Status.Replicas; before == 0 { // somebody has taken the annotation away, and there are no pods
+		if before = ro.Status.Replicas; before == 0 { // a user removed the annotation, and no pods exist
 			return 0
 		}
 	}
@@ -157,7 +158,7 @@ func annotateSizes(set *appsv1.ReplicaSet, d *appsv1.Deployment) (changed bool) 
 	return changed
 }
 
-// sizeAnnotation returns false for what is no size.
+// sizeAnnotation returns false if the annotation is not a valid size.
 func sizeAnnotation(set *appsv1.ReplicaSet, key string) (int32, bool) {
 	n, err := strconv.ParseUint(set.Annotations[key], 10, 31)
 	return int32(n), err == nil
@@ -171,20 +172,20 @@ func size(sets []*appsv1.ReplicaSet) (n int32) {
 	return n
 }
 
-// maxSurge is how many pods there may be at once beyond those that the Deployment wants.
+// maxSurge returns the number of pods that may exist beyond the size of the Deployment.
 func maxSurge(d *appsv1.Deployment) int32 {
 	surge, _ := bounds(d)
 	return surge
 }
 
-// maxUnavailable is how many of the pods that the Deployment wants may be missing.
+// maxUnavailable returns how many pods of the Deployment may be unavailable.
 func maxUnavailable(d *appsv1.Deployment) int32 {
 	_, unavailable := bounds(d)
 	return min(unavailable, *d.Spec.Replicas)
 }
 
-// bounds resolves percentages: the surge is rounded up, what may be unavailable down. When both are zero then, one may be
-// unavailable, or nothing could ever be replaced.
+// bounds resolves percentages: it rounds the surge up and the unavailable pods down. If both are zero, it allows one
+// unavailable pod, because otherwise no pod could ever be replaced.
 func bounds(d *appsv1.Deployment) (surge, unavailable int32) {
 	rolling := d.Spec.Strategy.RollingUpdate
 	if d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || rolling == nil {
@@ -197,7 +198,7 @@ func bounds(d *appsv1.Deployment) (surge, unavailable int32) {
 	return surge, unavailable
 }
 
-// part is a number, or a percentage of the size of d. The API server lets nothing else in.
+// part resolves a number or a percentage of the size of d. The API server validated it.
 func part(of *intstr.IntOrString, d *appsv1.Deployment, up bool) int32 {
 	n, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(of, intstr.FromInt32(0)), int(*d.Spec.Replicas), up)
 	if err != nil {

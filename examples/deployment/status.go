@@ -23,7 +23,7 @@ const (
 	reasonResumed      = "DeploymentResumed"
 )
 
-// count is the status with what the ReplicaSets say of their pods, and the condition Available.
+// count returns a status with the summed counts of the ReplicaSets and the condition Available.
 func (ro *rollout) count() appsv1.DeploymentStatus {
 	status := *ro.Status.DeepCopy()
 	status.ObservedGeneration = ro.Generation
@@ -54,7 +54,7 @@ func available(sets []*appsv1.ReplicaSet) (n int32) {
 	return n
 }
 
-// terminating is nil where a ReplicaSet does not tell.
+// terminating returns nil if a ReplicaSet does not report its terminating pods.
 func terminating(sets []*appsv1.ReplicaSet) *int32 {
 	n := int32(0)
 	for _, set := range sets {
@@ -105,7 +105,7 @@ func (ro *rollout) judge(status *appsv1.DeploymentStatus, was *appsv1.Deployment
 	}
 }
 
-// complete reports whether all pods that d wants, and no others, are of the present template and available.
+// complete reports whether d has exactly its desired pods, all from the current template and available.
 func complete(d *appsv1.Deployment, status *appsv1.DeploymentStatus) bool {
 	want := *d.Spec.Replicas
 	return status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want && status.ObservedGeneration >= d.Generation
@@ -154,7 +154,7 @@ func (ro *rollout) notePause() {
 	}
 }
 
-// failure is why a ReplicaSet cannot make pods, the current one before others.
+// failure returns why a ReplicaSet cannot create pods. The current ReplicaSet comes first.
 func (ro *rollout) failure() *appsv1.DeploymentCondition {
 	sets := ro.sets()
 	if ro.current != nil {

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// firstToGo orders pods by how little is lost with them: those that do not run yet, then those that are not ready, then
-// those that their users say are cheap; of two that are alike the one that was ready, or made, last. It is the order of
-// kube-controller-manager, but for pods that share a node with others of their ReplicaSet.
+// firstToGo orders pods by the cost of deleting them: pods that do not run, then pods that are not ready, then pods
+// with a low deletion cost, then the pods that became ready, or were created, last. kube-controller-manager has the
+// same order, except that it also prefers pods that share a node with other pods of their ReplicaSet.
 func firstToGo(a, b *corev1.Pod) int {
 	readyA, isA := readySince(a)
 	readyB, isB := readySince(b)
@@ -37,7 +37,7 @@ func yesLast(a, b bool) int {
 	return -1
 }
 
-// deletionCost is zero where it is not given, or is no number.
+// deletionCost returns zero if the annotation is unset or not a number.
 func deletionCost(pod *corev1.Pod) int32 {
 	n, err := strconv.ParseInt(pod.Annotations[corev1.PodDeletionCost], 10, 32)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package replicaset is the ReplicaSet controller of Kubernetes, written on kctrl: it keeps as many pods as a ReplicaSet
-// asks for.
+// Package replicaset implements the ReplicaSet controller of Kubernetes on kctrl: it keeps the number of pods that a
+// ReplicaSet requests.
 //
-// The one in kube-controller-manager counts, for each ReplicaSet, the creations and deletions that it has asked for and has
-// not seen come back (its expectations), so that it does not make a pod twice. Here there are none: a read from the cache
-// sees the writes before it, and a ReplicaSet whose writes were not seen yet is not reconciled.
+// The controller in kube-controller-manager counts the creations and deletions of each ReplicaSet that its cache has
+// not shown yet (its expectations), so that it does not create a pod twice. This controller needs no expectations: a
+// read from the cache includes the writes before it, and a ReplicaSet is not reconciled until the cache has its writes.
 package replicaset
 
 import (
@@ -31,20 +31,20 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// Name is that of the controller, as in kube-controller-manager.
+// Name is the name of the controller in kube-controller-manager.
 const Name = "replicaset-controller"
 
 // burst is how many pods one reconcile makes or deletes at most.
 const burst = 500
 
-// Reconciler keeps the pods of ReplicaSets. SetupWithManager fills it but for the options.
+// Reconciler keeps the pods of ReplicaSets. SetupWithManager sets all fields except the options.
 type Reconciler struct {
-	// CountTerminating tells in the status how many pods are being deleted.
+	// CountTerminating reports the number of terminating pods in the status.
 	CountTerminating bool
 
 	client.Client
 	recorder *events.Recorder
-	podsOf   *cache.Index[*corev1.Pod, types.UID] // by the UID of their controller, which is empty for one that has none
+	podsOf   *cache.Index[*corev1.Pod, types.UID] // by the UID of their controller; empty without a controller
 }
 
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get;list;watch
@@ -52,8 +52,8 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=apps,resources=replicasets/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
 
-// SetupWithManager takes from m what the reconciler needs, and has it called for every ReplicaSet that changes, whose pods
-// change, or which could adopt a pod.
+// SetupWithManager connects the reconciler to m and adds a controller. The controller reconciles a ReplicaSet when it
+// or one of its pods changes, and when it could adopt a pod.
 func (r *Reconciler) SetupWithManager(m controller.Manager) error {
 	r.Client, r.recorder = m.Client(), m.EventRecorder(Name)
 	var err error
@@ -73,7 +73,7 @@ func controllerUID(pod *corev1.Pod) []types.UID {
 	return []types.UID{""}
 }
 
-// adopters are the ReplicaSets that may adopt a pod which nobody controls.
+// adopters returns the ReplicaSets that may adopt a pod without a controller.
 func (r *Reconciler) adopters(ctx context.Context, pod *corev1.Pod) (requests []reconcile.Request) {
 	if metav1.GetControllerOfNoCopy(pod) != nil {
 		return nil
@@ -92,7 +92,7 @@ func (r *Reconciler) adopters(ctx context.Context, pod *corev1.Pod) (requests []
 	return requests
 }
 
-// Reconcile brings the number of pods to what the ReplicaSet asks for, and says in its status how many there are.
+// Reconcile creates or deletes pods to reach the size of the ReplicaSet, and reports the counts in its status.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	set := &appsv1.ReplicaSet{}
 	if err := r.Get(ctx, req.NamespacedName, set); err != nil {
@@ -120,8 +120,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: untilAvailable(set, active)}, errors.Join(failure, err)
 }
 
-// claim returns the pods of the ReplicaSet. One that its selector matches and nobody controls is adopted; one that it
-// controls and its selector does not match any more is released.
+// claim returns the pods of the ReplicaSet. It adopts a pod that matches the selector and has no controller. It
+// releases a pod that the ReplicaSet controls and the selector no longer matches.
 func (r *Reconciler) claim(ctx context.Context, set *appsv1.ReplicaSet) (claimed []*corev1.Pod, err error) {
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	if err != nil {
@@ -160,8 +160,8 @@ func (r *Reconciler) claim(ctx context.Context, set *appsv1.ReplicaSet) (claimed
 	return claimed, nil
 }
 
-// isThere asks the server whether set exists and is not being deleted: the cache may not know yet, and what a ReplicaSet
-// adopts goes with it.
+// isThere checks with the API server that set exists and is not being deleted. The cache may lag, and pods that a
+// deleted ReplicaSet adopts are deleted with it.
 func (r *Reconciler) isThere(ctx context.Context, set *appsv1.ReplicaSet) error {
 	var now appsv1.ReplicaSet
 	if err := r.Get(ctx, object.KeyOf(set), &now, client.Live); err != nil {
@@ -178,7 +178,7 @@ func isActive(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
 }
 
-// resize makes the pods that are missing, or deletes those that are too many.
+// resize creates missing pods or deletes surplus pods.
 func (r *Reconciler) resize(ctx context.Context, set *appsv1.ReplicaSet, active []*corev1.Pod) error {
 	more := int(*set.Spec.Replicas) - len(active)
 	if more >= 0 {
@@ -218,7 +218,7 @@ func (r *Reconciler) create(ctx context.Context, set *appsv1.ReplicaSet) error {
 	return nil
 }
 
-// prefix leaves room for what the API server adds to a generated name.
+// prefix shortens a name to leave room for the suffix that the API server generates.
 func prefix(name string) string {
 	const room = 253 - len("-12345")
 	return name[:min(len(name), room)] + "-"

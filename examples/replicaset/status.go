@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// status counts the pods, of which some are active, and says why there are not enough of them, if resize has failed.
+// status counts the pods, of which active is a subset. If resize failed, it adds the reason.
 func (r *Reconciler) status(set *appsv1.ReplicaSet, pods, active []*corev1.Pod, failure error) appsv1.ReplicaSetStatus {
 	status := appsv1.ReplicaSetStatus{Replicas: int32(len(active)), ObservedGeneration: set.Generation}
 	template := labels.Set(set.Spec.Template.Labels).AsSelectorPreValidated()
@@ -41,7 +41,7 @@ func (r *Reconciler) status(set *appsv1.ReplicaSet, pods, active []*corev1.Pod, 
 	return status
 }
 
-// failureCondition is the one that is there already, if there is one: it says since when.
+// failureCondition returns the existing condition, if any, because it has the time of the transition.
 func failureCondition(set *appsv1.ReplicaSet, active int, failure error) appsv1.ReplicaSetCondition {
 	i := slices.IndexFunc(set.Status.Conditions, func(c appsv1.ReplicaSetCondition) bool { return c.Type == appsv1.ReplicaSetReplicaFailure })
 	if i >= 0 {

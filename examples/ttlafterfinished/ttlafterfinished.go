@@ -1,5 +1,5 @@
-// Package ttlafterfinished deletes Jobs some time after they have finished, as their spec.ttlSecondsAfterFinished says. It
-// is the smallest controller that waits for a time: the result of a reconcile says when to look again.
+// Package ttlafterfinished deletes finished Jobs after spec.ttlSecondsAfterFinished. It is the smallest controller that
+// waits for a time: the result of a reconcile contains when to reconcile again.
 package ttlafterfinished
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// Name is that of the controller, as in kube-controller-manager.
+// Name is the name of the controller in kube-controller-manager.
 const Name = "ttl-after-finished-controller"
 
 // Reconciler deletes Jobs that have been finished for long enough.
@@ -25,14 +25,14 @@ type Reconciler struct {
 
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;delete
 
-// SetupWithManager takes from m what the reconciler needs, and has it called for every Job that changes.
+// SetupWithManager connects the reconciler to m and adds a controller that reconciles a Job when it changes.
 func (r *Reconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*batchv1.Job](m).Named(Name).Complete(r)
 }
 
-// Reconcile deletes the Job if it is time, or says when it will be. What the cache has may be old: the deletion has its
-// version as a precondition, so a Job whose time was made longer meanwhile stays.
+// Reconcile deletes the Job if its time is up, or returns how long to wait. The cache may lag, so the deletion has the
+// version of the Job as a precondition: a Job whose TTL was extended in the meantime is kept.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	job := &batchv1.Job{}
 	if err := r.Get(ctx, req.NamespacedName, job); err != nil {
@@ -50,7 +50,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
-// expiry is when the Job is to go, if it has finished and says how long it is to stay.
+// expiry returns when to delete the Job, if it has finished and has a TTL.
 func expiry(job *batchv1.Job) (time.Time, bool) {
 	if job.Spec.TTLSecondsAfterFinished == nil {
 		return time.Time{}, false

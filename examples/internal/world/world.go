@@ -1,5 +1,5 @@
-// Package world is for tests of workload controllers: a namespace with its Deployments, ReplicaSets and pods, a fake kubelet that
-// does for pods what a kubelet would, and waits until controllers have nothing left to do.
+// Package world supports tests of workload controllers: it creates a namespace with Deployments, ReplicaSets and pods,
+// runs a fake kubelet, and waits until the controllers are idle.
 package world
 
 import (
@@ -87,15 +87,15 @@ func (v *View) tell(e informer.Event[object.Object]) {
 	defer v.mu.Unlock()
 	select {
 	case v.changed[e.Object.GetNamespace()] <- struct{}{}:
-	default: // nobody is interested in the namespace, or has been told
+	default: // no subscriber, or it already has a notification
 	}
 }
 
 // World is one namespace. Its methods are for one goroutine.
 type World struct {
-	// Quota says for each image how many of its pods may be ready. Pods of other images are never ready.
+	// Quota is how many pods of each image may be ready. Pods of other images are never ready.
 	Quota map[string]int
-	// Pace is how many pods come to be ready at once.
+	// Pace is how many pods become ready at once.
 	Pace int
 
 	view      *View
@@ -119,11 +119,11 @@ func New(ctx context.Context, v *View, namespace string) (*World, error) {
 	if err := v.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		return nil, err
 	}
-	// Pods need a service account, and there is nobody else who would make it.
+	// Pods need a service account, and no other controller creates it here.
 	return w, errors.Join(w.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}), w.Create(ctx, newBystander()))
 }
 
-// Close makes the world not be told of changes any more.
+// Close unsubscribes the world from changes.
 func (w *World) Close() {
 	w.view.mu.Lock()
 	defer w.view.mu.Unlock()
@@ -173,7 +173,7 @@ func edit[T any, P interface {
 	}
 }
 
-// DeleteDeployment deletes a Deployment and, unless they are orphaned, waits until what it owned is gone.
+// DeleteDeployment deletes a Deployment. It waits until its dependents are gone, unless they are orphaned.
 func (w *World) DeleteDeployment(ctx context.Context, name string, policy metav1.DeletionPropagation) error {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
 	if err := w.Delete(ctx, d, client.PropagationPolicy(policy)); err != nil {
@@ -181,7 +181,7 @@ func (w *World) DeleteDeployment(ctx context.Context, name string, policy metav1
 	}
 	return w.Await(ctx, func() string {
 		if len(w.deployments) > 0 {
-			return "the Deployment is there still"
+			return "the Deployment still exists"
 		}
 		for _, set := range w.sets {
 			if metav1.GetControllerOf(&set) != nil {
@@ -192,7 +192,7 @@ func (w *World) DeleteDeployment(ctx context.Context, name string, policy metav1
 	})
 }
 
-// ReplicaSetsOf are those whose pods have the image.
+// ReplicaSetsOf returns the ReplicaSets whose pods have the image.
 func (w *World) ReplicaSetsOf(image string) (sets []*appsv1.ReplicaSet) {
 	for i := range w.sets {
 		if w.sets[i].Spec.Template.Spec.Containers[0].Image == image {
@@ -202,7 +202,7 @@ func (w *World) ReplicaSetsOf(image string) (sets []*appsv1.ReplicaSet) {
 	return sets
 }
 
-// look reads what the world has.
+// look reads the objects of the namespace.
 func (w *World) look(ctx context.Context) error {
 	var deployments appsv1.DeploymentList
 	var sets appsv1.ReplicaSetList
@@ -221,8 +221,8 @@ func (w *World) look(ctx context.Context) error {
 	return err
 }
 
-// Await looks again and again, whenever something has changed, until missing returns nothing. What is still missing when it
-// was long enough is in the error.
+// Await checks after every change until missing returns "". After a timeout, the error contains the last result of
+// missing.
 func (w *World) Await(ctx context.Context, missing func() string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -258,9 +258,10 @@ func (w *World) NextSecond(ctx context.Context) error {
 	}
 }
 
-// Settle returns when controllers have done all that there is to do, if pods do not change: when a bystander was reconciled
-// three times and nothing else has changed, and then each Deployment itself after a change that means nothing. That comes last,
-// since a controller that is at work would have a conflict of it, and some do not come out of one as they should.
+// Settle returns when the controllers are idle while pods do not change. First it triggers three reconciles of a
+// bystander until nothing else changes. Then it triggers a reconcile of each Deployment with an irrelevant change. That
+// comes last, because it can cause a conflict in a busy controller, and some controllers do not recover from a conflict
+// correctly.
 func (w *World) Settle(ctx context.Context) error {
 	for range 100 {
 		state, err := w.reconciled(ctx, bystander, bystander, bystander)
@@ -279,8 +280,8 @@ func (w *World) Settle(ctx context.Context) error {
 	return fmt.Errorf("it goes round in circles: %s", w.State())
 }
 
-// reconciled returns the state after the Deployments with these names were reconciled one after the other while nothing
-// changed.
+// reconciled triggers a reconcile of each named Deployment, one after the other, until none changes the state. It
+// returns the state.
 func (w *World) reconciled(ctx context.Context, names ...string) (state string, err error) {
 	for i := 0; i < len(names); i++ {
 		if err := w.mark(ctx, names[i]); err != nil {
@@ -315,7 +316,8 @@ func newBystander() *appsv1.Deployment {
 	}
 }
 
-// mark changes an annotation that no controller copies. That makes for a new generation, which they tell to have observed.
+// mark changes an annotation that no controller copies. The change increases the generation, which controllers report
+// as observed.
 func (w *World) mark(ctx context.Context, name string) error {
 	w.marks++
 	text := fmt.Sprint(w.marks)
@@ -347,7 +349,7 @@ func (w *World) unsettled() string {
 		case *set.Spec.Replicas != has:
 			return fmt.Sprintf("ReplicaSet %s: %d pods are %d", set.Name, *set.Spec.Replicas, has)
 		case status.Replicas != has || status.ReadyReplicas != ready || status.AvailableReplicas != available || status.TerminatingReplicas != nil && *status.TerminatingReplicas > 0:
-			return fmt.Sprintf("ReplicaSet %s: it has %d pods, %d ready, %d available, and says %+v", set.Name, has, ready, available, status)
+			return fmt.Sprintf("ReplicaSet %s: it has %d pods, %d ready, %d available, and reports %+v", set.Name, has, ready, available, status)
 		}
 	}
 	return ""
@@ -420,7 +422,7 @@ func readyFirst(a, b corev1.Pod) int {
 	return strings.Compare(a.Name, b.Name)
 }
 
-// pacing reports whether the pod must wait for others, which come before it.
+// pacing reports whether the pod must wait for pods before it.
 func (w *World) pacing(i int, pods []corev1.Pod) bool {
 	n := 0
 	for j := range i {

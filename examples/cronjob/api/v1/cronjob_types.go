@@ -22,7 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CronJobSpec says which Jobs to run, and when.
+// CronJobSpec defines which Jobs to run, and when.
 type CronJobSpec struct {
 	// schedule is five fields, minute, hour, day of the month, month and day of the week, or a descriptor such as @hourly
 	// or @every 90m.
@@ -43,11 +43,11 @@ type CronJobSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
 
-	// concurrencyPolicy says what happens when a run is due while a Job of an earlier one is active. Without it that is Allow.
+	// concurrencyPolicy defines how the controller treats active Jobs when the next run is due. The default is Allow.
 	// +optional
 	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
 
-	// suspend starts no more Jobs, and lets those go on that are active.
+	// suspend stops the controller from starting Jobs. It does not affect active Jobs.
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
 
@@ -66,7 +66,7 @@ type CronJobSpec struct {
 	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
 }
 
-// ConcurrencyPolicy says what happens when a run is due while a Job of an earlier one is active.
+// ConcurrencyPolicy defines how the controller treats active Jobs when the next run is due.
 // +kubebuilder:validation:Enum=Allow;Forbid;Replace
 type ConcurrencyPolicy string
 
@@ -79,14 +79,14 @@ const (
 	ReplaceConcurrent ConcurrencyPolicy = "Replace"
 )
 
-// CronJobStatus is what the controller observed. Only the controller writes it.
+// CronJobStatus is the observed state of a CronJob. Only the controller writes it.
 type CronJobStatus struct {
 	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// active are the Jobs that have not ended, the earliest run first, and no more than ten of them.
+	// active lists up to ten unfinished Jobs, earliest run first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
@@ -96,7 +96,7 @@ type CronJobStatus struct {
 	// +optional
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
 
-	// conditions say how the CronJob is. Ready is True when the next run will start in time.
+	// conditions describe the state of the CronJob. Ready is True when the next run will start in time.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

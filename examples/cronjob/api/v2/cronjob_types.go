@@ -25,9 +25,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CronJobSpec says which Jobs to run, and when.
+// CronJobSpec defines which Jobs to run, and when.
 type CronJobSpec struct {
-	// schedule says when to run.
+	// schedule defines when Jobs start.
 	// +required
 	Schedule CronSchedule `json:"schedule"`
 
@@ -43,11 +43,11 @@ type CronJobSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
 
-	// concurrencyPolicy says what happens when a run is due while a Job of an earlier one is active. Without it that is Allow.
+	// concurrencyPolicy defines how the controller treats active Jobs when the next run is due. The default is Allow.
 	// +optional
 	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
 
-	// suspend starts no more Jobs, and lets those go on that are active.
+	// suspend stops the controller from starting Jobs. It does not affect active Jobs.
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
 
@@ -66,7 +66,7 @@ type CronJobSpec struct {
 	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
 }
 
-// CronSchedule says when to run: at the times that all of its fields allow, or by an expression.
+// CronSchedule defines when Jobs start: at the times that match all of its fields, or by an expression.
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="!has(self.expression) || !(has(self.minute) || has(self.hour) || has(self.dayOfMonth) || has(self.month) || has(self.dayOfWeek))",message="an expression stands alone"
 type CronSchedule struct {
@@ -90,7 +90,7 @@ type CronSchedule struct {
 	// +optional
 	DayOfWeek CronField `json:"dayOfWeek,omitempty"`
 
-	// expression is what the fields cannot say: a descriptor such as @hourly or @every 90m.
+	// expression is a schedule that the fields cannot express: a descriptor such as @hourly or @every 90m.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -116,7 +116,7 @@ func (s CronSchedule) String() string {
 	return strings.Join(fields, " ")
 }
 
-// ConcurrencyPolicy says what happens when a run is due while a Job of an earlier one is active.
+// ConcurrencyPolicy defines how the controller treats active Jobs when the next run is due.
 // +kubebuilder:validation:Enum=Allow;Forbid;Replace
 type ConcurrencyPolicy string
 
@@ -129,14 +129,14 @@ const (
 	ReplaceConcurrent ConcurrencyPolicy = "Replace"
 )
 
-// CronJobStatus is what the controller observed. Only the controller writes it.
+// CronJobStatus is the observed state of a CronJob. Only the controller writes it.
 type CronJobStatus struct {
 	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// active are the Jobs that have not ended, the earliest run first, and no more than ten of them.
+	// active lists up to ten unfinished Jobs, earliest run first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
@@ -146,7 +146,7 @@ type CronJobStatus struct {
 	// +optional
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
 
-	// conditions say how the CronJob is. Ready is True when the next run will start in time.
+	// conditions describe the state of the CronJob. Ready is True when the next run will start in time.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

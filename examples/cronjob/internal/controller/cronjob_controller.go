@@ -45,7 +45,7 @@ import (
 	"github.com/kctrl-dev/kctrl/examples/cronjob/internal/schedule"
 )
 
-// CronJobReconciler starts the Jobs of each CronJob when they are due, and deletes those that have long ended.
+// CronJobReconciler starts the Jobs of each CronJob when they are due, and deletes old finished Jobs.
 type CronJobReconciler struct {
 	client.Client
 	// Now is the clock. Nil is time.Now.
@@ -102,7 +102,7 @@ func (r *CronJobReconciler) now() time.Time {
 	return time.Now()
 }
 
-// history is the Jobs of a CronJob, those of earlier runs first. They are the cache's.
+// history is the Jobs of a CronJob, earliest run first. They belong to the cache: do not change them.
 type history struct {
 	active, succeeded, failed []*batchv1.Job
 	last                      time.Time // of the last run
@@ -158,12 +158,12 @@ func runOf(job *batchv1.Job) time.Time {
 // decision is what to do about a CronJob.
 type decision struct {
 	ready   metav1.Condition
-	run     time.Time      // of the Job to start, zero for none
+	run     time.Time      // of the Job to start; zero to start none
 	replace []*batchv1.Job // to be deleted before that
 	next    time.Time      // when to look again, zero for not before something changes
 }
 
-// decide depends on nothing but what it is given.
+// decide is a pure function of its arguments.
 func decide(cronJob *batchv2.CronJob, h history, now time.Time) decision {
 	spec := &cronJob.Spec
 	times, err := schedule.Parse(spec.Schedule.String(), optional(spec.TimeZone))
@@ -195,7 +195,7 @@ func decide(cronJob *batchv2.CronJob, h history, now time.Time) decision {
 	return d
 }
 
-// maxDeadline is a hundred years, in seconds: more of them than a time.Duration can have are the same to a schedule.
+// maxDeadline is a hundred years in seconds. Longer deadlines overflow time.Duration and have the same effect.
 const maxDeadline = 100 * 365 * 24 * 60 * 60
 
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
@@ -217,8 +217,8 @@ func notReady(reason, message string) decision {
 	return decision{ready: condition}
 }
 
-// start deletes what is to be replaced, and starts the Job of the run that is due. It brings h to the state after that, and
-// when it fails d too.
+// start deletes the Jobs to replace and creates the Job of the run that is due. It updates h to match. If it cannot
+// create the Job, it also sets the Ready condition of d.
 func (r *CronJobReconciler) start(ctx context.Context, cronJob *batchv2.CronJob, h *history, d *decision) error {
 	if d.run.IsZero() {
 		return nil
@@ -245,7 +245,7 @@ func (r *CronJobReconciler) start(ctx context.Context, cronJob *batchv2.CronJob,
 	return nil
 }
 
-// jobOf returns the Job of a run. Its name is that of the run, so that no run has two.
+// jobOf returns the Job of a run. The name derives from the time of the run, so a run cannot have two Jobs.
 func (r *CronJobReconciler) jobOf(cronJob *batchv2.CronJob, run time.Time) (*batchv1.Job, error) {
 	template := cronJob.Spec.JobTemplate.DeepCopy()
 	job := &batchv1.Job{
@@ -271,7 +271,7 @@ func (r *CronJobReconciler) delete(ctx context.Context, job *batchv1.Job) error 
 	return nil
 }
 
-// deleteOld deletes the Jobs that have ended and are more than the CronJob wants kept.
+// deleteOld deletes the oldest finished Jobs beyond the history limits of the CronJob.
 func (r *CronJobReconciler) deleteOld(ctx context.Context, cronJob *batchv2.CronJob, h history) error {
 	var errs []error
 	for _, kept := range []struct {
@@ -308,7 +308,7 @@ func (r *CronJobReconciler) writeStatus(ctx context.Context, cronJob *batchv2.Cr
 	if equality.Semantic.DeepEqual(status, &cronJob.Status) {
 		return nil
 	}
-	// Server-side apply: only what is set here belongs to this controller, other conditions stay their owners'.
+	// Server-side apply: this controller owns only the fields set here. Conditions of other owners do not change.
 	status.Conditions = slices.DeleteFunc(status.Conditions, func(c metav1.Condition) bool { return c.Type != d.ready.Type })
 	desired := &batchv2.CronJob{ObjectMeta: metav1.ObjectMeta{Name: cronJob.Name, Namespace: cronJob.Namespace}, Status: *status}
 	err := r.Status().Apply(ctx, desired, client.FieldOwner("cronjob-controller"), client.ForceOwnership)
@@ -318,7 +318,8 @@ func (r *CronJobReconciler) writeStatus(ctx context.Context, cronJob *batchv2.Cr
 	return nil
 }
 
-// SetupWithManager takes from m what the reconciler needs, and has it called for every CronJob that changes, and whose Jobs do.
+// SetupWithManager connects the reconciler to m and adds a controller that reconciles a CronJob when it or one of its
+// Jobs changes.
 func (r *CronJobReconciler) SetupWithManager(m controller.Manager) error {
 	if err := batchv1.AddToScheme(m.Scheme()); err != nil {
 		return err

@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package controller is where the controllers of cronjob are: for each kind a reconciler, which reads what a user wants
-// and makes the world match it, and a test that runs it against a real API server.
+// Package controller holds the controllers of cronjob. Each kind has a reconciler, which compares the desired state
+// with the cluster and corrects the difference, and a test that runs it against a real API server.
 package controller

@@ -32,7 +32,7 @@ import (
 // V1 is the spoke v1.
 var V1 = conversion.NewSpoke(v1FromV2, v1ToV2)
 
-// kept is what v1 has no field for: in which of several ways the schedule was written that say the same.
+// kept stores the v2 fields that v1 lacks: the exact form of a schedule that can be written in several equivalent ways.
 type kept struct {
 	Schedule *batchv2.CronSchedule `json:"schedule,omitempty"`
 }
@@ -71,7 +71,7 @@ func v1ToV2(_ context.Context, spoke *batchv1.CronJob, hub *batchv2.CronJob) err
 	if err := conversion.Restore(spoke, &was); err != nil {
 		return err
 	}
-	// A client of v1 may have changed the schedule since, and knows nothing of what was kept.
+	// A v1 client that changed the schedule did not update the kept form, which is then out of date.
 	if was.Schedule != nil && was.Schedule.String() == spoke.Spec.Schedule {
 		hub.Spec.Schedule = *was.Schedule
 	}

@@ -44,7 +44,7 @@ func SetupWithManager(m controller.Manager) error {
 	return m.Add(&Migration{Client: m.Client(), CRD: "cronjobs.batch.example.com", Logger: m.Logger()})
 }
 
-// Migration writes every object of a kind once. It has to read and write no more than metadata for that.
+// Migration writes every object of a kind once. For that it reads and writes only metadata.
 type Migration struct {
 	Client client.Client
 	CRD    string // the name of the CustomResourceDefinition of the kind
@@ -69,7 +69,8 @@ func (m *Migration) Run(ctx context.Context) error {
 	}
 }
 
-// Migrate writes all objects unless all are stored in the present version, and says in the status of the CRD that they are.
+// Migrate rewrites all objects in the current storage version and records that version in the status of the CRD. It
+// does nothing if the status already lists only that version.
 func (m *Migration) Migrate(ctx context.Context) error {
 	crd := &unstructured.Unstructured{}
 	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
@@ -85,7 +86,7 @@ func (m *Migration) Migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The lock: nobody has changed since which version is stored.
+	// The optimistic lock rejects the patch if the storage version changed in the meantime.
 	base := crd.DeepCopy()
 	if err := unstructured.SetNestedStringSlice(crd.Object, []string{kind.Version}, "status", "storedVersions"); err != nil {
 		return err
@@ -113,8 +114,8 @@ func stored(crd *unstructured.Unstructured) (gvk schema.GroupVersionKind) {
 // pageSize is how many objects are asked for at once.
 const pageSize = 500
 
-// writeAll changes nothing in any object, which the API server then stores if it would store it in another way. It returns how
-// many there are.
+// writeAll sends an empty patch for each object. The API server stores an object again if its encoding changes.
+// writeAll returns the number of objects.
 func (m *Migration) writeAll(ctx context.Context, kind schema.GroupVersionKind) (n int, err error) {
 	nothing := client.RawPatch(types.MergePatchType, []byte("{}"))
 	var errs []error

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package schedule says when the runs of a CronJob are due. It is arithmetic alone: it knows no clock and no API server.
+// Package schedule computes when the runs of a CronJob are due. It reads no clock and calls no API server.
 package schedule
 
 import (
@@ -65,15 +65,15 @@ func Zone(name string) (*time.Location, error) {
 // Next returns the first time after t.
 func (s Schedule) Next(t time.Time) time.Time { return s.times.Next(t.In(s.zone)) }
 
-// MaxMissed is how many runs may be due at once. When there are more, a clock is wrong, or nobody has looked for a long time
-// and somebody should say how late a run may be.
+// MaxMissed is the largest number of runs that may be due at once. More runs indicate a wrong clock or a long outage.
+// The user should then set a starting deadline.
 const MaxMissed = 100
 
 // ErrTooManyMissed is the error of [Schedule.Due] for more than [MaxMissed] times.
 var ErrTooManyMissed = fmt.Errorf("more than %d runs are due", MaxMissed)
 
-// Due returns the last time after since that is neither before earliest nor after now, which is zero when there is none, and
-// the first one after now. Since is the time of the last run: an @every counts from there.
+// Due returns the latest due time and the first time after now. The due time is after since and between earliest and
+// now; it is zero if no run is due. An @every schedule counts from since, the time of the last run.
 func (s Schedule) Due(since, earliest, now time.Time) (due, next time.Time, err error) {
 	next = s.Next(s.skip(since, earliest))
 	for missed := 0; !next.IsZero() && !next.After(now); next = s.Next(next) {

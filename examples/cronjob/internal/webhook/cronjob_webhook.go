@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package webhook decides about CronJobs before the API server stores them. The webhooks know v2 alone: what is written in v1
-// the API server has converted for them.
+// Package webhook sets defaults in CronJobs and validates them before the API server stores them. The webhooks handle
+// only v2: the API server converts v1 objects first.
 package webhook
 
 import (
@@ -55,8 +55,8 @@ func SetupWithManager(m controller.Manager) error {
 		Complete()
 }
 
-// Default fills in what a CronJob leaves out. A default that no other field decides about could as well be a marker of the type;
-// that of a field of somebody else's type could not.
+// Default sets the unset fields of a CronJob. A constant default could also be a marker on the type. A default that
+// depends on another field could not, nor could a default in a type of another module.
 func Default(_ context.Context, cronJob *batchv2.CronJob) error {
 	spec := &cronJob.Spec
 	spec.ConcurrencyPolicy = cmp.Or(spec.ConcurrencyPolicy, batchv2.AllowConcurrent)
@@ -73,8 +73,8 @@ func ValidateCreate(_ context.Context, cronJob *batchv2.CronJob) (admission.Warn
 	return validate(cronJob)
 }
 
-// ValidateUpdate lets a spec pass that is as it was, but for defaults: so labels, finalizers and the stored version can change of a
-// CronJob that is older than a rule.
+// ValidateUpdate accepts a spec that is unchanged except for defaults. So labels, finalizers and the stored version can
+// change on a CronJob that is older than a rule.
 func ValidateUpdate(ctx context.Context, oldCronJob, cronJob *batchv2.CronJob) (admission.Warnings, error) {
 	if err := Default(ctx, oldCronJob); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func ValidateUpdate(ctx context.Context, oldCronJob, cronJob *batchv2.CronJob) (
 // maxName leaves room for the time that the names of Jobs end in: a Job's name is a label of its pods.
 const maxName = 63 - len("-1893456000")
 
-// validate checks what the schema of the CRD cannot.
+// validate checks the rules that the schema of the CRD cannot express.
 func validate(cronJob *batchv2.CronJob) (admission.Warnings, error) {
 	var errs field.ErrorList
 	spec := field.NewPath("spec")
@@ -103,7 +103,7 @@ func validate(cronJob *batchv2.CronJob) (admission.Warnings, error) {
 		errs = append(errs, field.Invalid(spec.Child("timeZone"), zone, err.Error()))
 		zone = ""
 	}
-	// The path is the same in v1, whose users see it too.
+	// v1 has the same path, so the error also suits users of v1.
 	text := cronJob.Spec.Schedule.String()
 	if _, err := schedule.Parse(text, zone); err != nil {
 		errs = append(errs, field.Invalid(spec.Child("schedule"), text, err.Error()))
