@@ -51,7 +51,7 @@ type generation func(ctx context.Context, s *streams, inputs func(source.Inputs)
 // watchFolder generates now, and whenever a file in dir, an absolute path, or an input outside of dir changes.
 func watchFolder(ctx context.Context, s *streams, dir string, generate generation) error {
 	w := &watcher{streams: s, generate: generate, dir: dir}
-	return watch.Run(ctx, watch.Options{Folders: []string{dir}, Run: w.run})
+	return watch.Run(ctx, watch.Options{Dirs: []string{dir}, Run: w.run})
 }
 
 // watcher is a command with --watch.
@@ -110,12 +110,12 @@ func outside(dir string, inputs source.Inputs) watch.More {
 		case input.Question == source.AskContent, input.Question == source.AskExists:
 			more.Files = append(more.Files, input.Name)
 		default:
-			more.Folders = append(more.Folders, input.Name)
+			more.Dirs = append(more.Dirs, input.Name)
 		}
 	}
 	slices.Sort(more.Files)
-	slices.Sort(more.Folders)
-	return watch.More{Folders: slices.Compact(more.Folders), Files: slices.Compact(more.Files)}
+	slices.Sort(more.Dirs)
+	return watch.More{Dirs: slices.Compact(more.Dirs), Files: slices.Compact(more.Files)}
 }
 
 // showProgress writes a line to out, if it is a terminal, when something takes longer than a second. The returned

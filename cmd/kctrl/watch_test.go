@@ -41,7 +41,7 @@ func TestWhatIsReadOutsideTheProjectIsWatched(t *testing.T) {
 		{Question: source.AskPackages, Name: dir},
 		{Question: source.AskExists, Name: filepath.FromSlash("/go.work")},
 	})
-	want := watch.More{Folders: []string{filepath.FromSlash("/p/shared")},
+	want := watch.More{Dirs: []string{filepath.FromSlash("/p/shared")},
 		Files: []string{filepath.FromSlash("/go.work"), filepath.FromSlash("/p/shared/shared.go")}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -28,8 +28,8 @@ type Source struct {
 	Image string
 }
 
-// folder returns the absolute path of the kustomization.
-func (s Source) folder() string {
+// dir returns the absolute path of the kustomization.
+func (s Source) dir() string {
 	return filepath.Join(s.Dir, filepath.FromSlash(cmp.Or(s.Kustomization, "config/default")))
 }
 
@@ -37,7 +37,7 @@ const buildHint = "choose a directory with a valid kustomization: --kustomize co
 
 // objects returns the objects of the kustomization. contents replaces files on disk.
 func (s Source) objects(contents map[string][]byte) ([]*object, error) {
-	resources, err := kustomize.BuildWith(s.folder(), buildHint, contents)
+	resources, err := kustomize.BuildWith(s.dir(), buildHint, contents)
 	if err != nil {
 		return nil, inProject(s.Dir, err)
 	}

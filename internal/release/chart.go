@@ -44,14 +44,14 @@ func PlanChart(p *plan.Plan, c Chart, s Source) error {
 	if err != nil {
 		return err
 	}
-	w := &chartWriter{Chart: c, folder: newFolder(p, c.Dir, chartTemplate, c.Force), source: s, released: r, author: newAuthor(c.Name, r)}
+	w := &chartWriter{Chart: c, directory: newDirectory(p, c.Dir, chartTemplate, c.Force), source: s, released: r, author: newAuthor(c.Name, r)}
 	return w.write()
 }
 
 // chartWriter plans the files of one chart.
 type chartWriter struct {
 	Chart
-	*folder
+	*directory
 	source   Source
 	released *released
 	author   *author

@@ -49,7 +49,7 @@ func load(s Source) (*released, error) {
 			r.namespace = o.namespace
 		}
 	}
-	file, content := kustomization(s.folder())
+	file, content := kustomization(s.dir())
 	var document yaml.Node
 	if err := yaml.Unmarshal(content, &document); err != nil {
 		return r, nil // kctrl cannot parse the kustomization, so there is no prefix
@@ -58,16 +58,16 @@ func load(s Source) (*released, error) {
 	if r.prefix = text(declared, "namePrefix"); !strings.HasSuffix(r.prefix, "-") {
 		r.prefix = ""
 	}
-	for _, component := range unlisted(s.folder(), declared) {
+	for _, component := range unlisted(s.dir(), declared) {
 		r.optional = append(r.optional, with(s, file, declared, component, objects)...)
 	}
 	return r, nil
 }
 
 // kustomization returns the file of a kustomization that can be built.
-func kustomization(folder string) (file string, content []byte) {
+func kustomization(dir string) (file string, content []byte) {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
-		file = filepath.Join(folder, name)
+		file = filepath.Join(dir, name)
 		if content, err := regular.ReadFile(file); err == nil {
 			return file, content
 		}
@@ -76,8 +76,8 @@ func kustomization(folder string) (file string, content []byte) {
 }
 
 // unlisted returns the components in ../components that a kustomization does not list, as relative paths.
-func unlisted(folder string, root *yaml.Node) []string {
-	entries, err := os.ReadDir(filepath.Join(folder, "..", "components"))
+func unlisted(dir string, root *yaml.Node) []string {
+	entries, err := os.ReadDir(filepath.Join(dir, "..", "components"))
 	if err != nil {
 		return nil
 	}

@@ -1,8 +1,7 @@
-// Package watch runs something again whenever files of a project change.
+// Package watch calls a function again whenever files of a project change.
 //
-// [Run] watches folders, all that are below them included, and waits until a burst of changes is over: an editor that
-// saves, a git checkout, a code generator. Changes that come while it runs lead to one more run. Nothing runs twice at
-// the same time.
+// [Run] watches directories recursively and waits for the end of a burst of changes: an editor that saves, a git
+// checkout, a code generator. Changes during a call lead to one more call. Calls do not overlap.
 package watch
 
 import (
@@ -19,49 +18,50 @@ import (
 )
 
 const (
-	// quiet is how long nothing must change before it runs, and patience how long it waits for that.
+	// quiet is the time without changes that ends a burst; patience limits the wait for it.
 	quiet    = 75 * time.Millisecond
 	patience = time.Second
 )
 
-// Options say what to watch.
+// Options configure Run.
 type Options struct {
-	// Folders are watched with everything below them, save what is hidden and what no Go package can be in.
-	Folders []string
-	// Run is called at the start, and after every burst of changes. What it returns is watched, too. An error ends Run.
+	// Dirs are watched recursively, except hidden directories and directories that cannot hold Go packages.
+	Dirs []string
+	// Run is called at the start and after every burst of changes. Its result adds to the watched files. An error ends
+	// Run.
 	Run func(ctx context.Context) (More, error)
 }
 
-// More is what is watched beside the folders of [Options].
+// More lists files and directories to watch in addition to [Options].
 type More struct {
-	// Folders are watched without what is below them.
-	Folders []string
-	// Files are watched one by one, whether they are there or not. Their folders may be full of what matters to nobody.
+	// Dirs are watched without their subdirectories.
+	Dirs []string
+	// Files are watched one by one and need not exist. Changes of other files in their directories are ignored.
 	Files []string
 }
 
-// Run watches until ctx ends, and returns nil then. An error is one of Options.Run, or says that a folder cannot be
-// watched.
+// Run watches until ctx ends and then returns nil. It returns an error of Options.Run, or an error if it cannot watch a
+// directory.
 func Run(ctx context.Context, o Options) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return err
 	}
-	w := &folders{watcher: watcher, whole: map[string]bool{}, files: map[string]bool{}}
+	w := &directories{watcher: watcher, whole: map[string]bool{}, files: map[string]bool{}}
 	changes := make(chan struct{}, 1)
 	failed := make(chan error, 1)
 	var following sync.WaitGroup
 	following.Go(func() { w.follow(changes, failed) })
 	defer following.Wait()
 	defer watcher.Close()
-	for _, dir := range o.Folders {
+	for _, dir := range o.Dirs {
 		if err := w.addAll(dir); err != nil {
 			return err
 		}
 	}
 	return loop(ctx, changes, failed, func(ctx context.Context) error {
 		more, err := o.Run(ctx)
-		for _, dir := range more.Folders {
+		for _, dir := range more.Dirs {
 			err = errors.Join(err, w.add(dir))
 		}
 		for _, name := range more.Files {
@@ -107,28 +107,28 @@ func awaitQuiet(ctx context.Context, changes <-chan struct{}) {
 	}
 }
 
-// folders are the folders that are watched. It is safe for concurrent use.
-type folders struct {
+// directories are the watched directories. It is safe for concurrent use.
+type directories struct {
 	watcher *fsnotify.Watcher
 
 	mu    sync.Mutex
-	whole map[string]bool // folders in which everything matters
-	files map[string]bool // files that matter in other folders
+	whole map[string]bool // directories in which every file matters
+	files map[string]bool // single files that matter in other directories
 }
 
-// follow reports changes until the watcher is closed, and watches folders that are new.
-func (w *folders) follow(changes chan<- struct{}, failed chan<- error) {
+// follow reports changes until the watcher is closed, and watches new directories.
+func (w *directories) follow(changes chan<- struct{}, failed chan<- error) {
 	for {
 		select {
 		case event, ok := <-w.watcher.Events:
 			if !ok {
 				return
 			}
-			if !matters(event) || !w.wants(event.Name) {
+			if !matters(event) || !w.watches(event.Name) {
 				continue
 			}
 			if event.Has(fsnotify.Create) {
-				// What cannot be watched may be gone again.
+				// A directory that cannot be watched may already be deleted.
 				_ = w.addAll(event.Name)
 			}
 		case err, ok := <-w.watcher.Errors:
@@ -142,13 +142,13 @@ func (w *folders) follow(changes chan<- struct{}, failed chan<- error) {
 		}
 		select {
 		case changes <- struct{}{}:
-		default: // The one that is waiting stands for this one, too.
+		default: // The pending notification covers this change too.
 		}
 	}
 }
 
-// addAll watches a folder and all below it. A file is nothing to watch.
-func (w *folders) addAll(dir string) error {
+// addAll watches a directory recursively. It ignores files.
+func (w *directories) addAll(dir string) error {
 	return filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil && name == dir:
@@ -162,8 +162,8 @@ func (w *folders) addAll(dir string) error {
 	})
 }
 
-// add watches one folder. One that is gone is watched no more by itself.
-func (w *folders) add(dir string) error {
+// add watches one directory. The watcher forgets deleted directories by itself.
+func (w *directories) add(dir string) error {
 	w.mu.Lock()
 	w.whole[filepath.Clean(dir)] = true
 	w.mu.Unlock()
@@ -171,7 +171,7 @@ func (w *folders) add(dir string) error {
 }
 
 // addFile watches one file.
-func (w *folders) addFile(name string) error {
+func (w *directories) addFile(name string) error {
 	name = filepath.Clean(name)
 	w.mu.Lock()
 	w.files[name] = true
@@ -179,8 +179,8 @@ func (w *folders) addFile(name string) error {
 	return w.watch(filepath.Dir(name))
 }
 
-// watch asks for the events of a folder. What is not there, or cannot be read, has none.
-func (w *folders) watch(dir string) error {
+// watch subscribes to the events of a directory. It ignores a missing or unreadable directory.
+func (w *directories) watch(dir string) error {
 	err := w.watcher.Add(dir)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
 		return nil
@@ -188,15 +188,15 @@ func (w *folders) watch(dir string) error {
 	return err
 }
 
-// wants reports whether what happens to a file or folder matters.
-func (w *folders) wants(name string) bool {
+// watches reports whether a change of a file or directory matters.
+func (w *directories) watches(name string) bool {
 	name = filepath.Clean(name)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.files[name] || w.whole[name] || w.whole[filepath.Dir(name)]
 }
 
-// skipped reports whether a folder has nothing that a generator reads.
+// skipped reports whether a directory cannot contain input of a generator.
 func skipped(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "node_modules"
 }

@@ -73,11 +73,11 @@ func TestEndlessChangesAreNotWaitedOut(t *testing.T) {
 
 func TestErrorEndsWatching(t *testing.T) {
 	want := errors.New("wrong")
-	err := Run(t.Context(), Options{Folders: []string{t.TempDir()}, Run: func(context.Context) (More, error) { return More{}, want }})
+	err := Run(t.Context(), Options{Dirs: []string{t.TempDir()}, Run: func(context.Context) (More, error) { return More{}, want }})
 	if !errors.Is(err, want) {
 		t.Errorf("got %v, want %v", err, want)
 	}
-	err = Run(t.Context(), Options{Folders: []string{filepath.Join(t.TempDir(), "none")}})
+	err = Run(t.Context(), Options{Dirs: []string{filepath.Join(t.TempDir(), "none")}})
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v for a folder that is not there", err)
 	}
@@ -104,7 +104,7 @@ func TestFilesAreWatched(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	done := 0
-	err := Run(ctx, Options{Folders: []string{dir}, Run: func(context.Context) (More, error) {
+	err := Run(ctx, Options{Dirs: []string{dir}, Run: func(context.Context) (More, error) {
 		if done == len(steps) {
 			cancel()
 			return More{}, nil
@@ -112,7 +112,7 @@ func TestFilesAreWatched(t *testing.T) {
 		// A step may lead to more than one run; the next is made then.
 		go steps[done]()
 		done++
-		return More{Folders: []string{other}, Files: []string{filepath.Join(above, "go.work")}}, nil
+		return More{Dirs: []string{other}, Files: []string{filepath.Join(above, "go.work")}}, nil
 	}})
 	if err != nil || done != len(steps) {
 		t.Errorf("%d of %d changes were seen, %v", done, len(steps), err)
@@ -125,7 +125,7 @@ func TestNeighboursOfWatchedFilesDoNotMatter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer watcher.Close()
-	w := &folders{watcher: watcher, whole: map[string]bool{}, files: map[string]bool{}}
+	w := &directories{watcher: watcher, whole: map[string]bool{}, files: map[string]bool{}}
 	dir, above := t.TempDir(), t.TempDir()
 	if err := errors.Join(w.add(dir), w.addFile(filepath.Join(above, "go.work"))); err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestNeighboursOfWatchedFilesDoNotMatter(t *testing.T) {
 		filepath.Join(dir, "any.go"): true, filepath.Join(above, "go.work"): true,
 		filepath.Join(above, "any.go"): false, filepath.Join(above, "folder"): false,
 	} {
-		if got := w.wants(name); got != want {
+		if got := w.watches(name); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// folder plans the files of a released directory, such as a chart. It keeps edited files.
-type folder struct {
+// directory plans the files of a released directory, such as a chart. It keeps edited files.
+type directory struct {
 	plan     *plan.Plan
 	dir      string // relative to the project
 	template string // template in PROJECT.lock
@@ -23,12 +23,12 @@ type folder struct {
 	written  map[string]bool
 }
 
-func newFolder(p *plan.Plan, dir, template string, force bool) *folder {
-	return &folder{plan: p, dir: dir, template: template, force: force, written: map[string]bool{}}
+func newDirectory(p *plan.Plan, dir, template string, force bool) *directory {
+	return &directory{plan: p, dir: dir, template: template, force: force, written: map[string]bool{}}
 }
 
 // put plans a file, unless it was edited.
-func (f *folder) put(name string, content []byte) error {
+func (f *directory) put(name string, content []byte) error {
 	file := path.Join(f.dir, name)
 	f.written[file] = true
 	edited, err := f.edited(file)
@@ -50,7 +50,7 @@ func (f *folder) put(name string, content []byte) error {
 }
 
 // edited reports whether a file exists and differs from kctrl's output.
-func (f *folder) edited(file string) (bool, error) {
+func (f *directory) edited(file string) (bool, error) {
 	content, err := f.plan.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -66,7 +66,7 @@ func (f *folder) edited(file string) (bool, error) {
 }
 
 // sweep deletes the generated files below a directory whose objects no longer exist. It keeps edited ones.
-func (f *folder) sweep(below string) error {
+func (f *directory) sweep(below string) error {
 	lock, _, err := f.plan.Lock()
 	if err != nil {
 		return err
