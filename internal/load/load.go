@@ -71,7 +71,7 @@ func Load(ctx context.Context, cfg Config) (*Program, error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	folders, unmatched, err := p.tree.Folders(cfg.Dir, patterns, cfg.Lenient)
+	folders, unmatched, err := p.tree.Dirs(cfg.Dir, patterns, cfg.Lenient)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (p *Program) collect(pkg *Package) {
 }
 
 // parse parses the packages in directories concurrently.
-func (p *Program) parse(ctx context.Context, folders []source.Folder) error {
+func (p *Program) parse(ctx context.Context, folders []source.Dir) error {
 	found, failed := make([]*Package, len(folders)), make([][]error, len(folders))
 	var wg sync.WaitGroup
 	for i, f := range folders {

@@ -25,7 +25,7 @@ type Package struct {
 	// The embedded package has the syntax, in the order of the file names. Do not use its types: the packages of
 	// [Program.Types] have types.
 	*loader.Package
-	folder source.Folder
+	folder source.Dir
 	files  []string // absolute, in the order of Syntax
 	broken []string // generated files that do not parse, absolute
 	// cgo has the files that use cgo. References to C are removed from their syntax. It is empty in a lenient load.

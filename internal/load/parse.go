@@ -192,7 +192,7 @@ func docOf(node ast.Node) *ast.CommentGroup {
 }
 
 // parsePackage parses the package in a directory. It returns nil if a file has a syntax error, or if all files use cgo.
-func (p *Program) parsePackage(f source.Folder) (*Package, []error) {
+func (p *Program) parsePackage(f source.Dir) (*Package, []error) {
 	pkg := &Package{folder: f, cgo: map[string]bool{}}
 	root, t, fset := p.dir, p.tree, p.fset
 	if !p.lenient {

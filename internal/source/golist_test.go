@@ -290,7 +290,7 @@ var seeds = flag.Int("seeds", 3, "how many random trees each layout has")
 func samePackages(t *testing.T, dir, pattern string) {
 	t.Helper()
 	want, failure := goList(t, dir, pattern)
-	folders, passed, err := opened(t, dir).Folders(dir, []string{pattern}, true)
+	folders, passed, err := opened(t, dir).Dirs(dir, []string{pattern}, true)
 	_, unusual := errors.AsType[*resolve.UnusualError](err)
 	switch {
 	case failure != nil && err == nil:
@@ -327,7 +327,7 @@ func TestFolderPatternsAreThoseOfTheGoCommand(t *testing.T) {
 					if !NewTree(nil).IsFolder(filepath.Join(m, resolve.NewPattern(pattern).Base())) {
 						continue
 					}
-					folders, _, err := opened(t, m).Folders(m, []string{pattern}, false)
+					folders, _, err := opened(t, m).Dirs(m, []string{pattern}, false)
 					var got []string
 					for _, f := range folders {
 						got = append(got, f.ImportPath()+" "+f.Dir)
@@ -372,7 +372,7 @@ func TestFoldersOfControllerGenAreThoseOfTheGoCommand(t *testing.T) {
 func sameFolders(t *testing.T, m, folder, below string) {
 	t.Helper()
 	want, failure := goList(t, filepath.Join(m, folder), "."+below)
-	folders, _, err := opened(t, m).Folders(m, []string{"./" + folder + below}, true)
+	folders, _, err := opened(t, m).Dirs(m, []string{"./" + folder + below}, true)
 	if failure != nil {
 		if err == nil {
 			t.Errorf("./%s%s in %s: %v, but %v", folder, below, m, folders, failure)

@@ -15,14 +15,14 @@ import (
 // all questions still have the same answers, the program is unchanged.
 type Inputs []Input
 
-// Input is a question about a file or folder, and the answer.
+// Input is a question about a file or directory, and the answer.
 type Input struct {
 	Question Question
 	Name     string // absolute path
 	Answer   Answer
 }
 
-// Answer is a hash of the result. The zero value means that there is none.
+// Answer is a hash of the result. The zero value means no result.
 type Answer [sha256.Size]byte
 
 // Question is the kind of a question.
@@ -55,9 +55,9 @@ func (t *Tree) answer(question Question, name string) Answer {
 	case AskGoFiles:
 		return answerNames(t.GoFiles(name))
 	case AskPackages:
-		var found []Folder
-		err := (&resolver{dir: name, tree: t}).walk(Folder{Dir: name}, true, &found)
-		return answerFolders(found, err)
+		var found []Dir
+		err := (&resolver{dir: name, tree: t}).walk(Dir{Dir: name}, true, &found)
+		return answerDirs(found, err)
 	case AskModules:
 		return answerNames(t.modulesBelow(name))
 	case AskUsesC:
@@ -103,7 +103,7 @@ func answerNames(names []string, err error) Answer {
 	return Answer(h.Sum(nil))
 }
 
-func answerFolders(found []Folder, err error) Answer {
+func answerDirs(found []Dir, err error) Answer {
 	var names []string
 	for _, f := range found {
 		names = append(append(names, f.Dir+"/"), f.Files...)
@@ -112,11 +112,11 @@ func answerFolders(found []Folder, err error) Answer {
 }
 
 // noteFolders records the directories with Go files that a pattern matched.
-func (t *Tree) noteFolders(dir string, below bool, found []Folder, err error) {
+func (t *Tree) noteDirs(dir string, below bool, found []Dir, err error) {
 	switch {
-	case !t.log.wants(dir):
+	case !t.log.includes(dir):
 	case below:
-		t.log.note(AskPackages, dir, answerFolders(found, err))
+		t.log.note(AskPackages, dir, answerDirs(found, err))
 	default:
 		var names []string
 		for _, f := range found {
@@ -128,14 +128,14 @@ func (t *Tree) noteFolders(dir string, below bool, found []Folder, err error) {
 
 // noteModules records the modules that begin below a directory.
 func (t *Tree) noteModules(dir string, modules []string, err error) {
-	if t.log.wants(dir) {
+	if t.log.includes(dir) {
 		t.log.note(AskModules, dir, answerNames(modules, err))
 	}
 }
 
 // NoteGoFiles records the Go files of a directory that belong to its package.
 func (t *Tree) NoteGoFiles(dir string) {
-	if t.log.wants(dir) {
+	if t.log.includes(dir) {
 		t.log.note(AskGoFiles, dir, answerNames(t.GoFiles(dir)))
 	}
 }
@@ -159,10 +159,10 @@ func newInputLog(environment *resolve.Environment) *inputLog {
 }
 
 // Notes reports whether the tree records answers about the files of a directory.
-func (t *Tree) Notes(dir string) bool { return t.log.wants(filepath.Join(dir, "x.go")) }
+func (t *Tree) Notes(dir string) bool { return t.log.includes(filepath.Join(dir, "x.go")) }
 
-// wants reports whether the log records answers about name.
-func (l *inputLog) wants(name string) bool { return l != nil && !l.environment.Immutable(name) }
+// includes reports whether the log records answers about name.
+func (l *inputLog) includes(name string) bool { return l != nil && !l.environment.Immutable(name) }
 
 // note records an answer. If a question has two different answers, the log keeps both, so it never counts as unchanged.
 func (l *inputLog) note(question Question, name string, answer Answer) {
@@ -171,7 +171,7 @@ func (l *inputLog) note(question Question, name string, answer Answer) {
 	l.known[Input{question, name, answer}] = true
 }
 
-// Inputs returns the inputs so far, sorted. It returns false if the tree records none.
+// Inputs returns the inputs so far, sorted. It returns false if the tree does not record them.
 func (t *Tree) Inputs() (Inputs, bool) {
 	if t.log == nil {
 		return nil, false

@@ -21,8 +21,8 @@ import (
 // Module is a Go module: its absolute directory and its path.
 type Module struct{ Dir, Path string }
 
-// Folder is a directory that a pattern matches.
-type Folder struct {
+// Dir is a directory that a pattern matches.
+type Dir struct {
 	Dir    string // absolute path
 	Module Module
 	Files  []string // names of the Go files that belong to the package, sorted
@@ -39,8 +39,8 @@ type Folder struct {
 // paths, for each pattern of directories, and for each module below them.
 type Turn struct{ Round, Place int }
 
-// ImportPath returns the import path of the package in the folder.
-func (f Folder) ImportPath() string {
+// ImportPath returns the import path of the package in the directory.
+func (f Dir) ImportPath() string {
 	if f.byPath {
 		return f.path
 	}
@@ -57,10 +57,10 @@ type resolver struct {
 	lenient bool
 }
 
-// Folders returns the directories that match any of the patterns, relative to dir, without duplicates, sorted by path.
-// A lenient search skips trees without Go packages if other patterns match packages, and includes the modules below. It
+// Dirs returns the directories that match any of the patterns, relative to dir, without duplicates, sorted by path. A
+// lenient search skips trees without Go packages if other patterns match packages, and includes the modules below. It
 // returns the skipped patterns as passed.
-func (t *Tree) Folders(dir string, patterns []string, lenient bool) (found []Folder, passed, err error) {
+func (t *Tree) Dirs(dir string, patterns []string, lenient bool) (found []Dir, passed, err error) {
 	return (&resolver{dir: dir, tree: t, modules: map[string]Module{}, ignored: map[string][]string{}, lenient: lenient}).resolve(patterns)
 }
 
@@ -69,7 +69,7 @@ var errNoPackages = errors.New("no Go packages")
 
 // resolve returns the directories that match any of the patterns, without duplicates, sorted by path, and the patterns
 // that it skipped.
-func (r *resolver) resolve(patterns []string) (found []Folder, passed, err error) {
+func (r *resolver) resolve(patterns []string) (found []Dir, passed, err error) {
 	seen := map[string]int{}
 	if r.lenient {
 		// Like controller-gen: a package with an import path and a directory among the patterns has the given import
@@ -108,7 +108,7 @@ func (r *resolver) resolve(patterns []string) (found []Folder, passed, err error
 	if len(found) == 0 {
 		return nil, nil, passed
 	}
-	slices.SortFunc(found, func(a, b Folder) int { return strings.Compare(a.Dir, b.Dir) })
+	slices.SortFunc(found, func(a, b Dir) int { return strings.Compare(a.Dir, b.Dir) })
 	return found, passed, nil
 }
 
@@ -119,14 +119,14 @@ func rank(pattern string) int {
 	return 1
 }
 
-// match returns the folders with Go files that a pattern matches.
-func (r *resolver) match(pattern string) ([]Folder, error) {
+// match returns the directories with Go files that a pattern matches.
+func (r *resolver) match(pattern string) ([]Dir, error) {
 	if r.lenient && isImportPath(pattern) {
 		return r.matchImport(pattern)
 	}
 	folders := resolve.NewPattern(filepath.ToSlash(pattern))
 	if r.lenient && folders.IsTree() && !strings.HasSuffix(pattern, "/...") && pattern != "..." {
-		return nil, patternError(pattern, "\"...\" stands for folders and follows a slash", "write "+strings.TrimRight(pattern, "./")+"/...")
+		return nil, patternError(pattern, "\"...\" matches directories and follows a slash", "write "+strings.TrimRight(pattern, "./")+"/...")
 	}
 	dir, err := r.folderOf(pattern, filepath.ToSlash(pattern))
 	if err != nil {
@@ -136,9 +136,9 @@ func (r *resolver) match(pattern string) ([]Folder, error) {
 	dir, below := filepath.FromSlash(folders.Base()), folders.IsTree()
 	if !r.tree.IsFolder(dir) {
 		if r.tree.Exists(dir) {
-			return nil, patternError(pattern, "is a file", "name its folder")
+			return nil, patternError(pattern, "is a file", "name its directory")
 		}
-		return nil, patternError(pattern, "there is no such folder", "name a folder of the project, such as ./api/v1 or ./...")
+		return nil, patternError(pattern, "there is no such directory", "name a directory of the project, such as ./api/v1 or ./...")
 	}
 	mod, err := r.moduleOf(dir)
 	if err == nil {
@@ -147,11 +147,11 @@ func (r *resolver) match(pattern string) ([]Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := Folder{Dir: dir, Module: mod}
+	start := Dir{Dir: dir, Module: mod}
 	if rel, err := filepath.Rel(mod.Dir, dir); err == nil && strings.HasPrefix(filepath.ToSlash(rel)+"/", "vendor/") {
 		return r.matchVendored(pattern, start, folders)
 	}
-	found, err := r.matching(start, below, func(f Folder) bool { return !below || folders.Matches(filepath.ToSlash(f.Dir)) })
+	found, err := r.matching(start, below, func(f Dir) bool { return !below || folders.Matches(filepath.ToSlash(f.Dir)) })
 	if err == nil && below && r.lenient {
 		err = r.walkModules(dir, &found)
 	}
@@ -161,9 +161,9 @@ func (r *resolver) match(pattern string) ([]Folder, error) {
 	return found, err
 }
 
-// noPackages returns the error about a pattern of directories that matches nothing.
+// noPackages returns the error about a directory pattern without matches.
 func noPackages(pattern string, below bool) error {
-	unmatched := patternError(pattern, "no Go package there", "name a folder with Go files, or a tree such as ./...")
+	unmatched := patternError(pattern, "no Go package there", "name a directory with Go files, or a tree such as ./...")
 	if below {
 		unmatched.Cause = errNoPackages
 	}
@@ -172,16 +172,16 @@ func noPackages(pattern string, below bool) error {
 
 // matching returns the directories with Go files at start that a pattern matches. If below is set, it includes the
 // directories below start in the same module, except those that go.mod ignores.
-func (r *resolver) matching(start Folder, below bool, matches func(Folder) bool) ([]Folder, error) {
-	var found []Folder
+func (r *resolver) matching(start Dir, below bool, matches func(Dir) bool) ([]Dir, error) {
+	var found []Dir
 	err := r.walk(start, below, &found)
 	// Record all directories that were read: the question does not contain the pattern.
-	r.tree.noteFolders(start.Dir, below, found, err)
-	return slices.DeleteFunc(found, func(f Folder) bool { return !matches(f) || below && r.isIgnored(f) }), err
+	r.tree.noteDirs(start.Dir, below, found, err)
+	return slices.DeleteFunc(found, func(f Dir) bool { return !matches(f) || below && r.isIgnored(f) }), err
 }
 
 // isIgnored reports whether go.mod excludes a directory from patterns.
-func (r *resolver) isIgnored(f Folder) bool {
+func (r *resolver) isIgnored(f Dir) bool {
 	rel, err := filepath.Rel(f.Module.Dir, f.Dir)
 	if err != nil || !filepath.IsLocal(rel) {
 		return false
@@ -197,9 +197,9 @@ func (r *resolver) isIgnored(f Folder) bool {
 
 // matchVendored returns the directories that a pattern matches in the vendor directory of a module. They have the
 // import paths of the vendored packages.
-func (r *resolver) matchVendored(pattern string, start Folder, folders resolve.Pattern) ([]Folder, error) {
+func (r *resolver) matchVendored(pattern string, start Dir, folders resolve.Pattern) ([]Dir, error) {
 	if !r.lenient {
-		return nil, patternError(pattern, "is a vendor folder, of packages that are not of this project", "name a folder of the project, such as ./api/v1 or ./...")
+		return nil, patternError(pattern, "is a vendor directory: its packages belong to other projects", "name a directory of the project, such as ./api/v1 or ./...")
 	}
 	packages, err := r.tree.Resolver(start.Module.Dir)
 	if err != nil {
@@ -208,13 +208,13 @@ func (r *resolver) matchVendored(pattern string, start Folder, folders resolve.P
 	vendor, ok := packages.VendorFolder()
 	rel, err := filepath.Rel(vendor, start.Dir)
 	if !ok || err != nil || !filepath.IsLocal(rel) {
-		return nil, &resolve.UnusualError{Reason: pattern + " is in a vendor folder that no packages come from"}
+		return nil, &resolve.UnusualError{Reason: pattern + " is in a vendor directory that provides no packages"}
 	}
 	if start.byPath = true; rel != "." {
 		start.path = filepath.ToSlash(rel)
 	}
 	below := folders.IsTree()
-	found, err := r.matching(start, below, func(f Folder) bool { return !below || folders.Matches(filepath.ToSlash(f.Dir)) })
+	found, err := r.matching(start, below, func(f Dir) bool { return !below || folders.Matches(filepath.ToSlash(f.Dir)) })
 	for _, f := range found {
 		if !packages.IsVendored(f.path) {
 			return nil, &resolve.UnusualError{Reason: f.path + " is not listed in vendor/modules.txt"}
@@ -230,7 +230,7 @@ func (r *resolver) matchVendored(pattern string, start Folder, folders resolve.P
 // another go.mod than in the directory of the module.
 func (r *resolver) checkModFile(dir string, mod Module) error {
 	if r.lenient && r.tree.environment != nil && !r.tree.environment.ModFileIn(dir, mod.Dir) {
-		return &resolve.UnusualError{Reason: "-modfile is relative to another folder"}
+		return &resolve.UnusualError{Reason: "-modfile is relative to another directory"}
 	}
 	return nil
 }
@@ -242,7 +242,7 @@ func isImportPath(pattern string) bool {
 
 // matchImport returns the directories of the packages that an import path, or a tree of import paths, matches. It
 // returns an [*resolve.UnusualError] if only the go command can find them.
-func (r *resolver) matchImport(pattern string) ([]Folder, error) {
+func (r *resolver) matchImport(pattern string) ([]Dir, error) {
 	mod, err := r.moduleOf(r.dir)
 	if err == nil {
 		err = r.checkModFile(r.dir, mod)
@@ -266,10 +266,10 @@ func (r *resolver) matchImport(pattern string) ([]Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found []Folder
+	var found []Dir
 	for _, tree := range trees {
-		start := Folder{Dir: tree.Dir, Module: mod, path: tree.Path, byPath: true}
-		matched, err := r.matching(start, imports.IsTree(), func(f Folder) bool { return imports.Matches(f.ImportPath()) })
+		start := Dir{Dir: tree.Dir, Module: mod, path: tree.Path, byPath: true}
+		matched, err := r.matching(start, imports.IsTree(), func(f Dir) bool { return imports.Matches(f.ImportPath()) })
 		if err != nil {
 			return nil, err
 		}
@@ -292,21 +292,21 @@ func (r *resolver) matchImport(pattern string) ([]Folder, error) {
 }
 
 // walkModules adds the directories of all modules below dir.
-func (r *resolver) walkModules(dir string, found *[]Folder) error {
+func (r *resolver) walkModules(dir string, found *[]Dir) error {
 	modules, err := r.tree.modulesBelow(dir)
 	r.tree.noteModules(dir, modules, err)
 	if err != nil {
 		return diagnostic.Unreadable(r.dir, dir, err)
 	}
 	if e := r.tree.environment; len(modules) > 0 && e != nil && e.ModFile(dir) != filepath.Join(dir, "go.mod") {
-		return &resolve.UnusualError{Reason: "-modfile stands for the go.mod of several modules"}
+		return &resolve.UnusualError{Reason: "-modfile replaces the go.mod of several modules"}
 	}
 	for i, name := range modules {
 		mod, err := r.moduleOf(name)
 		if err != nil {
 			return err
 		}
-		matched, err := r.matching(Folder{Dir: name, Module: mod}, true, func(Folder) bool { return true })
+		matched, err := r.matching(Dir{Dir: name, Module: mod}, true, func(Dir) bool { return true })
 		if err != nil {
 			return err
 		}
@@ -361,13 +361,13 @@ func (r *resolver) folderOf(pattern, base string) (string, error) {
 		dir = filepath.Join(r.dir, dir)
 	}
 	if rel, err := filepath.Rel(r.dir, dir); err != nil || !filepath.IsLocal(rel) {
-		return "", patternError(pattern, "outside the project", "name a folder of the project, such as ./api/v1 or ./...")
+		return "", patternError(pattern, "outside the project", "name a directory of the project, such as ./api/v1 or ./...")
 	}
 	return dir, nil
 }
 
 // walk adds f and, if below is set, the directories below it in its module.
-func (r *resolver) walk(f Folder, below bool, found *[]Folder) error {
+func (r *resolver) walk(f Dir, below bool, found *[]Dir) error {
 	files, err := r.tree.GoFiles(f.Dir)
 	if err != nil {
 		return diagnostic.Unreadable(r.dir, f.Dir, err)
@@ -383,7 +383,7 @@ func (r *resolver) walk(f Folder, below bool, found *[]Folder) error {
 		return diagnostic.Unreadable(r.dir, f.Dir, err)
 	}
 	for _, name := range folders {
-		sub := Folder{Dir: filepath.Join(f.Dir, name), Module: f.Module, byPath: f.byPath}
+		sub := Dir{Dir: filepath.Join(f.Dir, name), Module: f.Module, byPath: f.byPath}
 		if f.byPath {
 			sub.path = path.Join(f.path, name)
 		}
@@ -399,7 +399,7 @@ func (r *resolver) walk(f Folder, below bool, found *[]Folder) error {
 	return nil
 }
 
-// moduleOf returns the module that a folder belongs to.
+// moduleOf returns the module that a directory belongs to.
 func (r *resolver) moduleOf(dir string) (Module, error) {
 	if mod, ok := r.modules[dir]; ok {
 		return mod, nil
@@ -413,7 +413,7 @@ func (r *resolver) moduleOf(dir string) (Module, error) {
 		if parent == dir {
 			return Module{}, &diagnostic.Error{
 				Message: "no go.mod file: this is not a Go module",
-				Hint:    "run kctrl in the folder of a project, name it with -C, or start one with kctrl init",
+				Hint:    "run kctrl in the directory of a project, name it with -C, or start one with kctrl init",
 				Cause:   os.ErrNotExist,
 			}
 		}

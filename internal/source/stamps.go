@@ -162,8 +162,8 @@ func (l *stampLog) found(name string, info fs.FileInfo, err error) {
 	l.add(stamp, ok)
 }
 
-// folder records whether name is a directory.
-func (l *stampLog) folder(name string, info fs.FileInfo, err error) {
+// dir records whether name is a directory.
+func (l *stampLog) dir(name string, info fs.FileInfo, err error) {
 	if l == nil {
 		return
 	}

@@ -70,7 +70,7 @@ func (t *Tree) Overlay() map[string][]byte { return t.overlay }
 // ReadFile reads a file, and records its content as an input.
 func (t *Tree) ReadFile(name string) ([]byte, error) {
 	content, err := t.content(name)
-	if t.log.wants(name) {
+	if t.log.includes(name) {
 		t.log.note(AskContent, name, answerContent(content, err))
 	}
 	return content, err
@@ -116,7 +116,7 @@ func (t *Tree) entries(dir string) ([]fs.DirEntry, error) {
 // Exists reports whether there is a regular file.
 func (t *Tree) Exists(name string) bool {
 	found := t.isFile(name)
-	if t.log.wants(name) {
+	if t.log.includes(name) {
 		t.log.note(AskExists, name, answerBool(found))
 	}
 	return found
@@ -142,9 +142,9 @@ func (t *Tree) stamp(name string) {
 // IsFolder reports whether there is a directory.
 func (t *Tree) IsFolder(name string) bool {
 	info, err := os.Stat(name)
-	t.stamps.folder(name, info, err)
+	t.stamps.dir(name, info, err)
 	found := t.added[name] || err == nil && info.IsDir()
-	if t.log.wants(name) {
+	if t.log.includes(name) {
 		t.log.note(AskFolder, name, answerBool(found))
 	}
 	return found
@@ -222,7 +222,7 @@ func (t *Tree) GoFiles(dir string) ([]string, error) {
 // UsesC reports whether a directory has Go files that use cgo.
 func (t *Tree) UsesC(dir string) bool {
 	found := t.usesC(dir)
-	if t.log.wants(dir) {
+	if t.log.includes(dir) {
 		t.log.note(AskUsesC, dir, answerBool(found))
 	}
 	return found
@@ -351,7 +351,7 @@ func (f resolveFS) IsFolder(name string) bool               { return f.tree.IsFo
 // GoNames returns the names of the Go files in a directory. It records only whether there are any.
 func (f resolveFS) GoNames(dir string) ([]string, error) {
 	names, err := f.goNames(dir)
-	if f.tree.log.wants(dir) {
+	if f.tree.log.includes(dir) {
 		f.tree.log.note(AskAnyGoFile, dir, answerBool(err == nil && len(names) > 0))
 	}
 	return names, err

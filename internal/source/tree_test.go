@@ -97,7 +97,7 @@ func TestPatterns(t *testing.T) {
 		dir + "/api/v2":      {root + "/api/v2"},
 	}
 	for pattern, want := range tests {
-		folders, _, err := NewTree(nil).Folders(dir, strings.Fields(pattern), false)
+		folders, _, err := NewTree(nil).Dirs(dir, strings.Fields(pattern), false)
 		if err != nil {
 			t.Errorf("%s: %v", pattern, err)
 			continue
@@ -111,7 +111,7 @@ func TestPatterns(t *testing.T) {
 		}
 	}
 	for _, pattern := range []string{"./docs", "./tests/...", "./nowhere", "..", "/", "./apis...", "./vendor/v", "main.go", "./api/empty"} {
-		if folders, _, err := NewTree(nil).Folders(dir, []string{pattern}, false); err == nil {
+		if folders, _, err := NewTree(nil).Dirs(dir, []string{pattern}, false); err == nil {
 			t.Errorf("%s matches %v", pattern, folders)
 		}
 	}

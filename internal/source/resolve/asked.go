@@ -13,12 +13,13 @@ import (
 type Asked struct {
 	fsys  FS
 	env   *Environment
-	local []moduleFolder // modules that are not in the module cache
-	err   error          // a fact that cannot be read
+	local []moduleDir // modules that are not in the module cache
+	err   error       // a fact that cannot be read
 }
 
 // Ask asks fsys all questions of the go command about the main module in a directory. A caller that records the answers
-// can tell when the go command would find something else. An error is an [*UnusualError]: some facts cannot be asked.
+// can detect when the result of the go command would change. An error is an [*UnusualError]: some facts cannot be
+// asked.
 func Ask(fsys FS, e *Environment, dir string) (*Asked, error) {
 	if err := e.holdsIn(dir); err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func (a *Asked) module(dir, name string) (*modfile.File, bool) {
 	if err != nil || file.Module == nil {
 		return nil, false
 	}
-	a.local = append(a.local, moduleFolder{file.Module.Mod.Path, dir, true})
+	a.local = append(a.local, moduleDir{file.Module.Mod.Path, dir, true})
 	return file, true
 }
 
@@ -86,7 +87,7 @@ func (a *Asked) replacements(replace []*modfile.Replace, dir string) {
 		if file, ok := a.module(folder, filepath.Join(folder, "go.mod")); ok {
 			a.fits(file.Go, nil)
 		}
-		a.local = append(a.local, moduleFolder{r.Old.Path, folder, true})
+		a.local = append(a.local, moduleDir{r.Old.Path, folder, true})
 	}
 }
 

@@ -30,9 +30,9 @@ type requirements struct {
 type pruning int
 
 const (
-	unpruned  pruning = iota // all of them, transitively
+	unpruned  pruning = iota // all dependencies, transitively
 	pruned                   // only those in its own go.mod
-	workspace                // those of the modules that it requires
+	workspace                // dependencies of the modules that it requires
 )
 
 type step struct {
@@ -212,7 +212,7 @@ func (m *modules) selectFrom(g *graph) error {
 		return err
 	}
 	if g.goVersion != "" && (line == nil || compareGo(g.goVersion, line.Version) > 0) {
-		return unusual("a module wants a newer Go than the main module")
+		return unusual("a module requires a newer Go than the main module")
 	}
 	m.graph, m.selected = g, maps.Clone(g.selected)
 	return nil

@@ -107,7 +107,7 @@ func (m *Matcher) headOf(dir, name string, content []byte) (head, error) {
 	return head{packageName, true}, nil
 }
 
-// Match reports whether a file belongs to the package in its folder.
+// Match reports whether a file belongs to the package in its directory.
 func (m *Matcher) Match(dir, name string) (bool, error) {
 	h, err := m.head(dir, name)
 	return h.matches, err

@@ -12,7 +12,7 @@ import (
 )
 
 // moduleFolder is a module and the directory of its packages.
-type moduleFolder struct {
+type moduleDir struct {
 	path  string
 	dir   string
 	local bool // not in the module cache, so a directory below may be another module
@@ -23,7 +23,7 @@ type modules struct {
 	fsys FS
 	env  *Environment
 
-	main     []*modfile.File // of the requested module and of all others of its workspace
+	main     []*modfile.File // of the requested module and of the other modules of its workspace
 	mainDirs []string
 	workDir  string // directory of go.work; empty without a workspace
 	work     *modfile.WorkFile
@@ -37,8 +37,8 @@ type modules struct {
 	known    map[string]bool         // the paths of all modules in go.sum, whether they provide packages or not
 	vendored *vendored               // nil unless packages come from a vendor directory
 
-	folders map[string]moduleFolder          // by path; a cache
-	files   map[module.Version]*modfile.File // of modules other than the main modules; a cache
+	dirs  map[string]moduleDir             // by path; a cache
+	files map[module.Version]*modfile.File // of modules other than the main modules; a cache
 }
 
 // replacements maps a module to its replacement: a version of another module, or a directory, whose version is empty. A
@@ -59,7 +59,7 @@ func loadModules(fsys FS, e *Environment, dir string) (*modules, error) {
 		fsys: fsys, env: e,
 		replaced: replacements{}, override: replacements{}, excluded: map[module.Version]bool{}, selected: map[string]string{},
 		sums: map[module.Version]bool{}, modSums: map[module.Version]bool{}, known: map[string]bool{},
-		folders: map[string]moduleFolder{}, files: map[module.Version]*modfile.File{},
+		dirs: map[string]moduleDir{}, files: map[module.Version]*modfile.File{},
 	}
 	work, err := m.findWorkspace(dir)
 	if err != nil {
@@ -102,12 +102,12 @@ func (m *modules) readMain(dir string) error {
 		return unusual("two modules of the workspace are " + file.Module.Mod.Path)
 	}
 	m.main, m.mainDirs = append(m.main, file), append(m.mainDirs, dir)
-	m.folders[file.Module.Mod.Path] = moduleFolder{file.Module.Mod.Path, dir, true}
+	m.dirs[file.Module.Mod.Path] = moduleDir{file.Module.Mod.Path, dir, true}
 	m.readSums(m.env.sumFile(dir))
 	return nil
 }
 
-// isMain reports whether a path is that of a main module.
+// isMain reports whether path is the path of a main module.
 func (m *modules) isMain(path string) bool {
 	return slices.ContainsFunc(m.main, func(f *modfile.File) bool { return f.Module.Mod.Path == path })
 }
@@ -115,11 +115,11 @@ func (m *modules) isMain(path string) bool {
 // checkGo returns an error for a module or workspace that would run another toolchain.
 func (m *modules) checkGo(line *modfile.Go, toolchain *modfile.Toolchain) error {
 	if line != nil && compareGo(line.Version, strings.TrimPrefix(m.env.Version, "go")) > 0 {
-		return unusual("go.mod wants a newer Go")
+		return unusual("go.mod requires a newer Go")
 	}
 	local := m.env.Get("GOTOOLCHAIN") == "local"
 	if toolchain != nil && !local && toolchain.Name != "default" && version.Compare(toolchain.Name, m.env.Version) > 0 {
-		return unusual("go.mod wants a newer toolchain")
+		return unusual("go.mod requires a newer toolchain")
 	}
 	return nil
 }
@@ -217,14 +217,14 @@ func (m *modules) replacement(v module.Version) module.Version {
 	return v
 }
 
-// folder returns the directory of a module.
-func (m *modules) folder(path string) (moduleFolder, error) {
-	if known, ok := m.folders[path]; ok {
+// dirOf returns the directory of a module.
+func (m *modules) dirOf(path string) (moduleDir, error) {
+	if known, ok := m.dirs[path]; ok {
 		return known, nil
 	}
 	required := module.Version{Path: path, Version: m.selected[path]}
 	actual := m.replacement(required)
-	found := moduleFolder{path: path, dir: actual.Path, local: true}
+	found := moduleDir{path: path, dir: actual.Path, local: true}
 	if actual.Version != "" {
 		// The go command reports this error with the command that adds the sum.
 		if !m.sums[actual] {
@@ -247,7 +247,7 @@ func (m *modules) folder(path string) (moduleFolder, error) {
 	if err := m.checkRequired(required); err != nil {
 		return found, err
 	}
-	m.folders[path] = found
+	m.dirs[path] = found
 	return found, nil
 }
 
@@ -263,7 +263,7 @@ func (m *modules) checkRequired(v module.Version) error {
 	}
 	for _, r := range file.Require {
 		if selected, ok := m.selected[r.Mod.Path]; ok && semver.Compare(r.Mod.Version, selected) > 0 {
-			return unusual("a module wants a newer " + r.Mod.Path)
+			return unusual("a module requires a newer " + r.Mod.Path)
 		}
 	}
 	return nil

@@ -68,8 +68,8 @@ func (p Pattern) prefix() string {
 	return before
 }
 
-// Base returns the directory that contains all matching names: the whole elements before the first "...", or all of
-// them.
+// Base returns the directory that contains all matching names: the whole elements before the first "...", or the whole
+// name.
 func (p Pattern) Base() string {
 	if !p.IsTree() {
 		return p.text
@@ -84,7 +84,7 @@ func (p Pattern) checkImports() error {
 	case p.text == "all":
 		return unusual("all is what the main module needs, with its tests")
 	case p.text == "" || strings.ContainsAny(p.text, "=@\\") || strings.HasSuffix(p.text, ".go") && !p.IsTree():
-		return unusual(p.text + " is no import path")
+		return unusual(p.text + " is not an import path")
 	case path.Clean(p.text) != p.text:
 		return unusual("odd import path " + p.text)
 	}

@@ -39,7 +39,7 @@ func (p *Package) Files() ([]string, error) {
 			continue
 		}
 		if h.name != p.Name {
-			return nil, unusual("there are several packages in the folder of " + p.Path)
+			return nil, unusual("there are several packages in the directory of " + p.Path)
 		}
 		p.files = append(p.files, filepath.Join(p.Dir, name))
 	}
@@ -137,7 +137,7 @@ func (r *Resolver) locate(importPath string) (location, error) {
 	if err != nil {
 		return location{}, err
 	}
-	// The go command has rules and messages for none and for several, so leave both to it.
+	// The go command has rules and messages for zero and for several directories, so it handles both cases.
 	if len(found) != 1 {
 		return location{}, unusual("not exactly one module has the package " + importPath)
 	}
@@ -180,7 +180,7 @@ func (r *Resolver) candidates(importPath string) ([]location, error) {
 		if !isSelected && !r.modules.isMain(prefix) {
 			continue
 		}
-		module, err := r.modules.folder(prefix)
+		module, err := r.modules.dirOf(prefix)
 		if err != nil {
 			return nil, err
 		}

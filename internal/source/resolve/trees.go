@@ -52,7 +52,7 @@ func (r *Resolver) Trees(p Pattern) ([]Tree, error) {
 	}
 	if v := r.modules.vendored; v != nil {
 		if !r.fsys.IsFolder(v.dir) {
-			return nil, unusual("there is no vendor folder")
+			return nil, unusual("there is no vendor directory")
 		}
 		trees = append(trees, r.below(Tree{v.dir, ""}, p.Base())...)
 	}
@@ -106,7 +106,7 @@ func (r *Resolver) treesOf(modulePath string, p Pattern) ([]Tree, error) {
 	if !below && !above {
 		return nil, nil
 	}
-	module, err := r.modules.folder(modulePath)
+	module, err := r.modules.dirOf(modulePath)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func (m *modules) findVendored() error {
 		return nil
 	}
 	if line == nil || compareGo(line.Version, "1.14") < 0 {
-		return unusual("the vendor folder is not known to fit")
+		return unusual("the vendor directory may not match go.mod")
 	}
 	// Without this file, no package is vendored.
 	content, _ := m.fsys.ReadFile(filepath.Join(dir, "modules.txt"))

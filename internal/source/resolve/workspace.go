@@ -16,7 +16,7 @@ func (m *modules) findWorkspace(dir string) (string, error) {
 	case filepath.IsAbs(name):
 		return name, nil
 	default:
-		return "", unusual("GOWORK is no absolute path")
+		return "", unusual("GOWORK is not an absolute path")
 	}
 	for {
 		if name := filepath.Join(dir, "go.work"); m.fsys.Exists(name) {
