@@ -70,14 +70,14 @@ the working tree. In a directory and in a revision the CRDs are those of the YAM
 the Go packages ask for. Nothing is checked out.
 
 Each break comes with a witness: a small object that one CRD accepts and the other refuses or changes, confirmed with the
-libraries of the API server of Kubernetes ` + verifiedKubernetes() + `. Otherwise kctrl says why there is none.
+libraries of the API server of Kubernetes ` + verifiedKubernetes() + `. Otherwise kctrl explains why none exists.
 
 ` + accept.File + ` accepts breaking changes, each with a reason and the last day on which it is accepted:
 
   accepted:
   - {crd: widgets.example.com, field: spec.size, change: maximum, reason: no object uses more, until: 2027-01-31}
 
-The exit code is 3 if a change breaks somebody whom --for names, 1 if a CRD cannot be read, and 0 otherwise.`,
+The exit code is 3 if a change breaks a party that --for names, 1 if a CRD cannot be read, and 0 otherwise.`,
 		Example: `  kctrl diff main
   kctrl diff v1.0.0 v1.1.0 -o markdown
   kctrl diff old.yaml new.yaml

@@ -19,7 +19,7 @@ func startServer(ctx context.Context, s *streams, inMemory bool) (kubeconfig str
 	if err != nil {
 		return "", nil, err
 	}
-	o.Folder = folder
+	o.Dir = folder
 	instance, err := controlplane.Start(ctx, assets, o)
 	if err != nil {
 		remove()

@@ -199,7 +199,7 @@ func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Asset
 		return err
 	}
 	defer remove()
-	o.start.Folder, o.start.Attached, o.start.Faults = folder, true, o.control
+	o.start.Dir, o.start.Attached, o.start.Faults = folder, true, o.control
 	if pipe(s.in) && !o.control {
 		go func() { // ends at the latest with the process: a read of standard input cannot be interrupted
 			_, _ = io.Copy(io.Discard, s.in)

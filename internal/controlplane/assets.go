@@ -24,32 +24,32 @@ const assetsVariable = "KUBEBUILDER_ASSETS"
 // separate ones.
 type Assets struct {
 	multiCall binary
-	folder    string
+	dir       string
 }
 
 // givenAssets returns the assets in the directory that the environment variable names. The bool reports whether it is
 // set.
 func givenAssets(opts Options) (Assets, bool, error) {
-	folder := os.Getenv(assetsVariable)
-	if folder == "" {
+	dir := os.Getenv(assetsVariable)
+	if dir == "" {
 		return Assets{}, false, nil
 	}
 	if opts.Kubernetes != "" {
 		return Assets{}, true, &diagnostic.Error{
-			Message: assetsVariable + "=" + folder + " has a fixed version of Kubernetes, so --kubernetes=" + opts.Kubernetes + " cannot apply",
+			Message: assetsVariable + "=" + dir + " has a fixed version of Kubernetes, so --kubernetes=" + opts.Kubernetes + " cannot apply",
 			Hint:    "omit --kubernetes, or unset " + assetsVariable + " to use the control plane that kctrl builds",
 		}
 	}
 	for _, name := range []string{"etcd", "kube-apiserver"} {
-		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			return Assets{}, true, &diagnostic.Error{
-				Message: assetsVariable + "=" + folder + " has no " + name,
+				Message: assetsVariable + "=" + dir + " has no " + name,
 				Hint:    "unset " + assetsVariable + " to use the control plane that kctrl builds",
 				Cause:   err,
 			}
 		}
 	}
-	return Assets{folder: folder}, true, nil
+	return Assets{dir: dir}, true, nil
 }
 
 // Host runs the program of the API server in memory as a host of isolated servers. It reads requests from standard input
@@ -75,9 +75,9 @@ func (a Assets) inMemory(flags ...string) []string {
 func (a Assets) controllerManager(flags ...string) ([]string, error) {
 	const name = "kube-controller-manager"
 	if a.multiCall == "" {
-		if _, err := os.Stat(filepath.Join(a.folder, name)); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(a.dir, name)); errors.Is(err, fs.ErrNotExist) {
 			return nil, &diagnostic.Error{
-				Message: assetsVariable + "=" + a.folder + " has no " + name,
+				Message: assetsVariable + "=" + a.dir + " has no " + name,
 				Hint:    "omit --controller-manager, or unset " + assetsVariable,
 			}
 		}
@@ -89,7 +89,7 @@ func (a Assets) command(name string, flags []string) []string {
 	if a.multiCall != "" {
 		return append([]string{string(a.multiCall), name}, flags...)
 	}
-	return append([]string{filepath.Join(a.folder, name)}, flags...)
+	return append([]string{filepath.Join(a.dir, name)}, flags...)
 }
 
 // discardDamaged returns an error and removes the binary if its content differs from the compiled one. The next Build

@@ -136,8 +136,8 @@ func splitFlags(goflags string) (flags []string) {
 
 // run compiles the binary, or waits for another process that is compiling it.
 func (b *build) run(ctx context.Context, progress Progress) error {
-	folder := filepath.Dir(string(b.binary))
-	unlock, err := lockFile(ctx, folder+".lock", func() {
+	dir := filepath.Dir(string(b.binary))
+	unlock, err := lockFile(ctx, dir+".lock", func() {
 		progress.Step("another kctrl is compiling the control plane; waiting for it")
 	})
 	if err != nil {
@@ -151,7 +151,7 @@ func (b *build) run(ctx context.Context, progress Progress) error {
 		progress.Step(err.Error() + "; compiling it again")
 	}
 	// Only the holder of the lock uses this directory, so its content is from a process that was killed.
-	work := folder + ".build"
+	work := dir + ".build"
 	if err := os.RemoveAll(work); err != nil {
 		return unwritable(work, err)
 	}
@@ -169,7 +169,7 @@ func (b *build) run(ctx context.Context, progress Progress) error {
 		return err
 	}
 	if err := b.binary.install(built); err != nil {
-		return unwritable(folder, err)
+		return unwritable(dir, err)
 	}
 	b.binary.prune()
 	progress.Step("control plane compiled in " + time.Since(began).Round(time.Second).String())
@@ -203,7 +203,7 @@ func (b *build) runGo(ctx context.Context, work string, output *goOutput, args .
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, buildFailed(err, output.said())
+		return nil, buildFailed(err, output.errorLines())
 	}
 	return stdout.Bytes(), nil
 }
@@ -227,15 +227,15 @@ var failures = []struct{ says, hint string }{
 }
 
 // buildFailed returns an error with the messages of the go command and a hint.
-func buildFailed(err error, said []string) error {
+func buildFailed(err error, errorLines []string) error {
 	d := &diagnostic.Error{Hint: "kctrl env build continues it", Cause: err}
 	what := err.Error()
-	if len(said) > 0 {
-		what = said[len(said)-1]
+	if len(errorLines) > 0 {
+		what = errorLines[len(errorLines)-1]
 	}
 	for _, failure := range failures {
-		if i := slices.IndexFunc(said, func(line string) bool { return strings.Contains(line, failure.says) }); i >= 0 {
-			what, d.Hint = said[i], failure.hint
+		if i := slices.IndexFunc(errorLines, func(line string) bool { return strings.Contains(line, failure.says) }); i >= 0 {
+			what, d.Hint = errorLines[i], failure.hint
 			break
 		}
 	}
@@ -265,15 +265,15 @@ func cacheFolder(name string) (string, error) {
 	if err != nil {
 		return "", &diagnostic.Error{Message: err.Error(), Hint: "set HOME or XDG_CACHE_HOME", Cause: err}
 	}
-	folder := filepath.Join(user, "kctrl", name)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return "", unwritable(folder, err)
+	dir := filepath.Join(user, "kctrl", name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", unwritable(dir, err)
 	}
-	return folder, nil
+	return dir, nil
 }
 
-func unwritable(folder string, err error) error {
-	d := &diagnostic.Error{Message: "write to the cache: " + err.Error(), Hint: "make " + folder + " writable, or set XDG_CACHE_HOME", Cause: err}
+func unwritable(dir string, err error) error {
+	d := &diagnostic.Error{Message: "write to the cache: " + err.Error(), Hint: "make " + dir + " writable, or set XDG_CACHE_HOME", Cause: err}
 	if errors.Is(err, syscall.ENOSPC) {
 		d.Hint = "free some disk space"
 	}

@@ -23,14 +23,14 @@ import (
 // the output file.
 func fakeGo(t *testing.T, script string) {
 	t.Helper()
-	folder := t.TempDir()
+	dir := t.TempDir()
 	content := "#!/bin/sh\nif [ \"$1\" = env ]; then echo go1.26.0; exit 0; fi\n" +
 		"if [ \"$1\" = list ]; then echo a; echo b/c; echo kctrl.dev/controlplane; exit 0; fi\n" +
 		"while [ $# -gt 0 ]; do if [ \"$1\" = -o ]; then out=$2; fi; shift; done\n" + script + "\n"
-	if err := os.WriteFile(filepath.Join(folder, "go"), []byte(content), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(content), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", folder+string(os.PathListSeparator)+"/usr/bin"+string(os.PathListSeparator)+"/bin")
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+"/usr/bin"+string(os.PathListSeparator)+"/bin")
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv(assetsVariable, "")
 }
@@ -122,14 +122,14 @@ func TestFailedBuildSaysWhatGoSaid(t *testing.T) {
 
 func TestWhatAKilledBuildHasLeftIsRemoved(t *testing.T) {
 	fakeGo(t, "test ! -e half && echo binary > $out")
-	folder := filepath.Dir(string(binaryOf(t, withoutControllers)))
-	if err := os.MkdirAll(folder+".build/half", 0o700); err != nil {
+	dir := filepath.Dir(string(binaryOf(t, withoutControllers)))
+	if err := os.MkdirAll(dir+".build/half", 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Build(t.Context(), Options{}, Progress{}); err != nil {
 		t.Fatal(err)
 	}
-	if exists(folder + ".build") {
+	if exists(dir + ".build") {
 		t.Error("the folder of the build is still there")
 	}
 }
@@ -203,7 +203,7 @@ func TestDamagedBinaryIsCompiledAgain(t *testing.T) {
 		}
 		var out strings.Builder
 		if name == "other" { // the same size, so only a failed start detects it
-			_, err := Start(t.Context(), assets, Options{Folder: t.TempDir(), Attached: true})
+			_, err := Start(t.Context(), assets, Options{Dir: t.TempDir(), Attached: true})
 			if d, ok := errors.AsType[*diagnostic.Error](err); !ok || !strings.Contains(d.Message, "is damaged: its SHA-256") {
 				t.Errorf("Start of a binary with other content = %v", err)
 			}
@@ -219,7 +219,7 @@ func TestDamagedBinaryIsCompiledAgain(t *testing.T) {
 		}
 	}
 	// A failed start does not report an intact binary as damaged.
-	if _, err := Start(t.Context(), assets, Options{Folder: t.TempDir(), Attached: true}); err == nil || strings.Contains(err.Error(), "damaged") {
+	if _, err := Start(t.Context(), assets, Options{Dir: t.TempDir(), Attached: true}); err == nil || strings.Contains(err.Error(), "damaged") {
 		t.Errorf("Start = %v", err)
 	}
 }
@@ -234,13 +234,13 @@ func TestBuildWithoutGoSaysHowToGoOn(t *testing.T) {
 }
 
 func TestGivenAssetsAreUsedOrRefused(t *testing.T) {
-	folder := t.TempDir()
-	t.Setenv(assetsVariable, folder)
+	dir := t.TempDir()
+	t.Setenv(assetsVariable, dir)
 	if _, err := Build(t.Context(), Options{}, Progress{}); err == nil || !strings.Contains(err.Error(), "has no etcd") {
 		t.Errorf("Build with an empty folder = %v", err)
 	}
 	for _, name := range []string{"etcd", "kube-apiserver"} {
-		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -248,7 +248,7 @@ func TestGivenAssetsAreUsedOrRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := assets.etcd("--x")[0], filepath.Join(folder, "etcd"); got != want {
+	if got, want := assets.etcd("--x")[0], filepath.Join(dir, "etcd"); got != want {
 		t.Errorf("etcd is %s, want %s", got, want)
 	}
 	if _, err := assets.controllerManager(); err == nil {

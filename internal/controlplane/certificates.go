@@ -116,8 +116,8 @@ type identities struct {
 
 // loadIdentities reads the files that writeIdentities and writeKubeconfig wrote. It returns an error if a file is
 // missing, was issued by another authority, or has expired.
-func loadIdentities(folder, kubeconfig string, now time.Time) (*identities, error) {
-	authority, err := os.ReadFile(authorityPath(folder))
+func loadIdentities(dir, kubeconfig string, now time.Time) (*identities, error) {
+	authority, err := os.ReadFile(authorityPath(dir))
 	if err != nil {
 		return nil, err
 	}
@@ -132,11 +132,11 @@ func loadIdentities(folder, kubeconfig string, now time.Time) (*identities, erro
 		return err
 	}
 	for _, name := range certificateFiles {
-		certificate, err := os.ReadFile(filepath.Join(folder, name+".crt"))
+		certificate, err := os.ReadFile(filepath.Join(dir, name+".crt"))
 		if err != nil {
 			return nil, err
 		}
-		key, err := os.ReadFile(filepath.Join(folder, name+".key"))
+		key, err := os.ReadFile(filepath.Join(dir, name+".key"))
 		if err != nil {
 			return nil, err
 		}
@@ -158,8 +158,8 @@ func loadIdentities(folder, kubeconfig string, now time.Time) (*identities, erro
 // certificateFiles are the names of the certificates that the processes of an instance read. Each has a key.
 var certificateFiles = []string{"etcd", "etcd-client", "apiserver", "service-account"}
 
-// writeIdentities issues all certificates of an instance and writes those that its processes read into folder.
-func writeIdentities(folder string) (*identities, error) {
+// writeIdentities issues all certificates of an instance and writes those for its processes into dir.
+func writeIdentities(dir string) (*identities, error) {
 	ca, err := newAuthority("kctrl-env")
 	if err != nil {
 		return nil, err
@@ -186,8 +186,8 @@ func writeIdentities(folder string) (*identities, error) {
 		files[name+".crt"], files[name+".key"] = p.certificate, p.key
 	}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
-			return nil, unwritable(folder, err)
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return nil, unwritable(dir, err)
 		}
 	}
 	return ids, nil

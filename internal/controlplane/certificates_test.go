@@ -21,15 +21,15 @@ func parseCertificate(t *testing.T, content []byte) *x509.Certificate {
 }
 
 func TestCertificatesAreOfTheInstancesOwnAuthority(t *testing.T) {
-	folder := t.TempDir()
-	ids, err := writeIdentities(folder)
+	dir := t.TempDir()
+	ids, err := writeIdentities(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ids.authority)
 
-	server, err := os.ReadFile(filepath.Join(folder, "apiserver.crt"))
+	server, err := os.ReadFile(filepath.Join(dir, "apiserver.crt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,11 +50,11 @@ func TestCertificatesAreOfTheInstancesOwnAuthority(t *testing.T) {
 }
 
 func TestKeysAreForTheUserAlone(t *testing.T) {
-	folder := t.TempDir()
-	if _, err := writeIdentities(folder); err != nil {
+	dir := t.TempDir()
+	if _, err := writeIdentities(dir); err != nil {
 		t.Fatal(err)
 	}
-	keys, err := filepath.Glob(filepath.Join(folder, "*.key"))
+	keys, err := filepath.Glob(filepath.Join(dir, "*.key"))
 	if err != nil || len(keys) == 0 {
 		t.Fatalf("no keys, %v", err)
 	}

@@ -25,18 +25,18 @@ type Environments struct {
 	// Repaired is the field of the same name in [Options].
 	Repaired func(report string)
 
-	folder string
+	dir string
 }
 
 // OpenEnvironments returns the environments in the user's cache.
 func OpenEnvironments() (*Environments, error) {
-	folder, err := cacheFolder("env")
+	dir, err := cacheFolder("env")
 	if err != nil {
 		return nil, err
 	}
 	// Resolve symbolic links: processes are found by the path of their directory.
-	folder, err = filepath.EvalSymlinks(folder)
-	return &Environments{folder: folder}, err
+	dir, err = filepath.EvalSymlinks(dir)
+	return &Environments{dir: dir}, err
 }
 
 func (es *Environments) notice(format string, args ...any) {
@@ -163,7 +163,7 @@ func (es *Environments) resume(ctx context.Context, env *Environment, build func
 // run starts the parts of env that do not run, with the given identities or new ones. It records each step.
 func (es *Environments) run(ctx context.Context, env *Environment, assets Assets, ids *identities) error {
 	opts := env.options()
-	opts.Folder, opts.Repaired = es.path(env.Name), es.Repaired
+	opts.Dir, opts.Repaired = es.path(env.Name), es.Repaired
 	opts.ids, opts.previous, opts.ports = ids, slices.Clone(env.Processes), env.Ports
 	opts.started = func(p Process) error {
 		env.record(p)
@@ -192,7 +192,7 @@ func (es *Environments) keepLogs(ctx context.Context, env *Environment, cause er
 // because etcd would wait for its lock.
 func (es *Environments) claim(ctx context.Context, env *Environment) error {
 	// Names of environments have no dots, so no environment uses this lock.
-	unlock, err := lockFile(ctx, filepath.Join(es.folder, ".data.lock"), func() {})
+	unlock, err := lockFile(ctx, filepath.Join(es.dir, ".data.lock"), func() {})
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (es *Environments) claim(ctx context.Context, env *Environment) error {
 	if env.DataDir, err = dataFolder(env.DataDir); err != nil {
 		return err
 	}
-	if within(es.folder, env.DataDir) {
+	if within(es.dir, env.DataDir) {
 		return &diagnostic.Error{
 			Message: fmt.Sprintf("kctrl keeps its environments in %s", env.DataDir),
 			Hint:    "choose another --data-dir, which kctrl env down does not remove",
@@ -221,8 +221,8 @@ func (es *Environments) claim(ctx context.Context, env *Environment) error {
 	return es.save(env)
 }
 
-func within(folder, path string) bool {
-	relative, err := filepath.Rel(folder, path)
+func within(dir, path string) bool {
+	relative, err := filepath.Rel(dir, path)
 	return err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator))
 }
 
@@ -252,7 +252,7 @@ func (es *Environments) NameOf(kubeconfig string) string {
 	if err != nil || !filepath.IsAbs(kubeconfig) || ValidateName(name) != nil {
 		return ""
 	}
-	if own, err := os.Stat(es.folder); err != nil || !os.SameFile(there, own) {
+	if own, err := os.Stat(es.dir); err != nil || !os.SameFile(there, own) {
 		return ""
 	}
 	return name
@@ -284,9 +284,9 @@ func (es *Environments) List() ([]*Environment, error) {
 
 // names returns the names of the directories of environments, including those without a state.
 func (es *Environments) names() ([]string, error) {
-	entries, err := os.ReadDir(es.folder)
+	entries, err := os.ReadDir(es.dir)
 	if err != nil {
-		return nil, &diagnostic.Error{Message: "list environments: " + err.Error(), Hint: "make " + es.folder + " readable, or set XDG_CACHE_HOME", Cause: err}
+		return nil, &diagnostic.Error{Message: "list environments: " + err.Error(), Hint: "make " + es.dir + " readable, or set XDG_CACHE_HOME", Cause: err}
 	}
 	var names []string
 	for _, entry := range entries {
@@ -402,7 +402,7 @@ func (es *Environments) stop(ctx context.Context, name string) error {
 	return nil
 }
 
-func (es *Environments) path(name string) string { return filepath.Join(es.folder, name) }
+func (es *Environments) path(name string) string { return filepath.Join(es.dir, name) }
 
 func (es *Environments) lockPath(name string) string { return es.path(name) + ".lock" }
 

@@ -51,8 +51,8 @@ func onEach(t *testing.T, test func(t *testing.T, opts Options)) {
 // environments returns environments in a temporary directory. It stops and removes them at the end of the test.
 func environments(t *testing.T) *Environments {
 	t.Helper()
-	es := &Environments{folder: t.TempDir()}
-	stopGuard, err := guard.Start(es.folder)
+	es := &Environments{dir: t.TempDir()}
+	stopGuard, err := guard.Start(es.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +349,7 @@ func TestOneBadStateIsNoMatterToTheOthers(t *testing.T) {
 	for name, content := range map[string]string{
 		"empty": "", "truncated": `{"name":"bad","proc`, "another type": "[1]", "of the future": `{"version":99,"processes":"?"}`, "newer": `{"version":99}`,
 	} {
-		es := &Environments{folder: t.TempDir()}
+		es := &Environments{dir: t.TempDir()}
 		if err := errors.Join(os.Mkdir(es.path("bad"), 0o700), os.Mkdir(es.path("good"), 0o700)); err != nil {
 			t.Fatal(err)
 		}
@@ -373,12 +373,12 @@ func TestOneBadStateIsNoMatterToTheOthers(t *testing.T) {
 
 // TestPidOfAnotherIsNeverTakenForAProcess runs a similar process that has the pid of an ended etcd.
 func TestPidOfAnotherIsNeverTakenForAProcess(t *testing.T) {
-	folder := t.TempDir()
+	dir := t.TempDir()
 	for name, command := range map[string][]string{
 		"another program":          {"sleep", "600"},
-		"a reader of its log":      {"tail", "-f", logOf(folder, etcdName)},
-		"an etcd of another":       {"sh", "-c", "read x", etcdName, "--trusted-ca-file=" + authorityPath(folder+"2")},
-		"another etcd of the same": {"sh", "-c", "read x", etcdName, "--trusted-ca-file=" + authorityPath(folder)},
+		"a reader of its log":      {"tail", "-f", logOf(dir, etcdName)},
+		"an etcd of another":       {"sh", "-c", "read x", etcdName, "--trusted-ca-file=" + authorityPath(dir+"2")},
+		"another etcd of the same": {"sh", "-c", "read x", etcdName, "--trusted-ca-file=" + authorityPath(dir)},
 	} {
 		other := exec.Command(command[0], command[1:]...)
 		stdin, err := other.StdinPipe()
@@ -388,14 +388,14 @@ func TestPidOfAnotherIsNeverTakenForAProcess(t *testing.T) {
 		if err := other.Start(); err != nil {
 			t.Fatal(err)
 		}
-		p := Process{Name: etcdName, PID: other.Process.Pid, Start: "1", Log: logOf(folder, etcdName)}
+		p := Process{Name: etcdName, PID: other.Process.Pid, Start: "1", Log: logOf(dir, etcdName)}
 		if p.alive() {
 			t.Errorf("%s is taken for the etcd", name)
 		}
 		if err := stopProcess(t.Context(), p); err != nil || other.Process.Signal(syscall.Signal(0)) != nil {
 			t.Errorf("%s was stopped, %v", name, err)
 		}
-		found, err := processesOf(folder)
+		found, err := processesOf(dir)
 		if own := strings.HasSuffix(name, "of the same"); err != nil || own != (len(found) == 1) {
 			t.Errorf("%s: processesOf = %v, %v", name, found, err)
 		}
@@ -428,8 +428,8 @@ func TestEndOfALogIsWhatAPanicSays(t *testing.T) {
 
 // TestStateCannotNameAnotherPlace edits a state file: nothing outside of its directory is touched.
 func TestStateCannotNameAnotherPlace(t *testing.T) {
-	es := &Environments{folder: t.TempDir()}
-	victim := filepath.Join(es.folder, "victim")
+	es := &Environments{dir: t.TempDir()}
+	victim := filepath.Join(es.dir, "victim")
 	if err := errors.Join(os.Mkdir(es.path("x"), 0o700), os.Mkdir(victim, 0o700)); err != nil {
 		t.Fatal(err)
 	}
@@ -455,9 +455,9 @@ func haveOneDataFolder(t *testing.T, opts Options) {
 	if err := os.Symlink(data, link); err != nil {
 		t.Fatal(err)
 	}
-	at := func(folder string) Options {
+	at := func(dir string) Options {
 		of := opts
-		of.DataDir = folder
+		of.DataDir = dir
 		return of
 	}
 	up(t, es, "first", at(data))
@@ -469,7 +469,7 @@ func haveOneDataFolder(t *testing.T, opts Options) {
 	}
 	// The lock of its server protects a directory that no environment uses.
 	attached := at(link)
-	attached.Folder, attached.Attached = t.TempDir(), true
+	attached.Dir, attached.Attached = t.TempDir(), true
 	_, err := Start(t.Context(), assets(t, opts), attached)
 	if err == nil || !strings.Contains(err.Error(), "a running ") {
 		t.Errorf("Start with the data directory of another = %v", err)
@@ -512,11 +512,11 @@ func TestStartThatFailsShowsWhyAndLeavesNoProcess(t *testing.T) {
 	t.Run("real", func(t *testing.T) { failToStart(t, Options{FeatureGates: "NoSuchGate=true"}, "NoSuchGate") })
 }
 
-func failToStart(t *testing.T, opts Options, said string) {
+func failToStart(t *testing.T, opts Options, errorLines string) {
 	es := environments(t)
 	_, _, err := es.Up(t.Context(), "bad", compiled(t), opts)
 	crash, ok := errors.AsType[*CrashError](err)
-	if !ok || !strings.Contains(crash.Tail, said) {
+	if !ok || !strings.Contains(crash.Tail, errorLines) {
 		t.Fatalf("Up = %v, want the API server's own words", err)
 	}
 	env, err := es.Get("bad")
@@ -536,7 +536,7 @@ func TestTakenPortIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	opts := Options{InMemory: true, Folder: t.TempDir(), Port: listener.Addr().(*net.TCPAddr).Port, Attached: true}
+	opts := Options{InMemory: true, Dir: t.TempDir(), Port: listener.Addr().(*net.TCPAddr).Port, Attached: true}
 	_, err = Start(t.Context(), assets(t, opts), opts)
 	if d, ok := errors.AsType[*diagnostic.Error](err); !ok || !strings.Contains(d.Message, "taken") {
 		t.Errorf("Start on a taken port = %v", err)

@@ -19,7 +19,7 @@ import (
 func (a Assets) Export(dir string) error {
 	if a.multiCall == "" {
 		return &diagnostic.Error{
-			Message: assetsVariable + "=" + a.folder + " names executables already",
+			Message: assetsVariable + "=" + a.dir + " names executables already",
 			Hint:    "unset " + assetsVariable + " to export the control plane that kctrl builds",
 		}
 	}

@@ -53,7 +53,7 @@ func (i *Instance) replace(old *component) error {
 	case i.stopped:
 		return fmt.Errorf("the control plane has ended")
 	}
-	fresh, err := startComponent(old.name, i.opts.Folder, old.args, i.opts.Attached)
+	fresh, err := startComponent(old.name, i.opts.Dir, old.args, i.opts.Attached)
 	if err != nil {
 		return err
 	}

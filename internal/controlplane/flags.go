@@ -21,7 +21,7 @@ func etcdFlags(opts Options, clientURL, peerURL string) []string {
 		"--initial-advertise-peer-urls=" + peerURL,
 		"--initial-cluster=etcd=" + peerURL,
 		"--client-cert-auth",
-		"--trusted-ca-file=" + authorityPath(opts.Folder), "--cert-file=etcd.crt", "--key-file=etcd.key",
+		"--trusted-ca-file=" + authorityPath(opts.Dir), "--cert-file=etcd.crt", "--key-file=etcd.key",
 		"--peer-client-cert-auth",
 		"--peer-trusted-ca-file=ca.crt", "--peer-cert-file=etcd.crt", "--peer-key-file=etcd.key",
 		"--log-level=warn",
@@ -29,7 +29,7 @@ func etcdFlags(opts Options, clientURL, peerURL string) []string {
 		// not force a new cluster: etcd then discards writes that no later write has marked as committed.
 	}
 	if data == "" {
-		data = filepath.Join(opts.Folder, "etcd")
+		data = filepath.Join(opts.Dir, "etcd")
 	}
 	if opts.DataDir == "" && opts.Attached {
 		// The data is temporary. This flag loses writes only if the machine fails, not if etcd is killed.
@@ -45,7 +45,7 @@ func apiServerFlags(opts Options, etcdURL string, port int) []string {
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
 		"--endpoint-reconciler-type=none",
 		"--tls-cert-file=apiserver.crt", "--tls-private-key-file=apiserver.key",
-		"--client-ca-file=" + authorityPath(opts.Folder),
+		"--client-ca-file=" + authorityPath(opts.Dir),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=service-account.crt", "--service-account-signing-key-file=service-account.key",
 		"--service-cluster-ip-range=" + serviceRange,
@@ -68,7 +68,7 @@ func inMemoryFlags(opts Options, port int) []string {
 	flags := []string{
 		fmt.Sprintf("--address=127.0.0.1:%d", port),
 		"--certificate=apiserver.crt", "--key=apiserver.key",
-		"--clients=" + authorityPath(opts.Folder),
+		"--clients=" + authorityPath(opts.Dir),
 	}
 	if opts.FakeControllers {
 		flags = append(flags, "--fake-controllers")
@@ -84,7 +84,7 @@ func dataOf(opts Options) string {
 	if opts.DataDir != "" {
 		return opts.DataDir
 	}
-	return filepath.Join(opts.Folder, "objects")
+	return filepath.Join(opts.Dir, "objects")
 }
 
 func controllerManagerFlags(opts Options, kubeconfig string) []string {
@@ -94,7 +94,7 @@ func controllerManagerFlags(opts Options, kubeconfig string) []string {
 		"--leader-elect=false",
 		"--use-service-account-credentials=true",
 		"--service-account-private-key-file=service-account.key",
-		"--root-ca-file=" + authorityPath(opts.Folder),
+		"--root-ca-file=" + authorityPath(opts.Dir),
 		"--service-cluster-ip-range=" + serviceRange,
 		"--kube-api-qps=1000", "--kube-api-burst=2000", // no other client uses this server
 	}
@@ -108,5 +108,5 @@ func controllerManagerFlags(opts Options, kubeconfig string) []string {
 // collector.
 func garbageCollectorCommand(opts Options, kubeconfig string) ([]string, error) {
 	program, err := os.Executable()
-	return []string{program, "env", "garbage-collector", "--kubeconfig=" + kubeconfig, "--certificate-authority=" + authorityPath(opts.Folder)}, err
+	return []string{program, "env", "garbage-collector", "--kubeconfig=" + kubeconfig, "--certificate-authority=" + authorityPath(opts.Dir)}, err
 }

@@ -117,7 +117,7 @@ func Start(ctx context.Context, assets Assets, opts Options) (instance *Instance
 	}
 	ids := opts.ids
 	if ids == nil {
-		if ids, err = writeIdentities(opts.Folder); err != nil {
+		if ids, err = writeIdentities(opts.Dir); err != nil {
 			return nil, err
 		}
 	}
@@ -169,21 +169,21 @@ func (a Assets) repair(ctx context.Context, opts Options) error {
 	return err
 }
 
-// checkUnused returns an error if a running server holds the lock on the data in folder, or if the data belongs to the
+// checkUnused returns an error if a running server holds the lock on the data in dir, or if the data belongs to the
 // other kind of API server.
-func checkUnused(folder string, inMemory bool) error {
+func checkUnused(dir string, inMemory bool) error {
 	const etcdData, inMemoryData = "member", "objects"
 	what, locked, other, hint := "etcd", filepath.Join(etcdData, "snap", "db"), inMemoryData, "add --in-memory"
 	if inMemory {
 		what, locked, other, hint = "API server in memory", "lock", etcdData, "omit --in-memory"
 	}
-	if exists(filepath.Join(folder, other)) {
+	if exists(filepath.Join(dir, other)) {
 		return &diagnostic.Error{
-			Message: fmt.Sprintf("the data in %s belongs to another kind of API server", folder),
+			Message: fmt.Sprintf("the data in %s belongs to another kind of API server", dir),
 			Hint:    hint + ", or choose another --data-dir",
 		}
 	}
-	file, err := os.OpenFile(filepath.Join(folder, locked), os.O_RDWR, 0)
+	file, err := os.OpenFile(filepath.Join(dir, locked), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -195,7 +195,7 @@ func checkUnused(folder string, inMemory bool) error {
 		return nil
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("a running %s uses the data in %s", what, folder),
+		Message: fmt.Sprintf("a running %s uses the data in %s", what, dir),
 		Hint:    "stop it, or choose another --data-dir",
 	}
 }
@@ -203,18 +203,18 @@ func checkUnused(folder string, inMemory bool) error {
 // unreadable returns an error if an API server in memory ended because it cannot read its data, and nil otherwise.
 func unreadable(crash *CrashError) error {
 	lines := strings.Split(crash.Tail, "\n")
-	said, ok := strings.CutPrefix(lines[len(lines)-1], "data: ")
+	errorLines, ok := strings.CutPrefix(lines[len(lines)-1], "data: ")
 	if crash.Component != inMemoryName || !ok {
 		return nil
 	}
 	hint := "restore the file from a copy, or choose another --data-dir"
 	switch {
-	case strings.Contains(said, "no space left on device"):
+	case strings.Contains(errorLines, "no space left on device"):
 		hint = "free some disk space"
-	case strings.Contains(said, "is damaged"):
+	case strings.Contains(errorLines, "is damaged"):
 		hint = "restore the file from a copy, or run kctrl env up again with --repair, which drops the damaged lines and keeps a copy of the file"
 	}
-	return &diagnostic.Error{Message: said, Hint: hint, Cause: crash}
+	return &diagnostic.Error{Message: errorLines, Hint: hint, Cause: crash}
 }
 
 func portTaken(port int) error {
@@ -239,7 +239,7 @@ func start(ctx context.Context, assets Assets, opts Options, ids *identities) (i
 		return nil, err
 	}
 	instance = &Instance{
-		Kubeconfig: filepath.Join(opts.Folder, "kubeconfig"),
+		Kubeconfig: filepath.Join(opts.Dir, "kubeconfig"),
 		Server:     loopbackURL(ports.API),
 		opts:       opts,
 		ids:        ids,
@@ -307,7 +307,7 @@ func (i *Instance) add(ctx context.Context, name string, command []string) error
 			return err
 		}
 	}
-	c, err := startComponent(name, i.opts.Folder, command, i.opts.Attached)
+	c, err := startComponent(name, i.opts.Dir, command, i.opts.Attached)
 	if err != nil {
 		return err
 	}
@@ -317,7 +317,7 @@ func (i *Instance) add(ctx context.Context, name string, command []string) error
 	if i.opts.started == nil {
 		return nil
 	}
-	p, _ := processOf(i.opts.Folder, c.cmd.Process.Pid)
+	p, _ := processOf(i.opts.Dir, c.cmd.Process.Pid)
 	return i.opts.started(Process{Name: name, PID: c.cmd.Process.Pid, Start: p.Start, Log: c.log, Args: command})
 }
 

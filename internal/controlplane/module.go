@@ -169,13 +169,13 @@ func ownModule() ([]moduleFile, error) {
 	return files, err
 }
 
-// writeModule writes a module into folder.
-func writeModule(folder string, files []moduleFile) error {
+// writeModule writes a module into dir.
+func writeModule(dir string, files []moduleFile) error {
 	for _, file := range files {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, file.name)), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, file.name)), 0o700); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(folder, file.name), file.content, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, file.name), file.content, 0o600); err != nil {
 			return err
 		}
 	}

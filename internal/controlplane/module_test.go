@@ -125,8 +125,8 @@ func pinModules(t *testing.T, release string) {
 			}
 		}
 	}
-	folder := filepath.Join("module", release)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	dir := filepath.Join("module", release)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
@@ -134,7 +134,7 @@ func pinModules(t *testing.T, release string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(folder, name+".txt"), content, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name+".txt"), content, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -153,10 +153,10 @@ func parseModule(t *testing.T, path string) *modfile.File {
 	return file
 }
 
-func goCommand(t *testing.T, folder string, args ...string) []byte {
+func goCommand(t *testing.T, dir string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir = folder
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

@@ -6,10 +6,10 @@ type Options struct {
 	InMemory bool
 	// Kubernetes is the version of the API server, one of [Versions]. Empty means the newest.
 	Kubernetes string
-	// Folder is the directory for certificates, logs and the kubeconfig of the instance. It must exist.
-	Folder string
+	// Dir is the directory for certificates, logs and the kubeconfig of the instance. It must exist.
+	Dir string
 	// DataDir is the data directory of etcd, or of the API server in memory. The instance creates it, and the caller
-	// removes it. Empty means a directory below Folder, in which an Attached instance does not wait for the disk.
+	// removes it. Empty means a directory below Dir, in which an Attached instance does not wait for the disk.
 	DataDir string
 	// Port is the port of the API server. Zero means a free one.
 	Port int
@@ -33,7 +33,7 @@ type Options struct {
 
 	// The following fields are for environments.
 	started  func(Process) error // called with each process before anything depends on it
-	previous []Process           // processes of an earlier start; those that run with the same arguments stay
+	previous []Process           // processes of an earlier start; a process with the same arguments is kept
 	ports    Ports               // ports of an earlier start
 	ids      *identities         // nil means new ones
 }

@@ -59,16 +59,16 @@ var parts = []part{
 
 type part struct{ name, authorityFlag string }
 
-func (p part) flag(folder string) string { return p.authorityFlag + "=" + authorityPath(folder) }
+func (p part) flag(dir string) string { return p.authorityFlag + "=" + authorityPath(dir) }
 
-func authorityPath(folder string) string { return filepath.Join(folder, "ca.crt") }
+func authorityPath(dir string) string { return filepath.Join(dir, "ca.crt") }
 
-func logOf(folder, name string) string { return filepath.Join(folder, name+".log") }
+func logOf(dir, name string) string { return filepath.Join(dir, name+".log") }
 
-// partOf returns the name of the part of the instance in folder that a command line runs, or "".
-func partOf(folder string, command []string) string {
+// partOf returns the name of the part of the instance in dir that a command line runs, or "".
+func partOf(dir string, command []string) string {
 	for _, part := range parts {
-		if slices.Contains(command, part.flag(folder)) {
+		if slices.Contains(command, part.flag(dir)) {
 			return part.name
 		}
 	}
@@ -85,15 +85,15 @@ func inStartOrder(list []Process) []Process {
 
 // startComponent starts binary with args. If attached is set, the kernel kills the process when this one dies.
 // Otherwise, the process has a session of its own and outlives this one.
-func startComponent(name, folder string, command []string, attached bool) (*component, error) {
-	c := &component{name: name, args: command, log: logOf(folder, name), done: make(chan struct{})}
+func startComponent(name, dir string, command []string, attached bool) (*component, error) {
+	c := &component{name: name, args: command, log: logOf(dir, name), done: make(chan struct{})}
 	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, unwritable(folder, err)
+		return nil, unwritable(dir, err)
 	}
 	defer log.Close()
 	c.cmd = exec.Command(command[0], command[1:]...)
-	c.cmd.Dir = folder
+	c.cmd.Dir = dir
 	c.cmd.Stdout, c.cmd.Stderr = log, log
 	c.cmd.SysProcAttr = processAttributes(attached)
 	if err := c.cmd.Start(); err != nil {

@@ -13,21 +13,21 @@ func processAttributes(attached bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !attached, Setpgid: attached}
 }
 
-// processOf returns the process that has a pid now, if it is one of the instance in folder.
-func processOf(folder string, pid int) (Process, bool) {
+// processOf returns the process that has a pid now, if it belongs to the instance in dir.
+func processOf(dir string, pid int) (Process, bool) {
 	if pid <= 0 {
 		return Process{}, false
 	}
-	found, err := listProcesses(folder, "-p", strconv.Itoa(pid))
+	found, err := listProcesses(dir, "-p", strconv.Itoa(pid))
 	if err != nil || len(found) != 1 {
 		return Process{}, false
 	}
 	return found[0], true
 }
 
-// processesOf returns the processes of the instance in folder, in start order.
-func processesOf(folder string) ([]Process, error) {
-	found, err := listProcesses(folder, "-ax")
+// processesOf returns the processes of the instance in dir, in start order.
+func processesOf(dir string) ([]Process, error) {
+	found, err := listProcesses(dir, "-ax")
 	return inStartOrder(found), err
 }
 
@@ -36,7 +36,7 @@ const startFields = 5
 
 // listProcesses asks ps for processes. ps prints an argument with spaces as several words, so partOfLine searches the
 // whole line for a flag.
-func listProcesses(folder string, which ...string) ([]Process, error) {
+func listProcesses(dir string, which ...string) ([]Process, error) {
 	args := append([]string{"-ww", "-o", "pid=,stat=,lstart=,command="}, which...)
 	out, err := exec.Command("ps", args...).Output()
 	if err != nil {
@@ -49,19 +49,19 @@ func listProcesses(folder string, which ...string) ([]Process, error) {
 			continue
 		}
 		pid, err := strconv.Atoi(fields[0])
-		name := partOfLine(folder, strings.TrimSpace(line))
+		name := partOfLine(dir, strings.TrimSpace(line))
 		if err == nil && name != "" {
 			start := strings.Join(fields[2:2+startFields], " ")
-			found = append(found, Process{Name: name, PID: pid, Start: start, Log: logOf(folder, name)})
+			found = append(found, Process{Name: name, PID: pid, Start: start, Log: logOf(dir, name)})
 		}
 	}
 	return found, nil
 }
 
 // partOfLine is like partOf for a command line in one string.
-func partOfLine(folder, line string) string {
+func partOfLine(dir, line string) string {
 	for _, part := range parts {
-		if strings.Contains(line+" ", " "+part.flag(folder)+" ") {
+		if strings.Contains(line+" ", " "+part.flag(dir)+" ") {
 			return part.name
 		}
 	}

@@ -17,19 +17,19 @@ func processAttributes(attached bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true}
 }
 
-// processOf returns the process that has a pid now, if it is one of the instance in folder.
-func processOf(folder string, pid int) (Process, bool) {
+// processOf returns the process that has a pid now, if it belongs to the instance in dir.
+func processOf(dir string, pid int) (Process, bool) {
 	command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil || pid <= 0 {
 		return Process{}, false
 	}
-	name := partOf(folder, strings.Split(string(command), "\x00"))
+	name := partOf(dir, strings.Split(string(command), "\x00"))
 	start, running := startTime(pid)
-	return Process{Name: name, PID: pid, Start: start, Log: logOf(folder, name)}, name != "" && running
+	return Process{Name: name, PID: pid, Start: start, Log: logOf(dir, name)}, name != "" && running
 }
 
-// processesOf returns the processes of the instance in folder, in start order.
-func processesOf(folder string) ([]Process, error) {
+// processesOf returns the processes of the instance in dir, in start order.
+func processesOf(dir string) ([]Process, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func processesOf(folder string) ([]Process, error) {
 		if err != nil {
 			continue
 		}
-		if p, ok := processOf(folder, pid); ok {
+		if p, ok := processOf(dir, pid); ok {
 			found = append(found, p)
 		}
 	}

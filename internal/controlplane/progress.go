@@ -146,8 +146,8 @@ func (o *goOutput) expect(packages int) {
 	o.total = max(packages, 1)
 }
 
-// said returns the errors, including a last line without a newline.
-func (o *goOutput) said() []string {
+// errorLines returns the errors, including a last line without a newline.
+func (o *goOutput) errorLines() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.line) > 0 {

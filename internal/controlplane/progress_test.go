@@ -77,7 +77,7 @@ func TestOutputOfGoIsBounded(t *testing.T) {
 		output := &goOutput{}
 		fmt.Fprint(output, text[:cut])
 		fmt.Fprint(output, text[cut:])
-		if said := strings.Join(output.said(), "\n"); output.downloaded != 1 || output.compiled != 1 || said != "# k8s.io/api\nx.go:1:2: broken\na b" {
+		if said := strings.Join(output.errorLines(), "\n"); output.downloaded != 1 || output.compiled != 1 || said != "# k8s.io/api\nx.go:1:2: broken\na b" {
 			t.Errorf("cut at %d: %d modules, %d packages, %q", cut, output.downloaded, output.compiled, said)
 		}
 	}
@@ -85,7 +85,7 @@ func TestOutputOfGoIsBounded(t *testing.T) {
 	for i := range 100 {
 		fmt.Fprintf(output, "line %d%s\n", i, strings.Repeat("x", 100<<10))
 	}
-	said := output.said()
+	said := output.errorLines()
 	if len(said) != 2*mostMessages || !strings.HasPrefix(said[0], "line 0") || !strings.HasPrefix(said[len(said)-1], "line 99") || len(said[3]) != longestLine {
 		t.Errorf("%d lines are kept, from %.10q to %.10q", len(said), said[0], said[len(said)-1])
 	}

@@ -12,7 +12,7 @@ import (
 // Source writes the module of the runtime and the test server into the user's cache, and returns its directory.
 // Programs with the simulator are compiled with it. Concurrent calls write it once, and an interrupted call leaves
 // nothing that a later one would use.
-func Source(ctx context.Context) (folder string, err error) {
+func Source(ctx context.Context) (dir string, err error) {
 	cache, err := cacheFolder("source")
 	if err != nil {
 		return "", err
@@ -26,24 +26,24 @@ func Source(ctx context.Context) (folder string, err error) {
 		fmt.Fprintln(hash, file.name, len(file.content))
 		hash.Write(file.content)
 	}
-	folder = filepath.Join(cache, hex.EncodeToString(hash.Sum(nil))[:16])
-	unlock, err := lockFile(ctx, folder+".lock", func() {})
+	dir = filepath.Join(cache, hex.EncodeToString(hash.Sum(nil))[:16])
+	unlock, err := lockFile(ctx, dir+".lock", func() {})
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	if info, err := os.Stat(folder); err == nil && info.IsDir() {
-		return folder, nil
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return dir, nil
 	}
-	work := folder + ".new"
+	work := dir + ".new"
 	if err := os.RemoveAll(work); err != nil {
 		return "", unwritable(work, err)
 	}
 	if err := writeModule(work, files); err != nil {
 		return "", unwritable(work, err)
 	}
-	if err := os.Rename(work, folder); err != nil {
-		return "", unwritable(folder, err)
+	if err := os.Rename(work, dir); err != nil {
+		return "", unwritable(dir, err)
 	}
-	return folder, nil
+	return dir, nil
 }

@@ -157,7 +157,7 @@ func (es *Environments) save(env *Environment) error {
 		return err
 	}
 	if err := replaceFile(es.statePath(env.Name), content); err != nil {
-		return unwritable(es.folder, err)
+		return unwritable(es.dir, err)
 	}
 	return nil
 }

@@ -30,34 +30,34 @@ var Terminating = []os.Signal{
 
 // TemporaryFolder returns a new directory for an instance that ends with this process, and a function that removes it.
 // It first removes the directories of killed processes, and calls notice if that fails.
-func TemporaryFolder(ctx context.Context, notice func(what string)) (folder string, remove func(), err error) {
+func TemporaryFolder(ctx context.Context, notice func(what string)) (dir string, remove func(), err error) {
 	parent, err := filepath.EvalSymlinks(os.TempDir())
 	if err != nil {
 		return "", nil, unwritable(os.TempDir(), err)
 	}
 	sweep(ctx, parent, notice)
 	for {
-		folder, err := os.MkdirTemp(parent, temporaryPrefix)
+		dir, err := os.MkdirTemp(parent, temporaryPrefix)
 		if err != nil {
 			return "", nil, unwritable(parent, err)
 		}
-		unlock, err := own(folder)
+		unlock, err := own(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // another process has just removed it
 		}
 		if err != nil {
-			return "", nil, errors.Join(err, os.RemoveAll(folder))
+			return "", nil, errors.Join(err, os.RemoveAll(dir))
 		}
-		return folder, func() {
-			_ = os.RemoveAll(folder)
+		return dir, func() {
+			_ = os.RemoveAll(dir)
 			unlock()
 		}, nil
 	}
 }
 
 // own takes the lock of a new directory.
-func own(folder string) (unlock func(), err error) {
-	path := filepath.Join(folder, ownerLock)
+func own(dir string) (unlock func(), err error) {
+	path := filepath.Join(dir, ownerLock)
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
@@ -77,19 +77,19 @@ func sweep(ctx context.Context, parent string, notice func(string)) {
 		return // the sweep is optional, and the caller reports an unusable directory
 	}
 	for _, entry := range entries {
-		folder := filepath.Join(parent, entry.Name())
-		if !strings.HasPrefix(entry.Name(), temporaryPrefix) || !ownedByUser(folder) {
+		dir := filepath.Join(parent, entry.Name())
+		if !strings.HasPrefix(entry.Name(), temporaryPrefix) || !ownedByUser(dir) {
 			continue
 		}
-		file, err := os.OpenFile(filepath.Join(folder, ownerLock), os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+		file, err := os.OpenFile(filepath.Join(dir, ownerLock), os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 		if errors.Is(err, fs.ErrNotExist) {
-			_ = os.Remove(folder) // of a process that was killed before it had a lock; removed only if it is empty
+			_ = os.Remove(dir) // of a process that was killed before it had a lock; removed only if it is empty
 		}
 		if err != nil {
 			continue
 		}
 		if tryLock(file) {
-			if err := discard(ctx, folder, notice); err != nil {
+			if err := discard(ctx, dir, notice); err != nil {
 				notice("cannot remove the files of a killed control plane: " + err.Error())
 			}
 		}
@@ -108,13 +108,13 @@ func ownedByUser(path string) bool {
 }
 
 // discard removes a directory that no process has locked.
-func discard(ctx context.Context, folder string, notice func(string)) error {
-	if content, err := os.ReadDir(folder); errors.Is(err, fs.ErrNotExist) {
+func discard(ctx context.Context, dir string, notice func(string)) error {
+	if content, err := os.ReadDir(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil // its owner has just removed it
 	} else if len(content) == 1 {
-		return os.RemoveAll(folder) // its owner is about to lock it, and will make another
+		return os.RemoveAll(dir) // its owner is about to lock it, and will make another
 	}
-	left, err := processesOf(folder)
+	left, err := processesOf(dir)
 	if err != nil {
 		return err
 	}
@@ -123,10 +123,10 @@ func discard(ctx context.Context, folder string, notice func(string)) error {
 			return err
 		}
 	}
-	what := "removed " + folder + " of a killed control plane"
+	what := "removed " + dir + " of a killed control plane"
 	if len(left) > 0 {
 		what += "; stopped " + describeProcesses(left)
 	}
 	notice(what)
-	return os.RemoveAll(folder)
+	return os.RemoveAll(dir)
 }

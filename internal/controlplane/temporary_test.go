@@ -67,12 +67,12 @@ func TestSimultaneousFoldersStay(t *testing.T) {
 	for range 16 {
 		all.Go(func() {
 			for range 20 {
-				folder, remove, err := TemporaryFolder(t.Context(), func(what string) { t.Error(what) })
+				dir, remove, err := TemporaryFolder(t.Context(), func(what string) { t.Error(what) })
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if err := os.WriteFile(filepath.Join(folder, "etcd.key"), nil, 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, "etcd.key"), nil, 0o600); err != nil {
 					t.Error(err)
 				}
 				remove()

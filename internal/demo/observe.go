@@ -23,7 +23,7 @@ import (
 
 var guestbookKind = schema.GroupVersionKind{Group: "webapp.example.com", Version: "v1", Kind: "Guestbook"}
 
-// observer sees the sample through the API server, and through nothing else.
+// observer observes the sample only through the API server.
 type observer struct {
 	sample *client.ListWatcher[*unstructured.Unstructured]
 }
@@ -46,7 +46,7 @@ func newObserver(kubeconfig string) (*observer, error) {
 	return &observer{sample: sample}, err
 }
 
-// waitReady blocks until the sample has this generation, and its status says Ready for just this generation.
+// waitReady blocks until the sample has this generation and its status reports Ready for the same generation.
 func (o *observer) waitReady(ctx context.Context, out io.Writer, generation int64) error {
 	return o.wait(ctx, fmt.Sprintf("Ready for generation %d", generation), func(sample *unstructured.Unstructured) bool {
 		if sample == nil || sample.GetGeneration() != generation {
@@ -69,7 +69,8 @@ func (o *observer) waitGone(ctx context.Context, out io.Writer) error {
 	})
 }
 
-// wait lists, then watches, until the state of the sample is the wanted one. The state is nil when there is none.
+// wait lists, then watches, until the state of the sample is the wanted one. The state is nil if the sample does not
+// exist.
 func (o *observer) wait(ctx context.Context, what string, wanted func(*unstructured.Unstructured) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -88,7 +88,7 @@ func (p *process) waitLog(ctx context.Context, text string) error {
 		select {
 		case <-grown:
 		case <-ctx.Done():
-			return fmt.Errorf("the operator's log never said %q: %w", text, ctx.Err())
+			return fmt.Errorf("the operator's log never contained %q: %w", text, ctx.Err())
 		}
 	}
 }

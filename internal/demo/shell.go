@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// shell runs commands the way a user would in the project folder, shows them, and times them.
+// shell runs commands in the project directory as a user would, prints them, and measures their time.
 type shell struct {
 	out        io.Writer
 	dir        string
@@ -52,7 +52,7 @@ func (sh *shell) command(ctx context.Context, line string) *exec.Cmd {
 	return cmd
 }
 
-// background shows a command line and starts it beside the next ones. What it says appears where it is waited for, once.
+// background prints a command line and starts it in parallel to the next commands. wait prints its output, once.
 func (sh *shell) background(ctx context.Context, line string) (wait func() error, err error) {
 	fmt.Fprintf(sh.out, "\n$ %s &\n", line)
 	output := &held{out: sh.out}
@@ -73,7 +73,7 @@ func (sh *shell) background(ctx context.Context, line string) (wait func() error
 	}), nil
 }
 
-// held keeps what is written until it is released, and passes the rest on as it comes.
+// held buffers output until it is released, and then passes output through.
 type held struct {
 	mu       sync.Mutex
 	out      io.Writer

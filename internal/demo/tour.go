@@ -19,7 +19,7 @@ const (
 // server is an API server that the tour may run on.
 type server struct {
 	up   string // the flag that it is started with
-	what string // what is said of it
+	what string // its description
 }
 
 var servers = map[string]server{
@@ -27,14 +27,14 @@ var servers = map[string]server{
 	"real": {"", "etcd and kube-apiserver"},
 }
 
-// tour runs all steps in a new temporary folder, which it removes in the end.
+// tour runs all steps in a new temporary directory, which it removes at the end.
 func tour(ctx context.Context, out io.Writer, kctrl, on string) (err error) {
 	if kctrl == "" {
 		return fmt.Errorf("KCTRL is not set to the kctrl binary; run make demo")
 	}
 	server, ok := servers[on]
 	if !ok {
-		return fmt.Errorf("there is no SERVER=%s; leave it out, or say SERVER=real", on)
+		return fmt.Errorf("there is no SERVER=%s; unset it, or set SERVER=real", on)
 	}
 	dir, err := os.MkdirTemp("", "guestbook-")
 	if err != nil {
@@ -47,7 +47,7 @@ func tour(ctx context.Context, out io.Writer, kctrl, on string) (err error) {
 			sh.summary()
 		}
 	}()
-	fmt.Fprintf(out, "In the new, empty folder %s, and later on %s:\n", dir, server.what)
+	fmt.Fprintf(out, "In the new, empty directory %s, and later on %s:\n", dir, server.what)
 	started, err := sh.background(ctx, "kctrl env up"+server.up+" --name "+environment)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func tour(ctx context.Context, out io.Writer, kctrl, on string) (err error) {
 	return operate(ctx, sh)
 }
 
-// scaffold goes from the empty folder to an operator that builds.
+// scaffold turns the empty directory into an operator that builds.
 func scaffold(ctx context.Context, sh *shell) error {
 	for _, command := range []string{
 		"kctrl init --domain example.com --repo example.com/guestbook",
@@ -85,7 +85,7 @@ func scaffold(ctx context.Context, sh *shell) error {
 	return nil
 }
 
-// operate runs the operator on the control plane and observes what it does to the sample, from creation to deletion.
+// operate runs the operator on the control plane and observes its effect on the sample, from creation to deletion.
 func operate(ctx context.Context, sh *shell) error {
 	if err := sh.useKubeconfig(ctx); err != nil {
 		return err

@@ -73,15 +73,15 @@ func NotGo(name string, err error) *Error {
 // is single.
 func All(err error) []error {
 	var errs []error
-	known := map[told]bool{}
+	known := map[visible]bool{}
 	var walk func(error)
 	walk = func(err error) {
 		parts := joined(err)
 		for _, part := range parts {
 			walk(part)
 		}
-		if err != nil && parts == nil && !known[asTold(err)] {
-			known[asTold(err)] = true
+		if err != nil && parts == nil && !known[visibleParts(err)] {
+			known[visibleParts(err)] = true
 			errs = append(errs, err)
 		}
 	}
@@ -90,14 +90,14 @@ func All(err error) []error {
 	return errs
 }
 
-// told has the visible parts of an error.
-type told struct {
+// visible has the visible parts of an error.
+type visible struct {
 	message, hint string
 	class         error
 }
 
-func asTold(err error) told {
-	t := told{message: err.Error()}
+func visibleParts(err error) visible {
+	t := visible{message: err.Error()}
 	if d, ok := errors.AsType[*Error](err); ok {
 		t.hint, t.class = d.Hint, d.Class
 	}
@@ -107,7 +107,7 @@ func asTold(err error) told {
 // joined returns the errors that err joins, or nil if err is a single error.
 func joined(err error) []error {
 	if _, single := err.(*Error); single {
-		return nil // with its hint, also when it says no more than its cause
+		return nil // keeps its hint, even if its message equals that of its cause
 	}
 	multiple, ok := err.(interface{ Unwrap() []error })
 	if !ok {

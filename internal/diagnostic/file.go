@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
-// AtFile says that something could not be done to a file, with a hint that fits the cause.
+// AtFile returns an error about an operation on a file, with a hint that fits the cause.
 func AtFile(path, what string, cause error) *Error {
 	return &Error{
 		Pos:     token.Position{Filename: path},
@@ -23,14 +23,14 @@ func AtFile(path, what string, cause error) *Error {
 	}
 }
 
-// escapes is how [os.Root] ends the error for a path that leaves it, which no exported error stands for.
+// escapes ends the error of [os.Root] for a path that leaves it. The os package exports no error for it.
 const escapes = "path escapes from parent"
 
 // CauseHint returns what to do about an error of the file system, or "".
 func CauseHint(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return "make the file and its folder writable for you, then run the command again"
+		return "make the file and its directory writable for you, then run the command again"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "free some space, then run the command again"
 	case errors.Is(err, syscall.EFBIG):
@@ -38,11 +38,11 @@ func CauseHint(err error) string {
 	case errors.Is(err, syscall.EROFS):
 		return "run the command where the file system can be written"
 	case errors.Is(err, syscall.ENOTDIR):
-		return "a file is where its folder should be: move it away, or name another folder"
+		return "a file is where its directory should be: move it away, or name another directory"
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return "use shorter names"
 	case errors.Is(err, syscall.EBUSY):
-		return "the file is in use, as one that is mounted by itself is: mount its folder instead"
+		return "the file is in use, such as by a mount of the file itself: mount its directory instead"
 	case strings.HasSuffix(err.Error(), escapes):
 		return "a symbolic link leads out of the project, where kctrl does not go: replace it"
 	}
@@ -59,8 +59,8 @@ func PlainCause(err error) string {
 	return OneLine(err.Error())
 }
 
-// Relative returns a position whose file name is relative to root, with slashes. A file outside of it keeps its absolute
-// name.
+// Relative returns a position whose file name is relative to root, with slashes. A file outside of root keeps its
+// absolute name.
 func Relative(root string, pos token.Position) token.Position {
 	if rel, err := filepath.Rel(root, pos.Filename); err == nil && filepath.IsLocal(rel) {
 		pos.Filename = filepath.ToSlash(rel)
@@ -73,7 +73,7 @@ func InProject(root, name string) token.Position {
 	return Relative(root, token.Position{Filename: name})
 }
 
-// Unreadable says that a file or folder cannot be read. Its name is made relative to root.
+// Unreadable returns an error about a file or directory that cannot be read. Its name is relative to root.
 func Unreadable(root, name string, err error) error {
 	return &Error{Pos: InProject(root, name), Message: "cannot read: " + PlainCause(err), Hint: regular.Remedy(err), Cause: err}
 }

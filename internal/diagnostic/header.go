@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// CodeHeader refuses a text of a file that Go files are to begin with and that is no Go comment.
+// CodeHeader returns an error if the text for the beginning of Go files is not a Go comment.
 func CodeHeader(file, header string) error {
 	_, err := parser.ParseFile(token.NewFileSet(), file, header+"\npackage p\n", parser.SkipObjectResolution)
 	if list, ok := errors.AsType[scanner.ErrorList](err); ok {
 		return &Error{
 			Pos:     list[0].Pos,
-			Message: "the text that Go files begin with is no comment",
+			Message: "the text that Go files begin with is not a comment",
 			Hint:    "write it between /* and */, or in lines that begin with //",
 			Cause:   err,
 		}
@@ -22,8 +22,8 @@ func CodeHeader(file, header string) error {
 	return err
 }
 
-// ManifestHeader refuses a text of a file that manifests are to begin with and that YAML would not read as nothing. Lines of a template,
-// in double braces, are for who renders it.
+// ManifestHeader returns an error if the text for the beginning of manifests contains anything but YAML comments. It
+// ignores lines of a template, in double braces.
 func ManifestHeader(file, header string) error {
 	number := 0
 	for line := range strings.Lines(header) {
@@ -32,7 +32,7 @@ func ManifestHeader(file, header string) error {
 		if line != "" && line != "---" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "{{") {
 			return &Error{
 				Pos:     token.Position{Filename: file, Line: number, Column: 1},
-				Message: "the text that manifests begin with is no comment",
+				Message: "the text that manifests begin with is not a comment",
 				Hint:    "write it in lines that begin with #",
 			}
 		}

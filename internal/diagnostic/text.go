@@ -10,8 +10,8 @@ import (
 // longestQuote is how many characters of a value are enough to know it by.
 const longestQuote = 80
 
-// Quote returns a value that somebody gave, in quotes, on one line and without what a terminal would obey. Of a long one
-// it returns the begin.
+// Quote returns a value from the user in quotes, on one line, with escaped terminal control characters. It truncates
+// long values.
 func Quote(value string) string {
 	n := 0
 	for i := range value {
@@ -22,11 +22,11 @@ func Quote(value string) string {
 	return strconv.Quote(value)
 }
 
-// longestLine is how many bytes of a message somebody would read.
+// longestLine limits the bytes of a message.
 const longestLine = 4000
 
-// OneLine returns a text on one line: its lines are joined by "; ", what a terminal would obey is escaped, and what nobody
-// would read to the end is cut off.
+// OneLine returns a text on one line: it joins the lines with "; ", escapes terminal control characters, and truncates
+// the text after longestLine bytes.
 func OneLine(text string) string {
 	if len(text) > longestLine {
 		text = strings.ToValidUTF8(text[:longestLine], "") + "..."

@@ -28,7 +28,8 @@ var variables = []string{
 	plugincel.ObjectVarName, plugincel.OldObjectVarName, plugincel.RequestVarName, plugincel.NamespaceVarName, plugincel.AuthorizerVarName,
 }
 
-// NewAdmission returns what compiles expressions about requests for objects of a kind. A nil schema means that nobody knows what they have.
+// NewAdmission returns a compiler of expressions about requests for objects of a kind. A nil schema means that the
+// fields of the kind are unknown.
 func NewAdmission(kind string, schema *apiextensionsv1.JSONSchemaProps) (*Admission, error) {
 	a := &Admission{}
 	object := apiservercel.DynType
@@ -68,8 +69,8 @@ func requestEnv(base *environment.EnvSet, object *apiservercel.DeclType) (*cel.E
 	return set.NewExpressionsEnv(), nil
 }
 
-// Check returns what is wrong with an expression that has to be true or false, or nil. API servers get it as stored, which may say more
-// around it. Where a schema does not say what a field is, anything passes.
+// Check returns the problem of a boolean expression, or nil. API servers receive it as stored, which may wrap it in
+// more text. Fields without a schema accept any use.
 func (a *Admission) Check(expression, stored string) *Problem {
 	ast, issues := a.typed.Compile(expression)
 	if problem := problemOf(issues); problem != nil {
@@ -81,7 +82,7 @@ func (a *Admission) Check(expression, stored string) *Problem {
 	}
 	ast, issues = a.untyped.Compile(stored)
 	if problem := problemOf(issues); problem != nil {
-		problem.Line, problem.Column = 0, 0 // which are those of what is stored
+		problem.Line, problem.Column = 0, 0 // the position is in the stored text
 		return problem
 	}
 	if !isBool(ast) {
@@ -90,7 +91,7 @@ func (a *Admission) Check(expression, stored string) *Problem {
 	return nil
 }
 
-// objectType is the type of whole objects: metadata is of all of them what API servers know it is.
+// objectType returns the type of whole objects. Their metadata has the type that API servers use for all objects.
 func objectType(schema apiextensionsv1.JSONSchemaProps) *apiservercel.DeclType {
 	whole := schema
 	whole.Properties = maps.Clone(schema.Properties)
@@ -105,7 +106,7 @@ func ofType(name string) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{Type: name}
 }
 
-// metadata is the schema of the metadata of objects. What has a time, and what other objects are told of in detail, may be anything.
+// metadata is the schema of the metadata of objects. Timestamps, owner references and managed fields accept any use.
 var metadata = apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
 	"name": ofType("string"), "generateName": ofType("string"), "namespace": ofType("string"), "selfLink": ofType("string"),
 	"uid": ofType("string"), "resourceVersion": ofType("string"), "generation": ofType("integer"),
@@ -122,10 +123,10 @@ func listOf(item apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProp
 	return apiextensionsv1.JSONSchemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item}}
 }
 
-// anyFormat are formats whose values are texts in the objects of requests, and something else in the rules of CRDs.
+// anyFormat lists formats whose values are strings in objects of requests, but have another type in rules of CRDs.
 var anyFormat = []string{"date", "date-time", "datetime", "duration", "byte", "binary"}
 
-// typeOf returns the type of what a schema describes. Of what may have more than it says, anything may be there.
+// typeOf returns the type that a schema describes. A value that may have fields beyond its schema has the dynamic type.
 func typeOf(s *apiextensionsv1.JSONSchemaProps) *apiservercel.DeclType {
 	preserves := s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
 	if s.XIntOrString || s.XEmbeddedResource || preserves || slices.Contains(anyFormat, s.Format) {

@@ -48,7 +48,7 @@ type missing struct {
 	above int
 }
 
-// mostCandidates limits how many missing bounds are tried: each of them has the rule compiled several times.
+// mostCandidates limits how many missing bounds are tried: each requires several compilations of the rule.
 const mostCandidates = 12
 
 // mostBounds is how many bounds a hint names at most.
@@ -57,8 +57,8 @@ const mostBounds = 4
 // roomForOthers is a bound for values where no bound alone makes the rule fit.
 const roomForOthers = 64
 
-// hint names the missing bound that lowers the cost of the rule most, and the largest round value with which it fits;
-// or, if none is enough alone, all bounds that together are.
+// hint names the missing bound that lowers the cost of the rule most, and the largest round value with which the cost
+// fits. If no single bound suffices, it names all bounds that do so together.
 func (c costly) hint(most uint64) string {
 	if c.walk == nil {
 		return costHint
@@ -89,7 +89,7 @@ func (c costly) hint(most uint64) string {
 	return costHint
 }
 
-// describe says which bound dominates, and which values fit.
+// describe names the dominating bound and the values that fit.
 func describe(candidates []missing, bounds []int64, chosen []int) string {
 	var texts []string
 	for _, i := range chosen {
@@ -169,7 +169,7 @@ func (c costly) costWith(candidates []missing, bounds []int64) uint64 {
 	return product(results[0].MaxCost, times)
 }
 
-// withBound returns a schema in which a part has a bound. What does not change is shared.
+// withBound returns a schema in which a part has a bound. It shares the unchanged parts.
 func withBound(s *structural.Structural, path []string, keyword string, most int64) *structural.Structural {
 	changed := *s
 	if len(path) == 0 {

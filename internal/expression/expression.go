@@ -1,7 +1,8 @@
-// Package expression compiles CEL as API servers do, so that what they would refuse is told when it is written, without asking one.
+// Package expression compiles CEL as API servers do, so that authors see errors without a server.
 //
-// [Admission] has the expressions of policies and match conditions, and [Rules] those that a CRD has in its schema. Both use the
-// environment of API servers of this Kubernetes: what an older one does not know yet passes here.
+// [Admission] handles the expressions of policies and match conditions. [Rules] handles the rules in the schema of a
+// CRD. Both use the environment of API servers of this Kubernetes version. They accept features that older servers
+// lack.
 package expression
 
 import (
@@ -18,20 +19,20 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Problem is what is wrong with an expression.
+// Problem describes an error in an expression.
 type Problem struct {
 	// Line and Column are where, both counted from 1; 0 where it is the expression as a whole.
 	Line, Column int
-	// Message says what, in one line.
+	// Message describes the error in one line.
 	Message string
-	// Unknown says that a field or a variable is named that there is not, and Known has the names that there are.
+	// Unknown is the field or variable that does not exist. Known lists the names that exist.
 	Unknown string
 	Known   []string
-	// Hint says what to write, where that is known.
+	// Hint is a correction, if one is known.
 	Hint string
 }
 
-// HintOr returns what to write, if that is known, or a hint that says more generally what can be written.
+// HintOr returns the hint, or general if the problem has no hint.
 func (p Problem) HintOr(general string) string {
 	if near, ok := diagnostic.Near(p.Unknown, p.Known); ok && p.Unknown != "" {
 		return "did you mean " + near + "?"
@@ -39,7 +40,7 @@ func (p Problem) HintOr(general string) string {
 	return diagnostic.OneLine(cmp.Or(p.Hint, general))
 }
 
-// Place says where in the expression the problem is, in words that begin with a comma; "" where it is the expression as a whole.
+// Place returns the position in the expression, in words that begin with a comma. It is "" for the whole expression.
 func (p Problem) Place() string {
 	switch {
 	case p.Line > 1:
@@ -50,7 +51,7 @@ func (p Problem) Place() string {
 	return ""
 }
 
-// problemOf returns the first thing that is wrong, or nil: what a compiler says after it mostly follows from it.
+// problemOf returns the first error, or nil: later errors of a compiler mostly follow from the first.
 func problemOf(issues *cel.Issues) *Problem {
 	if issues.Err() == nil {
 		return nil
@@ -68,7 +69,7 @@ func problemOf(issues *cel.Issues) *Problem {
 	return &Problem{Line: first.Location.Line(), Column: first.Location.Column() + 1, Message: plain(first.Message)}
 }
 
-// Plain returns what a compiler says in one line, without all that the grammar would have allowed.
+// Plain returns a compiler message in one line, without the list of expected tokens.
 func Plain(message string) string { return plain(message) }
 
 func plain(message string) string {
@@ -86,7 +87,7 @@ var (
 	undefinedVariable = regexp.MustCompile(`^undeclared reference to '(.*)' \(in container ''\)$`)
 )
 
-// name says which name a compiler does not know, and which there are, in place of how it says so.
+// name replaces the compiler's message about an unknown name by one that lists the known names.
 func (p *Problem) name(fields, variables []string) {
 	if m := undefinedField.FindStringSubmatch(p.Message); m != nil {
 		p.Unknown, p.Known, p.Message = m[1], fields, "there is no field "+m[1]

@@ -18,8 +18,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
-// runCached does what load and run do, or takes what they did the last time if nothing that they read has changed.
-// Only what went well is kept.
+// runCached does the work of load and run, or restores the result of the last run if none of its inputs changed. It
+// caches only successful results.
 func (g *generation) runCached(ctx context.Context) error {
 	files := overlay(g.dir, g.plan)
 	key, environment, keyed := g.key(ctx)
@@ -42,7 +42,7 @@ func (g *generation) runCached(ctx context.Context) error {
 	if g.program == nil {
 		return err
 	}
-	// What is wrong with types is worth knowing in the same run as what is wrong with markers.
+	// Report problems of types and of markers in the same run.
 	err = lint.Join(g.program, err, g.run(ctx))
 	inputs, complete := g.program.Inputs()
 	g.reportInputs(inputs)
@@ -59,7 +59,7 @@ func (g *generation) reportInputs(inputs source.Inputs) {
 	}
 }
 
-// load reads the packages of the project, and checks their markers. Without a program nothing can be generated.
+// load reads the packages of the project and checks their markers. Without a program, no generator can run.
 func (g *generation) load(ctx context.Context, environment *resolve.Environment, files map[string][]byte) error {
 	program, broken := load.Load(ctx, load.Config{Dir: g.dir, Overlay: files, Patterns: g.options.Paths, Environment: environment})
 	if program == nil {
@@ -67,20 +67,20 @@ func (g *generation) load(ctx context.Context, environment *resolve.Environment,
 	}
 	_, err := lint.Check(program, lint.Config{AllowUnknown: g.options.AllowUnknown, Warn: g.warn})
 	if broken != nil {
-		// Nothing can be generated. What is wrong with the markers of other files is worth knowing in the same run.
+		// No generator can run, but report invalid markers in other files in the same run.
 		return errors.Join(broken, err)
 	}
 	g.program = program
 	return err
 }
 
-// key returns what stands for this run in the cache, if it can be cached.
+// key returns the cache key of this run. It returns false if the run cannot be cached.
 func (g *generation) key(ctx context.Context) (incremental.Key, *resolve.Environment, bool) {
 	environment, err := resolve.NewEnvironment(ctx, g.dir)
 	if err != nil {
 		return incremental.Key{}, nil, false
 	}
-	// What is not part of what is generated hides what it is named after.
+	// The fields of this type hide the options that do not affect the output.
 	options := struct {
 		Options
 		Warn, Cache, Inputs, Made *struct{}
@@ -125,7 +125,7 @@ func (g *generation) restore(entry *incremental.Entry) {
 	}
 }
 
-// save keeps the outputs for the next run. Whoever has no place for a cache does without.
+// save stores the outputs for the next run. It ignores write errors of the cache.
 func (g *generation) save(key incremental.Key, entry *incremental.Entry) {
 	for _, o := range g.outputs {
 		entry.Files = append(entry.Files, incremental.File{Path: o.Path, Template: o.template, Content: o.Content})

@@ -12,7 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/rbac"
 )
 
-// The names of the generators that others refer to.
+// The names of the generators that other packages refer to.
 var (
 	Object = object.Generator.Name
 	CRD    = crd.Generator.Name
@@ -30,7 +30,7 @@ func Named(wanted func(generator.Generator) bool) []string {
 	return names
 }
 
-// chosen is a generator that runs, with what the project sets of it.
+// chosen is a generator of this run with its settings in the project.
 type chosen struct {
 	generator.Generator
 	settings *generator.Settings
@@ -51,16 +51,16 @@ func (o Options) chosen() []chosen {
 	return found
 }
 
-// folder returns where the files are written, relative to the project, or "" for beside the types.
-func (c chosen) folder() string {
-	if c.Folder.Name == "" {
+// dir returns the output directory, relative to the project. "" means the directories of the types.
+func (c chosen) dir() string {
+	if c.Dir.Name == "" {
 		return ""
 	}
-	return clean(cmp.Or(c.settings.Folder, c.Folder.Default))
+	return clean(cmp.Or(c.settings.Dir, c.Dir.Default))
 }
 
 // template is what PROJECT.lock calls the files.
 func (c chosen) template() string { return "generate/" + c.Name }
 
 // makes reports whether the generator would write a file with this name now, if it made it.
-func (c chosen) makes(name string) bool { return c.folder() == "" || path.Dir(name) == c.folder() }
+func (c chosen) makes(name string) bool { return c.dir() == "" || path.Dir(name) == c.dir() }

@@ -133,14 +133,14 @@ func TestKindsWithDeepCopiesByHandAreObjects(t *testing.T) {
 
 func TestWhatCannotBeCopiedIsAnError(t *testing.T) {
 	for field, want := range map[string]string{
-		"F func()":            "api/v1/types.go:5:2: no deep copy can be made of func(): it has nothing that could be copied",
-		"F chan int":          "api/v1/types.go:5:2: no deep copy can be made of chan int: it has nothing that could be copied",
-		"F any":               "api/v1/types.go:5:2: no deep copy can be made of any: it may hold anything",
-		"F []error":           "api/v1/types.go:5:2: no deep copy can be made of error: ",
-		"F map[*string]bool":  "api/v1/types.go:5:2: no deep copy can be made of *string: the key of a map may not refer to anything",
-		"F [2]map[*int]bool":  "api/v1/types.go:5:2: no deep copy can be made of *int: the key of a map may not refer to anything",
-		"F Getter":            "api/v1/types.go:5:2: no deep copy can be made of Getter: an interface is copied with its method DeepCopyGetter() Getter, which it does not have",
-		"F map[string]Getter": "api/v1/types.go:5:2: no deep copy can be made of Getter: ",
+		"F func()":            "api/v1/types.go:5:2: cannot generate a deep copy of func(): it has nothing that could be copied",
+		"F chan int":          "api/v1/types.go:5:2: cannot generate a deep copy of chan int: it has nothing that could be copied",
+		"F any":               "api/v1/types.go:5:2: cannot generate a deep copy of any: it may hold anything",
+		"F []error":           "api/v1/types.go:5:2: cannot generate a deep copy of error: ",
+		"F map[*string]bool":  "api/v1/types.go:5:2: cannot generate a deep copy of *string: the key of a map may not refer to anything",
+		"F [2]map[*int]bool":  "api/v1/types.go:5:2: cannot generate a deep copy of *int: the key of a map may not refer to anything",
+		"F Getter":            "api/v1/types.go:5:2: cannot generate a deep copy of Getter: an interface is copied with its method DeepCopyGetter() Getter, which it does not have",
+		"F map[string]Getter": "api/v1/types.go:5:2: cannot generate a deep copy of Getter: ",
 	} {
 		source := "// +kubebuilder:object:generate=true\npackage v1\n\ntype Spec struct {\n\t" + field + "\n}\n\ntype Getter interface{ Get() string }\n"
 		written, err := runOurs(t, source, "object")

@@ -10,12 +10,12 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// Fix plans the changes to the source of the project that mend its markers where there is only one way to. What it cannot
-// mend, and what is wrong apart from that, is left to [Run].
+// Fix plans the changes that correct invalid markers in the source, where only one correction exists. [Run] reports all
+// other problems.
 func Fix(ctx context.Context, dir string, p *plan.Plan, o Options) error {
 	program, err := load.Load(ctx, load.Config{Dir: dir, Overlay: overlay(dir, p), Patterns: o.Paths, Lenient: true})
 	if err != nil {
-		return ctx.Err() // Files that do not parse cannot be mended.
+		return ctx.Err() // Fix cannot correct files that do not parse.
 	}
 	findings, _ := lint.Check(program, lint.Config{AllowUnknown: o.AllowUnknown, Lenient: true})
 	byFile := map[string][]lint.Fix{}

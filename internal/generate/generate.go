@@ -33,12 +33,12 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
-// Run plans what the markers of the project in dir, an absolute path, ask for. Files that are in the plan already count
-// as written, and those it deletes as gone. proj, which may be nil, names the kinds that must be there. In a foreign one
-// nothing changes but the files that are generated.
+// Run plans the files that the markers of the project in dir, an absolute path, request. It treats files in the plan as
+// written, and files that the plan deletes as missing. proj lists the kinds that must exist; it may be nil. In a
+// foreign project, Run changes only the generated files.
 //
-// What is wrong with the project comes back at once, joined from *diagnostic.Error in the order of position, and nothing
-// is added to the plan.
+// Run returns all problems at once, joined from *diagnostic.Error in the order of position. It then adds nothing to the
+// plan.
 func Run(ctx context.Context, dir string, plan *plan.Plan, proj *project.Project, o Options) error {
 	if err := o.check(); err != nil {
 		return err
@@ -71,8 +71,8 @@ func Run(ctx context.Context, dir string, plan *plan.Plan, proj *project.Project
 	return scaffold.PlanLists(plan, proj)
 }
 
-// Outputs returns the files that the generators of a run would write, and changes nothing. Its arguments and errors are those of [Run]; the
-// files may be there beside an error.
+// Outputs returns the files that the generators of a run would write, and changes nothing. Its arguments and errors are
+// those of [Run]. It may return files together with an error.
 func Outputs(ctx context.Context, dir string, p *plan.Plan, proj *project.Project, o Options) ([]artifact.File, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func Outputs(ctx context.Context, dir string, p *plan.Plan, proj *project.Projec
 	return files, err
 }
 
-// overlay returns what the plan makes of the files in dir: new content, or nil for a file that goes away.
+// overlay returns the planned state of the files in dir: their new content, or nil for a deleted file.
 func overlay(dir string, p *plan.Plan) map[string][]byte {
 	files := p.Overlay(dir)
 	for change := range p.Changes() {
@@ -103,7 +103,7 @@ type generation struct {
 	plan    *plan.Plan
 	program *load.Program
 	options Options
-	// generators are those that the options name.
+	// generators are the generators that the options name.
 	generators []chosen
 	foreign    bool // whether the project is not one of kctrl
 	warn       func(lint.Finding)
@@ -120,10 +120,11 @@ type output struct {
 	template string
 }
 
-// complete reports whether all packages of the project were looked at, so that what was not generated is out of date.
+// complete reports whether the run covers all packages of the project, so that files it did not generate are out of
+// date.
 func (g *generation) complete() bool { return g.options.complete() }
 
-// run generates everything in memory. Of the generators of one command none runs after one that has failed.
+// run generates everything in memory. The generators of one command stop at the first one that fails.
 func (g *generation) run(ctx context.Context) error {
 	var emits []func(*load.Package) bool
 	for _, of := range g.generators {
@@ -182,7 +183,7 @@ func (g *generation) manifests() []string {
 	return names
 }
 
-// declaration reads what becomes of the manifests that the run makes. It returns nil if they stay as they are.
+// declaration reads how to postprocess the manifests of the run. It returns nil if they stay unchanged.
 func (g *generation) declaration() (*postprocess.Declaration, error) {
 	if len(g.manifests()) == 0 {
 		return nil, nil
@@ -190,7 +191,7 @@ func (g *generation) declaration() (*postprocess.Declaration, error) {
 	return postprocess.Load(g.options.Postprocess, g.readFile)
 }
 
-// postprocess makes of the manifests what the project declares, which may be nothing.
+// postprocess applies the declaration of the project, which may be nil, to the manifests.
 func (g *generation) postprocess(declaration *postprocess.Declaration) error {
 	if declaration == nil {
 		return nil
@@ -213,13 +214,14 @@ func (g *generation) postprocess(declaration *postprocess.Declaration) error {
 // outputTemplate is what PROJECT.lock calls the files that a declaration adds.
 const outputTemplate = "generate/output"
 
-// runOne runs one generator. What it has made before an error is kept: problems of other generators are worth knowing.
+// runOne runs one generator. It keeps the output before an error, so that the user sees the problems of other
+// generators too.
 func (g *generation) runOne(of chosen, types genall.GenerationContext) error {
 	header, err := g.headerOf(of)
 	if err != nil {
 		return err
 	}
-	sink := &artifact.Sink{Root: g.dir, Folder: of.folder()}
+	sink := &artifact.Sink{Root: g.dir, Dir: of.dir()}
 	types.InputRule, types.OutputRule = header, sink
 	if of.Emits == nil {
 		types.Roots = g.withMarkers(of.PackageMarkers)
@@ -243,7 +245,7 @@ func (g *generation) runOne(of chosen, types genall.GenerationContext) error {
 	return err
 }
 
-// check checks a CRD, and hands it to whoever wants it.
+// check checks a CRD and passes it to the consumer of CRDs, if any.
 func (g *generation) check(crd *apiextensionsv1.CustomResourceDefinition, explain generator.Explain) {
 	if g.options.Made != nil {
 		g.options.Made(crd, explain)
@@ -266,7 +268,7 @@ func (g *generation) withMarkers(names []string) []*loader.Package {
 	return found
 }
 
-// headerOf returns what the files of a generator begin with.
+// headerOf returns the header of the files of a generator.
 func (g *generation) headerOf(of chosen) (artifact.Header, error) {
 	if of.Code {
 		return g.codeHeader()
@@ -283,7 +285,7 @@ func (g *generation) codeHeader() (artifact.Header, error) {
 	return g.header(name, diagnostic.CodeHeader)
 }
 
-// header reads a header file of the project, whose text is to be right. No name means no header.
+// header reads a header file of the project and checks its text. An empty name means no header.
 func (g *generation) header(file string, check func(file, text string) error) (artifact.Header, error) {
 	if file == "" {
 		return artifact.Header{}, nil
@@ -311,7 +313,7 @@ func headerError(name, message string, cause error) error {
 	}
 }
 
-// checkKinds reports the kinds that PROJECT lists and that no Go type stands for.
+// checkKinds reports kinds in PROJECT without a Go type.
 func (g *generation) checkKinds(proj *project.Project) error {
 	var errs []error
 	for i, r := range proj.Resources {

@@ -56,7 +56,7 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 			for _, g := range generators.All() {
 				settings := g.Settings()
 				o.Settings = map[string]*generator.Settings{g.Name: settings}
-				set(g.Name+".Folder", reflect.ValueOf(&settings.Folder).Elem(), &o)
+				set(g.Name+".Folder", reflect.ValueOf(&settings.Dir).Elem(), &o)
 				set(g.Name, reflect.ValueOf(settings.Options).Elem(), &o)
 			}
 			o.Settings = nil

@@ -19,22 +19,22 @@ import (
 // DefaultHeaderFile is the header of generated code, in projects that have the file.
 const DefaultHeaderFile = "hack/boilerplate.go.txt"
 
-// Options say what to generate. The zero value generates nothing.
+// Options select what to generate. The zero value generates nothing.
 type Options struct {
-	// Generators are the names of the generators that run; see package generators. Their order is that of the list.
+	// Generators are the names of the generators to run; see package generators. They run in the order of that list.
 	Generators []string
-	// Settings are what the project sets of generators, by their names; see [Options.Flags]. A generator that is not there
+	// Settings are the settings of the project, by generator name; see [Options.Flags]. A generator without an entry
 	// has its defaults.
 	Settings map[string]*generator.Settings
 
-	// Paths are the packages to look at, as in load.Config. None, or "./...", means all packages of the project; only
-	// then are files removed that nothing generates any more.
+	// Paths are the packages to read, as in load.Config. An empty list, or "./...", means all packages of the project.
+	// Only then does a run delete outdated files.
 	Paths []string
 	// AllowUnknown are prefixes of markers that may be unknown.
 	AllowUnknown []string
-	// Warn receives what is wrong with markers that do not reach any output. It may be nil.
+	// Warn receives problems of markers that do not affect any output. It may be nil.
 	Warn func(lint.Finding)
-	// Inputs receives what the result depends on, as far as that is known, whether there is one or not. It may be nil.
+	// Inputs receives the known inputs of the result, also if the run fails. It may be nil.
 	Inputs func(source.Inputs)
 	// Made receives each CRD and what places its problems in the source. It may be nil; a run that has it uses no cache.
 	Made func(*apiextensionsv1.CustomResourceDefinition, generator.Explain)
@@ -45,16 +45,16 @@ type Options struct {
 	HeaderFile string
 	// ManifestHeaderFile is what manifests begin with, relative to the project. Empty means no header.
 	ManifestHeaderFile string
-	// Postprocess is the file that declares what becomes of manifests, relative to the project. Empty means
-	// postprocess.DefaultFile if there is one.
+	// Postprocess is the file that declares how to postprocess manifests, relative to the project. Empty means
+	// postprocess.DefaultFile if that exists.
 	Postprocess string
-	// LeaveRules has rules in CEL not be compiled: who asks does so, and says in other words what is wrong with them.
+	// LeaveRules skips the compilation of CEL rules. The caller compiles them and reports problems in its own words.
 	LeaveRules bool
-	// Year replaces YEAR in the headers. Empty means that of the code there is, or this one.
+	// Year replaces YEAR in the headers. Empty means the year of the existing code, or the current year.
 	Year string
 }
 
-// Flags returns the flags of the generators that run. They set what is in Settings, where it adds those that are missing.
+// Flags returns the flags of the generators that run. The flags write to Settings, to which Flags adds missing entries.
 func (o *Options) Flags() []generator.Flag {
 	if o.Settings == nil {
 		o.Settings = map[string]*generator.Settings{}
@@ -62,10 +62,10 @@ func (o *Options) Flags() []generator.Flag {
 	var flags []generator.Flag
 	for _, g := range o.chosen() {
 		o.Settings[g.Name] = g.settings
-		if g.Folder.Name != "" {
-			folder := g.Folder
-			folder.To = &g.settings.Folder
-			flags = append(flags, folder)
+		if g.Dir.Name != "" {
+			dir := g.Dir
+			dir.To = &g.settings.Dir
+			flags = append(flags, dir)
 		}
 		if g.Flags != nil {
 			flags = append(flags, g.Flags(g.settings.Options)...)
@@ -83,8 +83,8 @@ func clean(name string) string { return path.Clean(filepath.ToSlash(name)) }
 func (o Options) check() error {
 	var errs []error
 	for _, g := range o.chosen() {
-		if folder := g.folder(); folder != "" && !fs.ValidPath(folder) {
-			errs = append(errs, artifact.OutputError(folder, "is no folder of the project"))
+		if dir := g.dir(); dir != "" && !fs.ValidPath(dir) {
+			errs = append(errs, artifact.OutputError(dir, "is not a directory of the project"))
 		}
 		if g.Check != nil {
 			errs = append(errs, g.Check(g.settings.Value()))

@@ -18,8 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 )
 
-// write puts the outputs into the plan, and takes out of the project what the same generators made earlier and make no
-// more.
+// write adds the outputs to the plan. It deletes files that the same generators wrote earlier and no longer generate.
 func (g *generation) write() error {
 	made := map[string]bool{}
 	for _, o := range g.outputs {
@@ -49,19 +48,19 @@ func (g *generation) write() error {
 	return nil
 }
 
-// empty writes what stands for the files of a generator that has made nothing.
+// empty writes the placeholder files of a generator without output.
 func (g *generation) empty(of chosen) error {
-	files, err := of.Empty(of.settings.Value(), func(name string) ([]byte, error) { return g.plan.Read(path.Join(of.folder(), name)) })
+	files, err := of.Empty(of.settings.Value(), func(name string) ([]byte, error) { return g.plan.Read(path.Join(of.dir(), name)) })
 	for _, single := range diagnostic.All(err) {
 		if d, ok := errors.AsType[*diagnostic.Error](single); ok {
-			d.Pos.Filename = path.Join(of.folder(), d.Pos.Filename)
+			d.Pos.Filename = path.Join(of.dir(), d.Pos.Filename)
 		}
 	}
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
-		f.Path = path.Join(of.folder(), f.Path)
+		f.Path = path.Join(of.dir(), f.Path)
 		if err := g.writeFile(output{f, of.template()}); err != nil {
 			return err
 		}
@@ -82,8 +81,9 @@ func (g *generation) prune(made map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	// Code is where the types are. Manifests are in the folder of this run: what is in another was asked for by other flags.
-	// What is there of a generator that has made nothing is left to empty, if it can be.
+	// Code is in the directories of the types. Manifests are in the output directory of this run: manifests in other
+	// directories belong to runs with other flags. If a generator without output has placeholder files, empty writes
+	// them.
 	for entry := range lock.All() {
 		ran := slices.ContainsFunc(g.generators, func(of chosen) bool {
 			return of.template() == entry.Template && of.makes(entry.Path) && (of.Empty == nil || g.hasMade(of)) ||
@@ -108,10 +108,10 @@ func (g *generation) hasMade(of chosen) bool {
 	return slices.ContainsFunc(g.outputs, func(o output) bool { return o.template == of.template() })
 }
 
-// isBehindLink reports whether a folder on the way from the project to the file is a symbolic link.
+// isBehindLink reports whether a directory between the project and the file is a symbolic link.
 func (g *generation) isBehindLink(name string) bool {
-	for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
-		info, err := os.Lstat(filepath.Join(g.dir, filepath.FromSlash(folder)))
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		info, err := os.Lstat(filepath.Join(g.dir, filepath.FromSlash(dir)))
 		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return true
 		}
@@ -119,7 +119,7 @@ func (g *generation) isBehindLink(name string) bool {
 	return false
 }
 
-// list adds a manifest that is new to the kustomization of its folder, if the project has one.
+// list adds a new manifest to the kustomization of its directory, if the project has one.
 func (g *generation) list(o output) error {
 	if _, err := g.plan.Read(o.Path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -137,7 +137,7 @@ type listEdit func(src []byte, filename string, path []string, value string) ([]
 func (g *generation) editKustomization(name string, edit listEdit) error {
 	all := generators.All()
 	i := slices.IndexFunc(all, func(of generator.Generator) bool {
-		return of.Kustomization != "" && of.Folder.Default == path.Dir(name)
+		return of.Kustomization != "" && of.Dir.Default == path.Dir(name)
 	})
 	if i < 0 {
 		return nil

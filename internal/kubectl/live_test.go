@@ -29,7 +29,7 @@ func start(t *testing.T, opts controlplane.Options) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.Folder, opts.Attached = t.TempDir(), true
+	opts.Dir, opts.Attached = t.TempDir(), true
 	instance, err := controlplane.Start(t.Context(), assets, opts)
 	if err != nil {
 		t.Fatal(err)

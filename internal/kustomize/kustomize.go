@@ -15,28 +15,28 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Build returns the objects of the kustomization in folder, in an order in which they can be applied. It writes
-// nothing. hint is the hint of an error about a missing kustomization.
-func Build(folder, hint string) (resmap.ResMap, error) {
-	return BuildWith(folder, hint, nil)
+// Build returns the objects of the kustomization in dir, in an order in which they can be applied. It writes nothing.
+// hint is the hint of an error about a missing kustomization.
+func Build(dir, hint string) (resmap.ResMap, error) {
+	return BuildWith(dir, hint, nil)
 }
 
 // BuildWith builds as Build does, with other contents for some files, by their absolute paths.
-func BuildWith(folder, hint string, contents map[string][]byte) (resmap.ResMap, error) {
-	if info, err := os.Stat(folder); err != nil {
-		e := diagnostic.AtFile(folder, "cannot read", err)
+func BuildWith(dir, hint string, contents map[string][]byte) (resmap.ResMap, error) {
+	if info, err := os.Stat(dir); err != nil {
+		e := diagnostic.AtFile(dir, "cannot read", err)
 		if e.Hint == "" {
 			e.Hint = hint
 		}
 		return nil, e
 	} else if !info.IsDir() {
-		return nil, &diagnostic.Error{Pos: token.Position{Filename: folder}, Message: "is no folder", Hint: hint}
+		return nil, &diagnostic.Error{Pos: token.Position{Filename: dir}, Message: "is not a directory", Hint: hint}
 	}
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy // as the program does: namespaces come first, webhooks last
-	resources, err := krusty.MakeKustomizer(options).Run(&overlay{filesys.MakeFsOnDisk(), contents}, folder)
+	resources, err := krusty.MakeKustomizer(options).Run(&overlay{filesys.MakeFsOnDisk(), contents}, dir)
 	if err != nil {
-		return nil, &diagnostic.Error{Pos: token.Position{Filename: folder}, Message: diagnostic.OneLine(err.Error()), Hint: hint, Cause: err}
+		return nil, &diagnostic.Error{Pos: token.Position{Filename: dir}, Message: diagnostic.OneLine(err.Error()), Hint: hint, Cause: err}
 	}
 	return resources, nil
 }
@@ -75,19 +75,19 @@ func (o *overlay) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) 
 	}
 	if _, ok := o.other(name); ok && !o.FileSystem.Exists(name) {
 		absolute, err := filepath.Abs(name)
-		folder := filepath.Dir(absolute)
-		if linked, failure := filepath.EvalSymlinks(folder); failure == nil {
-			folder = linked
+		dir := filepath.Dir(absolute)
+		if linked, failure := filepath.EvalSymlinks(dir); failure == nil {
+			dir = linked
 		}
-		return filesys.ConfirmedDir(folder), filepath.Base(absolute), err
+		return filesys.ConfirmedDir(dir), filepath.Base(absolute), err
 	}
 	return o.FileSystem.CleanedAbs(name)
 }
 
 // holds reports whether the overlay has a file in a directory or below it.
-func (o *overlay) holds(folder string) bool {
+func (o *overlay) holds(dir string) bool {
 	for name := range o.contents {
-		if strings.HasPrefix(name, folder+string(filepath.Separator)) {
+		if strings.HasPrefix(name, dir+string(filepath.Separator)) {
 			return true
 		}
 	}

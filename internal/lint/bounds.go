@@ -37,7 +37,7 @@ func strictest(entries []entry, limit markers.Limit, items bool) (found entry, o
 }
 
 // checkBound reports a lower bound above an upper bound. The finding is at the marker of the target, or at the later
-// one if both are there.
+// one if the target has both.
 func (t *target) checkBound(low, high entry) {
 	lower, _ := number(low.Value)
 	upper, _ := number(high.Value)

@@ -13,14 +13,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// saying returns the markers with a presence, optional or required.
-func saying(entries []entry, presence markers.Presence) []entry {
+// withPresence returns the markers with a presence, optional or required.
+func withPresence(entries []entry, presence markers.Presence) []entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.rules().Presence != presence })
 }
 
 // checkRequired reports fields that are optional and required.
 func (t *target) checkRequired() {
-	optional, required := saying(t.entries, markers.Optional), saying(t.entries, markers.Required)
+	optional, required := withPresence(t.entries, markers.Optional), withPresence(t.entries, markers.Required)
 	if t.field == nil || len(optional) == 0 || len(required) == 0 {
 		return
 	}

@@ -26,7 +26,7 @@ type Report struct {
 	// References and Left count the references to controller-runtime before and after the step.
 	References int `json:"references"`
 	Left       int `json:"left"`
-	// Names are the references that are left, the most frequent name first.
+	// Names are the remaining references, the most frequent name first.
 	Names []Name `json:"names"`
 	// Dropped are groups of rules that did not fit a package.
 	Dropped []rewrite.Dropped `json:"dropped"`
@@ -53,7 +53,8 @@ func Code(ctx context.Context, dir string, fsys fs.FS, patterns []string) (*plan
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	// All packages of the runtime that rules name are in the overlay: which of them are needed is known afterwards.
+	// The overlay contains all packages of the runtime that rules name, because the needed packages are known only
+	// afterwards.
 	complete := p.Clone()
 	if err := gomod.AddRuntime(complete, rules.Packages()...); err != nil {
 		return nil, nil, err

@@ -16,7 +16,7 @@ const separator = "@@ end of command @@\n"
 type step struct {
 	command string
 	hidden  bool
-	fails   bool   // the command fails, and the session goes on
+	fails   bool   // the command fails, and the session continues
 	last    int    // how many lines of the output to show; 0 for all
 	prefix  string // of the lines to show
 }

@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// ErrNotRegular says that what has the name of a file is a pipe, a socket or a device.
+// ErrNotRegular means that the name refers to a pipe, a socket or a device.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Remedy returns what to do about an error of [Open], or nothing.
+// Remedy returns a hint for an error of [Open], or "".
 func Remedy(err error) string {
 	switch {
 	case errors.Is(err, ErrNotRegular):
@@ -26,18 +26,19 @@ func Remedy(err error) string {
 	return ""
 }
 
-// IsMissing reports whether an error says that there is no file of a name: nothing is there, or a file where a folder should be.
+// IsMissing reports whether an error means that the file does not exist, also if a parent is a file and not a
+// directory.
 func IsMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// Flags open a file for reading without waiting for whoever writes to it. What is opened with them goes through [Check].
+// Flags open a file for reading without waiting for the writer of a pipe. Callers pass the opened file to [Check].
 const Flags = os.O_RDONLY | syscall.O_NONBLOCK
 
-// Open opens a file or a folder for reading. An error is a *fs.PathError; it is [ErrNotRegular] for anything else.
+// Open opens a file or a directory for reading. An error is a *fs.PathError; it is [ErrNotRegular] for anything else.
 func Open(name string) (*os.File, error) { return Check(os.OpenFile(name, Flags, 0)) }
 
-// ReadFile returns the content of a file. Its errors are those of [Open] and os.ReadFile.
+// ReadFile returns the content of a file. Its errors are the errors of [Open] and os.ReadFile.
 func ReadFile(name string) ([]byte, error) {
 	file, err := Open(name)
 	if err != nil {
@@ -67,7 +68,7 @@ func readAll(file *os.File, buffer []byte) ([]byte, error) {
 	}
 }
 
-// Check closes a file that was opened with [Flags] and is neither a regular file nor a folder, and says so.
+// Check closes a file opened with [Flags] and returns an error if it is neither a regular file nor a directory.
 func Check(file *os.File, err error) (*os.File, error) {
 	if err != nil {
 		return nil, err

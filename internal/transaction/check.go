@@ -31,7 +31,7 @@ func (d disk) check(changes []Change) error {
 		case !utf8.ValidString(c.Path): // a journal is JSON
 			err = writeError(c.Path, errors.New("its name is not UTF-8"))
 		case c.After != nil && needed[c.Path]:
-			err = InTheWay(c.Path, "would be both a file and a folder")
+			err = InTheWay(c.Path, "would be both a file and a directory")
 		default:
 			err = d.checkTarget(c)
 		}
@@ -60,7 +60,7 @@ func (d disk) checkFolder(dir string, known map[string]error) error {
 		case statErr != nil:
 			err = writeError(dir, statErr)
 		case !info.IsDir():
-			err = InTheWay(dir, Describe(info)+" is where a folder should be")
+			err = InTheWay(dir, Describe(info)+" is where a directory should be")
 		}
 	}
 	known[dir] = err
@@ -99,7 +99,7 @@ func InTheWay(path, message string) error { return inTheWay(path, message, nil) 
 
 // NoFolder returns the error for a path that leads through a file. It wraps syscall.ENOTDIR.
 func NoFolder(path string) error {
-	return inTheWay(path, "a file is where its folder should be", syscall.ENOTDIR)
+	return inTheWay(path, "a file is where its directory should be", syscall.ENOTDIR)
 }
 
 func inTheWay(path, message string, cause error) error {
@@ -111,11 +111,11 @@ func inTheWay(path, message string, cause error) error {
 	}
 }
 
-// Describe returns the type of a file, such as "a folder" or "a symbolic link".
+// Describe returns the type of a file, such as "a directory" or "a symbolic link".
 func Describe(info fs.FileInfo) string {
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		return "a folder"
+		return "a directory"
 	case mode.IsRegular():
 		return "a file"
 	case mode&fs.ModeSymlink != 0:

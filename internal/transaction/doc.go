@@ -5,11 +5,11 @@
 //	lock, err := transaction.Acquire(ctx, dir, transaction.LockOptions{})
 //	...
 //	defer lock.Release()
-//	folder, err := transaction.Open(dir)
+//	target, err := transaction.Open(dir)
 //	...
-//	interrupted, found, err := transaction.Recover(folder)
+//	interrupted, found, err := transaction.Recover(target)
 //	...
-//	err = transaction.Apply(ctx, folder, transaction.Options{Command: "kctrl init"}, changes)
+//	err = transaction.Apply(ctx, target, transaction.Options{Command: "kctrl init"}, changes)
 //
 // [Apply] first writes a journal of the changes, then every new content beside its target, and then moves these into
 // place and keeps the old files. Appending a line to the journal commits the changes. Before it, Apply rolls back if a

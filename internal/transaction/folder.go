@@ -13,9 +13,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
-// Folder is a directory as a file system. Names are relative to it, with slashes. A name or a symbolic link that leads
+// Dir is a directory as a file system. Names are relative to it, with slashes. A name or a symbolic link that leads
 // outside is an error, unless the directory was opened with [OpenWithOutside]. It is safe for concurrent use.
-type Folder struct {
+type Dir struct {
 	system  // for relative names
 	root    *os.Root
 	outside bool // absolute names are allowed
@@ -28,17 +28,17 @@ type system interface {
 	linker
 }
 
-// Open opens a directory. A missing one, or a file, is a *diagnostic.Error. The caller closes the Folder.
-func Open(dir string) (*Folder, error) {
+// Open opens a directory. A missing one, or a file, is a *diagnostic.Error. The caller closes the Dir.
+func Open(dir string) (*Dir, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, folderError(dir, err)
 	}
-	return &Folder{system: rooted{root}, root: root}, nil
+	return &Dir{system: rooted{root}, root: root}, nil
 }
 
-// OpenWithOutside opens a directory as a Folder that also accepts absolute names of the operating system.
-func OpenWithOutside(dir string) (*Folder, error) {
+// OpenWithOutside opens a directory as a Dir that also accepts absolute names of the operating system.
+func OpenWithOutside(dir string) (*Dir, error) {
 	f, err := Open(dir)
 	if err != nil {
 		return nil, err
@@ -48,26 +48,26 @@ func OpenWithOutside(dir string) (*Folder, error) {
 }
 
 // Close closes the directory.
-func (f *Folder) Close() error { return f.root.Close() }
+func (f *Dir) Close() error { return f.root.Close() }
 
 func folderError(dir string, err error) error {
 	e := &diagnostic.Error{
-		Message: fmt.Sprintf("cannot open folder %q: %s", dir, diagnostic.PlainCause(err)),
+		Message: fmt.Sprintf("cannot open directory %q: %s", dir, diagnostic.PlainCause(err)),
 		Hint:    diagnostic.CauseHint(err),
 		Cause:   err,
 	}
 	info, statErr := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e.Message, e.Hint = fmt.Sprintf("folder %q does not exist", dir), "create it first, or name another with -C"
+		e.Message, e.Hint = fmt.Sprintf("directory %q does not exist", dir), "create it first, or name another with -C"
 	case statErr == nil && !info.IsDir():
-		e.Message, e.Hint = fmt.Sprintf("%q is not a folder", dir), "name a folder with -C"
+		e.Message, e.Hint = fmt.Sprintf("%q is not a directory", dir), "name a directory with -C"
 	}
 	return e
 }
 
 // at returns the file system of a name.
-func (f *Folder) at(name string) system {
+func (f *Dir) at(name string) system {
 	if f.outside && filepath.IsAbs(name) {
 		return everywhere{}
 	}
@@ -77,20 +77,20 @@ func (f *Folder) at(name string) system {
 // These methods are part of [afero.Fs] and [afero.Lstater], and accept absolute names. The others accept only relative
 // names. Rename and Link take two relative names or two absolute ones.
 
-func (f *Folder) Open(name string) (afero.File, error) { return f.at(name).Open(name) }
+func (f *Dir) Open(name string) (afero.File, error) { return f.at(name).Open(name) }
 
-func (f *Folder) OpenFile(name string, flag int, perm fs.FileMode) (afero.File, error) {
+func (f *Dir) OpenFile(name string, flag int, perm fs.FileMode) (afero.File, error) {
 	return f.at(name).OpenFile(name, flag, perm)
 }
 
-func (f *Folder) Mkdir(name string, perm fs.FileMode) error { return f.at(name).Mkdir(name, perm) }
-func (f *Folder) Remove(name string) error                  { return f.at(name).Remove(name) }
-func (f *Folder) Rename(from, to string) error              { return f.at(from).Rename(from, to) }
-func (f *Folder) Link(from, to string) error                { return f.at(from).Link(from, to) }
-func (f *Folder) Stat(name string) (fs.FileInfo, error)     { return f.at(name).Stat(name) }
-func (f *Folder) Chmod(name string, mode fs.FileMode) error { return f.at(name).Chmod(name, mode) }
+func (f *Dir) Mkdir(name string, perm fs.FileMode) error { return f.at(name).Mkdir(name, perm) }
+func (f *Dir) Remove(name string) error                  { return f.at(name).Remove(name) }
+func (f *Dir) Rename(from, to string) error              { return f.at(from).Rename(from, to) }
+func (f *Dir) Link(from, to string) error                { return f.at(from).Link(from, to) }
+func (f *Dir) Stat(name string) (fs.FileInfo, error)     { return f.at(name).Stat(name) }
+func (f *Dir) Chmod(name string, mode fs.FileMode) error { return f.at(name).Chmod(name, mode) }
 
-func (f *Folder) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
+func (f *Dir) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
 	return f.at(name).LstatIfPossible(name)
 }
 

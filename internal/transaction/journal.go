@@ -100,7 +100,7 @@ func parseJournal(d disk, name string, text []byte) (t *transaction, begun, done
 	if json.Unmarshal([]byte(line), &t.record) != nil {
 		return nil, false, false, errBroken
 	}
-	for _, dir := range t.Folders {
+	for _, dir := range t.Dirs {
 		if !isTarget(dir) {
 			return nil, false, false, errBroken
 		}
@@ -175,7 +175,7 @@ func (d disk) readJournal(name string) (t *transaction, begun, done bool, err er
 	}
 	if err != nil {
 		e := diagnostic.AtFile(name, "cannot be read", err)
-		e.Hint = "a kctrl command was interrupted here: see what git status says, put that right, and delete " + name
+		e.Hint = "a kctrl command was interrupted here: repair the changes that git status shows, and delete " + name
 		return nil, false, false, e
 	}
 	t.since = info.ModTime()

@@ -29,7 +29,7 @@ var (
 	// errBusy means that another process has the lock. errNoLocks means that the file system does not support locks on
 	// directories.
 	errBusy    = errors.New("the lock is taken")
-	errNoLocks = errors.New("no locks on folders")
+	errNoLocks = errors.New("no locks on directories")
 )
 
 // patience is the time to wait for the lock before Waiting is called.
@@ -50,8 +50,8 @@ func Acquire(ctx context.Context, dir string, o LockOptions) (*Lock, error) {
 		file.Close()
 		if file, err = standIn(dir); err != nil {
 			return nil, &diagnostic.Error{
-				Message: fmt.Sprintf("folder %q cannot be locked, and neither can a file in your cache folder: %s", dir, diagnostic.PlainCause(err)),
-				Hint:    "set XDG_CACHE_HOME to a folder that you can write",
+				Message: fmt.Sprintf("directory %q cannot be locked, and neither can a file in your cache directory: %s", dir, diagnostic.PlainCause(err)),
+				Hint:    "set XDG_CACHE_HOME to a directory that you can write",
 				Cause:   err,
 			}
 		}

@@ -84,9 +84,9 @@ type transaction struct {
 // record is the content of a journal.
 type record struct {
 	Command string
-	// Folders are the directories that were missing when the transaction began, parents first.
-	Folders []string `json:",omitempty"`
-	Files   []entry
+	// Dirs are the directories that were missing when the transaction began, parents first.
+	Dirs  []string `json:",omitempty"`
+	Files []entry
 }
 
 // entry is one file of a transaction.
@@ -107,7 +107,7 @@ func newTransaction(d disk, o Options, changes []Change) *transaction {
 	seen := map[string]bool{".": true}
 	for i, c := range changes {
 		if c.After != nil {
-			t.Folders = append(t.Folders, d.missingFolders(path.Dir(c.Path), seen)...)
+			t.Dirs = append(t.Dirs, d.missingFolders(path.Dir(c.Path), seen)...)
 		}
 		temporary := fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), i)
 		t.Files = append(t.Files, entry{Path: c.Path, Temporary: temporary, Before: hash(c.Before), After: hash(c.After)})
@@ -132,7 +132,7 @@ func (t *transaction) run(ctx context.Context, o Options, changes []Change) erro
 	if o.FolderMode == 0 {
 		o.FolderMode = 0o755
 	}
-	for _, dir := range t.Folders {
+	for _, dir := range t.Dirs {
 		if err := t.mkdir(dir, o.FolderMode); err != nil {
 			first := slices.IndexFunc(t.Files, func(e entry) bool { return strings.HasPrefix(e.Path, dir+"/") })
 			return writeError(t.Files[first].Path, err)
@@ -232,11 +232,11 @@ func (t *transaction) undo() []error {
 	}
 	// The removal of one directory changes the time of its parent.
 	made := map[string]bool{}
-	for _, dir := range t.Folders {
+	for _, dir := range t.Dirs {
 		info, err := t.lstat(dir)
 		made[dir] = err == nil && info.IsDir() && t.canHaveMade(dir, info)
 	}
-	for _, dir := range slices.Backward(t.Folders) {
+	for _, dir := range slices.Backward(t.Dirs) {
 		if !made[dir] {
 			continue
 		}
@@ -308,7 +308,7 @@ func (t *transaction) finish() []error {
 		}
 		for dir := path.Dir(e.Path); e.After == "" && dir != path.Dir(dir); dir = path.Dir(dir) {
 			if err := t.removeIfEmpty(dir); err != nil && !regular.IsMissing(err) {
-				left(dir, "the empty folder cannot be removed", err)
+				left(dir, "the empty directory cannot be removed", err)
 			}
 		}
 	}
@@ -324,7 +324,7 @@ func (t *transaction) finish() []error {
 
 func byHand(e *diagnostic.Error) error {
 	if e.Hint == "" || errors.Is(e, fs.ErrPermission) {
-		e.Hint = "make the file and its folder writable for you: the next command tries again"
+		e.Hint = "make the file and its directory writable for you: the next command tries again"
 	}
 	return e
 }

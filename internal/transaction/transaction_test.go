@@ -48,7 +48,7 @@ func tree(t *testing.T, dir string) map[string]string {
 }
 
 // unlinked hides that a folder has hard links, as FAT has none.
-type unlinked struct{ *Folder }
+type unlinked struct{ *Dir }
 
 func (unlinked) Link(string, string) error { return errors.ErrUnsupported }
 
@@ -183,7 +183,7 @@ func TestMadeUpJournalReachesNothingOutside(t *testing.T) {
 	for _, forged := range []record{
 		{Files: []entry{{victim, ".kctrl-1-0", "", hash([]byte("x"))}}},
 		{Files: []entry{{"link/victim", ".kctrl-1-0", "", hash([]byte("x"))}}},
-		{Folders: []string{filepath.Join(filepath.Dir(dir), "empty")}},
+		{Dirs: []string{filepath.Join(filepath.Dir(dir), "empty")}},
 		{Files: []entry{{"../victim", ".kctrl-1-0", "", hash([]byte("x"))}}},
 		{Files: []entry{{"x", ".kctrl-1-0/../../../victim", "", hash([]byte("x"))}}},
 	} {
@@ -210,7 +210,7 @@ func TestNothingIsTruncatedWhereNoFileCanBeBeside(t *testing.T) {
 	must(t, err)
 	defer folder.Close()
 	before := tree(t, dir)
-	blocked := &refusing{Folder: folder, suffix: stagedSuffix}
+	blocked := &refusing{Dir: folder, suffix: stagedSuffix}
 	err = Apply(t.Context(), blocked, Options{Command: "test"}, []Change{{Path: "update", Before: []byte("old"), After: []byte("new")}})
 	if err == nil || err.Error() != "update: cannot write: permission denied" {
 		t.Errorf("got %v", err)
@@ -222,7 +222,7 @@ func TestNothingIsTruncatedWhereNoFileCanBeBeside(t *testing.T) {
 
 // refusing makes no new files with a suffix.
 type refusing struct {
-	*Folder
+	*Dir
 	suffix string
 }
 
@@ -230,7 +230,7 @@ func (r *refusing) OpenFile(name string, flag int, perm fs.FileMode) (afero.File
 	if flag&os.O_CREATE != 0 && strings.HasSuffix(name, r.suffix) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 	}
-	return r.Folder.OpenFile(name, flag, perm)
+	return r.Dir.OpenFile(name, flag, perm)
 }
 
 func TestEndOfContextTakesEverythingBack(t *testing.T) {
@@ -289,7 +289,7 @@ func TestReadersShareALock(t *testing.T) {
 }
 
 func FuzzJournal(f *testing.F) {
-	f.Add(`{"Command":"x","Folders":["a"],"Files":[{"Path":"a/b","Temporary":".kctrl-1-0","Before":"","After":"00"}]}` + "\ndone\n")
+	f.Add(`{"Command":"x","Dirs":["a"],"Files":[{"Path":"a/b","Temporary":".kctrl-1-0","Before":"","After":"00"}]}` + "\ndone\n")
 	f.Add(`{"Command":"x`)
 	f.Fuzz(func(t *testing.T, text string) {
 		tx, begun, done, err := parseJournal(disk{afero.NewMemMapFs()}, journalName, []byte(text))
@@ -302,7 +302,7 @@ func FuzzJournal(f *testing.F) {
 func TestOpenWantsAFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o644))
-	for dir, want := range map[string]string{file: "is not a folder", file + "s": "does not exist"} {
+	for dir, want := range map[string]string{file: "is not a directory", file + "s": "does not exist"} {
 		_, err := Open(dir)
 		if e, ok := errors.AsType[*diagnostic.Error](err); !ok || !strings.Contains(e.Message, want) || e.Hint == "" {
 			t.Errorf("%s: got %v", dir, err)

@@ -7,7 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Value follows keys through mappings and returns the value of the last: nil if one is not there, or is in what is no mapping.
+// Value follows keys through mappings and returns the value of the last key. It returns nil if a key is missing or a
+// parent is not a mapping.
 func Value(mapping *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		i := Index(mapping, key, 0)
@@ -49,8 +50,8 @@ func At(node *yaml.Node, steps ...string) *yaml.Node {
 	return node
 }
 
-// Index returns where in the content of a mapping a key stands first, at an index or behind it. It is -1 if it does not, and in
-// what is no mapping.
+// Index returns the first index of a key in the content of a mapping, starting at from. It returns -1 if the key is
+// missing or the node is not a mapping.
 func Index(mapping *yaml.Node, key string, from int) int {
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
 		return -1
@@ -72,9 +73,9 @@ func Remove(mapping *yaml.Node, key string) bool {
 	return i >= 0
 }
 
-// Insert says where in a mapping a new key comes, and in which style it is written.
+// Insert defines the position and style of a new key in a mapping.
 type Insert struct {
-	// Sorted says that it comes before the first key that is greater. Otherwise it is the last.
+	// Sorted inserts the key before the first greater key. Otherwise the key is last.
 	Sorted bool
 	Style  yaml.Style
 }
@@ -105,7 +106,7 @@ func (in Insert) Ensure(mapping *yaml.Node, key string) *yaml.Node {
 	return found
 }
 
-// Clone returns a copy that shares nothing. There are no aliases in what is generated.
+// Clone returns a deep copy. The node must not contain aliases; generated files have none.
 func Clone(node *yaml.Node) *yaml.Node {
 	if node == nil {
 		return nil

@@ -55,8 +55,8 @@ func (w *warnings) handle(ctx context.Context, header http.Header) {
 	}
 }
 
-// tell logs a warning of the client once.
-func (w *warnings) tell(ctx context.Context, text string) {
+// logOnce logs a warning of the client, once for each text.
+func (w *warnings) logOnce(ctx context.Context, text string) {
 	if w.first(text) {
 		w.logger.WarnContext(ctx, text)
 	}

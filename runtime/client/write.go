@@ -239,7 +239,7 @@ func (c *REST) DeleteAllOf(ctx context.Context, obj object.Object, opts ...Delet
 		return fmt.Errorf("delete all %s: %w", gvk.Kind, err)
 	}
 	if within := res.within(o.ListOptions.Namespace); within != o.ListOptions.Namespace {
-		c.conn.warnings.tell(ctx, fmt.Sprintf("delete all %s of the cluster: the kind is in no namespace, and so not in %s", res.gvr.Resource, o.ListOptions.Namespace))
+		c.conn.warnings.logOnce(ctx, fmt.Sprintf("delete all %s of the cluster: the kind is in no namespace, and so not in %s", res.gvr.Resource, o.ListOptions.Namespace))
 		o.ListOptions.Namespace = within
 	}
 	r := &request{

@@ -115,7 +115,7 @@ func (b *Broadcaster) record(e Event) {
 		b.metrics.dropped.Inc(dropShutdown)
 	case lost > 0:
 		b.metrics.dropped.Add(float64(lost), dropOverload)
-		b.tell(slog.LevelWarn, overload, "too many events wait for being written: some are dropped", "event", e)
+		b.report(slog.LevelWarn, overload, "too many events wait for being written: some are dropped", "event", e)
 	}
 	for _, w := range watchers {
 		w.send(e)
@@ -290,10 +290,10 @@ func (b *Broadcaster) write(ctx context.Context, r *record) {
 	}
 	switch attempts, again := b.failed(r, err); {
 	case again:
-		b.tell(slog.LevelWarn, unreachable, "an event cannot be written now", "event", e, "err", err)
+		b.report(slog.LevelWarn, unreachable, "an event cannot be written now", "event", e, "err", err)
 	case attempts == maxAttempts:
 		b.metrics.dropped.Inc(dropUnreachable)
-		b.tell(slog.LevelError, abandoned, "an event is dropped because it could not be written", "event", e, "attempts", attempts, "err", err)
+		b.report(slog.LevelError, abandoned, "an event is dropped because it could not be written", "event", e, "attempts", attempts, "err", err)
 	default:
 		b.metrics.dropped.Inc(dropRefused)
 		b.tellRefused(e, err)
@@ -379,7 +379,7 @@ func (b *Broadcaster) tellRefused(e Event, err error) {
 	case apierrors.HasStatusCause(err, namespaceTerminating), apierrors.IsNotFound(err):
 		b.opts.Logger.Debug(message, "event", e, "err", err)
 	case apierrors.IsForbidden(err):
-		b.tell(slog.LevelError, forbidden, message, "event", e, "err", err)
+		b.report(slog.LevelError, forbidden, message, "event", e, "err", err)
 	default:
 		b.opts.Logger.Error(message, "event", e, "err", err)
 	}
@@ -438,8 +438,8 @@ const (
 // tellInterval is the interval at which one trouble is logged.
 const tellInterval = 10 * time.Minute
 
-// tell logs a trouble, unless it was logged recently.
-func (b *Broadcaster) tell(level slog.Level, about trouble, message string, args ...any) {
+// report logs a trouble, unless it was logged recently.
+func (b *Broadcaster) report(level slog.Level, about trouble, message string, args ...any) {
 	if b.toTell(about) {
 		b.opts.Logger.Log(context.Background(), level, message, args...)
 	}

@@ -219,8 +219,8 @@ type state[T object.Object] struct {
 	cut int
 	// paged means that the server pages even lists that it may answer from its cache, so it has no such cache.
 	paged bool
-	// anew means that the next list must not reuse objects of the store: the server was reset to an earlier state.
-	anew bool
+	// fresh means that the next list must not reuse objects of the store: the server was reset to an earlier state.
+	fresh bool
 	// heard is when the server last reported its version: by a complete state, an event, a bookmark, or an answer to a
 	// check.
 	heard time.Time
@@ -268,7 +268,7 @@ func (s state[T]) relist() state[T] {
 
 // complete returns s after the complete state of that version was pushed. The next action is watching.
 func (s state[T]) complete(version string) state[T] {
-	s.phase, s.version, s.latest, s.cut, s.anew = watching, version, false, 0, false
+	s.phase, s.version, s.latest, s.cut, s.fresh = watching, version, false, 0, false
 	s.heard = time.Now()
 	return s
 }
@@ -310,7 +310,7 @@ func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
 	all, pages, err := r.readPages(r.asking(ctx, s), s, version, r.limit(s, version))
 	switch {
 	case err == nil && r.mustReadAnew(s, all):
-		s.anew = true
+		s.fresh = true
 		return s, nil
 	case err == nil:
 	case version != "" && (isExpired(err) || isTooLarge(err)):
@@ -331,13 +331,13 @@ func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
 
 // mustReadAnew reports whether all, which was read with objects of the store, may contain states that no longer exist.
 func (r *Reflector[T]) mustReadAnew(s state[T], all Delta[T]) bool {
-	return r.store != nil && !s.anew && s.wentBack(all.ResourceVersion)
+	return r.store != nil && !s.fresh && s.wentBack(all.ResourceVersion)
 }
 
-// asking returns the context for a request that begins a complete state. If s.anew is set, the context omits the
+// asking returns the context for a request that begins a complete state. If s.fresh is set, the context omits the
 // objects of the store.
 func (r *Reflector[T]) asking(ctx context.Context, s state[T]) context.Context {
-	if !s.anew {
+	if !s.fresh {
 		return ctx
 	}
 	return wire.WithKnown(ctx, func() wire.Known[T] { return nil })
@@ -415,7 +415,7 @@ func (r *Reflector[T]) readPages(ctx context.Context, s state[T], version string
 // gather adds obj to a state.
 func (r *Reflector[T]) gather(s state[T], all collect.Collector[T], obj T) {
 	key := object.KeyOf(obj)
-	if !s.anew && all.Keep(key, obj) {
+	if !s.fresh && all.Keep(key, obj) {
 		return // transformed when it first arrived
 	}
 	if obj, ok := r.transformed(obj); ok {
@@ -435,7 +435,7 @@ func (r *Reflector[T]) collector(size int) collect.Collector[T] {
 
 // replaced returns the delta of a complete state.
 func (r *Reflector[T]) replaced(s state[T], all collect.Collector[T], version string) Delta[T] {
-	d := Delta[T]{Type: Replaced, ResourceVersion: version, SetBack: s.anew}
+	d := Delta[T]{Type: Replaced, ResourceVersion: version, SetBack: s.fresh}
 	d.Stored, d.Retained = all.State()
 	if r.store == nil {
 		d.Objects, d.Stored = d.Stored.(*collect.Objects[T]).InOrder, nil
@@ -487,7 +487,7 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], er
 	}
 	if r.mustReadAnew(s, all) {
 		_ = stream.Close()
-		s.anew = true
+		s.fresh = true
 		return s, nil
 	}
 	r.push(s, all)
@@ -645,7 +645,7 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 		if opened.Sub(s.heard) >= minWatch {
 			if r.isBehind(ctx, s) {
 				_ = stream.Close()
-				s.latest, s.anew = true, true
+				s.latest, s.fresh = true, true
 				return s.relist(), r.failed("watch", errWentBack)
 			}
 			s.heard = opened
@@ -671,7 +671,7 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 	case isBroken(err), isRefusal(err):
 		return s, r.failed("watch", err)
 	}
-	s.anew = errors.Is(err, errWentBack)
+	s.fresh = errors.Is(err, errWentBack)
 	return s.relist(), r.failed("watch", err)
 }
 

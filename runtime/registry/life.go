@@ -136,7 +136,7 @@ func (l *launch) construct(ctx context.Context, d Descriptor) (built Controller,
 		return err
 	})
 	if err != nil {
-		l.tell("controller cannot be built", d.Name, err)
+		l.log("controller cannot be built", d.Name, err)
 		return nil, nil, err
 	}
 	c.mu.Lock()
@@ -249,8 +249,8 @@ func safely(run func() error) (err error) {
 	return run()
 }
 
-// tell logs an outcome of a controller, with the stack of a panic.
-func (l *launch) tell(what, name string, err error, more ...any) {
+// log logs an outcome of a controller, with the stack of a panic.
+func (l *launch) log(what, name string, err error, more ...any) {
 	args := append([]any{"controller", name, "err", err}, more...)
 	if panicked, ok := errors.AsType[*reconcile.PanicError](err); ok {
 		args = append(args, "stack", string(panicked.Stack))
@@ -332,7 +332,7 @@ func (c companion) Run(ctx context.Context) error {
 		return err
 	}
 	// The controller may wait for leadership, and report the failure only then.
-	c.of.launch.tell("what runs beside a controller has failed", c.of.Name(), err, "runnable", c.name)
+	c.of.launch.log("what runs beside a controller has failed", c.of.Name(), err, "runnable", c.name)
 	c.of.besides.report(fmt.Errorf("%s: %w", c.name, err))
 	return nil
 }
@@ -392,7 +392,7 @@ func (r *runner) Run(ctx context.Context) error {
 			}
 			return err
 		}
-		r.launch.tell("controller has failed", r.Name(), err, "restart", r.descriptor.Restart.String())
+		r.launch.log("controller has failed", r.Name(), err, "restart", r.descriptor.Restart.String())
 		switch r.descriptor.Restart {
 		case Fatal:
 			r.note(Failed, err)

@@ -371,7 +371,7 @@ func (w *watcher) run(ctx context.Context, stop <-chan struct{}) {
 			return
 		}
 		for _, c := range changes {
-			if !w.tell(ctx, c) {
+			if !w.send(ctx, c) {
 				return
 			}
 		}
@@ -422,7 +422,7 @@ func (w *watcher) tellAll(ctx context.Context) bool {
 		}
 	}
 	for _, r := range w.there {
-		if !w.tell(ctx, store.Change{Key: r.Key, Current: r}) {
+		if !w.send(ctx, store.Change{Key: r.Key, Current: r}) {
 			return false
 		}
 	}
@@ -441,9 +441,9 @@ func (w *watcher) bookmark(ctx context.Context, revision int64, initialEnd bool)
 	return w.client.event(ctx, watch.Event{Type: watch.Bookmark, Object: mark})
 }
 
-// tell sends a change in the view of the client: an object that becomes selected is added, one that is no longer
+// send sends a change in the view of the client: an object that becomes selected is added, one that is no longer
 // selected is deleted.
-func (w *watcher) tell(ctx context.Context, c store.Change) bool {
+func (w *watcher) send(ctx context.Context, c store.Change) bool {
 	w.from = max(w.from, c.Revision)
 	if w.single && c.Key != w.prefix || !strings.HasPrefix(c.Key, w.prefix) {
 		return true

@@ -129,8 +129,8 @@ func nodeOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// wants reports whether a node should have a pod, and stays whether an existing one may stay.
-func (d *daemons) wants(node *corev1.Node) (wants, stays bool) {
+// shouldRun reports whether a node should have a pod, and stays whether an existing one may stay.
+func (d *daemons) shouldRun(node *corev1.Node) (shouldRun, stays bool) {
 	spec := d.Spec.Template.Spec.DeepCopy()
 	tolerateFaults(spec)
 	if !fits(spec, node) {
@@ -146,10 +146,10 @@ func (d *daemons) step(ctx context.Context) error {
 	onDelete := d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType
 	for i := range d.nodes {
 		node := &d.nodes[i]
-		wants, stays := d.wants(node)
+		shouldRun, stays := d.shouldRun(node)
 		pods := slices.DeleteFunc(slices.Clone(d.byNode[node.Name]), func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 		switch {
-		case len(d.byNode[node.Name]) == 0 && wants:
+		case len(d.byNode[node.Name]) == 0 && shouldRun:
 			if err := d.create(ctx, node.Name); err != nil {
 				return err
 			}
@@ -230,8 +230,8 @@ func pinTo(spec *corev1.PodSpec, node string) {
 func (d *daemons) mayBeMissing() int {
 	rolling, wanted := d.Spec.UpdateStrategy.RollingUpdate, int32(0)
 	for i := range d.nodes {
-		wants, _ := d.wants(&d.nodes[i])
-		wanted += one(wants)
+		shouldRun, _ := d.shouldRun(&d.nodes[i])
+		wanted += one(shouldRun)
 	}
 	if rolling == nil {
 		return 1
@@ -245,7 +245,7 @@ func (d *daemons) missing() (n int) {
 		available := slices.ContainsFunc(d.byNode[d.nodes[i].Name], func(pod *corev1.Pod) bool {
 			return pod.DeletionTimestamp == nil && isAvailable(pod, d.Spec.MinReadySeconds)
 		})
-		if wants, _ := d.wants(&d.nodes[i]); wants && !available {
+		if shouldRun, _ := d.shouldRun(&d.nodes[i]); shouldRun && !available {
 			n++
 		}
 	}
@@ -256,13 +256,13 @@ func (d *daemons) judge() {
 	was := d.Status
 	d.Status = appsv1.DaemonSetStatus{ObservedGeneration: d.Generation, CollisionCount: was.CollisionCount, Conditions: was.Conditions}
 	for i := range d.nodes {
-		wants, _ := d.wants(&d.nodes[i])
+		shouldRun, _ := d.shouldRun(&d.nodes[i])
 		pods := slices.DeleteFunc(slices.Clone(d.byNode[d.nodes[i].Name]), hasEnded)
-		d.Status.DesiredNumberScheduled += one(wants)
+		d.Status.DesiredNumberScheduled += one(shouldRun)
 		if len(pods) == 0 {
 			continue
 		}
-		if !wants {
+		if !shouldRun {
 			d.Status.NumberMisscheduled++
 			continue
 		}

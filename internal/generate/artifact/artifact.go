@@ -68,8 +68,8 @@ func ReadCodeHeader(ctx genall.GenerationContext, file, year string) (string, er
 type Sink struct {
 	// Root is the absolute directory of the project. Code is put beside its package.
 	Root string
-	// Folder is the directory of all other files, relative to Root.
-	Folder string
+	// Dir is the directory of all other files, relative to Root.
+	Dir string
 
 	files map[string]*bytes.Buffer // by path
 }
@@ -79,9 +79,9 @@ var (
 	_ genall.InputRule  = Header{}
 )
 
-// Open starts a file in the directory of pkg, or in s.Folder if pkg is nil.
+// Open starts a file in the directory of pkg, or in s.Dir if pkg is nil.
 func (s *Sink) Open(pkg *loader.Package, name string) (io.WriteCloser, error) {
-	folder := s.Folder
+	folder := s.Dir
 	if pkg != nil {
 		rel, err := filepath.Rel(s.Root, filepath.Dir(pkg.CompiledGoFiles[0]))
 		if err != nil {
@@ -130,7 +130,7 @@ func (nopCloser) Close() error { return nil }
 func ReadError(name string, err error) error {
 	return &diagnostic.Error{
 		Message: fmt.Sprintf("cannot read %q: %s", name, diagnostic.PlainCause(err)),
-		Hint:    cmp.Or(regular.Remedy(err), "paths in options are relative to the folder that kctrl runs in"),
+		Hint:    cmp.Or(regular.Remedy(err), "paths in options are relative to the directory that kctrl runs in"),
 		Cause:   err,
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
-// memo is where the result of one command in one folder is kept.
+// memo is the cache location for the result of one command in one directory.
 type memo struct {
 	store       incremental.Store
 	key         incremental.Key
@@ -21,7 +21,7 @@ type memo struct {
 	dir         string
 }
 
-// memo returns the place for the result of a command. It reports false if there is none.
+// memo returns the cache location for the result of a command. It returns false if the result cannot be cached.
 func (c *Command) memo(ctx context.Context, o Options) (memo, bool) {
 	if o.Cache.Dir == "" {
 		return memo{}, false
@@ -49,7 +49,7 @@ func (c *Command) memo(ctx context.Context, o Options) (memo, bool) {
 	return memo{o.Cache, key, environment.WithTags(o.BuildTags), o.Dir}, ok
 }
 
-// restore returns the result or the errors that were kept, if nothing has changed that they were made from.
+// restore returns the cached result or errors, if none of their inputs changed.
 func (m memo) restore() (result *Result, known bool, failed error) {
 	stamped, known := m.store.GetStamped(m.key)
 	if known && len(stamped.Outputs) > 0 && m.store.Holds(m.key, stamped) {
@@ -94,7 +94,7 @@ func errorsOf(findings []lint.Finding) error {
 	return errors.Join(errs...)
 }
 
-// upToDate is the result whose files are on disk already.
+// upToDate returns a result whose files are already on disk.
 func (m memo) upToDate(stamped *incremental.Stamped) *Result {
 	result := newResult(m.dir)
 	for _, output := range stamped.Outputs {
@@ -107,7 +107,7 @@ func (m memo) upToDate(stamped *incremental.Stamped) *Result {
 // noteWritten keeps how the disk looks when all files of a result are in place.
 func (m memo) noteWritten(result *Result, entry *incremental.Entry, inputs, outputs source.Stamps) {
 	if result.stdout.Len() > 0 {
-		outputs = nil // What goes to standard output has to be read from the entry, and so all is.
+		outputs = nil // Output to stdout is only in the entry, so read all files from it.
 	}
 	// Without stamps the next run reads what this one has read.
 	_ = m.store.PutStamped(m.key, &incremental.Stamped{Entry: entry.Sum, Inputs: inputs, Outputs: outputs, Warnings: entry.Warnings})
@@ -138,7 +138,7 @@ func (m memo) keepFailure(failed error, inputs source.Inputs) {
 	_ = m.store.Put(m.key, entry) // Without it the next run fails by its own.
 }
 
-// keep keeps a result that was made from all of the inputs. Whoever has no place for a cache does without.
+// keep caches a result with all of its inputs. It ignores write errors of the cache.
 func (m memo) keep(result *Result, inputs source.Inputs) {
 	entry := &incremental.Entry{Inputs: inputs}
 	for _, err := range result.Warnings {
@@ -161,7 +161,7 @@ func (m memo) keep(result *Result, inputs source.Inputs) {
 	if m.store.Put(m.key, entry) != nil {
 		return
 	}
-	// To write a file may have changed what the next run finds, so all questions are asked again when all are written.
+	// A written file may be an input of the next run, so check all inputs again after all files are written.
 	result.isWritten = func(outputs source.Stamps) {
 		if stamps, stamped, _ := entry.Inputs.Unchanged(m.environment, nil); stamped {
 			m.noteWritten(result, entry, stamps, outputs)

@@ -34,7 +34,7 @@ type chosen struct {
 	rule    genall.OutputRule
 }
 
-// Parse reads the arguments of controller-gen, without its flags. What is wrong is a *diagnostic.Error of class
+// Parse reads the arguments of controller-gen, without its flags. Errors are *diagnostic.Error of class
 // diagnostic.ErrUsage.
 func Parse(args []string) (*Command, error) {
 	registry, err := Registry()
@@ -42,7 +42,7 @@ func Parse(args []string) (*Command, error) {
 		return nil, err
 	}
 	command := &Command{args: args}
-	rules := map[string]genall.OutputRule{} // by generator, "" for all others
+	rules := map[string]genall.OutputRule{} // by generator; "" is the rule for the others
 	var order []string
 	for _, arg := range args {
 		name, value, err := parseOption(registry, arg)
@@ -91,7 +91,8 @@ func generatorNamed(name string) generator.Generator {
 	return all[slices.IndexFunc(all, func(g named) bool { return g.name == name })].value.(generator.Generator)
 }
 
-// assign gives each generator its output rule: its own, else the one for all, else config/<name> for what is no code.
+// assign gives each generator its output rule: its own, else the common one, else config/<name> for generators of
+// manifests.
 func (c *Command) assign(rules map[string]genall.OutputRule) {
 	for i, g := range c.generators {
 		switch {
@@ -127,25 +128,25 @@ func parseOption(registry *markers.Registry, arg string) (name string, value any
 	return definition.Name, value, nil
 }
 
-// optionHint says what may have been meant by an unknown option.
+// optionHint suggests the option that the user may have meant.
 func optionHint(arg string) string {
 	name, _, _ := strings.Cut(arg, "=")
 	first, rest, _ := strings.Cut(name, ":")
 	switch {
 	case first == "output":
-		return "the output rules are artifacts, dir, none and stdout, as in output:dir=folder or output:crd:dir=folder"
+		return "the output rules are artifacts, dir, none and stdout, as in output:dir=out or output:crd:dir=out"
 	case strings.HasPrefix(arg, ".") || strings.Contains(first, "/"):
 		return "write paths=" + arg
 	case isGenerator(first) && rest != "":
 		return "the options of " + first + " are in: kctrl gen " + first + " -h"
 	}
-	return "the generators are " + strings.Join(generatorNames(), ", ") + "; paths= says where to look, output: where to write"
+	return "the generators are " + strings.Join(generatorNames(), ", ") + "; set input with paths= and output with output:"
 }
 
 var offset = regexp.MustCompile(` \(at <input>(?::\d+:\d+)?\)$`)
 
-// argumentError says what is wrong with the value of an option. Of several errors it takes the first: the others follow
-// from it.
+// argumentError returns the error about the value of an option. It uses the first of several errors, because the others
+// follow from it.
 func argumentError(definition *markers.Definition, arg string, err error) error {
 	if list, ok := errors.AsType[loader.ErrList](err); ok && len(list) > 0 {
 		err = list[0]
@@ -227,10 +228,10 @@ func Registry() (*markers.Registry, error) {
 	return registry, genall.RegisterOptionsMarkers(registry)
 }
 
-// isGenerator reports whether name is that of a generator.
+// isGenerator reports whether name is the name of a generator.
 func isGenerator(name string) bool { return slices.Contains(generatorNames(), name) }
 
-// OptionHelp documents all options of the command line, by what they are for.
+// OptionHelp documents all options of the command line, by category.
 func OptionHelp() ([]help.CategoryDoc, error) {
 	registry, err := Registry()
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
-// Result is what a command generated.
+// Result is the output of a command.
 type Result struct {
-	// Warnings are what is wrong with markers although controller-gen passes over it.
+	// Warnings are problems of markers that controller-gen ignores.
 	Warnings []error
 
 	dir    string
 	files  map[string]*bytes.Buffer // by absolute path
-	origin map[string]string        // the generator of each of them, by its name
+	origin map[string]string        // the generator of each file, by file name
 	stdout bytes.Buffer
 	// current are the paths of files that are on disk with the right content, and not in files.
 	current []string
@@ -54,8 +54,8 @@ func (r *Result) Files() []artifact.File {
 	return files
 }
 
-// generated returns the files with their paths relative to the folder of the command, and with what goes to standard output
-// as one without a path.
+// generated returns the files with paths relative to the directory of the command. Output to stdout is a file without a
+// path.
 func (r *Result) generated() []postprocess.File {
 	var files []postprocess.File
 	for _, f := range r.Files() {
@@ -71,7 +71,7 @@ func (r *Result) generated() []postprocess.File {
 	return files
 }
 
-// replace puts others in the place of the files that were generated.
+// replace replaces the generated files.
 func (r *Result) replace(files []postprocess.File) {
 	clear(r.files)
 	r.stdout.Reset()
@@ -98,7 +98,7 @@ type memory struct {
 
 var _ genall.OutputRule = memory{}
 
-// Open begins a file. One that was begun before is begun anew.
+// Open starts a file. It truncates a file that was started before.
 func (m memory) Open(pkg *loader.Package, name string) (io.WriteCloser, error) {
 	switch rule := m.rule.(type) {
 	case genall.OutputToDirectory:
@@ -130,7 +130,7 @@ func (m memory) file(folder, name string) io.WriteCloser {
 	return nopCloser{buffer}
 }
 
-// write writes a file by its absolute path, whatever the rule says.
+// write writes a file by its absolute path and ignores the output rule.
 func (m memory) write(f artifact.File) error {
 	_, err := m.file("", f.Path).Write(f.Content)
 	return err

@@ -33,10 +33,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
-// DefaultBuildTag leaves generated code out, so that old output has no say in new output.
+// DefaultBuildTag excludes generated code, so that old output does not affect new output.
 const DefaultBuildTag = resolve.DefaultTag
 
-// Options say where a command runs.
+// Options configure a run of a command.
 type Options struct {
 	// Dir is what paths are relative to. It is absolute.
 	Dir string
@@ -44,16 +44,17 @@ type Options struct {
 	BuildTags []string
 	// AllowUnknown are prefixes of markers that may be unknown.
 	AllowUnknown []string
-	// Postprocess is the file that declares what becomes of manifests. Empty means postprocess.DefaultFile if there is one.
+	// Postprocess is the file that declares how to postprocess manifests. Empty means postprocess.DefaultFile if that
+	// exists.
 	Postprocess string
-	// Cache keeps results. The zero value keeps nothing.
+	// Cache stores results. The zero value stores nothing.
 	Cache incremental.Store
-	// Inputs receives what the result depends on, as far as that is known, whether there is one or not. It may be nil.
+	// Inputs receives the known inputs of the result, also if the run fails. It may be nil.
 	Inputs func(source.Inputs)
 }
 
-// Run generates in memory. It fails only where controller-gen does; what else is wrong with markers is in the warnings of
-// the result. Errors are joined from *diagnostic.Error, with file names relative to the folder.
+// Run generates in memory. It fails only if controller-gen does. Other problems of markers are warnings of the result.
+// Errors are joined from *diagnostic.Error, with file names relative to the directory.
 func (c *Command) Run(ctx context.Context, o Options) (*Result, error) {
 	a := &attempt{command: c, options: o}
 	patterns, err := c.patterns(o)
@@ -86,7 +87,7 @@ func (c *Command) Run(ctx context.Context, o Options) (*Result, error) {
 	return result, err
 }
 
-// reportInputs reports those of a result that was kept.
+// reportInputs reports the inputs of a cached result.
 func (o Options) reportInputs(kept memo) {
 	if o.Inputs == nil {
 		return
@@ -123,7 +124,7 @@ func (a *attempt) run(ctx context.Context, reason error, patterns []string) (*Re
 	return result, nil
 }
 
-// registry returns the markers of the generators that run. A marker of another generator means nothing, whatever its
+// registry returns the markers of the generators that run. It ignores markers of other generators, whatever their
 // arguments.
 func (c *Command) registry() (*markers.Registry, error) {
 	registry := &markers.Registry{}
@@ -146,7 +147,7 @@ type attempt struct {
 	found       error // what kctrl finds wrong with the markers
 	// generatorsWarn is what generators warned of.
 	generatorsWarn []error
-	// wasThorough is set if the loader of controller-tools had a say.
+	// wasThorough is set if the loader of controller-tools ran.
 	wasThorough bool
 	// expected is set if kctrl had found all of its errors, too.
 	expected bool
@@ -157,7 +158,7 @@ func isAmong(errs, known []error) bool {
 	return !slices.ContainsFunc(errs, func(err error) bool { return !slices.Contains(known, err) })
 }
 
-// warnings returns what is wrong and yet keeps nobody from generating.
+// warnings returns the problems that do not prevent generation.
 func (a *attempt) warnings() []error {
 	seen := map[string]bool{}
 	var all []error
@@ -168,7 +169,7 @@ func (a *attempt) warnings() []error {
 		}
 	}
 	for _, err := range diagnostic.All(a.found) {
-		// That the go command had to be asked is nobody's fault.
+		// An input that requires the go command is not a problem to report.
 		if _, unusual := errors.AsType[*resolve.UnusualError](err); !unusual && !errors.Is(err, diagnostic.ErrUsage) {
 			add(err)
 		}
@@ -187,8 +188,8 @@ func (a *attempt) warnings() []error {
 	return diagnostic.All(errors.Join(all...))
 }
 
-// explain replaces errors of the loader of controller-tools by those that kctrl has about the same lines. If kctrl knows
-// that the command line is wrong, nothing else matters.
+// explain replaces errors of the loader of controller-tools by the errors of kctrl about the same lines. If kctrl
+// reports an invalid command line, it reports nothing else.
 func explain(err, known error) error {
 	better := map[line][]error{}
 	var misused []error
@@ -237,7 +238,7 @@ func lineOf(err error) (line, bool) {
 	return line{d.Pos.Filename, d.Pos.Line}, true
 }
 
-// errThorough says that the loader of kctrl cannot, or must not, answer for the one of controller-tools.
+// errThorough means that the loader of kctrl cannot, or must not, replace the loader of controller-tools.
 var errThorough = errors.New("needs the loader of controller-tools")
 
 // quick loads each module once, and of it only what can produce output. An error does not mean that controller-gen fails
@@ -357,7 +358,7 @@ func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 	for _, root := range roots {
 		root.Fset = fset
 	}
-	// Generators would say what follows from packages that are broken or missing, at length.
+	// Without this check, generators report many errors that follow from broken or missing packages.
 	if err := load.Problems(a.options.Dir, roots); err != nil {
 		return nil, err
 	}
@@ -398,7 +399,7 @@ type input struct {
 	markers *ourmarkers.Registry
 	// read reads the files that options name.
 	read func(name string) ([]byte, error)
-	// generated are the files that build tags leave out.
+	// generated returns the files that build tags exclude.
 	generated func(*loader.Package) []*ast.File
 }
 
@@ -458,7 +459,7 @@ func (a *attempt) reader(in input) func(name string) ([]byte, error) {
 	}
 }
 
-// postprocess makes of the manifests what the project declares.
+// postprocess applies the declaration of the project to the manifests.
 func (a *attempt) postprocess(declaration *postprocess.Declaration, in input, result *Result) error {
 	var ran []string
 	for _, g := range a.command.generators {
@@ -477,7 +478,8 @@ type disk struct {
 	read func(name string) ([]byte, error)
 }
 
-// OpenForRead opens a file. An error names it as the user did. The null device is empty: it is how Makefiles say that there is no header.
+// OpenForRead opens a file. Errors contain the name that the user wrote. The null device is empty: Makefiles use it to
+// generate without a header.
 func (d disk) OpenForRead(name string) (io.ReadCloser, error) {
 	if name == os.DevNull {
 		return io.NopCloser(strings.NewReader("")), nil

@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// Write writes the files whose content is new, all or none, and makes their folders; see [transaction.Apply]. root is the
-// folder that is locked, and keeps the journal; "" means the folder of the command.
+// Write writes the files with new content, all or none, and creates their directories; see [transaction.Apply]. It
+// locks root, which also holds the journal. An empty root means the directory of the command.
 func (r *Result) Write(ctx context.Context, root string) error {
 	if len(r.current) > 0 {
 		return nil
@@ -39,7 +39,7 @@ func (r *Result) Write(ctx context.Context, root string) error {
 			return r.named(root, err)
 		}
 		if stamps, stamped, changes, err = r.compare(root); err != nil {
-			return nil // All was written. What somebody has done since then is for the next run to find.
+			return nil // All files are written. The next run finds later changes.
 		}
 	}
 	if stamped && len(changes) == 0 && r.isWritten != nil {
@@ -48,7 +48,7 @@ func (r *Result) Write(ctx context.Context, root string) error {
 	return nil
 }
 
-// Changes returns what [Result.Write] would change, by the names that a user in the folder of the command has for the files.
+// Changes returns the changes that [Result.Write] would make. File names are relative to the directory of the command.
 func (r *Result) Changes(root string) ([]transaction.Change, error) {
 	if len(r.current) > 0 {
 		return nil, nil
@@ -69,15 +69,14 @@ func (r *Result) Changes(root string) ([]transaction.Change, error) {
 	return changes, err
 }
 
-// compare returns what is not as it has to be, and how the files looked before that was found out: these stamps show
-// whatever changes since then.
+// compare returns the required changes, and stamps from before the comparison: these reveal all later changes.
 func (r *Result) compare(root string) (stamps source.Stamps, stamped bool, changes []transaction.Change, err error) {
 	stamps, stamped = incremental.StampFiles(slices.Sorted(maps.Keys(r.files)))
 	changes, err = r.changes(root)
 	return stamps, stamped, changes, err
 }
 
-// apply makes the changes, after what a killed command has left in a folder that is not the root is taken back.
+// apply applies the changes. If a killed command left changes outside the root, apply first rolls them back.
 func apply(ctx context.Context, root string, changes []transaction.Change) error {
 	folder, err := transaction.OpenWithOutside(root)
 	if err != nil {
@@ -96,8 +95,8 @@ func apply(ctx context.Context, root string, changes []transaction.Change) error
 	return transaction.Apply(ctx, folder, transaction.Options{Command: "kctrl gen", FolderMode: 0o777}, changes)
 }
 
-// changes returns what the files are to become that do not have their content already, by their paths in root, or absolute
-// if they are elsewhere.
+// changes returns the changes to files whose content differs. Their paths are relative to root, or absolute for files
+// elsewhere.
 func (r *Result) changes(root string) ([]transaction.Change, error) {
 	var changes []transaction.Change
 	for _, file := range r.Files() {
@@ -127,11 +126,11 @@ func (r *Result) changes(root string) ([]transaction.Change, error) {
 	return changes, nil
 }
 
-// notAFile says that an output is something that cannot be replaced, and is not to be written to.
+// notAFile returns an error about an output file that is not a regular file, and so cannot be replaced.
 func (r *Result) notAFile(name string, info fs.FileInfo) error {
 	err := transaction.InTheWay(r.relative(name), transaction.Describe(info)+" is in the way")
 	if e, ok := errors.AsType[*diagnostic.Error](err); ok && !info.IsDir() {
-		e.Hint = "output:stdout writes to standard output, and output:dir=folder to files in a folder"
+		e.Hint = "output:stdout writes to standard output, and output:dir=out to files in the directory out"
 	}
 	return err
 }
@@ -144,7 +143,7 @@ func followLinks(name string) (string, error) {
 	for range maxLinks {
 		target, err := os.Readlink(name)
 		if err != nil {
-			break // not a link, or nothing
+			break // not a link, or missing
 		}
 		if !filepath.IsAbs(target) {
 			target = filepath.Join(filepath.Dir(name), target)
@@ -172,7 +171,7 @@ func nonNil(content []byte) []byte {
 	return content
 }
 
-// named makes the files in errors relative to the folder of the command.
+// named makes file names in errors relative to the directory of the command.
 func (r *Result) named(root string, err error) error {
 	for _, single := range diagnostic.All(err) {
 		if e, ok := errors.AsType[*diagnostic.Error](single); ok && e.Pos.Filename != "" {

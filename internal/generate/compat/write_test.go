@@ -115,7 +115,7 @@ func TestFilesAreBackIfALaterOneCannotBeReplaced(t *testing.T) {
 	before := oracle.Files(t, dir)
 	const line = "object crd rbac:roleName=manager,fileName=sub paths=./api/v1 paths=./api/v1beta1 paths=./internal/agent output:rbac:dir=out output:crd:dir=out/sub"
 	_, err := run(t, dir, strings.Fields(line), compat.Options{})
-	if err == nil || err.Error() != "out/sub: would be both a file and a folder" {
+	if err == nil || err.Error() != "out/sub: would be both a file and a directory" {
 		t.Fatalf("error is %v", err)
 	}
 	if diff := cmp.Diff(before, oracle.Files(t, dir)); diff != "" {

@@ -52,7 +52,7 @@ var Generator = generator.Generator{
 			{Name: "crd-preserve-unknown-fields", To: &o.DeprecatedV1beta1CompatibilityPreserveUnknownFields, Usage: "set spec.preserveUnknownFields in CRDs to `value`; for those that once were v1beta1"},
 		}
 	},
-	Folder:        generator.Flag{Name: "output-crd-dir", Default: "config/crd/bases", Usage: "`directory` of the CRDs"},
+	Dir:           generator.Flag{Name: "output-crd-dir", Default: "config/crd/bases", Usage: "`directory` of the CRDs"},
 	Kustomization: "config/crd",
 }
 

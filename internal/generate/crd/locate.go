@@ -65,7 +65,7 @@ func (l *locator) ofField(e *diagnostic.Error, t versionType, p definition.Probl
 	}
 	for _, key := range wanted {
 		for _, h := range holders {
-			if at, ok := l.marker(h, func(m markers.Marker) bool { return says(m.Definition.Name, key) }); ok {
+			if at, ok := l.marker(h, func(m markers.Marker) bool { return setsKeyword(m.Definition.Name, key) }); ok {
 				l.atMarker(e, h.pkg, at, "", p)
 				return
 			}
@@ -85,8 +85,8 @@ func (l *locator) ofField(e *diagnostic.Error, t versionType, p definition.Probl
 // missingField is the keyword of problems about missing fields of a type.
 const missingField = "properties"
 
-// says reports whether a marker sets a keyword of schemas. Their names differ in case, dashes and prefixes.
-func says(marker, keyword string) bool {
+// setsKeyword reports whether a marker sets a keyword of schemas. Their names differ in case, dashes and prefixes.
+func setsKeyword(marker, keyword string) bool {
 	name := strings.ToLower(strings.TrimPrefix(marker[strings.LastIndexByte(marker, ':')+1:], "X"))
 	keyword = strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(keyword, "x-kubernetes-"), "-", ""))
 	return keyword != "" && name == strings.TrimSuffix(keyword, "s")

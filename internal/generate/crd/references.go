@@ -89,7 +89,7 @@ func (r *References) follow(schema *apiextensionsv1.JSONSchemaProps, field strin
 		r.Resolve(ident)
 		if known := resolve(r.parser, owner.Package, schema); schema.Type != "" && known.Type != "" && known.Type != schema.Type {
 			if schema.Type != guess(ident) {
-				owner.Package.AddError(r.locate(fmt.Errorf("the type of the field is %s, and +kubebuilder:validation:Type says %s", known.Type, schema.Type), owner, field))
+				owner.Package.AddError(r.locate(fmt.Errorf("the type of the field is %s, and +kubebuilder:validation:Type declares %s", known.Type, schema.Type), owner, field))
 			}
 			schema.Type = ""
 		} else if known.Type == "" && holdsAnything(known) && schema.Type == guess(ident) {

@@ -62,8 +62,9 @@ func newParser(ctx genall.GenerationContext, options SchemaOptions) *crd.Parser 
 	return parser
 }
 
-// NeedSchema makes the parser read the schema of a type, with those of all types that it consists of. The parser panics at
-// the predeclared type error and at unsafe.Pointer, which are of no package: that is reported where it stands.
+// NeedSchema makes the parser read the schema of a type and of all types that it contains. The parser panics at the
+// predeclared type error and at unsafe.Pointer, because they belong to no package. NeedSchema reports them at their
+// position instead.
 func NeedSchema(parser *crd.Parser, ident crd.TypeIdent) {
 	defer func() {
 		if reason := recover(); reason != nil && !reportErrorTypes(parser) {
@@ -73,8 +74,8 @@ func NeedSchema(parser *crd.Parser, ident crd.TypeIdent) {
 	parser.NeedSchemaFor(ident)
 }
 
-// reportErrorTypes reports where types whose schemas were needed use the predeclared type error or unsafe.Pointer, and
-// whether any does.
+// reportErrorTypes reports uses of the predeclared type error or unsafe.Pointer in types whose schemas were needed. It
+// returns whether it found any.
 func reportErrorTypes(parser *crd.Parser) bool {
 	found := false
 	for ident := range parser.Schemata {
@@ -102,7 +103,7 @@ func reportErrorTypes(parser *crd.Parser) bool {
 	return found
 }
 
-// eachErrorType visits the places in a type whose values are of type error or unsafe.Pointer.
+// eachErrorType visits the parts of a type expression that have type error or unsafe.Pointer.
 func eachErrorType(pkg *loader.Package, of ast.Expr, visit func(at ast.Node, t types.Type)) {
 	unsafe := types.Typ[types.UnsafePointer]
 	predeclared := types.Universe.Lookup("error").Type()
@@ -124,8 +125,8 @@ func eachErrorType(pkg *loader.Package, of ast.Expr, visit func(at ast.Node, t t
 	})
 }
 
-// isInvalid reports whether a type is declared and yet none: it contains itself, or has not the arguments that it wants. The parser would
-// take it for a basic type, and never come to an end.
+// isInvalid reports whether a declared type is invalid: it contains itself, or lacks required type arguments. The
+// parser would treat it as a basic type and not terminate.
 func isInvalid(t types.Type) bool {
 	named, ok := types.Unalias(t).(*types.Named)
 	return ok && named.Underlying() == types.Typ[types.Invalid]
@@ -169,7 +170,7 @@ func explainIn(pkg *loader.Package, expr ast.Expr) {
 	}
 }
 
-// retype tells a package another type of an expression.
+// retype changes the type that a package records for an expression.
 func retype(pkg *loader.Package, expr ast.Expr, t types.Type) {
 	known := pkg.TypesInfo.Types[expr]
 	known.Type = t

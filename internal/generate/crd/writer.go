@@ -15,9 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// writer writes schemas as the library does, without making JSON and generic values of them first: that takes several times
-// as long, and as much memory. What is rare it leaves to the library: for a scalar it asks it, and of a schema that it cannot
-// write it says so.
+// writer writes schemas as the YAML library does, without first creating JSON and generic values, which takes several
+// times as long and as much memory. It uses the library for rare scalars, and reports schemas that it cannot write.
 type writer struct {
 	out     []byte
 	refused bool
@@ -35,7 +34,7 @@ func writeSchema(schema *apiextensionsv1.JSONSchemaProps, indent int) ([]byte, b
 type mapping struct {
 	*writer
 	indent int
-	// isItem says that the first field stands behind the dash of a list.
+	// isItem is set if the first field follows the dash of a list item.
 	isItem bool
 	fields int
 }
@@ -72,7 +71,7 @@ func (w *writer) spaces(n int) {
 	w.out = append(w.out, some[:n]...)
 }
 
-// schema writes a schema whose fields stand at an indent, in the order of the library, which puts letters last.
+// schema writes a schema whose fields have an indent, in the order of the library, which sorts letters last.
 func (w *writer) schema(s *apiextensionsv1.JSONSchemaProps, indent int, isItem bool) {
 	if s.ID != "" || s.Schema != "" || s.Ref != nil || s.PatternProperties != nil || s.Dependencies != nil || s.AdditionalItems != nil ||
 		s.Definitions != nil || s.ExternalDocs != nil || s.Items != nil && s.Items.Schema == nil {
@@ -263,7 +262,7 @@ func (w *writer) integer(value int64) {
 	w.out = append(strconv.AppendInt(w.out, value, 10), '\n')
 }
 
-// json writes a value, unless it is null, which the API server leaves out.
+// json writes a value, unless it is null, which the API server omits.
 func (m *mapping) json(name string, raw *apiextensionsv1.JSON) {
 	if raw == nil {
 		return
@@ -346,7 +345,7 @@ func (w *writer) scalar(key, text string, indent int, isItem bool) {
 	}
 }
 
-// fold writes a text that stands for itself, and breaks it at the first single space behind the width.
+// fold writes a plain scalar, and breaks lines at the first single space beyond the width.
 func (w *writer) fold(text string, column, indent int) {
 	for column+len(text) > width {
 		from := max(0, width+1-column)
@@ -427,7 +426,7 @@ func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// shape says how a text is written.
+// shape is the style of a scalar.
 type shape int
 
 const (
@@ -532,7 +531,7 @@ func compareRunes(a, b []rune) int {
 	case bIs:
 		return -1
 	}
-	// After other digits a zero is one more of them, and does not begin a number.
+	// A zero after other digits continues the number and does not begin a new one.
 	var start int64
 	if a[i] == '0' || b[i] == '0' {
 		for j := i - 1; j >= 0 && unicode.IsDigit(a[j]); j-- {
@@ -547,7 +546,7 @@ func compareRunes(a, b []rune) int {
 	return cmp.Or(cmp.Compare(aNumber, bNumber), cmp.Compare(aEnd, bEnd), cmp.Compare(a[i], b[i]))
 }
 
-// numberAt returns the number whose digits stand from i on, behind start, and where they end.
+// numberAt continues the number start with the digits from i on. It returns the number and the end of the digits.
 func numberAt(text []rune, i int, start int64) (number int64, end int) {
 	for number, end = start, i; end < len(text) && unicode.IsDigit(text[end]); end++ {
 		number = number*10 + int64(text[end]-'0')

@@ -27,8 +27,8 @@ type Generator struct {
 	// Options is a struct with the options of kctrl gen as fields, and with the values of a project. It defines the
 	// markers and their help. Its method Generate is not called: the field Generate replaces it.
 	Options genall.Generator
-	// Code reports whether it generates Go code. In a project kctrl generate runs these generators, and kctrl manifests
-	// the others.
+	// Code reports whether it generates Go code. In a project, kctrl generate runs the generators of code, and kctrl
+	// manifests the other generators.
 	Code bool
 	// Follows reports whether its files depend on the kinds and controllers that kctrl create api adds.
 	Follows bool
@@ -51,9 +51,9 @@ type Generator struct {
 	SetHeader func(options any, file, year string)
 	// Flags returns the flags of kctrl generate or kctrl manifests for a pointer to options. Nil means none.
 	Flags func(options any) []Flag
-	// Folder is the flag for the output directory in a project. Its Default is the usual directory. The zero value means
+	// Dir is the flag for the output directory in a project. Its Default is the usual directory. The zero value means
 	// that files are written beside the types.
-	Folder Flag
+	Dir Flag
 	// Kustomization is the directory whose kustomization lists the files in the usual directory. Empty means none.
 	Kustomization string
 	// Empty returns the files of the directory, by name, if a project has no output, given the existing files. Nil means
@@ -104,8 +104,8 @@ type Explain func(definition.Problem) *diagnostic.Error
 
 // Settings are the settings of a project for a generator.
 type Settings struct {
-	// Folder is the output directory, relative to the project. Empty means the usual directory.
-	Folder string
+	// Dir is the output directory, relative to the project. Empty means the usual directory.
+	Dir string
 	// Options is a pointer to the options.
 	Options any
 }
@@ -114,7 +114,7 @@ type Settings struct {
 func (g Generator) Settings() *Settings {
 	options := reflect.New(reflect.TypeOf(g.Options))
 	options.Elem().Set(reflect.ValueOf(g.Options))
-	return &Settings{Folder: g.Folder.Default, Options: options.Interface()}
+	return &Settings{Dir: g.Dir.Default, Options: options.Interface()}
 }
 
 // Value returns the options.

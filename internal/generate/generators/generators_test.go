@@ -36,7 +36,7 @@ func (docs) Generate(*genall.GenerationContext) error { return nil }
 func TestAddingAGeneratorIsOneRow(t *testing.T) {
 	name := "docs.yaml"
 	t.Cleanup(generators.Add(generator.Generator{
-		Name: "docs", Options: docs{Title: "things"}, Folder: generator.Flag{Name: "output-docs-dir", Default: "config/docs"}, Kustomization: "config",
+		Name: "docs", Options: docs{Title: "things"}, Dir: generator.Flag{Name: "output-docs-dir", Default: "config/docs"}, Kustomization: "config",
 		Flags: func(options any) []generator.Flag {
 			o := options.(*docs)
 			return []generator.Flag{{Name: "docs-title", To: &o.Title, Default: o.Title}}
@@ -130,7 +130,7 @@ func TestAddingAGeneratorIsOneRow(t *testing.T) {
 func TestNamesOfGeneratorsAreTheirOwn(t *testing.T) {
 	seen := map[string]bool{}
 	for _, g := range generators.All() {
-		if seen[g.Name] || g.Generate == nil || g.Options == nil || g.Kustomization != "" && g.Folder.Default == "" {
+		if seen[g.Name] || g.Generate == nil || g.Options == nil || g.Kustomization != "" && g.Dir.Default == "" {
 			t.Errorf("%s is there twice, makes nothing, or has files in a kustomization and no usual folder", g.Name)
 		}
 		seen[g.Name] = true

@@ -107,7 +107,7 @@ func (s Store) Put(key Key, entry *Entry) error {
 // write replaces a file.
 func (s Store) write(key Key, suffix string, content []byte) error {
 	if s.Dir == "" {
-		return errors.New("there is no cache folder")
+		return errors.New("there is no cache directory")
 	}
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return err

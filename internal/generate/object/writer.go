@@ -40,7 +40,7 @@ func (w *writer) fail(t types.Type, why string) {
 		w.pkg.AddError(loader.ErrFromNode(fmt.Errorf("invalid type %s", name), w.place))
 		return
 	}
-	w.pkg.AddError(loader.ErrFromNode(fmt.Errorf("no deep copy can be made of %s: %s", name, why), w.place))
+	w.pkg.AddError(loader.ErrFromNode(fmt.Errorf("cannot generate a deep copy of %s: %s", name, why), w.place))
 }
 
 // root writes the body of DeepCopyInto.

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// Declaration is what a file says is to become of manifests. It is not changed once it was parsed.
+// Declaration is the parsed content of a postprocessing file. It is immutable.
 type Declaration struct {
 	name    string
 	insert  yamlnode.Insert
@@ -27,7 +27,7 @@ type key[T any] struct {
 	read        func(to *T, v value) error
 }
 
-// declarationKeys are the keys of the file. What new keys of objects come after is read before the patches that add them.
+// declarationKeys are the keys of the file. newKeys comes before patches, because the patches use its value.
 var declarationKeys = []key[Declaration]{
 	{"newKeys", "`sorted` or `last`: the position of keys that a patch adds. Default: `sorted`",
 		func(d *Declaration, v value) error {
@@ -47,10 +47,10 @@ func Parse(name string, content []byte) (*Declaration, error) {
 	d := &Declaration{name: name, insert: yamlnode.Insert{Sorted: true}}
 	var root yaml.Node
 	if err := yaml.Unmarshal(content, &root); err != nil {
-		return nil, diagnostic.YAML(name, content, err, "docs/postprocess.md says what may stand there")
+		return nil, diagnostic.YAML(name, content, err, "see docs/postprocess.md for the valid keys")
 	}
 	if root.Kind == 0 {
-		return d, nil // Nothing, or nothing but comments.
+		return d, nil // An empty file, or only comments.
 	}
 	if err := replaceAliases(name, root.Content[0]); err != nil {
 		return nil, err
@@ -58,10 +58,10 @@ func Parse(name string, content []byte) (*Declaration, error) {
 	return d, readSection(value{name, root.Content[0]}, d, declarationKeys)
 }
 
-// mostNodes is more than anybody writes.
+// mostNodes limits the size of a declaration after its aliases are replaced. No real file needs as many nodes.
 const mostNodes = 100_000
 
-// replaceAliases puts copies of what they stand for in the place of aliases, which anchors name before.
+// replaceAliases replaces aliases by copies of their anchored values, which precede them.
 func replaceAliases(file string, root *yaml.Node) error {
 	nodes := 0
 	var walk func(node *yaml.Node) error
@@ -84,7 +84,7 @@ func replaceAliases(file string, root *yaml.Node) error {
 	return walk(root)
 }
 
-// selection says which objects are meant.
+// selection selects objects.
 type selection struct {
 	kinds, except []selector
 }
@@ -204,7 +204,7 @@ type value struct {
 	*yaml.Node
 }
 
-// wrong says what is wrong with a value.
+// wrong returns an error about a value.
 func (v value) wrong(message, hint string) error {
 	return &diagnostic.Error{
 		Pos:     token.Position{Filename: v.file, Line: v.Line, Column: v.Column},
@@ -255,7 +255,7 @@ func (v value) each(f func(key, v value) error) error {
 	return errors.Join(errs...)
 }
 
-// readList reads a list whose items read reads. Items that are lists stand for theirs, so that an alias can be one of them.
+// readList reads a list and calls read for each item. It flattens nested lists, so that an alias can insert a list.
 func readList[T any](v value, to *[]T, read func(value) (T, error)) error {
 	if v.Kind != yaml.SequenceNode {
 		return v.wrong("want a list", "begin each item with a dash")

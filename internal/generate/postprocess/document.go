@@ -19,7 +19,7 @@ type document struct {
 	file    *manifest
 	object  *yaml.Node
 	text    string // as it was generated, without the line that begins a document
-	changed bool   // whether the object is not what the text says
+	changed bool   // whether the object differs from the text
 	lists   listStyle
 }
 
@@ -76,7 +76,7 @@ const definition = "CustomResourceDefinition"
 
 func (d *document) isDefinition() bool { return d.field("kind") == definition }
 
-// kind returns the kind that is defined, or that of an object that defines none.
+// kind returns the kind that a definition defines, or the kind of any other object.
 func (d *document) kind() (kind, group string) {
 	if d.isDefinition() {
 		return d.field("spec", "names", "kind"), d.field("spec", "group")
@@ -85,13 +85,13 @@ func (d *document) kind() (kind, group string) {
 	return d.field("kind"), group
 }
 
-// String returns what the object is called in messages.
+// String returns the name of the object in messages.
 func (d *document) String() string {
 	kind, _ := d.kind()
 	return kind
 }
 
-// fileName is that of a file which has nothing but the object.
+// fileName returns the name of a file that contains only the object.
 func (d *document) fileName() string {
 	switch {
 	case len(d.file.documents) == 1 && d.file.Path != "":
@@ -123,7 +123,7 @@ func (d *document) versions() []version {
 	return all
 }
 
-// listStyle says how far lists are indented.
+// listStyle is the indentation of lists.
 type listStyle string
 
 const (
@@ -152,7 +152,7 @@ func (d *document) print() (string, error) {
 	return string(text), err
 }
 
-// isIndented reports whether the first list of what was parsed stands deeper than its key.
+// isIndented reports whether the first list of a parsed document is indented deeper than its key.
 func isIndented(node *yaml.Node) bool {
 	for i := 0; i+1 < len(node.Content) && node.Kind == yaml.MappingNode; i += 2 {
 		key, value := node.Content[i], node.Content[i+1]

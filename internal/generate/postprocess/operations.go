@@ -20,11 +20,11 @@ import (
 // operation is what can be done to an object, or to places in the schema of a kind.
 type operation struct {
 	name, usage string
-	// read makes changes of what the file tells the operation. Each has to change something.
+	// read converts the arguments of the operation to changes. Each change must have an effect.
 	read func(v value, in yamlnode.Insert) ([]change, error)
 }
 
-// change is an operation with what it is told: one of the two functions, which report whether there was anything to do.
+// change is an operation with its arguments: one of two functions, which report whether they changed anything.
 type change struct {
 	value
 	name   string // of the operation
@@ -67,7 +67,7 @@ func operationNames() []string {
 	return names
 }
 
-// keywords are what a schema can have.
+// keywords are the keywords of schemas.
 var keywords = func() []string {
 	var names []string
 	for field := range reflect.TypeFor[apiextensionsv1.JSONSchemaProps]().Fields() {
@@ -167,7 +167,7 @@ func readAppend(v value, in yamlnode.Insert) ([]change, error) {
 	return changes, errors.Join(append(errs, err)...)
 }
 
-// appendItems adds to a list what is not in it, and reports whether that is anything.
+// appendItems appends missing items to a list and reports whether it appended any.
 func appendItems(list *yaml.Node, items []*yaml.Node) bool {
 	before := len(list.Content)
 	for _, item := range items {
@@ -182,7 +182,8 @@ func appendItems(list *yaml.Node, items []*yaml.Node) bool {
 	return len(list.Content) > before
 }
 
-// prepared returns a copy of what the file says, in the style and, if new keys are sorted, in the order of what is generated.
+// prepared returns a copy of a value of the file, in the style of generated files. If new keys are sorted, it sorts the
+// keys of the copy.
 func prepared(in yamlnode.Insert, v value) *yaml.Node {
 	node := yamlnode.Clone(v.Node)
 	var walk func(node *yaml.Node)
@@ -242,7 +243,8 @@ func readPartial(v value, _ yamlnode.Insert) ([]change, error) {
 	}}}, v.isTrue()
 }
 
-// makePartial takes away what is required of objects that are merged, but for the keys of the list that the schema is of.
+// makePartial removes the required fields of objects that are merged. The keys of the list that contains the objects
+// stay required.
 func makePartial(schema *yaml.Node, keys []string) bool {
 	text := func(key string) string {
 		if node := yamlnode.Value(schema, key); node != nil {
@@ -363,7 +365,7 @@ func readMerge(v value, in yamlnode.Insert) ([]change, error) {
 		}
 		if err != nil {
 			reason := strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: json: ")
-			err = v.wrong("what comes out is no CustomResourceDefinition: "+diagnostic.OneLine(reason), "write it as in a CRD")
+			err = v.wrong("the result is not a valid CustomResourceDefinition: "+diagnostic.OneLine(reason), "write it as in a CRD")
 		}
 		return true, err
 	}}}, nil

@@ -13,12 +13,12 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// The steps of a path that are no names of fields.
+// The steps of a path that are not names of fields.
 const (
 	items     = "[]" // of a list
 	values    = "{}" // of a map
 	anyField  = "*"
-	anyDepth  = "**" // any number of steps, none too
+	anyDepth  = "**" // any number of steps, including zero
 	wholePath = "the steps are names of fields, [] for the items of a list, {} for the values of a map, * for any field and ** for any number of steps, as in spec.**.containers[].resources"
 )
 
@@ -72,7 +72,7 @@ func parsePath(text string) (fieldPath, error) {
 			err = fmt.Errorf("%q does not end a step", rest)
 		}
 		if err != nil {
-			return p, fmt.Errorf("%s is no path", diagnostic.Quote(text))
+			return p, fmt.Errorf("%s is not a valid path", diagnostic.Quote(text))
 		}
 		p.steps = append(p.steps, s)
 	}
@@ -109,7 +109,7 @@ func joined(steps []step) string {
 // place is a schema within the schema of a kind.
 type place struct {
 	schema *yaml.Node
-	parent *yaml.Node // the schema that it is part of; nil for that of the kind
+	parent *yaml.Node // the schema that contains it; nil for the schema of the kind
 	step   step       // the last one on the way to it
 }
 
@@ -173,7 +173,7 @@ func matchSteps(root *yaml.Node, steps []step) []place {
 	return found
 }
 
-// remedy says what may have been meant by a path that leads nowhere in any of the schemas.
+// remedy suggests a path for one that matches nothing in any of the schemas.
 func (p fieldPath) remedy(roots []*yaml.Node) string {
 	for n := len(p.steps) - 1; n >= 0; n-- {
 		var here []place
@@ -234,7 +234,7 @@ func matchAll(places []place, s step) []place {
 	return found
 }
 
-// remove takes a place out of the schema that it is part of, and from those of its fields that are required.
+// remove removes a place from its schema and from the required fields of that schema.
 func (at place) remove() {
 	switch at.step {
 	case step{text: items}:
@@ -252,7 +252,7 @@ func (at place) remove() {
 	keepItems(at.parent, "required", func(name string) bool { return name != at.step.text })
 }
 
-// keepItems leaves of a list of texts those that are wanted, and no empty list.
+// keepItems keeps the wanted texts of a list and removes an empty list.
 func keepItems(mapping *yaml.Node, key string, wanted func(text string) bool) {
 	list := yamlnode.Value(mapping, key)
 	if list == nil {

@@ -1,5 +1,5 @@
-// Package postprocess is what becomes of generated manifests before they are written. A file beside the project declares
-// it, kctrl.gen.yaml, in place of scripts that would edit and copy what was written:
+// Package postprocess changes generated manifests before they are written. A file beside the project, kctrl.gen.yaml,
+// declares the changes. It replaces scripts that edit and copy the output:
 //
 //	patches:
 //	- kinds: [Runner, RunnerSet]
@@ -9,11 +9,11 @@
 //	- kinds: ["*"]
 //	  file: deploy/crds.yaml
 //
-// [Parse] reads it, and [Declaration.Apply] makes files of files: first the patches change objects, in their order, then
-// each output writes some of them to another place, with patches of its own. What selects nothing, leads nowhere or changes
-// nothing is an error with its position. The same files and the same declaration make the same bytes.
+// [Parse] reads it. [Declaration.Apply] first applies the patches to objects, in their order. Then each output writes
+// some of the objects to another file, with patches of its own. A selection, path or change without effect is an error
+// with its position. The same files and declaration always give the same bytes.
 //
-// [operations] is the list of what a patch can do.
+// [operations] lists the operations of a patch.
 package postprocess
 
 import (
@@ -59,20 +59,20 @@ type File struct {
 	Generator string
 }
 
-// Input is what a declaration works on.
+// Input is the input of a declaration.
 type Input struct {
 	Files []File
-	// Ran are the names of the generators that ran, also those that made nothing.
+	// Ran are the names of the generators that ran, including those without output.
 	Ran []string
-	// Partial says that the generators did not see all packages, so that kinds may be missing.
+	// Partial is set if the generators did not see all packages, so that kinds may be missing.
 	Partial bool
-	// Inside says that outputs may not lie outside of the folder that paths are relative to.
+	// Inside forbids outputs outside of the directory that paths are relative to.
 	Inside bool
-	// Read reads a file by its path relative to the folder.
+	// Read reads a file by its path relative to the directory.
 	Read func(name string) ([]byte, error)
 }
 
-// Apply returns the files that come of those of in, ordered by path. Errors are joined from *diagnostic.Error.
+// Apply returns the files after postprocessing, ordered by path. Errors are joined from *diagnostic.Error.
 func (d *Declaration) Apply(in Input) ([]File, error) {
 	r := run{Declaration: d, in: in}
 	if err := r.parse(); err != nil {
@@ -123,13 +123,13 @@ func (r *run) parse() error {
 	return nil
 }
 
-// made are the kinds of objects that are no definitions, by the generator that makes them.
+// made maps each kind of generated object, except definitions, to its generator.
 var made = map[string]string{
 	"ClusterRole": "rbac", "Role": "rbac",
 	"MutatingWebhookConfiguration": "webhook", "ValidatingWebhookConfiguration": "webhook",
 }
 
-// ran reports whether what a selector means could have been generated.
+// ran reports whether this run could have generated the objects of a selector.
 func (r *run) ran(s selector) bool {
 	if generator := made[s.kind]; generator != "" && s.group == "" {
 		return slices.Contains(r.in.Ran, generator)
@@ -137,7 +137,7 @@ func (r *run) ran(s selector) bool {
 	return slices.Contains(r.in.Ran, "crd") || slices.Contains(r.in.Ran, "schemapatch")
 }
 
-// choose returns those of the documents that a selection means. Each of its selectors has to mean one.
+// choose returns the selected documents. Each selector must match a document.
 func (r *run) choose(s selection, documents []*document) ([]*document, error) {
 	var errs []error
 	for _, selector := range slices.Concat(s.kinds, s.except) {
@@ -173,7 +173,7 @@ func (s selector) selectsNothing(documents []*document) error {
 	return s.wrong("nothing of kind "+diagnostic.Quote(s.Value)+" is generated", hint)
 }
 
-// patch applies a patch to those of the documents that it means.
+// patch applies a patch to the documents that it selects.
 func (r *run) patch(p patch, documents []*document) error {
 	chosen, err := r.choose(p.selection, documents)
 	if err != nil || len(chosen) == 0 {
@@ -210,7 +210,7 @@ func (p patch) checkVersions(documents []*document) error {
 	return nil
 }
 
-// schemas returns those of the schemas of a document that a patch means.
+// schemas returns the schemas of a document that a patch selects.
 func (p patch) schemas(d *document) []*yaml.Node {
 	var found []*yaml.Node
 	for _, v := range d.versions() {
@@ -222,7 +222,7 @@ func (p patch) schemas(d *document) []*yaml.Node {
 	return found
 }
 
-// checkPath reports a path that leads nowhere: in a kind that the patch names, or in all that it means by others.
+// checkPath reports a path that matches in none of the documents of a selector.
 func (p patch) checkPath(at located, documents []*document) error {
 	if len(at.path.steps) == 0 {
 		return nil
@@ -325,7 +325,7 @@ func (d *Declaration) readOutput(v value) (output, error) {
 	}
 	switch {
 	case (o.dir == "") == (o.file == ""):
-		return o, v.wrong("want either dir or file", "add dir: folder for a file for each object, or file: name for one file")
+		return o, v.wrong("want either dir or file", "add dir: NAME for a file for each object, or file: name for one file")
 	case len(o.kinds) == 0:
 		return o, v.wrong("no kinds", "add kinds: [Kind], or kinds: [\"*\"] for all CRDs")
 	case o.header != "" && o.headerFile != nil:
@@ -400,7 +400,7 @@ func (r *run) include(o output) ([]*document, error) {
 	return all, nil
 }
 
-const hereHint = "name a file, relative to the folder that kctrl runs in"
+const hereHint = "name a file, relative to the directory that kctrl runs in"
 
 func (r *run) read(v value) ([]byte, error) {
 	content, err := r.in.Read(v.Value)
@@ -419,7 +419,7 @@ func (r *run) add(o output, name string, documents []*document) error {
 		return o.wrong("output "+diagnostic.Quote(name)+" is outside the project", "name it relative to the project")
 	}
 	if _, twice := r.added[name]; twice {
-		return o.wrong(diagnostic.Quote(name)+" is written by two outputs", "write it once, or give one of them another folder")
+		return o.wrong(diagnostic.Quote(name)+" is written by two outputs", "write it once, or give one of them another directory")
 	}
 	content, err := compose(o.header, o.footer, o.separate, documents)
 	if err != nil {
@@ -455,7 +455,7 @@ func line(text string) string {
 	return text + "\n"
 }
 
-// files returns all files: what was generated, as it is now, and what outputs have added.
+// files returns all files: the generated files after the patches, and the files of outputs.
 func (r *run) files() ([]File, error) {
 	files := slices.Clone(r.rest)
 	for _, m := range r.manifests {
@@ -481,7 +481,7 @@ func (r *run) files() ([]File, error) {
 	return files, nil
 }
 
-// overwrites says that an output would replace what is generated.
+// overwrites returns an error about an output that would replace a generated file.
 func (r *run) overwrites(name string) error {
 	pos := token.Position{Filename: r.name}
 	for _, o := range r.outputs {

@@ -51,7 +51,7 @@ var Generator = generator.Generator{
 			{Name: "role-file", To: &o.FileName, Default: fileName, Usage: "`name` of the file of the role, which leaves the file that it was in"},
 		}
 	},
-	Folder: generator.Flag{Name: "output-rbac-dir", Default: "config/rbac", Usage: "`directory` of the role"},
+	Dir: generator.Flag{Name: "output-rbac-dir", Default: "config/rbac", Usage: "`directory` of the role"},
 	Check: func(options genall.Generator) error {
 		role := options.(rbac.Generator).RoleName
 		if problems := content.IsPathSegmentName(role); len(problems) > 0 {
@@ -63,7 +63,7 @@ var Generator = generator.Generator{
 		}
 		name := options.(rbac.Generator).FileName
 		if name != "" && (path.Base(name) != name || !fs.ValidPath(name)) {
-			return artifact.OutputError(name, "is no file name")
+			return artifact.OutputError(name, "is not a file name")
 		}
 		return nil
 	},

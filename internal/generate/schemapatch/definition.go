@@ -41,7 +41,7 @@ func parseAll(manifests []manifest) ([]*definition, error) {
 	return all, nil
 }
 
-// parse returns nil for a file that is no CustomResourceDefinition, or no YAML.
+// parse returns nil for a file that is not a CustomResourceDefinition, or not YAML.
 func parse(m manifest) (*definition, error) {
 	var meta metav1.TypeMeta
 	if err := kyaml.Unmarshal(m.content, &meta); err != nil || meta.APIVersion == "" || meta.Kind != "CustomResourceDefinition" {
@@ -115,7 +115,7 @@ func (d *definition) errorAt(node *yaml.Node, message string) error {
 	}
 }
 
-// untyped says that the package of a version does not declare the kind.
+// untyped returns an error about a version whose package does not declare the kind.
 func (d *definition) untyped(version, importPath string) error {
 	err := &diagnostic.Error{
 		Pos:     token.Position{Filename: d.path},

@@ -1,5 +1,5 @@
-// Package schemapatch renews the schemas in CustomResourceDefinitions that are maintained by hand. What else is in their
-// files stays: comments, the order of keys, other fields.
+// Package schemapatch updates the schemas in hand-written CustomResourceDefinitions. It keeps the rest of their files:
+// comments, the order of keys, other fields.
 package schemapatch
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 )
 
-// Generator makes a file for each CustomResourceDefinition in a folder.
+// Generator writes a file for each CustomResourceDefinition in a directory.
 var Generator = generator.Generator{
 	Name:    "schemapatch",
 	Options: schemapatcher.Generator{},
@@ -46,12 +46,12 @@ var Generator = generator.Generator{
 
 // manifest is a file that may be a CustomResourceDefinition.
 type manifest struct {
-	// name is the name in the folder, and of the file that is written, and path what messages call it.
+	// name is the name of the manifest in its directory, and of the output file. path is its name in messages.
 	name, path string
 	content    []byte
 }
 
-// readManifests reads the files of a folder that may be CustomResourceDefinitions.
+// readManifests reads the files of a directory that may be CustomResourceDefinitions.
 func readManifests(in generator.Input, folder string) ([]manifest, error) {
 	names, err := manifestNames(in.Dir, folder)
 	if err != nil {
@@ -87,9 +87,9 @@ func manifestNames(dir, folder string) ([]string, error) {
 	return names, nil
 }
 
-// patch writes a file for each CustomResourceDefinition in the manifests, in their order. Versions that have a Go type in
-// the roots of ctx get its schema. In a definition with at least one such version, those that have none lose theirs.
-// Problems stay with the packages they are about.
+// patch writes a file for each CustomResourceDefinition in the manifests, in their order. Versions with a Go type in
+// the roots of ctx get its schema. In a definition with at least one such version, versions without a Go type lose
+// their schema. Problems stay with their packages.
 func patch(ctx genall.GenerationContext, manifests []manifest, options crd.SchemaOptions) error {
 	parser := crd.NewParser(ctx, options)
 	crd.AllowRawJSON(parser)

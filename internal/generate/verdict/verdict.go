@@ -79,7 +79,7 @@ func (c *Checker) groupless(crd *apiextensionsv1.CustomResourceDefinition, expla
 	}
 	c.Warn(explain(definition.Problem{
 		Path: definition.Path{Steps: []string{"spec", "group"}, Version: -1, Index: -1}, Code: definition.CodeName,
-		Message: "Required value: the package says no group, so that API servers refuse the CRD",
+		Message: "Required value: the package declares no group, so API servers refuse the CRD",
 		Hint:    "write // +groupName=<group> above the package clause, or leave the package out of --paths",
 	}))
 }
@@ -100,7 +100,7 @@ func (c *Checker) CheckFiles(files []artifact.File) {
 			}
 			crd := &apiextensionsv1.CustomResourceDefinition{}
 			if err := yaml.Unmarshal(document, crd); err != nil || crd.Kind != "CustomResourceDefinition" {
-				continue // of which whoever declares what becomes of manifests is told elsewhere
+				continue // postprocessing reports these
 			}
 			from, found := c.made[crd.Name]
 			if !found {

@@ -11,8 +11,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// check returns what is wrong with the webhook markers of packages, joined from *diagnostic.Error. The generator of
-// controller-tools stops at the first, and does not say where it is. File names are made relative to dir.
+// check returns the problems of the webhook markers of packages, joined from *diagnostic.Error. The generator of
+// controller-tools stops at the first problem and does not report its position. File names are relative to dir.
 func check(registry *markers.Registry, dir string, packages []*loader.Package) error {
 	var errs []error
 	for _, pkg := range packages {
@@ -38,8 +38,8 @@ func problem(dir string, pkg *loader.Package, m markers.Marker, message, hint st
 	return &diagnostic.Error{Pos: pos, Message: "+" + m.Definition.Name + ": " + message, Hint: hint}
 }
 
-// markersIn returns the markers of one definition that stand anywhere in a package. Those that cannot be read are
-// somebody else's to report.
+// markersIn returns the markers of one definition anywhere in a package. It skips unreadable markers, because package
+// lint reports them.
 func markersIn(registry *markers.Registry, pkg *loader.Package, name string) []markers.Marker {
 	var all []markers.Marker
 	for _, file := range pkg.Syntax {
@@ -52,7 +52,7 @@ func markersIn(registry *markers.Registry, pkg *loader.Package, name string) []m
 	return all
 }
 
-// problemOf says what is wrong with a webhook, and what to do. An empty message means nothing is.
+// problemOf returns the problem of a webhook and a hint. An empty message means no problem.
 func problemOf(config webhook.Config) (message, hint string) {
 	for _, version := range config.WebhookVersions {
 		if version != "v1" {
@@ -75,7 +75,7 @@ func problemOf(config webhook.Config) (message, hint string) {
 	return "", ""
 }
 
-// hintFor says what to do about a webhook that cannot be called.
+// hintFor returns a hint for a webhook that cannot be called.
 func hintFor(config webhook.Config) string {
 	if (config.Path == "") == (config.URL == "") {
 		return "write path=/... for a service of the cluster, or url=https://... for any other server"
@@ -83,8 +83,8 @@ func hintFor(config webhook.Config) string {
 	return "see kctrl gen webhook -www for what the marker takes"
 }
 
-// convert makes of the marker what the API server gets, with its patch applied. Of a mutating webhook it returns what a
-// validating one has too.
+// convert converts a marker, with its patch applied, to the webhook that the API server gets. For a mutating webhook it
+// returns the fields that it shares with a validating webhook.
 func convert(config webhook.Config) (admissionv1.ValidatingWebhook, error) {
 	if !config.Mutating {
 		return config.ToValidatingWebhook()

@@ -1,5 +1,5 @@
-// Package webhook generates the webhook configurations that tell the API server which admission webhooks to call, from
-// "+kubebuilder:webhook" markers.
+// Package webhook generates the webhook configurations of the API server from "+kubebuilder:webhook" markers. A
+// configuration lists the admission webhooks that the API server calls.
 package webhook
 
 import (
@@ -37,11 +37,12 @@ var Generator = generator.Generator{
 		o := options.(*webhook.Generator)
 		o.HeaderFile, o.Year = file, year
 	},
-	Folder:        generator.Flag{Name: "output-webhook-dir", Default: "config/webhook", Usage: "`directory` of webhook configurations"},
+	Dir:           generator.Flag{Name: "output-webhook-dir", Default: "config/webhook", Usage: "`directory` of webhook configurations"},
 	Kustomization: "config/webhook",
 }
 
-// sharesWebhooks reports whether two packages say something about the same configuration or webhook: the last one counts.
+// sharesWebhooks reports whether two packages configure the same configuration or webhook. In that case the last one
+// takes effect.
 func sharesWebhooks(packages []*load.Package) bool {
 	configurations := 0
 	named := map[string]bool{}

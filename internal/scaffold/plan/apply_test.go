@@ -244,9 +244,9 @@ func TestApplyRefusesWhatIsNotAsPlanned(t *testing.T) {
 			return errors.Join(f.Mkdir("api/v1", 0o755), afero.WriteFile(f, "api/v1/types.go", []byte("mine"), 0o644))
 		}, "api/v1/types.go", "has appeared since"},
 		{"folder in the way", func(f afero.Fs) error { return f.MkdirAll("api/v1/types.go", 0o755) },
-			"api/v1/types.go", "a folder is in the way"},
+			"api/v1/types.go", "a directory is in the way"},
 		{"file where a folder should be", func(f afero.Fs) error { return afero.WriteFile(f, "api/v1", nil, 0o644) },
-			"api/v1", "a file is where a folder should be"},
+			"api/v1", "a file is where a directory should be"},
 		{"file made read-only", func(f afero.Fs) error { return f.Chmod("hack/run.sh", 0o444) },
 			"hack/run.sh", "cannot write: permission denied"},
 	} {
@@ -323,7 +323,7 @@ func TestReadOnlyFolderLeavesTheTreeAsItWas(t *testing.T) {
 	}
 	err = plan.Apply(t.Context(), fsys, "test")
 	e, ok := errors.AsType[*diagnostic.Error](err)
-	if !ok || e.Error() != "hack/run.sh: cannot write: permission denied" || !strings.Contains(e.Hint, "make the file and its folder writable") {
+	if !ok || e.Error() != "hack/run.sh: cannot write: permission denied" || !strings.Contains(e.Hint, "make the file and its directory writable") {
 		t.Fatalf("got %v", err)
 	}
 	if diff := cmp.Diff(before, tree(t, root)); diff != "" {

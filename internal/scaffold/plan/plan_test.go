@@ -228,7 +228,7 @@ func TestPlanReportsWhatIsInTheWay(t *testing.T) {
 	write(t, root, map[string]string{"file": "x", "folder/x": "x"})
 	p := New(afero.NewIOFS(root))
 	for path, want := range map[string]string{
-		"folder": "folder: a folder is in the way", "file/x": "file/x: a file is where its folder should be",
+		"folder": "folder: a directory is in the way", "file/x": "file/x: a file is where its directory should be",
 	} {
 		if err := p.Write(path, nil, "t"); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

@@ -129,7 +129,7 @@ func (k *Kinds) CheckUpdate(gvk schema.GroupVersionKind, object, before map[stri
 	if of.prepare(); of.err != nil {
 		return nil // the CRD is rejected
 	}
-	c := &check{kind: of, name: gvk.Kind, object: object, before: before, told: map[string]bool{}, misspelt: map[string]bool{}}
+	c := &check{kind: of, name: gvk.Kind, object: object, before: before, reported: map[string]bool{}, misspelt: map[string]bool{}}
 	c.unknown()
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, of.structural)
 	defaulting.Default(object, of.structural)
@@ -166,8 +166,8 @@ type check struct {
 	object map[string]any
 	before map[string]any
 	found  []Problem
-	// told has the fields with a reported problem, and misspelt the names that an unknown field probably means.
-	told, misspelt map[string]bool
+	// reported has the fields with a reported problem, and misspelt the names that an unknown field probably means.
+	reported, misspelt map[string]bool
 }
 
 // unknown reports fields that the schema does not have, and removes them.
@@ -196,10 +196,10 @@ func (c *check) values() {
 				continue // the field exists under another name
 			}
 		}
-		if c.told[name] || name == "" && len(c.told) > 0 {
+		if c.reported[name] || name == "" && len(c.reported) > 0 {
 			continue // the same problem in other words
 		}
-		c.told[name] = true
+		c.reported[name] = true
 		c.found = append(c.found, Problem{
 			Field: name, Code: CodeValue,
 			Message: diagnostic.OneLine(strings.Replace(problem.Error(), name+" in body ", name+" ", 1)),
