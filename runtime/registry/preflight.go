@@ -178,10 +178,10 @@ func (l *launch) lacks(ctx context.Context, live *client.REST, need Need) []stri
 			}
 		}
 		if len(refused) > 0 {
-			lines = append(lines, fmt.Sprintf("may not %s; the marker %s would allow it", r.describe(refused), r.marker(refused)))
+			lines = append(lines, fmt.Sprintf("may not %s; the marker %s would allow it", r.text(refused), r.marker(refused)))
 		}
 		if len(refusedAccount) > 0 {
-			lines = append(lines, fmt.Sprintf("may not %s; a role that is bound to its service account would allow it", r.describe(refusedAccount)))
+			lines = append(lines, fmt.Sprintf("may not %s; a role that is bound to its service account would allow it", r.text(refusedAccount)))
 		}
 	}
 	return lines
@@ -193,8 +193,8 @@ type right struct{ group, resource, subresource, namespace string }
 // path returns the resource in RBAC notation.
 func (r right) path() string { return strings.Trim(r.resource+"/"+r.subresource, "/") }
 
-// describe describes the permissions for verbs.
-func (r right) describe(verbs []string) string {
+// text returns the permissions for verbs as text.
+func (r right) text(verbs []string) string {
 	what := strings.Join(verbs, ", ") + " " + r.path()
 	if r.namespace == "" {
 		return what

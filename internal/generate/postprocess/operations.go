@@ -365,7 +365,7 @@ func readMerge(v value, in yamlnode.Insert) ([]change, error) {
 		}
 		if err != nil {
 			reason := strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: json: ")
-			err = v.wrong("the result is not a valid CustomResourceDefinition: "+diagnostic.OneLine(reason), "write it as in a CRD")
+			err = v.wrong("not a valid CustomResourceDefinition: "+diagnostic.OneLine(reason), "write it as in a CRD")
 		}
 		return true, err
 	}}}, nil
