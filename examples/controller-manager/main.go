@@ -1,5 +1,5 @@
-// Command controller-manager is a small kube-controller-manager: four controllers in one program, each of which can be
-// switched on and off by its name, by a name that it had before, or by a feature gate. Of several replicas one leads.
+// Command controller-manager is a small kube-controller-manager: four controllers in one program. A flag switches each
+// controller on or off, by its name or by a former name, and so do feature gates. Of several replicas, one leads.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/registry"
 )
 
-// The feature gates, by the names that they have in Kubernetes.
+// The feature gates, with their names in Kubernetes.
 const (
 	countTerminating = "DeploymentReplicaSetTerminatingReplicas"
 	ttlAfterFinished = "TTLAfterFinished"
@@ -39,7 +39,7 @@ func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, batchv1.AddToScheme, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {
-			panic(err) // two types of one kind: a mistake in the program
+			panic(err) // two types of one kind: a programming error
 		}
 	}
 	return scheme
@@ -91,8 +91,8 @@ func does(kind schema.GroupVersionKind, verbs ...string) registry.Need {
 	return registry.Need{Kind: kind, Verbs: verbs}
 }
 
-// newCollector shares the connections of the manager, and with them its fence: a replica that has lost its lease collects
-// nothing more.
+// newCollector shares the connections of the manager, and with them its fence: a replica without the lease stops
+// collecting.
 func newCollector(_ context.Context, c *registry.Context) (registry.Controller, error) {
 	m := c.Manager()
 	return garbagecollector.New(m.Config(), garbagecollector.Options{

@@ -37,7 +37,7 @@ import (
 // Name is the name of the controller in kube-controller-manager.
 const Name = "deployment-controller"
 
-// Reconciler makes the ReplicaSets of a Deployment be what its spec asks for. SetupWithManager fills it.
+// Reconciler creates and scales the ReplicaSets of a Deployment as its spec requests. SetupWithManager sets the fields.
 type Reconciler struct {
 	client.Client
 	recorder *events.Recorder
@@ -81,7 +81,7 @@ func (r *Reconciler) adopters(ctx context.Context, set *appsv1.ReplicaSet) (requ
 	}
 	var all appsv1.DeploymentList
 	if err := r.List(ctx, &all, client.InNamespace(set.Namespace)); err != nil {
-		return nil // the context has ended, or all are reconciled once they can be read
+		return nil // the context has ended, or the cache is not readable yet, after which all Deployments are reconciled
 	}
 	for i := range all.Items {
 		d := &all.Items[i]
@@ -93,7 +93,7 @@ func (r *Reconciler) adopters(ctx context.Context, set *appsv1.ReplicaSet) (requ
 	return requests
 }
 
-// recreated is the Deployment of a pod that is gone, if it waits for that before it makes new ones.
+// recreated returns the Deployment of a deleted pod if it waits for the deletion before it creates new pods.
 func (r *Reconciler) recreated(ctx context.Context, pod *corev1.Pod) []reconcile.Request {
 	var set appsv1.ReplicaSet
 	var d appsv1.Deployment
@@ -103,7 +103,7 @@ func (r *Reconciler) recreated(ctx context.Context, pod *corev1.Pod) []reconcile
 	return []reconcile.Request{requestFor(&d)}
 }
 
-// getController reads the controller of o into owner, and reports whether there is one of that kind.
+// getController reads the controller of o into owner, and reports whether o has a controller of that kind.
 func (r *Reconciler) getController(ctx context.Context, o metav1.Object, kind string, owner object.Object) bool {
 	ref := metav1.GetControllerOfNoCopy(o)
 	if ref == nil || ref.Kind != kind {
@@ -134,11 +134,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: untilDeadline(d)}, err
 }
 
-// rollout is one reconcile of a Deployment. All objects in it are copies of its own.
+// rollout is one reconcile of a Deployment. It owns all its objects, which are copies.
 type rollout struct {
 	*Reconciler
 	*appsv1.Deployment
-	stored *appsv1.Deployment // as the API server has it
+	stored *appsv1.Deployment // as stored by the API server
 
 	current *appsv1.ReplicaSet   // the ReplicaSet of the current template, or nil
 	old     []*appsv1.ReplicaSet // the other ReplicaSets, oldest first
@@ -211,7 +211,7 @@ func (ro *rollout) store(ctx context.Context) error {
 		return nil
 	}
 	base := ro.stored.DeepCopy()
-	base.UID = "" // so it is in the patch, which is then refused by another Deployment that has come to have the name
+	base.UID = "" // puts the UID in the patch, so that a new Deployment of the same name rejects it
 	if err := ro.Reconciler.Status().Patch(ctx, ro.Deployment, client.MergeFrom(base)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -219,7 +219,7 @@ func (ro *rollout) store(ctx context.Context) error {
 	return nil
 }
 
-// sets are all ReplicaSets, the old ones first.
+// sets returns all ReplicaSets, old ones first.
 func (ro *rollout) sets() []*appsv1.ReplicaSet {
 	if ro.current == nil {
 		return slices.Clone(ro.old)

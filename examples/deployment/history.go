@@ -25,14 +25,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// The annotations of ReplicaSets, and the first of Deployments too.
+// The annotations of ReplicaSets. Deployments have revisionAnnotation too.
 const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
-	// historyAnnotation are the revisions that the ReplicaSet was before, and was rolled back to.
+	// historyAnnotation lists the earlier revisions of a ReplicaSet that was rolled back to.
 	historyAnnotation = "deployment.kubernetes.io/revision-history"
-	// desiredAnnotation is the size that the Deployment had when it last looked: another one now is that it was scaled.
+	// desiredAnnotation is the size of the Deployment at the last reconcile. If it differs from the current size, the
+	// Deployment was scaled.
 	desiredAnnotation = "deployment.kubernetes.io/desired-replicas"
-	// maxAnnotation is that size and the surge, which sizes are in proportion to.
+	// maxAnnotation is that size plus the surge. Sizes of ReplicaSets are in proportion to it.
 	maxAnnotation = "deployment.kubernetes.io/max-replicas"
 )
 
@@ -58,7 +59,7 @@ func byAge(a, b *appsv1.ReplicaSet) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// sameTemplate leaves the hash out, which the template of a Deployment does not have.
+// sameTemplate ignores the hash label, which the template of a Deployment lacks.
 func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	a, b = a.DeepCopy(), b.DeepCopy()
 	delete(a.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
@@ -108,7 +109,7 @@ func (ro *rollout) syncRevision(ctx context.Context) error {
 	return nil
 }
 
-// annotate gives set the annotations of the Deployment and, if it is a later one than it has, a revision. It reports
+// annotate copies the annotations of the Deployment to set, and sets its revision if the next one is later. It reports
 // whether set was changed.
 func annotate(set *appsv1.ReplicaSet, d *appsv1.Deployment, next int64) (changed bool) {
 	before, ok := revision(set)
@@ -134,7 +135,7 @@ func annotate(set *appsv1.ReplicaSet, d *appsv1.Deployment, next int64) (changed
 	return true
 }
 
-// appendHistory drops the oldest revisions when there are too many.
+// appendHistory drops the oldest revisions if the annotation becomes too long.
 func appendHistory(history, revision string) (string, bool) {
 	if history == "" {
 		return revision, true
@@ -187,7 +188,7 @@ func (ro *rollout) ensureCurrent(ctx context.Context) error {
 	return nil
 }
 
-// newReplicaSet is the ReplicaSet of the template, named after its hash, so that two processes make one and not two.
+// newReplicaSet returns the ReplicaSet of the template. Its name contains the hash, so two processes cannot create two.
 func (ro *rollout) newReplicaSet() *appsv1.ReplicaSet {
 	hash := templateHash(&ro.Spec.Template, ro.Status.CollisionCount)
 	template := *ro.Spec.Template.DeepCopy()
@@ -209,8 +210,8 @@ func (ro *rollout) newReplicaSet() *appsv1.ReplicaSet {
 	}
 }
 
-// templateHash is the one of kube-controller-manager: after a take-over either way ReplicaSets have the names that they
-// would have had.
+// templateHash equals the hash of kube-controller-manager, so a takeover in either direction keeps the names of
+// ReplicaSets.
 func templateHash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	hash := fnv.New32a()
 	fmt.Fprint(hash, dump.ForHash(*template))
@@ -220,8 +221,8 @@ func templateHash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	return rand.SafeEncodeString(strconv.FormatUint(uint64(hash.Sum32()), 10))
 }
 
-// resolveCollision returns the ReplicaSet that has the name already, if it is the one that was to be made. If it is any
-// other one, the next hash will be of the count of collisions too.
+// resolveCollision returns the existing ReplicaSet of the name if it has the right owner and template. Otherwise it
+// increments the collision count, which changes the next hash.
 func (ro *rollout) resolveCollision(ctx context.Context, name string, exists error) (*appsv1.ReplicaSet, error) {
 	set := &appsv1.ReplicaSet{}
 	if err := ro.Get(ctx, object.Key{Namespace: ro.Namespace, Name: name}, set, client.Live); err != nil {
@@ -237,7 +238,7 @@ func (ro *rollout) resolveCollision(ctx context.Context, name string, exists err
 	return nil, exists
 }
 
-// rollbackTo returns the revision that a user asks for; zero is the one before the latest.
+// rollbackTo returns the revision that a user requests. Zero means the revision before the latest.
 func rollbackTo(d *appsv1.Deployment) (revision int64, asked bool) {
 	revision, err := strconv.ParseInt(d.Annotations[appsv1.DeprecatedRollbackTo], 10, 64)
 	return revision, err == nil
@@ -250,7 +251,7 @@ func (ro *rollout) rollBack(ctx context.Context, wanted int64) error {
 		return err
 	}
 	if err := ro.store(ctx); err != nil {
-		return err // the update takes the status from the server
+		return err // the update replaces the status with the server's
 	}
 	if wanted == 0 {
 		wanted = ro.lastRevision()
@@ -282,7 +283,7 @@ func (ro *rollout) rollBack(ctx context.Context, wanted int64) error {
 	return nil
 }
 
-// lastRevision is the second highest.
+// lastRevision returns the second highest revision.
 func (ro *rollout) lastRevision() int64 {
 	var first, second int64
 	for _, set := range ro.sets() {
@@ -316,7 +317,7 @@ func (ro *rollout) takeFrom(set *appsv1.ReplicaSet) {
 	ro.Annotations = annotations
 }
 
-// forget deletes the oldest ReplicaSets without pods that are more than the history may have.
+// forget deletes the oldest ReplicaSets without pods beyond the history limit.
 func (ro *rollout) forget(ctx context.Context) error {
 	limit := ro.Spec.RevisionHistoryLimit
 	if limit == nil || *limit == math.MaxInt32 {
@@ -335,7 +336,7 @@ func (ro *rollout) forget(ctx context.Context) error {
 	return nil
 }
 
-// byRevision is byAge for those without one.
+// byRevision orders by revision. ReplicaSets without a revision are ordered by age.
 func byRevision(a, b *appsv1.ReplicaSet) int {
 	m, hasA := revision(a)
 	n, hasB := revision(b)

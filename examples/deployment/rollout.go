@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// roll takes one step of a rolling update: up if there is room, else down if there are enough pods. It takes no second
-// one, since the first decides what there is room for.
+// roll takes one step of a rolling update: it scales up if the surge allows it, otherwise down if enough pods are
+// available. It never takes both, because the first step changes the room for the second.
 func (ro *rollout) roll(ctx context.Context) error {
 	if err := ro.ensureCurrent(ctx); err != nil {
 		return err
@@ -23,7 +23,7 @@ func (ro *rollout) roll(ctx context.Context) error {
 	return ro.forgetWhenComplete(ctx)
 }
 
-// growCurrent gives the current ReplicaSet all that there is room for. One that is too large is brought to size.
+// growCurrent scales the current ReplicaSet up as far as the surge allows, or down to the size of the Deployment.
 func (ro *rollout) growCurrent(ctx context.Context) (scaled bool, err error) {
 	has, want := *ro.current.Spec.Replicas, *ro.Spec.Replicas
 	if has < want {
@@ -32,7 +32,7 @@ func (ro *rollout) growCurrent(ctx context.Context) (scaled bool, err error) {
 	return has != want, ro.setSize(ctx, ro.current, want)
 }
 
-// roomForCurrent is the size that the current ReplicaSet can have without more pods than wanted and the surge.
+// roomForCurrent returns the largest size of the current ReplicaSet within the size of the Deployment and the surge.
 func (ro *rollout) roomForCurrent(current *appsv1.ReplicaSet) int32 {
 	has, want := *current.Spec.Replicas, *ro.Spec.Replicas
 	if ro.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
@@ -95,7 +95,7 @@ func (ro *rollout) take(ctx context.Context, from []*appsv1.ReplicaSet, most int
 	return taken, nil
 }
 
-// recreate waits until the last old pod is gone before it lets there be new ones.
+// recreate waits until the last old pod is gone before it creates new ones.
 func (ro *rollout) recreate(ctx context.Context) error {
 	if old := active(ro.old); len(old) > 0 {
 		for _, set := range old {
@@ -118,7 +118,7 @@ func (ro *rollout) recreate(ctx context.Context) error {
 	return ro.forgetWhenComplete(ctx)
 }
 
-// oldPodsRun asks the ReplicaSets, and the pods themselves: one that is being deleted counts in no status any more.
+// oldPodsRun checks the ReplicaSets and also the pods, because no status counts a pod that is being deleted.
 func (ro *rollout) oldPodsRun(ctx context.Context) (bool, error) {
 	if slices.ContainsFunc(ro.old, func(set *appsv1.ReplicaSet) bool { return set.Status.Replicas > 0 }) {
 		return true, nil

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// wasScaled reports whether a ReplicaSet with pods was last looked at when the Deployment had another size.
+// wasScaled reports whether the Deployment had another size at the last reconcile of a ReplicaSet with pods.
 func (ro *rollout) wasScaled() bool {
 	return slices.ContainsFunc(active(ro.sets()), func(set *appsv1.ReplicaSet) bool {
 		desired, ok := sizeAnnotation(set, desiredAnnotation)
@@ -24,9 +24,8 @@ func active(sets []*appsv1.ReplicaSet) []*appsv1.ReplicaSet {
 	return slices.DeleteFunc(slices.Clone(sets), func(set *appsv1.ReplicaSet) bool { return *set.Spec.Replicas <= 0 })
 }
 
-// scale gives the whole size to the one ReplicaSet with pods. While there are several, in a rollout, each grows or shrinks
-// in proportion to its size: were all given to the newest, a template that does not work would come to have more than its
-// part.
+// scale gives the whole size to a single ReplicaSet with pods. During a rollout, several ReplicaSets have pods, and
+// each grows or shrinks in proportion to its size. This limits the pods of a new template that does not work.
 func (ro *rollout) scale(ctx context.Context) error {
 	with := active(ro.sets())
 	switch {
@@ -105,7 +104,7 @@ func (ro *rollout) shares(with []*appsv1.ReplicaSet) []int32 {
 	return sizes
 }
 
-// share is how many pods a ReplicaSet is to have more, in proportion.
+// share returns the change of the size of a ReplicaSet, in proportion.
 func (ro *rollout) share(set *appsv1.ReplicaSet) int32 {
 	has := *set.Spec.Replicas
 	if *ro.Spec.Replicas == 0 {
@@ -121,7 +120,7 @@ func (ro *rollout) share(set *appsv1.ReplicaSet) int32 {
 	return int32(math.Round(float64(has)*float64(now)/float64(before))) - has
 }
 
-// setSize writes another size.
+// setSize scales a ReplicaSet.
 func (ro *rollout) setSize(ctx context.Context, set *appsv1.ReplicaSet, to int32) error {
 	if *set.Spec.Replicas == to {
 		return nil
@@ -129,7 +128,7 @@ func (ro *rollout) setSize(ctx context.Context, set *appsv1.ReplicaSet, to int32
 	return ro.write(ctx, set, to)
 }
 
-// write writes a size and the size of the Deployment that it is a part of, if either is another one.
+// write writes the size of a ReplicaSet and the size of the Deployment, if either changed.
 func (ro *rollout) write(ctx context.Context, set *appsv1.ReplicaSet, to int32) error {
 	from := *set.Spec.Replicas
 	if !annotateSizes(set, ro.Deployment) && from == to {
@@ -164,7 +163,7 @@ func sizeAnnotation(set *appsv1.ReplicaSet, key string) (int32, bool) {
 	return int32(n), err == nil
 }
 
-// size is how many pods the ReplicaSets want together.
+// size returns the sum of the sizes of the ReplicaSets.
 func size(sets []*appsv1.ReplicaSet) (n int32) {
 	for _, set := range sets {
 		n += *set.Spec.Replicas

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The reasons of the condition Progressing, which programs such as kubectl rollout know.
+// The reasons of the condition Progressing. Programs such as kubectl rollout depend on them.
 const (
 	reasonCreated      = "NewReplicaSetCreated"
 	reasonCreateFailed = "ReplicaSetCreateError"
@@ -68,7 +68,7 @@ func terminating(sets []*appsv1.ReplicaSet) *int32 {
 	return &n
 }
 
-// countAndJudge is count and, for a rollout, whether it comes along.
+// countAndJudge returns count and, during a rollout, sets its progress.
 func (ro *rollout) countAndJudge() appsv1.DeploymentStatus {
 	status := ro.count()
 	if !hasDeadline(ro.Deployment) {
@@ -84,7 +84,8 @@ func (ro *rollout) countAndJudge() appsv1.DeploymentStatus {
 	return status
 }
 
-// judge sets the condition Progressing, which was was, of a rollout that was not complete when it was last looked at.
+// judge sets the condition Progressing of a rollout that was incomplete at the last reconcile. was is the old
+// condition.
 func (ro *rollout) judge(status *appsv1.DeploymentStatus, was *appsv1.DeploymentCondition) {
 	what := fmt.Sprintf("Deployment %q", ro.Name)
 	if ro.current != nil {
@@ -98,7 +99,7 @@ func (ro *rollout) judge(status *appsv1.DeploymentStatus, was *appsv1.Deployment
 		if was != nil && was.Status == corev1.ConditionTrue {
 			now.LastTransitionTime = was.LastTransitionTime
 		}
-		removeCondition(status, appsv1.DeploymentProgressing) // the same reason with a later time is progress too
+		removeCondition(status, appsv1.DeploymentProgressing) // the same reason with a later time also means progress
 		setCondition(status, now)
 	case timedOut(ro.Deployment, was):
 		setCondition(status, progressing(corev1.ConditionFalse, reasonTimedOut, "%s has timed out progressing.", what))
@@ -111,7 +112,7 @@ func complete(d *appsv1.Deployment, status *appsv1.DeploymentStatus) bool {
 	return status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want && status.ObservedGeneration >= d.Generation
 }
 
-// progressed reports whether there are more new pods, fewer old ones, or more that are ready or available.
+// progressed reports whether the status shows more new pods, fewer old pods, or more ready or available pods.
 func progressed(was, now *appsv1.DeploymentStatus) bool {
 	return now.UpdatedReplicas > was.UpdatedReplicas || now.Replicas-now.UpdatedReplicas < was.Replicas-was.UpdatedReplicas ||
 		now.ReadyReplicas > was.ReadyReplicas || now.AvailableReplicas > was.AvailableReplicas
@@ -129,17 +130,17 @@ func timedOut(d *appsv1.Deployment, was *appsv1.DeploymentCondition) bool {
 	return was.Reason == reasonTimedOut || time.Since(was.LastUpdateTime.Time) > time.Duration(*d.Spec.ProgressDeadlineSeconds)*time.Second
 }
 
-// untilDeadline is when to look again whether d has timed out, or zero.
+// untilDeadline returns when to check for a timeout again, or zero.
 func untilDeadline(d *appsv1.Deployment) time.Duration {
 	was := condition(&d.Status, appsv1.DeploymentProgressing)
 	if d.DeletionTimestamp != nil || d.Spec.Paused || !hasDeadline(d) || was == nil || was.Reason == reasonTimedOut || complete(d, &d.Status) {
 		return 0
 	}
 	left := time.Until(was.LastUpdateTime.Add(time.Duration(*d.Spec.ProgressDeadlineSeconds) * time.Second))
-	return max(left, 0) + time.Second // the times of conditions are whole seconds
+	return max(left, 0) + time.Second // times in conditions are whole seconds
 }
 
-// notePause makes the time in which the Deployment is paused not count for its deadline.
+// notePause excludes the time of a pause from the deadline.
 func (ro *rollout) notePause() {
 	was := condition(&ro.Status, appsv1.DeploymentProgressing)
 	if !hasDeadline(ro.Deployment) || was != nil && was.Reason == reasonTimedOut {
@@ -191,8 +192,8 @@ func condition(status *appsv1.DeploymentStatus, kind appsv1.DeploymentConditionT
 	return &c
 }
 
-// setCondition leaves a condition with the same status and reason as it is, and its transition as it was if the status is
-// the same.
+// setCondition keeps a condition with the same status and reason. It keeps the transition time if the status is the
+// same.
 func setCondition(status *appsv1.DeploymentStatus, c appsv1.DeploymentCondition) {
 	if was := condition(status, c.Type); was != nil && was.Status == c.Status {
 		if was.Reason == c.Reason {

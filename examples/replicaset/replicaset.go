@@ -34,7 +34,7 @@ import (
 // Name is the name of the controller in kube-controller-manager.
 const Name = "replicaset-controller"
 
-// burst is how many pods one reconcile makes or deletes at most.
+// burst is the largest number of pods that one reconcile creates or deletes.
 const burst = 500
 
 // Reconciler keeps the pods of ReplicaSets. SetupWithManager sets all fields except the options.
@@ -80,7 +80,7 @@ func (r *Reconciler) adopters(ctx context.Context, pod *corev1.Pod) (requests []
 	}
 	var all appsv1.ReplicaSetList
 	if err := r.List(ctx, &all, client.InNamespace(pod.Namespace)); err != nil {
-		return nil // the context has ended, or all are reconciled once they can be read
+		return nil // the context has ended, or the cache is not readable yet, after which all ReplicaSets are reconciled
 	}
 	for i := range all.Items {
 		set := &all.Items[i]
@@ -110,7 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	status := r.status(set, pods, active, failure)
 	if !equality.Semantic.DeepEqual(status, set.Status) {
 		base := set.DeepCopy()
-		base.UID = "" // so it is in the patch, which is then refused by another ReplicaSet that has come to have the name
+		base.UID = "" // puts the UID in the patch, so that a new ReplicaSet of the same name rejects it
 		set.Status = status
 		err = client.IgnoreNotFound(r.Status().Patch(ctx, set, client.MergeFrom(base)))
 	}
@@ -140,7 +140,7 @@ func (r *Reconciler) claim(ctx context.Context, set *appsv1.ReplicaSet) (claimed
 			if set.DeletionTimestamp != nil || owner == "" && (!matches || !isActive(pod)) {
 				continue
 			}
-			mine := pod.DeepCopy() // what an index yields is the cache's
+			mine := pod.DeepCopy() // objects of an index belong to the cache
 			if owner != "" {
 				err = controllerutil.RemoveControllerReference(set, mine, r.Scheme())
 			} else if err = r.isThere(ctx, set); err == nil {
@@ -224,8 +224,8 @@ func prefix(name string) string {
 	return name[:min(len(name), room)] + "-"
 }
 
-// slowly calls do n times, first once, then twice at a time, then four times, and so on. It stops after the round in which
-// one has failed: of a quota that is used up, or a webhook that is down, not all need to hear at once.
+// slowly calls do n times, in batches of 1, 2, 4 and so on. It stops after a batch with an error: an exhausted quota or
+// a broken webhook then causes few failing requests.
 func slowly(n int, do func(i int) error) error {
 	for done, batch := 0, 1; done < n; batch *= 2 {
 		batch = min(batch, n-done)
@@ -243,7 +243,7 @@ func slowly(n int, do func(i int) error) error {
 	return nil
 }
 
-// untilAvailable is when the next ready pod has been so for minReadySeconds, or zero.
+// untilAvailable returns when the next ready pod has been ready for minReadySeconds, or zero.
 func untilAvailable(set *appsv1.ReplicaSet, active []*corev1.Pod) time.Duration {
 	var next time.Duration
 	for _, pod := range active {

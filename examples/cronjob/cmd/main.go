@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command manager runs the controllers of cronjob. Its flags, probes, metrics, leader election and signals are those of
-// kctrl's manager: see --help.
+// Command manager runs the controllers of cronjob. The manager of kctrl provides its flags, probes, metrics, leader
+// election and signal handling: see --help.
 package main
 
 import (
@@ -34,7 +34,7 @@ func main() {
 	os.Exit(manager.Main(options, setup))
 }
 
-// setup adds what kctrl has found, which is the kinds and the controllers, and the rest.
+// setup adds the generated registration of kinds and controllers, and the rest.
 func setup(m controller.Manager) error {
 	return errors.Join(register(m), webhook.SetupWithManager(m), migration.SetupWithManager(m))
 }

@@ -30,10 +30,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// patience is how long something may take that should come.
+// patience limits the wait for an expected event.
 const patience = 2 * time.Minute
 
-// Run runs something until the test ends, and fails the test with its error.
+// Run runs a function until the test ends, and fails the test with its error.
 func Run(t testing.TB, run func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -47,15 +47,15 @@ func Run(t testing.TB, run func(context.Context) error) {
 	})
 }
 
-// View is the workloads of an API server, as a cache sees them, which is never behind the test's own writes.
+// View is a cache of the workloads of an API server. It always includes the writes of the test.
 type View struct {
 	client.Client
 
 	mu      sync.Mutex
-	changed map[string]chan struct{} // by namespace; a message is that something has changed since the last one was taken
+	changed map[string]chan struct{} // by namespace; a message means a change since the last message was received
 }
 
-// NewView returns a view that is in step with the API server until the test ends.
+// NewView returns a view that follows the API server until the test ends.
 func NewView(t testing.TB, config *rest.Config) *View {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -103,14 +103,14 @@ type World struct {
 	changed   chan struct{}
 	marks     int
 
-	// As of the last look.
+	// The result of the last look.
 	bystander   appsv1.Deployment
 	deployments []appsv1.Deployment
 	sets        []appsv1.ReplicaSet
 	pods        []corev1.Pod
 }
 
-// New makes a namespace, in which pods can be made.
+// New creates a namespace that is ready for pods.
 func New(ctx context.Context, v *View, namespace string) (*World, error) {
 	w := &World{Quota: map[string]int{}, Pace: math.MaxInt, view: v, namespace: namespace, changed: make(chan struct{}, 1)}
 	v.mu.Lock()
@@ -130,18 +130,18 @@ func (w *World) Close() {
 	delete(w.view.changed, w.namespace)
 }
 
-// Create makes o in the namespace.
+// Create creates o in the namespace.
 func (w *World) Create(ctx context.Context, o object.Object) error {
 	o.SetNamespace(w.namespace)
 	return w.view.Create(ctx, o)
 }
 
-// Delete deletes o, unless it is gone.
+// Delete deletes o. A missing object is not an error.
 func (w *World) Delete(ctx context.Context, o object.Object, opts ...client.DeleteOption) error {
 	return client.IgnoreNotFound(w.view.Delete(ctx, o, opts...))
 }
 
-// Edit changes an object of the namespace, if there is one by that name.
+// Edit changes an object of the namespace, if it exists.
 func Edit[T any, P interface {
 	*T
 	object.Object
@@ -149,7 +149,7 @@ func Edit[T any, P interface {
 	return edit(ctx, w, name, change, func(o P) error { return w.view.Update(ctx, o) })
 }
 
-// EditStatus is Edit for the status.
+// EditStatus changes the status of an object, if it exists.
 func EditStatus[T any, P interface {
 	*T
 	object.Object
@@ -242,7 +242,7 @@ func (w *World) Await(ctx context.Context, missing func() string) error {
 	}
 }
 
-// NextSecond returns when the API server gives a later creation timestamp than any that it has given.
+// NextSecond waits until the API server issues a later creation timestamp than before.
 func (w *World) NextSecond(ctx context.Context) error {
 	var newest time.Time
 	for _, set := range w.sets {
@@ -299,7 +299,7 @@ func (w *World) reconciled(ctx context.Context, names ...string) (state string, 
 	return state, nil
 }
 
-// bystander is a Deployment of no pods, which is not in the world's state.
+// bystander is a Deployment without pods. The state of the world does not include it.
 const bystander = "bystander"
 
 func newBystander() *appsv1.Deployment {
@@ -326,7 +326,7 @@ func (w *World) mark(ctx context.Context, name string) error {
 	})
 }
 
-// unsettled returns a sign that a controller has something to do still.
+// unsettled returns a reason why a controller is not idle, or "".
 func (w *World) unsettled() string {
 	for _, d := range append(w.deployments, w.bystander) {
 		if d.DeletionTimestamp != nil || d.Status.ObservedGeneration < d.Generation {
@@ -384,7 +384,7 @@ func ready(pod *corev1.Pod) (since time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// PlayPods makes some pods ready that may be, and all not ready that may not. It reports whether there were any.
+// PlayPods makes pods within the quota ready, and other pods not ready. It reports whether it changed any pod.
 func (w *World) PlayPods(ctx context.Context) (played bool, err error) {
 	byImage := map[string][]corev1.Pod{}
 	for _, pod := range w.pods {
@@ -471,7 +471,8 @@ func (w *World) eachPod(image string, n int, do func(*corev1.Pod) error) error {
 	return nil
 }
 
-// State is what must be the same under every controller: all but names of pods, UIDs, times, and the number of writes.
+// State returns the state that must be the same under every controller. It excludes names of pods, UIDs, times, and the
+// number of writes.
 func (w *World) State() string {
 	var b strings.Builder
 	owners := map[types.UID]string{}
@@ -507,7 +508,7 @@ func number(n *int32) string {
 func annotations(m map[string]string) string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if key != corev1.LastAppliedConfigAnnotation { // that is a mark
+		if key != corev1.LastAppliedConfigAnnotation { // a mark
 			all = append(all, strings.TrimPrefix(key, "deployment.kubernetes.io/")+"="+m[key])
 		}
 	}

@@ -31,14 +31,14 @@ type CronJobSpec struct {
 	// +required
 	Schedule CronSchedule `json:"schedule"`
 
-	// timeZone is the name of the time zone of the schedule, such as Europe/Berlin. Without it the schedule is in UTC.
+	// timeZone is the name of the time zone of the schedule, such as Europe/Berlin. The default is UTC.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	TimeZone *string `json:"timeZone,omitempty"`
 
-	// startingDeadlineSeconds is how late a run may start. One that could not start in that time is missed. Without it a run
-	// may be as late as can be.
+	// startingDeadlineSeconds is how late a run may start. A run that cannot start in time is skipped. By default,
+	// there is no deadline.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
@@ -55,12 +55,12 @@ type CronJobSpec struct {
 	// +required
 	JobTemplate batchv1.JobTemplateSpec `json:"jobTemplate"`
 
-	// successfulJobsHistoryLimit is how many Jobs are kept that have succeeded. Without it all are.
+	// successfulJobsHistoryLimit is the number of successful Jobs to keep. By default, all are kept.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	SuccessfulJobsHistoryLimit *int32 `json:"successfulJobsHistoryLimit,omitempty"`
 
-	// failedJobsHistoryLimit is how many Jobs are kept that have failed. Without it all are.
+	// failedJobsHistoryLimit is the number of failed Jobs to keep. By default, all are kept.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
@@ -121,9 +121,9 @@ func (s CronSchedule) String() string {
 type ConcurrencyPolicy string
 
 const (
-	// AllowConcurrent starts the Job beside the active ones.
+	// AllowConcurrent starts the Job in parallel to the active Jobs.
 	AllowConcurrent ConcurrencyPolicy = "Allow"
-	// ForbidConcurrent lets the run wait for the active Job.
+	// ForbidConcurrent delays the run until the active Job ends.
 	ForbidConcurrent ConcurrencyPolicy = "Forbid"
 	// ReplaceConcurrent deletes the active Jobs before it starts the new one.
 	ReplaceConcurrent ConcurrencyPolicy = "Replace"
@@ -131,7 +131,7 @@ const (
 
 // CronJobStatus is the observed state of a CronJob. Only the controller writes it.
 type CronJobStatus struct {
-	// observedGeneration is the generation of the spec that this status is about.
+	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -142,7 +142,7 @@ type CronJobStatus struct {
 	// +kubebuilder:validation:MaxItems=10
 	Active []corev1.ObjectReference `json:"active,omitempty"`
 
-	// lastScheduleTime is the time of the last run for which there was a Job, as the schedule has it.
+	// lastScheduleTime is the scheduled time of the last run with a Job.
 	// +optional
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
 

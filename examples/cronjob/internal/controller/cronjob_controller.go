@@ -62,7 +62,7 @@ type CronJobReconciler struct {
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile is called for a CronJob after every change of it and of its Jobs, and when its next run is due.
+// Reconcile runs after every change of a CronJob or its Jobs, and when the next run is due.
 func (r *CronJobReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	logger := log.FromContext(ctx)
 
@@ -83,9 +83,9 @@ func (r *CronJobReconciler) Reconcile(ctx context.Context, req reconcile.Request
 		return reconcile.Result{}, err
 	}
 	now := r.now()
-	d := decide(cronJob, h, now.Truncate(time.Second)) // the API has whole seconds
+	d := decide(cronJob, h, now.Truncate(time.Second)) // times in the API are whole seconds
 	started := r.start(ctx, cronJob, &h, &d)
-	// The time of the last run is in the status before the Job that has it may be deleted.
+	// The status records the time of the last run before its Job may be deleted.
 	if err := errors.Join(started, r.writeStatus(ctx, cronJob, h, d)); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -143,10 +143,10 @@ func has(job *batchv1.Job, condition batchv1.JobConditionType) bool {
 	})
 }
 
-// runAnnotation has the time of the run that a Job is for, as the schedule has it.
+// runAnnotation has the scheduled time of the run of a Job.
 const runAnnotation = "batch.example.com/scheduled-at"
 
-// runOf returns the time of the run that a Job is for.
+// runOf returns the scheduled time of the run of a Job.
 func runOf(job *batchv1.Job) time.Time {
 	run, err := time.Parse(time.RFC3339, job.Annotations[runAnnotation])
 	if err != nil {
@@ -155,12 +155,12 @@ func runOf(job *batchv1.Job) time.Time {
 	return run
 }
 
-// decision is what to do about a CronJob.
+// decision is the next step for a CronJob.
 type decision struct {
 	ready   metav1.Condition
 	run     time.Time      // of the Job to start; zero to start none
-	replace []*batchv1.Job // to be deleted before that
-	next    time.Time      // when to look again, zero for not before something changes
+	replace []*batchv1.Job // Jobs to delete first
+	next    time.Time      // when to reconcile again; zero waits for a change
 }
 
 // decide is a pure function of its arguments.
@@ -262,7 +262,7 @@ func (r *CronJobReconciler) jobOf(cronJob *batchv2.CronJob, run time.Time) (*bat
 	return job, controllerutil.SetControllerReference(cronJob, job, r.scheme)
 }
 
-// delete deletes a Job and its pods. One that is gone is fine.
+// delete deletes a Job and its pods. A missing Job is not an error.
 func (r *CronJobReconciler) delete(ctx context.Context, job *batchv1.Job) error {
 	err := controllerutil.DeleteWithUID(ctx, r.Client, job, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if err != nil {
@@ -288,10 +288,10 @@ func (r *CronJobReconciler) deleteOld(ctx context.Context, cronJob *batchv2.Cron
 	return errors.Join(errs...)
 }
 
-// maxActive is how many Jobs the status names.
+// maxActive limits the Jobs in the status.
 const maxActive = 10
 
-// writeStatus writes the status if it is another one.
+// writeStatus writes the status if it changed.
 func (r *CronJobReconciler) writeStatus(ctx context.Context, cronJob *batchv2.CronJob, h history, d decision) error {
 	status := cronJob.Status.DeepCopy()
 	controllerutil.SetCondition(cronJob, &status.Conditions, d.ready)

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package conversion turns the versions of CronJob into each other. v2 is the hub: the version that is stored, and that the
-// controller and the webhooks know.
+// Package conversion converts between the versions of CronJob. v2 is the hub: the API server stores v2, and the
+// controller and the webhooks use it.
 package conversion
 
 import (
@@ -78,8 +78,8 @@ func v1ToV2(_ context.Context, spoke *batchv1.CronJob, hub *batchv2.CronJob) err
 	return nil
 }
 
-// parse returns the schedule that text is: fields where it has five with one space between them, and else an expression,
-// so that no text is lost.
+// parse converts a v1 schedule: five fields separated by single spaces become fields, and any other text becomes an
+// expression. So the conversion keeps every text.
 func parse(text string) batchv2.CronSchedule {
 	fields := strings.Fields(text)
 	if len(fields) != 5 || strings.Join(fields, " ") != text {

@@ -14,7 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package migration has the API server store all objects in the version that it stores now, so that an older one can go.
+// Package migration makes the API server store all objects in the current storage version, so that an old version can
+// be removed.
 package migration
 
 import (
@@ -39,7 +40,7 @@ import (
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,resourceNames=cronjobs.batch.example.com,verbs=patch
 // +kubebuilder:rbac:groups=batch.example.com,resources=cronjobs,verbs=list;patch
 
-// SetupWithManager has m migrate the CronJobs at its start, or when it becomes the leader.
+// SetupWithManager makes m migrate the CronJobs at its start, or when it becomes the leader.
 func SetupWithManager(m controller.Manager) error {
 	return m.Add(&Migration{Client: m.Client(), CRD: "cronjobs.batch.example.com", Logger: m.Logger()})
 }
@@ -47,14 +48,14 @@ func SetupWithManager(m controller.Manager) error {
 // Migration writes every object of a kind once. For that it reads and writes only metadata.
 type Migration struct {
 	Client client.Client
-	CRD    string // the name of the CustomResourceDefinition of the kind
+	CRD    string // name of the CustomResourceDefinition
 	Logger *slog.Logger
 }
 
-// Name is the one that logs have.
+// Name returns the name in logs.
 func (m *Migration) Name() string { return "storage-migration" }
 
-// Run migrates, and tries again after an error, such as while the API server does not yet trust the webhook that converts.
+// Run migrates, and retries after an error, such as while the API server does not yet trust the conversion webhook.
 func (m *Migration) Run(ctx context.Context) error {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		err := m.Migrate(ctx)
@@ -98,7 +99,7 @@ func (m *Migration) Migrate(ctx context.Context) error {
 	return nil
 }
 
-// stored returns the kind of a CRD in the version that is stored.
+// stored returns the kind of a CRD in its storage version.
 func stored(crd *unstructured.Unstructured) (gvk schema.GroupVersionKind) {
 	gvk.Group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
 	gvk.Kind, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "kind")
@@ -111,7 +112,7 @@ func stored(crd *unstructured.Unstructured) (gvk schema.GroupVersionKind) {
 	return gvk
 }
 
-// pageSize is how many objects are asked for at once.
+// pageSize is the number of objects per request.
 const pageSize = 500
 
 // writeAll sends an empty patch for each object. The API server stores an object again if its encoding changes.

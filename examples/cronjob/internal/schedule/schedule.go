@@ -26,14 +26,14 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Schedule is a series of times. Parse makes one.
+// Schedule is a series of times. Parse creates it.
 type Schedule struct {
 	times cron.Schedule
 	zone  *time.Location
 }
 
-// Parse reads a schedule as cron has it. An empty zone is UTC. A schedule without any time is an error: there is no 30th of
-// February.
+// Parse reads a cron schedule. An empty zone is UTC. A schedule that never matches, such as the 30th of February, is an
+// error.
 func Parse(text, zone string) (Schedule, error) {
 	if strings.Contains(text, "TZ=") {
 		return Schedule{}, errors.New("the time zone is a field of its own")
@@ -53,8 +53,8 @@ func Parse(text, zone string) (Schedule, error) {
 	return s, nil
 }
 
-// Zone returns the time zone of that name; the empty one is UTC. The one that the machine is in has no name: it would be
-// another one for each machine.
+// Zone returns the time zone of a name; the empty name is UTC. It rejects the local zone, which differs between
+// machines.
 func Zone(name string) (*time.Location, error) {
 	if strings.EqualFold(name, "Local") {
 		return nil, fmt.Errorf("unknown time zone %s", name)
@@ -85,7 +85,8 @@ func (s Schedule) Due(since, earliest, now time.Time) (due, next time.Time, err 
 	return due, next, nil
 }
 
-// skip returns a time from which the next one is the first after since that is not before earliest, however many are between.
+// skip returns a time after since and before the first due time that is not before earliest, without visiting the times
+// between.
 func (s Schedule) skip(since, earliest time.Time) time.Time {
 	if !since.Before(earliest) {
 		return since

@@ -39,14 +39,15 @@ import (
 // +kubebuilder:webhook:path=/mutate-batch-example-com-v2-cronjob,mutating=true,failurePolicy=fail,sideEffects=None,groups=batch.example.com,resources=cronjobs,verbs=create;update,versions=v2,name=mcronjob.example.com,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/validate-batch-example-com-v2-cronjob,mutating=false,failurePolicy=fail,sideEffects=None,groups=batch.example.com,resources=cronjobs,verbs=create;update,versions=v2,name=vcronjob.example.com,admissionReviewVersions=v1
 
-// The certificate is the manager's own: it is kept in a Secret, and what calls the webhooks is made to trust it.
+// The manager issues its own certificate, keeps it in a Secret, and adds its CA to the webhook configurations and the
+// CRD.
 // +kubebuilder:rbac:groups="",namespace=system,resources=secrets,verbs=create
 // +kubebuilder:rbac:groups="",namespace=system,resources=secrets,resourceNames=webhook-certificates,verbs=get;list;watch;update
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=cronjob-mutating-webhook-configuration,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=cronjob-validating-webhook-configuration,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=cronjobs.batch.example.com,verbs=get;list;watch;patch
 
-// SetupWithManager has m serve the webhooks of CronJob, and convert its versions.
+// SetupWithManager makes m serve the webhooks of CronJob and convert its versions.
 func SetupWithManager(m controller.Manager) error {
 	return webhook.For[*batchv2.CronJob](m).
 		WithDefaulter(admission.DefaulterFunc[*batchv2.CronJob](Default)).
@@ -64,11 +65,12 @@ func Default(_ context.Context, cronJob *batchv2.CronJob) error {
 	spec.SuccessfulJobsHistoryLimit = cmp.Or(spec.SuccessfulJobsHistoryLimit, new(int32(3)))
 	spec.FailedJobsHistoryLimit = cmp.Or(spec.FailedJobsHistoryLimit, new(int32(1)))
 	pod := &spec.JobTemplate.Spec.Template.Spec
-	pod.RestartPolicy = cmp.Or(pod.RestartPolicy, corev1.RestartPolicyOnFailure) // a pod's own default no Job may have
+	// the default of pods is invalid in a Job
+	pod.RestartPolicy = cmp.Or(pod.RestartPolicy, corev1.RestartPolicyOnFailure)
 	return nil
 }
 
-// ValidateCreate refuses a CronJob that could not work.
+// ValidateCreate rejects a CronJob that cannot work.
 func ValidateCreate(_ context.Context, cronJob *batchv2.CronJob) (admission.Warnings, error) {
 	return validate(cronJob)
 }
@@ -85,7 +87,7 @@ func ValidateUpdate(ctx context.Context, oldCronJob, cronJob *batchv2.CronJob) (
 	return validate(cronJob)
 }
 
-// maxName leaves room for the time that the names of Jobs end in: a Job's name is a label of its pods.
+// maxName leaves room for the time at the end of Job names: the name of a Job is also a label of its pods.
 const maxName = 63 - len("-1893456000")
 
 // validate checks the rules that the schema of the CRD cannot express.
@@ -115,7 +117,7 @@ func validate(cronJob *batchv2.CronJob) (admission.Warnings, error) {
 	return warnings(cronJob), errs.ToAggregate()
 }
 
-// warnings are about what works, and is seldom meant.
+// warnings returns warnings about valid settings that are seldom intended.
 func warnings(cronJob *batchv2.CronJob) admission.Warnings {
 	if deadline := cronJob.Spec.StartingDeadlineSeconds; deadline != nil && *deadline < 10 {
 		return admission.Warnings{fmt.Sprintf("spec.startingDeadlineSeconds: a run that is late by more than %d s is missed, a restart of the operator may take longer", *deadline)}
