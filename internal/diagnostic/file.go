@@ -26,7 +26,7 @@ func AtFile(path, what string, cause error) *Error {
 // escapes ends the error of [os.Root] for a path that leaves it. The os package exports no error for it.
 const escapes = "path escapes from parent"
 
-// CauseHint returns what to do about an error of the file system, or "".
+// CauseHint returns a hint for an error of the file system, or "".
 func CauseHint(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -78,7 +78,7 @@ func Unreadable(root, name string, err error) error {
 	return &Error{Pos: InProject(root, name), Message: "cannot read: " + PlainCause(err), Hint: regular.Remedy(err), Cause: err}
 }
 
-// Cut returns what fits in a message of a text that may be of any length.
+// Cut truncates a text of any length to the size of a message.
 func Cut(text string) string {
 	const longest = 200
 	if len(text) <= longest {

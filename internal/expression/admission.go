@@ -23,7 +23,7 @@ type Admission struct {
 	fields         []string
 }
 
-// variables are what expressions about requests are made from.
+// variables are the variables of expressions about requests.
 var variables = []string{
 	plugincel.ObjectVarName, plugincel.OldObjectVarName, plugincel.RequestVarName, plugincel.NamespaceVarName, plugincel.AuthorizerVarName,
 }
@@ -47,7 +47,7 @@ func NewAdmission(kind string, schema *apiextensionsv1.JSONSchemaProps) (*Admiss
 	return a, nil
 }
 
-// requestEnv is what expressions about requests are compiled in, with objects of a type.
+// requestEnv returns the environment of expressions about requests for objects of a type.
 func requestEnv(base *environment.EnvSet, object *apiservercel.DeclType) (*cel.Env, error) {
 	request, namespace := plugincel.BuildRequestType(), plugincel.BuildNamespaceType()
 	types := []*apiservercel.DeclType{request, namespace}

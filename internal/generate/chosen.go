@@ -59,7 +59,7 @@ func (c chosen) dir() string {
 	return clean(cmp.Or(c.settings.Dir, c.Dir.Default))
 }
 
-// template is what PROJECT.lock calls the files.
+// template returns the name of the files in PROJECT.lock.
 func (c chosen) template() string { return "generate/" + c.Name }
 
 // makes reports whether the generator would write a file with this name now, if it made it.

@@ -1,9 +1,9 @@
-// Package generate turns the markers and types of a project into files: deep copies, CRDs, RBAC rules and webhook
-// configurations, all from one load of its packages. Each generator is a value in the list of package
-// generators. The files are byte for byte those of controller-gen v0.23.0.
+// Package generate generates files from the markers and types of a project: deep copies, CRDs, RBAC rules and webhook
+// configurations. It loads the packages once. Each generator is a value in the list of package generators. The files
+// are byte for byte those of controller-gen v0.23.0.
 //
-// [Run] only plans: it adds the files to a [plan.Plan], and sees the files that are in the plan already as if they
-// were written. It adds nothing if anything is wrong.
+// [Run] only plans: it adds the files to a [plan.Plan], and treats planned files as written. If there is an error, it
+// adds nothing.
 package generate
 
 import (
@@ -211,7 +211,7 @@ func (g *generation) postprocess(declaration *postprocess.Declaration) error {
 	return nil
 }
 
-// outputTemplate is what PROJECT.lock calls the files that a declaration adds.
+// outputTemplate is the name in PROJECT.lock of files that a declaration adds.
 const outputTemplate = "generate/output"
 
 // runOne runs one generator. It keeps the output before an error, so that the user sees the problems of other
@@ -253,8 +253,8 @@ func (g *generation) check(crd *apiextensionsv1.CustomResourceDefinition, explai
 	g.crds.Check(crd, explain)
 }
 
-// withMarkers returns the packages that have markers of some names, with these alone, also where controller-gen would not
-// find them. No names means all packages, as they are.
+// withMarkers returns the packages that have markers of the names, and only these markers, even where controller-gen
+// would not find them. An empty list means all packages, unchanged.
 func (g *generation) withMarkers(names []string) []*loader.Package {
 	var found []*loader.Package
 	for _, pkg := range g.program.Packages() {

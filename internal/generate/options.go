@@ -36,14 +36,15 @@ type Options struct {
 	Warn func(lint.Finding)
 	// Inputs receives the known inputs of the result, also if the run fails. It may be nil.
 	Inputs func(source.Inputs)
-	// Made receives each CRD and what places its problems in the source. It may be nil; a run that has it uses no cache.
+	// Made receives each CRD and a function that finds the source of its problems. It may be nil; a run with it does
+	// not use the cache.
 	Made func(*apiextensionsv1.CustomResourceDefinition, generator.Explain)
 	// Cache keeps results for later runs. The zero value keeps nothing.
 	Cache incremental.Store
-	// HeaderFile is what generated code begins with, relative to the project. Empty means DefaultHeaderFile if there is
-	// one, else no header.
+	// HeaderFile is the header of generated code, relative to the project. Empty means DefaultHeaderFile if that
+	// exists, otherwise no header.
 	HeaderFile string
-	// ManifestHeaderFile is what manifests begin with, relative to the project. Empty means no header.
+	// ManifestHeaderFile is the header of manifests, relative to the project. Empty means no header.
 	ManifestHeaderFile string
 	// Postprocess is the file that declares how to postprocess manifests, relative to the project. Empty means
 	// postprocess.DefaultFile if that exists.

@@ -1,5 +1,5 @@
-// Package regular opens the files that kctrl reads. Only files are read: a pipe or a device in the place of one would keep
-// the command waiting for ever.
+// Package regular opens the files that kctrl reads. It rejects other types of files: a read from a pipe or a device
+// could block forever.
 package regular
 
 import (

@@ -121,7 +121,7 @@ func (r *Result) warn(findings []lint.Finding) {
 
 // The templates of files of an entry that have no path.
 const (
-	standardOutput = "stdout"  // what goes to standard output
+	standardOutput = "stdout"  // output to stdout
 	failure        = "failure" // the run failed; the warnings of the entry are its errors
 )
 

@@ -36,7 +36,7 @@ func newResult(dir string) *Result {
 	return &Result{dir: dir, files: map[string]*bytes.Buffer{}, origin: map[string]string{}}
 }
 
-// Stdout returns what output rules send to standard output, in the order of generation.
+// Stdout returns the output of rules that write to stdout, in the order of generation.
 func (r *Result) Stdout() []byte { return r.stdout.Bytes() }
 
 // Files returns the files with their absolute paths, in order.
@@ -90,7 +90,7 @@ func (r *Result) replace(files []postprocess.File) {
 
 // memory is an output rule that keeps what its generator writes. It is for one goroutine.
 type memory struct {
-	dir       string // what paths are relative to
+	dir       string // base of relative paths
 	rule      genall.OutputRule
 	generator string // its name
 	result    *Result

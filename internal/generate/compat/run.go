@@ -38,7 +38,7 @@ const DefaultBuildTag = resolve.DefaultTag
 
 // Options configure a run of a command.
 type Options struct {
-	// Dir is what paths are relative to. It is absolute.
+	// Dir is the base of relative paths. It is absolute.
 	Dir string
 	// BuildTags choose the files of packages. Nil means DefaultBuildTag.
 	BuildTags []string
@@ -144,8 +144,8 @@ type attempt struct {
 	environment *resolve.Environment // nil if it is not known
 	program     *load.Program        // nil if the packages could not be read
 	findings    []lint.Finding
-	found       error // what kctrl finds wrong with the markers
-	// generatorsWarn is what generators warned of.
+	found       error // problems of the markers
+	// generatorsWarn has the warnings of generators.
 	generatorsWarn []error
 	// wasThorough is set if the loader of controller-tools ran.
 	wasThorough bool
@@ -390,7 +390,7 @@ func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 	return result, nil
 }
 
-// input is what generators look at.
+// input is the input of generators.
 type input struct {
 	genall.GenerationContext
 	// marked are the packages for generators that need no types.
@@ -474,7 +474,7 @@ func (a *attempt) postprocess(declaration *postprocess.Declaration, in input, re
 
 // disk reads the header files and manifests that options name.
 type disk struct {
-	dir  string // what names are relative to
+	dir  string // base of relative names
 	read func(name string) ([]byte, error)
 }
 

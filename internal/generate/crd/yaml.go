@@ -14,8 +14,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// printer writes definitions in their order, and makes the text of some of them while the parser is at the next: that takes
-// longer than all else that is done for a kind. It belongs to one goroutine, which calls wait at the end.
+// printer writes definitions in their order. It formats some of them while the parser reads the next kind, because
+// formatting takes longer than all other steps. It belongs to one goroutine, which calls wait at the end.
 type printer struct {
 	ctx     genall.GenerationContext
 	header  string
@@ -74,8 +74,8 @@ func (p *printer) writeFile(d document) error {
 	return errors.Join(err, out.Close())
 }
 
-// marshal does what the library does for a document, with transforms that are plain functions, and spares most of them the
-// way through JSON and back that it takes after the transforms.
+// marshal formats a document as the library does, with transforms that are plain functions. For most documents it
+// avoids the library's conversion to JSON and back after the transforms.
 func marshal(object any, transforms []func(map[string]any) error) ([]byte, error) {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -103,8 +103,8 @@ func unmarshalNumbers(text []byte, fields *map[string]any) error {
 	return decoder.Decode(fields)
 }
 
-// isPlain reports whether JSON has nothing that the way through it and back would change: no number with an exponent or
-// so long that it may not fit an integer, and no character that YAML refuses or reads differently.
+// isPlain reports whether a round trip of JSON through the library keeps it unchanged: it has no number with an
+// exponent or beyond the range of integers, and no character that YAML rejects or reads differently.
 func isPlain(text []byte) bool {
 	digits, quoted := 0, false
 	for i := 0; i < len(text); i++ {

@@ -21,7 +21,7 @@ type Declaration struct {
 	outputs []output
 }
 
-// key is what may stand in a section of the file.
+// key is a valid key in a section of the file.
 type key[T any] struct {
 	name, usage string
 	read        func(to *T, v value) error
@@ -318,7 +318,7 @@ func (v value) number() (int, error) {
 	return n, nil
 }
 
-// readChoice reads one of some words.
+// readChoice reads one of the words.
 func readChoice[T ~string](v value, to *T, words ...T) error {
 	if i := slices.Index(words, T(v.Value)); i >= 0 && v.Kind == yaml.ScalarNode {
 		*to = words[i]

@@ -26,7 +26,7 @@ type document struct {
 // manifest is a file with objects.
 type manifest struct {
 	File
-	head      string // what stands before the first object
+	head      string // text before the first object
 	documents []*document
 }
 

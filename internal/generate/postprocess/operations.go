@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// operation is what can be done to an object, or to places in the schema of a kind.
+// operation is an operation on an object, or on places in the schema of a kind.
 type operation struct {
 	name, usage string
 	// read converts the arguments of the operation to changes. Each change must have an effect.
@@ -89,7 +89,7 @@ func checkKeyword(v value) error {
 	return v.wrong("a schema has no "+diagnostic.Quote(v.Value), hint)
 }
 
-// checkSchema reports what cannot be a schema.
+// checkSchema reports values that cannot be schemas.
 func checkSchema(v value) error {
 	if v.Kind != yaml.MappingNode {
 		return v.wrong("want a schema", "write it as a mapping, as in {type: string}")

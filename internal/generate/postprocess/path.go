@@ -205,7 +205,7 @@ func (p fieldPath) remedy(roots []*yaml.Node) string {
 	return wholePath
 }
 
-// fieldsOf returns the names of the fields of places, sorted, and what leads to those below lists and maps.
+// fieldsOf returns the sorted names of the fields of places, and the steps to fields below lists and maps.
 func fieldsOf(places []place) (names []string, through []step) {
 	for _, at := range places {
 		for _, child := range children(at.schema) {

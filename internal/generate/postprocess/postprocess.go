@@ -55,7 +55,7 @@ func Load(name string, read func(name string) ([]byte, error)) (*Declaration, er
 // File is a generated file. One without a path goes to standard output.
 type File struct {
 	artifact.File
-	// Generator is the name of the one that made it. It is empty for what an output of a declaration adds.
+	// Generator is the name of the generator of the file. It is empty for files that outputs of a declaration add.
 	Generator string
 }
 
@@ -285,7 +285,7 @@ type output struct {
 	patches         []patch
 }
 
-// The words for orders of objects and for what stands between them.
+// The values for the order of objects and for their separators.
 const (
 	byName, byFile             = "name", "file"
 	beforeEach, betweenObjects = "before", "between"

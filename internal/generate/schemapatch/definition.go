@@ -131,7 +131,7 @@ func (d *definition) untyped(version, importPath string) error {
 	return err
 }
 
-// asNode returns what value is in YAML, in the style of the encoder.
+// asNode converts value to YAML, in the style of the encoder.
 func asNode(value any) (*yaml.Node, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
