@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// process is the running operator. Its log is shown as it comes.
+// process is the running operator. Its log is printed as it arrives.
 type process struct {
 	cmd  *exec.Cmd
 	stop func() error // ends the process by its pid and waits for it; later calls return the first result
@@ -71,7 +71,7 @@ func (p *process) readLog(log io.Reader, out io.Writer) {
 	}
 }
 
-// waitLog blocks until a line of the operator's log has text in it.
+// waitLog blocks until a line of the operator's log contains text.
 func (p *process) waitLog(ctx context.Context, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -32,7 +32,7 @@ func newShell(out io.Writer, dir, binFolder string) *shell {
 	return &shell{out: out, dir: dir, env: env, began: time.Now()}
 }
 
-// run shows and runs a command line. Its output appears below it.
+// run prints and runs a command line. Its output follows.
 func (sh *shell) run(ctx context.Context, line string) error {
 	fmt.Fprintf(sh.out, "\n$ %s\n", line)
 	first, _, _ := strings.Cut(line, " <<")
@@ -78,7 +78,7 @@ type held struct {
 	mu       sync.Mutex
 	out      io.Writer
 	kept     []byte
-	released bool // kept is empty then
+	released bool // if set, kept is empty
 }
 
 func (h *held) Write(text []byte) (int, error) {
@@ -111,7 +111,7 @@ func (sh *shell) useKubeconfig(ctx context.Context) error {
 	return nil
 }
 
-// step does one thing and remembers how long it took.
+// step runs one step and records its duration.
 func (sh *shell) step(what string, do func() error) error {
 	start := time.Now()
 	err := do()

@@ -13,12 +13,12 @@ import (
 const (
 	environment = "demo" // the name of the control plane that the tour starts
 	sampleName  = "guestbook-sample"
-	patience    = time.Minute // how long the tour waits for any one thing to be observed
+	patience    = time.Minute // limit of the wait for each observation
 )
 
-// server is an API server that the tour may run on.
+// server is an API server for the tour.
 type server struct {
-	up   string // the flag that it is started with
+	up   string // the flag that starts it
 	what string // its description
 }
 
@@ -53,7 +53,7 @@ func tour(ctx context.Context, out io.Writer, kctrl, on string) (err error) {
 		return err
 	}
 	defer func() {
-		if started() != nil { // it is part of err, unless another step failed before
+		if started() != nil { // err contains it, unless another step failed first
 			return
 		}
 		if downErr := sh.run(context.WithoutCancel(ctx), "kctrl env down --name "+environment); err == nil {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// longestQuote is how many characters of a value are enough to know it by.
+// longestQuote is the number of characters that suffice to recognize a value.
 const longestQuote = 80
 
 // Quote returns a value from the user in quotes, on one line, with escaped terminal control characters. It truncates

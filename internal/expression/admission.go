@@ -15,10 +15,10 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-// Admission compiles expressions about requests: the rules of policies, and the match conditions of these and of webhooks. It is safe for
-// concurrent use.
+// Admission compiles expressions about requests: rules of policies, and match conditions of policies and webhooks. It
+// is safe for concurrent use.
 type Admission struct {
-	// typed knows what objects of the kind have; API servers compile with untyped, in which objects may have anything.
+	// typed has the fields of the kind. API servers compile with untyped, where objects may have any field.
 	typed, untyped *cel.Env
 	fields         []string
 }

@@ -15,7 +15,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// container is a list or a map that a rule is in.
+// container is a list or map that contains a rule.
 type container struct {
 	path  []string
 	step  string // Items or Values
@@ -38,12 +38,12 @@ type costly struct {
 	cost   uint64
 }
 
-// missing is a bound that a schema does not have.
+// missing is a bound that a schema lacks.
 type missing struct {
 	keyword string
 	path    []string // in objects
-	// below is the path from the value of the rule, if the bound is of a part of it. Otherwise above is the index of
-	// the list or map that the rule is in.
+	// below is the path from the value of the rule to the part that lacks the bound. For a list or map that contains
+	// the rule, above is its index instead.
 	below []string
 	above int
 }
@@ -51,10 +51,10 @@ type missing struct {
 // mostCandidates limits how many missing bounds are tried: each requires several compilations of the rule.
 const mostCandidates = 12
 
-// mostBounds is how many bounds a hint names at most.
+// mostBounds limits the number of bounds in a hint.
 const mostBounds = 4
 
-// roomForOthers is a bound for values where no bound alone makes the rule fit.
+// roomForOthers is a bound for values if no single bound suffices.
 const roomForOthers = 64
 
 // hint names the missing bound that lowers the cost of the rule most, and the largest round value with which the cost
@@ -111,7 +111,7 @@ func fieldName(path []string) string {
 	return RuleProblem{Path: path}.Field()
 }
 
-// roundBounds are the values that a hint proposes, from the largest.
+// roundBounds are the values that a hint proposes, largest first.
 var roundBounds = []int64{
 	1_000_000, 500_000, 200_000, 100_000, 50_000, 20_000, 10_000, 5000, 2000, 1000, 500, 200, 100, 50, 20, 10, 5, 2, 1,
 }
@@ -135,7 +135,7 @@ func (c costly) largest(candidates []missing, bounds []int64, of int, most uint6
 	return roundBounds[low]
 }
 
-// costWith estimates the cost of the rule with some of the candidates set.
+// costWith estimates the cost of the rule with bounds for some of the candidates.
 func (c costly) costWith(candidates []missing, bounds []int64) uint64 {
 	schema := c.schema
 	times := uint64(1)
@@ -224,7 +224,7 @@ func (c costly) candidates() []missing {
 
 var wordsIn = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 
-// deepest ends the search in schemas that are nested very deeply.
+// deepest limits the search in deeply nested schemas.
 const deepest = 8
 
 // missingBounds returns the bounds that a schema does not have, nor those below it that a rule names or goes through.

@@ -21,7 +21,7 @@ import (
 
 // Problem describes an error in an expression.
 type Problem struct {
-	// Line and Column are where, both counted from 1; 0 where it is the expression as a whole.
+	// Line and Column are the position, counted from 1. They are 0 for the whole expression.
 	Line, Column int
 	// Message describes the error in one line.
 	Message string
@@ -79,7 +79,7 @@ func plain(message string) string {
 	return strings.Join(strings.Fields(message), " ")
 }
 
-// drawnType is the name of the type of self, or of a part of it: it has the time, and is another one in every run.
+// drawnType matches the name of the type of self or of its parts. The name contains the time and differs in every run.
 var drawnType = regexp.MustCompile(`selfType\d+`)
 
 var (

@@ -89,15 +89,15 @@ type rulesWalk struct {
 // unbounded is the number of occurrences of a value without an upper bound.
 const unbounded = math.MaxUint64
 
-// place is where a part of a schema is.
+// place is the position of a part of a schema.
 type place struct {
 	path   []string
 	isRoot bool
-	// times is how often it is in an object, at most.
+	// times is the maximum number of occurrences in an object.
 	times uint64
 	// unmatched is set for values in a list whose items are not matched with old items.
 	unmatched bool
-	// above are the lists and maps that it is in, outermost first.
+	// above are the lists and maps that contain the place, outermost first.
 	above []container
 }
 
@@ -144,7 +144,7 @@ func bound(s *structural.Structural, isMap bool) uint64 {
 	return uint64(max(0, *most))
 }
 
-// product multiplies, and ends at the largest number.
+// product multiplies and saturates at the largest number.
 func product(a, b uint64) uint64 {
 	if a != 0 && b > math.MaxUint64/a {
 		return math.MaxUint64

@@ -109,7 +109,7 @@ func (g *generation) key(ctx context.Context) (incremental.Key, *resolve.Environ
 	return key, environment, ok
 }
 
-// restore takes over the outputs of an earlier run, and repeats its warnings.
+// restore restores the outputs of an earlier run and repeats its warnings.
 func (g *generation) restore(entry *incremental.Entry) {
 	for _, file := range entry.Files {
 		g.outputs = append(g.outputs, output{artifact.File{Path: file.Path, Content: file.Content}, file.Template})

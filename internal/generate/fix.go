@@ -37,7 +37,7 @@ func Fix(ctx context.Context, dir string, p *plan.Plan, o Options) error {
 	return nil
 }
 
-// apply makes the changes in content, from the last to the first, so that offsets stay right.
+// apply applies the fixes to content, last to first, so that offsets stay valid.
 func apply(content []byte, fixes []lint.Fix) []byte {
 	after := slices.Clone(content)
 	slices.SortFunc(fixes, func(a, b lint.Fix) int { return b.Offset - a.Offset })

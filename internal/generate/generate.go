@@ -49,7 +49,7 @@ func Run(ctx context.Context, dir string, plan *plan.Plan, proj *project.Project
 			return err
 		}
 		given := slices.DeleteFunc(slices.Clone(o.Paths), func(path string) bool { return path == "./..." })
-		o.Paths = append(paths, given...) // which are to be there
+		o.Paths = append(paths, given...) // explicit paths must exist
 	}
 	if proj != nil {
 		if err := o.completeYear(plan); err != nil {
@@ -105,7 +105,7 @@ type generation struct {
 	options Options
 	// generators are the generators that the options name.
 	generators []chosen
-	foreign    bool // whether the project is not one of kctrl
+	foreign    bool // whether the project was not created by kctrl
 	warn       func(lint.Finding)
 
 	kinds   map[schema.GroupVersionKind]bool

@@ -30,7 +30,7 @@ type Options struct {
 	// Paths are the packages to read, as in load.Config. An empty list, or "./...", means all packages of the project.
 	// Only then does a run delete outdated files.
 	Paths []string
-	// AllowUnknown are prefixes of markers that may be unknown.
+	// AllowUnknown are prefixes of unknown markers to accept.
 	AllowUnknown []string
 	// Warn receives problems of markers that do not affect any output. It may be nil.
 	Warn func(lint.Finding)

@@ -74,8 +74,8 @@ func (g *generation) writeFile(o output) error {
 	})
 }
 
-// prune deletes the files that the lock knows from a generator that ran and did not make them again. One that the user
-// has edited stays, and so does one behind a link, which is another file than the one that was written.
+// prune deletes files in the lock that an earlier run generated and this run did not. It keeps files that the user
+// edited. It also keeps files behind a symbolic link, because these differ from the generated ones.
 func (g *generation) prune(made map[string]bool) error {
 	lock, err := project.LoadLock(os.DirFS(g.dir))
 	if err != nil {
@@ -94,7 +94,7 @@ func (g *generation) prune(made map[string]bool) error {
 		}
 		text, err := g.plan.Read(entry.Path)
 		if err == nil && lock.Touched(entry.Path, text) {
-			continue // which is the user's now
+			continue // now belongs to the user
 		}
 		if err := errors.Join(g.plan.Delete(entry.Path), g.unlist(entry.Path)); err != nil {
 			return err
@@ -127,7 +127,7 @@ func (g *generation) list(o output) error {
 	return g.editKustomization(o.Path, edit.EnsureListItem)
 }
 
-// unlist takes a manifest that is gone out of the kustomization, which would not build with it.
+// unlist removes a deleted manifest from the kustomization, which otherwise could not be built.
 func (g *generation) unlist(name string) error {
 	return g.editKustomization(name, edit.RemoveListItem)
 }

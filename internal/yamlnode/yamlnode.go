@@ -1,4 +1,4 @@
-// Package yamlnode reads and changes the mappings of YAML that keeps its style and the order of its keys.
+// Package yamlnode reads and changes mappings of YAML documents. It keeps the style and the order of keys.
 package yamlnode
 
 import (
@@ -20,8 +20,8 @@ func Value(mapping *yaml.Node, keys ...string) *yaml.Node {
 	return mapping
 }
 
-// At follows keys through mappings and indexes through lists, and returns the node where they end, or the last one on the way that there
-// is. A mapping or a list is placed at its key, if it has one.
+// At follows keys through mappings and indexes through lists, and returns the last node that exists on the path. The
+// position of a mapping or list is its key, if it has one.
 func At(node *yaml.Node, steps ...string) *yaml.Node {
 	for _, step := range steps {
 		if node.Kind == yaml.AliasNode {
@@ -64,7 +64,7 @@ func Index(mapping *yaml.Node, key string, from int) int {
 	return -1
 }
 
-// Remove takes a key with its value out of a mapping, and reports whether it was there.
+// Remove removes a key with its value from a mapping, and reports whether the key existed.
 func Remove(mapping *yaml.Node, key string) bool {
 	i := Index(mapping, key, 0)
 	if i >= 0 {
@@ -93,7 +93,7 @@ func (in Insert) Set(mapping *yaml.Node, key string, value *yaml.Node) {
 	}
 	added := append([]*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Style: in.Style, Value: key}, value}, mapping.Content[at:]...)
 	mapping.Content = append(mapping.Content[:at:at], added...)
-	mapping.Style &^= yaml.FlowStyle // An empty one may be written as {}.
+	mapping.Style &^= yaml.FlowStyle // an empty mapping may be written as {}
 }
 
 // Ensure returns the value of a key, which it adds with an empty mapping if it is not there.

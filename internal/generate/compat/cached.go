@@ -104,12 +104,12 @@ func (m memo) upToDate(stamped *incremental.Stamped) *Result {
 	return result
 }
 
-// noteWritten keeps how the disk looks when all files of a result are in place.
+// noteWritten records the state of the disk after all files of a result are written.
 func (m memo) noteWritten(result *Result, entry *incremental.Entry, inputs, outputs source.Stamps) {
 	if result.stdout.Len() > 0 {
 		outputs = nil // Output to stdout is only in the entry, so read all files from it.
 	}
-	// Without stamps the next run reads what this one has read.
+	// Without stamps, the next run reads all inputs again.
 	_ = m.store.PutStamped(m.key, &incremental.Stamped{Entry: entry.Sum, Inputs: inputs, Outputs: outputs, Warnings: entry.Warnings})
 }
 
@@ -119,13 +119,13 @@ func (r *Result) warn(findings []lint.Finding) {
 	}
 }
 
-// The templates of files of an entry that have no path.
+// The templates of cached files without a path.
 const (
 	standardOutput = "stdout"  // output to stdout
 	failure        = "failure" // the run failed; the warnings of the entry are its errors
 )
 
-// keepFailure keeps the errors of a run, which follow from the inputs.
+// keepFailure caches the errors of a run, because they follow from its inputs.
 func (m memo) keepFailure(failed error, inputs source.Inputs) {
 	entry := &incremental.Entry{Inputs: inputs, Files: []incremental.File{{Template: failure}}}
 	for _, err := range diagnostic.All(failed) {
@@ -135,7 +135,7 @@ func (m memo) keepFailure(failed error, inputs source.Inputs) {
 		}
 		entry.Warnings = append(entry.Warnings, lint.Finding{Error: e})
 	}
-	_ = m.store.Put(m.key, entry) // Without it the next run fails by its own.
+	_ = m.store.Put(m.key, entry) // Without the entry, the next run finds the same errors.
 }
 
 // keep caches a result with all of its inputs. It ignores write errors of the cache.

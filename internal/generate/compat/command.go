@@ -26,7 +26,7 @@ type Command struct {
 	paths      []string
 }
 
-// chosen is a generator that was asked for, with its options, and where its output goes.
+// chosen is a generator of the command line, with its options and output rule.
 type chosen struct {
 	generator.Generator
 	name    string
@@ -164,7 +164,7 @@ func usage(message, hint string) error {
 	return &diagnostic.Error{Message: message, Hint: hint, Class: diagnostic.ErrUsage}
 }
 
-// named is a generator or an output rule and the name it has on the command line.
+// named is a generator or an output rule with its name on the command line.
 type named struct {
 	name  string
 	value any
@@ -180,7 +180,7 @@ func byName() []named {
 	return all
 }
 
-// outputRules are all output rules. Each is an option of its own, "output:<rule>", and one for each generator,
+// outputRules returns all output rules. Each rule is an option "output:<rule>", and for each generator an option
 // "output:<generator>:<rule>".
 func outputRules() []named {
 	return []named{

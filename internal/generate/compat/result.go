@@ -26,9 +26,9 @@ type Result struct {
 	files  map[string]*bytes.Buffer // by absolute path
 	origin map[string]string        // the generator of each file, by file name
 	stdout bytes.Buffer
-	// current are the paths of files that are on disk with the right content, and not in files.
+	// current lists the files that are on disk with the right content. They are not in files.
 	current []string
-	// isWritten is called with the files once all have the right content; may be nil.
+	// isWritten is called with the stamps of the files after all have the right content. It may be nil.
 	isWritten func(source.Stamps)
 }
 
@@ -88,7 +88,7 @@ func (r *Result) replace(files []postprocess.File) {
 	}
 }
 
-// memory is an output rule that keeps what its generator writes. It is for one goroutine.
+// memory is an output rule that stores the output of its generator. It is not safe for concurrent use.
 type memory struct {
 	dir       string // base of relative paths
 	rule      genall.OutputRule

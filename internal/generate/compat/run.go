@@ -40,9 +40,9 @@ const DefaultBuildTag = resolve.DefaultTag
 type Options struct {
 	// Dir is the base of relative paths. It is absolute.
 	Dir string
-	// BuildTags choose the files of packages. Nil means DefaultBuildTag.
+	// BuildTags select the files of packages. Nil means DefaultBuildTag.
 	BuildTags []string
-	// AllowUnknown are prefixes of markers that may be unknown.
+	// AllowUnknown are prefixes of unknown markers to accept.
 	AllowUnknown []string
 	// Postprocess is the file that declares how to postprocess manifests. Empty means postprocess.DefaultFile if that
 	// exists.
@@ -97,7 +97,7 @@ func (o Options) reportInputs(kept memo) {
 	}
 }
 
-// run generates: quickly, unless there is a reason why not, or else as controller-gen does.
+// run generates with the loader of kctrl if possible, and otherwise as controller-gen does.
 func (a *attempt) run(ctx context.Context, reason error, patterns []string) (*Result, error) {
 	var err error
 	if a.registry, err = a.command.registry(); err != nil {
@@ -109,7 +109,7 @@ func (a *attempt) run(ctx context.Context, reason error, patterns []string) (*Re
 	}
 	for _, err := range diagnostic.All(reason) {
 		if errors.Is(err, regular.ErrNotRegular) {
-			return nil, err // the go command would wait for it for ever
+			return nil, err // the go command would block on it
 		}
 	}
 	if reason != nil {
@@ -141,7 +141,7 @@ type attempt struct {
 	command     *Command
 	options     Options
 	registry    *markers.Registry
-	environment *resolve.Environment // nil if it is not known
+	environment *resolve.Environment // nil if unknown
 	program     *load.Program        // nil if the packages could not be read
 	findings    []lint.Finding
 	found       error // problems of the markers
@@ -149,7 +149,7 @@ type attempt struct {
 	generatorsWarn []error
 	// wasThorough is set if the loader of controller-tools ran.
 	wasThorough bool
-	// expected is set if kctrl had found all of its errors, too.
+	// expected is set if kctrl reported all errors of controller-tools.
 	expected bool
 }
 
@@ -224,7 +224,7 @@ func isAftermath(err error) bool {
 	return strings.HasPrefix(err.Error(), "unknown type ") || strings.HasPrefix(err.Error(), "unable to locate schema for type ")
 }
 
-// line is a place that errors are about.
+// line is the position of an error.
 type line struct {
 	file string
 	line int
@@ -241,8 +241,8 @@ func lineOf(err error) (line, bool) {
 // errThorough means that the loader of kctrl cannot, or must not, replace the loader of controller-tools.
 var errThorough = errors.New("needs the loader of controller-tools")
 
-// quick loads each module once, and of it only what can produce output. An error does not mean that controller-gen fails
-// too.
+// quick loads each module once, and type-checks only packages that can produce output. Its errors do not mean that
+// controller-gen fails.
 func (a *attempt) quick(ctx context.Context, patterns []string) (*Result, error) {
 	program, broken := load.Load(ctx, load.Config{Dir: a.options.Dir, Patterns: patterns, BuildTags: a.options.BuildTags, Environment: a.environment, Lenient: true})
 	if program == nil {
@@ -296,7 +296,7 @@ func (a *attempt) quick(ctx context.Context, patterns []string) (*Result, error)
 	return result, errors.Join(err, a.program.Problems(types.Roots))
 }
 
-// sortAs brings roots into the order of the packages.
+// sortAs sorts roots in the order of the packages.
 func sortAs(roots []*loader.Package, packages []*load.Package) {
 	place := map[string]int{}
 	for i, pkg := range packages {
@@ -315,7 +315,7 @@ func (a *attempt) knows(name string) bool {
 // patterns returns the paths as load.Load takes them.
 func (c *Command) patterns(o Options) ([]string, error) {
 	if slices.ContainsFunc(o.BuildTags, func(tag string) bool { return tag == "" || strings.ContainsAny(tag, " ,'\"") }) {
-		return nil, errThorough // The go command splits them, or refuses them.
+		return nil, errThorough // The go command splits or rejects them.
 	}
 	if len(c.paths) == 0 {
 		return []string{"."}, nil
@@ -339,7 +339,7 @@ func (c *Command) patterns(o Options) ([]string, error) {
 	return patterns, nil
 }
 
-// thorough loads as controller-gen does: path by path, with everything that is imported.
+// thorough loads as controller-gen does: path by path, with all imported packages.
 func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 	tags := a.options.BuildTags
 	if tags == nil {
@@ -393,9 +393,9 @@ func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 // input is the input of generators.
 type input struct {
 	genall.GenerationContext
-	// marked are the packages for generators that need no types.
+	// marked are the packages for generators that read only markers.
 	marked []*loader.Package
-	// markers are all that are known.
+	// markers are all known markers.
 	markers *ourmarkers.Registry
 	// read reads the files that options name.
 	read func(name string) ([]byte, error)

@@ -135,7 +135,7 @@ func (r *Result) notAFile(name string, info fs.FileInfo) error {
 	return err
 }
 
-// maxLinks is how many links to links are followed.
+// maxLinks limits how many symbolic links are followed.
 const maxLinks = 40
 
 // followLinks returns the file that a name leads to, which need not exist: a link that is an output stays a link.
@@ -163,7 +163,7 @@ func followLinks(name string) (string, error) {
 	}
 }
 
-// nonNil keeps an empty file apart from no file.
+// nonNil distinguishes an empty file from a missing one.
 func nonNil(content []byte) []byte {
 	if content == nil {
 		return []byte{}

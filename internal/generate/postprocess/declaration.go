@@ -89,7 +89,7 @@ type selection struct {
 	kinds, except []selector
 }
 
-// selector is a kind, a kind and its group, or all kinds of a group or at all.
+// selector selects a kind, a kind of one group, all kinds of a group, or all kinds.
 type selector struct {
 	value
 	kind, group string // "" is any group, and * any kind that a CustomResourceDefinition defines
@@ -121,7 +121,7 @@ func readSelectors(to *[]selector, v value) error {
 	})
 }
 
-// selectionKeys are the keys of whatever selects objects.
+// selectionKeys returns the keys that select objects.
 func selectionKeys[T any](of func(*T) *selection) []key[T] {
 	return []key[T]{
 		{"kinds", "`Kind`, `Kind.group`, `*.group` or `\"*\"`. Kinds of CRDs, and `ClusterRole`, `Role`, `MutatingWebhookConfiguration`, `ValidatingWebhookConfiguration`; `*` matches kinds of CRDs",
@@ -141,7 +141,7 @@ type patch struct {
 	insert   yamlnode.Insert
 }
 
-// located is a path where it is written.
+// located is a path with its position in the file.
 type located struct {
 	value
 	path fieldPath
@@ -272,7 +272,7 @@ func readList[T any](v value, to *[]T, read func(value) (T, error)) error {
 	return errors.Join(errs...)
 }
 
-// eachText calls f with the texts of a list, or with the only one.
+// eachText calls f with the texts of a list, or with a single text.
 func (v value) eachText(f func(v value, text string) error) error {
 	nodes := []*yaml.Node{v.Node}
 	if v.Kind == yaml.SequenceNode {

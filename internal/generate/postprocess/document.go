@@ -18,7 +18,7 @@ import (
 type document struct {
 	file    *manifest
 	object  *yaml.Node
-	text    string // as it was generated, without the line that begins a document
+	text    string // as generated, without the separator
 	changed bool   // whether the object differs from the text
 	lists   listStyle
 }
@@ -33,7 +33,7 @@ type manifest struct {
 // separator is the line before each object.
 const separator = "---\n"
 
-// parseManifest takes a file apart.
+// parseManifest splits a file into objects.
 func parseManifest(f File) (*manifest, error) {
 	m := &manifest{File: f}
 	head, rest, found := strings.Cut("\n"+string(f.Content), "\n"+separator)
@@ -102,7 +102,7 @@ func (d *document) fileName() string {
 	return strings.ToLower(d.field("kind")) + ".yaml"
 }
 
-// version is one of a definition.
+// version is one version of a definition.
 type version struct {
 	name   string
 	node   *yaml.Node
@@ -128,8 +128,8 @@ type listStyle string
 
 const (
 	asGenerated listStyle = ""
-	compact     listStyle = "compact"  // as their key is, as controller-gen writes them
-	indented    listStyle = "indented" // deeper, as yq writes them
+	compact     listStyle = "compact"  // indented as their key, as by controller-gen
+	indented    listStyle = "indented" // indented deeper, as by yq
 )
 
 // print returns the text of an object.

@@ -33,10 +33,10 @@ type change struct {
 	object func(d *document) (bool, error)
 }
 
-// operations are all operations. Another one is a row here.
+// operations lists all operations. A new operation needs only a row here.
 var operations []operation
 
-// The operations refer to themselves by the keys of the patches of an output.
+// init breaks the initialization cycle: patches of an output have operations as keys.
 func init() {
 	operations = []operation{
 		{"delete", "keywords to delete, such as `required`", readDelete},
@@ -299,7 +299,7 @@ func readCutText(v value, _ yamlnode.Insert) ([]change, error) {
 	}}}, err
 }
 
-// cut takes out of a text all that stands from one text to the other, with the space before it.
+// cut removes the part of a text between two texts, including both and the space before.
 func cut(text, from, to string) string {
 	var kept strings.Builder
 	for {
@@ -371,7 +371,7 @@ func readMerge(v value, in yamlnode.Insert) ([]change, error) {
 	}}}, nil
 }
 
-// mergeInto changes an object by a JSON merge patch.
+// mergeInto applies a JSON merge patch to an object.
 func mergeInto(in yamlnode.Insert, object, patch *yaml.Node) {
 	for i := 0; i+1 < len(patch.Content); i += 2 {
 		name, value := patch.Content[i].Value, patch.Content[i+1]

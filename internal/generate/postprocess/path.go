@@ -22,7 +22,7 @@ const (
 	wholePath = "the steps are names of fields, [] for the items of a list, {} for the values of a map, * for any field and ** for any number of steps, as in spec.**.containers[].resources"
 )
 
-// fieldPath leads to places in the schema of a kind. The one without steps leads to the schema of the kind itself.
+// fieldPath leads to places in the schema of a kind. The empty path is the schema itself.
 type fieldPath struct {
 	text  string
 	steps []step
@@ -110,7 +110,7 @@ func joined(steps []step) string {
 type place struct {
 	schema *yaml.Node
 	parent *yaml.Node // the schema that contains it; nil for the schema of the kind
-	step   step       // the last one on the way to it
+	step   step       // the last step of the path
 }
 
 // children returns the schemas that a schema consists of, in their order.

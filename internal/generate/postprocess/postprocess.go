@@ -33,7 +33,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 )
 
-// DefaultFile is the declaration of a project that has one.
+// DefaultFile is the default name of the declaration.
 const DefaultFile = "kctrl.gen.yaml"
 
 // Load reads the declaration in a file, or in DefaultFile if there is one and no file is named. Without it returns nil.
@@ -52,7 +52,7 @@ func Load(name string, read func(name string) ([]byte, error)) (*Declaration, er
 	return d, nil
 }
 
-// File is a generated file. One without a path goes to standard output.
+// File is a generated file. A file without a path goes to standard output.
 type File struct {
 	artifact.File
 	// Generator is the name of the generator of the file. It is empty for files that outputs of a declaration add.
@@ -98,7 +98,7 @@ func (d *Declaration) Apply(in Input) ([]File, error) {
 type run struct {
 	*Declaration
 	in        Input
-	rest      []File // have no objects
+	rest      []File // files without objects
 	manifests []*manifest
 	documents []*document
 	moved     map[*document]bool
@@ -244,7 +244,7 @@ func (p patch) checkPath(at located, documents []*document) error {
 	return nil
 }
 
-// apply makes one change wherever it is meant.
+// apply applies a change to the selected documents.
 func (p patch) apply(c change, documents []*document) error {
 	done := false
 	for _, d := range documents {
@@ -272,7 +272,7 @@ func (p patch) apply(c change, documents []*document) error {
 	return nil
 }
 
-// output is another place for objects.
+// output is an additional location for objects.
 type output struct {
 	value
 	selection
@@ -413,7 +413,7 @@ func (r *run) read(v value) ([]byte, error) {
 	return content, nil
 }
 
-// add makes a file of objects.
+// add adds a file with objects.
 func (r *run) add(o output, name string, documents []*document) error {
 	if r.in.Inside && !fs.ValidPath(name) {
 		return o.wrong("output "+diagnostic.Quote(name)+" is outside the project", "name it relative to the project")
