@@ -44,8 +44,9 @@ func TestUpgradeKeepsRandomEdits(t *testing.T) {
 				p.git("add", "-A")
 				p.git("commit", "-q", "-m", "old")
 				edits := p.edit(rand.New(rand.NewPCG(seed, 12)), seed == 1)
-				p.upgrade(edits)
-				if seed == 1 || seed%10 == 0 {
+				// A Go file that stays as it is may use what the runtime of the older kctrl had.
+				stays := strings.Contains(p.upgrade(edits), ".go: has been edited where its template has changed")
+				if !stays && (seed == 1 || seed%10 == 0) {
 					p.vet()
 				}
 			})
@@ -99,8 +100,9 @@ func (p *oldProject) git(args ...string) {
 	}
 }
 
-// upgrade upgrades the project. It fails unless all edits are kept and the upgrade is complete.
-func (p *oldProject) upgrade(edits []userEdit) {
+// upgrade upgrades the project, and returns what kctrl prints. It fails unless all edits are kept and the upgrade is
+// complete.
+func (p *oldProject) upgrade(edits []userEdit) string {
 	p.Helper()
 	code, _, said := kctrlIn(p.T, p.dir, "upgrade")
 	if code != exitOK {
@@ -126,6 +128,7 @@ func (p *oldProject) upgrade(edits []userEdit) {
 		!conflicts {
 		p.Errorf("kctrl doctor ends with %d\n%s\n%s", code, out, said)
 	}
+	return said
 }
 
 // vet runs go vet on the project and its tests.

@@ -70,7 +70,7 @@ func moduleTree(t *testing.T) fstest.MapFS {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && name != "." && skipFolder(name):
+		case entry.IsDir() && name != "." && (skipFolder(name) || isModule(root, name)):
 			return fs.SkipDir
 		case entry.IsDir(), strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "runtime/"), path.Dir(name) == "." && !inRoot(name):
 			return nil
@@ -85,9 +85,18 @@ func moduleTree(t *testing.T) fstest.MapFS {
 	return tree
 }
 
+// published are the top directories of the module that the program and the runtime import or embed.
+var published = []string{"cmd", "internal", "runtime", "testserver", "vet", "compat"}
+
+// isModule reports whether a directory has another module, which the archive of this one does not contain.
+func isModule(root fs.FS, name string) bool {
+	_, err := fs.Stat(root, path.Join(name, "go.mod"))
+	return err == nil
+}
+
 func skipFolder(name string) bool {
 	first, _, nested := strings.Cut(name, "/")
-	return path.Base(name) == "testdata" || !nested && !slices.Contains([]string{"cmd", "internal", "runtime"}, first)
+	return path.Base(name) == "testdata" || !nested && !slices.Contains(published, first)
 }
 
 func inRoot(name string) bool {
