@@ -53,7 +53,7 @@ var importRules = []importRule{
 	{
 		in:     []string{"runtime"},
 		forbid: func(imported string) bool { return !runtimeMayImport(imported) },
-		except: []string{"runtime/compat/envtest", "runtime/compat/fake"},
+		except: []string{"runtime/compat/envtest"},
 		reason: "every package here is built into every operator: only apimachinery, client-go's rest and clientcmd, and " +
 			"single API groups",
 	},
@@ -82,14 +82,13 @@ var importRules = []importRule{
 			"them",
 	},
 	{
-		in: []string{"runtime/compat/envtest", "runtime/compat/fake"},
+		in: []string{"runtime/compat/envtest"},
 		forbid: func(imported string) bool {
 			return !runtimeMayImport(imported) &&
 				!under("k8s.io/api/admissionregistration/v1",
-					"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1")(imported) &&
-				imported != "k8s.io/client-go/kubernetes/scheme"
+					"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1")(imported)
 		},
-		reason: "migrated tests pass definitions and webhook configurations, and use the scheme of client-go by default",
+		reason: "migrated tests pass definitions and webhook configurations",
 	},
 	{
 		in:     []string{"runtime"},
@@ -152,8 +151,7 @@ var importRules = []importRule{
 			return under("sigs.k8s.io/controller-runtime", "k8s.io/client-go/tools/cache", "k8s.io/client-go/util/workqueue",
 				"k8s.io/client-go/kubernetes", "k8s.io/client-go/discovery", "k8s.io/client-go/dynamic")(imported)
 		},
-		// The rule above allows runtime/compat/fake the scheme of client-go, and nothing else of these.
-		except: []string{"runtime/compat/fake", "compat"},
+		except: []string{"compat"},
 		tests:  true,
 		reason: "kctrl exists to be these; bench/ measures against them, and compat/ has their API",
 	},
@@ -233,7 +231,7 @@ var runtimeLayers = []string{
 	"predicate", "handler", "source", "webhook/server", "controller", "internal/authority", "certificate", "webhook/local",
 	"internal/serve", "manager",
 	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "registry",
-	"garbagecollector", "testenv", "compat/envtest", "compat/fake",
+	"garbagecollector", "testenv", "compat/envtest",
 }
 
 // testserverLayers are the same for testserver/.
@@ -284,7 +282,7 @@ func TestFirstWebhookAddsAtMost30Packages(t *testing.T) {
 // tests: see runtime/cache/stored.go.
 func TestUsersOfTheCacheDoNotCompileInformers(t *testing.T) {
 	list := []string{"list", "-export", "-f", "{{.Export}} {{.ImportPath}}"}
-	for _, pkg := range []string{"source", "controller", "manager", "testenv", "compat/fake"} {
+	for _, pkg := range []string{"source", "controller", "manager", "testenv"} {
 		list = append(list, module+"/runtime/"+pkg)
 	}
 	packages, nm := map[string]string{}, []string{"tool", "nm"} // packages by archive
