@@ -11,6 +11,9 @@ import (
 	"github.com/kctrl-dev/kctrl/vet/internal/code"
 )
 
+// otherTool is the name in comments for kctrl rbac.
+const otherTool = "rbac"
+
 // ignoreDirective begins the comments that disable a rule.
 const ignoreDirective = "//kctrl:ignore"
 
@@ -72,9 +75,12 @@ func ignoreAnalyzer(rules []*analysis.Analyzer) *analysis.Analyzer {
 
 // problem returns what is wrong with a comment, or "".
 func problem(pass *analysis.Pass, comment ignoreComment) string {
+	if comment.rule == otherTool && comment.reason != "" {
+		return ""
+	}
 	i := slices.IndexFunc(Rules, func(r *Rule) bool { return r.Name == comment.rule })
 	switch {
-	case i < 0:
+	case i < 0 && comment.rule != otherTool:
 		return "//kctrl:ignore names no rule: \"" + comment.rule + "\" (kctrl vet --rules lists the rules)"
 	case comment.reason == "":
 		return "//kctrl:ignore " + comment.rule + " has no reason (write //kctrl:ignore " + comment.rule + ": why)"

@@ -177,13 +177,19 @@ func writeMarkers(ctx context.Context, s *streams, o rbacOptions, p *openedProje
 			return err
 		}
 	}
-	if p.Project != nil && len(files) > 0 {
+	if p.Project != nil && len(files) > 0 && hasRole(p.fsys) {
 		only := generate.Named(func(g generator.Generator) bool { return g.Name == "rbac" })
 		if err := p.generate(ctx, generate.Options{Generators: only}); err != nil {
 			return err
 		}
 	}
 	return finishPlan(ctx, s, o.write, p.plan)
+}
+
+// hasRole reports whether the project has a directory for the role that kctrl manifests generates.
+func hasRole(fsys fs.FS) bool {
+	info, err := fs.Stat(fsys, "config/rbac")
+	return err == nil && info.IsDir()
 }
 
 // rbacReport is what rbac prints with -o json.

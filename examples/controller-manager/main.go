@@ -26,6 +26,10 @@ const (
 	ttlAfterFinished = "TTLAfterFinished"
 )
 
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update
+
 func main() {
 	os.Exit(newRegistry().Main(manager.Options{
 		Scheme:         newScheme(),

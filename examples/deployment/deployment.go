@@ -48,6 +48,8 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=apps,resources=deployments/status,verbs=patch
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apps,resources=deployments/finalizers,verbs=update
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // SetupWithManager connects the reconciler to m and adds a controller. The controller reconciles a Deployment when it
 // or one of its ReplicaSets changes, and when it could adopt a ReplicaSet. It also reconciles a Deployment of strategy

@@ -51,6 +51,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=apps,resources=replicasets/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=replicasets/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // SetupWithManager connects the reconciler to m and adds a controller. The controller reconciles a ReplicaSet when it
 // or one of its pods changes, and when it could adopt a pod.

@@ -92,6 +92,8 @@ type Result struct {
 	Accesses []Access
 	// Roots are the import paths of the programs that were followed.
 	Roots []string
+	// Packages are the import paths of the packages of the module that the programs link.
+	Packages []string
 	// Problems are the parts of the code that were not analyzed, each a *diagnostic.Error.
 	Problems []error
 	// Functions is the number of functions that the programs reach.

@@ -36,6 +36,7 @@ func Analyze(ctx context.Context, cfg Config) (*Result, error) {
 	for _, pkg := range mains {
 		result.Roots = append(result.Roots, pkg.PkgPath)
 	}
+	result.Packages = p.linked(mains)
 	slices.SortFunc(result.Accesses, compare)
 	return result, ctx.Err()
 }

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -382,6 +383,26 @@ func (p *program) roots(named bool) (mains []*packages.Package) {
 	}
 	slices.SortFunc(mains, func(a, b *packages.Package) int { return cmp.Compare(a.PkgPath, b.PkgPath) })
 	return mains
+}
+
+// linked returns the import paths of the packages of the main module that the programs import, with the programs.
+func (p *program) linked(mains []*packages.Package) []string {
+	seen := map[string]bool{}
+	var visit func(path string)
+	visit = func(path string) {
+		pkg := p.all[path]
+		if seen[path] || pkg == nil || pkg.Module == nil || !pkg.Module.Main {
+			return
+		}
+		seen[path] = true
+		for imported := range pkg.Imports {
+			visit(imported)
+		}
+	}
+	for _, pkg := range mains {
+		visit(pkg.PkgPath)
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // links reports whether a program links a manager of controllers.

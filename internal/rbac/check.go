@@ -117,7 +117,11 @@ func Check(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := markersOf(ctx, o.Dir, o.FS, o.Patterns)
+	patterns := o.Patterns
+	if len(patterns) > 0 && !slices.Contains(patterns, "./...") && len(found.Packages) > 0 {
+		patterns = found.Packages // the programs need the markers of the packages that they import
+	}
+	rules, err := markersOf(ctx, o.Dir, o.FS, patterns)
 	if err != nil {
 		return nil, err
 	}

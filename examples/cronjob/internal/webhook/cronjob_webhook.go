@@ -41,10 +41,15 @@ import (
 
 // The manager issues its own certificate, keeps it in a Secret, and adds its CA to the webhook configurations and the
 // CRD.
+//kctrl:ignore rbac: webhook certificates, see --webhook-targets
 // +kubebuilder:rbac:groups="",namespace=system,resources=secrets,verbs=create
+//kctrl:ignore rbac: webhook certificates, see --webhook-targets
 // +kubebuilder:rbac:groups="",namespace=system,resources=secrets,resourceNames=webhook-certificates,verbs=get;list;watch;update
+//kctrl:ignore rbac: webhook certificates, see --webhook-targets
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=cronjob-mutating-webhook-configuration,verbs=get;list;watch;patch
+//kctrl:ignore rbac: webhook certificates, see --webhook-targets
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=cronjob-validating-webhook-configuration,verbs=get;list;watch;patch
+//kctrl:ignore rbac: webhook certificates, see --webhook-targets
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=cronjobs.batch.example.com,verbs=get;list;watch;patch
 
 // SetupWithManager makes m serve the webhooks of CronJob and convert its versions.

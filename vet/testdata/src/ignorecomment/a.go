@@ -21,3 +21,9 @@ func quiet()                                                    {}
 
 /* want `//kctrl:ignore names no rule: "sleep"` */ //kctrl:ignore sleep: no such rule
 func loud()                                        {}
+
+//kctrl:ignore rbac: kctrl rbac reads this comment
+func permissions() {}
+
+/* want `//kctrl:ignore rbac has no reason` */ //kctrl:ignore rbac
+func more()                                    {}
