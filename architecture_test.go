@@ -231,7 +231,7 @@ var runtimeLayers = []string{
 	"predicate", "handler", "source", "webhook/server", "controller", "internal/authority", "certificate", "webhook/local",
 	"internal/serve", "manager",
 	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "registry",
-	"garbagecollector", "testenv", "compat/envtest",
+	"garbagecollector", "testenv", "compat/envtest", "sim",
 }
 
 // testserverLayers are the same for testserver/.

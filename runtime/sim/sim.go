@@ -1,0 +1,126 @@
+// Package sim runs kctrl sim in tests: the operator of a project against crashes, lost answers, conflicts and stale
+// reads, in virtual time.
+//
+//	func TestOperator(t *testing.T) {
+//		sim.Run(t, sim.Options{Budget: time.Minute})
+//	}
+//
+// The environment variable KCTRL has the path of the kctrl command; without it, the command is looked up in PATH.
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/internal/testhost"
+)
+
+// Options select the plans. The zero value runs all plans for the project of the working directory.
+type Options struct {
+	// Dir is the directory of the project. Empty means the nearest directory with a PROJECT file, from the working
+	// directory upward.
+	Dir string
+	// Seed determines the order of requests and events. 0 means 1.
+	Seed uint64
+	// Plans is the maximum number of plans. 0 means all.
+	Plans int
+	// Budget is the time after which no further plan starts. 0 means no limit.
+	Budget time.Duration
+	// Only are the kinds of faults, such as "crash" and "stale". Empty means all.
+	Only []string
+	// Disable are the names of rules that do not hold for this operator.
+	Disable []string
+}
+
+// report is the output of kctrl sim -o json.
+type report struct {
+	Run      int `json:"run"`
+	Failures []struct {
+		Story string `json:"story"`
+		Plan  string `json:"plan"`
+	} `json:"failures"`
+}
+
+// Run runs kctrl sim. It reports each plan that fails as an error of t, with what happened and the plan, and ends
+// the
+// test if the operator cannot be simulated. It returns the number of plans that ran.
+func Run(t testing.TB, o Options) int {
+	t.Helper()
+	dir, err := o.directory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), testhost.Command(), o.arguments(dir)...)
+	var out, log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &log
+	runErr := cmd.Run()
+	var result report
+	if err := json.NewDecoder(&out).Decode(&result); err != nil {
+		t.Fatalf("kctrl sim: %v\n%s", errors.Join(testhost.Explain(runErr)), strings.TrimSpace(log.String()))
+	}
+	for _, failure := range result.Failures {
+		t.Errorf("%s\nthe plan, for kctrl sim --replay FILE:\n%s", strings.TrimSpace(failure.Story), failure.Plan)
+	}
+	return result.Run
+}
+
+func (o Options) arguments(dir string) []string {
+	args := []string{
+		"sim",
+		"--directory",
+		dir,
+		"--output",
+		"json",
+		"--seed",
+		strconv.FormatUint(max(o.Seed, 1), 10),
+	}
+	if o.Plans > 0 {
+		args = append(args, "--plans", strconv.Itoa(o.Plans))
+	}
+	if o.Budget > 0 {
+		args = append(args, "--budget", o.Budget.String())
+	}
+	if len(o.Only) > 0 {
+		args = append(args, "--only", strings.Join(o.Only, ","))
+	}
+	if len(o.Disable) > 0 {
+		args = append(args, "--disable", strings.Join(o.Disable, ","))
+	}
+	return args
+}
+
+// directory returns the directory of the project.
+func (o Options) directory() (string, error) {
+	if o.Dir != "" {
+		return o.Dir, nil
+	}
+	start, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		_, err := os.Stat(filepath.Join(dir, "PROJECT"))
+		if err == nil {
+			return dir, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf(
+				"no PROJECT file in %s or above it; set Options.Dir to the directory of the project",
+				start,
+			)
+		}
+	}
+}
