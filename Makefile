@@ -8,7 +8,7 @@ SHARED := CGO_ENABLED=0 GOFLAGS=-trimpath
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation bench-diff corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-controller-runtime test-porting test-chart test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz site release release-snapshot clean
+.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation bench-diff corpus postprocess test-large test-faults test-wire test-collector test-examples zoo test-matrix test-controller-runtime test-porting test-chart test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz site release release-snapshot clean
 
 # Tests compile projects with the same flags, so shared packages are compiled once.
 build: ## Build bin/kctrl. With cgo it could load plugins, so the linker would keep unused functions.
@@ -37,10 +37,12 @@ check: ## Check formatting, vet, staticcheck and dead code.
 	$(SHARED) go vet ./...
 	$(SHARED) go vet -C examples ./...
 	$(SHARED) go vet -C examples/cronjob ./...
+	$(SHARED) go vet -C examples/zoo ./...
 	$(SHARED) go vet -C compat/controller-runtime ./...
 	$(SHARED) $(STATICCHECK) ./...
 	cd examples && $(SHARED) $(STATICCHECK) ./...
 	cd examples/cronjob && $(SHARED) $(STATICCHECK) ./...
+	cd examples/zoo && $(SHARED) $(STATICCHECK) ./...
 	dead="$$($(DEADCODE) '/kctrl/(cmd|internal)/' ./cmd/... ./internal/demo ./internal/testsuite ./internal/mutants ./internal/recording)" && echo "$$dead" && test -z "$$dead"
 	dead="$$($(DEADCODE) '/kctrl/(runtime/)?internal/' -test ./...)" && echo "$$dead" && test -z "$$dead"
 
@@ -117,6 +119,9 @@ test-collector: build ## Compare the garbage collector with kube-controller-mana
 SEQUENCES ?= 200
 test-examples: build ## Compare the Deployment controller of examples/ with kube-controller-manager's in 200 random sequences; takes ten minutes.
 	cd examples && KCTRL_TEST_SEEDS=$(SEQUENCES) go test -timeout 1h -run 'ManagerDoes$$' -v ./deployment
+
+zoo: ## Simulate small operators with known bugs, and their fixed twins; takes minutes. The results are in docs/sim.md.
+	$(SHARED) go run -C examples/zoo .
 
 FAULTS ?= 60
 PAIRS ?= 60

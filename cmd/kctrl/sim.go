@@ -103,7 +103,8 @@ definitions and the role.
 
 A run without faults shows what the operator writes and which events it receives. Each plan then
 injects a fault at one of these places: a crash before or after a write, a lost answer, a conflict,
-an error of the server, a late, cut or merged watch, or the user who deletes or recreates an object.
+an error of the server, a late, cut or merged watch, a lost lease, or a user who deletes, recreates or
+changes an object. Rejected requests are only simulated with --only reject.
 The operator must reach the same state, as often as it must create the same objects, and follow
 further rules that hold for every operator.
 
@@ -122,7 +123,9 @@ which --replay runs again.`,
 }
 
 // simGroups are the kinds of faults that --only accepts, see the table in testserver/simulator.
-var simGroups = []string{"crash", "lost", "conflict", "error", "stale", "watch", "user"}
+var simGroups = []string{
+	"crash", "lost", "conflict", "error", "stale", "watch", "stall", "leader", "user", "change", "reject",
+}
 
 func runSim(ctx context.Context, s *streams, o simOptions) error {
 	dir, err := o.prepare(s, &o.Options)

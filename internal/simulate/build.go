@@ -28,8 +28,7 @@ const hook = `package main
 import _ "` + ownPath + `/testserver/simulator/program"
 `
 
-// build compiles the program of a project with the module in source, and returns its path. work is a directory of
-// the
+// build compiles the program of a project with the module in source, and returns its path. work is a directory of the
 // project in the cache.
 func (p *project) build(ctx context.Context, source, work string) (string, error) {
 	mod, sum, err := p.modules(source)

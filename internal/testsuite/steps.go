@@ -47,6 +47,7 @@ var steps = []step{
 	{name: "runtime on the real server", env: realServer, race: true, args: []string{"-timeout", "40m"}, patterns: onRealServer},
 	{name: "examples in memory", dir: "examples", env: tool, args: []string{"-timeout", "10m", "./..."}},
 	{name: "CronJob example in memory", dir: "examples/cronjob", env: tool, args: []string{"-timeout", "10m", "./..."}},
+	{name: "zoo of simulated operators", dir: "examples/zoo", env: tool, args: []string{"-timeout", "10m", "./..."}},
 
 	{
 		name: "controller-runtime's API in memory", dir: "compat/controller-runtime", env: tool,

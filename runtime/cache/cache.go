@@ -94,6 +94,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Metrics receives the informers' metrics. Nil disables them.
 	Metrics *metrics.Registry
+	// Mutated, if set, is called for each object that a reader modified although it shares it with the cache. It is for
+	// tests, see [informer.Options]. Readers own the objects of packed kinds, for which it is never called.
+	Mutated func(*informer.MutationError)
 }
 
 // Cache is a client.Reader over the informers of a factory. It is safe for concurrent use.

@@ -108,6 +108,7 @@ func newInformers(
 	plural, _ := meta.UnsafeGuessKindToResource(k.gvk)
 	opts.Name = plural.GroupResource().String()
 	opts.Packed = packing
+	opts.Mutated = c.opts.Mutated
 	if was := k.stored.Load(); was != nil {
 		was.informers.forget()
 	}

@@ -36,13 +36,20 @@ var Invariants = []Invariant{
 	{"runs", "the operator starts, and no process ends by itself", checkRuns},
 	{"allowed", "the operator's role allows each of its requests", checkAllowed},
 	{"converges", "the operator comes to rest", checkRest},
+	{"busy", "at rest, the operator reconciles each of the user's objects less than once a second", checkBusy},
 	{"restart", "a restart at rest writes nothing", checkRestart},
+	{"cache", "the operator does not modify objects that it shares with its cache", checkCache},
 	{"spec", "the operator does not change the spec of the user's objects", checkSpec},
 	{"generation", "observedGeneration neither decreases nor exceeds the generation", checkGeneration},
-	{"foreign", "the operator deletes no object that it has not read as it is", checkForeign},
+	{"foreign", "the operator neither deletes nor overwrites what others have created", checkForeign},
+	{"blind", "an update without a resourceVersion does not revert the change of another write", checkBlind},
 	{"state", "the end state is that of the run without faults", checkState},
 	{"creations", "each object is created as often as without faults", checkCreations},
 	{"leak", "after the user's objects are deleted, the operator's objects are gone", checkLeak},
+	{"path", "after a change of the spec, the operator's objects are those of an object created with it", checkPath},
+	{"rollback", "after a change of the spec and back, the end state is that before the change", checkRollback},
+	{"unused", "a change of the spec changes anything but the spec", checkUnused},
+	{"silent", "the status or an event reports a request that the server rejects", checkSilent},
 	{"deterministic", "two runs without faults write the same", checkDeterministic},
 }
 
@@ -66,6 +73,14 @@ func checkRuns(c *comparison) []Violation {
 	var all []Violation
 	for _, end := range slices.Compact(slices.Clone(c.result.Ends)) {
 		all = append(all, Violation{Message: "the process ended: " + end})
+	}
+	if c.result.waits != "" {
+		all = append(all, Violation{Message: "a controller does not start: " + c.result.waits})
+	}
+	for _, call := range c.result.absent {
+		all = append(all, Violation{
+			Message: fmt.Sprintf("the operator waits for %s, a kind that the server does not have", call.resource.kind()),
+		})
 	}
 	return all
 }
@@ -117,10 +132,10 @@ func checkRestart(c *comparison) []Violation {
 func checkSpec(c *comparison) []Violation {
 	var all []Violation
 	for _, call := range c.result.Calls {
-		if !call.operator || !call.Changed || call.before == nil || call.object == nil || !c.operator.isSample(call) {
+		if !call.operator || !call.Changed || call.before == nil || call.object == nil || !c.result.isSample(call) {
 			continue
 		}
-		if d := diff("", ".spec", call.before["spec"], call.object["spec"], nil); d != nil {
+		if d := diff("", ".spec", orEmpty(call.before["spec"]), orEmpty(call.object["spec"]), nil); d != nil {
 			all = append(all, Violation{
 				Message: fmt.Sprintf(
 					"%s changes %s of the user's object from %s to %s",
@@ -135,14 +150,34 @@ func checkSpec(c *comparison) []Violation {
 	return all
 }
 
-// isSample reports whether a call is about an object that the user has created.
-func (o *Operator) isSample(call *Call) bool {
-	at := call.resource
-	at.subresource = ""
-	return slices.ContainsFunc(o.Samples, func(u *unstructured.Unstructured) bool {
-		return at.path() == collectionOf(o, u)+"/"+u.GetName()
-	})
+// sampleNames returns the samples as calls name them.
+func (o *Operator) sampleNames() map[string]bool {
+	all := map[string]bool{}
+	for _, u := range o.Samples {
+		r, _ := parsePath(collectionOf(o, u) + "/" + u.GetName()) // a path of an object has a resource
+		all[r.String()] = true
+	}
+	return all
 }
+
+func checkBusy(c *comparison) []Violation {
+	if c.result.busy == "" {
+		return nil
+	}
+	return []Violation{{
+		Message: fmt.Sprintf("the controller %s reconciles all the time, although nothing changes", c.result.busy),
+	}}
+}
+
+func checkCache(c *comparison) []Violation {
+	var all []Violation
+	for _, text := range c.result.mutated[:min(1, len(c.result.mutated))] {
+		all = append(all, Violation{Message: text})
+	}
+	return all
+}
+
+func checkBlind(c *comparison) []Violation { return c.result.lost }
 
 func checkGeneration(c *comparison) []Violation {
 	var all []Violation
@@ -166,7 +201,7 @@ func checkGeneration(c *comparison) []Violation {
 		}
 		was := &unstructured.Unstructured{Object: call.before}
 		before, _, _ := unstructured.NestedInt64(call.before, "status", "observedGeneration")
-		if call.before != nil && was.GetUID() == u.GetUID() && observed < before {
+		if call.before != nil && was.GetUID() == u.GetUID() && observed < before && !c.result.Plan.has(Rewind) {
 			all = append(
 				all,
 				Violation{
@@ -179,37 +214,76 @@ func checkGeneration(c *comparison) []Violation {
 	return all
 }
 
-// checkForeign finds deletions without a UID of objects that the operator had not seen: a recreated object of that
-// name.
+// checkForeign finds three kinds of damage: deletions without a UID of a sample that the operator had not seen,
+// deletions of objects that existed before the operator, and writes that change what these had.
 func checkForeign(c *comparison) []Violation {
 	var all []Violation
 	for _, call := range c.result.Calls {
-		if !call.operator || call.verb != "delete" || !call.Changed || call.before == nil {
+		if !call.operator || !call.Changed || call.before == nil {
 			continue
 		}
-		if c.operator.isSample(call) && !strings.Contains(string(call.sent), `"uid"`) && call.Behind > 0 {
-			all = append(all, Violation{
-				Message: fmt.Sprintf(
-					"%s has no UID precondition, and %d events are on their way: it may delete a new object of that name",
-					call.Target,
-					call.Behind,
-				),
-				Call: call,
-			})
+		at := call.resource
+		at.subresource = ""
+		given := c.result.given[at.path()]
+		text := ""
+		switch {
+		case call.verb == "delete" && given != nil:
+			text = "deletes an object that existed before the operator"
+		case call.verb == "delete" && c.result.isSample(call) && call.Behind > 0 &&
+			!strings.Contains(string(call.sent), `"uid"`):
+			text = fmt.Sprintf(
+				"has no UID precondition, and %d events are on their way: it may delete a new object of that name", call.Behind)
+		case given != nil && call.object != nil && !settings[at.group]:
+			if field := overwritten("", given, call.before, call.object); field != "" {
+				text = "overwrites " + field + " of an object that existed before the operator"
+			}
+		}
+		if text != "" {
+			all = append(all, Violation{Message: call.Target + " " + text, Call: call})
 		}
 	}
 	return all
 }
 
+// settings are the groups whose objects an operator completes, such as the certificates of its webhooks.
+var settings = map[string]bool{"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true}
+
+// overwritten returns the path of a field that still has its given value before a call, and another one after it.
+func overwritten(path string, given, before, after any) string {
+	if unequal[path] || path == ".status" || path == ".metadata.ownerReferences" {
+		return ""
+	}
+	fields, isMap := given.(map[string]any)
+	if !isMap {
+		if inJSON(given) == inJSON(before) && inJSON(given) != inJSON(after) {
+			return path
+		}
+		return ""
+	}
+	b, _ := before.(map[string]any) // a field without fields has none of the given ones
+	a, _ := after.(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if field := overwritten(path+"."+key, fields[key], b[key], a[key]); field != "" {
+			return field
+		}
+	}
+	return ""
+}
+
+// orEmpty returns an empty object for a field that is not set, as clients with Go types write it.
+func orEmpty(v any) any {
+	if v == nil {
+		return map[string]any{}
+	}
+	return v
+}
+
 func checkState(c *comparison) []Violation {
-	if !c.result.Rest {
+	plan := c.result.Plan
+	if !c.result.Rest || c.result.Refused || plan.has(Change) || plan.has(Reject) {
 		return nil
 	}
-	want := c.reference.First.state
-	if c.result.Plan.deletes() {
-		want = c.reference.Deleted.state
-	}
-	if d := compare(want, c.result.state, c.reference.masks); d != nil {
+	if d := differs(c.operator, c.reference, plan, c.reference.want(plan), c.result.state); d != nil {
 		return []Violation{{Message: d.String(), Call: lastWriteOf(c.result.Calls, d.object)}}
 	}
 	return nil
@@ -228,15 +302,19 @@ func lastWriteOf(calls []*Call, key string) *Call {
 }
 
 func checkCreations(c *comparison) []Violation {
-	if len(c.result.Plan.Faults) == 0 || c.result.Plan.recreates() || c.result.Plan.deletes() {
+	plan := c.result.Plan
+	if len(plan.Faults) == 0 || plan.deletes() || plan.recreates() != plan.has(Rewind) || plan.has(Change) {
 		return nil
 	}
-	want, got := creations(c.reference.First), creations(c.result)
+	want, got := creations(c.reference.of(plan)), creations(c.result)
+	if plan.Then == Recreate {
+		want = creations(c.reference.Others[0])
+	}
 	var all []Violation
 	for _, target := range slices.Sorted(maps.Keys(got)) {
 		if n, m := len(want[target]), len(got[target]); m > n {
 			all = append(all, Violation{
-				Message: fmt.Sprintf("%s succeeds %d times; without faults %d times", target, m, n), Call: got[target][m-1],
+				Message: fmt.Sprintf("%s succeeds %d times; without the fault %d times", target, m, n), Call: got[target][m-1],
 			})
 		}
 	}
@@ -261,11 +339,21 @@ func checkLeak(c *comparison) []Violation {
 	}
 	var all []Violation
 	for _, key := range slices.Sorted(maps.Keys(c.result.state)) {
-		if call := creatorOf(c.result.Calls, key); call != nil {
+		if call := creatorOf(c.result.Calls, key); call != nil && !c.result.wasGiven(key) {
 			all = append(all, Violation{Message: key + " is still there", Call: call})
 		}
 	}
 	return all
+}
+
+// wasGiven reports whether an object of a state existed before the operator.
+func (r *Result) wasGiven(key string) bool {
+	for path := range r.given {
+		if at, ok := parsePath(path); ok && at.String() == key {
+			return true
+		}
+	}
+	return false
 }
 
 // creatorOf returns the first write of the operator that created an object, or nil.
@@ -279,7 +367,7 @@ func creatorOf(calls []*Call, key string) *Call {
 }
 
 func checkDeterministic(c *comparison) []Violation {
-	if len(c.result.Plan.Faults) > 0 || c.result.Plan.Then != "" {
+	if c.result != c.reference.First {
 		return nil
 	}
 	again := c.reference.Again

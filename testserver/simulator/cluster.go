@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -69,6 +70,9 @@ func (r *run) runControllers(p *process) error {
 	return m.Run(r.ctx)
 }
 
+// collectorDelay is the time after which the garbage collector notices an object without an owner.
+const collectorDelay = time.Second
+
 // noteGarbage wakes the garbage collector after a write that may have removed an object or created an orphan. The
 // caller holds mu.
 func (r *run) noteGarbage(c *Call) {
@@ -81,8 +85,7 @@ func (r *run) noteGarbage(c *Call) {
 	}
 }
 
-// collectGarbage deletes objects whose owners are gone, as the cluster's garbage collector does, until the run
-// ends. It
+// collectGarbage deletes objects whose owners are gone, as the cluster's garbage collector does, until the run ends. It
 // knows all objects from the answers to writes, so that it needs no watches.
 func (r *run) collectGarbage(p *process) {
 	for {
@@ -92,6 +95,7 @@ func (r *run) collectGarbage(p *process) {
 			return
 		}
 		for path := r.garbage(); path != ""; path = r.garbage() {
+			r.gate.hold(r.ctx, collectorDelay)
 			if !r.gate.pass(r.ctx, &operation{order: "cluster delete " + path}) {
 				return
 			}

@@ -56,13 +56,14 @@ func (c *Command) pace() pace {
 	if p.longest <= 0 {
 		p.longest = time.Minute
 	}
+	p.delay = 2 * p.quiet
 	p.settle = func() {} // the program decides about the order of its requests
 	return p
 }
 
 // shorten limits the delays of faults, which are for virtual time.
 func (c *Command) shorten(plans []Plan) {
-	most := 2 * c.pace().quiet
+	most := c.pace().delay
 	for _, plan := range plans {
 		for i := range plan.Faults {
 			plan.Faults[i].For = metav1.Duration{Duration: min(plan.Faults[i].For.Duration, most)}

@@ -53,7 +53,7 @@ func programOf(t *testing.T, variant string) *Operator {
 	return &Operator{
 		Samples: copies(variant).Samples,
 		Command: &Command{
-			Context: t.Context(), Args: []string{os.Args[0]}, Quiet: 700 * time.Millisecond, Longest: 4 * time.Second,
+			Context: t.Context(), Args: []string{os.Args[0]}, Quiet: 400 * time.Millisecond, Longest: 4 * time.Second,
 		},
 	}
 }

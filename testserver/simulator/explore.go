@@ -21,7 +21,33 @@ type Reference struct {
 	First   *Result
 	Again   *Result         // with the same seed
 	Deleted *Result         // the user deletes the samples at rest
+	Others  []*Result       // the user recreates, changes or rolls back samples
 	masks   map[string]bool // fields that differ between seeds, by kind and path
+	samples int
+	elects  bool // the operator may elect a leader
+}
+
+// of returns the result without faults that a plan is compared with.
+func (r *Reference) of(plan Plan) *Result {
+	if plan.deletes() {
+		return r.Deleted
+	}
+	for _, other := range r.Others {
+		if other.Plan.Then == plan.Then && other.Plan.Change.equal(plan.Change) && plan.Change != nil && !plan.has(Change) {
+			return other
+		}
+	}
+	return r.First
+}
+
+// created returns the result for samples that are created with a change.
+func (r *Reference) created(e *Edit) *Result {
+	for _, other := range r.Others {
+		if other.Plan.Then == "" && other.Plan.Change.equal(e) {
+			return other
+		}
+	}
+	return nil
 }
 
 // Writes returns the number of writes of the operator that changed an object.
@@ -43,6 +69,7 @@ type Options struct {
 	Parallel int           // the number of plans that run at a time; 0 means the number of cores
 	Only     []string      // groups of faults; empty means all
 	Disabled []string      // names of invariants
+	First    bool          // start no plan after the first failure
 	Progress func(done, planned int)
 }
 
@@ -60,6 +87,7 @@ type Failure struct {
 	Plan       Plan
 	Result     *Result
 	Violations []Violation
+	Similar    int // further failures with the same first cause
 }
 
 // Stuck is called with a [*StuckError] if a run makes no progress. The run cannot be ended, so Stuck must end the
@@ -95,10 +123,19 @@ func runIn(t *testing.T, operator *Operator, plan Plan, done func(state) bool) (
 
 // Learn carries out the runs without faults.
 func Learn(t *testing.T, operator *Operator, seed uint64) (*Reference, error) {
+	r, err := learnFirst(t, operator, seed)
+	if err != nil || !r.First.Rest {
+		return r, err
+	}
+	return r, r.learnOthers(t, operator, seed)
+}
+
+// learnFirst carries out the runs in which the user at most deletes the samples.
+func learnFirst(t *testing.T, operator *Operator, seed uint64) (*Reference, error) {
 	if err := operator.chooseControllers(t, seed); err != nil {
 		return nil, err
 	}
-	r := &Reference{masks: map[string]bool{}}
+	r := &Reference{masks: map[string]bool{}, samples: len(operator.Samples), elects: operator.elects()}
 	other := &Result{}
 	for _, run := range []struct {
 		to   **Result
@@ -123,6 +160,33 @@ func Learn(t *testing.T, operator *Operator, seed uint64) (*Reference, error) {
 	}
 }
 
+// learnOthers carries out the runs in which the user acts on the operator at rest. A change that the server does not
+// accept, or with which the operator does not come to rest, is skipped.
+func (r *Reference) learnOthers(t *testing.T, operator *Operator, seed uint64) error {
+	again, err := runIn(t, operator, Plan{Seed: seed, Then: Recreate}, nil)
+	if err != nil {
+		return err
+	}
+	r.Others = append(r.Others, again)
+	for _, edit := range operator.edits() {
+		var results []*Result
+		for _, then := range []Kind{"", Change, Rollback} {
+			result, err := runIn(t, operator, Plan{Seed: seed, Then: then, Change: edit}, nil)
+			if err != nil {
+				return err
+			}
+			if result.Refused || !result.Rest {
+				break
+			}
+			results = append(results, result)
+		}
+		if len(results) == 3 {
+			r.Others = append(r.Others, results...)
+		}
+	}
+	return nil
+}
+
 // chooseControllers adds fake controllers until a run creates no object that needs another one.
 func (o *Operator) chooseControllers(t *testing.T, seed uint64) error {
 	for {
@@ -138,47 +202,138 @@ func (o *Operator) chooseControllers(t *testing.T, seed uint64) error {
 	}
 }
 
-// Plans returns the plans for a reference, in a fixed order. only are groups of faults; empty means all.
+// Plans returns the plans for a reference, in a fixed order. only are groups of faults; empty means all but reject.
 func Plans(reference *Reference, seed uint64, only []string) []Plan {
-	var all []Plan
-	add := func(f Fault) {
-		if len(only) == 0 || slices.Contains(only, kinds[f.Kind].group) {
-			all = append(all, Plan{Seed: seed, Faults: []Fault{f}})
+	wanted := func(kind Kind) bool {
+		group := kinds[kind].group
+		if kind == LoseLease && !reference.elects {
+			return false
+		}
+		return len(only) == 0 && group != "reject" || slices.Contains(only, group)
+	}
+	writes, events := faultsIn(reference.First, Plan{Seed: seed}, wanted)
+	groups := [][]Plan{writes, events}
+	if reference.samples > 1 && wanted(Slow) {
+		groups = append(groups, []Plan{{Seed: seed, Create: Slow}, {Seed: seed, Create: Reverse}})
+	}
+	for _, result := range append([]*Result{reference.Deleted}, reference.Others...) {
+		switch result.Plan.Then {
+		case Delete, Recreate, Rollback:
+			later, late := faultsIn(result, result.Plan, wanted)
+			groups = append(groups, later, late)
+		case Change: // also without waiting for rest
+			if wanted(Change) {
+				groups = append(groups, changesIn(reference.First, result.Plan))
+			}
 		}
 	}
+	return append(inTurns(groups), pairs(slices.Concat(writes, events), seed)...)
+}
+
+// inTurns returns the plans of all groups in turns, so that a budget covers each group.
+func inTurns(groups [][]Plan) []Plan {
+	var all []Plan
+	for i := 0; ; i++ {
+		n := len(all)
+		for _, group := range groups {
+			if i < len(group) {
+				all = append(all, group[i])
+			}
+		}
+		if len(all) == n {
+			return all
+		}
+	}
+}
+
+// later are the groups of faults after the user acted on the operator at rest.
+var later = []string{"crash", "lost", "conflict", "stale"}
+
+// faultsIn returns the plans with one fault at each write and at each event of a run, after the user acted on the
+// operator at rest.
+func faultsIn(result *Result, base Plan, wanted func(Kind) bool) (writes, events []Plan) {
 	order := slices.Sorted(maps.Keys(kinds))
-	for _, call := range reference.First.Calls {
-		if !call.operator || !call.Changed {
+	add := func(all []Plan, kind Kind, target string, number int) []Plan {
+		f := Fault{Kind: kind, At: target, Number: number}
+		if kinds[kind].where == atEvent {
+			f.For = metav1.Duration{Duration: kinds[kind].delay}
+		}
+		plan := base
+		if plan.Faults = []Fault{f}; kind == LoseLease {
+			plan.Replicas = 2
+		}
+		if wanted(kind) {
+			all = append(all, plan)
+		}
+		return all
+	}
+	for _, call := range result.Calls {
+		if !call.operator || !call.Changed || call.Time < result.began {
 			continue // a write without effect does not matter
 		}
 		for _, kind := range order {
 			where := kinds[kind].where
-			if where == atWrite || where == atUser || where == atUpdate && call.verb == "update" {
-				add(Fault{Kind: kind, At: call.Target, Number: call.Number})
+			if kind == Change || base.Then != "" && !slices.Contains(later, kinds[kind].group) {
+				continue
+			}
+			if where == atWrite || where == atUser || where == atUpdate && call.verb == "update" ||
+				where == atChild && !result.isSample(call) && base.Then == "" {
+				writes = add(writes, kind, call.Target, call.Number)
 			}
 		}
 	}
-	for _, event := range reference.First.Events {
+	for _, event := range result.Events {
+		if event.Time < result.began {
+			continue
+		}
 		for _, kind := range order {
-			if kinds[kind].where == atEvent {
-				add(
-					Fault{Kind: kind, At: event.Target, Number: event.Number, For: metav1.Duration{Duration: kinds[kind].delay}},
-				)
+			where := kinds[kind].where
+			if base.Then != "" && !slices.Contains(later, kinds[kind].group) && kind != Hide {
+				continue
+			}
+			if where == atEvent || where == atPast && base.Then != "" && base.Then != Delete && result.isSampleEvent(event) {
+				events = add(events, kind, event.Target, event.Number)
 			}
 		}
 	}
-	return append(all, pairs(all, seed)...)
+	return writes, events
+}
+
+// isSample reports whether a call is about an object that the user has created.
+func (r *Result) isSample(call *Call) bool {
+	at := call.resource
+	at.subresource = ""
+	return r.samples[at.String()]
+}
+
+// isSampleEvent reports whether an event is about an object that the user has created.
+func (r *Result) isSampleEvent(e *Event) bool {
+	fields := strings.Fields(e.Target) // event, resource, type, object
+	return len(fields) == 4 && r.samples[fields[1]+" "+fields[3]]
+}
+
+// changesIn returns the plans in which the user makes a change before each write of a run.
+func changesIn(result *Result, base Plan) []Plan {
+	var all []Plan
+	for _, call := range result.Calls {
+		if call.operator && call.Changed {
+			plan := base
+			plan.Then, plan.Faults = "", []Fault{{Kind: Change, At: call.Target, Number: call.Number}}
+			all = append(all, plan)
+		}
+	}
+	return all
 }
 
 // pairs returns plans with a crash and a second fault.
 func pairs(single []Plan, seed uint64) []Plan {
 	var all []Plan
 	for _, a := range single {
-		if kinds[a.Faults[0].Kind].group != "crash" {
+		if len(a.Faults) == 0 || kinds[a.Faults[0].Kind].group != "crash" {
 			continue
 		}
 		for _, b := range single {
-			if kinds[b.Faults[0].Kind].where == atEvent && b.Faults[0].Kind != Cut {
+			if len(b.Faults) == 1 && kinds[b.Faults[0].Kind].where == atEvent && b.Faults[0].Kind != Cut {
 				all = append(all, Plan{Seed: seed, Faults: []Fault{a.Faults[0], b.Faults[0]}})
 			}
 		}
@@ -190,26 +345,36 @@ func pairs(single []Plan, seed uint64) []Plan {
 // operator could not be simulated.
 func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 	began := time.Now()
-	reference, err := Learn(t, operator, opts.Seed)
+	reference, err := learnFirst(t, operator, opts.Seed)
 	if err != nil {
 		return nil, err
 	}
 	report := &Report{Reference: reference}
-	for _, result := range []*Result{reference.First, reference.Deleted} {
+	known := len(Check(operator, reference, reference.First, opts.Disabled)) > 0
+	if reference.First.Rest && !(opts.First && known) {
+		if err := reference.learnOthers(t, operator, opts.Seed); err != nil {
+			return nil, err
+		}
+	}
+	for _, result := range append([]*Result{reference.First, reference.Deleted}, reference.Others...) {
 		v := Check(operator, reference, result, opts.Disabled)
-		if operator.Command != nil && len(v) > 0 {
-			var failure *Failure
-			if failure, err = try(t, operator, reference, result.Plan, opts.Disabled); err != nil {
+		if len(v) > 0 && operator.Command != nil { // it counts if it happens twice
+			again, err := tryOnce(t, operator, reference, result.Plan, opts.Disabled)
+			if err != nil {
 				return nil, err
 			}
-			if failure == nil {
+			if again == nil {
 				continue
 			}
-			result, v = failure.Result, failure.Violations
+			result, v = again.Result, again.Violations
 		}
 		if len(v) > 0 {
-			report.Failures = append(report.Failures, Failure{result.Plan, result, v})
+			report.Failures = append(report.Failures, Failure{Plan: result.Plan, Result: result, Violations: v})
 		}
+	}
+	if len(report.Failures) > 0 && (opts.First || !reference.First.Rest) {
+		report.Took = time.Since(began) // without rest there is no end state with which runs could be compared
+		return report, nil
 	}
 	plans := Plans(reference, opts.Seed, opts.Only)
 	if operator.Command != nil {
@@ -219,34 +384,37 @@ func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 		plans = plans[:opts.Plans]
 	}
 	report.Planned = len(plans)
-	known := map[string]bool{}
+	told := map[string]bool{}
 	for _, f := range report.Failures {
 		for _, v := range f.Violations {
-			known[v.Invariant+v.Message] = true
+			told[v.Invariant+v.Message] = true
 		}
 	}
 	var next, done atomic.Int64
+	var failed atomic.Bool
 	var mu sync.Mutex
 	var workers sync.WaitGroup
 	for range cmp.Or(opts.Parallel, runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1
-				if i >= len(plans) || operator.context().Err() != nil || opts.Budget > 0 && time.Since(began) > opts.Budget {
+				ended := opts.Budget > 0 && time.Since(began) > opts.Budget || operator.context().Err() != nil
+				if i >= len(plans) || ended || opts.First && failed.Load() {
 					return
 				}
 				failure, runErr := try(t, operator, reference, plans[i], opts.Disabled)
 				mu.Lock()
 				if runErr != nil && err == nil {
-					err = fmt.Errorf("%s: %w", plans[i].Faults[0], runErr)
+					err = fmt.Errorf("%s: %w", plans[i].describe(), runErr)
 				}
 				if failure != nil {
 					failure.Violations = slices.DeleteFunc(
 						failure.Violations,
-						func(v Violation) bool { return known[v.Invariant+v.Message] },
+						func(v Violation) bool { return told[v.Invariant+v.Message] },
 					)
 					if len(failure.Violations) > 0 {
 						report.Failures = append(report.Failures, *failure)
+						failed.Store(true)
 					}
 				}
 				report.Run++
@@ -258,8 +426,14 @@ func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 		})
 	}
 	workers.Wait()
+	slices.SortStableFunc(report.Failures, func(a, b Failure) int { return a.Plan.size() - b.Plan.size() })
+	report.Failures = distinct(report.Failures)
+	for i := range report.Failures {
+		if err == nil && (opts.Budget == 0 || time.Since(began) < opts.Budget) {
+			err = minimize(t, operator, reference, &report.Failures[i], opts.Disabled)
+		}
+	}
 	report.Took = time.Since(began)
-	slices.SortStableFunc(report.Failures, func(a, b Failure) int { return len(a.Plan.Faults) - len(b.Plan.Faults) })
 	return report, err
 }
 
@@ -285,16 +459,15 @@ func try(t *testing.T, operator *Operator, reference *Reference, plan Plan, disa
 
 // tryOnce carries out one plan and returns its failure, or nil.
 func tryOnce(t *testing.T, operator *Operator, reference *Reference, plan Plan, disabled []string) (*Failure, error) {
-	want := reference.First.state
-	if plan.deletes() {
-		want = reference.Deleted.state
-	}
-	result, err := runIn(t, operator, plan, func(got state) bool { return compare(want, got, reference.masks) == nil })
+	want := reference.want(plan)
+	result, err := runIn(t, operator, plan, func(got state) bool {
+		return plan.has(Reject) || differs(operator, reference, plan, want, got) == nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	if v := Check(operator, reference, result, disabled); len(v) > 0 {
-		return &Failure{plan, result, v}, nil
+		return &Failure{Plan: plan, Result: result, Violations: v}, nil
 	}
 	return nil, nil
 }

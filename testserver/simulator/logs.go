@@ -15,6 +15,18 @@ type logLines struct {
 
 	mu    sync.Mutex
 	lines []string
+	waits string // the last line of a controller that waits for a kind
+	since time.Duration
+}
+
+// waiting returns the line of a controller that has waited for a kind in the last minutes, or "".
+func (l *logLines) waiting() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.began)-l.since > virtual.watch/2 {
+		return ""
+	}
+	return l.waits
 }
 
 // maxLines bounds the lines of a run.
@@ -32,6 +44,11 @@ func (l *logLines) add(record slog.Record, attrs []slog.Attr) {
 		fmt.Fprintf(&text, " %s=%s", a.Key, a.Value)
 		return true
 	})
+	if record.Message == "waiting for sources" {
+		l.mu.Lock()
+		l.waits, l.since = text.String(), time.Since(l.began)
+		l.mu.Unlock()
+	}
 	l.append(text.String())
 }
 

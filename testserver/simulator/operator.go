@@ -5,6 +5,8 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -16,8 +18,7 @@ import (
 
 // Operator is the operator under test, and what a user gives it.
 type Operator struct {
-	// Options are those that the program passes to its manager. Servers, logger and leader election are set by the
-	// run.
+	// Options are those that the program passes to its manager. Servers, logger and leader election are set by the run.
 	Options manager.Options
 	// Setup adds the controllers to a manager. It is called for each process, in a synctest bubble.
 	Setup func(context.Context, controller.Manager) error
@@ -45,7 +46,7 @@ func (o *Operator) run(p *process, logger *slog.Logger, replicas int) error {
 	if o.Command != nil {
 		return o.Command.run(p)
 	}
-	return o.start(p.ctx, p.config(), logger, replicas)
+	return o.start(p, p.config(), logger, replicas)
 }
 
 // newServer returns the transport of an API server, and a function that closes it.
@@ -73,17 +74,45 @@ func (o *Operator) context() context.Context {
 	return context.Background()
 }
 
-// start runs the operator until ctx ends.
-func (o *Operator) start(ctx context.Context, config *rest.Config, logger *slog.Logger, replicas int) error {
-	options := o.Options
+// namespace is that of the operator.
+func (o *Operator) namespace() string { return cmp.Or(o.Namespace, "kctrl-sim") }
+
+// leaseNamespace returns the namespace of the operator, unless Objects has it.
+func (o *Operator) leaseNamespace() []*unstructured.Unstructured {
+	for _, u := range o.Objects {
+		if u.GetKind() == "Namespace" && u.GetName() == o.namespace() {
+			return nil
+		}
+	}
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion("v1")
+	u.SetKind("Namespace")
+	u.SetName(o.namespace())
+	return []*unstructured.Unstructured{u}
+}
+
+// elects reports whether two replicas can be simulated: the operator may write leases, and has no webhooks, which each
+// process would install. A command decides about its leader election itself.
+func (o *Operator) elects() bool {
+	mayLead := slices.ContainsFunc(o.Objects, func(u *unstructured.Unstructured) bool {
+		rules, _, _ := unstructured.NestedSlice(u.Object, "rules")
+		return slices.ContainsFunc(rules, func(rule any) bool { return strings.Contains(inJSON(rule), `"leases"`) })
+	})
+	return o.Command == nil && len(o.Webhooks) == 0 && (o.User == "" || mayLead)
+}
+
+// start runs the operator of p until its context ends.
+func (o *Operator) start(p *process, config *rest.Config, logger *slog.Logger, replicas int) error {
+	ctx, options := p.ctx, o.Options
 	options.Logger = logger
+	options.Cache.Mutated = p.run.mutated
 	options.Metrics.BindAddress, options.HealthProbeBindAddress = manager.Off, manager.Off
 	options.PprofBindAddress = manager.Off
 	options.LeaderElection.Enabled = replicas > 1
 	if options.LeaderElection.Enabled && options.LeaderElection.ID == "" {
 		options.LeaderElection.ID = "simulated"
 	}
-	options.LeaderElection.Namespace = cmp.Or(o.Namespace, "kctrl-sim")
+	options.LeaderElection.Namespace = o.namespace()
 	options.Webhook = manager.WebhookOptions{Manifests: o.Webhooks}
 	if len(o.Webhooks) == 0 {
 		options.Webhook.BindAddress = manager.Off
@@ -92,6 +121,7 @@ func (o *Operator) start(ctx context.Context, config *rest.Config, logger *slog.
 	if err != nil {
 		return err
 	}
+	p.setMetrics(m.Metrics())
 	if err := o.Setup(ctx, m); err != nil {
 		return err
 	}

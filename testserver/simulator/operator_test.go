@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
@@ -75,7 +77,10 @@ func (c *copier) copy(ctx context.Context, from *corev1.ConfigMap) error {
 		return c.Update(ctx, to)
 	}
 	if apierrors.IsAlreadyExists(err) {
-		return nil
+		is := &corev1.ConfigMap{}
+		if getErr := c.Get(ctx, object.KeyOf(to), is); getErr != nil || metav1.IsControlledBy(is, from) {
+			return getErr
+		}
 	}
 	return err
 }
@@ -95,7 +100,8 @@ func copies(variant string) *Operator {
 			if err := corev1.AddToScheme(m.Scheme()); err != nil {
 				return err
 			}
-			return controller.For[*corev1.ConfigMap](m).Named("copier").Complete(&copier{m.Client(), variant})
+			return controller.For[*corev1.ConfigMap](m).Owns(&corev1.ConfigMap{}).Named("copier").
+				Complete(&copier{m.Client(), variant})
 		},
 		Samples: []*unstructured.Unstructured{{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap",
@@ -157,9 +163,21 @@ func TestPlanDeterminesRun(t *testing.T) {
 			return a.Target == b.Target && a.Time == b.Time && diff("", "", a.object, b.object, nil) == nil
 		})
 		if !same || !slices.EqualFunc(runs[0].Events, other.Events, func(a, b *Event) bool { return *a == *b }) {
-			t.Error("the same plan gives different runs")
+			t.Errorf("the same plan gives different runs\n%s\n%s", transcript(runs[0]), transcript(other))
 		}
 	}
+}
+
+// transcript returns the calls and events of a run as text.
+func transcript(r *Result) string {
+	var text strings.Builder
+	for _, c := range r.Calls {
+		fmt.Fprintf(&text, "%s %s %s %s\n", c.Time, c.Process, c.Target, inJSON(c.object))
+	}
+	for _, e := range r.Events {
+		fmt.Fprintf(&text, "%+v\n", *e)
+	}
+	return text.String()
 }
 
 func TestPlanFiles(t *testing.T) {
@@ -194,5 +212,28 @@ func TestStuckGoroutine(t *testing.T) {
 	want := `a goroutine is in the state "IO wait" at dial.go:12, and virtual time cannot pass`
 	if got := blocked([]byte(stacks), "example.com/shop/").Error(); got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Failures with the same cause are reported once, with the smallest plan.
+func TestFailuresAreMinimal(t *testing.T) {
+	operator := copies("notes before it copies")
+	reference, err := Learn(t, operator, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	needed := Fault{Kind: CrashAfter, At: "update configmaps default/a", Number: 1}
+	other := Fault{Kind: Cut, At: "event configmaps ADDED default/a", Number: 1}
+	failure, err := try(t, operator, reference, Plan{Seed: 1, Faults: []Fault{other, needed}}, nil)
+	if err != nil || failure == nil {
+		t.Fatal("the plan does not fail", err)
+	}
+	all := distinct([]Failure{*failure, *failure})
+	if len(all) != 1 || all[0].Similar != 1 {
+		t.Fatalf("got %d failures", len(all))
+	}
+	err = minimize(t, operator, reference, &all[0], nil)
+	if err != nil || !slices.Equal(all[0].Plan.Faults, []Fault{needed}) {
+		t.Errorf("the plan has the faults %v, %v", all[0].Plan.Faults, err)
 	}
 }

@@ -1,8 +1,10 @@
 package simulator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,18 +19,43 @@ type Plan struct {
 	Replicas int `json:"replicas,omitempty"`
 	// Faults are injected where the run reaches their places.
 	Faults []Fault `json:"faults,omitempty"`
-	// Then is what the user does when the operator is at rest: nothing, or [Delete].
+	// Create is how the user creates the samples: at once, [Slow] or [Reverse].
+	Create Kind `json:"create,omitempty"`
+	// Then is what the user does when the operator is at rest: nothing, [Delete], [Recreate], [Change] or [Rollback].
 	Then Kind `json:"then,omitempty"`
+	// Change is the change of a sample for [Change] and [Rollback]. In a plan without either, the user creates the
+	// sample with the change.
+	Change *Edit `json:"change,omitempty"`
 }
 
 // deletes reports whether the user's objects are gone at the end.
 func (p Plan) deletes() bool { return p.Then == Delete || p.has(Delete) }
 
 // recreates reports whether the user creates objects again.
-func (p Plan) recreates() bool { return p.has(Recreate) }
+func (p Plan) recreates() bool { return p.Then == Recreate || p.has(Recreate) }
+
+// changes reports whether the user changes a sample that exists.
+func (p Plan) changes() bool { return p.Then == Change || p.has(Change) }
 
 func (p Plan) has(kind Kind) bool {
 	return slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind == kind })
+}
+
+// describe returns the plan in a line.
+func (p Plan) describe() string {
+	var parts []string
+	for _, f := range p.Faults {
+		parts = append(parts, f.String())
+	}
+	if p.Change != nil {
+		parts = append(parts, p.Change.String())
+	}
+	for _, kind := range []Kind{p.Create, p.Then} {
+		if kind != "" {
+			parts = append(parts, kinds[kind].does)
+		}
+	}
+	return cmp.Or(strings.Join(parts, "; "), "no fault")
 }
 
 // Fault is one fault and its place.
@@ -72,6 +99,14 @@ const (
 	Hide         Kind = "hide"
 	Delete       Kind = "delete"
 	Recreate     Kind = "recreate"
+	Change       Kind = "change"
+	Rollback     Kind = "rollback"
+	Slow         Kind = "slow"
+	Reverse      Kind = "reverse"
+	Rewind       Kind = "rewind"
+	LoseLease    Kind = "lose-lease"
+	Stall        Kind = "stall"
+	Reject       Kind = "reject"
 )
 
 // where is the place of a kind of fault.
@@ -82,6 +117,9 @@ const (
 	atUpdate              // a write that the server can refuse with a conflict
 	atEvent               // an event of a watch
 	atUser                // a write; the user acts on a sample before it
+	atPast                // an event of a sample that the user changes or recreates
+	atChild               // a write to an object that is not a sample
+	inPlan                // a field of the plan, not a fault
 )
 
 // kindInfo describes a kind of fault.
@@ -92,7 +130,7 @@ type kindInfo struct {
 	delay time.Duration
 }
 
-// kinds has a row for each kind of fault. Adding one takes a row here, and its effect in faults.go.
+// kinds has a row for each kind of fault. Adding one takes a row here, and its effect in process.go.
 var kinds = map[Kind]kindInfo{
 	CrashBefore:  {"the process crashes before it", atWrite, "crash", 0},
 	CrashAfter:   {"the process crashes after the server commits it", atWrite, "crash", 0},
@@ -111,6 +149,20 @@ var kinds = map[Kind]kindInfo{
 	},
 	Delete:   {"the user deletes the object before this write", atUser, "user", 0},
 	Recreate: {"the user deletes the object and creates it again before this write", atUser, "user", 0},
+	Change:   {"the user changes a field of the spec before this write", atUser, "change", 0},
+	Rollback: {"the user changes a field of the spec, and changes it back", inPlan, "change", 0},
+	Slow:     {"the user creates the samples one by one, when the operator is at rest", inPlan, "user", 0},
+	Reverse:  {"the user creates the samples one by one, the last one first", inPlan, "user", 0},
+	Rewind: {
+		"the operator restarts at rest, and its first list is as old as this event",
+		atPast, "stale", 20 * time.Second,
+	},
+	LoseLease: {
+		"another replica leads from here on, and the write reaches the server after that",
+		atWrite, "leader", 35 * time.Second,
+	},
+	Stall:  {"the network of the process stands still before it", atWrite, "stall", 10 * time.Minute},
+	Reject: {"the server rejects it and all later ones like it", atChild, "reject", 0},
 }
 
 // ParsePlan reads a plan file.
@@ -122,6 +174,9 @@ func ParsePlan(data []byte) (Plan, error) {
 	for i, f := range p.Faults {
 		if _, known := kinds[f.Kind]; !known {
 			return Plan{}, fmt.Errorf("fault %d: unknown kind %q", i+1, f.Kind)
+		}
+		if kinds[f.Kind].where == inPlan {
+			return Plan{}, fmt.Errorf("fault %d: %s is a value of create or then, not a fault", i+1, f.Kind)
 		}
 		if f.At == "" || f.Number < 1 {
 			return Plan{}, fmt.Errorf("fault %d (%s): at and number are required", i+1, f.Kind)

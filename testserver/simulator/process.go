@@ -15,6 +15,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
 // process is a running operator, or another client. Its transport sends each request through the gate.
@@ -29,6 +31,12 @@ type process struct {
 
 	ctx   context.Context // ends with a crash
 	crash context.CancelFunc
+
+	// The run's mu guards the fields below.
+	metrics   *metrics.Registry // of the manager; nil until there is one
+	leaseless time.Time         // until then, the process cannot renew its lease
+	stalled   time.Time         // until then, its requests and events wait
+	seen      map[string]string // last version of objects that the process has read, by path
 }
 
 // errCrashed is the result of requests of a process that has crashed.
@@ -64,8 +72,9 @@ func (p *process) RoundTrip(request *http.Request) (*http.Response, error) {
 	// The body distinguishes concurrent creations with generated names.
 	op := &operation{
 		order: p.name + " " + call.Target + " " + string(call.sent),
-		quiet: call.resource.isBackground() || call.verb == "watch",
+		quiet: call.resource.isBackground() || call.resource.name == "" || call.verb == "watch",
 	}
+	op.from = p.run.stalledUntil(p)
 	ctx, cancel := context.WithCancel(request.Context())
 	defer context.AfterFunc(p.ctx, cancel)()
 	passed := p.run.gate.pass(ctx, op)
@@ -88,9 +97,21 @@ func (p *process) serve(request *http.Request, call *Call, faulty bool) (*http.R
 	}
 	call.Fault = string(fault)
 	switch fault {
+	case LoseLease, Stall:
+		if err := p.run.delay(p, fault, request); err != nil {
+			return nil, err
+		}
+	case Reject:
+		return refuse(request, call, http.StatusForbidden, metav1.StatusReasonForbidden,
+			"an admission policy denies the request")
 	case CrashBefore:
 		p.run.restart(p)
 		return nil, errCrashed
+	case CrashAfter:
+		// The watches of the process end before the commit, so that they do not receive its event or not by chance.
+		request = request.WithContext(context.WithoutCancel(request.Context()))
+		p.crash()
+		p.run.gate.pass(request.Context(), &operation{order: "crash " + p.name, quiet: true})
 	case Conflict:
 		return refuse(
 			request,
@@ -127,6 +148,13 @@ func (p *process) serve(request *http.Request, call *Call, faulty bool) (*http.R
 		if err := p.run.actOnSamples(fault); err != nil {
 			return nil, err
 		}
+	case Change:
+		if err := p.run.edit(p.run.plan.Change.Value); err != nil && !isRefused(err) {
+			return nil, err
+		}
+	}
+	if faulty && call.resource.name == "leases" && isWrite(call.verb) && p.run.isLeaseless(p) {
+		return refuse(request, call, http.StatusInternalServerError, metav1.StatusReasonInternalError, "the lease is lost")
 	}
 	response, err := p.send(request, call)
 	switch {
@@ -152,6 +180,18 @@ func (p *process) send(request *http.Request, call *Call) (*http.Response, error
 			return refuse(request, call, http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
 		}
 	}
+	if p.faulty && p.run.isRewound(call) {
+		switch {
+		case call.verb == "list":
+			request = past(request, p.run.rewind.version)
+		case request.URL.Query().Get("sendInitialEvents") == "true": // a list serves it
+			return refuse(request, call, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+				"sendInitialEvents: Forbidden: the server does not stream lists")
+		}
+	}
+	if call.verb != "watch" {
+		served = request
+	}
 	response, err := p.run.network.RoundTrip(served)
 	if err != nil {
 		call.Message = err.Error()
@@ -160,6 +200,12 @@ func (p *process) send(request *http.Request, call *Call) (*http.Response, error
 	call.Status = response.StatusCode
 	if call.Status == http.StatusForbidden && call.Fault == "" && p.faulty {
 		p.run.forbidden(call)
+	}
+	if call.Status == http.StatusNotFound && p.faulty && (call.verb == "watch" || call.verb == "list") {
+		p.run.notServed(call)
+	}
+	if !isWrite(call.verb) && call.Status == http.StatusOK {
+		p.run.read(p, call)
 	}
 	if call.verb == "watch" && response.StatusCode == http.StatusOK {
 		response.Body = newStream(p, call.resource, request.Context(), response.Body)
@@ -175,6 +221,9 @@ func (p *process) send(request *http.Request, call *Call) (*http.Response, error
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	p.run.answered(call, body)
+	if p.faulty && call.verb == "update" {
+		p.run.findLost(p, call)
+	}
 	return response, nil
 }
 
@@ -319,6 +368,8 @@ func (s *stream) event(f frame, raw []byte) bool {
 		s.p.run.sent(s.p, r.kind(), 1)
 		defer s.p.run.sent(s.p, r.kind(), -1)
 		fault = s.p.run.eventAt(e)
+		op.from = s.p.run.eventFrom(s.p, r.kind())
+		s.p.run.past(e, f.Object.Metadata.ResourceVersion)
 	}
 	switch fault.Kind {
 	case Lag:
@@ -336,6 +387,7 @@ func (s *stream) event(f frame, raw []byte) bool {
 	}
 	e.Time = time.Since(s.p.run.began)
 	s.p.run.received(e, quiet)
+	s.p.run.saw(s.p, r.path(), f.Object.Metadata.ResourceVersion)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.data = append(append(s.data, raw...), '\n')

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,9 +28,20 @@ type Result struct {
 	Fired   []Fault       // faults whose places were reached
 	Ends    []string      // processes that ended by themselves, with their errors
 	Took    time.Duration // virtual time
+	Refused bool          // the server does not accept a change or the order of the user
 	state   state
-	atRest  []*Call // writes after a restart at rest
-	refused []*Call // requests that the role does not allow
+	remains state                     // after the deletion of samples that were changed
+	began   time.Duration             // when the user acted on the operator at rest
+	atRest  []*Call                   // writes after a restart at rest
+	refused []*Call                   // requests that the role does not allow
+	mutated []string                  // modifications of cached objects
+	lost    []Violation               // changes of others that a write has reverted
+	absent  []*Call                   // lists and watches of kinds that the server does not serve
+	given   map[string]map[string]any // objects that existed before the operator, by path
+	busy    string                    // the controller that reconciles all the time, at rest
+	samples map[string]bool           // objects of the user, as calls name them
+	waits   string                    // the log line of a controller that waits for a kind, at rest
+	told    bool                      // the operator has sent an event after a request was rejected
 }
 
 // mostEnds is the number of processes that may end by themselves before the run starts no further one.
@@ -41,11 +53,16 @@ type pace struct {
 	longest time.Duration // in which it must come to rest
 	restart time.Duration // from a crash to the next process
 	step    time.Duration // between two looks
+	watch   time.Duration // how long the operator is watched at rest
+	delay   time.Duration // the longest delay of a fault
 	settle  func()        // see gate
 }
 
 // virtual is the pace in a bubble. The longest time is above the longest backoff.
-var virtual = pace{20 * time.Second, 30 * time.Minute, time.Second, time.Second, synctest.Wait}
+var virtual = pace{
+	quiet: 20 * time.Second, longest: 30 * time.Minute, restart: time.Second, step: time.Second, watch: 10 * time.Minute,
+	delay: time.Hour, settle: synctest.Wait,
+}
 
 // run carries out one plan in a synctest bubble.
 type run struct {
@@ -74,19 +91,24 @@ type run struct {
 	ends    []string
 	ended   bool
 	living  map[string]*process
+	given   map[string]map[string]any
+	history map[string][]version // last versions of objects, by path
+	mutants []string
+	lost    []Violation
+	absent  map[string]*Call
+	told    bool
+	rewind  *rewind
 	removed chan struct{} // has a value after an object was removed
 }
 
-// Run carries out a plan. It must be called in a synctest bubble, whose goroutines have all ended when it returns.
-// An
+// Run carries out a plan. It must be called in a synctest bubble, whose goroutines have all ended when it returns. An
 // error means that the run could not begin.
 func Run(operator *Operator, plan Plan) (*Result, error) {
 	return runUntil(operator, plan, new(atomic.Int64), nil)
 }
 
-// runUntil carries out a plan, and counts its steps in beats. If it comes to rest and done does not accept its
-// state, it waits up to the longest
-// backoff for another state.
+// runUntil carries out a plan, and counts its steps in beats. If it comes to rest and done does not accept its state,
+// it waits up to the longest backoff for another state.
 func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(state) bool) (*Result, error) {
 	network, closeServer := operator.newServer(plan.Seed)
 	defer closeServer()
@@ -96,7 +118,8 @@ func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(stat
 		operator: operator, plan: plan, network: network, pace: pace, gate: newGate(plan.Seed, beats, pace.settle),
 		began: time.Now(), ctx: ctx, logs: &logLines{began: time.Now()}, counts: map[string]int{},
 		objects: map[string]map[string]any{}, unsent: map[string]int{},
-		hidden: map[string]time.Time{}, living: map[string]*process{},
+		hidden: map[string]time.Time{}, living: map[string]*process{}, given: map[string]map[string]any{},
+		history: map[string][]version{}, absent: map[string]*Call{},
 		removed: make(chan struct{}, 1),
 	}
 	r.user = &process{name: "user", run: r, ctx: ctx}
@@ -125,23 +148,28 @@ func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(stat
 
 // prepare creates the objects that exist before the operator starts.
 func (r *run) prepare() error {
-	for _, object := range r.operator.Objects {
-		err := r.direct(http.MethodPost, collectionOf(r.operator, object), object)
-		if err != nil && !isConflict(err) { // a server that serves several runs has it
+	for _, object := range append(r.operator.leaseNamespace(), r.operator.Objects...) {
+		data, err := object.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		path := collectionOf(r.operator, object)
+		answer, err := r.exchange(http.MethodPost, path, data)
+		if isConflict(err) { // a server that serves several runs has it
+			answer, err = r.exchange(http.MethodGet, path+"/"+object.GetName(), nil)
+		}
+		if err != nil {
 			return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
+		var created map[string]any
+		if err := json.Unmarshal(answer, &created); err != nil {
+			return err
+		}
+		path += "/" + object.GetName()
+		r.objects[path], r.given[path] = created, created
+		r.history[path] = []version{{object: created}}
 	}
 	return nil
-}
-
-// direct sends a request past the gate.
-func (r *run) direct(method, path string, object *unstructured.Unstructured) error {
-	data, err := object.MarshalJSON()
-	if err != nil {
-		return err
-	}
-	_, err = r.exchange(method, path, data)
-	return err
 }
 
 // exchange sends a request past the gate and returns the answer.
@@ -163,7 +191,7 @@ func (r *run) exchange(method, path string, data []byte) ([]byte, error) {
 	return readAnswer(r.network.RoundTrip(request))
 }
 
-// drive starts the operator, creates the samples and waits until the operator is at rest.
+// drive starts the operator, creates the samples, acts as the plan defines and waits until the operator is at rest.
 func (r *run) drive(done func(state) bool) (*Result, error) {
 	for i := range max(1, r.plan.Replicas) {
 		r.start(fmt.Sprintf("operator-%d", i))
@@ -172,53 +200,113 @@ func (r *run) drive(done func(state) bool) (*Result, error) {
 	if err := r.connected(); err != nil {
 		return nil, err
 	}
-	for _, sample := range r.operator.Samples {
-		if err := r.send(http.MethodPost, collectionOf(r.operator, sample), sample); err != nil {
-			return nil, fmt.Errorf("create the sample %s %s: %w", sample.GetKind(), sample.GetName(), err)
+	result := &Result{Plan: r.plan}
+	if err := r.createSamples(); err != nil {
+		if !isRefused(err) || r.plan.Change == nil && r.plan.Create == "" {
+			return nil, err
+		}
+		result.Refused = true
+	}
+	if r.plan.Then != "" {
+		r.wait(nil)
+		result.began = time.Since(r.began)
+		err := r.act()
+		if result.Refused = isRefused(err); err != nil && !result.Refused {
+			return nil, err
 		}
 	}
-	rest := r.wait(done)
-	if r.plan.Then == Delete {
-		if err := r.actOnSamples(Delete); err != nil {
-			return nil, fmt.Errorf("delete the samples: %w", err)
-		}
-		rest = r.wait(done)
+	result.Rest = r.wait(done)
+	if r.goBack() {
+		result.Rest = r.wait(done)
 	}
 	state, err := r.state()
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	n := len(r.calls)
-	result := &Result{
-		Plan: r.plan, Rest: rest, Took: time.Since(r.began), state: state,
-		Calls: slices.Clone(
-			r.calls,
-		), Events: slices.Clone(r.events), Fired: slices.Clone(r.fired), Ends: slices.Clone(r.ends),
+	result.state, result.Took = state, time.Since(r.began)
+	n := r.fill(result)
+	if len(r.plan.Faults) == 0 {
+		if err := r.atRest(result, n); err != nil {
+			return nil, err
+		}
 	}
-	r.mu.Unlock()
-	if len(r.plan.Faults) == 0 && r.plan.Then == "" {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	result.Ends, result.refused = slices.Clone(r.ends), slices.Clone(r.refused)
+	result.mutated, result.lost, result.told = slices.Clone(r.mutants), slices.Clone(r.lost), r.told
+	for _, kind := range slices.Sorted(maps.Keys(r.absent)) {
+		result.absent = append(result.absent, r.absent[kind])
+	}
+	result.given, result.Logs, result.samples = r.given, r.logs.all(), r.operator.sampleNames()
+	return result, nil
+}
+
+// fill copies what has happened until now to a result, and returns the number of calls.
+func (r *run) fill(result *Result) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	result.Calls, result.Events = slices.Clone(r.calls), slices.Clone(r.events)
+	result.Fired = slices.Clone(r.fired)
+	return len(r.calls)
+}
+
+// restarts is the number of restarts at rest. A write that depends on chance may be absent after one of them.
+const restarts = 3
+
+// atRest watches the operator at rest and restarts it, or deletes samples that were changed. n is the number of calls
+// until then.
+func (r *run) atRest(result *Result, n int) error {
+	switch {
+	case r.plan.Change != nil && !result.Refused:
+		if err := r.actOnSamples(Delete); err != nil {
+			return err
+		}
+		r.wait(nil)
+		var err error
+		result.remains, err = r.state()
+		return err
+	case r.plan.Then != "" || !result.Rest:
+		return nil
+	}
+	before := r.reconciles()
+	time.Sleep(r.pace.watch)
+	for controller, n := range r.reconciles() {
+		if float64(n-before[controller]) > r.pace.watch.Seconds()*float64(max(1, len(r.operator.Samples))) {
+			result.busy = controller
+		}
+	}
+	if result.busy != "" {
+		return nil
+	}
+	result.waits = r.logs.waiting()
+	n += r.callsSince(n)
+	for range restarts {
 		r.restartAll()
 		r.wait(nil)
-		r.mu.Lock()
-		for _, c := range r.calls[n:] {
-			if isWrite(c.verb) && !c.resource.isBackground() && c.operator && c.Changed {
-				result.atRest = append(result.atRest, c)
-			}
-		}
-		r.mu.Unlock()
 	}
 	r.mu.Lock()
-	result.refused = slices.Clone(r.refused)
-	r.mu.Unlock()
-	result.Logs = r.logs.all()
-	return result, nil
+	defer r.mu.Unlock()
+	for _, c := range r.calls[n:] {
+		if isWrite(c.verb) && !c.resource.isBackground() && c.operator && c.Changed {
+			result.atRest = append(result.atRest, c)
+		}
+	}
+	return nil
+}
+
+func (r *run) callsSince(n int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.calls) - n
 }
 
 // send sends a request of the user, past the gate, and records it.
 func (r *run) send(method, path string, object *unstructured.Unstructured) error {
 	return r.sendAs(r.user, method, path, object)
 }
+
+// jsonType is the content type of objects.
+const jsonType = "application/json"
 
 // sendAs sends a request of a process, past the gate, and records it.
 func (r *run) sendAs(p *process, method, path string, object *unstructured.Unstructured) error {
@@ -229,6 +317,11 @@ func (r *run) sendAs(p *process, method, path string, object *unstructured.Unstr
 			return err
 		}
 	}
+	return r.sendData(p, method, path, jsonType, data)
+}
+
+// sendData sends a request of a process, past the gate, and records it.
+func (r *run) sendData(p *process, method, path, contentType string, data []byte) error {
 	request, err := http.NewRequestWithContext(
 		context.Background(),
 		method,
@@ -238,8 +331,8 @@ func (r *run) sendAs(p *process, method, path string, object *unstructured.Unstr
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Content-Type", contentType)
+	request.Header.Set("Accept", jsonType)
 	call, err := newCall(p.name, r.began, request)
 	if err != nil {
 		return err
@@ -253,7 +346,9 @@ func (r *run) sendAs(p *process, method, path string, object *unstructured.Unstr
 
 // start starts a process of the operator.
 func (r *run) start(name string) {
-	p := &process{name: name, run: r, user: r.operator.User, faulty: true, began: time.Now()}
+	p := &process{
+		name: name, run: r, user: r.operator.User, faulty: true, began: time.Now(), seen: map[string]string{},
+	}
 	p.ctx, p.crash = context.WithCancel(r.ctx)
 	r.mu.Lock()
 	r.living[name] = p
@@ -265,7 +360,9 @@ func (r *run) start(name string) {
 			return
 		}
 		r.mu.Lock()
-		r.ends = append(r.ends, fmt.Sprintf("%s: %v", name, err))
+		if p.leaseless.IsZero() { // otherwise, it ends because it has lost its lease
+			r.ends = append(r.ends, fmt.Sprintf("%s: %v", name, err))
+		}
 		stop := len(r.ends) > mostEnds
 		r.mu.Unlock()
 		if !stop {
@@ -365,6 +462,9 @@ func (r *run) record(c *Call, p *process) {
 			c.Behind += n
 		}
 	}
+	if p.faulty && c.resource.name == "events" && isWrite(c.verb) && r.plan.has(Reject) {
+		r.told = true
+	}
 	if c.resource.name != "" && !c.resource.isBackground() && isWrite(c.verb) {
 		r.calls = append(r.calls, c)
 	}
@@ -395,6 +495,7 @@ func (r *run) answered(c *Call, body []byte) {
 		c.Changed = true
 		delete(r.objects, path)
 	case c.object != nil:
+		r.history[path] = append(r.history[path], version{object, c.Process + " " + c.Request})
 		c.Changed = c.before == nil || was.GetResourceVersion() != u.GetResourceVersion()
 		r.objects[path] = object
 		if u.GetDeletionTimestamp() != nil && len(u.GetFinalizers()) == 0 {
@@ -422,6 +523,9 @@ func (r *run) faultAt(target string, number int) Kind {
 			r.fired = append(r.fired, f)
 			return f.Kind
 		}
+		if f.At == target && f.Kind == Reject && number > f.Number {
+			return f.Kind
+		}
 	}
 	return ""
 }
@@ -436,7 +540,7 @@ func (r *run) eventAt(e *Event) Fault {
 		if f.At == e.Target && f.Number == e.Number && !slices.Contains(r.fired, f) {
 			r.fired = append(r.fired, f)
 			e.Fault = string(f.Kind)
-			if f.Kind != Lag {
+			if f.Kind == Cut || f.Kind == Hide {
 				r.events = append(r.events, e)
 				e.Time = time.Since(r.began)
 			}
@@ -532,6 +636,13 @@ func (e *statusError) Error() string { return e.message }
 func isNotFound(err error) bool {
 	e, ok := errors.AsType[*statusError](err)
 	return ok && e.code == http.StatusNotFound
+}
+
+// isRefused reports whether the server did not accept an object or a change.
+func isRefused(err error) bool {
+	e, ok := errors.AsType[*statusError](err)
+	refusals := []int{http.StatusUnprocessableEntity, http.StatusBadRequest, http.StatusForbidden}
+	return ok && slices.Contains(refusals, e.code)
 }
 
 func isConflict(err error) bool {

@@ -17,8 +17,7 @@ import (
 )
 
 // state has the objects at the end of a run: by resource, namespace and name, without what differs between runs.
-// Several
-// objects with a generated name have one entry.
+// Several objects with a generated name have one entry.
 type state map[string][]map[string]any
 
 // state lists the objects of the kinds that the run has written.
@@ -29,6 +28,12 @@ func (r *run) state() (state, error) {
 		at := c.resource
 		at.namespace, at.object, at.subresource = "", "", ""
 		kinds[at.path()] = at
+	}
+	for path := range r.given {
+		at, ok := parsePath(path)
+		if at.namespace, at.object = "", ""; ok && (at.group == "" || at.group == "apps") {
+			kinds[at.path()] = at
+		}
 	}
 	r.mu.Unlock()
 	all := state{}
@@ -183,6 +188,7 @@ var unequal = map[string]bool{
 	".spec.clusterIP": true, ".spec.clusterIPs[]": true, ".spec.ports[].nodePort": true,
 	".metadata.uid": true, ".metadata.resourceVersion": true, ".metadata.creationTimestamp": true,
 	".metadata.managedFields": true, ".metadata.generation": true, ".metadata.ownerReferences[].uid": true,
+	".status.collisionCount": true, ".metadata.annotations.deployment.kubernetes.io/revision": true,
 	".metadata.deletionTimestamp": true, ".status.observedGeneration": true,
 	".status.conditions[].observedGeneration": true,
 }

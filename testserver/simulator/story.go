@@ -19,8 +19,15 @@ func (f *Failure) WriteStory(w io.Writer, name string) {
 	for _, fault := range f.Plan.Faults {
 		fmt.Fprintf(w, "  fault  %s\n", fault)
 	}
+	if f.Plan.Create != "" {
+		fmt.Fprintf(w, "  first  %s\n", kinds[f.Plan.Create].does)
+	}
 	if f.Plan.Then != "" {
-		fmt.Fprintf(w, "  then   the user deletes the objects, when the operator is at rest\n")
+		what, _, _ := strings.Cut(kinds[f.Plan.Then].does, " before this write")
+		fmt.Fprintf(w, "  then   %s, when the operator is at rest\n", what)
+	}
+	if f.Plan.Change != nil {
+		fmt.Fprintf(w, "  change %s\n", f.Plan.Change)
 	}
 	for _, v := range f.Violations {
 		fmt.Fprintf(w, "  %s: %s\n", v.Invariant, v.Message)
@@ -35,6 +42,9 @@ func (f *Failure) WriteStory(w io.Writer, name string) {
 	fmt.Fprintln(w, "  what happened:")
 	for _, line := range f.lines() {
 		fmt.Fprintf(w, "    %s\n", line)
+	}
+	if f.Similar > 0 {
+		fmt.Fprintf(w, "  %d further plans fail for the same cause\n", f.Similar)
 	}
 	for _, line := range f.Result.Logs[:min(3, len(f.Result.Logs))] {
 		fmt.Fprintf(w, "    log %s\n", line)

@@ -51,12 +51,8 @@ const mostDifferences = 20
 
 // Differences compares the end of a run with that of the reference.
 func (f *Failure) Differences(reference *Reference) []Difference {
-	want := reference.First.state
-	if f.Plan.deletes() {
-		want = reference.Deleted.state
-	}
-	masks, got := maps.Clone(reference.masks), maps.Clone(f.Result.state)
-	want = maps.Clone(want)
+	want, got := maps.Clone(reference.want(f.Plan)), maps.Clone(f.Result.state)
+	masks := maps.Clone(reference.masks)
 	var all []Difference
 	for len(all) < mostDifferences {
 		d := compare(want, got, masks)

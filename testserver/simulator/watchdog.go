@@ -12,8 +12,7 @@ import (
 // patience is the real time without progress after which a run is stuck.
 const patience = 20 * time.Second
 
-// StuckError reports a goroutine that keeps a bubble from virtual time: it waits for something outside of the
-// bubble,
+// StuckError reports a goroutine that keeps a bubble from virtual time: it waits for something outside of the bubble,
 // such as a socket, a C call or a lock of another bubble.
 type StuckError struct {
 	State  string // as the Go runtime names it, such as "IO wait"
@@ -24,8 +23,7 @@ func (e *StuckError) Error() string {
 	return fmt.Sprintf("a goroutine is in the state %q at %s, and virtual time cannot pass", e.State, e.Source)
 }
 
-// watch calls stuck when beats has not increased for a while. The returned function ends the watch. Call it outside
-// of
+// watch calls stuck when beats has not increased for a while. The returned function ends the watch. Call it outside of
 // the bubble, for time is real there.
 func watch(beats *atomic.Int64, sources string, stuck func(error)) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})

@@ -1,0 +1,15 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// hotLoop notes in the status when an App became ready. With the bug it notes the time of each reconcile, and the
+// event of its own write causes the next one.
+func hotLoop(ctx context.Context, k kit, a *App) error {
+	if k.fixed && a.Status.Checked != "" {
+		return nil
+	}
+	return k.writeStatus(ctx, a, func(s *AppStatus) { s.Checked = time.Now().Format(time.RFC3339Nano) })
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+)
+
+// leaders gives each App a license, which costs something. It looks whether there is one, waits for the vendor, and
+// creates one. With the bug it ignores that its context ends when it loses the leadership, and the name is generated:
+// the next leader looks before this one has created the license, and there are two.
+type leaders struct{ kit }
+
+func setupLeaders(m controller.Manager, fixed bool) error {
+	return controller.For[*App](m).Owns(&corev1.ConfigMap{}).Complete(&leaders{kit{m.Client(), fixed}})
+}
+
+func (r *leaders) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	a := &App{}
+	if err := r.Get(ctx, req.NamespacedName, a); err != nil || !a.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	licenses := &corev1.ConfigMapList{}
+	if err := r.List(ctx, licenses, client.InNamespace(a.Namespace), client.MatchingLabels{"app": a.Name}); err != nil {
+		return reconcile.Result{}, err
+	}
+	if len(licenses.Items) > 0 {
+		return reconcile.Result{}, nil
+	}
+	license := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: a.Namespace, Name: a.Name + "-license", Labels: map[string]string{"app": a.Name},
+	}}
+	if !r.fixed {
+		license.Name, license.GenerateName = "", a.Name+"-license-"
+		ctx = context.WithoutCancel(ctx)
+	}
+	select {
+	case <-time.After(10 * time.Second): // the vendor's answer
+	case <-ctx.Done():
+		return reconcile.Result{}, ctx.Err()
+	}
+	if err := controllerutil.SetControllerReference(a, license, r.Scheme()); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, client.IgnoreAlreadyExists(r.Create(ctx, license))
+}

@@ -1,0 +1,146 @@
+// Zoo simulates small operators, each with a bug that real operators have had, and their fixed twins. It prints which
+// bugs the simulator finds, and by which rule.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/testserver/simulator"
+)
+
+// limit is the time for the plans of an operator.
+const limit = 10 * time.Second
+
+func main() {
+	only := flag.String("run", "", "simulate only the operators whose names contain this `text`")
+	stories := flag.Bool("v", false, "print the stories of failures that are not expected")
+	flag.Parse()
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	simulator.Stuck = func(err error) {
+		fmt.Fprintln(os.Stderr, "zoo:", err)
+		os.Exit(1)
+	}
+	// testing.Main ends the process. Without it, a program has no testing.T, which synctest needs.
+	os.Args = os.Args[:1]
+	testing.Main(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
+		Name: "zoo", F: func(t *testing.T) {
+			v := &visit{t: t, out: os.Stdout, stories: *stories}
+			for _, s := range zoo {
+				if strings.Contains(s.name, *only) {
+					v.see(s)
+				}
+			}
+			v.total()
+		},
+	}}, nil, nil)
+}
+
+// visit prints a table with a row for each operator.
+type visit struct {
+	t       *testing.T
+	out     io.Writer
+	stories bool
+
+	seen, found, falseAlarms, plans int
+	took, longest                   time.Duration
+}
+
+// see simulates an operator and its twin.
+func (v *visit) see(s specimen) {
+	if v.seen == 0 {
+		fmt.Fprintln(v.out, "| operator | class of bug | found by | plan | plans | time | twin |")
+		fmt.Fprintln(v.out, "|---|---|---|---|---|---|---|")
+	}
+	v.seen++
+	began := time.Now()
+	bug, err := s.simulate(v.t, false)
+	took := time.Since(began)
+	v.took += took
+	v.longest = max(v.longest, took)
+	rule, plan := verdict(bug, err)
+	if rule != "" {
+		v.found++
+	}
+	twin, err := s.simulate(v.t, true)
+	alarm, where := verdict(twin, err)
+	if alarm != "" {
+		v.falseAlarms++
+		alarm += " " + where
+	}
+	class := s.class
+	if s.source != "" {
+		class += " (" + s.source + ")"
+	}
+	plans := 0
+	if bug != nil {
+		plans = bug.Run
+	}
+	v.plans += plans
+	fmt.Fprintf(v.out, "| %s | %s | %s | %s | %d | %.1f s | %s |\n", s.name, class, or(rule, "**not found**"), plan, plans,
+		took.Seconds(), or(alarm, "passes"))
+	if v.stories {
+		v.explain(bug)
+		v.explain(twin)
+	}
+}
+
+// total prints the shares.
+func (v *visit) total() {
+	if v.seen == 0 {
+		fmt.Fprintln(v.out, "no such operator")
+		return
+	}
+	fmt.Fprintf(v.out, "\n%d of %d bugs found (%d %%), %d false alarms on %d twins, %.1f s per operator, at most %.1f s\n",
+		v.found, v.seen, 100*v.found/v.seen, v.falseAlarms, v.seen, v.took.Seconds()/float64(v.seen), v.longest.Seconds())
+}
+
+// explain prints the story of the first failure.
+func (v *visit) explain(report *simulator.Report) {
+	if report != nil && len(report.Failures) > 0 {
+		report.Failures[0].WriteStory(v.out, "1")
+	}
+}
+
+// verdict returns the first violated rule and its plan, or "".
+func verdict(report *simulator.Report, err error) (rule, plan string) {
+	if err != nil {
+		return "cannot be simulated", err.Error()
+	}
+	if len(report.Failures) == 0 {
+		return "", ""
+	}
+	f := report.Failures[0]
+	return "`" + f.Violations[0].Invariant + "`", nameOf(f.Plan)
+}
+
+// nameOf describes a plan in a line.
+func nameOf(p simulator.Plan) string {
+	var faults []string
+	for _, f := range p.Faults {
+		faults = append(faults, fmt.Sprintf("%s at %s", f.Kind, f.At))
+	}
+	if p.Then != "" {
+		faults = append(faults, "then "+string(p.Then))
+	}
+	if p.Create != "" {
+		faults = append(faults, "create "+string(p.Create))
+	}
+	if p.Change != nil {
+		faults = append(faults, p.Change.String())
+	}
+	return or(strings.Join(faults, ", "), "no fault")
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}

@@ -1,0 +1,62 @@
+package simulator
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// size is the number of parts of a plan that can be removed.
+func (p Plan) size() int {
+	n := len(p.Faults)
+	for _, kind := range []Kind{p.Create, p.Then} {
+		if kind != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// cause identifies the first cause of a failure: the rule, and the line of the operator that violates it or else the
+// beginning of the message.
+func (f *Failure) cause() string {
+	v := f.Violations[0]
+	if v.Call != nil && v.Call.Source != "" {
+		return v.Invariant + " at " + v.Call.Source
+	}
+	text, _, _ := strings.Cut(v.Message, ":")
+	return v.Invariant + " " + text
+}
+
+// distinct returns the first failure of each cause, with the number of further ones.
+func distinct(failures []Failure) []Failure {
+	var all []Failure
+	for _, f := range failures {
+		i := slices.IndexFunc(all, func(other Failure) bool { return other.cause() == f.cause() })
+		if i >= 0 {
+			all[i].Similar++
+			continue
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// minimize removes the faults of a plan one by one, and keeps each smaller plan that fails for the same cause.
+func minimize(t *testing.T, operator *Operator, reference *Reference, f *Failure, disabled []string) error {
+	for i := 0; i < len(f.Plan.Faults) && len(f.Plan.Faults) > 1; {
+		smaller := f.Plan
+		smaller.Faults = slices.Delete(slices.Clone(f.Plan.Faults), i, i+1)
+		failure, err := try(t, operator, reference, smaller, disabled)
+		if err != nil {
+			return err
+		}
+		if failure == nil || failure.cause() != f.cause() {
+			i++
+			continue
+		}
+		failure.Similar = f.Similar
+		*f = *failure
+	}
+	return nil
+}
