@@ -43,6 +43,15 @@ func (f *File) Replace(n ast.Node, text string) {
 	f.edits = append(f.edits, edit{f.offset(n.Pos()), f.offset(n.End()), text})
 }
 
+// Text returns the source text of a node.
+func (f *File) Text(n ast.Node) string { return string(f.Source[f.offset(n.Pos()):f.offset(n.End())]) }
+
+// Wrap inserts text around a node. Other edits may be inside.
+func (f *File) Wrap(n ast.Node, before, after string) {
+	from, to := f.offset(n.Pos()), f.offset(n.End())
+	f.edits = append(f.edits, edit{from, from, before}, edit{to, to, after})
+}
+
 func (f *File) offset(p token.Pos) int { return f.Fset.Position(p).Offset }
 
 // Qualified returns a text for the name of an exported identifier of a package, which the file will import.
@@ -102,7 +111,7 @@ func (f *File) result() ([]byte, error) {
 	if len(f.edits) == 0 {
 		return f.Source, nil
 	}
-	slices.SortFunc(f.edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
+	slices.SortStableFunc(f.edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
 	var out bytes.Buffer
 	at := 0
 	for _, e := range f.edits {

@@ -43,7 +43,7 @@ func (f *File) withImports(text []byte) ([]byte, error) {
 }
 
 // unusedImports returns the imports of controller-runtime that the edits leave without a use, and the last import of
-// controller-runtime. syntax is the file after the edits.
+// controller-runtime, or of the file if that has none. syntax is the file after the edits.
 func (f *File) unusedImports(syntax *ast.File) (unused []*ast.ImportSpec, last *ast.ImportSpec) {
 	used := f.usedImports()
 	for _, spec := range syntax.Imports {
@@ -54,6 +54,9 @@ func (f *File) unusedImports(syntax *ast.File) (unused []*ast.ImportSpec, last *
 		if name := f.localName(spec); name != "_" && name != "." && !used[name] {
 			unused = append(unused, spec)
 		}
+	}
+	if last == nil && len(syntax.Imports) > 0 {
+		last = syntax.Imports[len(syntax.Imports)-1]
 	}
 	return unused, last
 }
@@ -127,13 +130,17 @@ func (f *File) nameFor(importPath string, taken map[string]bool) (name string, d
 	if len(base) > 1 && base[0] == 'v' && base[1] >= '0' && base[1] <= '9' {
 		base = path.Base(path.Dir(importPath)) + base
 	}
-	for _, name := range []string{base, "k" + base} {
+	prefix := "k"
+	if strings.HasPrefix(importPath, ControllerRuntime+"/") {
+		prefix = "cr"
+	}
+	for _, name := range []string{base, prefix + base} {
 		if !taken[name] {
 			return name, false
 		}
 	}
 	for i := 2; ; i++ {
-		if name := "k" + base + strconv.Itoa(i); !taken[name] {
+		if name := prefix + base + strconv.Itoa(i); !taken[name] {
 			return name, false
 		}
 	}

@@ -76,14 +76,20 @@ func Packages(ctx context.Context, m Module, patterns []string, groups []Group) 
 
 // converge applies fewer groups to the packages that do not compile until all do.
 func (m Module) converge(ctx context.Context, r *Result, files []*File, groups []Group) error {
-	keeps := map[string]int{} // number of groups by package
-	for _, f := range files {
-		keeps[f.Package.Path()] = len(groups)
+	keeps := map[string][]Group{} // by package: the groups that change it
+	for _, group := range groups {
+		for _, f := range files {
+			at := f.Package.Path()
+			f.apply([]Group{group})
+			if n := len(keeps[at]); len(f.edits) > 0 && (n == 0 || keeps[at][n-1].Name != group.Name) {
+				keeps[at] = append(keeps[at], group)
+			}
+		}
 	}
 	for {
 		r.Sources, r.Files = map[string][]byte{}, map[string][]byte{}
 		for _, f := range files {
-			f.apply(groups[:keeps[f.Package.Path()]])
+			f.apply(keeps[f.Package.Path()])
 			after, err := f.result()
 			if err != nil {
 				return err
@@ -100,6 +106,9 @@ func (m Module) converge(ctx context.Context, r *Result, files []*File, groups [
 		if err != nil {
 			return err
 		}
+		if loaded, err = m.convert(ctx, r, loaded, groups); err != nil {
+			return err
+		}
 		broken := firstError(loaded)
 		if broken == nil {
 			return m.count(r, loaded, files)
@@ -108,22 +117,26 @@ func (m Module) converge(ctx context.Context, r *Result, files []*File, groups [
 		if !ok {
 			return m.notCompiling("the rewritten project would not compile, and nothing is written", broken)
 		}
-		keeps[at]--
-		r.Dropped = append(r.Dropped, Dropped{at, groups[keeps[at]].Name, m.relative(broken)})
+		last := len(keeps[at]) - 1
+		r.Dropped = append(r.Dropped, Dropped{at, keeps[at][last].Name, m.relative(broken)})
+		keeps[at] = keeps[at][:last]
 	}
 }
 
 // dropFrom returns the package that loses a group for an error: that of the file, or the one with the most groups.
-func (m Module) dropFrom(e *packages.Error, files []*File, keeps map[string]int) (string, bool) {
+func (m Module) dropFrom(e *packages.Error, files []*File, keeps map[string][]Group) (string, bool) {
 	name, _, _ := strings.Cut(m.relative(e), ":")
 	for _, f := range files {
-		if m.inModule(f.Name) == name && keeps[f.Package.Path()] > 0 {
+		if m.inModule(f.Name) == name && len(keeps[f.Package.Path()]) > 0 {
 			return f.Package.Path(), true
 		}
 	}
 	all := slices.Sorted(maps.Keys(keeps))
-	most := slices.MaxFunc(all, func(a, b string) int { return cmp.Compare(keeps[a], keeps[b]) })
-	return most, keeps[most] > 0
+	if len(all) == 0 {
+		return "", false
+	}
+	most := slices.MaxFunc(all, func(a, b string) int { return cmp.Compare(len(keeps[a]), len(keeps[b])) })
+	return most, len(keeps[most]) > 0
 }
 
 // count counts the remaining references.
@@ -211,14 +224,21 @@ func loadError(ctx context.Context, err error) error {
 	}
 }
 
-// firstError returns the first error of a list of packages.
+// firstError returns the first error of a list of packages. Errors of the go command name temporary copies of files in
+// the overlay, so errors with the files' own positions come first.
 func firstError(list []*packages.Package) *packages.Error {
+	var first *packages.Error
 	for _, pkg := range list {
 		for _, e := range pkg.Errors {
-			return &e
+			if e.Kind == packages.TypeError {
+				return &e
+			}
+			if first == nil {
+				first = &e
+			}
 		}
 	}
-	return nil
+	return first
 }
 
 func (m Module) notCompiling(what string, e *packages.Error) error {

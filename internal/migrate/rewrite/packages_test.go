@@ -54,10 +54,10 @@ func TestNamesOfImports(t *testing.T) {
 				"func F(reconcile.Request, object.Object) {}\n",
 		},
 		"a package of the same name remains": {
-			imports + "func F(c client.Client, err error) error { return client.IgnoreNotFound(err) }\n\nvar _ ctrl.Result\n",
+			imports + "func F(c client.WithWatch, err error) error { return client.IgnoreNotFound(err) }\n\nvar _ ctrl.Result\n",
 			"package p\n\nimport (\n\tkclient " + runtime + "client\"\n\t" + runtime + "reconcile\"\n" +
 				"\t\"sigs.k8s.io/controller-runtime/pkg/client\"\n)\n\n" +
-				"func F(c client.Client, err error) error { return kclient.IgnoreNotFound(err) }\n\nvar _ reconcile.Result\n",
+				"func F(c client.WithWatch, err error) error { return kclient.IgnoreNotFound(err) }\n\nvar _ reconcile.Result\n",
 		},
 		"variables have the name": {
 			imports + "func F(object client.Object, reconcile ctrl.Request) {}\n",
@@ -89,6 +89,75 @@ func TestNamesOfImports(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.after, string(r.Files[filepath.Join(m.Dir, "p.go")])); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestClientsAreConvertedAtTheBorder: a package moves, and the packages that pass it clients or get them do not.
+func TestClientsAreConvertedAtTheBorder(t *testing.T) {
+	const client = "\"sigs.k8s.io/controller-runtime/pkg/client\""
+	m := project(t, map[string]string{
+		"p/p.go": "package p\n\nimport (\n\t\"example.com/p/lib\"\n\t" + client + "\n)\n\n" +
+			"type P struct{ client.Client }\n\nfunc (p P) Do(o client.Object) error {\n" +
+			"\tlib.Use(p.Client)\n\treturn p.Get(o)\n}\n",
+		"lib/lib.go": "package lib\n\nimport " + client + "\n\nvar Made client.WithWatch\n\nfunc Use(client.Client) {}\n",
+		"main.go": "package main\n\nimport (\n\t\"example.com/p/lib\"\n\t\"example.com/p/p\"\n)\n\n" +
+			"func main() { _ = p.P{Client: lib.Made} }\n",
+	})
+	r, err := rewrite.Packages(t.Context(), m, []string{"./p"}, rules.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Dropped) > 0 {
+		t.Errorf("dropped %v", r.Dropped)
+	}
+	for name, want := range map[string]string{
+		"p/p.go": "package p\n\nimport (\n\t\"example.com/p/lib\"\n\t\"github.com/kctrl-dev/kctrl/runtime/client\"\n" +
+			"\t\"github.com/kctrl-dev/kctrl/runtime/object\"\n\tcrclient " + client + "\n)\n\n" +
+			"type P struct{ client.Client }\n\nfunc (p P) Do(o object.Object) error {\n" +
+			"\tlib.Use(crclient.FromKctrl(p.Client))\n\treturn p.Get(o)\n}\n",
+		"main.go": "package main\n\nimport (\n\t\"example.com/p/lib\"\n\t\"example.com/p/p\"\n\t" + client + "\n)\n\n" +
+			"func main() { _ = p.P{Client: client.ToKctrl(lib.Made)} }\n",
+	} {
+		if diff := cmp.Diff(want, string(r.Files[filepath.Join(m.Dir, name)])); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestLoggers: a logger that logs lines is replaced, in functions with a request.
+func TestLoggers(t *testing.T) {
+	const before, after = "package p\n\nimport (\n\t\"sigs.k8s.io/controller-runtime/pkg/log\"\n" +
+		"\t\"sigs.k8s.io/controller-runtime/pkg/reconcile\"\n)\n\n",
+		"package p\n\nimport (\n\t\"github.com/kctrl-dev/kctrl/runtime/log\"\n" +
+			"\t\"github.com/kctrl-dev/kctrl/runtime/reconcile\"\n)\n\n"
+	for name, test := range map[string]struct{ body, want string }{
+		"unused": {"_ = log.FromContext(ctx)", "_ = log.FromContext(ctx)"},
+		"chain":  {"log.FromContext(ctx).Info(\"a\", \"k\", 1)", "log.FromContext(ctx).Info(\"a\", \"k\", 1)"},
+		"error": {
+			"l := log.FromContext(ctx); l.Error(err, \"a\", \"k\", 1)",
+			"l := log.FromContext(ctx); l.Error(\"a\", \"error\", err, \"k\", 1)",
+		},
+		"level":        {"l := log.FromContext(ctx); l.V(1).Info(\"a\")", ""},
+		"odd":          {"l := log.FromContext(ctx); l.Info(\"a\", \"k\")", ""},
+		"as a value":   {"l := log.FromContext(ctx); l.Info(\"a\"); _ = l", ""},
+		"no error":     {"log.FromContext(ctx).Error(nil, \"a\")", ""},
+		"given values": {"_ = log.FromContext(ctx, \"k\", 1)", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			function := func(body string) string {
+				return "func F(ctx any, err error, _ reconcile.Request) {\n\t" + strings.ReplaceAll(body, "; ", "\n\t") + "\n}\n"
+			}
+			m := project(t, map[string]string{"p.go": before + function(test.body)})
+			r, err := rewrite.Packages(t.Context(), m, []string{"."}, rules.All)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := string(r.Files[filepath.Join(m.Dir, "p.go")])
+			if test.want != "" && got != after+function(test.want) || test.want == "" && r.After["log.FromContext"] != 1 {
+				t.Errorf("got %s", got)
 			}
 		})
 	}

@@ -17,6 +17,16 @@ func On[N ast.Node](rule func(f *File, n N) bool) Rule {
 type Group struct {
 	Name  string
 	Rules []Rule
+	// Converters are for values that the package exchanges with others.
+	Converters []Converter
+}
+
+// Converter is a function of controller-runtime's module that converts a value between the types of both APIs.
+type Converter struct {
+	// From is the type of the value, such as "sigs.k8s.io/controller-runtime/pkg/client.Client".
+	From string
+	// Path and Name are those of the function.
+	Path, Name string
 }
 
 // apply applies groups to the file. The first rule that is done with a node ends the search for it.

@@ -112,8 +112,9 @@ func replace(f *rewrite.File, n ast.Node, name string) bool {
 
 // Packages returns the packages of the runtime that rules can make a file import, without the path of the module.
 func Packages() []string {
-	packages := []string{"runtime/finalizer", "runtime/object", "runtime/reconcile"} // targets of aliases
-	for _, table := range []map[string]string{functions, constants} {
+	// The packages of loggers and of the targets of aliases are not in tables.
+	packages := []string{"runtime/finalizer", "runtime/log", "runtime/object", "runtime/reconcile"}
+	for _, table := range []map[string]string{functions, constants, clientTypes, clientValues} {
 		for _, name := range table {
 			pkg, _, _ := strings.Cut(name, ".")
 			packages = append(packages, path.Join("runtime", pkg))

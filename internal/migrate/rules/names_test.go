@@ -48,11 +48,30 @@ func TestTypesProveTheTables(t *testing.T) {
 	}
 }
 
+// TestTypesOfClients: types that are not interfaces or structs have the same underlying type on both sides, so that
+// conversions and literals keep their meaning. The compiler checks the others in each package.
+func TestTypesOfClients(t *testing.T) {
+	lookup := loader(t)
+	for name, target := range clientTypes {
+		theirs, ours := lookup(name, target)
+		switch from := theirs.Type().Underlying().(type) {
+		case *types.Interface, *types.Struct:
+		default:
+			if to := ours.Type().Underlying(); !types.Identical(from, to) {
+				t.Errorf("%s: %s and %s", name, from, to)
+			}
+		}
+	}
+	for name, target := range clientValues {
+		lookup(name, target)
+	}
+}
+
 // loader returns a function for the two objects of a row.
 func loader(t *testing.T) func(name, target string) (theirs, ours types.Object) {
 	t.Helper()
 	wanted := map[string]bool{}
-	for _, table := range []map[string]string{functions, constants} {
+	for _, table := range []map[string]string{functions, constants, clientTypes, clientValues} {
 		for name, target := range table {
 			wanted[packageOf(rewrite.ControllerRuntime, name)] = true
 			wanted[packageOf(rewrite.Runtime, target)] = true

@@ -11,4 +11,10 @@ import "github.com/kctrl-dev/kctrl/internal/migrate/rewrite"
 var All = []rewrite.Group{
 	{Name: "names", Rules: []rewrite.Rule{rewrite.On(alias), rewrite.On(call), rewrite.On(constant)}},
 	{Name: "interfaces", Rules: []rewrite.Rule{rewrite.On(reconciler)}},
+	{Name: "logs", Rules: []rewrite.Rule{rewrite.On(logs)}},
+	{
+		Name:       "clients",
+		Rules:      []rewrite.Rule{rewrite.On(clientType), rewrite.On(clientValue), rewrite.On(newClient)},
+		Converters: clientConverters,
+	},
 }

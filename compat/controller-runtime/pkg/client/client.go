@@ -203,12 +203,6 @@ func (c *client) journal() *kclient.Journal {
 // Kctrl returns kctrl's client of the server, for code that uses it already.
 func (c *client) Kctrl() kclient.WithWatch { return c.live }
 
-// FromKctrl returns a client of kctrl with the API of this package, for packages that still use it.
-func FromKctrl(c kclient.WithWatch) WithWatch {
-	base := &client{live: c, uncached: map[schema.GroupVersionKind]struct{}{}}
-	return &watching{Client: base, base: base}
-}
-
 // isLive reports whether obj, an object or a list, is read from the server.
 func (c *client) isLive(obj runtime.Object) (bool, error) {
 	if c.cache == nil {

@@ -12,10 +12,8 @@ import (
 
 	kclient "github.com/kctrl-dev/kctrl/runtime/client"
 	khandler "github.com/kctrl-dev/kctrl/runtime/handler"
-	klog "github.com/kctrl-dev/kctrl/runtime/log"
 	ksource "github.com/kctrl-dev/kctrl/runtime/source"
 
-	logf "sigs.k8s.io/controller-runtime/pkg/internal/log"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -52,7 +50,7 @@ func (c *controller[request]) attempt(ctx context.Context, req request) (result 
 	logger := logr.New(&lazySink{root: c.root.GetSink(), make: func() logr.LogSink {
 		return c.options.LogConstructor(&req).WithValues("reconcileID", id.get()).GetSink()
 	}})
-	ctx = context.WithValue(log.IntoContext(klog.IntoContext(ctx, logf.Slog(logger)), logger), reconcileIDKey{}, id)
+	ctx = context.WithValue(log.IntoContext(ctx, logger), reconcileIDKey{}, id)
 	defer func() {
 		if p := recover(); p != nil {
 			c.logPanic(ctx, logger, p)

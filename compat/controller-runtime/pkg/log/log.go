@@ -5,12 +5,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+
+	klog "github.com/kctrl-dev/kctrl/runtime/log"
 )
 
 // Log is the root logger. Loggers derived from it log to the logger that [SetLogger] sets, and drop what they get
@@ -31,9 +34,9 @@ func FromContext(ctx context.Context, keysAndValues ...any) logr.Logger {
 	return logger.WithValues(keysAndValues...)
 }
 
-// IntoContext returns a context with logger for [FromContext].
+// IntoContext returns a context with logger for [FromContext], and for code that uses the package log of kctrl.
 func IntoContext(ctx context.Context, logger logr.Logger) context.Context {
-	return logr.NewContext(ctx, logger)
+	return logr.NewContext(klog.IntoContext(ctx, slog.New(logr.ToSlogHandler(logger))), logger)
 }
 
 // patience is how long a program may log without a logger before the package reports that.

@@ -1,0 +1,118 @@
+package rewrite
+
+import (
+	"context"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"os"
+	"slices"
+
+	"golang.org/x/tools/go/packages"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// convert adds converters to values that have a type of one API where the other is required, in all packages of the
+// module: a package that stays passes its values to one that moves, and the other way round. A converted value can make
+// a function's result fit only in a second pass.
+func (m Module) convert(
+	ctx context.Context, r *Result, loaded []*packages.Package, groups []Group,
+) ([]*packages.Package, error) {
+	var converters []Converter
+	for _, group := range groups {
+		converters = append(converters, group.Converters...)
+	}
+	for range 2 {
+		changed, err := r.convertOnce(loaded, converters)
+		if err != nil || !changed {
+			return loaded, err
+		}
+		if loaded, err = m.load(ctx, r.Files); err != nil {
+			return nil, err
+		}
+	}
+	return loaded, nil
+}
+
+// convertOnce adds converters at the positions of type errors. It reports whether a file changes.
+func (r *Result) convertOnce(loaded []*packages.Package, converters []Converter) (changed bool, err error) {
+	files := map[string]*File{}
+	for _, pkg := range loaded {
+		for _, e := range pkg.TypeErrors {
+			name := pkg.Fset.Position(e.Pos).Filename
+			i := slices.IndexFunc(pkg.Syntax, func(f *ast.File) bool { return f.FileStart <= e.Pos && e.Pos < f.FileEnd })
+			if i < 0 || len(pkg.Syntax[i].Imports) == 0 {
+				continue
+			}
+			if files[name] == nil {
+				f := &File{Name: name, Syntax: pkg.Syntax[i], Fset: pkg.Fset, Package: pkg.Types, Info: pkg.TypesInfo}
+				if f.Source, err = r.current(name); err != nil {
+					return false, err
+				}
+				files[name] = f
+			} else if files[name].Syntax != pkg.Syntax[i] {
+				continue // the same file in the package of the tests
+			}
+			files[name].convert(e.Pos, converters)
+		}
+	}
+	for name, f := range files {
+		if len(f.edits) == 0 {
+			continue
+		}
+		if r.Sources[name] == nil {
+			r.Sources[name] = f.Source
+		}
+		if r.Files[name], err = f.result(); err != nil {
+			return false, err
+		}
+		changed = true
+	}
+	return changed, nil
+}
+
+// current returns the text of a file with the edits until now.
+func (r *Result) current(name string) ([]byte, error) {
+	if text, ok := r.Files[name]; ok {
+		return text, nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, diagnostic.AtFile(name, "cannot read", err)
+	}
+	return text, nil
+}
+
+// convert wraps the outermost expression at a position that has a converter.
+func (f *File) convert(at token.Pos, converters []Converter) {
+	if f.isEdited(at) {
+		return
+	}
+	done := false
+	ast.Inspect(f.Syntax, func(n ast.Node) bool {
+		if n == nil || done || at < n.Pos() || n.End() <= at {
+			return false
+		}
+		expr, ok := n.(ast.Expr)
+		if !ok || expr.Pos() != at {
+			return true
+		}
+		named, ok := types.Unalias(f.Info.TypeOf(expr)).(*types.Named)
+		if !ok || named.Obj().Pkg() == nil || !f.Info.Types[expr].IsValue() {
+			return true
+		}
+		name := named.Obj().Pkg().Path() + "." + named.Obj().Name()
+		i := slices.IndexFunc(converters, func(c Converter) bool { return c.From == name })
+		if i < 0 {
+			return true
+		}
+		f.Wrap(expr, f.Qualified(converters[i].Path, converters[i].Name)+"(", ")")
+		done = true
+		return false
+	})
+}
+
+func (f *File) isEdited(at token.Pos) bool {
+	return slices.ContainsFunc(f.edits, func(e edit) bool { return e.from == f.offset(at) })
+}
