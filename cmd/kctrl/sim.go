@@ -47,11 +47,19 @@ type simFlags struct {
 	folder string // of plans, in bin; the name of the command
 }
 
+// groups are the kinds of faults of the command: kctrl chaos leaves leader election to the program.
+func (f *simFlags) groups() []string {
+	if f.folder == "chaos" {
+		return slices.DeleteFunc(slices.Clone(simGroups), func(group string) bool { return group == "leader" })
+	}
+	return simGroups
+}
+
 // addTo adds the flags, with those of o.
 func (f *simFlags) addTo(flags *pflag.FlagSet, o *simulate.Options) {
 	flags.IntVar(&o.Plans, "plans", 0, "run at most `N` plans; 0 runs all")
 	flags.DurationVar(&o.Budget, "budget", 0, "start no plan after this `time`, such as 30s; 0 is no limit")
-	flags.StringSliceVar(&o.Only, "only", nil, "only these `kinds` of faults: "+strings.Join(simGroups, ", "))
+	flags.StringSliceVar(&o.Only, "only", nil, "only these `kinds` of faults: "+strings.Join(f.groups(), ", "))
 	flags.StringSliceVar(&o.Disabled, "disable", nil, "skip the `rules` with these names")
 	flags.StringVar(&f.replay, "replay", "", "run only the plan in this `file`")
 	flags.VarP(simFormat{&f.output}, "output", "o", "output format: `text|json|junit|html`")
@@ -60,8 +68,8 @@ func (f *simFlags) addTo(flags *pflag.FlagSet, o *simulate.Options) {
 // prepare checks the flags, reads the plan, and returns the directory of the project.
 func (f *simFlags) prepare(s *streams, o *simulate.Options) (dir string, err error) {
 	for _, group := range o.Only {
-		if !slices.Contains(simGroups, group) {
-			return "", usageError("--only " + group + ": want " + strings.Join(simGroups, ", "))
+		if !slices.Contains(f.groups(), group) {
+			return "", usageError("--only " + group + ": want " + strings.Join(f.groups(), ", "))
 		}
 	}
 	if dir, err = s.absolute(); err != nil || f.replay == "" {
