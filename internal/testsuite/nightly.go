@@ -201,6 +201,7 @@ var onRealServer = []real{
 
 // expensive lists the tests that may use more than limit CPU seconds in make test.
 var expensive = []struct{ pkg, test, reason string }{
+	{"cmd/kctrl", "TestScript/migrate_code", "it compiles an operator and its tests on both APIs, and checks them twice"},
 	{"runtime/manager", "TestOnAServerOfProcesses", "the CPU time of etcd and kube-apiserver is added when they end, after minutes of failures"},
 	{"runtime/informer", "TestOnAServer", "the CPU time of a real server is added when it ends"},
 	{"runtime/client", "TestOnAServer", "the CPU time of a real server is added when it ends"},
