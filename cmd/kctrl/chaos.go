@@ -17,7 +17,7 @@ type chaosOptions struct {
 }
 
 func newChaosCommand(s *streams) *cobra.Command {
-	o := chaosOptions{simFlags: simFlags{output: outputText, folder: "chaos"}}
+	o := chaosOptions{simFlags: simFlags{output: outputText, name: "chaos"}}
 	cmd := &cobra.Command{
 		Use:   "chaos [flags] -- PROGRAM [ARGUMENT...]",
 		Short: "Test any operator's program against crashes, stale reads and conflicts",

@@ -44,12 +44,12 @@ func (f simFormat) Set(value string) error {
 type simFlags struct {
 	replay string
 	output outputFormat
-	folder string // of plans, in bin; the name of the command
+	name   string // name of the command, and of the directory of its plans in bin
 }
 
 // groups are the kinds of faults of the command: kctrl chaos leaves leader election to the program.
 func (f *simFlags) groups() []string {
-	if f.folder == "chaos" {
+	if f.name == "chaos" {
 		return slices.DeleteFunc(slices.Clone(simGroups), func(group string) bool { return group == "leader" })
 	}
 	return simGroups
@@ -77,7 +77,7 @@ func (f *simFlags) prepare(s *streams, o *simulate.Options) (dir string, err err
 	}
 	if o.Replay, err = os.ReadFile(filepath.Join(dir, f.replay)); err != nil {
 		e := diagnostic.AtFile(f.replay, "cannot read", err)
-		e.Hint = cmp.Or(e.Hint, "kctrl "+f.folder+" writes a plan for each failure into bin/"+f.folder)
+		e.Hint = cmp.Or(e.Hint, "kctrl "+f.name+" writes a plan for each failure into bin/"+f.name)
 		return "", e
 	}
 	return dir, nil
@@ -101,7 +101,7 @@ type simOptions struct {
 }
 
 func newSimCommand(s *streams) *cobra.Command {
-	o := simOptions{simFlags: simFlags{output: outputText, folder: "sim"}}
+	o := simOptions{simFlags: simFlags{output: outputText, name: "sim"}}
 	cmd := &cobra.Command{
 		Use:   "sim",
 		Short: "Test the operator against crashes, stale reads and conflicts",
@@ -157,16 +157,16 @@ func (f *simFlags) print(s *streams, dir string, report *simulate.Report) error 
 		encoder.SetIndent("", "  ")
 		err = encoder.Encode(report)
 	case outputJUnit:
-		err = report.WriteJUnit(s.out, "kctrl "+f.folder)
+		err = report.WriteJUnit(s.out, "kctrl "+f.name)
 	case outputHTML:
-		err = report.WritePage(s.out, "kctrl "+f.folder)
+		err = report.WritePage(s.out, "kctrl "+f.name)
 	default:
 		err = f.printText(s, dir, report)
 	}
 	if err == nil && len(report.Failures) > 0 {
 		err = &diagnostic.Error{
 			Message: plural(len(report.Failures), "plan") + " of " + strconv.Itoa(report.Run) + " failed",
-			Hint: "kctrl " + f.folder +
+			Hint: "kctrl " + f.name +
 				" --replay FILE runs one again; --disable RULE skips a rule that does not hold for this operator",
 		}
 	}
@@ -179,14 +179,14 @@ func (f *simFlags) printText(s *streams, dir string, report *simulate.Report) er
 		s.printf("%s", failure.Story)
 		file := f.replay
 		if file == "" {
-			file = filepath.Join("bin", f.folder, fmt.Sprintf("%d.yaml", i+1))
+			file = filepath.Join("bin", f.name, fmt.Sprintf("%d.yaml", i+1))
 			path := filepath.Join(dir, file)
 			err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(failure.Plan), 0o644))
 			if err != nil {
 				return err
 			}
 		}
-		s.printf("  replay: kctrl %s --replay %s\n\n", f.folder, file)
+		s.printf("  replay: kctrl %s --replay %s\n\n", f.name, file)
 	}
 	s.printf("%d of %d plans, %d failures, %.1f s (%.1f plans/s); "+
 		"without faults the operator makes %d writes after %d events\n",

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// randomOrder runs an App as a Deployment, with its settings as variables. With the bug, their order is that of a map,
-// so that reconciles without a reason roll out new pods.
+// randomOrder runs an App as a Deployment, with its settings as variables. With the bug, it writes them in the order of
+// a map, so that reconciles without a reason roll out new pods.
 func randomOrder(ctx context.Context, k kit, a *App) error {
 	keys := maps.Keys(a.Spec.Settings)
 	if k.fixed {

@@ -25,7 +25,7 @@ type specimen struct {
 	objects []string // that exist before the operator starts, besides the definition of App
 	user    string   // the service account; empty has all permissions
 	cache   cache.Options
-	only    []string // groups of faults; empty means those that kctrl sim has by default
+	only    []string // groups of faults; empty means the defaults of kctrl sim
 }
 
 var (

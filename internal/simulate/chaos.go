@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kctrl-dev/kctrl/internal/controlplane"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
 )
@@ -54,11 +53,7 @@ func Chaos(
 			return nil, err
 		}
 	}
-	source, err := controlplane.Source(ctx)
-	if err != nil {
-		return nil, err
-	}
-	work, err := workFolder(dir)
+	source, work, err := directories(ctx, dir)
 	if err != nil {
 		return nil, err
 	}

@@ -109,6 +109,15 @@ type Difference struct {
 	Got    string `json:"got"`
 }
 
+// directories returns the directories with the source of the test server, and for the files of a project in the cache.
+func directories(ctx context.Context, dir string) (source, work string, err error) {
+	if source, err = controlplane.Source(ctx); err != nil {
+		return "", "", err
+	}
+	work, err = workFolder(dir)
+	return source, work, err
+}
+
 // Run simulates the operator of the project in dir. It calls step when a step begins, and progress with the number of
 // plans.
 func Run(
@@ -118,11 +127,7 @@ func Run(
 	if err != nil {
 		return nil, err
 	}
-	source, err := controlplane.Source(ctx)
-	if err != nil {
-		return nil, err
-	}
-	work, err := workFolder(dir)
+	source, work, err := directories(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
