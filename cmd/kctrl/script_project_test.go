@@ -184,9 +184,14 @@ func writePeerModule(dir, path string) error {
 	if err != nil {
 		return err
 	}
-	sums, err := os.ReadFile(repositoryFile("compat/controller-runtime/go.sum"))
-	if err != nil {
-		return err
+	// The second file has the hash of controller-runtime, so the go command does not query the checksum database.
+	var sums []byte
+	for _, name := range []string{"compat/controller-runtime/go.sum", "compat/controller-runtime/apitest/go.sum"} {
+		more, err := os.ReadFile(repositoryFile(name))
+		if err != nil {
+			return err
+		}
+		sums = append(sums, more...)
 	}
 	file, err := modfile.Parse("go.mod", text, nil)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"go/token"
 	"go/version"
 	"io/fs"
@@ -14,7 +13,6 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
-	"golang.org/x/mod/semver"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
@@ -119,7 +117,6 @@ func (a *adoption) completeModule(ctx context.Context, s scratch, m *module) err
 	if err != nil {
 		return err
 	}
-	a.noteKubernetes(m, after)
 	if after.Go != nil && version.Compare("go"+after.Go.Version, "go"+a.goVersion) > 0 {
 		a.goVersion = after.Go.Version
 	}
@@ -149,31 +146,6 @@ func replace(p *plan.Plan, name string, before, after []byte) error {
 		}
 	}
 	return p.Edit(name, after)
-}
-
-// noteKubernetes notes that the version of Kubernetes rises.
-func (a *adoption) noteKubernetes(m *module, after *modfile.File) {
-	const released = "k8s.io/apimachinery"
-	from, to := requiredVersion(m.file, released), requiredVersion(after, released)
-	if from == "" || semver.MajorMinor(from) == semver.MajorMinor(to) {
-		return
-	}
-	a.plan.Note(&diagnostic.Error{
-		Pos:     token.Position{Filename: m.goMod()},
-		Message: fmt.Sprintf("%s rises from %s to %s, which kctrl's runtime requires", released, from, to),
-	})
-}
-
-func requiredVersion(file *modfile.File, modulePath string) string {
-	for _, r := range file.Replace {
-		if r.Old.Path == modulePath && r.New.Version != "" {
-			return r.New.Version
-		}
-	}
-	if at := gomod.Requirement(file, modulePath); at >= 0 {
-		return file.Require[at].Mod.Version
-	}
-	return ""
 }
 
 // vendor plans the vendor directory of a module. files is nil for a module without one.

@@ -3,6 +3,8 @@ package scaffold_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -78,6 +80,10 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 	bundle := writeRuntime(t, olderKubernetes(t, 2)+".0", false)
 	check("bundled/third_party/kctrl/go.mod", readFile(t, bundle, "go.mod"))
 	check("bundled/third_party/kctrl/go.sum", readFile(t, bundle, "go.sum"))
+
+	replacement := writeControllerRuntime(t, bundle)
+	check("dropin/third_party/controller-runtime/go.mod", readFile(t, replacement, "go.mod"))
+	check("dropin/third_party/controller-runtime/go.sum", readFile(t, replacement, "go.sum"))
 
 	proj := t.TempDir()
 	writeNewProject(t, proj, "v0.0.0", "\nreplace github.com/kctrl-dev/kctrl => ./third_party/kctrl\n")
@@ -222,6 +228,52 @@ func writeRuntime(t *testing.T, kubernetes string, tests bool) string {
 	return dir
 }
 
+// oldestControllerRuntime is the first release of controller-runtime that the module in third_party replaces. This
+// module requires no newer modules, so no requirement of an operator rises.
+const oldestControllerRuntime = "sigs.k8s.io/controller-runtime@v0.23.0"
+
+// writeControllerRuntime writes the module that replaces controller-runtime beside a copy of the runtime, with the
+// requirements of the oldest release that it replaces, and returns its directory.
+func writeControllerRuntime(t *testing.T, runtime string) string {
+	t.Helper()
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "controller-runtime")
+	source, err := kctrl.ControllerRuntime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(os.CopyFS(dir, source), os.CopyFS(filepath.Join(parent, "kctrl"), os.DirFS(runtime)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var release struct{ GoMod string }
+	listed := goCommand(t, parent, moduleEnv(), "mod", "download", "-json", oldestControllerRuntime)
+	if err := json.Unmarshal([]byte(listed), &release); err != nil {
+		t.Fatal(err)
+	}
+	file, err := modfile.Parse("go.mod", readFile(t, filepath.Dir(release.GoMod), filepath.Base(release.GoMod)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := modfile.Parse("go.mod", sourceFile(t, "go.mod"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(
+		file.AddGoStmt(root.Go.Version),
+		file.AddRequire(runtimeModule, "v0.0.0"),
+		file.AddReplace(runtimeModule, "", "../kctrl", ""),
+	)
+	text, formatErr := file.Format()
+	if err := errors.Join(err, formatErr); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "go.mod"), text)
+	writeFile(t, filepath.Join(dir, "go.sum"), slices.Concat(sourceFile(t, "go.sum"), readFile(t, dir, "go.sum")))
+	tidy(t, dir, moduleEnv())
+	return dir
+}
+
 // foldersTestedByServer returns the folders of the runtime whose tests import the test server.
 func foldersTestedByServer(t *testing.T) map[string]bool {
 	t.Helper()
@@ -277,6 +329,11 @@ func TestProjectsMayChooseOlderKubernetes(t *testing.T) {
 			}
 			goCommand(t, p.dir, cacheEnv(), "build", "./...")
 			goCommand(t, p.dir, moduleEnv(), "mod", "tidy", "-diff")
+			t.Run("controller-runtime", func(t *testing.T) {
+				dir := writeControllerRuntime(t, writeRuntime(t, olderKubernetes(t, 2)+".0", false))
+				goCommand(t, dir, moduleEnv(), append([]string{"get"}, modules...)...)
+				goCommand(t, dir, cacheEnv(), "build", "./...")
+			})
 			t.Run("vet and test", func(t *testing.T) {
 				goCommand(t, p.dir, cacheEnv(), "vet", "./...")
 				goCommand(t, p.dir, realServerEnv(t), "test", "-vet=off", "./...")

@@ -79,6 +79,15 @@ func Modules() []Template[ModuleView] {
 	}
 }
 
+// DropInModule returns go.mod and go.sum of third_party/controller-runtime, the module that replaces controller-runtime.
+// `make golden` recomputes them from the requirements of the oldest controller-runtime that it replaces.
+func DropInModule() []Template[ModuleView] {
+	return []Template[ModuleView]{
+		at[ModuleView]("dropin", "third_party/controller-runtime/go.mod", plan.Generated),
+		at[ModuleView]("dropin", "third_party/controller-runtime/go.sum", plan.Generated),
+	}
+}
+
 // PublishedModules returns go.mod and go.sum of a project that requires the published runtime.
 func PublishedModules() []Template[ModuleView] {
 	return []Template[ModuleView]{

@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,7 +23,7 @@ func OwnerOf(source string) plan.Owner {
 var owners = sync.OnceValue(func() map[string]plan.Owner {
 	all := map[string]plan.Owner{}
 	record(all, append(Project(), APIModuleDoc())...)
-	record(all, append(append(Modules(), PublishedModules()...), APIModule()...)...)
+	record(all, slices.Concat(Modules(), DropInModule(), PublishedModules(), APIModule())...)
 	record(all, Licenses()["apache2"], Licenses()["none"])
 	record(all, Version(), VersionRegister())
 	record(all, append(Roles(), Types(), Sample(), StandIn(""), WebhookDoc())...)

@@ -26,7 +26,8 @@ func index(t *testing.T) []listed {
 	kind.VersionView.Objects = []string{"Guestbook", "GuestbookList"}
 	var all []listed
 	all = append(all, list(project, append(Project(), APIModuleDoc())...)...)
-	all = append(all, list(ModuleView{Repo: "example.com/guestbook", RuntimeVersion: "v1.0.0"}, append(Modules(), PublishedModules()...)...)...)
+	modules := slices.Concat(Modules(), DropInModule(), PublishedModules())
+	all = append(all, list(ModuleView{Repo: "example.com/guestbook", RuntimeVersion: "v1.0.0"}, modules...)...)
 	mod, sum := ApplyConfigurationModules()
 	all = append(all, list(ModuleView{}, mod, sum)...)
 	mod, sum = APIApplyConfigurationModules()

@@ -32,6 +32,11 @@ const manySeeds = "KCTRL_TEST_SEEDS=5"
 
 // steps run in this order.
 var steps = []step{
+	// Scripts run without network, and some build programs that import controller-runtime.
+	{
+		name: "download controller-runtime", dir: "compat/controller-runtime/apitest", env: tool,
+		command: []string{"go", "mod", "download"},
+	},
 	{name: "compile the API server in memory", env: tool, command: []string{"bin/kctrl", "env", "build", "--in-memory"}},
 	{name: "compile the real API server", env: tool, command: []string{"bin/kctrl", "env", "build"}},
 	{

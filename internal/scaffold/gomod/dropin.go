@@ -15,7 +15,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 	"github.com/kctrl-dev/kctrl/internal/templates"
-	"golang.org/x/mod/modfile"
 )
 
 // DropInDir is the directory of the module that replaces controller-runtime.
@@ -37,18 +36,10 @@ func WriteDropIn(p *plan.Plan, repo string) error {
 			return err
 		}
 		content, err := fs.ReadFile(source, name)
-		if err != nil {
+		if err != nil || path.Ext(name) != ".go" {
 			return err
 		}
-		switch {
-		case name == layout.GoModFile:
-			content, err = dropInModule(content)
-		case path.Ext(name) == ".go":
-			imported = append(imported, importsOfRuntime(content)...)
-		}
-		if err != nil {
-			return err
-		}
+		imported = append(imported, importsOfRuntime(content)...)
 		return p.WriteFile(plan.File{
 			Path: path.Join(DropInDir, name), Content: content, Template: "bundle/controller-runtime/" + name,
 			Owner: plan.Generated,
@@ -57,7 +48,8 @@ func WriteDropIn(p *plan.Plan, repo string) error {
 	if err != nil {
 		return err
 	}
-	if err := templated.RenderAll(p, BundledModules(), templates.ModuleView{Repo: repo}, true); err != nil {
+	modules := slices.Concat(templates.DropInModule(), BundledModules())
+	if err := templated.RenderAll(p, modules, templates.ModuleView{Repo: repo}, true); err != nil {
 		return err
 	}
 	return writeSource(p, imported)
@@ -90,18 +82,6 @@ func writeSource(p *plan.Plan, packages []string) error {
 		}
 	}
 	return nil
-}
-
-// dropInModule returns the go.mod of the drop-in module, which replaces the runtime by its directory in third_party.
-func dropInModule(text []byte) ([]byte, error) {
-	file, err := modfile.Parse(layout.GoModFile, text, nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := file.AddReplace(layout.RuntimeModule, "", "../"+path.Base(layout.BundleDir), ""); err != nil {
-		return nil, err
-	}
-	return file.Format()
 }
 
 // importsOfRuntime returns the runtime packages that a Go file imports.
