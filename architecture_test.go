@@ -431,6 +431,8 @@ var internalLayers = []internalLayer{
 	{"migrate/rules", "migrate/rewrite", "a rule is one row or one function"},
 	{"migrate", "diagnostic yamlnode migrate/rewrite migrate/rules scaffold/gomod scaffold/layout scaffold/plan " +
 		"scaffold/project", "it converts projects of kubebuilder; its result is a project like any other"},
+	{"migrate/measure", "diagnostic kubectl migrate scaffold/plan scaffold/project",
+		"it runs an operator before and after a migration, on any API server"},
 	{"release", "diagnostic regular kustomize yamlnode templates scaffold/edit scaffold/plan",
 		"what config/ builds to, for others; it knows neither PROJECT nor generators"},
 

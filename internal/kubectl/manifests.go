@@ -92,6 +92,16 @@ func manifestFiles(path string) ([]string, error) {
 	return files, nil
 }
 
+// ReadTree reads the objects in a file or a directory. It builds a directory with a kustomization.
+func ReadTree(path string) ([]Manifest, error) {
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+			return BuildKustomization(path)
+		}
+	}
+	return ReadManifests(path, nil)
+}
+
 // BuildKustomization returns the objects of the kustomization in a directory.
 func BuildKustomization(folder string) ([]Manifest, error) {
 	resources, err := kustomize.Build(folder, "-k takes a directory with a kustomization that kustomize can build, -f takes files")

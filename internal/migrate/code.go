@@ -85,6 +85,14 @@ func Code(ctx context.Context, dir string, fsys fs.FS, patterns []string) (*plan
 	return p, report, err
 }
 
+// Adopted reports whether step one is done in a project.
+func Adopted(fsys fs.FS) (bool, error) {
+	if _, err := fs.Stat(fsys, goMod); err != nil {
+		return false, noModule(err)
+	}
+	return gomod.ReplacesControllerRuntime(plan.New(fsys)), nil
+}
+
 // adopted returns an error unless step one is done, in a module without vendor directory.
 func adopted(p *plan.Plan) error {
 	if !gomod.ReplacesControllerRuntime(p) {

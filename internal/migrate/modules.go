@@ -82,10 +82,7 @@ func (m *module) target(dir string) string {
 // modulesOf returns the modules of the project that require controller-runtime, that of its directory first.
 func modulesOf(fsys fs.FS) ([]*module, error) {
 	if _, err := fs.Stat(fsys, goMod); err != nil {
-		return nil, &diagnostic.Error{
-			Pos: token.Position{Filename: goMod}, Message: "the file is missing", Cause: err,
-			Hint: "name the directory of the operator's module with -C",
-		}
+		return nil, noModule(err)
 	}
 	names, err := filesNamed(fsys, func(name string) bool { return path.Base(name) == goMod })
 	if err != nil {
@@ -120,6 +117,13 @@ func modulesOf(fsys fs.FS) ([]*module, error) {
 		}
 	}
 	return all, nil
+}
+
+func noModule(err error) error {
+	return &diagnostic.Error{
+		Pos: token.Position{Filename: goMod}, Message: "the file is missing", Cause: err,
+		Hint: "name the directory of the operator's module with -C",
+	}
 }
 
 // inFile names the file in an error about a go.mod.

@@ -112,11 +112,7 @@ func (p *project) manifests(name, standard, flag string) ([]*unstructured.Unstru
 			Hint:    flag + " names a file, directory or kustomization with the CRDs and roles of the operator",
 		}
 	}
-	read := func() ([]kubectl.Manifest, error) { return kubectl.ReadManifests(path, nil) }
-	if exists(filepath.Join(path, "kustomization.yaml")) {
-		read = func() ([]kubectl.Manifest, error) { return kubectl.BuildKustomization(path) }
-	}
-	manifests, err := read()
+	manifests, err := kubectl.ReadTree(path)
 	if err != nil {
 		return nil, err
 	}

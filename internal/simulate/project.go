@@ -124,14 +124,10 @@ func (p *project) add(u *unstructured.Unstructured) {
 // readSamples reads the objects of config/samples.
 func (p *project) readSamples() error {
 	directory := filepath.Join(p.dir, "config", "samples")
-	read := func() ([]kubectl.Manifest, error) { return kubectl.ReadManifests(directory, nil) }
-	if exists(filepath.Join(directory, "kustomization.yaml")) {
-		read = func() ([]kubectl.Manifest, error) { return kubectl.BuildKustomization(directory) }
-	}
 	if !exists(directory) {
 		return noSamples()
 	}
-	manifests, err := read()
+	manifests, err := kubectl.ReadTree(directory)
 	if err != nil {
 		return err
 	}

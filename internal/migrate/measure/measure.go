@@ -1,0 +1,258 @@
+// Package measure runs an operator on controller-runtime and on kctrl's runtime, with the same objects on the same API
+// server, and compares their costs.
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/migrate"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// Options are the parameters of [Run].
+type Options struct {
+	// Dir is the directory of the operator's module, before or after kctrl migrate.
+	Dir string
+	// Main is the package of the program, such as ./cmd. Empty means the only main package that uses controller-runtime.
+	Main string
+	// Args are the arguments of the program.
+	Args []string
+	// Config and Samples are files, directories or kustomizations, relative to Dir: the CRDs, and the objects that are
+	// multiplied. Empty means config/default and config/samples.
+	Config, Samples string
+	// Objects is the number of objects.
+	Objects int
+	// Quiet is the time without requests and events after which the program is at rest, and Longest the time to get there.
+	Quiet, Longest time.Duration
+	// Build is this kctrl.
+	Build project.Build
+	// Start starts an API server, and returns its kubeconfig and a function that stops it.
+	Start func(context.Context) (kubeconfig string, stop func(), err error)
+	// Step is called when a step begins.
+	Step func(text string)
+}
+
+// Figures are the costs of one side, from the start of its process until it is at rest.
+type Figures struct {
+	// Start is the time from the start of the process to its last request, answer or event, in nanoseconds.
+	Start time.Duration `json:"startNanoseconds"`
+	// CPU is the user and system time of the process, in nanoseconds.
+	CPU time.Duration `json:"cpuNanoseconds"`
+	// PeakMemory and Memory are the largest resident memory, and that at rest, in bytes.
+	PeakMemory int64 `json:"peakMemoryBytes"`
+	Memory     int64 `json:"memoryBytes"`
+	// Requests is the number of requests to the API server. Renewals of leases do not count.
+	Requests int64 `json:"requests"`
+	// Binary is the size of the stripped program in bytes.
+	Binary int64 `json:"binaryBytes"`
+}
+
+// Report has the costs of both sides.
+type Report struct {
+	Objects  int     `json:"objects"`
+	Kinds    int     `json:"kinds"`
+	Original Figures `json:"original"`
+	Kctrl    Figures `json:"kctrl"`
+}
+
+// Run builds the operator both ways, runs one after the other, and returns the costs. It does not change the project.
+// Errors are *diagnostic.Error.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	work, err := os.MkdirTemp("", "kctrl-measure-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	manifests, err := readManifests(o)
+	if err != nil {
+		return nil, err
+	}
+	o.Step("preparing both modules")
+	sides, err := prepare(ctx, o, work)
+	if err != nil {
+		return nil, err
+	}
+	for i := range sides {
+		o.Step("compiling the operator on " + sides[i].name)
+		if err := sides[i].build(ctx, o.Main, work); err != nil {
+			return nil, err
+		}
+	}
+	r := &Report{Objects: o.Objects, Kinds: manifests.kinds()}
+	for i, figures := range []*Figures{&r.Original, &r.Kctrl} {
+		if *figures, err = sides[i].measure(ctx, o, manifests, work); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// side is the operator on one of the two runtimes.
+type side struct {
+	name    string
+	dir     string // of the module
+	program string // path of the executable
+}
+
+// prepare returns the two sides, the original first. The project is one of them, and the other one is a copy.
+func prepare(ctx context.Context, o Options, work string) ([]side, error) {
+	adopted, err := migrate.Adopted(os.DirFS(o.Dir))
+	if err != nil {
+		return nil, err
+	}
+	copied := filepath.Join(work, "operator")
+	if err := copyTree(copied, o.Dir); err != nil {
+		return nil, err
+	}
+	original, moved := side{name: "controller-runtime", dir: o.Dir}, side{name: "kctrl's runtime", dir: copied}
+	if !adopted {
+		p, err := migrate.Adopt(ctx, copied, os.DirFS(copied), o.Build)
+		if err != nil {
+			return nil, err
+		}
+		return []side{original, moved}, write(copied, p)
+	}
+	original.dir, moved.dir = copied, o.Dir
+	for adopted {
+		p, err := migrate.Undo(os.DirFS(copied))
+		if err == nil {
+			err = write(copied, p)
+		}
+		if err == nil {
+			adopted, err = migrate.Adopted(os.DirFS(copied))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return []side{original, moved}, nil
+}
+
+// copyTree copies the files of a project, without those that no build reads.
+func copyTree(to, from string) error {
+	return filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		switch {
+		case entry.IsDir() && slices.Contains([]string{".git", "bin", "node_modules"}, entry.Name()):
+			return fs.SkipDir
+		case entry.IsDir():
+			return os.MkdirAll(target, 0o755)
+		case entry.Type()&fs.ModeSymlink != 0:
+			link, err := os.Readlink(name)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(link, target)
+		case !entry.Type().IsRegular():
+			return nil
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, 0o644)
+	})
+}
+
+// write applies a plan to a directory.
+func write(dir string, p *plan.Plan) error {
+	var errs []error
+	for c := range p.Changes() {
+		target := filepath.Join(dir, filepath.FromSlash(c.Path))
+		if c.Op == plan.Delete {
+			errs = append(errs, os.Remove(target))
+			continue
+		}
+		errs = append(errs, os.MkdirAll(filepath.Dir(target), 0o755), os.WriteFile(target, c.After, 0o644))
+	}
+	return errors.Join(errs...)
+}
+
+// build compiles the program as a release would: without symbols.
+func (s *side) build(ctx context.Context, pkg, work string) error {
+	if pkg == "" {
+		var err error
+		if pkg, err = mainPackage(ctx, s.dir); err != nil {
+			return err
+		}
+	}
+	s.program = filepath.Join(work, strings.ReplaceAll(strings.ReplaceAll(s.name, " ", "-"), "'", ""))
+	_, err := goCommand(ctx, s.dir, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", s.program, pkg)
+	if err != nil {
+		return &diagnostic.Error{
+			Message: "the operator does not compile on " + s.name + ": " + err.Error(),
+			Hint:    "repair what go build ./... reports; --main names the package of the program",
+			Cause:   err,
+		}
+	}
+	return nil
+}
+
+// mainPackage returns the only main package of a module that depends on controller-runtime's manager.
+func mainPackage(ctx context.Context, dir string) (string, error) {
+	const manager = "sigs.k8s.io/controller-runtime/pkg/manager"
+	const format = `{{if eq .Name "main"}}{{.ImportPath}}{{range .Deps}} {{.}}{{end}}{{end}}`
+	out, err := goCommand(ctx, dir, "list", "-f", format, "./...")
+	if err != nil {
+		return "", &diagnostic.Error{
+			Message: "cannot list the packages: " + err.Error(), Hint: "repair what go list ./... reports", Cause: err,
+		}
+	}
+	var found []string
+	for line := range strings.Lines(out) {
+		if words := strings.Fields(line); len(words) > 1 && slices.Contains(words[1:], manager) {
+			found = append(found, words[0])
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	e := &diagnostic.Error{
+		Pos: token.Position{Filename: "go.mod"}, Message: "no main package uses controller-runtime's manager",
+		Hint: "name the package of the operator with --main",
+	}
+	if len(found) > 1 {
+		names := strings.Join(found, ", ")
+		e.Message = fmt.Sprintf("%d main packages use controller-runtime's manager: %s", len(found), names)
+	}
+	return "", e
+}
+
+func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if err != nil {
+		for line := range strings.Lines(stderr.String()) {
+			if !strings.HasPrefix(line, "# ") && !strings.HasPrefix(line, "go: downloading ") {
+				return "", errors.New(strings.TrimSpace(line)) // the first reason; the hint names the command for all
+			}
+		}
+		return "", err
+	}
+	return string(out), nil
+}
