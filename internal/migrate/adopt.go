@@ -23,7 +23,7 @@ import (
 // Adopt plans step one for the project in dir, whose files fsys has: controller-runtime is replaced, and Go code stays.
 // Running it again updates the modules in third_party. Errors are *diagnostic.Error.
 func Adopt(ctx context.Context, dir string, fsys fs.FS, kctrl project.Build) (*plan.Plan, error) {
-	modules, err := modulesOf(fsys)
+	modules, notes, err := modulesOf(fsys)
 	if err != nil {
 		return nil, err
 	}
@@ -35,6 +35,7 @@ func Adopt(ctx context.Context, dir string, fsys fs.FS, kctrl project.Build) (*p
 		return nil, err
 	}
 	a := &adoption{dir: dir, plan: plan.New(fsys), modules: modules, kctrl: kctrl}
+	a.plan.Note(notes...)
 	steps := []func() error{
 		a.convertProject,
 		func() error { return gomod.WriteDropIn(a.plan, modules[0].file.Module.Mod.Path) },

@@ -79,25 +79,25 @@ func (m *module) target(dir string) string {
 	return strings.Repeat("../", 1+strings.Count(m.dir, "/")) + dir
 }
 
-// modulesOf returns the modules of the project that require controller-runtime, that of its directory first.
-func modulesOf(fsys fs.FS) ([]*module, error) {
+// modulesOf returns the modules of the project that require controller-runtime, that of its directory first. Modules
+// below it that cannot be moved stay as they are, and are the subjects of the notes.
+func modulesOf(fsys fs.FS) (all []*module, notes []*diagnostic.Error, err error) {
 	if _, err := fs.Stat(fsys, goMod); err != nil {
-		return nil, noModule(err)
+		return nil, nil, noModule(err)
 	}
 	names, err := filesNamed(fsys, func(name string) bool { return path.Base(name) == goMod })
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	slices.SortFunc(names, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") })
-	var all []*module
 	for _, name := range names {
 		text, err := fs.ReadFile(fsys, name)
 		if err != nil {
-			return nil, diagnostic.AtFile(name, "cannot read", err)
+			return nil, nil, diagnostic.AtFile(name, "cannot read", err)
 		}
 		file, err := gomod.ParseGoMod(text)
 		if err != nil {
-			return nil, inFile(name, err)
+			return nil, nil, inFile(name, err)
 		}
 		m := &module{dir: path.Dir(name), text: text, file: file}
 		at := gomod.Requirement(file, controllerRuntime)
@@ -105,18 +105,22 @@ func modulesOf(fsys fs.FS) ([]*module, error) {
 			continue
 		}
 		m.version = file.Require[at].Mod.Version
-		if err := m.check(); err != nil {
-			return nil, err
+		if problem := m.check(); problem != nil && len(all) == 0 {
+			return nil, nil, problem
+		} else if problem != nil {
+			problem.Message += "; the module stays as it is"
+			notes = append(notes, problem)
+			continue
 		}
 		all = append(all, m)
 	}
 	if len(all) == 0 {
-		return nil, &diagnostic.Error{
+		return nil, nil, &diagnostic.Error{
 			Pos: token.Position{Filename: goMod}, Message: "does not require " + controllerRuntime,
 			Hint: "name the directory of the operator's module with -C",
 		}
 	}
-	return all, nil
+	return all, notes, nil
 }
 
 func noModule(err error) error {
@@ -135,8 +139,8 @@ func inFile(name string, err error) error {
 }
 
 // check returns an error if the module's controller-runtime cannot be replaced.
-func (m *module) check() error {
-	failed := func(message, hint string) error {
+func (m *module) check() *diagnostic.Error {
+	failed := func(message, hint string) *diagnostic.Error {
 		return &diagnostic.Error{Pos: token.Position{Filename: m.goMod()}, Message: message, Hint: hint}
 	}
 	for _, r := range m.file.Replace {

@@ -1,0 +1,240 @@
+// Command dropin runs kctrl migrate on public operators and compares the result with the original: the versions of
+// Kubernetes in go.mod, the packages that compile, tests included, and with -tests the packages whose tests pass. It
+// prints tab-separated values for testdata/results/operators.tsv, and fails if a package only works in the original.
+// Run it from bench/.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/mod/modfile"
+)
+
+// options are the flags.
+type options struct {
+	kctrl, repositories, only string
+	tests                     bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "path of kctrl")
+	flag.StringVar(&o.repositories, "repositories", "", "directory with clones, as OWNER/NAME")
+	flag.StringVar(&o.only, "only", "", "only operators whose name contains this text")
+	flag.BoolVar(&o.tests, "tests", false, "run the tests of both sides too")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Stdout, o); err != nil {
+		fmt.Fprintln(os.Stderr, "dropin:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out io.Writer, o options) error {
+	kctrl, err := filepath.Abs(o.kctrl)
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "dropin-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	fmt.Fprintln(out, "operator\tcommit\tcontroller-runtime\tKubernetes\tcompiles before\tcompiles after")
+	var errs []error
+	for _, op := range operators {
+		if !strings.Contains(op.repository, o.only) || ctx.Err() != nil {
+			continue
+		}
+		c := comparison{operator: op, clone: filepath.Join(o.repositories, op.repository), dir: work, kctrl: kctrl, tests: o.tests}
+		if err := c.run(ctx, out); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", op.repository, err))
+		}
+	}
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+// comparison compares one operator before and after kctrl migrate.
+type comparison struct {
+	operator
+	clone, dir, kctrl string
+	tests             bool
+}
+
+func (c comparison) run(ctx context.Context, out io.Writer) error {
+	original, migrated := filepath.Join(c.dir, "original"), filepath.Join(c.dir, "migrated")
+	defer os.RemoveAll(original)
+	defer os.RemoveAll(migrated)
+	for _, dir := range []string{original, migrated} {
+		if err := c.checkOut(ctx, dir); err != nil {
+			return fmt.Errorf("%w\nclone https://github.com/%s into %s", err, c.repository, c.clone)
+		}
+	}
+	migrated, original = filepath.Join(migrated, c.module), filepath.Join(original, c.module)
+	if text, err := command(ctx, migrated, c.kctrl, "migrate"); err != nil {
+		return fmt.Errorf("kctrl migrate: %w\n%s", err, text)
+	}
+	before, err := readVersions(original)
+	if err != nil {
+		return err
+	}
+	after, err := readVersions(migrated)
+	if err != nil {
+		return err
+	}
+	if before != after {
+		return fmt.Errorf("go.mod had %v and has %v", before, after)
+	}
+	broken, text := failures(ctx, original)
+	brokenAfter, textAfter := failures(ctx, migrated)
+	fmt.Fprintf(out, "%s\t%.8s\t%s\t%s\t%s\t%s\n", c.repository, c.commit, before.controllerRuntime, before.kubernetes,
+		yes(broken), yes(brokenAfter))
+	if len(broken) > 0 {
+		fmt.Fprintf(os.Stderr, "%s: in the original these do not compile: %s\n%s", c.repository, broken, text)
+	}
+	added := slices.DeleteFunc(brokenAfter, func(pkg string) bool { return slices.Contains(broken, pkg) })
+	if len(added) > 0 {
+		return fmt.Errorf("these do not compile any more: %s\n%s", added, textAfter)
+	}
+	if c.tests {
+		return c.compareTests(ctx, original, migrated)
+	}
+	return nil
+}
+
+func yes(broken []string) string {
+	if len(broken) == 0 {
+		return "yes"
+	}
+	return fmt.Sprintf("without %d packages", len(broken))
+}
+
+// checkOut writes the files of the commit to dir.
+func (c comparison) checkOut(ctx context.Context, dir string) error {
+	archive := dir + ".tar"
+	defer os.Remove(archive)
+	text, err := command(ctx, ".", "git", "-C", c.clone, "archive", "--output="+archive, c.commit)
+	if err == nil {
+		err = os.Mkdir(dir, 0o755)
+	}
+	if err == nil {
+		text, err = command(ctx, ".", "tar", "-xf", archive, "-C", dir)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, text)
+	}
+	return nil
+}
+
+// versions are requirements of a go.mod.
+type versions struct{ controllerRuntime, kubernetes string }
+
+func readVersions(dir string) (versions, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return versions{}, err
+	}
+	file, err := modfile.Parse("go.mod", text, nil)
+	if err != nil {
+		return versions{}, err
+	}
+	var v versions
+	for _, r := range file.Require {
+		switch r.Mod.Path {
+		case "sigs.k8s.io/controller-runtime":
+			v.controllerRuntime = r.Mod.Version
+		case "k8s.io/apimachinery":
+			v.kubernetes = r.Mod.Version
+		}
+	}
+	return v, nil
+}
+
+// failures compiles all packages and tests of a module. It returns the packages with errors, and the output.
+func failures(ctx context.Context, dir string) ([]string, string) {
+	// One cheap analyzer: go vet compiles the tests too, and links nothing.
+	text, err := command(ctx, dir, "go", "vet", "-atomic", "./...")
+	if err == nil {
+		return nil, ""
+	}
+	var broken []string
+	for line := range strings.Lines(text) {
+		if pkg, found := strings.CutPrefix(line, "# "); found {
+			pkg, _, _ = strings.Cut(strings.TrimSpace(pkg), " ")
+			broken = append(broken, strings.TrimSuffix(pkg, "_test"))
+		}
+	}
+	slices.Sort(broken)
+	if broken = slices.Compact(broken); len(broken) == 0 {
+		broken = []string{"all"} // the go command cannot load the packages
+	}
+	return broken, text
+}
+
+// compareTests runs all tests of both sides, and fails if the tests of a package pass only in the original. Suites with
+// envtest use kctrl's server on both sides.
+func (c comparison) compareTests(ctx context.Context, original, migrated string) error {
+	assets := filepath.Join(c.dir, "assets")
+	if text, err := command(ctx, ".", c.kctrl, "env", "assets", assets); err != nil {
+		return fmt.Errorf("kctrl env assets: %w\n%s", err, text)
+	}
+	before, err := passed(ctx, original, "KUBEBUILDER_ASSETS="+assets)
+	if err != nil {
+		return err
+	}
+	after, err := passed(ctx, migrated, "KCTRL="+c.kctrl)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%s: tests of %d packages pass before, of %d after\n", c.repository, len(before), len(after))
+	lost := slices.DeleteFunc(before, func(pkg string) bool { return slices.Contains(after, pkg) })
+	if len(lost) > 0 {
+		return fmt.Errorf("the tests of these pass no longer: %s", lost)
+	}
+	return nil
+}
+
+// passed returns the packages of a module whose tests pass.
+func passed(ctx context.Context, dir string, env ...string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, "go", "test", "-json", "-vet=off", "-timeout", "20m", "./...")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	out, err := cmd.Output() // an exit status of failed tests is a result
+	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed || ctx.Err() != nil {
+		return nil, errors.Join(err, ctx.Err())
+	}
+	var packages []string
+	lines := bufio.NewReader(bytes.NewReader(out))
+	for {
+		line, err := lines.ReadBytes('\n')
+		var event struct{ Action, Package, Test string }
+		if json.Unmarshal(line, &event) == nil && event.Action == "pass" && event.Test == "" {
+			packages = append(packages, event.Package)
+		}
+		if err != nil {
+			return packages, nil
+		}
+	}
+}
+
+// command runs a program and returns its output.
+func command(ctx context.Context, dir, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}

@@ -1,0 +1,38 @@
+package main
+
+// operator is a commit of a public operator on controller-runtime v0.23 or v0.24.
+type operator struct {
+	repository, commit string
+	module             string // directory of the module; empty is that of the repository
+}
+
+// operators include users of libraries on controller-runtime, such as fluxcd/pkg, crossplane-runtime and cluster-api,
+// and repositories with several modules.
+var operators = []operator{
+	{repository: "aws-controllers-k8s/s3-controller", commit: "1051f76f2b6db0a948e485014e88470ee51a2fa0"},
+	{repository: "cert-manager/approver-policy", commit: "81ac7e0cf259c6be3fb20c14c03017880b88ef69"},
+	{repository: "cert-manager/trust-manager", commit: "fc1b53ddc28eb24d5f7d4c6374992785f1977909"},
+	{repository: "cloudnative-pg/cloudnative-pg", commit: "a95a534dbe0854495b863bbc1b7651f74d310916"},
+	{repository: "crossplane-contrib/provider-kubernetes", commit: "350ef9acf911654b9d54d62a4ca4d7f0d0b13341"},
+	{repository: "fluxcd/helm-controller", commit: "0f61a8607a62be64638f2f912d9487e653960a6e"},
+	{repository: "fluxcd/image-reflector-controller", commit: "debe2aaa3a98ad3ca69e178638402a5a0feec4a6"},
+	{repository: "fluxcd/kustomize-controller", commit: "186fb3b29138ce82ff61ba1a9370b96a3dd598fe"},
+	{repository: "fluxcd/notification-controller", commit: "2e46958a67f3af0e3e755a4fcaf7397d5803725e"},
+	{repository: "fluxcd/source-controller", commit: "39b711b111fa906c3db0a424e252a5d12e48646d"},
+	{repository: "grafana/grafana-operator", commit: "60d3ebd2b21a7736970cac8964aa71f7a4ac2ecc"},
+	{repository: "hashicorp/vault-secrets-operator", commit: "9b840a5a0c3455278d580418d6336f2011cf8574"},
+	{repository: "k8ssandra/cass-operator", commit: "d56972905e8b67502578bdbd832a09e653fa8e16"},
+	{repository: "k8ssandra/k8ssandra-operator", commit: "9e3d1b51d2171ea9ee84edf53d6dfa1c98fa8525"},
+	{repository: "kubeflow/mpi-operator", commit: "caa3c47fc42eb762635f78045ec0fcd1a89eb038"},
+	{repository: "kubeflow/spark-operator", commit: "38082f3318e9d33f3e4a940c7cf165df6e40b422"},
+	{repository: "kubernetes-sigs/cluster-api-addon-provider-helm", commit: "8c581411b5c06244fd29c5143db5ccb1fc36bfb4"},
+	{repository: "kubernetes-sigs/jobset", commit: "08dfbdfd682714a9ab929633eca8dc95315187e7"},
+	{repository: "kubernetes-sigs/kro", commit: "0302e659ede72a24c62f9faa666b0045ebf39731"},
+	{repository: "kubernetes-sigs/lws", commit: "060ab4da17eea1f0865fcbd3236bb1075e2cea32"},
+	{repository: "mariadb-operator/mariadb-operator", commit: "8970edf8368c74178e521f3dc2e9df4131888c77"},
+	{repository: "projectcapsule/capsule", commit: "65a4e19e028fbbb2703b888d81f02035cf36cefa"},
+	{repository: "rabbitmq/cluster-operator", commit: "06cda8e8e1a927a652dda20a1b169fe7667f4916"},
+	{repository: "stolostron/multiclusterhub-operator", commit: "31083c855eb3397fb58dd14aef46059a8c682db2"},
+	{repository: "valkey-io/valkey-operator", commit: "c33988f58364d6850380cabd926871d5f39d6c45"},
+	{repository: "temporalio/temporal-worker-controller", commit: "9cd89c07b013e3929b8f36d837602a1841c9f2f1"},
+}
