@@ -14,10 +14,13 @@ func newCreateControllerCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "controller --group apps --version v1 --kind Deployment",
 		Short: "Add a controller for any kind",
-		Long: `Add a controller with its test and permissions, for a kind of the project, for a built-in kind such
-as apps/v1 Deployment (the group of Pods is core), or for a foreign kind, whose Go types
---external-api-path names. Several controllers of one kind need different values of
---controller-name.`,
+		Long: `Add a controller with its test and permissions. The kind may be one of
+
+  the project  defined in api/
+  Kubernetes   such as apps/v1 Deployment; the group of Pods is core
+  a module     with Go types in the package --external-api-path
+
+Use --controller-name to add a second controller for the same kind.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl = kctrlBuild()

@@ -25,9 +25,9 @@ ValidatingAdmissionPolicy, which API servers evaluate without calling the manage
 config/policy; --rule adds one after checking it like an API server. A rule with oldObject applies
 to updates.
 
-The kind may belong to the project, be built in, such as core v1 Pod, or be foreign, with Go types
-in --external-api-path. Conversion needs a kind of the project. Webhooks of other kinds exclude the
-namespaces of the control plane and of the operator, unless --namespace-selector is set.
+The kind may be one of the project, a built-in kind such as core v1 Pod, or a kind with Go types in
+the package --external-api-path. Only kinds of the project have conversion. Webhooks for other kinds
+skip the namespaces of the control plane and of the operator, unless --namespace-selector is set.
 
 The manager creates and rotates the certificates of its webhooks, unless
 --certificates=cert-manager. In make run and in tests, the API server calls the webhooks by URL.`,

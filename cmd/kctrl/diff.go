@@ -66,8 +66,8 @@ func newDiffCommand(s *streams) *cobra.Command {
   downgrade  the old CRD refuses or changes what was written with the new one
 
 A side is a revision in git, REV:PATH in a revision, a directory, a file, or the cluster of --cluster. Without NEW it is
-the working tree. In a directory and in a revision the CRDs are those of the YAML files, or, if there are none, those that
-the Go packages ask for. Nothing is checked out.
+the working tree. In a directory or revision, kctrl reads the CRDs from YAML files; if there are none, it generates
+them from the Go packages. It does not check out revisions.
 
 Each break comes with a witness: a small object that one CRD accepts and the other refuses or changes, confirmed with the
 libraries of the API server of Kubernetes ` + verifiedKubernetes() + `. Otherwise kctrl explains why none exists.
@@ -77,7 +77,7 @@ libraries of the API server of Kubernetes ` + verifiedKubernetes() + `. Otherwis
   accepted:
   - {crd: widgets.example.com, field: spec.size, change: maximum, reason: no object uses more, until: 2027-01-31}
 
-The exit code is 3 if a change breaks a party that --for names, 1 if a CRD cannot be read, and 0 otherwise.`,
+The exit code is 3 if a change breaks a class in --for, 1 if a CRD cannot be read, and 0 otherwise.`,
 		Example: `  kctrl diff main
   kctrl diff v1.0.0 v1.1.0 -o markdown
   kctrl diff old.yaml new.yaml

@@ -31,8 +31,8 @@ func newDoctorCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the project and suggest repairs",
-		Long: `Check the project, and report problems with their position and repair. Warnings do not break the
-project. The exit code is 1 for a problem, and 3 if only generated files are out of date.
+		Long: `Check the project, and report each problem with its position and its repair. The exit code is 1 if
+there is a problem, and 3 if only generated files are out of date. Warnings do not change it.
 
 The checks find:
 ` + list.String() + `

@@ -19,8 +19,8 @@ func newEditCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit",
 		Short: "Change the settings chosen at init",
-		Long: `Change the settings chosen at init. Files move, references to them follow by syntax, and your edits
-stay. If kctrl and you changed the same lines, the command lists them and writes nothing; --force
+		Long: `Change the settings chosen at init. The command moves files, updates references to them, and keeps
+your edits. If kctrl and you changed the same lines, it lists them and writes nothing; --force
 writes both versions with git's conflict markers.
 
 A flag changes one setting; --multigroup=false and similar flags revert it.`,

@@ -34,10 +34,10 @@ func newGenCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gen generator[:option=value,...]... [paths=directory;...] [output:[generator:]rule]...",
 		Short: "Generate with the arguments of controller-gen " + peerVersion,
-		Long: `Take the arguments of controller-gen ` + peerVersion + ` and write the same files, in any Go module.
-In a Makefile, replace "controller-gen" by "kctrl gen", or call a copy of kctrl with the name controller-gen. The
-command touches only files that change, and writes nothing after an error. Unknown and misplaced
-markers are warnings.`,
+		Long: `Accept the arguments of controller-gen ` + peerVersion + ` and write the same files, in any Go module.
+In a Makefile, replace "controller-gen" by "kctrl gen", or install a copy of kctrl as controller-gen.
+The command touches only files that change, and writes nothing after an error. It reports unknown
+and misplaced markers as warnings.`,
 		Example: `  kctrl gen object paths=./...
   kctrl gen rbac:roleName=manager-role crd:maxDescLen=0 webhook paths=./... output:crd:dir=config/crd/bases
   kctrl gen crd paths=./... output:crd:dir=config/crd/bases --check

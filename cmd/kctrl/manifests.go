@@ -15,7 +15,7 @@ func newManifestsCommand(s *streams) *cobra.Command {
 		Long: `Write config/crd/bases/<group>_<plural>.yaml for every kind, config/rbac/role.yaml from
 +kubebuilder:rbac markers, and config/webhook/manifests.yaml from +kubebuilder:webhook markers. The
 command touches only files that change. It removes the CRDs of deleted kinds and the webhook
-configurations without markers. References to the role follow its name and file.`,
+configurations without markers. It updates references to the role if its name or file changes.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGenerate(cmd.Context(), s, opts) },
 	}

@@ -65,7 +65,8 @@ func newRenamingCommand(s *streams, r renaming) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   r.use,
 		Short: r.short,
-		Long: r.short + `. Files, Go names, imports, markers, manifests and samples follow by syntax, and your edits stay.
+		Long: r.short + `. The command also renames files, and updates Go names, imports, markers,
+manifests and samples. It keeps your edits.
 
 API servers treat the new name as a new API: stored objects stay under the old name.`,
 		Args: noArgs,

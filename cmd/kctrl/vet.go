@@ -35,11 +35,11 @@ func newVetCommand(s *streams) *cobra.Command {
 		Use:   "vet [PACKAGE...]",
 		Short: "Find mistakes of reconcilers that compile",
 		Long: `Find mistakes of reconcilers that compile, in projects of kctrl and of kubebuilder. The command checks
-the packages of the current module, or those that the arguments name, by types and dataflow. It
-reports what it can prove within the module, and nothing else.
+the packages in its arguments, or all packages of the current module, by types and dataflow. It
+reports only mistakes that it can prove within the module.
 
-The exit code is 1 for a finding, and for a package that does not compile; other packages are
-checked all the same. A comment on the line, or on the line above, disables a rule there:
+The exit code is 1 if there is a finding or a package does not compile; the command still checks the
+other packages. A comment on the line, or on the line above, disables a rule there:
 
   //kctrl:ignore RULE: REASON
 
