@@ -21,18 +21,17 @@ func newChaosCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chaos [flags] -- PROGRAM [ARGUMENT...]",
 		Short: "Test any operator's program against crashes, stale reads and conflicts",
-		Long: `Run the program of an operator against planned faults, in real time. It may be written in any
-language and use any library: the faults are injected by a proxy in front of an API server, and a
-crash kills the process. The plans, the rules and the output are those of kctrl sim, which is faster
-by far for operators on kctrl's runtime.
+		Long: `Run the program of an operator against planned faults, in real time. The program may use any
+language and library: a proxy in front of an API server injects the faults, and a crash kills the
+process. Plans, rules and output are the same as in kctrl sim, which is much faster for operators on
+kctrl's runtime.
 
-The program finds the proxy by the environment variable KUBECONFIG; ` + "`{kubeconfig}`" + ` in an argument is
-replaced by the path of the file. Switch off its leader election, so that the next process starts to
-work at once, and its webhooks, which are not called. Give it free ports, or none, if plans run at
-the same time.
+The environment variable KUBECONFIG has the path of a kubeconfig for the proxy; in arguments, kctrl
+replaces ` + "`{kubeconfig}`" + ` by that path. Disable leader election, so that the next process starts its work
+at once, and webhooks, which are not called. With --parallel, disable servers with fixed ports.
 
-Each plan has an API server in memory of its own. --env runs the plans one after another on the
-server of kctrl env up, and deletes what they leave.
+Each plan starts its own API server in memory. --env runs all plans in turn on the server of
+kctrl env up, and deletes the objects that they leave.
 
 The exit code is 1 if a plan fails. A failure counts if it happens twice.`,
 		Example: `  kctrl chaos -- bin/manager --leader-elect=false --metrics-bind-address=0
@@ -52,7 +51,7 @@ The exit code is 1 if a plan fails. A failure counts if it happens twice.`,
 	flags.BoolVar(&o.AsAdmin, "as-admin", false, "send its requests with all permissions, not as its service account")
 	flags.StringVar(&o.env, "env", "", "use the server of the environment with this `name`, see kctrl env up")
 	flags.DurationVar(&o.Quiet, "quiet", 2*time.Second, "the operator is at rest after this `time` without requests")
-	flags.DurationVar(&o.Longest, "longest", time.Minute, "it must come to rest within this `time`")
+	flags.DurationVar(&o.Longest, "longest", time.Minute, "maximum `time` until the operator comes to rest")
 	flags.IntVar(&o.Parallel, "parallel", 1, "run `N` plans at a time")
 	return cmd
 }

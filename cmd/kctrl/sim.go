@@ -105,19 +105,19 @@ func newSimCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sim",
 		Short: "Test the operator against crashes, stale reads and conflicts",
-		Long: `Run the whole operator against planned faults, in virtual time, on an API server in memory. No test
-code is needed: the objects of config/samples are the desired state, and config/default has the
+		Long: `Run the whole operator against planned faults, in virtual time, on an API server in memory. The
+command needs no test code: config/samples has the desired state, and config/default has the
 definitions and the role.
 
 A run without faults shows what the operator writes and which events it receives. Each plan then
 injects a fault at one of these places: a crash before or after a write, a lost answer, a conflict,
 an error of the server, a late, cut or merged watch, a lost lease, or a user who deletes, recreates or
 changes an object. Rejected requests are only simulated with --only reject.
-The operator must reach the same state, as often as it must create the same objects, and follow
-further rules that hold for every operator.
+With each fault the operator must reach the same state, create the same objects equally often, and
+follow further rules that hold for every operator.
 
-The exit code is 1 if a plan fails. The output shows what happened, and names the file with the plan,
-which --replay runs again.`,
+The exit code is 1 if a plan fails. The output shows the requests around the fault, and names a file
+that --replay runs again.`,
 		Example: `  kctrl sim
   kctrl sim --only crash,stale --budget 30s
   kctrl sim --replay bin/sim/1.yaml`,
