@@ -25,11 +25,11 @@ type source struct {
 	set    *token.FileSet
 }
 
-// importRule forbids imports, and says why.
+// importRule forbids imports and gives the reason.
 type importRule struct {
-	in     []string // folders the rule holds in, with all below them
+	in     []string // directories in which the rule holds, including those below
 	forbid func(imported string) bool
-	except []string // folders, or files, that it does not hold in
+	except []string // directories or files that are exempt
 	tests  bool     // whether it holds for tests too
 	reason string
 }

@@ -325,7 +325,7 @@ func functions(file *ast.File) []*ast.FuncDecl {
 	return all
 }
 
-// TestSeedsPageNamesWhatExists checks docs/seeds.md: every `package.Name` is declared, and every test is there.
+// TestSeedsPageNamesWhatExists checks docs/seeds.md: every `package.Name` is declared, and every test exists.
 func TestSeedsPageNamesWhatExists(t *testing.T) {
 	page, err := os.ReadFile("docs/seeds.md")
 	if err != nil {

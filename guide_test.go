@@ -416,7 +416,7 @@ func guideGoNames(t *testing.T) map[string]map[string]bool {
 	return all
 }
 
-// sourceTexts returns what pattern finds in the sources below a folder that are no tests.
+// sourceTexts returns the matches of pattern in the Go files below a directory, except tests.
 func sourceTexts(t *testing.T, folder, pattern string) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// mostFunctions limits how many functions of the runtime run between the bytes of an event and the reconciler.
-	// Those that pack and unpack the object are not among them.
+	// mostFunctions limits how many functions of the runtime run between the bytes of an event and the reconciler,
+	// without the functions that pack and unpack the object.
 	mostFunctions = 160
 	// mostPacking limits how many functions pack the object for the store and unpack it for the handlers.
 	mostPacking = 32

@@ -98,7 +98,7 @@ func (f findings) add(path, check, at, text string) {
 	f[key] = append(f[key], finding{at, text})
 }
 
-// TestWording checks the English of pages, and of comments and texts of Go code that is not a test, and the length of
+// TestWording checks the English of pages, of comments, and of texts of Go code that is not a test, and the length of
 // lines. testdata/wording.txt lists the exceptions, each with a reason; their numbers may only become smaller.
 func TestWording(t *testing.T) {
 	found := findings{}
@@ -179,7 +179,7 @@ var (
 	severalSentences = regexp.MustCompile(`[a-zx)"\]]\. +["x\[]?[A-Z]`)
 )
 
-// checkText adds the banned expressions and openings of a text. "There is no X" is not "Y is no X".
+// checkText adds the banned expressions and openings of a text. It accepts sentences that begin with "There is no".
 func checkText(found findings, path, at, text string) {
 	text = thereIsNo.ReplaceAllString(text, "without")
 	for _, word := range bannedWords.FindAllString(text, -1) {
@@ -192,19 +192,23 @@ func checkText(found findings, path, at, text string) {
 
 func cutAt(text string, n int) string { return text[:min(len(text), n)] }
 
-// checkSource checks the comments and texts of a Go file that is not a test, and the length of its lines.
+// checkSource checks the comments and the length of lines of a Go file, and its texts if it is not a test.
 func checkSource(t *testing.T, found findings, src source) {
 	for n, line := range strings.Split(read(t, filepath.FromSlash(src.path)), "\n") {
 		if utf8.RuneCountInString(line) > goColumns {
 			found.add(src.folder, checkColumns, fmt.Sprintf("%s:%d", src.path, n+1), cutAt(strings.TrimSpace(line), 60))
 		}
 	}
-	if src.test {
-		return
-	}
 	at := func(pos token.Pos) string { return fmt.Sprintf("%s:%d", src.path, src.set.Position(pos).Line) }
 	for _, group := range src.file.Comments {
-		checkText(found, src.folder, at(group.Pos()), strings.ReplaceAll(group.Text(), "\n", " "))
+		text := strings.ReplaceAll(group.Text(), "\n", " ")
+		if name, rest, _ := strings.Cut(text, " "); src.test && token.IsIdentifier(name) && !token.IsExported(name) {
+			text = rest // the comment of an unexported declaration begins with its name
+		}
+		checkText(found, src.folder, at(group.Pos()), text)
+	}
+	if src.test {
+		return
 	}
 	ast.Inspect(src.file, func(n ast.Node) bool {
 		switch n := n.(type) {

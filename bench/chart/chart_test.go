@@ -92,7 +92,7 @@ func (p *project) kctrl(args ...string) []byte {
 	return out
 }
 
-// objects are manifests by what tells them apart.
+// objects are manifests by kind, namespace and name.
 type objects map[string]*unstructured.Unstructured
 
 func (p *project) parse(content []byte) objects {
@@ -157,7 +157,7 @@ func (p *project) render(namespace string, values map[string]any) (objects, erro
 	return installed, nil
 }
 
-// like makes what Helm says of itself what kustomize says, so that the rest can be compared.
+// like replaces Helm's labels by those of kustomize, so that the rest can be compared.
 func like(all objects) objects {
 	for _, o := range all {
 		for _, path := range [][]string{{"metadata", "labels"}, {"spec", "template", "metadata", "labels"}} {
@@ -193,7 +193,7 @@ func (p *project) same(got, want objects) {
 	}
 }
 
-// without returns what an object says: an empty mapping or list says no more than one that is not there.
+// without returns an object without empty mappings and lists, which mean the same as missing ones.
 func without(o *unstructured.Unstructured) map[string]any {
 	var clean func(value any) any
 	clean = func(value any) any {
@@ -390,8 +390,8 @@ func TestAnotherNamespaceAndName(t *testing.T) {
 	})
 }
 
-// TestSwitchesAreIndependent sets random switches and lists: the chart renders, Helm has nothing against it, and what is
-// referred to is there.
+// TestSwitchesAreIndependent sets random switches and lists. The chart must render and pass Helm's checks, and every
+// reference must have a target.
 func TestSwitchesAreIndependent(t *testing.T) {
 	projects(t, func(t *testing.T, p *project) {
 		defaults, err := chartutil.ReadValuesFile(filepath.Join(p.dir, "dist", "chart", "values.yaml"))
@@ -456,7 +456,7 @@ func (p *project) refersToWhatIsThere(where string, all objects) {
 	}
 }
 
-// TestTemplatesThatUsersAddStay renders one beside those of kctrl, after they were written anew.
+// TestTemplatesThatUsersAddStay renders a user's template beside those of kctrl after kctrl has rewritten the chart.
 func TestTemplatesThatUsersAddStay(t *testing.T) {
 	projects(t, func(t *testing.T, p *project) {
 		file := filepath.Join(p.dir, "dist", "chart", "templates", "mine.yaml")

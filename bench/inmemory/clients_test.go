@@ -66,7 +66,7 @@ func newWidget(i int) *v1.Widget {
 	return w
 }
 
-// eventually waits until something holds, which the server's answers tell.
+// eventually polls the server until a condition holds.
 func eventually(t *testing.T, what string, holds func() (bool, error)) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {

@@ -29,7 +29,7 @@ type load struct {
 	run func(q queue, goroutines, from, to int)
 }
 
-// each goroutine adds an item, gets one and says Done.
+// each goroutine adds an item, gets one and calls Done.
 func each(q queue, goroutines, from, to int) {
 	var running sync.WaitGroup
 	for g := range goroutines {

@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// nobody is the user and group of commands that must not run as root.
+// nobody is the unprivileged user and group that runs commands which must not run as root.
 const nobody = 65534
 
 // scriptDenied is `denied N DIR COMMAND...`: it runs a command in a directory that only its owner may write, as another

@@ -226,7 +226,8 @@ func newDeployment(replicas int32) *appsv1.Deployment {
 	}
 }
 
-// rolledOut plays the kubelet until all is done, and wants that many ready pods of that image and no others.
+// rolledOut acts as the kubelet until the rollout is complete, and expects the given number of ready pods, all with the
+// image.
 func (s story) rolledOut(want int32, image string) {
 	s.Helper()
 	for played := true; played; {

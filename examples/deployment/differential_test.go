@@ -33,7 +33,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// recording is the file with what kube-controller-manager made of the sequences of the seeds 1 to recorded.
+// recording is the file with kube-controller-manager's results for the seeds 1 to recorded.
 const (
 	recording = "testdata/rollouts.json.gz"
 	recorded  = 6
@@ -58,10 +58,12 @@ func TestRollsOutAsKubeControllerManagerDid(t *testing.T) {
 	converge(t, upTo(recorded), theirs, []*side{ours}, func(try int, sequences []uint64) { ours.play(t, try, sequences) })
 }
 
-// TestRollsOutAsKubeControllerManagerDoes plays random sequences of changes on three API servers: on one kube-controller-manager
-// has all controllers, on one its Deployment controller is off and ours runs, and on one there is no kube-controller-manager but
-// our Deployment and ReplicaSet controllers and the garbage collector. After each change, and each time that pods come to be
-// ready, all come to the same Deployments and ReplicaSets: sizes, revisions, annotations, counts and conditions.
+// TestRollsOutAsKubeControllerManagerDoes applies random sequences of changes on three API servers. The first has
+// kube-controller-manager with all controllers. The second has it without its Deployment controller, beside ours. The
+// third has only our Deployment and ReplicaSet controllers and the garbage collector.
+//
+// After each change, and whenever pods become ready, all servers must reach the same Deployments and ReplicaSets:
+// sizes, revisions, annotations, counts and conditions.
 func TestRollsOutAsKubeControllerManagerDoes(t *testing.T) {
 	theirs := newSide(t, "kube-controller-manager",
 		testenv.WithControllerManager("deployment-controller", "replicaset-controller", "garbage-collector-controller"))
@@ -91,8 +93,8 @@ func TestRollsOutAsKubeControllerManagerDoes(t *testing.T) {
 	})
 }
 
-// converge plays sequences until each of ours has made of them what theirs has made. It fails with those of which ours has made
-// nothing in all tries that theirs made too.
+// converge repeats sequences until each result of our controllers is also a result of kube-controller-manager. It fails
+// for sequences without a common result after all attempts.
 func converge(t *testing.T, sequences []uint64, theirs *side, ours []*side, play func(try int, sequences []uint64)) {
 	t.Helper()
 	count := len(sequences)
@@ -191,10 +193,10 @@ type side struct {
 	name    string
 	env     *testenv.Env
 	view    *world.View
-	stories map[uint64][]string // what has become of each sequence, in each try
+	stories map[uint64][]string // results of each sequence, by attempt
 }
 
-// story is what has become of a sequence in a try, or in the last one that a recording has.
+// story is the result of a sequence in one attempt, or the last one in a recording.
 func (s *side) story(seed uint64, try int) string {
 	all := s.stories[seed]
 	return all[min(try, len(all)-1)]
@@ -234,7 +236,7 @@ func (s *side) agrees(theirs *side, seed uint64) bool {
 	})
 }
 
-// play plays sequences, several at a time, and keeps what has become of each.
+// play runs several sequences at a time and keeps their results.
 func (s *side) play(t *testing.T, try int, sequences []uint64) {
 	var mu sync.Mutex
 	var playing sync.WaitGroup
@@ -255,7 +257,7 @@ func (s *side) play(t *testing.T, try int, sequences []uint64) {
 	playing.Wait()
 }
 
-// tell plays one sequence in a namespace of its own.
+// tell runs one sequence in its own namespace.
 func (s *side) tell(ctx context.Context, namespace string, seed uint64) (string, error) {
 	w, err := world.New(ctx, s.view, namespace)
 	if err != nil {
@@ -295,7 +297,7 @@ func (s *side) tell(ctx context.Context, namespace string, seed uint64) (string,
 	return story.String(), nil
 }
 
-// step is one change that somebody makes.
+// step is one change by a user or a kubelet.
 type step struct {
 	name   string
 	do     func(ctx context.Context, w *world.World) error

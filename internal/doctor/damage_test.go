@@ -20,9 +20,9 @@ import (
 type damage struct {
 	name string
 	do   func(t *testing.T, p *doctor.Project)
-	// file is the prefix of the only finding, and say is part of its message.
+	// prefix of the only finding, and part of its message
 	file, say string
-	// mended has the files that --fix changes; empty if it does not repair the damage.
+	// files that --fix changes; empty if it does not repair the damage
 	mended []string
 	// stops reports whether the damage makes the generated output unknown, which hides findings about it until the repair.
 	stops bool

@@ -53,7 +53,7 @@ type Shop struct {
 }
 `
 
-// cachedProject makes a project whose types come from two packages of its own and from a module in another folder.
+// cachedProject creates a project whose types come from two of its own packages and from a module in another directory.
 func cachedProject(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "cached")
@@ -146,8 +146,8 @@ func edit(t testing.TB, dir, name, old, replacement string) {
 	write(t, dir, name, strings.Replace(string(content), old, replacement, 1))
 }
 
-// later calls f some seconds later, when the times of all files that were written before say enough, so that it is seen without
-// reading whether they change.
+// later calls f some seconds later. By then the times of earlier files are old enough to show changes without reading
+// the files.
 func later(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	now := time.Now()
@@ -157,7 +157,8 @@ func later(t *testing.T, f func(t *testing.T)) {
 	})
 }
 
-// TestChangesThatCount makes a change that generators could see. The run after it works anew, the next one does not.
+// TestChangesThatCount makes a change that generators could see. The next run generates again, and the run after it
+// does not.
 func TestChangesThatCount(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, dir string, o *generate.Options){
 		"a comment": func(t *testing.T, dir string, _ *generate.Options) {
@@ -344,7 +345,7 @@ func TestErrorsAreNotCached(t *testing.T) {
 
 func TestWarningsAreRepeated(t *testing.T) {
 	dir := cachedProject(t)
-	// Nothing is made of this type.
+	// No file is generated from this type.
 	write(t, dir, "units/idle.go", "package units\n\n// +kubebuilder:validation:Minimun=1\ntype Idle int\n")
 	o := everything()
 	o.Cache.Dir = t.TempDir()

@@ -56,7 +56,7 @@ type Into struct{ Names []string }
 func (in *Into) DeepCopyInto(out *Into) { out.Names = append([]string(nil), in.Names...) }
 `
 
-// told is a package that asks for no deep copies, and says so.
+// told is a package without deep copies, whose comments mention the markers that would add them.
 const told = `// Package told would have deep copies with +kubebuilder:object:generate=true, or with +k8s:deepcopy-gen=package.
 package told
 
@@ -150,7 +150,7 @@ func TestWhatCannotBeCopiedIsAnError(t *testing.T) {
 	}
 }
 
-// TestGeneratedFilesOfOtherPackagesHaveDeepCopies: no marker asks for the methods of these types, but they are there.
+// TestGeneratedFilesOfOtherPackagesHaveDeepCopies has types that have the methods although no marker requests them.
 func TestGeneratedFilesOfOtherPackagesHaveDeepCopies(t *testing.T) {
 	const line = "object paths=./api"
 	module := func() string {

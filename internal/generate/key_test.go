@@ -51,7 +51,7 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 	fields := reflect.ValueOf(&o).Elem()
 	for i := range fields.NumField() {
 		switch name := fields.Type().Field(i).Name; name {
-		case "Warn", "Inputs", "Cache", "Made": // who is told, and where it is kept
+		case "Warn", "Inputs", "Cache", "Made": // receiver of warnings, and place of the cache
 		case "Settings":
 			for _, g := range generators.All() {
 				settings := g.Settings()

@@ -16,8 +16,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// project copies testdata/name into a temporary folder and makes it the module example.com/name, with the requirements
-// of this module.
+// project copies testdata/name into a temporary directory and makes it the module example.com/name, with the
+// requirements of this module.
 func project(t testing.TB, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)

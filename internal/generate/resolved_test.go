@@ -13,8 +13,8 @@ import (
 // asksGo is a FIPS 140 module, which makes the go command list packages, and changes nothing else here.
 const asksGo = "v1.0.0"
 
-// TestResolvedPackagesGiveTheSame compares what is made of packages that were found without the go command with what is
-// made of those that it lists.
+// TestResolvedPackagesGiveTheSame compares the files generated from packages that kctrl found itself with those from
+// packages that the go command listed.
 func TestResolvedPackagesGiveTheSame(t *testing.T) {
 	folders, err := os.ReadDir("testdata")
 	if err != nil {

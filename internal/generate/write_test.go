@@ -65,7 +65,7 @@ func TestNewCRDIsListed(t *testing.T) {
 	if diff := cmp.Diff(want, read(t, dir, "config/crd/kustomization.yaml")); diff != "" {
 		t.Error(diff)
 	}
-	// What the user takes out of the list stays out.
+	// An item that the user removed from the list stays removed.
 	write(t, dir, "config/crd/kustomization.yaml", "resources: []\n")
 	if changes := again(t, dir, everything()); len(changes) > 0 {
 		t.Errorf("a second run changes %v", changes)

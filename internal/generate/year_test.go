@@ -9,7 +9,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// TestYearIsThatOfTheCodeThereIs says what becomes of YEAR in a header where no flag says it.
+// TestYearIsThatOfTheCodeThereIs checks the value of YEAR in a header without a flag: the year of existing generated
+// code.
 func TestYearIsThatOfTheCodeThereIs(t *testing.T) {
 	const header = "/*\nCopyright YEAR The authors.\n*/\n"
 	for name, test := range map[string]struct{ header, there, flag, want string }{

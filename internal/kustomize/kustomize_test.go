@@ -9,8 +9,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/kustomize"
 )
 
-// TestObjectsComeInTheOrderOfTheirKinds has a kustomization list its namespace last, as those of kubebuilder do, and one that says that
-// its own order counts.
+// TestObjectsComeInTheOrderOfTheirKinds has a kustomization that lists its namespace last, as those of kubebuilder do,
+// and one that sets its own order.
 func TestObjectsComeInTheOrderOfTheirKinds(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, content string) {

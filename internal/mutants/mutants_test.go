@@ -19,7 +19,7 @@ const code = `package m
 
 import "errors"
 
-// Sum adds values up, each of them as often as times says.
+// Sum adds values, each of them times times.
 func Sum(values []int, times map[int]int) (total int, err error) {
 	for _, v := range values {
 		if v < 0 && v != -1 || v > 100 {

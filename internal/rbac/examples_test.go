@@ -8,7 +8,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/rbac"
 )
 
-// The markers of the examples grant what their code needs, and no more.
+// The markers of the examples grant exactly the permissions that their code needs.
 func TestExamplesAreExact(t *testing.T) {
 	for _, name := range []string{"examples", "examples/cronjob"} {
 		t.Run(name, func(t *testing.T) {

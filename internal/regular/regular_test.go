@@ -45,7 +45,7 @@ func TestFilesAreReadWhole(t *testing.T) {
 	if _, err := regular.ReadFile(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
-	// Files of /proc tell no size.
+	// Files of /proc report no size.
 	if got, err := regular.ReadFile("/proc/self/status"); err == nil && len(got) == 0 {
 		t.Error("nothing is read where the size is not known")
 	}

@@ -74,7 +74,7 @@ func TestGenerateAfterInitChangesNothing(t *testing.T) {
 	}
 }
 
-// TestKindsInAnyOrderMakeTheSameTree, but for the order in PROJECT and in lists.
+// TestKindsInAnyOrderMakeTheSameTree ignores the order in PROJECT and in lists.
 func TestKindsInAnyOrderMakeTheSameTree(t *testing.T) {
 	shelf := guestbook
 	shelf.Kind = "Shelf"

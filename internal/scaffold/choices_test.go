@@ -52,7 +52,7 @@ func TestProjectKeepsWhatFilesFollowFrom(t *testing.T) {
 			}
 			p.run(webhook)
 		}
-		// Lists are in the order of the commands, which nobody knows any more.
+		// Lists follow the order of the commands, which is not recorded.
 		lists := regexp.MustCompile(`(?m)^config/(default|policy)/kustomization.yaml\t.*\n`)
 		tree := func() map[string][]byte {
 			tree := p.tree()
@@ -156,7 +156,8 @@ func TestFlagsOfAnotherKctrlAreKept(t *testing.T) {
 	}
 }
 
-// TestWebhooksAreServedAtPathsOfTheirOwn: two at one path are no operator that starts.
+// TestWebhooksAreServedAtPathsOfTheirOwn checks paths, because an operator with two webhooks at one path does not
+// start.
 func TestWebhooksAreServedAtPathsOfTheirOwn(t *testing.T) {
 	p := newEdited(t)
 	p.mustRun(shelf)

@@ -37,7 +37,7 @@ func (p *randomProject) mustRun(opts any) {
 	}
 }
 
-// read returns the file of the project that has this name, in whatever folder.
+// read returns the file of the project with this name, in any directory.
 func (p *randomProject) read(base string) (name, text string) {
 	p.Helper()
 	for name, content := range p.tree() {
@@ -284,7 +284,8 @@ func TestNamespacedManagersWatchTheirOwnNamespace(t *testing.T) {
 	}
 }
 
-// TestCheckoutsMayEndLinesInCRLF: line ends are no edit. Every command works on such files, and leaves none with both kinds.
+// TestCheckoutsMayEndLinesInCRLF checks that other line ends do not count as an edit. Every command accepts such files,
+// and leaves no file with both kinds of line ends.
 func TestCheckoutsMayEndLinesInCRLF(t *testing.T) {
 	version := guestbook
 	version.Version, version.Controller = "v2", false

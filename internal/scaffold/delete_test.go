@@ -25,8 +25,8 @@ type deletion struct {
 	plan func(fs.FS, *project.Project, scaffold.DeleteOptions) (*plan.Plan, error)
 }
 
-// inverse returns the commands that take back what a create command has done in a project, in order. Where the version became the
-// hub of several, their conversions go first.
+// inverse returns the commands that undo a create command, in order. If the version became the hub of several versions,
+// their conversions are deleted first.
 func inverse(opts any, before, after *project.Project) []any {
 	switch o := opts.(type) {
 	case scaffold.APIOptions:
@@ -55,8 +55,8 @@ func inverse(opts any, before, after *project.Project) []any {
 	return nil
 }
 
-// invertible reports whether a command changes nothing that no delete command is about: which version is stored, and who makes
-// the certificates of webhooks that are there.
+// invertible reports whether delete commands can undo a command. They do not restore the stored version, or the issuer
+// of existing webhooks' certificates.
 func invertible(opts any, proj *project.Project) bool {
 	switch o := opts.(type) {
 	case scaffold.APIOptions:
@@ -89,8 +89,8 @@ func textTree(tree map[string][]byte) map[string]string {
 	return text
 }
 
-// TestDeleteTakesBackCreate runs random create commands, and takes back each of them at once, and then all of them from the last
-// to the first: the tree is every time as it was, byte for byte.
+// TestDeleteTakesBackCreate runs random create commands. It undoes each of them at once, and then all of them in
+// reverse order. Each time the tree must equal the earlier one, byte for byte.
 func TestDeleteTakesBackCreate(t *testing.T) {
 	seeds.Each(t, 8, func(t *testing.T, seed uint64) {
 		t.Parallel()
@@ -136,8 +136,8 @@ func TestDeleteTakesBackCreate(t *testing.T) {
 	})
 }
 
-// TestCertificatesAreOfWebhooks: what makes none is not told who makes them, so that the choice goes with the last webhook, and did not
-// come before the first.
+// TestCertificatesAreOfWebhooks checks that a project without webhooks stores no issuer of certificates: the setting
+// appears with the first webhook and disappears with the last.
 func TestCertificatesAreOfWebhooks(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	policy := scaffold.WebhookOptions{Group: "apps", Version: "v1", Kind: "Deployment", Policy: true, Certificates: project.CertManager}
@@ -168,8 +168,8 @@ func TestCertificatesAreOfWebhooks(t *testing.T) {
 	}
 }
 
-// TestDeleteInAnyOrderKeepsTheTreeWhole runs random create and delete commands, as far as they are allowed: all that is left can be
-// read and deployed, and a project without kinds is a new one.
+// TestDeleteInAnyOrderKeepsTheTreeWhole runs random create and delete commands, as far as they are allowed. The
+// remaining project can be read and deployed, and one without kinds equals a new one.
 func TestDeleteInAnyOrderKeepsTheTreeWhole(t *testing.T) {
 	seeds.Each(t, 5, func(t *testing.T, seed uint64) {
 		t.Parallel()
@@ -212,7 +212,7 @@ func TestDeleteInAnyOrderKeepsTheTreeWhole(t *testing.T) {
 	})
 }
 
-// newEdited returns a project with a kind in two versions, with every kind of part, and no more than that.
+// newEdited returns a project with only one kind, which has two versions and every optional part.
 func newEdited(t *testing.T) *randomProject {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
@@ -279,7 +279,7 @@ func TestDeleteKeepsWhatUsersEdited(t *testing.T) {
 			}
 			p.check()
 			if name == "config/crd/kustomization.yaml" || name == "config/samples/kustomization.yaml" {
-				return // which is nobody's any more
+				return // which no longer has an owner
 			}
 			p.notesOf(forced)
 			left = p.tree()
@@ -303,7 +303,8 @@ func mineIn(name string) string {
 	}
 }
 
-// TestDeleteRefusesWhatOthersNeed and says where, and leaves the tree as it was.
+// TestDeleteRefusesWhatOthersNeed checks that the error names the position of the use, and that the tree does not
+// change.
 func TestDeleteRefusesWhatOthersNeed(t *testing.T) {
 	v1 := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true}
 	v2, v3, shelf := v1, v1, v1
@@ -360,7 +361,7 @@ func TestDeleteRefusesWhatOthersNeed(t *testing.T) {
 	}
 }
 
-// controllerOfShelf returns the file of a controller, in the layout that a folder of API packages is of.
+// controllerOfShelf returns the file of a controller, in the layout of a directory of API packages.
 func controllerOfShelf(folder string) string {
 	if strings.Contains(folder, "webapp") {
 		return "internal/controller/webapp/shelf_controller.go"
@@ -485,7 +486,8 @@ func init() {
 }
 `
 
-// TestDeleteTellsOfWebhooksThatStayDeployed: an edited webhook is kept, and its marker has API servers call what nobody serves.
+// TestDeleteTellsOfWebhooksThatStayDeployed keeps an edited webhook. Because of its marker, API servers would call a
+// webhook that no process serves.
 func TestDeleteTellsOfWebhooksThatStayDeployed(t *testing.T) {
 	p := newEdited(t)
 	p.run(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Policy: true})

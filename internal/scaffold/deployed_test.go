@@ -169,7 +169,7 @@ func TestRulesOfPoliciesDecide(t *testing.T) {
 	if err := os.Remove(filepath.Join(p.dir, project.LockFile)); err != nil {
 		t.Fatal(err)
 	}
-	p.wantNothing(t, own) // without a lock, PROJECT says what the policy was made of
+	p.wantNothing(t, own) // without a lock, PROJECT has the source of the policy
 	p.check(t)
 	for name, start := range apiServers {
 		t.Run(name, func(t *testing.T) { p.checkRules(t, start) })
@@ -194,7 +194,7 @@ func (p *testProject) checkRules(t *testing.T, start startServer) {
 	refused := func(what, message string, do func() error) {
 		t.Helper()
 		var err error
-		for !apierrors.IsInvalid(err) && ctx.Err() == nil { // which takes some time after the server was told
+		for !apierrors.IsInvalid(err) && ctx.Err() == nil { // which takes some time after the write
 			err = do()
 		}
 		if err == nil || !strings.Contains(err.Error(), message) {
@@ -231,7 +231,7 @@ func (p *testProject) checkRules(t *testing.T, start startServer) {
 	}
 }
 
-// wantNothing runs a command once more, on what nobody has touched since.
+// wantNothing runs a command a second time, on unchanged files.
 func (p *testProject) wantNothing(t *testing.T, opts any) {
 	t.Helper()
 	plan, err := p.plan(t, forced(opts))
@@ -245,8 +245,8 @@ func (p *testProject) wantNothing(t *testing.T, opts any) {
 	}
 }
 
-// withComponents lists each component in config/default, beside those that are there, and then all of them, as users do, and calls try
-// with what it has added.
+// withComponents adds components to config/default as users do: first each one alone, then all of them. It calls try
+// with the added ones.
 func (p *testProject) withComponents(t *testing.T, try func(components string)) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(p.dir, "config", "components"))

@@ -107,7 +107,8 @@ func TestEditThereAndBack(t *testing.T) {
 	})
 }
 
-// TestEditMakesWhatInitWouldHaveMade: a project that nobody touched, edited, is the one that was made so from the start.
+// TestEditMakesWhatInitWouldHaveMade compares an edited project with one that had the settings from the start. Neither
+// has edits by a user.
 func TestEditMakesWhatInitWouldHaveMade(t *testing.T) {
 	for name, pair := range changesOf(&project.Project{Domain: "example.com", Repo: "example.com/guestbook", Name: "guestbook", License: "none"}) {
 		if name == "feature" || name == "certificates" || name == "repo" || name == "domain" || name == "name" || name == "license" || name == "owner" {
@@ -190,8 +191,8 @@ func TestEditMovesWhatIsBeside(t *testing.T) {
 	}
 }
 
-// TestEditMakesWhatAMoveLeavesBehind: a file that two packages had in common goes with the kind that came first, and the other package
-// gets its own again. What moves keeps its permissions.
+// TestEditMakesWhatAMoveLeavesBehind moves a package that shared a file with another one. The file moves with the kind
+// that came first, and the other package gets its own file. Moved files keep their permissions.
 func TestEditMakesWhatAMoveLeavesBehind(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: true})
 	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})

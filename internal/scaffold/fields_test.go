@@ -85,7 +85,7 @@ func (w *fieldWriter) fields(prefix string, depth int) {
 			}
 			from := len(w.flags)
 			w.fields(name+form+".", depth-1)
-			if form != "" { // nobody knows which item of a list it was before, and in a map it may be there too often
+			if form != "" { // its earlier item of a list is unknown, and in a map the key may occur twice
 				for j := range w.flags[from:] {
 					w.flags[from+j] = strings.Replace(w.flags[from+j], ",immutable", "", 1)
 				}
@@ -250,7 +250,7 @@ func TestFurtherVersionHasMoreFields(t *testing.T) {
 	}
 }
 
-// TestControllerOfTypesThatAreThere: the types are no longer those of the example when the controller comes, whoever wrote them.
+// TestControllerOfTypesThatAreThere creates the controller after the types, which differ from the example's.
 func TestControllerOfTypesThatAreThere(t *testing.T) {
 	p := newProject(t)
 	p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", License: "none"})

@@ -24,7 +24,7 @@ import (
 
 // story is a project and the commands that make it.
 type story struct {
-	golden string // the folder below testdata
+	golden string // the directory below testdata
 	init   scaffold.InitOptions
 	create []any // scaffold.APIOptions and the like
 }
@@ -118,7 +118,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// testProject is a project in a temporary folder.
+// testProject is a project in a temporary directory.
 type testProject struct {
 	dir string
 }
@@ -239,7 +239,7 @@ func readTree(t *testing.T, dir string) map[string][]byte {
 	return tree
 }
 
-// compareTrees compares a folder with what it should hold. With -update it makes it so.
+// compareTrees compares a directory with the expected one. With -update it updates the expected one.
 func compareTrees(t *testing.T, dir string, want map[string][]byte) {
 	t.Helper()
 	if *update {

@@ -123,7 +123,7 @@ var handwritten = map[string]struct {
 	},
 	"in packages that Go hides, and does not": {
 		files: map[string]string{
-			"internal/pkg/internal/v1/a.go": strings.Replace(byHand, "root=true", "root=false", 2), // which is no kind
+			"internal/pkg/internal/v1/a.go": strings.Replace(byHand, "root=true", "root=false", 2), // which is not a kind
 			"pkg/internal/v2/a.go":          byHand, "pkg/internal/v2/b.go": byHandGroup,
 			"internal/apis/v2/a.go": byHand, "internal/apis/v2/b.go": byHandGroup,
 			"cmd/internal/v3/a.go": byHand, "cmd/internal/v3/b.go": byHandGroup,
@@ -259,7 +259,7 @@ func TestEveryGeneratorsOutputCompiles(t *testing.T) {
 			if options.MultiGroup {
 				return
 			}
-			// Who wants them no more takes the marker away, and go mod tidy the modules.
+			// A user who no longer needs them removes the marker, and runs go mod tidy to remove the modules.
 			writeFile(t, filepath.Join(p.dir, folder, "groupversion_info.go"), []byte(strings.Replace(info, "// +kubebuilder:ac:generate=true\n", "", 1)))
 			plan, err = p.planGenerate(t, everything)
 			if err != nil {

@@ -45,7 +45,7 @@ func TestScaffoldedTestsFailWithoutLogic(t *testing.T) {
 		folder := path.Dir(name)
 		switch {
 		case strings.HasSuffix(name, "_test.go"):
-			// What never comes is not waited for that long.
+			// The tests wait less long for states that are never reached.
 			content = bytes.ReplaceAll(content, []byte("time.Minute"), []byte("5*time.Second"))
 		case strings.HasPrefix(folder, "internal/") && path.Ext(name) == ".go":
 			content = withoutLogic(t, name, content)
@@ -97,7 +97,7 @@ func results(out, how string) []string {
 	return names
 }
 
-// withoutLogic returns a Go file whose functions return at once, but for those that set parts up.
+// withoutLogic returns a Go file whose functions return at once, except setup functions.
 func withoutLogic(t *testing.T, name string, content []byte) []byte {
 	t.Helper()
 	set := token.NewFileSet()

@@ -52,7 +52,8 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 		t.Errorf("%s is not what go mod tidy makes of the root go.mod: run make golden", path)
 	}
 
-	// What is added to a new project is the same wherever the runtime comes from, besides what one or the other needs from the beginning.
+	// A new project gets the same additions with either source of the runtime, apart from the initial requirements of
+	// each.
 	inBundled := map[string][]byte{}
 	checkAdded := func(id string, computed []byte) {
 		bundled, second := inBundled[id]
@@ -67,7 +68,7 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 			}
 		}
 		if strings.HasSuffix(id, "go.sum") {
-			// What the other needs from the beginning: a published runtime has its tests, which go mod tidy looks into.
+			// The other source needs these from the beginning: a published runtime has tests, which go mod tidy reads.
 			lines := slices.AppendSeq(missing, strings.Lines(string(computed)))
 			slices.Sort(lines)
 			computed = []byte(strings.Join(lines, ""))
@@ -188,9 +189,9 @@ func addedLines(before, after []byte) []byte {
 	return []byte(strings.Join(added, ""))
 }
 
-// writeRuntime writes the runtime as a tidy module of its own that requires a version of the k8s.io modules and no newer modules
-// than these do, and returns the folder. With tests, it has those of packages that are tested without the test server, which
-// needs the newest modules. What the module cache does not have is downloaded.
+// writeRuntime writes the runtime as a tidy module of its own and returns the directory. The module requires a version
+// of the k8s.io modules and no newer dependencies. With tests, it has the tests of packages that do not use the test
+// server, which needs the newest modules. Missing modules are downloaded.
 func writeRuntime(t *testing.T, kubernetes string, tests bool) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -221,7 +222,7 @@ func writeRuntime(t *testing.T, kubernetes string, tests bool) string {
 	}
 	goMod.WriteString(")\n")
 	writeFile(t, filepath.Join(dir, "go.mod"), goMod.Bytes())
-	// The checksum database is asked only for what nobody has checked yet.
+	// The checksum database is asked only for modules without a known checksum.
 	sums := slices.Concat(sourceFile(t, "go.sum"), bundledTemplate(t, "go.sum"))
 	writeFile(t, filepath.Join(dir, "go.sum"), sums)
 	tidy(t, dir, moduleEnv())
@@ -274,7 +275,7 @@ func writeControllerRuntime(t *testing.T, runtime string) string {
 	return dir
 }
 
-// foldersTestedByServer returns the folders of the runtime whose tests import the test server.
+// foldersTestedByServer returns the directories of the runtime whose tests import the test server.
 func foldersTestedByServer(t *testing.T) map[string]bool {
 	t.Helper()
 	folders := map[string]bool{}
@@ -439,7 +440,7 @@ func cacheEnv() []string { return append(moduleEnv(), "GOPROXY=off") }
 
 // moduleEnv is the environment of a go command that may download modules.
 func moduleEnv() []string {
-	// With -trimpath what was compiled in one folder serves in every other.
+	// With -trimpath, code compiled in one directory is reused in every other one.
 	return []string{"GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOWORK=off"}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// TestKindsOfOthersAreNamedAsSuch: a kind of a project that was migrated is there, and so nobody is told that it is not.
+// TestKindsOfOthersAreNamedAsSuch has a kind of a migrated project, which must not be reported as missing.
 func TestKindsOfOthersAreNamedAsSuch(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	proj := p.load()
@@ -58,7 +58,7 @@ func TestKindsOfTheModuleFollowItsPath(t *testing.T) {
 	}
 }
 
-// TestPagesOfOthersDoNotStandAgainstAnEdit: what somebody else wrote about the project, or for a tool, stays, and is named.
+// TestPagesOfOthersDoNotStandAgainstAnEdit keeps pages that users or tools wrote about the project, and lists them.
 func TestPagesOfOthersDoNotStandAgainstAnEdit(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	lock, err := afero.ReadFile(p.fs, project.LockFile)

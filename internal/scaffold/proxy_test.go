@@ -13,8 +13,8 @@ import (
 // sharedFiles are the packages outside of runtime/ that the tests of the runtime import.
 var sharedFiles = []string{"internal/testing/seeds/seeds.go", "internal/testing/listwatch/listwatch.go"}
 
-// newModuleProxy makes a folder that the go command takes for a module proxy, and publishes source, the tree of the
-// kctrl module, there under a version. It returns the proxy's URL.
+// newModuleProxy writes a directory that serves as a module proxy and publishes source, the tree of the kctrl module,
+// there under a version. It returns the proxy's URL.
 func newModuleProxy(t *testing.T, source fs.FS, version string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -85,8 +85,8 @@ func moduleCache(t *testing.T) string {
 	return strings.TrimSpace(goCommand(t, ".", nil, "env", "GOMODCACHE"))
 }
 
-// shadowModuleCache returns a module cache that has everything the real one has, by symbolic links, and takes the kctrl
-// module into folders of its own. What is built from it is not found in the build cache.
+// shadowModuleCache returns a module cache with symbolic links to the real one, except that the kctrl module has its
+// own directories. Packages built from it are not found in the build cache.
 func shadowModuleCache(t *testing.T) string {
 	t.Helper()
 	real, shadow := moduleCache(t), t.TempDir()

@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// randomProject is a project in memory, to which anything is added. What generators would write is not there, but for what
+// randomProject is a project in memory to which commands add random parts. It lacks generated files, except those that
 // kustomizations list.
 type randomProject struct {
 	*testing.T
@@ -109,7 +109,7 @@ func (p *randomProject) run(opts any) bool {
 	return true
 }
 
-// wantNothing runs a command once more, on what nobody has touched since.
+// wantNothing runs a command a second time, on unchanged files.
 func (p *randomProject) wantNothing(opts any) {
 	p.Helper()
 	plan, err := p.plan(forced(opts))
@@ -255,7 +255,8 @@ func randomOptions(r *rand.Rand) any {
 	return api
 }
 
-// randomShape is what flags of create api say of a kind: of its fields alone in every other case, which further versions can have too.
+// randomShape returns the flags of create api that describe a kind. Every second time they describe only its fields,
+// which further versions can have too.
 func randomShape(r *rand.Rand) render.Shape {
 	some := func(all ...string) []string {
 		return slices.DeleteFunc(all, func(string) bool { return r.IntN(2) == 0 })
@@ -296,8 +297,8 @@ func TestRandomCommandsKeepTheTreeWhole(t *testing.T) {
 	})
 }
 
-// TestCommandsLeaveWhatUsersWrote edits the types and the main function in every way before further commands: but for the marker of the
-// version that is stored, they stay as they are.
+// TestCommandsLeaveWhatUsersWrote edits the types and the main function in every way before further commands. They stay
+// as they are, except for the marker of the stored version.
 func TestCommandsLeaveWhatUsersWrote(t *testing.T) {
 	for name, change := range edits {
 		t.Run(name, func(t *testing.T) {

@@ -195,7 +195,7 @@ func TestWhatIsOffTheListStaysOff(t *testing.T) {
 	}
 }
 
-// TestLostListsComeBackWhole lists every kind again, whoever rebuilds them.
+// TestLostListsComeBackWhole checks that every command that rebuilds a lost list includes every kind.
 func TestLostListsComeBackWhole(t *testing.T) {
 	want := map[string][]string{
 		"config/crd/kustomization.yaml":     {"webapp.example.com_guestbooks.yaml", "webapp.example.com_shelves.yaml"},

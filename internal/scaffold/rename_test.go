@@ -135,7 +135,8 @@ func use(g Guestbook) (string, GuestbookSpec, string) {
 	}
 }
 
-// TestNewNamesDoNotMeetRenamedReceivers: lines that name a kind or the owner of fields, and that the user has changed too, are no conflict.
+// TestNewNamesDoNotMeetRenamedReceivers changes lines that name a kind or the owner of fields. The user's changes of
+// these lines are not conflicts.
 func TestNewNamesDoNotMeetRenamedReceivers(t *testing.T) {
 	p := newEdited(t)
 	const name = "internal/controller/guestbook_controller.go"
@@ -295,7 +296,8 @@ var _ = name(Visitor{})
 	}
 }
 
-// TestNamesThatWouldBeDeclaredTwice: a rename or another layout that would make two of one package alike says where, and plans nothing.
+// TestNamesThatWouldBeDeclaredTwice checks that a rename or a change of layout which would declare a name twice in one
+// package reports the position and plans nothing.
 func TestNamesThatWouldBeDeclaredTwice(t *testing.T) {
 	visitor := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl}, scaffold.PlanRenameKind}
 	for name, test := range map[string]struct {
@@ -371,7 +373,7 @@ spec:
 	}
 }
 
-// TestOldPathsAreTold: a module path is said where kctrl does not know what it means.
+// TestOldPathsAreTold checks that kctrl reports uses of the old module path whose meaning it cannot determine.
 func TestOldPathsAreTold(t *testing.T) {
 	p := newEdited(t)
 	for name, text := range map[string]string{

@@ -14,8 +14,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
-// TestRenderGivesGoldenProjects: PROJECT alone gives all files of the golden projects, byte for byte. Generators write the
-// rest. Which version of a kind is stored only its types say.
+// TestRenderGivesGoldenProjects renders all files of the golden projects from PROJECT alone, byte for byte, except
+// generated files. The stored version of a kind comes from its types.
 func TestRenderGivesGoldenProjects(t *testing.T) {
 	for _, story := range stories() {
 		t.Run(story.golden, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestRenderGivesGoldenProjects(t *testing.T) {
 	}
 }
 
-// isGenerated reports whether a file of a golden project is one that generators write, or that says which files there are.
+// isGenerated reports whether a generator writes the file of a golden project, or the file lists other files.
 func isGenerated(name string) bool {
 	return strings.HasPrefix(path.Base(name), "zz_generated.deepcopy") || strings.HasPrefix(name, "config/crd/bases/") ||
 		slices.Contains([]string{"config/rbac/role.yaml", "config/webhook/manifests.yaml", "PROJECT.lock", "hack/boilerplate.go.txt"}, name)

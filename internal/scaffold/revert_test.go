@@ -138,8 +138,8 @@ func TestRandomCommandsAndEditsCanBeReverted(t *testing.T) {
 	})
 }
 
-// editsByFile counts those of a user's by the files they are in, whose folders may change. What edits are merged from may have some too: a
-// version begins as a copy of another one.
+// editsByFile counts a user's edits by file name, because directories may change. The base of a merge may have edits
+// too: a version begins as a copy of another one.
 func editsByFile(tree map[string][]byte) map[string]int {
 	count := map[string]int{}
 	for name, content := range tree {

@@ -36,7 +36,7 @@ type compiledPackages struct {
 	types types.Importer
 }
 
-// compiledPackage is what go list says of a package.
+// compiledPackage is the output of go list for a package.
 type compiledPackage struct {
 	ImportPath, Export string
 	Standard           bool
@@ -124,7 +124,7 @@ type projectSource struct {
 	folders   map[string]*goFolder // by import path
 }
 
-// goFolder has the files of a folder by what they belong to, and the package that others import.
+// goFolder has the files of a directory by package, and the package that others import.
 type goFolder struct {
 	files, tests, external []*ast.File
 	pkg                    *types.Package
@@ -205,7 +205,7 @@ func importsOf(parts ...[]*ast.File) map[string]bool {
 	return all
 }
 
-// checkFolder type-checks the package of a folder, that with its tests, and its external tests.
+// checkFolder type-checks the package of a directory, the package with its tests, and its external tests.
 func (s *projectSource) checkFolder(importPath string) error {
 	folder := s.folders[importPath]
 	pkg, err := s.Import(importPath)
@@ -273,8 +273,8 @@ func modulePath(t *testing.T, dir string) string {
 	return modfile.ModulePath(readFile(t, dir, "go.mod"))
 }
 
-// checkRequirements fails the test unless the go.mod of a module has the modules of all that the module imports,
-// directly or not, says which are imported directly, and go.sum has their checksums.
+// checkRequirements checks the go.mod and go.sum of a module. go.mod must list the modules of all direct and indirect
+// imports and mark the direct ones, and go.sum must have their checksums.
 func (s *projectSource) checkRequirements(t *testing.T, dir string) {
 	t.Helper()
 	mod, err := modfile.Parse("go.mod", readFile(t, dir, "go.mod"), nil)

@@ -101,8 +101,8 @@ func (p *olderProject) keepOld(name string) {
 	delete(p.old, entry.SHA256)
 }
 
-// TestUpgradeMergesEdits upgrades projects of random older templates: files that nobody edited are those of today, edited ones are too
-// and have the edits, and a second upgrade changes nothing.
+// TestUpgradeMergesEdits upgrades projects of random older templates. Unedited files must equal today's, and edited
+// files must have both today's content and the edits. A second upgrade must change nothing.
 func TestUpgradeMergesEdits(t *testing.T) {
 	seeds.Each(t, 8, func(t *testing.T, seed uint64) {
 		t.Parallel()
@@ -137,8 +137,7 @@ func TestUpgradeMergesEdits(t *testing.T) {
 	})
 }
 
-// TestUpgradeKeepsWhatItCannotMerge: an edited file of which nobody has what kctrl wrote stays, and is named; so does one that was
-// deleted.
+// TestUpgradeKeepsWhatItCannotMerge keeps and reports an edited file without a known base, and a deleted file.
 func TestUpgradeKeepsWhatItCannotMerge(t *testing.T) {
 	p := newOlderProject(t, rand.New(rand.NewPCG(7, 4)))
 	name, gone := p.changed[0], p.changed[1]
@@ -287,7 +286,7 @@ func TestUpgradeLeavesConflictsToTheUser(t *testing.T) {
 		t.Errorf("notes %v of\n%s", notes, p.tree()[name])
 	}
 
-	// The next kctrl merges nothing into it, says so until it is resolved, and merges then.
+	// The next kctrl merges nothing into it and reports the conflict. After the user resolves it, kctrl merges again.
 	unresolved := p.tree()[name]
 	next := append(slices.Clone(p.today[name]), "# of another day\n"...)
 	lock, err := project.LoadLock(afero.NewIOFS(p.fs))

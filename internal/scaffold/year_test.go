@@ -9,8 +9,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 )
 
-// TestNewFilesHaveTheYearOfTheHeader says what becomes of YEAR in a header, as projects of kubebuilder have it: new files have the year of
-// the generated code that there is, and commands that make the project again know them as theirs.
+// TestNewFilesHaveTheYearOfTheHeader checks headers with YEAR, as in projects of kubebuilder. New files have the year
+// of existing generated code, and commands that render the project again recognize its files.
 func TestNewFilesHaveTheYearOfTheHeader(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	p.put("hack/boilerplate.go.txt", "/*\nCopyright YEAR The authors.\n*/\n")

@@ -11,7 +11,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
-// TestStampsShowEveryChange changes one of a file, a folder and a file that does not exist.
+// TestStampsShowEveryChange changes a file, a directory and a file that does not exist, one at a time.
 func TestStampsShowEveryChange(t *testing.T) {
 	for name, change := range map[string]func(file, folder, missing string) error{
 		"content in place":  func(file, _, _ string) error { return os.WriteFile(file, []byte("other"), 0o644) },
@@ -75,8 +75,8 @@ func replace(folder string) error {
 	return os.WriteFile(folder, nil, 0o644)
 }
 
-// TestFreshStampsShowWhatTheFileSystemDoesNot changes files and folders within one step of the clock of the file system, so that
-// nothing but what is in them tells.
+// TestFreshStampsShowWhatTheFileSystemDoesNot changes files and directories within one step of the file system's clock,
+// so that only their content shows the change.
 func TestFreshStampsShowWhatTheFileSystemDoesNot(t *testing.T) {
 	dir := t.TempDir()
 	file, folder := filepath.Join(dir, "file"), filepath.Join(dir, "folder")
@@ -114,7 +114,7 @@ func stampOf(t *testing.T, name string) source.Stamp {
 	return stamp
 }
 
-// TestOldStampsAreTrusted looks at a file that changed a moment ago, and again when its time says enough.
+// TestOldStampsAreTrusted checks a file right after a change, and again when its time is old enough to be trusted.
 func TestOldStampsAreTrusted(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(name, nil, 0o644); err != nil {

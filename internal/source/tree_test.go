@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// onDisk makes a folder with files; a name that ends in a slash is a folder.
+// onDisk creates a directory with files; a name that ends in a slash is a directory.
 func onDisk(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()

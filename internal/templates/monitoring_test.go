@@ -19,8 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl"
 )
 
-// runtimeMetrics returns the labels of all metrics that the runtime registers, by the names that they are queried by, as its source
-// says them.
+// runtimeMetrics reads the runtime's source, and returns the labels of all registered metrics by their names in
+// queries.
 func runtimeMetrics(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}

@@ -25,7 +25,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// tree is everything in a folder: contents and modes by path.
+// tree has the content of a directory: texts and modes by path.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -47,12 +47,12 @@ func tree(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// unlinked hides that a folder has hard links, as FAT has none.
+// unlinked is a directory without hard links, as on FAT.
 type unlinked struct{ *Dir }
 
 func (unlinked) Link(string, string) error { return errors.ErrUnsupported }
 
-// start makes a folder, one beside it, and changes of all kinds in both.
+// start creates two directories and plans changes of all kinds in both.
 func start(t *testing.T) (dir, outside string, changes []Change) {
 	t.Helper()
 	base := t.TempDir()

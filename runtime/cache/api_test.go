@@ -34,7 +34,7 @@ type api struct {
 	refused map[string]string // path of a collection to the message with which it is forbidden
 	reads   []string          // the paths and queries of gets and lists
 	down    bool              // every request fails
-	lag     time.Duration     // how late watches tell of what happens from now on
+	lag     time.Duration     // delay of watches for later changes
 	stale   bool              // streaming lists begin empty, at an old version
 }
 
@@ -83,8 +83,8 @@ func (a *api) remove(resource string, o object.Object) {
 	a.tellLocked(resource, o, old, nil)
 }
 
-// tellLocked tells all watches that what was old, or nothing, is now, or is gone. For one that selects, an object that is not
-// selected is not there.
+// tellLocked sends a change from old, which may be nil, to the current state to all watches. A watch with a selector
+// treats an object that does not match as absent.
 func (a *api) tellLocked(resource string, o object.Object, old, now json.RawMessage) {
 	for _, w := range a.watches {
 		if w.resource != resource || w.namespace != "" && w.namespace != o.GetNamespace() || !isNamed(w.fields, o.GetName()) {
@@ -106,7 +106,7 @@ func (a *api) tellLocked(resource string, o object.Object, old, now json.RawMess
 	}
 }
 
-// cut ends all watches, and forgets what they have not told yet: there is no way to go on but another list.
+// cut ends all watches and drops their waiting events, so that clients must list again.
 func (a *api) cut() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -120,7 +120,7 @@ func (a *api) cutLocked() {
 	a.watches = nil
 }
 
-// bookmark tells all watches how far the server is.
+// bookmark sends the current version of the server to all watches.
 func (a *api) bookmark() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -362,7 +362,7 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// late makes watches tell that much later of what happens from now on.
+// late delays the events of all later changes.
 func (a *api) late(lag time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// recorder is a handler that keeps what it is told, as "Added ns/a".
+// recorder is a handler that records its events, as "Added ns/a".
 type recorder struct {
 	mu   sync.Mutex
 	told []string
@@ -34,7 +34,7 @@ func (r *recorder) handle(e informer.Event[object.Object]) {
 	r.told = append(r.told, e.Type.String()+" "+object.KeyOf(e.Object).String())
 }
 
-// took returns what the handler was told since the last call, in the order of the text.
+// took returns the events since the last call, sorted.
 func (r *recorder) took() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +122,7 @@ func TestInformersDeclaredBeforeAndDuringRunAreStarted(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		synctest.Wait() // all goroutines that are left are the fake's, and the bubble fails if they do not end
+		synctest.Wait() // only the goroutines of the fake remain, and the bubble fails if they do not end
 	})
 }
 

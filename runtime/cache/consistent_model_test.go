@@ -22,7 +22,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// author is all who write some objects: this process, whose writes the cache is told of, and others.
+// author makes all writes to some objects: those of this process, which it reports to the cache, and foreign ones.
 type author struct {
 	*fixture
 	random  *rand.Rand
@@ -33,7 +33,7 @@ type author struct {
 	reads   *tally
 }
 
-// tally is what became of reads.
+// tally counts the results of reads.
 type tally struct {
 	mu          sync.Mutex
 	good, stale int
@@ -54,7 +54,7 @@ func (a *author) pick() (string, *history) {
 	return name, a.objects[name]
 }
 
-// record notes how the object is by now. own is that the cache is told of it.
+// record stores the current state of the object. own is true for a write that is reported to the cache.
 func (a *author) record(h *history, own bool) {
 	var state *corev1.ConfigMap
 	if h.now != nil && (a.scope == nil || a.scope.Matches(labels.Set(h.now.Labels))) {
@@ -78,7 +78,7 @@ func (a *author) put(name string, h *history) {
 	a.api.put(configMaps, h.now)
 }
 
-// tell tells the cache of a write, at once or when its watch may have told it already.
+// tell reports a write to the cache, at once or after a time in which the watch may already have delivered it.
 func (a *author) tell(w writes.Write) {
 	if a.chance(3) {
 		time.Sleep(time.Duration(a.random.IntN(3000)) * time.Millisecond)
@@ -104,7 +104,7 @@ func (a *author) subresource() {
 	}
 }
 
-// foreign does something of which the cache is not told.
+// foreign makes a change without reporting it to the cache.
 func (a *author) foreign() {
 	name, h := a.pick()
 	if h.now != nil && a.chance(2) {
@@ -116,7 +116,7 @@ func (a *author) foreign() {
 	a.record(h, false)
 }
 
-// vague does something of which the answer says nothing, or is lost: perhaps nothing at all.
+// vague makes a write whose answer is lost or has no content. The write may have had no effect.
 func (a *author) vague() {
 	name, h := a.pick()
 	switch {
@@ -131,7 +131,7 @@ func (a *author) vague() {
 	a.record(h, true)
 }
 
-// erase deletes an object, and says when it was there, or does not.
+// erase deletes an object, and may report its last version.
 func (a *author) erase() {
 	if _, h := a.pick(); h.now != nil {
 		a.tell(a.delete(h, false))
@@ -152,7 +152,7 @@ func (a *author) eraseAll() {
 		if before == nil {
 			changed = append(changed, h)
 		} else {
-			a.record(h, false) // the answer does not say whether it is still ending
+			a.record(h, false) // the answer does not show whether the object still has finalizers
 		}
 	}
 	for _, w := range all {

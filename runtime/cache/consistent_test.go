@@ -40,7 +40,7 @@ func (f *fixture) record(ctx context.Context, w writes.Write) {
 	writes.LogOf(f.live.Journal()).Record(ctx, w)
 }
 
-// write puts o on the server, and tells of it as a client does.
+// write stores o on the server and reports the write as a client does.
 func (f *fixture) write(ctx context.Context, o *corev1.ConfigMap) {
 	f.api.put(configMaps, o)
 	f.record(ctx, writes.Write{
@@ -48,7 +48,7 @@ func (f *fixture) write(ctx context.Context, o *corev1.ConfigMap) {
 	})
 }
 
-// erase deletes o from the server, and tells of it as a client does: without a version.
+// erase deletes o from the server and reports it as a client does, without a version.
 func (f *fixture) erase(ctx context.Context, o *corev1.ConfigMap) {
 	f.api.remove(configMaps, o)
 	f.record(ctx, writes.Write{Key: object.KeyOf(o), UID: o.UID, Gone: true})
@@ -77,7 +77,7 @@ func lagging(t *testing.T, opts cache.Options, test func(f *fixture)) {
 
 // S05
 //
-// Stronger: each read waits for the writes before it, so nobody has to name the objects written.
+// Stronger: each read waits for the writes before it, so callers need not name the written objects.
 func TestReadSeesWritesThatReturnedBefore(t *testing.T) {
 	lagging(t, cache.Options{}, func(f *fixture) {
 		a := withUID("a", "1")
@@ -164,7 +164,7 @@ func TestObjectThatIsDeletedAndCreatedAgainIsTheNewOne(t *testing.T) {
 // restore makes the server what it was at that version, as from a backup, with o, and ends all watches.
 func (f *fixture) restore(version int, o *corev1.ConfigMap) {
 	f.Helper()
-	synctest.Wait() // the cache has come to the versions that are taken back
+	synctest.Wait() // the cache has reached versions that the server rolls back
 	f.api.mu.Lock()
 	f.api.version, f.api.objects = version, map[string]map[object.Key]json.RawMessage{}
 	f.api.cutLocked()
@@ -217,7 +217,7 @@ func TestObjectThatIsBackFromABackupIsTheOneOfTheBackup(t *testing.T) {
 func TestDeletionOfAnObjectThatTheCacheHasNotSeenIsSeen(t *testing.T) {
 	lagging(t, cache.Options{}, func(f *fixture) {
 		a := withUID("a", "1")
-		f.api.put(configMaps, a) // by somebody else
+		f.api.put(configMaps, a) // by another process
 		time.Sleep(time.Second / 2)
 		f.erase(f.ctx, a)
 		f.takes(0, func() {

@@ -9,7 +9,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 )
 
-// methods writes down what it is told.
+// methods records the calls of its methods.
 type methods struct{ told []string }
 
 func (m *methods) tell(what string, obj any) {

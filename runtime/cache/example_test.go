@@ -82,7 +82,7 @@ func ExampleNewIndex() {
 	// blue <nil>
 }
 
-// A program without a manager says that the cache is about to run before it reads, so that reads wait for what comes.
+// A program without a manager announces that the cache will run, so that reads wait for it.
 func ExampleCache_Begin() {
 	server := newAPI()
 	server.put(configMaps, configMap("default", "blue"))

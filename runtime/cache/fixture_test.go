@@ -66,7 +66,7 @@ func run(t *testing.T, opts cache.Options, test func(f *fixture)) {
 	}
 }
 
-// runIn is run for the form that opts say.
+// runIn is run with the form of objects in opts.
 func runIn(t *testing.T, opts cache.Options, test func(f *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

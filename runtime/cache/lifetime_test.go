@@ -36,5 +36,5 @@ func TestUnreachableCacheIsFreed(t *testing.T) {
 		t.Fatal("the journal of the client keeps the cache")
 	}
 	<-freed
-	writes.LogOf(live.Journal()).Record(t.Context(), writes.Write{}) // to nobody
+	writes.LogOf(live.Journal()).Record(t.Context(), writes.Write{}) // without a receiver
 }

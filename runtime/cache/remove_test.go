@@ -26,7 +26,7 @@ func (f *fixture) remove(prototype object.Object) {
 
 func TestRemovedInformers(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
-		f.remove(&corev1.ConfigMap{}) // which nobody has declared
+		f.remove(&corev1.ConfigMap{}) // which has no declaration
 		f.api.put(configMaps, configMap("ns", "a"))
 		i := f.declare(&corev1.ConfigMap{})
 		byKey, err := cache.NewIndex(f.cache, &corev1.ConfigMap{}, func(c *corev1.ConfigMap) []string { return []string{c.Data["key"]} })

@@ -115,8 +115,8 @@ func scopesHold(t *testing.T, live *client.REST) {
 	}
 }
 
-// TestWhatAScopeSelectsIsCertainOrForTheServerToSay is about fields as servers compare them: some have a name that is no path, and
-// what is not there may have a value.
+// TestWhatAScopeSelectsIsCertainOrForTheServerToSay compares fields as servers do. Some field names are not paths, and
+// a missing field may have a value.
 func TestWhatAScopeSelectsIsCertainOrForTheServerToSay(t *testing.T) {
 	claim := func(spec map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "spec": spec}}

@@ -133,7 +133,7 @@ func TestReadsOfAKindThatNothingWatchesAreToldOnce(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		read() // before it runs nobody could have
+		read() // impossible before it runs
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(ctx) }()

@@ -37,7 +37,7 @@ func TestOnAServer(t *testing.T) {
 	t.Run("views", func(t *testing.T) { viewsShare(t, config, live) })
 }
 
-// readsAgree tests that what a cache of prototype reads in the end is what the server says.
+// readsAgree checks that reads of a cache of prototype finally equal reads of the server.
 func readsAgree(t *testing.T, live *client.REST, ns string, prototype object.Object) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// named is a Go type of ConfigMaps that knows nothing of their data.
+// named is a Go type of ConfigMaps without their data.
 type named struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta `json:"metadata"`

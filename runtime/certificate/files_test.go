@@ -145,8 +145,8 @@ func TestFilesAreReadAgainAlthoughTheirTimeIsTheSame(t *testing.T) {
 	})
 }
 
-// TestChainThatIsWrittenInPartsIsShownWhole has a file that is read after its first certificate was written, and whose time does not tell
-// the rest.
+// TestChainThatIsWrittenInPartsIsShownWhole reads a file after only its first certificate was written. The time of the
+// file does not change with the rest.
 func TestChainThatIsWrittenInPartsIsShownWhole(t *testing.T) {
 	folder, now := t.TempDir(), time.Now()
 	entries, err := entriesOf(now, time.Hour, "localhost")

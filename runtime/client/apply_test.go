@@ -63,8 +63,8 @@ func TestApplyOfATypedObjectSendsOnlyWhatItSets(t *testing.T) {
 	if got.what != what+"?fieldManager=me" || got.header.Get("Content-Type") != "application/apply-patch+yaml" {
 		t.Errorf("got %s %s", got.what, got.header)
 	}
-	// Zero values behind pointers are set: replicas, selector, emptyDir. strategy, resources and metadata of the template
-	// are structs that nobody set. A numeric port of 0 and an empty label are values.
+	// Values behind pointers are set even if they are zero: replicas, selector, emptyDir. strategy, resources and the
+	// metadata of the template are zero structs, so they are unset. A numeric port of 0 and an empty label are values.
 	sameJSON(t, got.body, `{"apiVersion":"apps/v1","kind":"Deployment",
 		"metadata":{"namespace":"default","name":"web","uid":"u","labels":{"empty":""}},
 		"spec":{"replicas":0,"selector":{},"template":{"spec":{"automountServiceAccountToken":false,

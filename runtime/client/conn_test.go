@@ -183,7 +183,7 @@ func TestWarningsThatAreForgottenAreLoggedAgain(t *testing.T) {
 	}
 }
 
-// handler collects what a rest.WarningHandler is told.
+// handler records the calls of a rest.WarningHandler.
 type handler struct{ told []string }
 
 func (h *handler) HandleWarningHeader(_ int, _, text string) { h.told = append(h.told, text) }

@@ -137,7 +137,7 @@ func TestAnswerThatIsCutIsNeverAnother(t *testing.T) {
 	}
 }
 
-// TestWatchThatIsCutTellsNothingElse cuts a watch at each byte: what it tells before its end is the beginning of what was sent.
+// TestWatchThatIsCutTellsNothingElse cuts a watch at each byte. The events before its end are a prefix of those sent.
 func TestWatchThatIsCutTellsNothingElse(t *testing.T) {
 	event := func(kind, name string) string {
 		return fmt.Sprintf(`{"type":%q,"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"resourceVersion":"7"}}}`+"\n", kind, name)

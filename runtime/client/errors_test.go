@@ -136,7 +136,7 @@ func TestAnswersThatAreNoStatusNameVerbAndResource(t *testing.T) {
 	}
 }
 
-// detailsOf is what a Status says beside its message.
+// detailsOf returns the content of a Status apart from its message.
 func detailsOf(err error) string {
 	var failure apierrors.APIStatus
 	if !errors.As(err, &failure) {

@@ -27,7 +27,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// told keeps the writes that a journal records, all of which must be in flight, and must not be at the end of the test.
+// told keeps the writes that a journal records. All of them must be in flight, and none at the end of the test.
 type told struct {
 	log    *writes.Log
 	begins uint64 // before the test
@@ -86,7 +86,7 @@ func (j *told) took1(t *testing.T, what string) writes.Write {
 	return recorded[0]
 }
 
-// testJournal compares what the journal is told with what a watch tells of the same writes.
+// testJournal compares the records of the journal with the watch events of the same writes.
 func testJournal(t *testing.T, c live) {
 	kept := subscribe(t, c.Journal())
 	lw, err := client.NewListWatcher(c.REST, &corev1.Pod{}, client.Scope{Namespace: c.namespace})
@@ -183,7 +183,7 @@ func testJournalIsShared(t *testing.T, c live) {
 	}
 }
 
-// testJournalOfDeletedKinds deletes objects of kinds that end in their own ways, and compares with what a watch tells.
+// testJournalOfDeletedKinds deletes objects of kinds that end in their own ways, and compares the journal with a watch.
 func testJournalOfDeletedKinds(t *testing.T, c live) {
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}},
@@ -232,14 +232,14 @@ func testJournalOfDeletedKinds(t *testing.T, c live) {
 	}
 }
 
-// written is a write of which the server says what it has made of the object: of key unless that is empty.
+// written is a write whose answer contains the resulting object, with the given key unless that is empty.
 type written struct {
 	call   func(ctx context.Context, c *client.REST) error
 	answer string     // of the server
-	key    object.Key // of the object that the journal is told of
+	key    object.Key // of the object in the journal's record
 	kind   string     // of it
-	order  bool       // the server does not say what it has made of the object
-	silent bool       // nobody could say what is to be read again
+	order  bool       // the answer does not contain the resulting object
+	silent bool       // without a known key there is nothing to read again
 }
 
 // allWrites are calls of each verb, in each form and to each sort of subresource.
@@ -324,7 +324,7 @@ var schemeOfWrites = sync.OnceValues(func() (*runtime.Scheme, error) {
 		policyv1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme))
 })
 
-// writeTo returns what a write tells the journal when the server answers it, whatever it asks for, with answer.
+// writeTo returns the records of a write in the journal if the server answers every request with answer.
 func writeTo(t *testing.T, w written, answered answer) ([]writes.Write, error) {
 	s := newServer()
 	s.says("GET /api/v1", resources("v1", "Pod/pods/pod", "Binding/bindings/binding", "ServiceAccount/serviceaccounts/serviceaccount"))
@@ -428,8 +428,8 @@ func (c cutBody) Read(p []byte) (int, error) {
 
 func (c cutBody) Close() error { return nil }
 
-// TestJournalIsToldOfAWriteWhoseAnswerIsLost cuts the connection before the answer, and at each place of it, with an error
-// or, as where the length is not said, without one; and lets proxies answer.
+// TestJournalIsToldOfAWriteWhoseAnswerIsLost cuts the connection before the answer and at each byte of it, with and
+// without an error, because an answer may have no length. It also lets proxies answer.
 func TestJournalIsToldOfAWriteWhoseAnswerIsLost(t *testing.T) {
 	for what, w := range allWrites() {
 		lost := map[string]answer{

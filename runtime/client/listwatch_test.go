@@ -229,8 +229,8 @@ func TestPrototypeMustTellItsKind(t *testing.T) {
 	}
 }
 
-// FuzzWatch says: whatever the server sends, a watch ends with an error that is the same ever after, and no event but a
-// bookmark is without its object.
+// FuzzWatch checks that a watch of any input ends with an error that stays the same, and that every event except a
+// bookmark has an object.
 func FuzzWatch(f *testing.F) {
 	for _, stream := range []string{
 		"", "{", "null", bookmark12, initialEnd,

@@ -344,8 +344,8 @@ func testStatusOfAMaskedObject(t *testing.T, c live) {
 	}
 }
 
-// testNamespaceOfClusterScoped writes namespaces and cluster roles that are said to be in a namespace, as controller-runtime
-// lets programs do.
+// testNamespaceOfClusterScoped writes namespaces and cluster roles with a namespace in the request, as
+// controller-runtime lets programs do.
 func testNamespaceOfClusterScoped(t *testing.T, c live) {
 	ctx, key := t.Context(), object.Key{Namespace: "elsewhere", Name: c.namespace + "-x"}
 	in := client.InNamespace(key.Namespace)
@@ -412,7 +412,7 @@ func testNamespaceOfClusterScoped(t *testing.T, c live) {
 	}
 }
 
-// resources are all that a server has that can be listed, as its discovery tells.
+// resources returns all resources in the server's discovery that can be listed.
 func (c live) resources(t *testing.T) (all []metav1.APIResource) {
 	t.Helper()
 	config := rest.CopyConfig(c.config)
@@ -592,7 +592,7 @@ func testForbidden(t *testing.T, c live) {
 	}
 }
 
-// next returns the next event that is no bookmark, as "ADDED a".
+// next returns the next event that is not a bookmark, as "ADDED a".
 func next[T object.Object](t *testing.T, events client.Stream[T]) string {
 	t.Helper()
 	for {
@@ -712,7 +712,7 @@ func gadgetCRD() *unstructured.Unstructured {
 	return crd
 }
 
-// eventually tries until what is no error, or a minute is over.
+// eventually repeats what until it returns no error, for at most a minute.
 func eventually(t *testing.T, try func(ctx context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -756,7 +756,7 @@ func testCustomResource(t *testing.T, c live) {
 	if err := c.Patch(t.Context(), changed.DeepCopy(), client.MergeFrom(read)); !apierrors.IsConflict(err) {
 		t.Errorf("a patch of another object: got %v", err)
 	}
-	// What MergeFrom says of the status.
+	// As documented for MergeFrom and the status.
 	if err := c.Status().Patch(t.Context(), changed.DeepCopy(), client.MergeFrom(read)); err != nil {
 		t.Errorf("the server looks at the UID in a patch of the status: %v", err)
 	}

@@ -360,7 +360,7 @@ func TestGroupThatCannotBeAskedHidesNoOther(t *testing.T) {
 	if _, err := m.RESTMapping(gadgetKind, "v1"); err != nil {
 		t.Error(err)
 	}
-	// What may be in the group that does not answer is not known to be missing.
+	// A resource that may belong to the group without an answer is not reported as missing.
 	_, err = m.ResourceFor(schema.GroupVersionResource{Resource: "unknown"})
 	if err == nil || meta.IsNoMatchError(err) || !strings.Contains(err.Error(), "the backend is down") {
 		t.Errorf("got %v", err)
@@ -417,7 +417,8 @@ func TestMapperIsThatOfTheOptions(t *testing.T) {
 	expectDiscovery(t, s)
 }
 
-// TestAnotherAnswerIsNoDiscovery is about proxies: what they answer does not say that a kind is not there.
+// TestAnotherAnswerIsNoDiscovery has proxies that answer for the server. Their answers do not prove that a kind does
+// not exist.
 func TestAnotherAnswerIsNoDiscovery(t *testing.T) {
 	for what, answered := range map[string]answer{
 		"an empty object":   {body: `{}`},

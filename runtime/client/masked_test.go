@@ -120,7 +120,7 @@ func TestNamespaceOfAClusterScopedObjectIsDropped(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// The one that reaches further than it says.
+	// The second declares a mask that is smaller than its fields.
 	if !strings.Contains(out.String(), "delete all namespaces of the cluster: the kind is in no namespace, and so not in x") {
 		t.Errorf("logged: %s", out)
 	}

@@ -129,7 +129,8 @@ func TestListThatCannotBeReadIsADecodeErrorAndLeavesTheList(t *testing.T) {
 	}
 }
 
-// TestListNeedsAListKind, and who lists all kinds of a scheme can tell that one by meta.IsNoMatchError from a failure.
+// TestListNeedsAListKind checks the error, which meta.IsNoMatchError distinguishes from a failure when a caller lists
+// all kinds of a scheme.
 func TestListNeedsAListKind(t *testing.T) {
 	c := connect(t, newServer(), client.Options{})
 	err := c.List(t.Context(), listOf(untyped("v1", "List", "", "")))

@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// answer is what the server says to one request.
+// answer is the server's answer to one request.
 type answer struct {
 	code   int // 0 is 200
 	header map[string]string
@@ -81,7 +81,7 @@ func (s *server) on(what string, route func(n int) answer) {
 	s.routes[what] = route
 }
 
-// says makes the server always answer what with body.
+// says makes the server answer every request of a kind with body.
 func (s *server) says(what, body string) {
 	s.on(what, func(int) answer { return answer{body: body} })
 }

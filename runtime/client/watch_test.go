@@ -40,7 +40,7 @@ func watchOf[T object.Object](t testing.TB, ctx context.Context, prototype T, st
 	return events
 }
 
-// closer counts how often it is closed, by whoever does it.
+// closer counts the calls of Close.
 type closer struct {
 	io.Reader
 	closed atomic.Int32

@@ -175,7 +175,7 @@ func TestCompleteTellsEveryMistake(t *testing.T) {
 	}
 }
 
-// All of the builder is there for both kinds of requests, and its sources are waited for in the order of the calls.
+// The whole builder exists for both kinds of requests. The controller waits for its sources in the order of the calls.
 func TestBuilderOfAnyRequests(t *testing.T) {
 	m := newStub(t)
 	timer := source.Func("timer", func(context.Context, handler.Queue[string], func()) error { return nil })
@@ -198,7 +198,7 @@ func TestBuilderOfAnyRequests(t *testing.T) {
 	}
 }
 
-// The order of the calls does not count: what is owned may be said before its owner is.
+// The order of the calls does not count: Owns may come before For.
 func TestKindOfAControllerIsSaidLater(t *testing.T) {
 	m := newStub(t)
 	b := controller.ForRequests[reconcile.Request](m, "")
@@ -273,7 +273,7 @@ func TestWarmUpIsARunnableOfItsOwn(t *testing.T) {
 	}
 }
 
-// limiter is a rate limiter that says what it was asked.
+// limiter is a rate limiter that records its calls.
 type limiter struct{ l *log }
 
 func (m limiter) When(r string) time.Duration {
@@ -338,7 +338,7 @@ func TestRateLimiterSaysHowLongAFailedRequestWaits(t *testing.T) {
 		queue := <-feed.started
 		queue.Add("a")
 		pass(2 * time.Minute)
-		queue.Add("a") // somebody else asks for an attempt, which ends no backoff
+		queue.Add("a") // a foreign change requests an attempt, which does not end a backoff
 		pass(24 * time.Hour)
 		expect(t, "the first", l.took(), "0s a", "0s when a", "2m0s a", "2m0s when a", "1h0m0s a", "1h0m0s forget a", "1h1m0s a", "1h1m0s forget a")
 		queue.Add("never")

@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// late is a transport whose watches tell everything some time after it has happened.
+// late is a transport that delays the events of its watches.
 type late struct {
 	http.RoundTripper
 	lag time.Duration
@@ -91,7 +91,7 @@ var chains = flag.Int("chains", 100, "objects of the consistency tests")
 // steps is how many steps an object has. Each takes two writes.
 const steps = 5
 
-// truth is what a reconciler knows of the objects without reading them.
+// truth is what a reconciler knows about the objects without reading them.
 type truth struct {
 	mu         sync.Mutex
 	step       map[string]int

@@ -60,8 +60,8 @@ func ExampleController_Subscribe() {
 	ended := make(chan error)
 	go func() { ended <- c.Run(ctx) }()
 
-	subscription, err := c.Subscribe(source.Func("folder", func(ctx context.Context, queue handler.Queue[string], synced func()) error {
-		queue.Add("folder/a.txt")
+	subscription, err := c.Subscribe(source.Func("dir", func(ctx context.Context, queue handler.Queue[string], synced func()) error {
+		queue.Add("dir/a.txt")
 		synced()
 		<-ctx.Done()
 		return nil
@@ -71,11 +71,11 @@ func ExampleController_Subscribe() {
 		return
 	}
 	fmt.Println("reconcile", <-reconciled)
-	subscription.Close() // its requests come no more
+	subscription.Close() // it sends no further requests
 
 	stop()
 	fmt.Println(<-ended)
 	// Output:
-	// reconcile folder/a.txt
+	// reconcile dir/a.txt
 	// <nil>
 }

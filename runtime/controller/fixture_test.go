@@ -26,8 +26,8 @@ type feed struct {
 	delay    time.Duration // until it syncs
 	fails    time.Duration // when it ends with failure, if that is set
 	failure  error
-	lingers  time.Duration // how long it goes on after the end of its context
-	why      error         // what Err says
+	lingers  time.Duration // how long it runs after the end of its context
+	why      error         // result of Err
 	started  chan handler.Queue[string]
 }
 
@@ -173,7 +173,7 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// twice is a feed that says twice that it has synced.
+// twice is a feed that reports twice that it has synced.
 type twice struct{ feed }
 
 func (f twice) Run(ctx context.Context, queue handler.Queue[string], synced func()) error {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// attributes counts how often attributes are made of a request.
+// attributes counts the calls that turn a request into attributes.
 type attributes struct{ made *int }
 
 func (a attributes) String() string {

@@ -56,11 +56,11 @@ type world struct {
 	may     []time.Duration          // when events came that allow for one
 }
 
-// asked is an event that calls for an attempt: when it came, and when all own writes of its object were told that had
-// begun by then.
+// asked is an event that requires an attempt: its time, and the time when all own writes of its object that had begun
+// by then were reported.
 type asked struct{ at, known time.Duration }
 
-// seen is a change that the watch tells of.
+// seen is a change that the watch delivers.
 type seen struct {
 	old, now thing
 	must     bool
@@ -86,7 +86,7 @@ func (w *world) pause(most time.Duration) {
 	<-time.After(time.Duration(1 + w.intN(int(most))))
 }
 
-// write changes an object as somebody does, and returns what the server answers.
+// write changes an object as another client does, and returns the server's answer.
 func (w *world) write(kind string, own bool, change func(o thing)) thing {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +125,7 @@ func (w *world) change() func(o thing) {
 
 func (w *world) kind() string { return [...]string{thingKind, partKind}[w.intN(2)] }
 
-// Reconcile writes, and fails. Its writes are told when they return, which may be long after their events.
+// Reconcile writes, and fails. It reports its writes when they return, which may be long after their events.
 func (w *world) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	w.mu.Lock()
 	w.starts = append(w.starts, w.now())
@@ -157,7 +157,7 @@ func (w *world) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.R
 	return reconcile.Result{}, errors.New("broken")
 }
 
-// tell makes an own write, which is told long after it was made.
+// tell makes a write of this process, and reports it long afterwards.
 func (w *world) tell(ctx context.Context, kind string, write func() writes.Write) {
 	long := time.Duration(1 + w.intN(int(200*time.Millisecond)))
 	w.mu.Lock()
@@ -227,8 +227,8 @@ func (w *world) Run(ctx context.Context, queue handler.Queue[reconcile.Request],
 	return nil
 }
 
-// author writes now and then: as what is no controller of this process, such as a webhook, whose writes are own ones;
-// or as somebody else, who may be another controller of this process.
+// author writes now and then. Its writes are either own writes outside a controller, such as those of a webhook, or
+// foreign writes, which may come from another controller of this process.
 func (w *world) author(ctx context.Context, own bool) {
 	most := time.Duration(1+w.intN(100)) * 100 * time.Millisecond
 	for ctx.Err() == nil && w.now() < 20*time.Minute {
@@ -251,9 +251,9 @@ func (w *world) author(ctx context.Context, own bool) {
 	}
 }
 
-// Q07: whoever writes, and however late and merged events come, an attempt is made when the backoff ends, or when
-// somebody else, such as another controller of this process, has changed something that counts: then always, at once,
-// and at most once a second. The backoff grows as if there were only its own attempts.
+// Q07: an attempt is made only when the backoff ends or after a foreign change that counts, even if events are late or
+// merged. A change by another controller of this process is foreign. The attempt after a foreign change is certain and
+// immediate, with at most one per second. The backoff grows as if it had made only its own attempts.
 func TestBackoffIsInterruptedByOthersAlone(t *testing.T) {
 	seeds.Each(t, 12, func(t *testing.T, seed uint64) {
 		synctest.Test(t, func(t *testing.T) {
@@ -413,7 +413,7 @@ func TestDoubtfulChangesAreSomebodyElses(t *testing.T) {
 	}
 }
 
-// Q07: a request whose turn has come in its backoff, and that has to wait for the caches, goes when they are there.
+// Q07: a request at the end of its backoff that must wait for the caches runs when they are ready.
 func TestInterruptedBackoffSurvivesTheWaitForTheCaches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// fakeWrites are seen when the test says so.
+// fakeWrites are seen when the test reports them.
 type fakeWrites struct {
 	timeout time.Duration
 	seen    func()

@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// fixOfAUserIsTriedAtOnce tests that a request that fails, each time after it has written its object and one that it owns, is
-// tried no earlier than its backoff says, until somebody else changes the spec: then it is tried at once.
+// fixOfAUserIsTriedAtOnce has a request that fails each time after it has written its object and an owned one. It is
+// retried only after its backoff, until a user changes the spec; then it is retried at once.
 func fixOfAUserIsTriedAtOnce(f *fixture) {
 	const failures, base = 14, time.Millisecond
 	failed := make(chan time.Time, 1000)

@@ -189,8 +189,8 @@ func endOfAnObjectIsReconciled(f *fixture) {
 	})
 }
 
-// eventFilterIsForEveryKind tests that a filter leaves out events of all kinds that are watched, before or after it was
-// told, those of no other source, and not the end of an object.
+// eventFilterIsForEveryKind tests that a filter drops events of all watched kinds, whether they were declared before or
+// after it. It does not drop events of other sources or the end of an object.
 func eventFilterIsForEveryKind(f *fixture) {
 	const finalizer = "controller.kctrl.test/cleanup"
 	sent := make(chan informer.Event[*corev1.ConfigMap])

@@ -43,7 +43,7 @@ func TestSourcesThatAreLateMakeTheControllerUnreadyAndNotCrash(t *testing.T) {
 	})
 }
 
-// TestEventsOfAChannelMayBeWithoutObjects: one that only says that it is time has none.
+// TestEventsOfAChannelMayBeWithoutObjects sends an event without an object, as a timer does.
 func TestEventsOfAChannelMayBeWithoutObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
@@ -138,7 +138,7 @@ func TestAbsenceThatIsFoundLateIsToldAtOnce(t *testing.T) {
 	})
 }
 
-// there is a feed whose kind is there.
+// a feed exists, and its kind exists
 type there struct{ feed }
 
 func (f there) Wait(ctx context.Context) error {

@@ -44,7 +44,7 @@ func testApplyAtRandom(c counting) {
 	c.Logf("%d of 150 were as they should be", unchanged)
 }
 
-// randomDeployment has little of each, so that what is there differs in few fields.
+// randomDeployment returns a Deployment with few fields, so that two of them differ in few fields.
 func randomDeployment(random *rand.Rand, namespace string) *appsv1.Deployment {
 	name := func() string { return string(rune('a' + random.IntN(2))) }
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "d"}}

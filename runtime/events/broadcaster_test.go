@@ -53,7 +53,7 @@ func TestRecordingNeverBlocksAndWhatDoesNotFitIsCountedAndToldOnce(t *testing.T)
 	})
 }
 
-// E01, E02: what is left is written at the end, each event once.
+// E01, E02: the remaining events are written at the end, each once.
 func TestRunWritesWhatIsLeft(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, nil).run(t)
@@ -170,7 +170,7 @@ func TestEventsOfManyGoroutinesAreAllCounted(t *testing.T) {
 				}
 				all.Wait()
 				time.Sleep(time.Hour)
-				f.say(thing("a0"), "Pulled", "note") // Lets the filter tell what it held back of one.
+				f.say(thing("a0"), "Pulled", "note") // Makes the filter report the events that it dropped.
 				f.shutDown()
 				total := 0
 				for _, e := range f.sink.all() {
@@ -223,7 +223,8 @@ func TestMetricsTellWhatWasRecordedWrittenAndDropped(t *testing.T) {
 
 // E01
 //
-// Stronger: an event that cannot be written does not hold up the others, but for a write that hangs, by half a minute at most, and the pauses grow from one second to fifteen.
+// Stronger: an event that cannot be written does not delay the others, except that a write without an answer delays
+// them by at most half a minute. The pauses grow from one second to fifteen.
 func TestFailedWriteIsTriedTwelveTimes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, nil)
@@ -309,7 +310,7 @@ func TestRefusedEventIsLoggedAndDropped(t *testing.T) {
 				if n := f.dropped(dropRefused); n != 1 {
 					t.Errorf("counted %d times", n)
 				}
-				f.sink.fail(nil) // What is allowed later is written then.
+				f.sink.fail(nil) // Events that are allowed later are written then.
 				f.say(thing("a"), "Pulled", "")
 				want(t, f.sink.written(), "create Pulled")
 			})

@@ -149,8 +149,8 @@ func TestSeriesThatIsGoneIsCreatedAgainWithItsCount(t *testing.T) {
 
 // E02
 //
-// Stronger: a controller that reports a thousand different reasons about one object writes 25 events and not a thousand,
-// and the series that it begins later are told with their whole count.
+// Stronger: a controller that reports a thousand different reasons about one object writes 25 events and not a
+// thousand, and later series have their complete count.
 func TestNewSeriesAboutOneObjectAreLimited(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, nil).run(t)
@@ -278,7 +278,7 @@ func TestTenthSimilarEventIsCombinedWithAllFurtherOnes(t *testing.T) {
 			f.say(thing("a"), "Pulled", fmt.Sprintf("note %d", i))
 			synctest.Wait()
 		}
-		f.say(thing("a"), "Pulled", "note 0") // One of the first goes on to stand alone.
+		f.say(thing("a"), "Pulled", "note 0") // One of the first events stays outside a series.
 		synctest.Wait()
 		got := f.sink.all()
 		if len(got) != 10 {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// FuzzCorrelation replays events, given as bytes, on a correlator whose records are written at once, and compares what
-// was written with what the rules say of the whole history.
+// FuzzCorrelation decodes a history of events from bytes and sends it to a correlator whose records are written at
+// once. It compares the written events with the rules applied to the whole history.
 func FuzzCorrelation(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 100 {
@@ -94,7 +94,7 @@ func replay(t *testing.T, o Options, history []occurrence) map[string]int {
 	return stored
 }
 
-// model says of a history what is written for the last time.
+// model returns the final written events of a history.
 var model = map[Correlation]func([]occurrence) map[string]int{BySeries: seriesModel, ByCount: countsModel}
 
 // tokens counts the writes about each object that were allowed.
@@ -170,7 +170,7 @@ func countsModel(history []occurrence) map[string]int {
 	return stored
 }
 
-// identity returns what the last event of a history is counted as: what it says, or its group if that has had too many
+// identity returns the identity of the last event of a history: its content, or its group if the group has too many
 // different notes.
 func identity(history []occurrence) string {
 	e := history[len(history)-1]

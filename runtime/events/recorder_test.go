@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// recorded returns what a recorder made of a call.
+// recorded returns the record that a call of a recorder makes.
 func recorded(t *testing.T, record func(r *Recorder)) (events []Event, log *lines) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -240,7 +240,7 @@ func BenchmarkEventf(b *testing.B) {
 
 func TestFakeRecorderKeepsWhatIsRecordedAndKnowsEachKindByItsType(t *testing.T) {
 	f := NewFakeRecorder(2)
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}} // which says no kind
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}} // without a kind
 	f.Eventf(pod, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, Warning, "FailedMount", "MountVolume", "no volume %q", "data")
 	f.WithAnnotations(map[string]string{"a": "b"}).At(time.Unix(1, 0)).Eventf(pod, nil, Normal, "Started", "Start", "it runs")
 	f.Eventf(pod, nil, Normal, "Started", "Start", "there is no place for it")
@@ -261,7 +261,7 @@ func TestFakeRecorderKeepsWhatIsRecordedAndKnowsEachKindByItsType(t *testing.T) 
 	}
 }
 
-// told is what somebody's own recorder was told.
+// told is a call of the caller's own recorder.
 type told []string
 
 func (t *told) Eventf(regarding, related runtime.Object, eventType, reason, action, format string, args ...any) {

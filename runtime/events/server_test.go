@@ -63,7 +63,7 @@ type broadcaster struct {
 	*events.Recorder
 	registry *metrics.Registry
 	log      *buffer
-	shutDown func() // ends Run, which writes what is left
+	shutDown func() // ends Run, which writes the remaining events
 }
 
 func (c live) broadcaster(t *testing.T, opts events.Options) *broadcaster {

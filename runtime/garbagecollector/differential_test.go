@@ -36,7 +36,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// recording is the file with what kube-controller-manager's collector made of the graphs of the seeds 1 to recorded.
+// recording is the file with the results of kube-controller-manager's collector for the seeds 1 to recorded.
 const (
 	recording = "testdata/collected.json.gz"
 	recorded  = 40
@@ -64,16 +64,18 @@ func TestCollectsWhatKubeControllerManagerCollected(t *testing.T) {
 	})
 }
 
-// TestCollectsWhatKubeControllerManagerCollects makes random ownership graphs and deletes at random in them, once under
-// kube-controller-manager's collector and once under ours, on one API server: the same objects remain, with the same
-// owner references and finalizers.
+// TestCollectsWhatKubeControllerManagerCollects creates random ownership graphs and deletes objects in them at random,
+// once under kube-controller-manager's collector and once under ours, on one API server. The same objects must remain,
+// with the same owner references and finalizers.
 //
-// What becomes of some graphs depends on what a collector happens to look at first, such as an object that one owner
-// orphans while another one vanishes. So a graph that differs is tried again: it fails when nothing that ours has made
-// of it in all tries was made by theirs. Each try has an API server of its own, since what earlier ones have left there is
-// what a collector that starts would look at first. From the second on a collector is started anew after each step, since one
-// that cannot look up an owner tries again after ever longer times; in every other one it runs before the objects are there;
-// and in some requests of ours take random times.
+// The result of some graphs depends on the order in which a collector processes objects, for example if one owner
+// orphans an object while another one is deleted. So the test repeats a graph with different results, and fails if no
+// result of our attempts is among theirs.
+//
+// Each attempt has its own API server, because a starting collector would first process the objects of earlier
+// attempts. From the second attempt on, the collector restarts after each step, because failed lookups of owners are
+// retried after growing delays. In every second attempt it starts before the objects exist. In some attempts our
+// requests take random times.
 func TestCollectsWhatKubeControllerManagerCollects(t *testing.T) {
 	if os.Getenv(recordVariable) == "record" {
 		theirs := outcomes{}
@@ -95,7 +97,7 @@ func TestCollectsWhatKubeControllerManagerCollects(t *testing.T) {
 	})
 }
 
-// converge tries graphs until our collector has made of each what theirs made of it.
+// converge repeats graphs until each result of our collector is also a result of theirs.
 func converge(
 	t *testing.T, graphs []uint64, theirs outcomes, attempt func(t *testing.T, try int, graphs []uint64, ours outcomes),
 ) {
@@ -138,7 +140,7 @@ func startReal(t *testing.T) *testenv.Env {
 // outcomes are the stories of each graph under one collector.
 type outcomes map[uint64]map[string]bool
 
-// addTheirs adds what kube-controller-manager makes of graphs.
+// addTheirs adds kube-controller-manager's results for graphs.
 func (o outcomes) addTheirs(t *testing.T, env *testenv.Env, try int, graphs []uint64) {
 	t.Helper()
 	o.add(newTrial(t, newClient(t, env), "theirs", graphs), try, func() (stop func()) {
@@ -273,7 +275,7 @@ var (
 	unserved  = schema.GroupVersionKind{Group: "collector.kctrl.dev", Version: "v1", Kind: "Nothing"}
 )
 
-const hold = "collector.kctrl.dev/hold" // a finalizer of somebody else
+const hold = "collector.kctrl.dev/hold" // a finalizer of another controller
 
 // plan is a random graph, and what happens to it.
 type plan struct {
@@ -429,8 +431,8 @@ func (tr *trial) each(do func(w *world) error) {
 	}
 }
 
-// run makes the graphs, lets happen what is to happen in them, and notes what becomes of them. The collector starts early,
-// before there are objects, or when they are there; and anew after each step.
+// run creates the graphs, executes their steps and records the results. The collector starts before or after the
+// objects exist, and may restart after each step.
 func (tr *trial) run(anew, early bool, start func() (stop func())) {
 	tr.Helper()
 	stop := func() {}
@@ -474,8 +476,8 @@ func (tr *trial) run(anew, early bool, start func() (stop func())) {
 	}
 }
 
-// begin makes the objects that are there from the beginning. Each has the references to owners that exist by then; the
-// others come in a second round, so that there are circles.
+// begin creates the initial objects. Each has the references to owners that exist by then. A second round adds the
+// others, so that the graph may have cycles.
 func (w *world) begin(ctx context.Context, live *client.REST) error {
 	for i := range 2 {
 		ns := untyped(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", w.namespace(i))

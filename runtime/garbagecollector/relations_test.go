@@ -14,13 +14,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// model is what relations must be, made anew from all objects after each step.
+// model computes the expected relations from all objects after each step.
 type model struct {
 	objects map[types.UID]*metav1.PartialObjectMetadata
 	absent  map[place]bool // verified, or seen to go
 }
 
-// place is where a reference says that an owner is. Namespace is that of the dependent, or empty for a cluster-scoped kind.
+// place is the place of an owner according to a reference. Namespace is that of the dependent, or empty for a
+// cluster-scoped kind.
 type place struct {
 	uid                          types.UID
 	version, kind, in, namespace string
@@ -30,7 +31,7 @@ func placeOf(o *metav1.PartialObjectMetadata) place {
 	return place{o.UID, o.APIVersion, o.Kind, o.Name, o.Namespace}
 }
 
-// condition says how an owner reference stands.
+// condition is the state of an owner reference.
 func (m *model) condition(o *metav1.PartialObjectMetadata, ref metav1.OwnerReference) string {
 	owner := m.objects[ref.UID]
 	at := place{ref.UID, ref.APIVersion, ref.Kind, ref.Name, o.Namespace}
@@ -93,8 +94,8 @@ func (m *model) dependents(owner types.UID) (all []string) {
 	return all
 }
 
-// TestRelationsAreThoseOfTheObjects makes random changes and compares with a model: nodes, edges, and that each change
-// which calls for it says who is to be looked at.
+// TestRelationsAreThoseOfTheObjects makes random changes and compares with a model: nodes, edges, and the objects to
+// process after each change.
 func TestRelationsAreThoseOfTheObjects(t *testing.T) {
 	seeds.Each(t, 4, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -151,7 +152,7 @@ func change(r *rand.Rand, m *model, rel *relations, c *changes) string {
 	return fmt.Sprintf("observe %+v", o)
 }
 
-// prune forgets about owners that nobody names.
+// prune removes owners without references.
 func (m *model) prune() {
 	maps.DeleteFunc(m.absent, func(p place, _ bool) bool { return len(m.dependents(p.uid)) == 0 })
 }
@@ -233,7 +234,7 @@ func check(t *testing.T, m *model, rel *relations) {
 	}
 }
 
-// checkTold tells that whoever stands otherwise than before is looked at.
+// checkTold checks that every object whose condition changed is queued.
 func checkTold(t *testing.T, before, after map[string]string, rel *relations, c *changes) {
 	t.Helper()
 	looked, verified := map[types.UID]bool{}, map[types.UID]bool{}

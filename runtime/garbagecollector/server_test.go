@@ -37,7 +37,7 @@ import (
 func TestOnAServer(t *testing.T) {
 	env := inmemory.Start(t, testenv.WithCRDs("testdata/crds.yaml"))
 	live := newClient(t, env)
-	told := make(chan events.Event, 2) // two rules have something told
+	told := make(chan events.Event, 2) // two rules deliver its events
 	broadcaster := events.New(events.Options{Scheme: runtime.NewScheme(), Sink: telling{events.NewSink(live), told}})
 	httpClient, err := rest.HTTPClientFor(env.Config)
 	if err != nil {
@@ -97,12 +97,12 @@ func TestOnAServer(t *testing.T) {
 	}
 }
 
-// patience is after what time a test gives up, and says what it has waited for.
+// patience fails a test after a time, with a description of the expected state.
 const patience = 3 * time.Minute
 
 var errPatience = fmt.Errorf("nothing has happened for %s", patience)
 
-// telling is a sink that tells of what it has stored.
+// telling is a sink that announces the events that it has stored.
 type telling struct {
 	events.Sink
 	told chan events.Event
@@ -206,7 +206,8 @@ func (f *fixture) settled() {
 	}
 }
 
-// seen returns when the graph has all objects of a kind that are there: the collector has collected one that came later.
+// seen returns when the graph has all existing objects of a kind: the collector has collected an object that was
+// created later.
 func (f *fixture) seen(gvk schema.GroupVersionKind) {
 	f.Helper()
 	f.gone(f.make(gvk, "mark", func(o *unstructured.Unstructured) {
@@ -353,8 +354,8 @@ func ownerOfAnUnknownKind(f *fixture) {
 	f.there(a)
 }
 
-// ownerWithANameThatIsNone uses names that would be another path of the API. What the server can be asked for is just
-// not there.
+// ownerWithANameThatIsNone uses names that would form another path of the API. Other impossible names are simply not
+// found.
 func ownerWithANameThatIsNone(f *fixture) {
 	for i, name := range []string{"a?watch=true", "a b", "#"} {
 		f.gone(f.make(configMap, "g"+string(rune('a'+i)), func(o *unstructured.Unstructured) {
@@ -482,7 +483,8 @@ func kindsComeAndGo(f *fixture) {
 	}
 }
 
-// makeServed creates an object of a new kind, which the API server serves a moment after it says so.
+// makeServed creates an object of a new kind, which the API server serves a moment after it reports the kind as
+// established.
 func (f *fixture) makeServed(gvk schema.GroupVersionKind, name string, owner *unstructured.Unstructured) (o *unstructured.Unstructured) {
 	f.Helper()
 	var last error
@@ -518,8 +520,7 @@ func circleGoesInTheForeground(f *fixture) {
 	f.gone(a, b)
 }
 
-// changesWithoutEnd is somebody who writes to an object all the time, so that its resource version is never that which
-// was read.
+// changesWithoutEnd writes to an object all the time, so that its resource version is never the one that was read.
 func changesWithoutEnd(f *fixture) {
 	a := f.make(configMap, "a", nil)
 	b := f.make(configMap, "b", nil, a)

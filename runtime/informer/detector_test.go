@@ -43,8 +43,8 @@ func modify(s *listwatch.Source, store informer.Store[listwatch.Object]) {
 
 // S06
 //
-// Stronger: objects that have left the store are compared too, each finding names the object and shows the difference,
-// and the program goes on.
+// Stronger: the detector also compares objects that have left the store. Each finding names the object and shows the
+// difference, and the program continues.
 func TestModifiedObjectOfTheStoreIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, found := listwatch.New("a", "b"), &reports{}

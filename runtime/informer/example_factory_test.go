@@ -94,7 +94,7 @@ func ExampleScoped_In() {
 	go func() { done <- factory.Run(ctx) }()
 	<-scoped.Synced()
 	cancel()
-	<-done // from here on nobody else has the zones
+	<-done // from here on the zones have no other user
 	for _, one := range scoped.In("") {
 		fmt.Println(one.Namespace(), one.Observer().(zones).nodes["a"] > 0)
 	}

@@ -49,8 +49,7 @@ func TestFactoryHasOneInformerForEachKind(t *testing.T) {
 
 // S08
 //
-// Stronger: Run starts and ends everything; there is no informer that somebody forgot to start, and no Start to call
-// again.
+// Stronger: Run starts and ends everything. An informer cannot be forgotten, and there is no Start to call again.
 func TestFactoryStartsInformersThatAreAddedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := newCluster("/a"), newFactory(informer.FactoryOptions{})

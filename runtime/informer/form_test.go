@@ -124,8 +124,8 @@ func (c changed) Next() (client.WatchEvent[configMap], error) {
 	return event, err
 }
 
-// TestRelistKeepsTheObjectsThatHaveNotChanged says that they stay the same objects, and are transformed once, whatever the
-// store has and whoever is between it and the client.
+// TestRelistKeepsTheObjectsThatHaveNotChanged checks that unchanged objects stay the same values and are transformed
+// once, with every store and every wrapper of the client.
 func TestRelistKeepsTheObjectsThatHaveNotChanged(t *testing.T) {
 	for _, packed := range []bool{false, true} {
 		for _, between := range []string{"", "?"} {
@@ -201,7 +201,7 @@ func relistKeeps(t *testing.T, packed bool, between string) {
 
 type lease = *coordinationv1.Lease
 
-// leases is an API server in memory that has as many leases as it is told, in one list, and watches that stay silent.
+// leases is an API server in memory with a number of leases in one list, and watches without events.
 type leases struct {
 	mu    sync.Mutex
 	count int
@@ -334,7 +334,7 @@ func heap() float64 {
 	return float64(stats.HeapAlloc)
 }
 
-// BenchmarkStoreAll looks at 10,000 objects, and says what each takes in the heap.
+// BenchmarkStoreAll iterates over 10,000 objects, and reports the heap size of each.
 func BenchmarkStoreAll(b *testing.B) {
 	const count = 10_000
 	for name, in := range forms {

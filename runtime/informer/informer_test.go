@@ -27,7 +27,7 @@ import (
 
 type options = informer.Options[listwatch.Object]
 
-// observer is told of the changes of a store.
+// observer receives the changes of a store.
 type observer func(version string, events []informer.Event[listwatch.Object])
 
 func (o observer) Applied(version string, events []informer.Event[listwatch.Object]) {
@@ -62,8 +62,8 @@ func run(t *testing.T, inf *informer.Informer[listwatch.Object]) {
 	synctest.Wait()
 }
 
-// log is a handler that writes down what it is told: "+a@11!" is an initial Added of a in version 11, "~a@11>12" an
-// Updated, "-a@13" a Deleted and "-a@13?" one of which the final state is unknown.
+// log is a handler that records its events: "+a@11!" is an initial Added of a in version 11, "~a@11>12" an Updated,
+// "-a@13" a Deleted, and "-a@13?" a Deleted whose final state is unknown.
 type log struct {
 	mu    sync.Mutex
 	lines []string
@@ -141,8 +141,8 @@ func TestHandlerIsToldEveryChangeInOrder(t *testing.T) {
 
 // C02
 //
-// Stronger: an object that was deleted and created again is always told as Deleted and then Added, by its UID, so a
-// handler that forgets to compare UIDs is right too.
+// Stronger: an object that was deleted and created again, which its UID shows, always causes Deleted and then Added. So
+// a handler that does not compare UIDs is correct too.
 func TestRecreationMissedByTheWatchIsTwoEvents(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, l := listwatch.New("a", "b"), &log{}
@@ -186,7 +186,7 @@ func TestStateThatTheStoreHasIsNotToldAgain(t *testing.T) {
 
 // C03, P01
 //
-// Stronger: what is in the same state as before the list is not told at all.
+// Stronger: an object in the same state as before the list causes no event.
 func TestStoreIsReplacedBeforeAnyHandlerIsTold(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s := listwatch.New("a", "b", "c")
@@ -459,8 +459,8 @@ func TestRunWaitsForTheReflector(t *testing.T) {
 
 // C09, R11
 //
-// Stronger: there is one period for an informer and no rounding; a resync cannot fail, and a state that did not change
-// is told by a resync alone, never by a relist.
+// Stronger: an informer has one period and no rounding, and a resync cannot fail. Only a resync delivers a state that
+// did not change, never a relist.
 func TestResyncTellsWhatTheStoreHasWithoutAskingTheServer(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, l := listwatch.New("a"), &log{}

@@ -265,7 +265,7 @@ func TestObserverOfAPackedStoreIsToldOfTheFirstObjectsAtOnce(t *testing.T) {
 	}
 }
 
-// observer is told of the changes of a store.
+// observer receives the changes of a store.
 type observer[T object.Object] func(version string, events []Event[T])
 
 func (o observer[T]) Applied(version string, events []Event[T]) { o(version, events) }
@@ -288,7 +288,7 @@ func nodeDelta(kind reflector.DeltaType, name string, version int) reflector.Del
 
 // P02
 //
-// Stronger: the events that come of a batch start from what the store had, so nothing is told twice.
+// Stronger: the events of a batch start from the store's content, so none is delivered twice.
 func TestBatchIsAppliedInOneStep(t *testing.T) {
 	c := newContents[meta](nil, nil)
 	watched := NewIndex(func(o meta) []string {

@@ -134,8 +134,8 @@ func TestRemovedHandlerIsNotCalledAgain(t *testing.T) {
 
 // C06
 //
-// Stronger: when Remove has returned the handler is not called for another event. Remove never waits, so nothing can
-// deadlock by calling it, and Done tells when the last call has returned.
+// Stronger: after Remove has returned, the handler receives no further event. Remove never waits, so a call cannot
+// deadlock. Done is closed after the last call has returned.
 func TestRemoveDoesNotWaitAndDoneTellsOfTheLastCall(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		inf := start(t, listwatch.New("a", "b"), in(options{}))
@@ -230,9 +230,9 @@ func TestHandlerMayAddAHandler(t *testing.T) {
 	})
 }
 
-// C08: run in a process of its own, because it must not survive.
+// C08: this runs in a process of its own, because the process must not survive.
 //
-// Stronger: always, so no event is skipped and no handler goes on in a state that nobody has thought of.
+// Stronger: the process always ends, so no event is skipped, and no handler continues in an undefined state.
 func TestPanicOfAHandlerEndsTheProgram(t *testing.T) {
 	const mark = "KCTRL_TEST_PANIC"
 	if os.Getenv(mark) != "" {
@@ -253,7 +253,7 @@ func TestPanicOfAHandlerEndsTheProgram(t *testing.T) {
 
 // C01
 //
-// A handler that stands still costs memory for objects, and is told of each object's last state when it goes on.
+// A blocked handler costs memory for objects, and receives the last state of each object when it continues.
 func TestSlowHandlerIsToldTheLastState(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, l := listwatch.New("busy", "quiet"), &log{}

@@ -22,9 +22,9 @@ import (
 
 // C01, C02, C04, D02, P01
 //
-// Whatever a source does, in the end the store is what the source has, and each handler was told a sequence that is
-// right in itself: no change of an object that it does not have, no creation of one that it has, no state older than
-// the last, no incarnation after its deletion.
+// For any behavior of the source, the store finally equals the source, and each handler received a consistent sequence:
+// no change of an absent object, no creation of a present one, no state older than the last, and no event of an
+// incarnation after its deletion.
 func TestInformerFollowsAnySource(t *testing.T) {
 	seeds.Each(t, 16, func(t *testing.T, seed uint64) {
 		inBothForms(t, func(t *testing.T, in form) { follow(t, in, rand.New(rand.NewPCG(seed, 7))) })
@@ -120,7 +120,7 @@ func disturb(s *listwatch.Source, random *rand.Rand) {
 	}
 }
 
-// view is a handler, perhaps a slow one, that replays what it is told and checks it.
+// view is a handler, perhaps a slow one, that replays its events and checks them.
 type view struct {
 	t     *testing.T
 	reg   *informer.Registration
@@ -128,7 +128,7 @@ type view struct {
 
 	mu       sync.Mutex
 	state    map[object.Key]listwatch.Object
-	finished map[string]bool // UIDs that were told to be deleted
+	finished map[string]bool // UIDs with a Deleted event
 	last     map[object.Key]int
 }
 

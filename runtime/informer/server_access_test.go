@@ -43,7 +43,7 @@ func newGadgetCRD() *unstructured.Unstructured {
 	}}
 }
 
-// testCRDIsDeletedAndCreatedAgain begins before the CRD is there.
+// testCRDIsDeletedAndCreatedAgain begins before the CRD exists.
 func testCRDIsDeletedAndCreatedAgain(t *testing.T, s *server) {
 	ctx := deadline(t, 2*time.Minute)
 	c, tap := s.tapped(t, unchanged)
@@ -128,8 +128,8 @@ func testRightsAreTakenAwayAndGivenBack(t *testing.T, s *server) {
 	}
 }
 
-// awaitForbidden cuts the watch, which the server does not end by itself, until the server has noticed that another is
-// not allowed, and waits until the informer says so.
+// awaitForbidden cuts the watch, because the server does not end it, until the server rejects the next one. It waits
+// until the informer reports the rejection.
 func (f *faulty) awaitForbidden(ctx context.Context) {
 	f.t.Helper()
 	for forbidden := false; !forbidden; {

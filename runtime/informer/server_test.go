@@ -140,7 +140,7 @@ func (f *followed[T]) addJournal(pace func()) *journal[T] {
 	return j
 }
 
-// end waits until all journals have what the server has at last, which they are told by an object of that key, stops the
+// end waits until all journals have the server's last state, which an object with that key marks. It stops the
 // informer, and compares the journals and the store with want.
 func (f *followed[T]) end(ctx context.Context, last object.Key, list func(context.Context) (map[object.Key]string, error)) {
 	f.t.Helper()
@@ -205,7 +205,7 @@ type tap struct {
 	gate chan struct{} // closed lets requests pass
 }
 
-// answer is what the server said to a list or a watch.
+// answer is the server's answer to a list or a watch.
 type answer struct {
 	watch  bool
 	status int
@@ -286,9 +286,9 @@ func (t *tap) await(ctx context.Context, test *testing.T, wanted answer) {
 	}
 }
 
-// journal is a handler that replays what it is told and checks that it is a possible history of each object: an Added
-// only of what is not there, an Updated or Deleted only of what is, another UID only after a Deleted, and versions that
-// ascend, also from one life of a name to the next.
+// journal is a handler that replays its events and checks that they are a possible history of each object. Added
+// requires an absent object, and Updated and Deleted a present one. The UID changes only after Deleted. Versions
+// ascend, also from one incarnation of a name to the next.
 type journal[T object.Object] struct {
 	t    *testing.T
 	pace func() // called before each event; nil is nothing
@@ -300,7 +300,7 @@ type journal[T object.Object] struct {
 	events int
 }
 
-// lastSeen is the last state in which a journal was told of an object.
+// lastSeen is the last state of an object in the events of a journal.
 type lastSeen struct {
 	uid     types.UID
 	version string

@@ -90,7 +90,7 @@ func TestWatchOfAServerThatWasSetBackIsFoundOut(t *testing.T) {
 			l.got()
 			s.Took()
 			if outage {
-				// It is away for as long as that takes, and then passes the version at once when the watch is there.
+				// The object is absent until the watch starts again, which delivers the version at once.
 				s.Mu.Lock()
 				s.OnList, s.OnWatch = listwatch.Always(syscall.ECONNREFUSED), listwatch.Always(syscall.ECONNREFUSED)
 				s.Mu.Unlock()

@@ -198,7 +198,7 @@ type candidate struct {
 	// leading is closed when the leader's function was called; its context is then in leadCtx.
 	leading chan struct{}
 	leadCtx context.Context
-	// drain is how long the leader goes on after the end of its context, and result what it returns then.
+	// drain is how long the leader continues after the end of its context, and result is its result.
 	drain  time.Duration
 	result error
 	// left is when the leader returned.

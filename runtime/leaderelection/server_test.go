@@ -73,7 +73,7 @@ func (s *server) lease() *coordinationv1.Lease {
 	return lease
 }
 
-// edit changes the stored Lease as somebody with kubectl would.
+// edit changes the stored Lease as a user of kubectl does.
 func (s *server) edit(change func(*coordinationv1.Lease)) {
 	lease := s.lease()
 	change(lease)

@@ -144,7 +144,7 @@ func TestIdentityIsReadable(t *testing.T) {
 	}
 }
 
-// What holds no object is logged as without the handler.
+// Values without objects are logged as they are without the handler.
 func TestEverythingElseIsLoggedAsItIs(t *testing.T) {
 	type point struct {
 		X, y int

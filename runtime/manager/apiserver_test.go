@@ -55,7 +55,7 @@ func (s *apiServer) asked() int {
 	return s.reviews
 }
 
-// holder returns who holds a Lease, empty when nobody does.
+// holder returns the holder of a Lease, or an empty string if it has none.
 func (s *apiServer) holder(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +65,7 @@ func (s *apiServer) holder(name string) string {
 	return ""
 }
 
-// give writes a holder into a Lease, as somebody with kubectl would.
+// give writes a holder into a Lease as a user of kubectl does.
 func (s *apiServer) give(name, holder string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

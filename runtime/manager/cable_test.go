@@ -19,7 +19,7 @@ type cable struct {
 	conns []net.Conn // all that were ever open
 }
 
-// plug returns a cable to an address, which is there until the test ends.
+// plug returns a cable to an address, which lasts until the test ends.
 func plug(t *testing.T, to string) *cable {
 	t.Helper()
 	listener, err := net.Listen("tcp", loopback)

@@ -34,8 +34,8 @@ func cancels(s ast.Node) string {
 	return name.Name
 }
 
-// TestNoFunctionThatCancelsIsDropped looks for a variable that gets a second function which cancels a context, in one function: vet
-// does not see that nobody can call the first.
+// TestNoFunctionThatCancelsIsDropped searches for a variable that holds two functions which cancel a context, one after
+// the other, in one function. Vet does not report that the first can no longer be called.
 func TestNoFunctionThatCancelsIsDropped(t *testing.T) {
 	files, found := token.NewFileSet(), 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

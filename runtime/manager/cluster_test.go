@@ -131,7 +131,7 @@ func addCluster(t *testing.T, m *manager.Manager, name string) *manager.Cluster 
 	return c
 }
 
-// begins runs until it is stopped, and tells of its beginning and of its end.
+// begins runs until it is stopped, and reports its beginning and its end.
 func begins(begun, ended chan<- struct{}) runFunc {
 	return func(ctx context.Context) error {
 		begun <- struct{}{}
@@ -327,7 +327,7 @@ func testClustersComeAndGo(t *testing.T, c live) {
 	ok(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: c.meta("a")}))
 	await(t, here, "a")
 	before := 0
-	for range 20 { // a goroutine that has not begun yet has no stack that tells whose it is
+	for range 20 { // the stack of a goroutine that has not started does not show its creator
 		wantAnswer(t, log.url(t, "probes")+"/readyz?verbose", 200, "[+] configmap\n")
 		before = max(before, len(managerGoroutines()))
 	}

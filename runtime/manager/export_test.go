@@ -62,7 +62,7 @@ func NewGate(next http.Handler, live *client.REST, logger *slog.Logger) http.Han
 // TrimEvery is how often a trimmer looks.
 const TrimEvery = trimEvery
 
-// NewTrimmer returns what gives memory back by trim, as read says.
+// NewTrimmer returns a trimmer that frees memory by trim if read reports too much.
 func NewTrimmer(read func() (live, held, allocated uint64), trim func()) Runnable {
 	return &trimmer{trim: trim, read: func() heapState {
 		live, held, allocated := read()
@@ -70,7 +70,7 @@ func NewTrimmer(read func() (live, held, allocated uint64), trim func()) Runnabl
 	}}
 }
 
-// ReadHeap says what the heap of the process looks like.
+// ReadHeap returns the sizes of the process's heap.
 func ReadHeap() (live, held, allocated uint64) {
 	h := readHeap()
 	return h.live, h.held, h.allocated

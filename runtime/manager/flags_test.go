@@ -20,7 +20,7 @@ import (
 // errSeen ends a program whose manager has been looked at.
 var errSeen = errors.New("seen")
 
-// writeKubeconfig writes a kubeconfig for an API server that nobody listens at, and returns its path.
+// writeKubeconfig writes a kubeconfig for an address without an API server, and returns its path.
 func writeKubeconfig(t *testing.T, server string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -294,7 +294,7 @@ func TestPrefixOfTheEnvironmentIsTheNameOfTheProgram(t *testing.T) {
 	}
 }
 
-// refused runs a program that cannot read its settings, and returns what it says.
+// refused runs a program with invalid settings, and returns its output.
 func refused(t *testing.T, args ...string) string {
 	t.Helper()
 	var stderr strings.Builder

@@ -190,7 +190,7 @@ func send(t *testing.T, transport http.RoundTripper, req *http.Request) (int, st
 	return resp.StatusCode, string(body)
 }
 
-// taken returns an address that somebody else listens on until the test ends.
+// taken returns an address on which another listener listens until the test ends.
 func taken(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", loopback)

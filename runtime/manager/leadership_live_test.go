@@ -36,8 +36,8 @@ const (
 
 const leaseDuration = 3 * time.Second
 
-// writer sets up an operator that, once it leads, writes its name and a counter into a ConfigMap every few milliseconds
-// until its process ends, whatever its context says. An unfenced one does so by a client of its own.
+// writer sets up an operator that writes its name and a counter into a ConfigMap every few milliseconds, from its first
+// leadership until its process ends. It ignores its context. An unfenced operator writes with its own client.
 func writer(fenced bool) func(controller.Manager) error {
 	return func(m controller.Manager) error {
 		if err := corev1.AddToScheme(m.Scheme()); err != nil {
@@ -238,7 +238,7 @@ func testLeaderCutOff(t *testing.T, c live) {
 	wantOneHandover(t, h)
 }
 
-// wantLost waits for the end of an operator, whose log has to tell that it has lost its lease.
+// wantLost waits for the end of an operator, whose log must report the lost lease.
 func wantLost(t *testing.T, p *program) {
 	t.Helper()
 	log := p.wait()

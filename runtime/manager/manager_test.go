@@ -179,8 +179,7 @@ func TestReadsEndWithAManagerThatCannotBegin(t *testing.T) {
 	}
 }
 
-// TestStopGoesFromControllersToServers stops a manager whose controller looks around when it is told to stop, and only
-// then ends.
+// TestStopGoesFromControllersToServers stops a manager whose controller checks the other parts before it ends.
 func TestStopGoesFromControllersToServers(t *testing.T) {
 	m, log := newManager(t, newAPIServer(), manager.Options{HealthProbeBindAddress: loopback})
 	begun, otherBegun := make(chan struct{}), make(chan struct{})
@@ -430,7 +429,7 @@ func TestErrorOfWhatWasStoppedIsLogged(t *testing.T) {
 	})
 }
 
-// TestNegativeTimeoutIsNoBound has a runnable that takes hours to stop, which the log tells of now and then.
+// TestNegativeTimeoutIsNoBound has a runnable that takes hours to stop, which the log reports now and then.
 func TestNegativeTimeoutIsNoBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, log := newManager(t, newAPIServer(), manager.Options{GracefulShutdownTimeout: -1})
@@ -451,7 +450,7 @@ func TestNegativeTimeoutIsNoBound(t *testing.T) {
 	})
 }
 
-// TestStopBeforeTheStartIsNoError has an address with a name, which nobody looks up any more.
+// TestStopBeforeTheStartIsNoError has an address with a host name, which is never resolved.
 func TestStopBeforeTheStartIsNoError(t *testing.T) {
 	for _, address := range []string{loopback, "localhost:0"} {
 		m, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Options{
@@ -706,7 +705,8 @@ func (m member) at(lease string) member {
 	return m
 }
 
-// TestLeaseWithANameIsSharedByPrograms: whoever has the lease runs the group, whatever that is called there.
+// TestLeaseWithANameIsSharedByPrograms checks that the holder of the lease runs the group, even if programs use
+// different names for the group.
 func TestLeaseWithANameIsSharedByPrograms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, on := newAPIServer(), newStage()
@@ -813,8 +813,8 @@ func TestHealthzTellsOfALeaderThatDoesNotStop(t *testing.T) {
 	})
 }
 
-// A manager without a scheme has that of its own group. What else is missing is an error where a controller is built, and
-// where a client is used, before anything is asked of the API server.
+// A manager without a scheme has only the types of its own group. A missing type is an error when a controller is built
+// and when a client is used, before any request to the API server.
 func TestManagerWithoutASchemeSaysWhatToAdd(t *testing.T) {
 	m, _ := newManager(t, newAPIServer(), manager.Options{})
 	idle := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })

@@ -106,7 +106,7 @@ func TestStatuszTellsWhoLeadsAndWhatIsReady(t *testing.T) {
 	}
 }
 
-// public is a text that is no secret.
+// public is a text that is not secret.
 type public struct{ text string }
 
 func (p *public) String() string        { return p.text }

@@ -111,7 +111,7 @@ func TestProbesAreRead(t *testing.T) {
 	}
 }
 
-// cut stands for an answer that the API server breaks off, which it does if the time is up when it has begun to answer.
+// cut is an answer that the API server breaks off, as it does if the time is up after the answer has begun.
 const cut = 0
 
 func TestChecksAreAskedAlone(t *testing.T) {

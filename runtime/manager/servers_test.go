@@ -176,7 +176,7 @@ func TestSlowClientsAreNamedAtTheShutdown(t *testing.T) {
 	contains(t, log.String(), "cut off clients that were too slow", "server=probes", conn.LocalAddr().String())
 }
 
-// writeCertificate writes tls.crt and tls.key for name into folder, as they were changed at a time of their own.
+// writeCertificate writes tls.crt and tls.key for name into a directory, with a given modification time.
 func writeCertificate(t *testing.T, folder, name string, changed time.Time) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

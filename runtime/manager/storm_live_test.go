@@ -125,10 +125,10 @@ const counters = 40
 // load are clients that count up in ConfigMaps.
 type load struct {
 	c live
-	// done is how often each counter was counted up, and doubtful how often nobody knows.
+	// done is how often each counter was incremented, and doubtful how often the result is unknown.
 	done, doubtful [counters]atomic.Int64
 	total          atomic.Int64 // of both
-	failed         atomic.Int64 // requests that were answered by nobody
+	failed         atomic.Int64 // requests without an answer
 }
 
 // run counts up from several goroutines until ctx ends.
@@ -216,7 +216,7 @@ func (l *load) settled(ctx context.Context) error {
 	return nil
 }
 
-// sees is a reconciler that says in each counter what it has seen.
+// sees is a reconciler that records in each counter the value that it read.
 func sees(c client.Client) reconcile.Func[reconcile.Request] {
 	return func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 		cm := &corev1.ConfigMap{}

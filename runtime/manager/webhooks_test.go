@@ -141,8 +141,9 @@ func TestWebhooksAreServedOnceTheCertificateIsThere(t *testing.T) {
 	}
 }
 
-// TestWebhooksThatAreOffAreRegistered is an operator with webhooks where nobody calls them.
-// TestWebhooksThatNothingServesAreNotInstalled: a test sets up one of several, and the API server would refuse what the others are asked.
+// TestWebhooksThatAreOffAreRegistered has an operator with disabled webhooks.
+// TestWebhooksThatNothingServesAreNotInstalled sets up one of several webhooks; the API server would reject the
+// requests for the others.
 func TestWebhooksThatNothingServesAreNotInstalled(t *testing.T) {
 	manifests := filepath.Join(t.TempDir(), "manifests.yaml")
 	const text = `kind: ValidatingWebhookConfiguration

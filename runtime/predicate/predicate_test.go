@@ -43,7 +43,7 @@ func deleted(o obj)       { o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1
 func oneFinalizer(o obj)  { o.Finalizers = o.Finalizers[:1] }
 func noFinalizers(o obj)  { o.Finalizers = nil }
 
-// updated is the update of an object, at a new version, that changes made of it.
+// updated is an update of an object by change, with a new version.
 func updated(changes ...func(obj)) event {
 	return event{Type: informer.Updated, Old: newObject(), Object: newObject(append(changes, newVersion)...)}
 }
@@ -69,7 +69,7 @@ func check(t *testing.T, p accept, rows ...row) {
 	}
 }
 
-// yes and no say one thing of all events.
+// yes and no are predicates with a constant result.
 func yes(event) bool { return true }
 func no(event) bool  { return false }
 

@@ -250,9 +250,9 @@ func TestPushDoesNotWaitForTheConsumer(t *testing.T) {
 	})
 }
 
-// D01, D02: the deltas of a busy object, while the consumer stands still.
+// D01, D02: the deltas of a busy object while the consumer is blocked.
 //
-// Stronger: compression begins only when hundreds of deltas wait; until then everything is delivered, as F01 wants.
+// Stronger: compression begins only when hundreds of deltas wait; until then all are delivered, as F01 requires.
 func TestDeltasOfAnObjectAreCompressedWhenManyWait(t *testing.T) {
 	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 	f.Push(delta(reflector.Updated, "quiet", "0", 1))

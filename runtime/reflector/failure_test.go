@@ -26,7 +26,7 @@ var (
 	errAbsent    = &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Thing"}}
 )
 
-// outage is a server that fails everybody until it is over, and whose clients know when that is.
+// outage is a server whose requests all fail until it is over. Its clients learn the end.
 type outage struct {
 	*listwatch.Source
 	mu    sync.Mutex
@@ -121,7 +121,7 @@ func TestReflectorThatAloneIsFailedHammersNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutage()
 		o.fail(errStorm)
-		close(o.over) // the server answers everybody else
+		close(o.over) // the server answers all other clients
 		reflect(t, o, reflector.Options[listwatch.Object]{})
 		time.Sleep(time.Minute)
 		o.took()

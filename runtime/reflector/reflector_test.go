@@ -779,7 +779,7 @@ func TestBookmarkMovesTheVersion(t *testing.T) {
 	})
 }
 
-// versionless is a source whose lists are of a version that says nothing: "0", or none at all.
+// versionless is a source whose lists have a version without meaning: "0", or none at all.
 type versionless struct {
 	*listwatch.Source
 	version string
@@ -839,7 +839,8 @@ func TestBookmarkThatGoesBackIsAnErrorAndRelists(t *testing.T) {
 	})
 }
 
-// Stronger: a server with bookmarks is never asked, one without is asked for one object, and an answer that says nothing changes nothing.
+// Stronger: the reflector sends no request to a server with bookmarks, and lists one object from a server without. An
+// answer without a version changes nothing.
 func TestQuietWatchIsFollowedByOneSmallListUnlessThereAreBookmarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := listwatch.New("a", "b", "c")

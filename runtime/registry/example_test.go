@@ -15,7 +15,7 @@ func (loop) Run(ctx context.Context) error {
 	return nil
 }
 
-// A unit test of a program validates its descriptors, which tells all mistakes at once.
+// A unit test of a program validates its descriptors, which reports all mistakes at once.
 func ExampleRegistry_Validate() {
 	build := func(context.Context, *registry.Context) (registry.Controller, error) { return loop{}, nil }
 	r := registry.New(registry.Options{FeatureGates: []registry.FeatureGate{

@@ -126,7 +126,7 @@ func TestHelpListsGatesThatCanBeChanged(t *testing.T) {
 	}
 }
 
-// FuzzParseGates looks that a text is either an error or sets gates that are there.
+// FuzzParseGates checks that a text either is an error or sets existing gates.
 func FuzzParseGates(f *testing.F) {
 	for _, seed := range []string{"Old=true", "AllAlpha=true,Young=false", "=,=", "Old=t,Old=f"} {
 		f.Add(seed)

@@ -108,7 +108,7 @@ func (s *apiServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	return failure(http.StatusNotFound, metav1.StatusReasonNotFound), nil
 }
 
-// user returns who sends a request, empty when nobody knows.
+// user returns the user of a request, or an empty string if it is unknown.
 func (s *apiServer) user(req *http.Request) string {
 	token := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
 	if token == "" || token == "root" {
@@ -199,7 +199,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// fake is a controller that does what it is told to.
+// fake is a controller whose behavior the test sets.
 type fake struct {
 	run    func(ctx context.Context) error
 	ready  error

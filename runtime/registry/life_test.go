@@ -124,7 +124,7 @@ func TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad(t *testing.T) {
 		l := launched(t, m, Options{}, Descriptor{Name: "own", New: func(_ context.Context, c *Context) (Controller, error) {
 			built++
 			err := errors.Join(c.Setup(setUp), webhook.Handle(c, "/context", says()))
-			// What one build registers twice would be lost in silence.
+			// A second registration in one build would be lost silently.
 			twice := errors.Join(c.Setup(func(m controller.Manager) error { return m.Handle("/page", says()) }), webhook.Handle(c, "/setup", says()),
 				webhook.For[*autoscalingv2.HorizontalPodAutoscaler](c).WithSpokes(scaledTo(built)).Complete())
 			if want := "handle /page: it has another handler\n" + "there is another webhook at /setup; give one of them another path\n" +
@@ -185,8 +185,8 @@ func scaledTo(replicas int) conversion.Spoke[*autoscalingv2.HorizontalPodAutosca
 		})
 }
 
-// TestChecksOfARestartedControllerAreThoseOfTheNext asks the probes as a kubelet does: the checks that a controller has set up go on
-// while it is stopped; what it says itself is asked only while it runs.
+// TestChecksOfARestartedControllerAreThoseOfTheNext sends the requests of a kubelet's probes. The checks that a
+// controller has set up stay while it is stopped; its own health check runs only while it runs.
 func TestChecksOfARestartedControllerAreThoseOfTheNext(t *testing.T) {
 	m, log := newManager(t, newAPIServer(), manager.Options{HealthProbeBindAddress: "127.0.0.1:0"})
 	var built atomic.Int32
@@ -235,7 +235,7 @@ func TestChecksOfARestartedControllerAreThoseOfTheNext(t *testing.T) {
 	ok(t, <-ended)
 }
 
-// awaitProbe waits until a probe of the manager that logs there says want of the controller and its checks.
+// awaitProbe waits until a probe of the manager with this log reports want for the controller and its checks.
 func awaitProbe(t *testing.T, log *journal, probe, want string) {
 	t.Helper()
 	eventually(t, func() error {
@@ -358,7 +358,7 @@ func TestSpecialControllerIsBuiltAndStartedFirst(t *testing.T) {
 		release := make(chan struct{})
 		l.special[0].current = &fake{run: func(ctx context.Context) error {
 			<-release
-			return errBroken // which stalls nobody
+			return errBroken // which stalls no other controller
 		}}
 		r := start(t, m)
 		close(release)
@@ -507,11 +507,11 @@ func TestInformersAreStartedBeforeControllers(t *testing.T) {
 	})
 }
 
-// TestSpecialControllerOfAnotherProcessStallsNobody has a lease that somebody else holds.
+// TestSpecialControllerOfAnotherProcessStallsNobody has a lease that another process holds.
 func TestSpecialControllerOfAnotherProcessStallsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "x", Namespace: "ns"}}
-		m, _ := newManager(t, newAPIServer(), opts) // which has no leases, so that nobody leads
+		m, _ := newManager(t, newAPIServer(), opts) // which has no leases, so there is no leader
 		l := launched(t, m, Options{},
 			Descriptor{Name: "special", SpecialHandling: true, New: building(&fake{})},
 			Descriptor{Name: "elected", New: building(&fake{})},

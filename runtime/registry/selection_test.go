@@ -100,7 +100,7 @@ func TestHelpListsAllControllersAndTheDisabled(t *testing.T) {
 	}
 }
 
-// FuzzResolve looks that whatever is written is either an error or a list of names that are there.
+// FuzzResolve checks that any input is either an error or a list of existing names.
 func FuzzResolve(f *testing.F) {
 	for _, seed := range []string{"*", "*,-alpha", "--", "-*", "alpha,alpha", "first,-bravo-controller"} {
 		f.Add(seed)

@@ -105,7 +105,7 @@ func TestTokenThatIsRefusedIsReplaced(t *testing.T) {
 	c := account(t, s, manager.Options{})
 	ok(t, client.IgnoreNotFound(c.Live().Get(t.Context(), corev1Key("a"), &corev1.ConfigMap{})))
 	s.mu.Lock()
-	clear(s.tokens) // as when the service account was made anew
+	clear(s.tokens) // as if the service account had been created again
 	s.mu.Unlock()
 	ok(t, c.Live().Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metaOf("x")})) // a request with a body
 	s.mu.Lock()

@@ -51,7 +51,7 @@ func (q *queue) took() []string {
 	return lines
 }
 
-// describe is a handler that requests what it is told, such as "Added a".
+// describe is a handler whose requests describe its events, such as "Added a".
 func describe(_ context.Context, e informer.Event[*corev1.ConfigMap], queue handler.Queue[string]) {
 	line := fmt.Sprint(e.Type, " ", e.Object.Name)
 	if e.Old != nil {
@@ -67,7 +67,7 @@ func configMap(name, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"key": value}}
 }
 
-// not is a predicate that leaves out the object of a name.
+// not is a predicate that drops the object with a name.
 func not(name string) predicate.Predicate {
 	return predicate.Object(func(o *corev1.ConfigMap) bool { return o.Name != name })
 }
@@ -305,7 +305,7 @@ func TestOptionalSourceSyncsWhenItsKindIsFoundToBeAbsent(t *testing.T) {
 	unknown := fmt.Errorf("list things: %w", &meta.NoKindMatchError{})
 	for what, r := range map[string]struct {
 		source source.Source[string]
-		want   int // how often it says that it has synced before the end
+		want   int // how often it reports that it has synced before the end
 	}{
 		"required":      {waits{err: unknown}, 0},
 		"optional":      {source.Optional[string](waits{err: unknown}), 1},

@@ -56,7 +56,7 @@ fi
 	}
 }
 
-// TestCRDsAreThoseBelowAFolder has them where a link leads, and leaves out what kustomize reads, on a real server as on one in memory.
+// TestCRDsAreThoseBelowAFolder finds CRDs behind a link and skips the files that only kustomize reads, on both servers.
 func TestCRDsAreThoseBelowAFolder(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"a.yaml", "bases/b.json", "kustomization.yaml", "bases/kustomization.yml", "read.me"} {

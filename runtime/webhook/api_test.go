@@ -78,7 +78,7 @@ func addTo(scheme *runtime.Scheme) {
 	metav1.AddToGroupVersion(scheme, v2GVK.GroupVersion())
 }
 
-// crd is the CustomResourceDefinition of the kind. It does not say who converts.
+// crd is the CustomResourceDefinition of the kind. It does not set a conversion webhook.
 const crd = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

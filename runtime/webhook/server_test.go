@@ -44,7 +44,7 @@ func TestOnAServer(t *testing.T) {
 	t.Run("NothingIsLeftBehind", func(t *testing.T) { testRemoved(t, env) })
 }
 
-// testLifetime looks at the certificate of an operator that says for how long it is to be valid.
+// testLifetime checks the certificate of an operator that sets its lifetime.
 func testLifetime(t *testing.T, env *testenv.Env) {
 	live, err := client.New(env.Config, client.Options{Scheme: newScheme()})
 	if err != nil {
@@ -263,7 +263,7 @@ func testAdmission(t *testing.T, env *testenv.Env) {
 	}
 	ctx := t.Context()
 
-	// A field that the Go type does not know, and a zero that somebody wrote, survive the defaulter.
+	// A field that the Go type does not have, and a zero that the user wrote, survive the defaulter.
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"message": "", "newer": "unknown to Go", "tags": map[string]any{}},
 	}}
@@ -367,7 +367,7 @@ func testSelection(t *testing.T, env *testenv.Env) {
 	}
 	stored := newGuestbook("stored", "text", nil)
 	yes := map[string]string{"ask": "yes"}
-	await(t, func() error { // the API server knows of them a moment after it has stored that
+	await(t, func() error { // the API server uses them a moment after it has stored them
 		if err := live.Create(t.Context(), newGuestbook("probe", "ask", yes), client.DryRunAll); err != nil {
 			return err
 		}
@@ -449,7 +449,7 @@ func testConversion(t *testing.T, env *testenv.Env) {
 		}
 		return err
 	})
-	// What v1 has no field for survives an update by a client that knows only v1.
+	// Fields that v1 does not have survive an update by a client of v1.
 	current.Spec.Text.Style = "bold"
 	if err := live.Update(ctx, current); err != nil {
 		t.Fatal(err)

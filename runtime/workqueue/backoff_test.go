@@ -203,7 +203,7 @@ func TestInterruptAlwaysIsImmediateAndKeepsTheFailures(t *testing.T) {
 			t.Errorf("%d retries, want 1", retries)
 		}
 		time.Sleep(time.Second)
-		q.AddRateLimited("a") // An early failure: the backoff goes on.
+		q.AddRateLimited("a") // An early failure: the backoff continues.
 		q.Done("a")
 		wantGetAfter(t, q, "a", 59*time.Second)
 		q.AddWith(always, "a")
@@ -226,7 +226,7 @@ func TestDelayCanInterruptTheBackoff(t *testing.T) {
 	})
 }
 
-// Q05, Q07: what nobody forgets is forgotten some day.
+// Q05, Q07: an item without a call of Forget is forgotten after a time.
 func TestFailuresOfAnItemThatIsNotQueuedExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](Options{BaseDelay: time.Second, MaxDelay: time.Minute})

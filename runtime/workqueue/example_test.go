@@ -11,7 +11,7 @@ func Example() {
 	queue := workqueue.New[string](workqueue.Options{Name: "guestbook"})
 	queue.Add("default/hello", "default/world")
 	queue.Add("default/hello") // Is ready already.
-	queue.ShutDown()           // What is ready is still got.
+	queue.ShutDown()           // Get still returns ready items.
 
 	for {
 		item, ok := queue.Get(context.Background())

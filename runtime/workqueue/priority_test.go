@@ -101,7 +101,7 @@ func TestPriorityOfAnAddDuringProcessingIsThatOfTheNextGet(t *testing.T) {
 	}
 }
 
-// Q09: items of a high priority that never end delay one of a low priority by no more than the bound.
+// Q09: an endless stream of items with a high priority delays an item with a low one by at most the bound.
 func TestItemOfLowPriorityIsGotWithinTheBound(t *testing.T) {
 	for _, test := range []struct {
 		aging     time.Duration

@@ -39,6 +39,8 @@ export default defineConfig({
   head: [
     ['link', { rel: 'icon', href: 'data:,' }],
     ['style', {}, '.vp-doc [class*=language-] > span.lang { color: var(--vp-c-text-2) }'], // for contrast
+    // The Tab key skips the links of a closed menu on a narrow screen.
+    ['style', {}, '@media (max-width: 959px) { .VPSidebar:not(.open) { visibility: hidden } }'],
   ],
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
@@ -74,13 +76,16 @@ export default defineConfig({
           page('markers.md'),
           page('metrics.md'),
           { text: 'Go API', link: '/api/', collapsed: true, items: pages('api') },
-          ...['verify', 'diff', 'postprocess', 'conformance', 'compatibility', 'kubernetes', 'benchmarks']
-            .map((name) => page(`${name}.md`)),
+          ...['postprocess', 'conformance', 'compatibility', 'kubernetes', 'benchmarks'].map((name) => page(`${name}.md`)),
         ],
       },
       {
+        text: 'Checks and simulations',
+        items: ['verify', 'diff', 'rbac', 'vet', 'sim', 'chaos'].map((name) => page(`${name}.md`)),
+      },
+      {
         text: 'Coming from other tools',
-        items: ['from-kubebuilder', 'from-controller-runtime', 'controller-gen', 'migration']
+        items: ['from-kubebuilder', 'from-controller-runtime', 'controller-gen', 'migration', 'drop-in']
           .map((name) => page(`${name}.md`)),
       },
       {

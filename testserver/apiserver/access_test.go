@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// hooks is a server of webhooks that both servers ask; the path says what it answers.
+// hooks is a server of webhooks that both servers call. The path determines the answer.
 type hooks struct {
 	url    string
 	bundle string
@@ -200,7 +200,7 @@ func (s *sequence) configure(kind, mark string) {
 		var webhooks []any
 		count := 1 + s.IntN(3)
 		if kind == "Validating" {
-			count = 1 // they are asked at once, and the real server says of which it has heard first
+			count = 1 // the calls are concurrent, and the real server reports the first answer
 		}
 		for i := range count {
 			webhooks = append(webhooks, s.webhook(kind, fmt.Sprintf("h%d.fidelity.kctrl.dev", i), wrong))
@@ -763,7 +763,7 @@ func (s *sequence) bind(string) {
 	s.write("RoleBinding", pick(s, "ba", "bb"), map[string]any{"roleRef": role, "subjects": subjects, "metadata": s.metadata()})
 }
 
-// escalate writes roles as somebody who may not be allowed to.
+// escalate writes roles as a user who may lack the permission.
 func (s *sequence) escalate() { pick(s, s.role, s.bind)("") }
 
 // ask asks who may do what.

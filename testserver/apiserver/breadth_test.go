@@ -54,7 +54,7 @@ var broadKinds = append(slices.Clone(variedKinds),
 
 const asProtobuf = "application/vnd.kubernetes.protobuf"
 
-// oddQueries are parameters that are there twice, are none, or have values that are none.
+// oddQueries are parameters that are repeated, unknown, or have invalid values.
 var oddQueries = []string{
 	"dryRun=All&dryRun=All", "dryRun=All&dryRun=x", "fieldManager=a&fieldManager=b", "fieldValidation=Strict&fieldValidation=Warn", "limit=1&limit=2", "Limit=1", "limit=1.5", "limit=%201", "limit=01", "limit=", "limit=1e3",
 	"labelSelector=app%3Dx&labelSelector=app%3Dy", "labelSelector=", "labelSelector", "fieldSelector=", "fieldSelector=,", "resourceVersion=&resourceVersion=x", "resourceVersion=01", "resourceVersion=%2B1", "resourceVersionMatch=", "resourceVersionMatch=Exact",

@@ -6,7 +6,7 @@ import (
 	"regexp"
 )
 
-// Requests for certificates, one of which has a wrong signature and one asks for more than anybody may get, and a certificate.
+// Three certificate requests, of which one has a wrong signature and one requests forbidden rights, and a certificate.
 const (
 	signable     = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIVk1INENBUUF3SERFT01Bd0dBMVVFQ2hNRmEyTjBjbXd4Q2pBSUJnTlZCQU1UQVdFd1dUQVRCZ2NxaGtqTwpQUUlCQmdncWhrak9QUU1CQndOQ0FBUlVSL09RN2x5ZnJQMjBRcDdJOFRMYmF4RlVuZGlDcXdzV1BncWpndUtUCi9NbW9WMTdlQ254WHFHVHZLOVZidXdmSEpxT25RcndOWVRQNGl5cTVJUFlYb0FBd0NnWUlLb1pJemowRUF3SUQKUndBd1JBSWdkVk5NSExJdHB6bDVHQXRLUjFDeDFzUGlRUnFZaFh6SW4rNzBpaExiakVNQ0lEK1JIK01OZjVuVwpTdTNkNWZPRXlMYXhZUytTNkhNbkNTWUw1QzFhaG5EdAotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K"
 	unsignable   = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIVk1INENBUUF3SERFT01Bd0dBMVVFQ2hNRmEyTjBjbXd4Q2pBSUJnTlZCQU1UQVdFd1dUQVRCZ2NxaGtqTwpQUUlCQmdncWhrak9QUU1CQndOQ0FBUlVSL09RN2x5ZnJQMjBRcDdJOFRMYmF4RlVuZGlDcXdzV1BncWpndUtUCi9NbW9WMTdlQ254WHFHVHZLOVZidXdmSEpxT25RcndOWVRQNGl5cTVJUFlYb0FBd0NnWUlLb1pJemowRUF3SUQKUndBd1JBSWdkVk5NSExJdHB6bDVHQXRLUjFDeDFzUGlRUnFZaFh6SW4rNzBpaExiakVNQ0lEK1JIK01OZjVuVwpTdTNkNWZPRXlMYXhZUytTNkhNbkNTWUw1QzFhaG5EcwotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K"
@@ -14,13 +14,15 @@ const (
 	aCertificate = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSHdNSUdYb0FNQ0FRSUNBUUV3Q2dZSUtvWkl6ajBFQXdJd0FEQWlHQTh3TURBeE1ERXdNVEF3TURBd01Gb1kKRHpJd09UWXhNREF5TURjd05qUXdXakFBTUZrd0V3WUhLb1pJemowQ0FRWUlLb1pJemowREFRY0RRZ0FFVkVmegprTzVjbjZ6OXRFS2V5UEV5MjJzUlZKM1lncXNMRmo0S280TGlrL3pKcUZkZTNncDhWNmhrN3l2Vlc3c0h4eWFqCnAwSzhEV0V6K0lzcXVTRDJGekFLQmdncWhrak9QUVFEQWdOSUFEQkZBaUVBcW9kRWZ2ZnRJSGlHQnpVYlRNTTkKb09OZjlQeFMwLzM5eGtodGZ5Vi9adndDSUhQUWkrNjdPUUFqZm5zeWlJQUJjblI2OThHQ3l4MXVXRDJDRHpYRgp0Yi9GCi0tLS0tRU5EIENFUlRJRklDQVRFLS0tLS0K"
 )
 
-// What is not compared: who asks, whom the real server knows by a certificate, and descriptions of columns, which are those of an older version there.
+// These parts of answers are not compared: the user of a request, whom the real server knows by a certificate, and the
+// descriptions of columns, which the real server takes from an older version.
 var (
 	credential = regexp.MustCompile(`"extra": \{\s*"authentication.kubernetes.io/credential-id": \[\s*"[^"]*"\s*\]\s*\},\s*`)
-	quoted     = regexp.MustCompile(`,?\\+"authentication.kubernetes.io/credential-id\\+":\[\\+"[^"]*"\]`) // in what an error says of an object
-	noExtra    = regexp.MustCompile(`,\\+"extra\\+":\{\}`)
-	whoAsks    = regexp.MustCompile(`\b(?:kctrl|kubernetes)-admin\b`)
-	described  = regexp.MustCompile(`"description": "(?:[^"\\]|\\.)*",(\s*"format": "",\s*"name": "(?:SignerName|Requestor|RequestedDuration|Condition)")`)
+	// in the description of an object in an error
+	quoted    = regexp.MustCompile(`,?\\+"authentication.kubernetes.io/credential-id\\+":\[\\+"[^"]*"\]`)
+	noExtra   = regexp.MustCompile(`,\\+"extra\\+":\{\}`)
+	whoAsks   = regexp.MustCompile(`\b(?:kctrl|kubernetes)-admin\b`)
+	described = regexp.MustCompile(`"description": "(?:[^"\\]|\\.)*",(\s*"format": "",\s*"name": "(?:SignerName|Requestor|RequestedDuration|Condition)")`)
 )
 
 func maskedSigning(text string) string {

@@ -65,7 +65,7 @@ func (s *sequence) classedStep(kind, path, name string, spec map[string]any) {
 	}
 }
 
-// serviceAtStep asks for addresses that nobody gets.
+// serviceAtStep requests addresses that are not available.
 func (s *sequence) serviceAtStep() {
 	spec := map[string]any{"ports": []any{map[string]any{"port": 80}}}
 	addresses := []any{pick[any](s, "10.0.0.0", "10.0.0.255", "10.0.1.0", "10.0.1.1", "9.255.255.255", "192.168.0.1", "0.0.0.0", "255.255.255.255", "x")}

@@ -45,7 +45,7 @@ type definitions struct {
 // quotedWarnings are those of an answer.
 var quotedWarnings = regexp.MustCompile(`"299 - (?:[^"\\]|\\.)*"`)
 
-// firstProblem is the one of several that is told, the first that was come upon.
+// firstProblem keeps the first of several reported problems.
 var firstProblem = regexp.MustCompile(`(cannot be handled as a Thing: |failed to convert new object: ).*?(json: cannot unmarshal|field not declared)`)
 
 // selfTypes are names that a compiler of expressions draws.
@@ -70,7 +70,7 @@ const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions
 // wrong reports whether this place is to be wrong.
 func (s *definitions) wrong() bool { return s.odds > 0 && s.IntN(s.odds*12) == 0 }
 
-// some reports whether something optional is there.
+// some draws whether an optional part exists.
 func (s *definitions) some(odds int) bool { return s.IntN(odds) == 0 }
 
 // tryDefinition asks for a definition that may be wrong, by a dry run.
@@ -311,7 +311,7 @@ func (s *definitions) schema(depth int) map[string]any {
 	return schema
 }
 
-// list says how an array is merged.
+// list draws how an array is merged.
 func (s *definitions) list(schema map[string]any) {
 	items := schema["items"].(map[string]any)
 	switch kind, _ := items["type"].(string); {
@@ -466,7 +466,7 @@ func (s *definitions) live() {
 	s.add(asked{method: "GET", path: s.things("v2", ""), until: "404 page not found"})
 }
 
-// rival makes another definition that wants names of the first, and deletes it.
+// rival creates another definition with some names of the first, and deletes it.
 func (s *definitions) rival() {
 	names, decided := map[string]any{"plural": "others", "kind": "Other"}, `"InitialNamesAccepted"`
 	if !s.some(6) {

@@ -56,7 +56,7 @@ var subjects = map[string]subject{
 	"rejected":    {"testdata/rejected.json.gz", upTo(1), always(rejectedRequests), nil},
 }
 
-// about says what the requests of each subject are about, for docs/fidelity.md.
+// about describes the requests of each subject, for docs/fidelity.md.
 var about = map[string]string{
 	"resources":   "custom resources, ConfigMaps, Secrets, Namespaces: all verbs, patches, applies, lists, watches, tables",
 	"kinds":       "the other built-in kinds and their subresources, with valid and invalid bodies",
@@ -130,7 +130,7 @@ type subject struct {
 	mask      func(answer string) string // what else of an answer is not compared; nil for nothing
 }
 
-// upTo returns the first seeds, and those that have shown a difference which is no more.
+// upTo returns the first seeds, and the seeds that once showed a difference.
 func upTo(n uint64, different ...uint64) (seeds []uint64) {
 	for seed := range n {
 		seeds = append(seeds, seed)
@@ -141,9 +141,9 @@ func upTo(n uint64, different ...uint64) (seeds []uint64) {
 // requester makes the requests of a seed, with a salt in names that all share.
 type requester func(seed uint64, salt string) []asked
 
-// TestAnswersAsTheRealServerDid compares with the recordings. Time stands still but for those who wait: a second that passes within a
-// sequence, on a machine with much to do, makes a write of an apply that changes nothing but its time, on any server. The webhooks of
-// admission are asked through sockets, which no bubble has.
+// TestAnswersAsTheRealServerDid compares with the recordings. Time passes only for waiting goroutines: on a busy
+// machine, a second that passes within a sequence turns an apply without a change into a write of its time, on any
+// server. Calls of admission webhooks use sockets, which do not work in a bubble.
 func TestAnswersAsTheRealServerDid(t *testing.T) {
 	for name, s := range subjects {
 		t.Run(name, func(t *testing.T) {
@@ -326,7 +326,7 @@ type asked struct {
 	dry   bool   // whether nothing is to come of it
 
 	header  [2]string // one more, by name and value
-	decoded bool      // whether an answer in protobuf is compared as what it says
+	decoded bool      // whether to compare the decoded content of an answer in protobuf
 }
 
 func (a asked) String() string {
@@ -614,7 +614,7 @@ func named(known map[string]string, prefix, value string) string {
 	return known[value]
 }
 
-// text masks what messages say.
+// text masks the variable parts of messages.
 func (m *mask) text(text string) string {
 	if ages.MatchString(text) {
 		return "AGE"

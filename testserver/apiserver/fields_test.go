@@ -49,7 +49,7 @@ const (
 
 func (f describedField) String() string { return strings.Join(f.path, ".") }
 
-// openAPISchema is what values are made of.
+// openAPISchema is a schema from which values are drawn.
 type openAPISchema struct {
 	Ref                  string `json:"$ref"`
 	Type, Format         string
@@ -152,7 +152,7 @@ func sortedNames[T any](of map[string]T) (names []string) {
 	return names
 }
 
-// operation is what a document says of a method of a path.
+// operation is the description of a method of a path in a document.
 type operation struct {
 	Kind struct{ Group, Version, Kind string } `json:"x-kubernetes-group-version-kind"`
 	Body struct {
@@ -179,7 +179,7 @@ func (d openAPIDocument) operation(path, method string) (o operation, ok bool) {
 	return o, ok
 }
 
-// describedKinds are all kinds of whose objects the OpenAPI of a server says that they can be created, in the order of their paths.
+// describedKinds are all kinds that clients can create according to the server's OpenAPI, in the order of their paths.
 func describedKinds(t testing.TB, p *peer) (kinds []describedKind) {
 	get := func(path string, into any) {
 		status, body, _ := p.do(t, asked{method: "GET", path: path})
@@ -250,7 +250,8 @@ var unasked = []string{
 	"resourceClaims", "externalID", "globalDefault",
 }
 
-// fieldSamples are bodies of kinds that other sequences write their own way. Those that decide about writes decide about nothing that anybody writes.
+// fieldSamples are bodies of kinds for which other sequences use different ones. Objects that decide about writes
+// decide only about unused resources.
 var fieldSamples = []sampleKind{
 	{apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration", bodies: []string{`{"webhooks":[{"name":"a.example.com","clientConfig":{"url":"https://127.0.0.1:1/x"},"rules":[{"operations":["CREATE"],"apiGroups":["nobody.example.com"],"apiVersions":["v1"],"resources":["nothings"]}],"sideEffects":"None","admissionReviewVersions":["v1"]}]}`}},
 	{apiVersion: "admissionregistration.k8s.io/v1", kind: "MutatingWebhookConfiguration", bodies: []string{`{"webhooks":[{"name":"a.example.com","clientConfig":{"service":{"namespace":"a","name":"b","path":"/c","port":443}},"rules":[{"operations":["CREATE"],"apiGroups":["nobody.example.com"],"apiVersions":["v1"],"resources":["nothings"],"scope":"Namespaced"}],"sideEffects":"None","admissionReviewVersions":["v1"],"matchConditions":[{"name":"a","expression":"true"}]}]}`}},
@@ -600,10 +601,10 @@ func (s *fieldSequence) value(schema openAPISchema, name string, depth int) any 
 	return content
 }
 
-// embeddedProblem is one of what is wrong with embedded objects, which is told by the order of Go's maps.
+// embeddedProblem matches one of several problems with embedded objects, reported in the order of Go's maps.
 var embeddedProblem = regexp.MustCompile(`(cannot be handled as a Widget: spec\.template)[^\n]*`)
 
-// maskedFields leaves out what is drawn or told in other words of all kinds that are asked about.
+// maskedFields masks random parts of the answers of all kinds, and parts with different wording.
 func maskedFields(answer string) string {
 	if strings.Contains(answer, "apiextensions.k8s.io") {
 		answer = maskedDefinitions(answer)

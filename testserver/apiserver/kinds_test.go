@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// What is not compared: what is drawn, and how Go values are printed that have other types in the real server.
+// These parts of answers are not compared: random values, and the output of Go values that have other types in the real
+// server.
 var (
 	clusterAddress = regexp.MustCompile(`\b10\.0\.0\.\d+\b`)
 	nodePortCell   = regexp.MustCompile(`:3\d{4}/`)

@@ -123,7 +123,7 @@ func (s *sequence) limits(mark int) []any {
 	return all
 }
 
-// possible says whether no ratio is in doubt: one that is greater than max by min is refused.
+// possible reports whether every ratio is certain: max may not exceed min by a rejected factor.
 func possible(limits []any) bool {
 	return !slices.ContainsFunc(limits, func(one any) bool {
 		least, _ := one.(map[string]any)["min"].(map[string]any)

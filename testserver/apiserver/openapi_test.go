@@ -113,8 +113,8 @@ func withoutDeleted(paths any) any {
 	return paths
 }
 
-// withoutMarkers is a schema without what comments and markers in the source of Go types say, which is not all known here: how lists
-// and maps are merged, what is optional and what its default is, what the values of an enumeration are, unions, and lines of text.
+// withoutMarkers returns a schema without the parts that come from comments and markers of Go types, not all of which
+// are known here: merge strategies of lists and maps, optional fields, defaults, enumerations, unions, and line breaks.
 func withoutMarkers(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -235,8 +235,8 @@ func TestClientsMayLeaveAtAnyByte(t *testing.T) {
 	}
 }
 
-// TestAWatcherThatNeverReadsHoldsUpNobody has watches over sockets that nobody reads, while more happens than sockets and the history
-// keep: others are served, and the server ends.
+// TestAWatcherThatNeverReadsHoldsUpNobody opens watches over sockets that it never reads, and causes more events than
+// the sockets and the history hold. The server still answers other clients, and stops.
 func TestAWatcherThatNeverReadsHoldsUpNobody(t *testing.T) {
 	url, authority, certificate := serve(t)
 	const configMaps = "/api/v1/namespaces/default/configmaps"

@@ -55,7 +55,8 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 }
 
-// sortCauseBytes leaves out the lines of answers about invalid objects and conflicts, which upstream finds in the order of Go's maps.
+// sortCauseBytes sorts the lines of answers about invalid objects and conflicts, which upstream writes in the order of
+// Go's maps.
 func sortCauseBytes(all []byte) []byte {
 	lines := bytes.Split(all, []byte("\n"))
 	for i, line := range lines {
@@ -108,7 +109,7 @@ func TestWatchLastsInABubble(t *testing.T) {
 	})
 }
 
-// TestErrorsTakeNoVirtualTime holds that no clock of the process has a say in a bubble.
+// TestErrorsTakeNoVirtualTime checks that errors in a bubble do not depend on the real clock.
 func TestErrorsTakeNoVirtualTime(t *testing.T) {
 	fail := func() {
 		server := apiserver.New(apiserver.Options{})
@@ -134,7 +135,8 @@ func TestErrorsTakeNoVirtualTime(t *testing.T) {
 	})
 }
 
-// TestSlowWatchLosesItsPlace holds that nothing is kept for a watcher that does not read, and that it is told.
+// TestSlowWatchLosesItsPlace checks that the server keeps nothing for a watcher that does not read, and sends it an
+// error.
 func TestSlowWatchLosesItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiserver.New(apiserver.Options{History: 8})
@@ -297,7 +299,8 @@ func certificate(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
-// TestConversionByAWebhook converts on writes and reads, one by one and in lists, and tells what a webhook has done wrong.
+// TestConversionByAWebhook converts on writes and reads, single objects and lists, and checks the errors for incorrect
+// answers of a webhook.
 func TestConversionByAWebhook(t *testing.T) {
 	answer := func(object map[string]any) {
 		spec, _ := object["spec"].(map[string]any)
@@ -411,7 +414,8 @@ func TestConversionByAWebhook(t *testing.T) {
 	<-waiting
 }
 
-// TestABodyThatNeverEndsEndsWithItsRequest holds that nobody waits for what a client does not send: not who closes the server either.
+// TestABodyThatNeverEndsEndsWithItsRequest checks that neither the server nor its Close waits for data that a client
+// does not send.
 func TestABodyThatNeverEndsEndsWithItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiserver.New(apiserver.Options{})
@@ -442,7 +446,7 @@ func TestABodyThatNeverEndsEndsWithItsRequest(t *testing.T) {
 	})
 }
 
-// TestNamespaceStaysUntilItIsFinalized, whatever is said of its status meanwhile.
+// TestNamespaceStaysUntilItIsFinalized checks that no write to the status ends the namespace earlier.
 func TestNamespaceStaysUntilItIsFinalized(t *testing.T) {
 	server := apiserver.New(apiserver.Options{})
 	defer server.Close()
@@ -769,7 +773,8 @@ func TestDiscoveryIsInTheOrderOfTheRealServer(t *testing.T) {
 	}
 }
 
-// TestVolumesAndAddressesAreChecked creates and updates what has one thing wrong, and looks for what the real server says.
+// TestVolumesAndAddressesAreChecked creates and updates objects with one mistake each, and expects the error of the
+// real server.
 func TestVolumesAndAddressesAreChecked(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const pods, quotas, deployments = "/api/v1/namespaces/default/pods", "/api/v1/namespaces/default/resourcequotas", "/apis/apps/v1/namespaces/default/deployments"
@@ -801,7 +806,7 @@ func TestVolumesAndAddressesAreChecked(t *testing.T) {
 	}
 }
 
-// TestTokensAreBound makes tokens that are good for as long as an object is there. The answers are the real server's.
+// TestTokensAreBound creates tokens that are valid while an object exists. The expected answers are the real server's.
 func TestTokensAreBound(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const namespace = "/api/v1/namespaces/default"
@@ -904,7 +909,8 @@ func TestRareAnswers(t *testing.T) {
 		{asked{method: "GET", path: configMaps + "?watch=1&timeoutSeconds=1&resourceVersion=18446744073709551615"}, 200, "null"},
 		{asked{method: "GET", path: "/apis/fidelity.kctrl.dev/v1/gadgets/plain", header: curl}, 200, "\n  \"kind\": \"Gadget\""},
 		{asked{method: "GET", path: namespaces + "/default"}, 200, `"kind":"Namespace"`},
-		{asked{method: "GET", path: namespaces + "/default", header: curl}, 200, "\n  \"kind\": \"Namespace\""}, // once it was made for somebody else too
+		// after a token was issued for another audience
+		{asked{method: "GET", path: namespaces + "/default", header: curl}, 200, "\n  \"kind\": \"Namespace\""},
 		{asked{method: "POST", path: "/api/v1/watch/namespaces/default/configmaps?timeoutSeconds=1", body: "{}"}, 405, "the server does not allow this method on the requested resource"},
 	} {
 		if status, body, _ := p.do(t, one.a); status != one.want || !strings.Contains(string(body), one.says) {

@@ -32,8 +32,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// varietyOf are requests of a seed about two kinds, custom or built in: all verbs, subresources, types of patches and queries for each of
-// them, metadata, fields that no sample has, and watches. Where other sequences ask what operators ask, these ask what nobody does.
+// varietyOf returns the requests of a seed about two kinds, custom or built in: all verbs, subresources, types of
+// patches and queries for each of them, metadata, fields that no sample has, and watches. Other sequences send the
+// requests of operators; this one sends unusual ones.
 func varietyOf(seed uint64, salt string) []asked { return varietyAbout(variedKinds, seed, salt) }
 
 func varietyAbout(all []sampleKind, seed uint64, salt string) []asked {
@@ -223,7 +224,7 @@ func (s *sequence) vary(k sampleKind) {
 	}
 }
 
-// oddly makes the text of a body odd, sometimes: with a field twice, or one that nobody knows, or names in other letters.
+// oddly sometimes changes the text of a body: it repeats a field, adds an unknown one, or changes the case of names.
 func (s *sequence) oddly(body string) string {
 	switch s.IntN(25) {
 	case 0:

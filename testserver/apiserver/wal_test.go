@@ -177,7 +177,7 @@ func TestObjectsOutliveTheServer(t *testing.T) {
 			t.Errorf("a new object has the UID or the version of %s: %s", name, text)
 		}
 	}
-	// What was before the restart is not known, and said so.
+	// The server has no history from before the restart, and reports that.
 	watcher, err := client.NewListWatcher(live, &corev1.ConfigMap{}, client.Scope{})
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestObjectsOutliveTheServer(t *testing.T) {
 	}
 }
 
-// TestEveryEndOfTheFileIsAState cuts the file at each byte: what is left is the state after some number of writes, and nothing else.
+// TestEveryEndOfTheFileIsAState cuts the file at each byte. The rest must be the state after some number of writes.
 func TestEveryEndOfTheFileIsAState(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "objects")
 	server := open(t, path)
@@ -226,7 +226,8 @@ func TestEveryEndOfTheFileIsAState(t *testing.T) {
 	}
 }
 
-// withoutFresh leaves out what a server makes anew when it is not there: namespaces, roles, and the times of conditions.
+// withoutFresh removes objects and fields that a server creates again if they are missing: namespaces, roles, and the
+// times of conditions.
 func withoutFresh(state map[string]string) map[string]string {
 	kept := map[string]string{}
 	for name, text := range state {

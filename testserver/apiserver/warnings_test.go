@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// warned are objects that the real server takes, and has something to say about. Those of the cluster have the name of their namespace in theirs.
+// warned are objects that the real server accepts with a warning. The names of cluster-scoped ones contain the name of
+// their namespace.
 var warned = []struct{ path, body, status string }{
 	{"/api/v1/namespaces/%s/persistentvolumeclaims", `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"%s","annotations":{"volume.beta.kubernetes.io/storage-class":"x"}},
 		"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1500m"},"limits":{"storage":"2500m"}}}}`, ""},

@@ -91,7 +91,7 @@ func writesOf(seed uint64) []asked {
 	return s.requests
 }
 
-// right is a widget that is valid, of which some is left out: a patch has no name.
+// right is a valid widget without some parts: a patch has no name.
 func (s *sequence) right(name, version string) string {
 	spec, metadata, status := map[string]any{}, map[string]any{}, map[string]any{}
 	optional := func(of map[string]any, odds int, name string, values ...any) {

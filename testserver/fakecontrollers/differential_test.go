@@ -185,7 +185,7 @@ func newWorld(ctx context.Context, t *testing.T, c *client.REST, s scenario) *wo
 	return w
 }
 
-// do does what a step does, until it is no conflict.
+// do repeats a step until there is no conflict.
 func (w *world) do(ctx context.Context, t *testing.T, s step) {
 	t.Helper()
 	await(ctx, t, func() error {

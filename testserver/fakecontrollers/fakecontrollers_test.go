@@ -64,10 +64,10 @@ func inBubble(t *testing.T, test func(s *stage), more ...fakecontrollers.Control
 	})
 }
 
-// settle waits until nobody does anything.
+// settle waits until all goroutines are blocked.
 func (s *stage) settle() { s.pass(time.Second) }
 
-// pass lets time pass, and then waits until nobody does anything.
+// pass lets time pass, and then waits until all goroutines are blocked.
 func (s *stage) pass(d time.Duration) {
 	time.Sleep(d) // of the bubble
 	synctest.Wait()
@@ -114,7 +114,7 @@ func meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"app": name}}
 }
 
-// template is of pods that are restarted always, unless policy says otherwise.
+// template returns a template of pods that always restart, unless policy is set.
 func template(name string, policy corev1.RestartPolicy) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name}},

@@ -199,7 +199,7 @@ func TestWebhooksInABubble(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		env := inmemory.Start(t)
-		told := make(chan struct{}) // the server has told of the webhook that hangs, so that nothing else than its patience ends it
+		told := make(chan struct{}) // the server has logged the webhook that hangs, so only its timeout ends the call
 		m, err := manager.New(env.Config, manager.Options{Webhook: manager.WebhookOptions{Manifests: []string{manifest}}})
 		if err != nil {
 			t.Fatal(err)

@@ -35,7 +35,7 @@ func (c *copier) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		return reconcile.Result{}, nil
 	}
 	if c.variant == "notes before it copies" && from.Annotations["copy"] == "" {
-		// A crash after this write leaves the object without a copy, because the note says that there is one.
+		// A crash after this write leaves the object without a copy, because the note records that one exists.
 		if err := c.note(ctx, from); err != nil {
 			return reconcile.Result{}, err
 		}

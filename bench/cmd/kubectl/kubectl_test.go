@@ -71,7 +71,7 @@ spec:
     spec: {containers: [{name: main, image: "nginx:%s"}]}
 `
 
-// story is a kubectl with the kubeconfig of a server, and a folder for its files.
+// story runs kubectl with the kubeconfig of a server and a directory for its files.
 type story struct {
 	*testing.T
 	kubeconfig, folder string
@@ -257,7 +257,7 @@ spec:
   - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {two: {type: string}}}}}
 `
 
-// answer is a server of webhooks: the path says which.
+// answer is a server of webhooks. The path selects the webhook.
 func answer(w http.ResponseWriter, r *http.Request) {
 	var review struct {
 		APIVersion string         `json:"apiVersion"`

@@ -7,7 +7,7 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/internal/widgets"
 )
 
-// told returns a watch event of an object.
+// told returns a watch event for an object.
 func told(name string, generation, observed int64) widgets.Event {
 	var e widgets.Event
 	e.Object.Metadata.Name, e.Object.Metadata.Generation = name, generation

@@ -51,7 +51,7 @@ import (
 	batchv2 "github.com/kctrl-dev/kctrl/examples/cronjob/api/v2"
 )
 
-// TestNothingIsStale asks whether all that follows from the markers is there.
+// TestNothingIsStale checks that all generated files are up to date.
 func TestNothingIsStale(t *testing.T) { run(t, "make", "-s", "-C", "..", "check") }
 
 // run runs a command. The Makefile of the project and the API server of the test use the same kctrl.
@@ -68,9 +68,9 @@ func apply(t *testing.T, env *testenv.Env, folder string) {
 	run(t, cmp.Or(os.Getenv(testenv.CommandVariable), "kctrl"), "env", "apply", "--kubeconfig", env.Kubeconfig, "-k", folder)
 }
 
-// TestOperator deploys what config/default has on an API server, and runs the operator: first as in a cluster, with the
-// rights that it has there, then on loopback, where the API server reaches its webhooks. Each step goes on where the one before
-// has ended.
+// TestOperator deploys config/default on an API server and runs the operator. The operator first has only the
+// permissions that it has in a cluster. Then it serves on loopback, where the API server reaches its webhooks. Each
+// step starts from the state at the end of the step before.
 func TestOperator(t *testing.T) {
 	env := testenv.Start(t, testenv.WithGarbageCollector())
 	apply(t, env, "../config/default")
@@ -192,7 +192,7 @@ func metaOf(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "default", Name: name}
 }
 
-// template is all that a user has to say about a Job.
+// template is the smallest Job template that a user can write.
 func template() k8sbatchv1.JobTemplateSpec {
 	pod := corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/report"}}}
 	return k8sbatchv1.JobTemplateSpec{Spec: k8sbatchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: pod}}}
@@ -241,14 +241,14 @@ func testRights(o *operator) {
 			return strings.Contains(fmt.Sprint(u.Object), "caBundle")
 		})
 	}
-	// Nobody is behind the Service that these name. v2, which is stored, needs no conversion.
+	// The Service of these webhooks has no endpoints. Objects of v2, the stored version, need no conversion.
 	o.must(o.live.Delete(o.ctx, webhooks("Mutating")))
 	o.must(o.live.Delete(o.ctx, webhooks("Validating")))
 	cronJob := o.v2("rights", batchv2.CronSchedule{Expression: new("@every 1s")})
 	cronJob.Spec.ConcurrencyPolicy = batchv2.ForbidConcurrent
 	cronJob.Spec.FailedJobsHistoryLimit = new(int32(0))
 	cronJob.Spec.JobTemplate.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
-	o.eventually(func() error { return o.live.Create(o.ctx, cronJob) }) // the API server goes on calling them for a moment
+	o.eventually(func() error { return o.live.Create(o.ctx, cronJob) }) // the API server still calls them for a moment
 	active := testenv.Await(o.ctx, o, o.live, cronJob, func(c *batchv2.CronJob) bool { return len(c.Status.Active) == 1 })
 	job := &k8sbatchv1.Job{ObjectMeta: metaOf(active.Status.Active[0].Name)}
 	o.must(o.live.Get(o.ctx, object.KeyOf(job), job))
@@ -298,7 +298,7 @@ func testDefaults(o *operator) {
 	if !reflect.DeepEqual(old.Spec, want) {
 		o.Errorf("created %+v, want %+v", old.Spec, want)
 	}
-	// What somebody has said stays.
+	// A value that the user set stays.
 	current := o.v2("said", batchv2.CronSchedule{Minute: "5"})
 	current.Spec.SuccessfulJobsHistoryLimit = new(int32(0))
 	current.Spec.ConcurrencyPolicy = batchv2.ForbidConcurrent
@@ -393,7 +393,7 @@ func testConversion(o *operator) {
 	if want := (batchv2.CronSchedule{Hour: "3", Month: "*/2"}); current.Spec.Schedule != want || *current.Spec.TimeZone != "Asia/Tokyo" {
 		o.Errorf("v2 has %+v", current.Spec)
 	}
-	// Then it changes the schedule, to what five fields cannot say.
+	// Then it sets a schedule that five fields cannot express.
 	base = old.DeepCopy()
 	old.Spec.Schedule = "@every 90m"
 	o.must(o.live.Patch(o.ctx, old, client.MergeFrom(base)))
@@ -406,7 +406,7 @@ func testConversion(o *operator) {
 	o.must(o.live.Delete(o.ctx, current))
 }
 
-// testMigration is a release that stores v1, the next one that stores v2, and one that has v1 no more.
+// testMigration upgrades through three releases: the first stores v1, the second stores v2, and the third has no v1.
 func testMigration(o *operator) {
 	storing := func(version string) func(map[string]any) {
 		return func(v map[string]any) { v["storage"] = v["name"] == version }
@@ -458,7 +458,7 @@ func (o *operator) changeVersions(change func(version map[string]any)) {
 	o.must(o.live.Patch(o.ctx, definition, client.MergeFrom(base)))
 }
 
-// awaitStored waits until the CRD says that all objects are stored in one version.
+// awaitStored waits until the status of the CRD lists one stored version.
 func (o *operator) awaitStored(version string) {
 	o.Helper()
 	testenv.Await(o.ctx, o, o.live, crd(), func(u *unstructured.Unstructured) bool {

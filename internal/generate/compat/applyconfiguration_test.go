@@ -256,8 +256,8 @@ func TestBytesAreThoseOfControllerGen(t *testing.T) {
 	}
 }
 
-// TestEmbeddedTypesWithoutApplyConfigurationsCompile has embedded structs of other packages, whose fields are no pointers,
-// and embedded types that are no structs.
+// TestEmbeddedTypesWithoutApplyConfigurationsCompile embeds structs of other packages, whose fields are not pointers,
+// and types other than structs.
 func TestEmbeddedTypesWithoutApplyConfigurationsCompile(t *testing.T) {
 	dir := applied(t, "// +kubebuilder:resource", "")
 	oracle.Write(t, dir, "api/v1/spec.go", `package v1
@@ -404,7 +404,7 @@ func uncompiled(t *testing.T, dir string) map[string]bool {
 	return broken
 }
 
-// TestEmbeddedInterfacesCompile has a kind without a schema, in which an interface is no mistake.
+// TestEmbeddedInterfacesCompile has a kind without a schema, which may contain an interface.
 func TestEmbeddedInterfacesCompile(t *testing.T) {
 	const spec = "type ThingSpec struct {\n\tLocal `json:\"local\"`\n\tOther `json:\",inline\"`\n\tAny any `json:\"any\"`\n}\n\n" +
 		"type Local interface{ DeepCopyLocal() Local }\n\ntype Other interface{ DeepCopyOther() Other }\n"

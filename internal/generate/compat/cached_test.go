@@ -152,7 +152,7 @@ func TestChangesOfInputsCount(t *testing.T) {
 			t.Parallel()
 			dir, store := warm(t, test.line)
 			oracle.Write(t, dir, test.file, test.content)
-			// What the loader of controller-tools has made is not kept.
+			// Results of the loader of controller-tools are not cached.
 			if _, hit := results(t, dir, test.line, store); hit && name != "cgo" {
 				t.Error("the change was not seen")
 			}
@@ -296,8 +296,8 @@ func TestTheYearOfAHeaderCounts(t *testing.T) {
 	})
 }
 
-// shim puts a program in the place of the go command, as version managers do: it runs the one that was there, with what the file .shim
-// in its folder does before. It returns what the program was called for since it was asked last.
+// shim replaces the go command by a program, as version managers do. The program runs the commands of the file .shim in
+// its directory, and then the original go command. shim returns a function that lists the calls since its last use.
 func shim(t *testing.T) (calls func() string) {
 	t.Helper()
 	command, err := exec.LookPath("go")
@@ -322,8 +322,8 @@ func shim(t *testing.T) (calls func() string) {
 	}
 }
 
-// TestShimsAreAskedWhatTheyRun has a go command in PATH that is none: it is asked for its settings in each run, and then packages are
-// found and results kept as with one. What it says now counts, and not what it said before.
+// TestShimsAreAskedWhatTheyRun has a shim as the go command in PATH. Each run reads its settings again; packages are
+// found and results are cached as with the real command. Only the current settings count.
 func TestShimsAreAskedWhatTheyRun(t *testing.T) {
 	const line = "object crd paths=./api/v1/... output:crd:dir=out"
 	wanted := func(dir string) map[string]string {
@@ -398,7 +398,7 @@ func TestShimsThatDoNotAnswer(t *testing.T) {
 	}
 }
 
-// TestShimsAnswerForOneModule: in the folder of another module a shim may run another go command.
+// TestShimsAnswerForOneModule has a shim that runs another go command in the directory of another module.
 func TestShimsAnswerForOneModule(t *testing.T) {
 	dir := twoModules(t)
 	const line = "object paths=./config paths=./api/... output:stdout"

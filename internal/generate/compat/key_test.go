@@ -68,7 +68,7 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 	fields := reflect.TypeFor[Options]()
 	for i := range fields.NumField() {
 		switch name := fields.Field(i).Name; name {
-		case "Dir", "Cache", "Inputs": // another project, where it is kept, and who is told of it
+		case "Dir", "Cache", "Inputs": // another project, the place of its cache, and the receiver of its warnings
 		case "BuildTags":
 			count("no build tag", Options{BuildTags: []string{}}, "crd")
 			count("another build tag", Options{BuildTags: []string{"other"}}, "crd")

@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// project copies testdata/operator into a temporary folder and makes it a module, with another module inside.
+// project copies testdata/operator into a temporary directory and makes it a module that contains another module.
 func project(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "operator")
@@ -120,7 +120,7 @@ func TestOutputIsThatOfControllerGen(t *testing.T) {
 	}
 }
 
-// compare runs controller-gen and this package in equal folders.
+// compare runs controller-gen and this package in identical directories.
 func compare(t *testing.T, args []string, o compat.Options, flags ...string) {
 	t.Helper()
 	theirs, ours := project(t), project(t)

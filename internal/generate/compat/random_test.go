@@ -104,7 +104,7 @@ type (
 	return dir
 }
 
-// writeRandomPackage writes a package whose kind has fields of random types, and returns its folder.
+// writeRandomPackage writes a package whose kind has fields of random types, and returns its directory.
 func writeRandomPackage(t *testing.T, dir string, i int, r *rand.Rand, inlined bool, fieldType func(r *rand.Rand) string) string {
 	t.Helper()
 	imports := map[string]string{

@@ -92,7 +92,7 @@ func TestBuildTagsChooseFiles(t *testing.T) {
 			theirs, ours := project(t), project(t)
 			args := []string{"object", "paths=./shared"}
 			for _, dir := range []string{theirs, ours} {
-				// Generated code that no tag leaves out has a say.
+				// Generated code without an excluding build tag counts.
 				mustRun(t, dir, "object paths=./shared")
 				oracle.Write(t, dir, "shared/special.go", special)
 			}
@@ -161,7 +161,7 @@ type Few struct {
 	}
 }
 
-// TestVersionsWithoutATypeAreNoPanic has a version in a manifest whose package is there, and declares other kinds alone.
+// TestVersionsWithoutATypeAreNoPanic has a manifest with a version whose package declares only other kinds.
 func TestVersionsWithoutATypeAreNoPanic(t *testing.T) {
 	dir := project(t)
 	oracle.Write(t, dir, "api/v2/groupversion_info.go", "// +groupName=webapp.example.com\npackage v2\n")
@@ -181,7 +181,8 @@ spec:
 	}
 }
 
-// TestFilesOfTestsAreNotRead has one of a package that is neither that of its folder nor that of its tests.
+// TestFilesOfTestsAreNotRead has a test file whose package clause names neither the package of the directory nor its
+// external tests.
 func TestFilesOfTestsAreNotRead(t *testing.T) {
 	dir := project(t)
 	oracle.Write(t, dir, "shared/other_test.go", "package other\n")

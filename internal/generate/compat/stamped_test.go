@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// later calls f some seconds later, when the times of all files that were written before say enough.
+// later calls f some seconds later, when the times of earlier files are old enough to show changes.
 func later(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	now := time.Now()
@@ -64,7 +64,7 @@ func written(t *testing.T, dir, line string, store incremental.Store) {
 
 const toFiles = "object:headerFile=hack/boilerplate.go.txt rbac:roleName=manager crd:maxDescLen=9 webhook paths=./api/v1/... paths=./internal/..."
 
-// TestNothingIsReadTwice makes changes while nothing but stamps tells whether the result is up to date.
+// TestNothingIsReadTwice makes changes that only stamps can detect.
 func TestNothingIsReadTwice(t *testing.T) {
 	put := func(name, content string) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) { oracle.Write(t, dir, name, content) }
@@ -141,7 +141,7 @@ func TestTheSecondRunDoesNoMoreThanTheThird(t *testing.T) {
 	})
 }
 
-// TestDamagedStampsAreNotUsed damages the stamps, of which nothing else is left.
+// TestDamagedStampsAreNotUsed damages the stamps, the only remaining record.
 func TestDamagedStampsAreNotUsed(t *testing.T) {
 	dir, store := warm(t, toFiles)
 	later(t, func(t *testing.T) {

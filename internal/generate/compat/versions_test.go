@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// versions are two versions of a group, of which the first is partly made of the second.
+// versions are two versions of a group. The first uses types of the second.
 var versions = map[string]string{
 	"fruit/v1/types.go": `// +groupName=fruit.example.com
 package v1

@@ -54,7 +54,7 @@ func TestChangedFilesKeepTheirModeAndAreReplaced(t *testing.T) {
 	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
 	}
-	// Who reads while the file is replaced sees one content or the other.
+	// A reader sees either the old content or the new one while the file is replaced.
 	before := make([]byte, 100)
 	if n, _ := open.Read(before); string(before[:n]) != "old\n" {
 		t.Errorf("the old file was overwritten with %q", before[:n])
@@ -102,8 +102,8 @@ func TestNothingIsWrittenIfOneFileCannotBe(t *testing.T) {
 	}
 }
 
-// TestFilesAreBackIfALaterOneCannotBeReplaced has a file and a folder of the same name, which is found out when the first
-// file is in place.
+// TestFilesAreBackIfALaterOneCannotBeReplaced has a directory with the name of the second file, which the run detects
+// after it has replaced the first file.
 func TestFilesAreBackIfALaterOneCannotBeReplaced(t *testing.T) {
 	dir := project(t)
 	mustRun(t, dir, "object:headerFile=hack/boilerplate.go.txt paths=./api/v1")

@@ -55,7 +55,7 @@ func compareWithLibrary(t *testing.T, schemas ...apiextensionsv1.JSONSchemaProps
 	return takeSchemas(copied) != nil
 }
 
-// texts are what texts are made of.
+// texts are fragments of random texts.
 var texts = []string{
 	"word", "a", "two words", "yes", "On", "null", "~", "1", "0x1f", "1e3", "1:20", "2001-01-01", ":", "a: b", "a:", "- a", "-", "# a", "a #b", "a#b", "?", "'", `"`, "{}", "[a]", "`", "@", "%", "&a", "*a", "!a", "|", ">", "\\", "\t", "\n", "\n\n", " ", "  ", "ä", "…", "\u2028", "\x7f", "\x01", "\ufeff", "漢", "\xff", "---", "...", "<<", "=", ".", "x-y", "x.y/z", strings.Repeat("long ", 30), strings.Repeat("unbroken", 20),
 	"^[a-z]([-a-z0-9]*[a-z0-9])?$", "self.a == 'b'", "10", "9", "a10", "a9", "a09", "A", "_", "$ref", "é1",

@@ -8,7 +8,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// library marshals JSON as controller-tools does. It reports false for what is no object.
+// library marshals JSON as controller-tools does. It reports false if the JSON is not an object.
 func library(text []byte) (out string, isObject bool, err error) {
 	var fields map[string]any
 	if err := unmarshalNumbers(text, &fields); err != nil || fields == nil || !json.Valid(text) {

@@ -31,8 +31,9 @@ func (docs) RegisterMarkers(*ctmarkers.Registry) error { return nil }
 // Generate is not asked.
 func (docs) Generate(*genall.GenerationContext) error { return nil }
 
-// TestAddingAGeneratorIsOneRow adds one as a developer would, and has all that commands do with one: flags, output, the
-// kustomization, and taking back what it makes no more; and in kctrl gen options, output rules, output and the cache.
+// TestAddingAGeneratorIsOneRow adds a generator as a developer would. Commands must then support it: flags, output, the
+// kustomization, and removal of files that it no longer writes. kctrl gen must support its options, output rules,
+// output and cache.
 func TestAddingAGeneratorIsOneRow(t *testing.T) {
 	name := "docs.yaml"
 	t.Cleanup(generators.Add(generator.Generator{

@@ -18,7 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
-// TestMain lets a test start this program as one that puts entries in a folder until it is killed.
+// TestMain lets a test run this program as a process that writes entries into a directory until it is killed.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("PUT_FOREVER"); dir != "" {
 		for {
@@ -128,7 +128,7 @@ func TestKilledWriterLeavesTheEntryWhole(t *testing.T) {
 			t.Fatal("the entry is gone")
 		}
 	}
-	// What was left is in nobody's way, and goes when it is old.
+	// Leftover files do no harm, and are removed when they are old.
 	names, _ := filepath.Glob(filepath.Join(store.Dir, "*"+freshSuffix))
 	store.prune(time.Now())
 	if after, _ := filepath.Glob(filepath.Join(store.Dir, "*"+freshSuffix)); len(after) != len(names) {

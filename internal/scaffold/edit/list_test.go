@@ -85,7 +85,7 @@ func TestEnsureListItemInsertsOnlyTheItem(t *testing.T) {
 			for _, eol := range []string{"\n", "\r\n"} {
 				src, want := marked(strings.ReplaceAll(tt.want, "\n", eol))
 				if eol == "\r\n" && !strings.Contains(src, eol) {
-					continue // nothing tells the line end
+					continue // a file without a line end does not show its kind
 				}
 				path := strings.Split(tt.path, ".")
 				got, err := EnsureListItem([]byte(src), "k.yaml", path, tt.value)

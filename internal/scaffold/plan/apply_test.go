@@ -20,7 +20,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// startingTree and mixedPlan make a plan with two creations in new folders, two updates, two deletions and the lock.
+// startingTree and mixedPlan make a plan with two creations in new directories, two updates, two deletions and the
+// lock.
 func startingTree(t *testing.T, fsys afero.Fs) {
 	write(t, fsys, map[string]string{
 		"PROJECT":           "version: kctrl/v1\n",

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/afero"
 )
 
-// written returns a project in which kctrl has written f.txt, and the user has then made it what content says.
+// written returns a project with a file f.txt that kctrl wrote and the user then changed to content.
 func written(t *testing.T, content string) afero.Fs {
 	t.Helper()
 	fsys := afero.NewMemMapFs()
@@ -134,7 +134,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestLinesEndAsTheyDid writes over a file that git has checked out with other ends of lines, which is no edit.
+// TestLinesEndAsTheyDid updates a file that git checked out with other line ends, which are not an edit.
 func TestLinesEndAsTheyDid(t *testing.T) {
 	for name, rewrite := range map[string]func(*Plan, []byte) error{
 		"shared": func(p *Plan, text []byte) error { return p.Write("f.txt", text, "t") },
@@ -268,7 +268,7 @@ func TestLockIsSortedAndReadBack(t *testing.T) {
 	}
 }
 
-// TestFirstFormatOfTheLockIsReplaced has nothing else to change, which is what a user is told.
+// TestFirstFormatOfTheLockIsReplaced has no other change, and reports that to the user.
 func TestFirstFormatOfTheLockIsReplaced(t *testing.T) {
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte("x")))
 	for name, text := range map[string]string{

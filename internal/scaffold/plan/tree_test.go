@@ -35,7 +35,7 @@ func tree(t *testing.T, fsys afero.Fs) map[string]string {
 	return found
 }
 
-// fileSystems runs a test on an empty file system in memory and on a real folder.
+// fileSystems runs a test on an empty file system in memory and on a real directory.
 func fileSystems(t *testing.T, test func(t *testing.T, newFs func() afero.Fs)) {
 	t.Run("memory", func(t *testing.T) {
 		test(t, func() afero.Fs { return afero.NewMemMapFs() })
@@ -52,7 +52,7 @@ func fileSystems(t *testing.T, test func(t *testing.T, newFs func() afero.Fs)) {
 	})
 }
 
-// write puts files into fsys: content by path, "" for an empty folder.
+// write writes files into fsys: content by path, "" for an empty directory.
 func write(t *testing.T, fsys afero.Fs, files map[string]string) {
 	t.Helper()
 	for path, content := range files {

@@ -297,7 +297,8 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 	}
 }
 
-// TestKindsInAModuleOfTheirOwn are imported by the path of their folder: a module that has another one is none of the project's.
+// TestKindsInAModuleOfTheirOwn are imported by the path of their directory. A module with another path does not belong
+// to the project.
 func TestKindsInAModuleOfTheirOwn(t *testing.T) {
 	load := func(text string, files map[string]string) error {
 		fsys := fstest.MapFS{File: {Data: []byte(text)}}

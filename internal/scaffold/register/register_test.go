@@ -73,7 +73,8 @@ func TestManagerIsGivenRegister(t *testing.T) {
 	}
 }
 
-// TestProgramsAreFoundWhereverTheyAre moves and splits the main function: register is written beside it, or the command says one line.
+// TestProgramsAreFoundWhereverTheyAre moves and splits the main function. kctrl writes register beside it, or reports
+// the line to add.
 func TestProgramsAreFoundWhereverTheyAre(t *testing.T) {
 	main := strings.Replace(mainWith, "SETUP", "run.Options{}", 1)
 	const (

@@ -20,7 +20,8 @@ const (
 	clashing      = "one\nzwei\nthree\n"
 )
 
-// TestOwnerDecides passes each combination of owner, disk and trees to Sync. The sign "-" stands for no file.
+// TestOwnerDecides passes each combination of owner, disk and trees to Sync. The sign "-" means that the file does not
+// exist.
 func TestOwnerDecides(t *testing.T) {
 	none := "-"
 	for _, test := range []struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
-// extract writes the files of a txtar archive to a new folder. {{version}} in them is the version of go-cmp that this
-// module requires, whose sum is in the go.sum files.
+// extract writes the files of a txtar archive to a new directory. {{version}} in them is the version of go-cmp that
+// this module requires, whose checksum is in the go.sum files.
 func extract(t *testing.T, archive string) string {
 	t.Helper()
 	dir := t.TempDir()

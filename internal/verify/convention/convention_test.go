@@ -42,7 +42,7 @@ type WrongSpec struct {
 }
 
 type WrongStatus struct {
-	// done is fine but for the marker.
+	// done is correct except for the marker.
 	// +required
 	Done string ` + "`json:\"done\"`" + `
 }

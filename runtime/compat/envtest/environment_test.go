@@ -140,7 +140,7 @@ func TestEnvironmentInstallsObjects(t *testing.T) {
 	if err := errors.Join(yaml.Unmarshal([]byte(widgets), crd), yaml.Unmarshal([]byte(podWebhook), hook), yaml.Unmarshal([]byte(podWebhook), validating)); err != nil {
 		t.Fatal(err)
 	}
-	validating.Kind, validating.Name = "", "validating" // its Go type says what it is
+	validating.Kind, validating.Name = "", "validating" // its Go type determines it
 	env := &envtest.Environment{
 		CRDs: []*apiextensionsv1.CustomResourceDefinition{crd},
 		WebhookInstallOptions: envtest.WebhookInstallOptions{

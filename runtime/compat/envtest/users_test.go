@@ -98,7 +98,8 @@ func TestUsersOfAnEnvironmentHaveTheRightsOfTheirGroups(t *testing.T) {
 	}
 }
 
-// TestCRDsAreFoundAsTheCommandFindsThem names a folder by a link, and a file of it twice; one definition is an item of a list.
+// TestCRDsAreFoundAsTheCommandFindsThem passes a link to a directory, and one of its files twice. One definition is an
+// item of a list.
 func TestCRDsAreFoundAsTheCommandFindsThem(t *testing.T) {
 	t.Setenv(testenv.ServerVariable, "")
 	folder, link := writeCRD(t), filepath.Join(t.TempDir(), "link")

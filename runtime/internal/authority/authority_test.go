@@ -36,8 +36,8 @@ const (
 	configurationPath = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 )
 
-// memory is an API server, as the transport of a client, with no more than an [authority.Authority] asks for. It keeps time with the bubble
-// that it is in.
+// memory is an API server as the transport of a client, with only the requests of an [authority.Authority]. It uses the
+// time of its bubble.
 type memory struct {
 	mu      sync.Mutex
 	objects map[string]map[string]any // by path
@@ -49,7 +49,7 @@ type memory struct {
 	history []told // whom it trusted, since when
 }
 
-// told is a bundle from a time on.
+// told is a bundle that applies from a time on.
 type told struct {
 	since  time.Time
 	bundle string
@@ -368,7 +368,7 @@ func TestExpiredCertificateIsReplacedAtTheStart(t *testing.T) {
 	})
 }
 
-// TestNotReadyWithoutAServer says what is missing, and serves as soon as it can.
+// TestNotReadyWithoutAServer checks that the error names the reason, and that the authority serves as soon as it can.
 func TestNotReadyWithoutAServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -387,7 +387,8 @@ func TestNotReadyWithoutAServer(t *testing.T) {
 	})
 }
 
-// TestReadyWhileTheServerIsDown: what everybody has trusted is still trusted when the API server comes back.
+// TestReadyWhileTheServerIsDown checks that a bundle that clients already trusted is still trusted after an outage of
+// the API server.
 func TestReadyWhileTheServerIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()

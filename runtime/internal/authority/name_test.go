@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/authority"
 )
 
-// names are texts, and the names that they are. What is none is empty.
+// names maps texts to names; a text that is not a name has an empty one.
 var names = map[string]string{
 	"hooks": "hooks", "hooks.system.svc": "hooks.system.svc", "Hooks.Example.COM": "hooks.example.com", "hooks.example.com.": "hooks.example.com",
 	"an_underscore.example": "an_underscore.example", "7.example": "7.example", "*.Example.com": "*.example.com",
@@ -170,8 +170,8 @@ func (m *memory) bundleOf(t *testing.T, name string, at int) []byte {
 	return bundle
 }
 
-// TestOneBadTargetDoesNotStopTheRest has targets that are called by what is no name, that are missing, and that may not be written: the rest
-// is called by its names, trusts the authority, and goes on to do so through rotations and when another is added.
+// TestOneBadTargetDoesNotStopTheRest has targets with invalid names, missing targets and targets that may not be
+// written. The others trust the authority under their names, also after rotations and after another target is added.
 func TestOneBadTargetDoesNotStopTheRest(t *testing.T) {
 	for name, spoil := range map[string]func(m *memory){
 		`validating/bad has an invalid name of the server: "*.x": want a DNS name or an IP address, and not a pattern; "01.2.3.4": want a DNS name or an IP address`: func(m *memory) {

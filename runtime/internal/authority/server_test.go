@@ -26,7 +26,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// TestOnAServer shows that the API server goes on calling a webhook, whatever becomes of its certificates.
+// TestOnAServer checks that the API server can always call a webhook, with every change of its certificates.
 func TestOnAServer(t *testing.T) {
 	env := inmemory.Start(t)
 	t.Run("RotationUnderLoad", func(t *testing.T) { testRotation(t, env.Config) })
@@ -100,7 +100,7 @@ func configuration(name string) *unstructured.Unstructured {
 	return u
 }
 
-// install makes the API server call a replica about ConfigMaps that are labelled with name. It does not say whom to trust.
+// install makes the API server call a replica for ConfigMaps with the label name. It does not set the trusted bundle.
 func install(t *testing.T, live *client.REST, name string, r *replica) {
 	t.Helper()
 	u := configuration(name)
@@ -152,7 +152,7 @@ func await(t *testing.T, do func() error) {
 	}
 }
 
-// asked is what became of requests.
+// asked counts the results of requests.
 type asked struct {
 	count   int64
 	failed  error         // the first failure
@@ -346,7 +346,7 @@ func testHeals(t *testing.T, config *rest.Config) {
 	if so := stop(); so.failed != nil {
 		t.Errorf("one of %d requests failed: %v", so.count, so.failed)
 	}
-	// Nobody can be asked while the API server trusts nobody, but that does not last.
+	// No request succeeds while the API server trusts no authority, but that does not last.
 	remove := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`))
 	if err := live.Patch(t.Context(), configuration("heals"), remove); err != nil {
 		t.Fatal(err)

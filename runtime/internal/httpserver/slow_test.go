@@ -192,7 +192,7 @@ func TestConnectionIsRefusedWhileAllHandlersWork(t *testing.T) {
 	}
 }
 
-// TestStopOfAServerNamesNoIdleClients is what the log says of those that were cut off at the end.
+// TestStopOfAServerNamesNoIdleClients checks the log line about clients that were cut off at the end.
 func TestStopOfAServerNamesNoIdleClients(t *testing.T) {
 	c := &clients{connections: &connections{limit: 9, full: func(string) {}}}
 	c.note(c.connect("idle"), http.StateIdle)

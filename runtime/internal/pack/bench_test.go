@@ -96,7 +96,7 @@ func BenchmarkUnpack(b *testing.B) {
 	}
 }
 
-// BenchmarkDeepCopy is what a read of an object that is not packed costs whoever wants to own it.
+// BenchmarkDeepCopy is the cost of reading an object that is not packed, for a caller that changes it.
 func BenchmarkDeepCopy(b *testing.B) {
 	w := newWidget(1)
 	b.ReportAllocs()

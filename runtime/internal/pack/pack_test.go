@@ -97,7 +97,7 @@ func TestDecodedObjectsStayWhatTheyAre(t *testing.T) {
 			into = &u.Object
 		}
 		if err := utiljson.Unmarshal(data, into); err != nil {
-			return // a text that is no UTF-8
+			return // a text that is not valid UTF-8
 		}
 		packed, err := p.Pack(decoded)
 		if err != nil {
@@ -154,7 +154,7 @@ func TestQuantityStaysAsItIsPrinted(t *testing.T) {
 	}
 }
 
-// TestQuantityThatWouldTakeLongIsRefused is about exponents that memory is no match for.
+// TestQuantityThatWouldTakeLongIsRefused has exponents whose value would not fit into memory.
 func TestQuantityThatWouldTakeLongIsRefused(t *testing.T) {
 	p := packerOf(t, &kind[resource.Quantity]{})
 	packed, err := p.Pack(&kind[resource.Quantity]{Field: resource.MustParse("1234567890123456789e100")})

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// watched returns a watch of a client that nobody else holds, and the address of the server.
+// watched returns the only watch of a client, and the address of the server.
 func watched(t *testing.T) (client.Stream[object.Object], string) {
 	t.Helper()
 	c, err := New(Options{Scheme: kruntime.NewScheme()})

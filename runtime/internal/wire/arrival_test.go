@@ -18,7 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// arrival is a body whose reads return what next says, one after the other.
+// arrival is a body whose reads return the results of next in order.
 type arrival struct {
 	reads [][]byte
 	eof   bool // comes with the last bytes

@@ -27,7 +27,7 @@ func prototypesOf(kind schema.GroupVersionKind, typed object.Object) map[string]
 	return map[string]object.Object{"typed": typed, "untyped": untyped, "metadata": &metav1.PartialObjectMetadata{}}
 }
 
-// inEachFormat returns a body of JSON as it is in each of the formats; in protobuf only what t can be made of.
+// inEachFormat returns a body of JSON in each format; in protobuf it has only the fields of t.
 func inEachFormat(t *testing.T, body string) map[string][]byte {
 	t.Helper()
 	var fields map[string]any
@@ -95,7 +95,7 @@ func TestListIsOneOfWhatWasAskedFor(t *testing.T) {
 					continue
 				}
 				if contentType == string(Protobuf) && strings.HasPrefix(test.what, "an item") && !strings.Contains(test.what, "without") {
-					continue // items say nothing in protobuf
+					continue // items have no meaning in protobuf
 				}
 				for _, size := range []int{0, 1} {
 					page, err := d.List(&chunks{body, size}, contentType, nil)

@@ -73,7 +73,7 @@ func (s server) watch(t testing.TB, events ...watch.Event) []byte {
 	return b.Bytes()
 }
 
-// pods are a list of pods, and what their codec makes of it.
+// pods are a list of pods, and their encoding by the codec.
 func (s server) pods(t testing.TB, n int) (data []byte, want *corev1.PodList) {
 	_, list := podList(t, n)
 	list.TypeMeta = metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}
@@ -192,7 +192,7 @@ func TestFormatsAreAskedForInOrder(t *testing.T) {
 	}
 }
 
-// FuzzBinary says: whatever the bytes, reading them as a list and as a watch ends, with what the codec makes of them or
+// FuzzBinary reads any bytes as a list and as a watch. Both end, either with the objects that the codec decodes or with
 // an error.
 func FuzzBinary(f *testing.F) {
 	servers := binaryServers(f)

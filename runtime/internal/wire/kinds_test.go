@@ -69,7 +69,7 @@ type gadgetSpec struct {
 type (
 	quantity = resource.Quantity
 	labels   map[string]string
-	// oddSpec is left to the codec.
+	// oddSpec is decoded by the codec.
 	oddSpec struct {
 		common   `json:",inline"`
 		*Pointed `json:",inline"`
@@ -98,7 +98,7 @@ type (
 		Conditions []metav1.Condition `json:"conditions,omitempty"`
 		Plain      plainGadget        `json:"plain"`
 	}
-	// plainGadget has no field that is left to the codec.
+	// plainGadget has no field that the codec decodes.
 	plainGadget struct {
 		Common `json:",inline"`
 		Item   *gadgetItem    `json:"item"`

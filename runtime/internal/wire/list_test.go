@@ -199,7 +199,7 @@ func TestWhatIsKnownIsNotBuiltAgain(t *testing.T) {
 	}
 }
 
-// FuzzList says: whatever the list and however it is cut, it is decoded to what the codec makes of it.
+// FuzzList decodes any list, in pieces of any size, to the objects that the codec decodes.
 func FuzzList(f *testing.F) {
 	data, _ := podList(f, 2)
 	f.Add(data, uint8(0))

@@ -60,7 +60,8 @@ func typed(t *testing.T, obj object.Object) *corev1.Pod {
 	return pod
 }
 
-// filtered returns what paths, and identity, keep of pod, with the mark that says so.
+// filtered returns pod with only the fields of paths and its identity, and with the annotation that marks a masked
+// object.
 func filtered(t *testing.T, pod *corev1.Pod, paths []string) *corev1.Pod {
 	t.Helper()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)

@@ -24,8 +24,8 @@ func deepBodies(levels int) [][]byte {
 	}
 }
 
-// TestNestingIsBoundedInEachPlace puts values that are nested deeply where somebody looks at them and where nobody does.
-// Too deep a recursion ends the program with an overflow of the stack, which is made small for that.
+// TestNestingIsBoundedInEachPlace puts deeply nested values into fields that the decoder reads and into fields that it
+// skips. Too deep a recursion overflows the stack, which the test makes small.
 func TestNestingIsBoundedInEachPlace(t *testing.T) { testNesting(t, false) }
 
 func TestNestingIsBoundedInEveryPlace(t *testing.T) { testNesting(t, true) }
@@ -74,7 +74,7 @@ func testNesting(t *testing.T, everywhere bool) {
 	}
 }
 
-// TestUnknownFieldsOfProtobufMayBeNested is about groups, which nobody sends and whose end must be found.
+// TestUnknownFieldsOfProtobufMayBeNested has groups, which servers do not send, but whose end the decoder must find.
 func TestUnknownFieldsOfProtobufMayBeNested(t *testing.T) {
 	s := binaryServers(t)[Protobuf]
 	pod := s.encode(t, &corev1.Pod{TypeMeta: podType, ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}})

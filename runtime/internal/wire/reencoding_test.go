@@ -29,8 +29,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// encoder writes values in forms that are legal, and that no server has: with members in any order and again, with more than the
-// reader knows, and with every way to say the same.
+// encoder writes values in valid encodings that servers do not use: with members in any order or repeated, with unknown
+// fields, and with every notation of a value.
 type encoder struct {
 	*rand.Rand
 	odd int // of a thousand places, how many are odd
@@ -41,7 +41,7 @@ func (e encoder) oddly() bool { return e.IntN(1000) < e.odd }
 // keyed are members that are what they are: without them a list is none.
 var keyed = map[string]bool{"kind": true, "apiVersion": true, "items": true, "metadata": true, "name": true, "type": true, "object": true}
 
-// stale is a value that a later one is to replace, or to be merged into.
+// stale is an earlier value of a field, which the last value replaces or is merged into.
 func (e encoder) stale(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -66,7 +66,7 @@ type member struct {
 	value any
 }
 
-// members returns those of an object in any order. Those that are there again keep theirs.
+// members returns the members of an object in any order, except that repeated members keep theirs.
 func (e encoder) members(object map[string]any, again bool) []member {
 	var all []member
 	for name, value := range object {
@@ -175,7 +175,7 @@ func (e encoder) proto(b, data []byte, form reflect.Type) []byte {
 		data = rest
 		kind := fields[f.number]
 		switch {
-		case kind == nil || whole[0]&7 != 2 && kind.Kind() != reflect.Slice: // a number, or what nobody knows
+		case kind == nil || whole[0]&7 != 2 && kind.Kind() != reflect.Slice: // a number, or an unknown type
 			if kind != nil && e.oddly() {
 				add(f.number, e.protoTag(nil, f.number, 0, []byte{7})) // another, before it
 			}
@@ -241,8 +241,8 @@ func (e encoder) varint(b []byte, n uint64) []byte {
 	return b
 }
 
-// protoTypes are the types of the fields of a message by their numbers: of those that are there several times, that of one if it is a
-// message, and else the slice.
+// protoTypes returns the types of the fields of a message by number. A repeated field has the type of its element if
+// that is a message, and otherwise the slice type.
 func protoTypes(form reflect.Type) map[int]reflect.Type {
 	all := map[int]reflect.Type{}
 	for number, field := range protoFields(form) {
@@ -273,7 +273,7 @@ func protoFields(form reflect.Type) map[int]reflect.Type {
 	return all
 }
 
-// singular reports whether a field is there once.
+// singular reports whether a field occurs once.
 func singular(form reflect.Type, number int) bool {
 	kind := protoFields(form)[number].Kind()
 	return kind != reflect.Slice && kind != reflect.Map
@@ -379,7 +379,7 @@ func (tr trial) prototype() object.Object {
 	return prototypesOf(reencoded[tr.which].kind, reencoded[tr.which].obj)[tr.form]
 }
 
-// want returns what upstream makes of the contents.
+// want returns the objects that upstream decodes from the contents.
 func (tr trial) want(s server) ([]object.Object, error) {
 	kind := reencoded[tr.which]
 	var into runtime.Object
@@ -434,14 +434,14 @@ func (tr trial) want(s server) ([]object.Object, error) {
 	return all, nil
 }
 
-// pageObject is what a page says of the list, as one more object.
+// pageObject returns the metadata of the list of a page as a further object.
 func pageObject(version, next string) object.Object {
 	page := &metav1.PartialObjectMetadata{}
 	page.Name, page.ResourceVersion = "page before "+next, version
 	return page
 }
 
-// got returns what a decoder makes of the contents, that come in pieces of that size.
+// got returns the objects that a decoder reads from the contents, in pieces of that size.
 func (tr trial) got(d *Decoder[object.Object], s server, size int, known Known[object.Object]) ([]object.Object, error) {
 	if tr.list {
 		page, err := d.List(&chunks{tr.contents, size}, s.contentType, known)
@@ -479,9 +479,9 @@ func readAll(stream *Stream[object.Object]) (all []object.Object, err error) {
 	}
 }
 
-// TestWhateverTheEncodingTheObjectsAreThoseOfTheCodec encodes random objects in ways that are legal, and damages some: what comes out is
-// what upstream's codecs make of the same bytes, or an error where they have one, however the bytes arrive; and what the caller has already is
-// only taken for what it is.
+// TestWhateverTheEncodingTheObjectsAreThoseOfTheCodec encodes random objects in valid ways, and damages some. The
+// decoder must return the objects that upstream's codecs decode from the same bytes, or an error where they return one,
+// for any arrival of the bytes. It must reuse an object of the caller only if that is equal.
 func TestWhateverTheEncodingTheObjectsAreThoseOfTheCodec(t *testing.T) {
 	servers := upstream(t)
 	const count = 400
@@ -546,7 +546,7 @@ func (tr trial) check(t *testing.T, d *Decoder[object.Object], s server, e encod
 	if _, ok := errors.AsType[*Error](err); err != nil && !ok && err != io.ErrUnexpectedEOF && !damaged {
 		t.Errorf("%s: got %v", what, err)
 	}
-	// What somebody has is what it would be.
+	// The caller's object equals the decoded one.
 	known := func(id Identity) (object.Object, bool) {
 		if string(id.ResourceVersion) != "1" {
 			return nil, false

@@ -31,7 +31,7 @@ type formatServer struct {
 	answers   *answers
 }
 
-// TestFormatsOfARealServer compares what one server says in each format.
+// TestFormatsOfARealServer compares the answers of one server in each format.
 func TestFormatsOfARealServer(t *testing.T) {
 	env := testenv.Start(t, testenv.WithFaults())
 	scheme := runtime.NewScheme()

@@ -159,7 +159,8 @@ func TestRecursionOfATypeIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzTyped says: whatever the bytes, each type is decoded to what the codec makes of them, and refused where it is.
+// FuzzTyped decodes any bytes into each type. The result must equal the codec's, and errors must occur in the same
+// cases.
 func FuzzTyped(f *testing.F) {
 	all := prototypes()
 	decoders := make([]*Decoder[object.Object], len(all))
@@ -181,7 +182,7 @@ func FuzzTyped(f *testing.F) {
 	})
 }
 
-// FuzzUntyped says the same of unstructured objects.
+// FuzzUntyped does the same for unstructured objects.
 func FuzzUntyped(f *testing.F) {
 	for _, data := range gadgets {
 		f.Add([]byte(data))

@@ -57,8 +57,8 @@ func eventsIn(data []byte) (events []plainEvent, clean bool) {
 	}
 }
 
-// FuzzWatch says: whatever the stream and however it is cut, each event comes out as the codec decodes it, nothing comes
-// out that is not in it, and the stream ends: with io.EOF only when all of it was well-formed.
+// FuzzWatch decodes any stream, in pieces of any size. Each event must equal the codec's, no other events may appear,
+// and the stream must end: with io.EOF only if it was well-formed.
 func FuzzWatch(f *testing.F) {
 	for i, data := range streams {
 		f.Add([]byte(strings.Repeat(data, 3)), uint8(2*i))

@@ -56,7 +56,7 @@ type sampleSpec struct {
 	Array    [2]int                       `json:"array"`
 	Encoded  encoded                      `json:"encoded,omitempty"`
 	ByNumber map[int]string               `json:"byNumber,omitempty"`
-	// Types that are left out if they are zero, which some say themselves.
+	// Types that are omitted if they are zero, some of which have their own IsZero.
 	Zero  element           `json:"zero,omitzero"`
 	Start metav1.Time       `json:"start,omitzero"`
 	Both  map[string]string `json:"both,omitempty,omitzero"`
@@ -274,8 +274,8 @@ func TestPatchMakesWhatTheDefaulterMade(t *testing.T) {
 	})
 }
 
-// TestElementsKeepWhatIsTheirsWhereverTheyMove has lists of all lengths, whose elements have names or something else that tells them
-// apart, and what the type does not know. A defaulter changes, moves, adds and removes some.
+// TestElementsKeepWhatIsTheirsWhereverTheyMove has lists of all lengths. Their elements have names or other identifying
+// fields, and fields that the Go type does not have. A defaulter changes, moves, adds and removes elements.
 func TestElementsKeepWhatIsTheirsWhereverTheyMove(t *testing.T) {
 	c := newComparer(reflect.TypeFor[sample]())
 	seeds.Each(t, 2, func(t *testing.T, seed uint64) {
@@ -301,7 +301,7 @@ func TestElementsKeepWhatIsTheirsWhereverTheyMove(t *testing.T) {
 			}
 			list := after.Spec.Elements
 			for n := range list {
-				if named && r.IntN(2) == 0 { // of one without a name only what does not change tells which it is
+				if named && r.IntN(2) == 0 { // only its unchanged fields identify an element without a name
 					list[n].Count += 7
 				}
 			}
@@ -318,7 +318,7 @@ func TestElementsKeepWhatIsTheirsWhereverTheyMove(t *testing.T) {
 			}
 			for range r.IntN(4) {
 				if removes && !named {
-					break // nobody knows whether one without a name has come for another, or is that one
+					break // an element without a name may be new or the old one
 				}
 				list = slices.Insert(list, r.IntN(len(list)+1), element{Name: fmt.Sprint("new", r.Uint64()), Value: "new"})
 			}

@@ -297,7 +297,8 @@ func TestErrorsBecomeTheStatusThatTheUserSees(t *testing.T) {
 	}
 }
 
-// A test of a handler compares what it returns with what it would be with controller-runtime; what the API server wants is added later.
+// A test of a handler compares its result with the one in controller-runtime. The fields that the API server requires
+// are added later.
 func TestResponsesHaveNoMoreThanTheyAreGiven(t *testing.T) {
 	for name, c := range map[string]struct{ got, want admission.Response }{
 		"denied":  {admission.Denied("no"), admission.Response{Result: &metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: "no"}}},

@@ -328,7 +328,7 @@ func TestMethodsConvert(t *testing.T) {
 	}
 }
 
-// A scheme tells which versions convert themselves: of those of the kind in it third does, first does not.
+// A scheme has the versions that convert themselves: in this one third does, and first does not.
 func TestConvertibleVersionsOfAScheme(t *testing.T) {
 	spokes := conversion.Convertibles[*hub](scheme())
 	if len(spokes) != 1 {

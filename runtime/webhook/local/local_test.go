@@ -125,7 +125,7 @@ func TestLoadSaysWhichFileIsWrong(t *testing.T) {
 	}
 }
 
-// TestOnAServer shows what an API server is told, and that everything is as it was after that.
+// TestOnAServer checks the objects on an API server during an installation, and that they are unchanged after it.
 func TestOnAServer(t *testing.T) {
 	env := inmemory.Start(t, testenv.WithCRDs(write(t, t.TempDir(), "crd.yaml", crd)))
 	live, err := client.New(env.Config, client.Options{Scheme: runtime.NewScheme(), Logger: slog.New(slog.DiscardHandler)})
@@ -197,7 +197,7 @@ func (f *fixture) conversion(t *testing.T) string {
 
 const elsewhere = "https://elsewhere.example.com/w"
 
-// run runs an installation, looks at what is there meanwhile, and returns how it ended.
+// run runs an installation, inspects the objects meanwhile, and returns its result.
 func run(t *testing.T, i *local.Installation, during func()) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

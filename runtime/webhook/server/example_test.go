@@ -7,7 +7,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// A part of a program that is set up anew after a failure registers its webhooks again; twice in one go is a mistake, and another part is kept from it.
+// A part of a program that is set up again after a failure registers its webhooks again. A part may not register a
+// webhook twice at once, or one of another part.
 func ExampleServer_HandleFor() {
 	s := server.New(server.Options{})
 	for _, owner := range []server.Owner{{Name: "guestbook", Build: 1}, {Name: "guestbook", Build: 2}, {Name: "guestbook", Build: 2}, {Name: "cronjob", Build: 3}} {

@@ -203,7 +203,7 @@ func TestNoMoreThanMaxInFlightAreWorkedOn(t *testing.T) {
 	for range inFlight * 11 {
 		send("")
 	}
-	for refused := 0; refused < inFlight; refused++ { // they wait but for two
+	for refused := 0; refused < inFlight; refused++ { // all but two wait
 		if code := <-codes; code != http.StatusServiceUnavailable {
 			t.Errorf("beyond those that may wait: %d", code)
 		}
@@ -275,7 +275,8 @@ func TestContextEndsWithTheTimeOfTheAPIServer(t *testing.T) {
 	}
 	for query, want := range map[string]time.Duration{
 		"?timeout=3s": 3 * time.Second, "?timeout=1h": 30 * time.Second,
-		"": 50 * time.Second, "?timeout=-1s": 50 * time.Second, "?timeout=x": 50 * time.Second, // as of a conversion, which says none
+		// as of a conversion, which sets none
+		"": 50 * time.Second, "?timeout=-1s": 50 * time.Second, "?timeout=x": 50 * time.Second,
 	} {
 		s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/a"+query, nil))
 		if left > want || left < want-2*time.Second {
@@ -309,7 +310,7 @@ func TestRunEndsAfterTheLastAnswer(t *testing.T) {
 	<-begun
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
-	for { // until nobody is let in any more
+	for { // until the server accepts no further connections
 		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "https://"))
 		if err != nil {
 			break
@@ -330,7 +331,7 @@ func TestRunEndsAfterTheLastAnswer(t *testing.T) {
 	}
 }
 
-// TestSlowClientHoldsNoOther says hello and then nothing.
+// TestSlowClientHoldsNoOther sends a greeting and then nothing.
 func TestSlowClientHoldsNoOther(t *testing.T) {
 	url, _ := start(t, server.Options{}, map[string]http.HandlerFunc{"/a": echo})
 	slow, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), &tls.Config{InsecureSkipVerify: true})

@@ -42,8 +42,8 @@ import (
 	"github.com/kctrl-dev/kctrl/examples/cronjob/internal/controller"
 )
 
-// TestCronJob runs the controller against an API server, which has nobody who would run Jobs: the test ends them, and says
-// what time it is. Each subtest has a namespace, a manager and a clock of its own.
+// TestCronJob runs the controller against an API server without a Job controller: the test finishes the Jobs and sets
+// the time. Each subtest has its own namespace, manager and clock.
 func TestCronJob(t *testing.T) {
 	env := testenv.Start(t, testenv.WithCRDs("../../config/crd/bases"))
 	for name, play := range map[string]func(*story){
@@ -69,7 +69,7 @@ func TestCronJob(t *testing.T) {
 	}
 }
 
-// clock is the time that the test says it is.
+// clock returns the time that the test has set.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -87,7 +87,7 @@ func (c *clock) set(now time.Time) {
 	c.now = now
 }
 
-// story is one CronJob and what becomes of it.
+// story is a test of one CronJob.
 type story struct {
 	*testing.T
 	env     *testenv.Env
@@ -177,7 +177,7 @@ func (s *story) advance(now time.Time) {
 	s.must(s.live.Patch(s.ctx, s.cronJob, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-// awaitReady waits until the status says why the CronJob is or is not ready.
+// awaitReady waits until the Ready condition has a status and a reason.
 func (s *story) awaitReady(status metav1.ConditionStatus, reason, message string) {
 	s.Helper()
 	s.cronJob = testenv.Await(s.ctx, s, s.live, s.cronJob, func(c *batchv2.CronJob) bool {
@@ -187,7 +187,7 @@ func (s *story) awaitReady(status metav1.ConditionStatus, reason, message string
 	})
 }
 
-// awaitNext waits until the status says when the next run is: what is due before has been started then.
+// awaitNext waits until the status has the time of the next run. All due Jobs have started by then.
 func (s *story) awaitNext(next time.Time) {
 	s.Helper()
 	s.awaitReady(metav1.ConditionTrue, "Scheduled", "The next run is at "+next.UTC().Format(time.RFC3339))
@@ -305,7 +305,7 @@ func testForbid(s *story) {
 	s.advance(s.hour(2))
 	s.awaitReady(metav1.ConditionTrue, "Waiting", "waits for the end of "+s.job(s.hour(1)).Name)
 	s.wantJobs(s.hour(1))
-	// What waits is started when the way is free.
+	// The waiting run starts when no Job is active.
 	s.finish(s.hour(1), batchv1.JobFailed)
 	s.awaitActive(s.hour(2))
 	s.wantJobs(s.hour(1), s.hour(2))
@@ -386,7 +386,7 @@ func testSuspend(s *story) {
 	s.wantJobs()
 	s.update(func(spec *batchv2.CronJobSpec) { spec.Suspend = new(false) })
 	s.awaitActive(s.hour(1))
-	// What is active goes on.
+	// Active Jobs continue.
 	s.update(func(spec *batchv2.CronJobSpec) { spec.Suspend = new(true) })
 	s.awaitReady(metav1.ConditionFalse, "Suspended", "")
 	s.finish(s.hour(1), batchv1.JobComplete)
@@ -398,7 +398,7 @@ func testRestart(s *story) {
 	s.advance(s.hour(1))
 	s.awaitActive(s.hour(1))
 	s.stop()
-	// It forgets what is only in the status: the Job says it again.
+	// If the status is lost, the controller restores it from the Job.
 	s.must(s.live.Status().Patch(s.ctx, s.cronJob, client.RawPatch(types.MergePatchType, []byte(`{"status":null}`))))
 	s.runManager()
 	s.awaitNext(s.hour(2))

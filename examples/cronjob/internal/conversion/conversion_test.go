@@ -41,7 +41,7 @@ func TestNoScheduleIsLost(t *testing.T) {
 	)
 }
 
-// TestLaterChangeStands changes in v1 what was written in v2 in a way that v1 cannot say.
+// TestLaterChangeStands writes a value in v2 that v1 cannot express, and changes it in v1.
 func TestLaterChangeStands(t *testing.T) {
 	hub := &batchv2.CronJob{Spec: batchv2.CronJobSpec{Schedule: batchv2.CronSchedule{Hour: "3"}}}
 	spoke := &batchv1.CronJob{}

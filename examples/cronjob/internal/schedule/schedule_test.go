@@ -110,7 +110,7 @@ func TestTooManyMissedRunsAreAnError(t *testing.T) {
 	}
 }
 
-// TestSleeperMissesNothing is a day of somebody who sleeps until the next run, in a time that a test has for itself.
+// TestSleeperMissesNothing sleeps from one run to the next for a day of virtual time, and misses no run.
 func TestSleeperMissesNothing(t *testing.T) {
 	for _, text := range []string{"*/15 * * * *", "@hourly", "@every 7m", "5,6,7 8-17/3 * * *"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -86,7 +86,7 @@ func markersOf(t *testing.T, path, file string) (lines []string) {
 	return lines
 }
 
-// howMerged is what the markers of a comment say, if tags do not say the same.
+// howMerged returns the merge strategy in the markers of a comment, unless tags have the same one.
 func howMerged(comment *ast.CommentGroup, tag reflect.StructTag) string {
 	if comment == nil {
 		return ""

@@ -92,7 +92,7 @@ func checkList(t *testing.T, table *Table, revision int64, had map[string]int64)
 	}
 }
 
-// checkSince makes of what there was, by the changes, what there is.
+// checkSince applies the changes to an earlier state, and compares the result with the current one.
 func checkSince(t *testing.T, table *Table, revision int64, had, now map[string]int64) {
 	t.Helper()
 	changes, _, err := table.Since(revision)

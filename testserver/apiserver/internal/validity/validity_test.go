@@ -82,7 +82,7 @@ func newSubject(t *testing.T, g generator) subject {
 	return s
 }
 
-// check fails when something that is certain is not so, and reports what upstream says.
+// check fails if upstream contradicts a certain result, and prints upstream's errors.
 func (s subject) check(t *testing.T, object map[string]any) (unchanged, right bool) {
 	t.Helper()
 	read := runtime.DeepCopyJSON(object)
