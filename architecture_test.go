@@ -181,7 +181,7 @@ func runtimeMayImport(imported string) bool {
 	)(imported)
 }
 
-// serverMayImport is what the API server in memory imports besides.
+// serverMayImport lists the further imports that the API server in memory may have.
 func serverMayImport(imported string) bool {
 	return under(
 		module+"/testserver/apiserver",
@@ -193,7 +193,7 @@ func serverMayImport(imported string) bool {
 		"k8s.io/apiextensions-apiserver/pkg",
 		"k8s.io/apiserver/pkg",
 		"k8s.io/client-go/util/jsonpath",
-		// what a write of a built-in kind does; TestTheTestServerLinksNoClientOfEtcd bounds what comes with it
+		// writes of built-in kinds; TestTheTestServerLinksNoClientOfEtcd bounds their dependencies
 		"k8s.io/kubernetes/pkg",
 		"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac", // upstream decides what roles allow
 		"k8s.io/kube-openapi/pkg",
@@ -315,7 +315,7 @@ func compiledInto(t *testing.T, packages ...string) []string {
 	return strings.Fields(goCommand(t, append([]string{"list", "-deps"}, packages...)...))
 }
 
-// goCommand returns what the go command prints.
+// goCommand returns the output of the go command.
 func goCommand(t *testing.T, args ...string) string {
 	t.Helper()
 	command := exec.Command("go", args...)
@@ -328,7 +328,7 @@ func goCommand(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// TestTheTestServerLinksNoClientOfEtcd looks for what the dearest packages of k8s.io/kubernetes would bring.
+// TestTheTestServerLinksNoClientOfEtcd searches for the largest dependencies of k8s.io/kubernetes.
 func TestTheTestServerLinksNoClientOfEtcd(t *testing.T) {
 	linked := compiledInto(t, module+"/testserver/program")
 	for _, dear := range []string{"go.etcd.io/etcd/client/v3", "k8s.io/client-go/kubernetes",
@@ -342,15 +342,15 @@ func TestTheTestServerLinksNoClientOfEtcd(t *testing.T) {
 	}
 }
 
-// internalLayer is a package of internal/, with those of kctrl that it may import and why it knows no others.
+// internalLayer is a package of internal/, with the packages of kctrl that it may import and the reason for its limits.
 type internalLayer struct {
 	name   string
 	knows  string // separated by spaces
 	reason string
 }
 
-// internalLayers orders the packages of internal/, leaves first: a package knows only packages in front of it, and of
-// these only those that are named here.
+// internalLayers orders the packages of internal/, leaves first. A package may import only the listed packages, all of
+// which come before it.
 var internalLayers = []internalLayer{
 	{"regular", "", "it opens files, whoever reads them"},
 	{"diagnostic", "regular", "what all others say to users is said with it"},
@@ -549,7 +549,7 @@ func TestInternalImportsOnlyLowerLayers(t *testing.T) {
 	}
 }
 
-// TestOnlyTestsKnowTestPackages keeps what is only there for tests out of what ships.
+// TestOnlyTestsKnowTestPackages checks that released code does not import packages for tests.
 func TestOnlyTestsKnowTestPackages(t *testing.T) {
 	for _, src := range sources(t) {
 		for _, spec := range src.file.Imports {

@@ -310,7 +310,7 @@ func guideCommands(t *testing.T) map[string]map[string]bool {
 	return commands
 }
 
-// code returns the lines of a page without prose: shell blocks, and what is in backquotes.
+// code returns the code in a page: shell blocks and text in backquotes.
 func code(text string) string {
 	var lines []string
 	language := ""

@@ -21,8 +21,8 @@ type paragraph struct{ at, text string }
 // notProse matches the beginnings of headings, tables, pictures, code and directives.
 var notProse = regexp.MustCompile("^(#|\\||!\\[|<!--|    |\t|go:|Code generated|Copyright|Output:)")
 
-// TestDrawsParagraphs draws paragraphs at random, to be read beside those of other projects. Pages, help and comments
-// have equal shares. Equal seeds draw the same paragraphs.
+// TestDrawsParagraphs draws random paragraphs, to compare them with paragraphs of other projects. Pages, help and
+// comments have equal shares. Equal seeds draw the same paragraphs.
 func TestDrawsParagraphs(t *testing.T) {
 	drawn := drawParagraphs(t, *paragraphCount, *paragraphSeed)
 	if len(drawn) != *paragraphCount || !slices.Equal(drawn, drawParagraphs(t, *paragraphCount, *paragraphSeed)) {

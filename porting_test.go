@@ -81,7 +81,7 @@ func short(side, path string) string {
 	return strings.TrimPrefix("controller-runtime"+path, "controller-runtime/")
 }
 
-// column is one side of the tables: the code of each name, what it is about, and the names in their order.
+// column is one side of the tables: the code of each name, its subject, and the names in order.
 type column struct {
 	code, about map[string]string
 	names       []string
@@ -149,7 +149,7 @@ func readColumn(t *testing.T, name string) (title string, c column) {
 	return title, c
 }
 
-// body returns the lines of a function without those that only use a name.
+// body returns the lines of a function without blank assignments.
 func body(text string) string {
 	var lines []string
 	for line := range strings.Lines(strings.Trim(text, "\n")) {

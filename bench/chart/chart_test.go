@@ -456,7 +456,7 @@ func (p *project) refersToWhatIsThere(where string, all objects) {
 	}
 }
 
-// TestTemplatesThatUsersAddStay renders a user's template beside those of kctrl after kctrl has rewritten the chart.
+// TestTemplatesThatUsersAddStay renders a user's template after kctrl has rewritten the chart.
 func TestTemplatesThatUsersAddStay(t *testing.T) {
 	projects(t, func(t *testing.T, p *project) {
 		file := filepath.Join(p.dir, "dist", "chart", "templates", "mine.yaml")

@@ -130,7 +130,8 @@ func TestTypedClient(t *testing.T) {
 	}
 }
 
-// TestInformers keeps stores by informers of all three kinds, with pages, bookmarks and streams as client-go asks for them.
+// TestInformers fills stores by informers of all three kinds, with the pages, bookmarks and streams that client-go
+// requests.
 func TestInformers(t *testing.T) {
 	config, live := start(t)
 	ctx := t.Context()

@@ -70,8 +70,8 @@ func events(b *testing.B) []byte {
 	return stream.Bytes()
 }
 
-// cpu is what the process has used, the garbage collector included. It does not depend on who else is on the machine as
-// the time on the clock does.
+// cpu returns the CPU time of the process, including the garbage collector. Unlike wall time, it does not depend on
+// other processes.
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
@@ -81,7 +81,7 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// measure calls decode with data as often as the benchmark asks for, and reports what one object costs.
+// measure calls decode with data b.N times, and reports the cost per object.
 func measure(b *testing.B, data []byte, decode func(data []byte) error) {
 	b.Helper()
 	before := cpu(b)
@@ -239,7 +239,7 @@ func BenchmarkWatchWire(b *testing.B) {
 	})
 }
 
-// BenchmarkRetained reports what an object takes in the heap for as long as it is kept.
+// BenchmarkRetained reports the heap size of a kept object.
 func BenchmarkRetained(b *testing.B) {
 	data := list(b)
 	keep := func(decode func() any) func(*testing.B) {

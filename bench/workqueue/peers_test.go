@@ -11,8 +11,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// key is that of an object, with a number that makes it unique in a run: a queue that has seen it before would
-// remember it.
+// key is the key of an object, with a number that makes it unique in a run, because a queue remembers earlier keys.
 type key struct {
 	types.NamespacedName
 	number int

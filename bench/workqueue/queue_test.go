@@ -86,7 +86,7 @@ func BenchmarkQueue(b *testing.B) {
 	}
 }
 
-// BenchmarkRatio reports, for each queue, the time of an item, and the ratios of kctrl's to those of the others.
+// BenchmarkRatio reports the time per item of each queue, and the ratios of kctrl's times to the other queues' times.
 func BenchmarkRatio(b *testing.B) {
 	for _, l := range loads {
 		for _, metrics := range []string{"", "bench"} {

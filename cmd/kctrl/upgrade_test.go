@@ -44,7 +44,7 @@ func TestUpgradeKeepsRandomEdits(t *testing.T) {
 				p.git("add", "-A")
 				p.git("commit", "-q", "-m", "old")
 				edits := p.edit(rand.New(rand.NewPCG(seed, 12)), seed == 1)
-				// A Go file that stays as it is may use what the runtime of the older kctrl had.
+				// A Go file that stays unchanged may use any API of the older kctrl's runtime.
 				stays := strings.Contains(p.upgrade(edits), ".go: has been edited where its template has changed")
 				if !stays && (seed == 1 || seed%10 == 0) {
 					p.vet()

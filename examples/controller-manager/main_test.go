@@ -243,7 +243,7 @@ func (s story) rolledOut(want int32, image string) {
 	}
 }
 
-// finishedJobGoes makes a Job that has finished, and waits until it is gone.
+// finishedJobGoes creates a finished Job and waits until it is deleted.
 func (s story) finishedJobGoes() {
 	s.Helper()
 	now, second := metav1.Now(), int32(1)

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// TestSharesAddUpToWhatIsAllowed looks at random rollouts that were scaled: together the ReplicaSets get what the Deployment and
-// its surge allow, none shrinks when there is to be more, and none grows when there is to be less.
+// TestSharesAddUpToWhatIsAllowed scales random rollouts. Together the ReplicaSets get the size of the Deployment and
+// its surge. None shrinks when the Deployment grows, and none grows when it shrinks.
 func TestSharesAddUpToWhatIsAllowed(t *testing.T) {
 	for seed := range uint64(5000) {
 		r := rand.New(rand.NewPCG(seed, 3))

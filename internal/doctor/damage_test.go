@@ -174,7 +174,8 @@ func (d damage) isTold(f doctor.Finding, locked bool) bool {
 	return strings.HasPrefix(text, d.file) && strings.Contains(text, say)
 }
 
-// examine runs all checks except those of the machine and of the bundled runtime, which golden projects do not have.
+// examine runs all checks except the checks of the machine and of the bundled runtime, which golden projects do not
+// have.
 func examine(t *testing.T, p *doctor.Project) []doctor.Finding {
 	t.Helper()
 	again := &doctor.Project{Dir: p.Dir, FS: p.FS, Kctrl: p.Kctrl, GoVersion: p.GoVersion, Compiled: p.Compiled}

@@ -45,7 +45,8 @@ properties:
       labels: {type: object, additionalProperties: {type: string}}
 `
 
-// TestAdmissionRefusesWhatAPIServersDo, and what the schema shows to be always wrong, with the place; and nothing that may be right.
+// TestAdmissionRefusesWhatAPIServersDo also expects errors for expressions that are always wrong by their schema, with
+// the position, and no error for expressions that may be right.
 func TestAdmissionRefusesWhatAPIServersDo(t *testing.T) {
 	admission, err := expression.NewAdmission("Shelf", schemaOf(t, shelf))
 	if err != nil {

@@ -72,8 +72,8 @@ func cachedProject(t testing.TB) string {
 	return dir
 }
 
-// cachedRun generates, writes the result, and reports whether it came from the cache. The result is compared with that
-// of a run without a cache.
+// cachedRun generates, writes the result, and reports whether it came from the cache. It compares the result with a run
+// without a cache.
 func cachedRun(t testing.TB, dir string, o generate.Options) (hit bool) {
 	t.Helper()
 	plain := plan.New(os.DirFS(dir))
@@ -308,7 +308,7 @@ func TestDamagedEntryIsMadeAnew(t *testing.T) {
 	}
 }
 
-// TestEntryOfAnotherProjectIsMadeAnew puts the entry of one project in the place of that of another.
+// TestEntryOfAnotherProjectIsMadeAnew replaces the cache entry of one project by the entry of another.
 func TestEntryOfAnotherProjectIsMadeAnew(t *testing.T) {
 	o := everything()
 	o.Cache.Dir = t.TempDir()

@@ -35,7 +35,7 @@ var unusual = map[string]string{
 	"objects":  "type Spec struct {\n\tOne runtime.Object\n\tMany []runtime.Object\n\tNamed map[string]runtime.Object\n}\n",
 }
 
-// other is a package that asks for no deep copies, with some that are written by hand.
+// other is a package without generated deep copies, and with some that are written by hand.
 const other = `package other
 
 type Hidden struct{ names []string }

@@ -22,9 +22,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected errors and schemas in testdata")
 
-// TestErrors runs the generators on the broken projects in testdata/errors and compares what is reported with their
-// section "want": an error to a line, with its hint below. A project has a go.mod that this test makes, unless it has
-// one itself or a section "nomodule".
+// TestErrors runs the generators on the broken projects in testdata/errors and compares the findings with the section
+// "want": one finding per line, with its hint below. The test writes a go.mod unless the project has one, or a section
+// "nomodule".
 func TestErrors(t *testing.T) {
 	archives, err := filepath.Glob("testdata/errors/*.txtar")
 	if err != nil || len(archives) == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// TestEveryOptionIsInTheKey sets one option at a time, also those that are added after this test was written.
+// TestEveryOptionIsInTheKey sets one option at a time, including options added after this test was written.
 func TestEveryOptionIsInTheKey(t *testing.T) {
 	fsys := fstest.MapFS{}
 	seen := map[incremental.Key]string{}

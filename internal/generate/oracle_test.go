@@ -38,7 +38,7 @@ func write(t testing.TB, dir, name, content string) {
 	oracle.Write(t, dir, name, content)
 }
 
-// outputs returns what a plan writes, without the lock.
+// outputs returns the files of a plan, without the lock.
 func outputs(p *plan.Plan) map[string]string {
 	files := map[string]string{}
 	for change := range p.Changes() {

@@ -112,9 +112,9 @@ func writeAll(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// TestGenericTypesAreThoseWrittenOut makes API groups with generic types, and the same groups with a type in the place of
-// each instantiation. CRDs of both are the same, and those of controller-gen for the second. Deep copies of the first share
-// nothing with the original.
+// TestGenericTypesAreThoseWrittenOut generates API groups with generic types, and the same groups with a plain type
+// instead of each instantiation. Both have the same CRDs, equal to controller-gen's for the second. Deep copies of the
+// first share no memory with the original.
 func TestGenericTypesAreThoseWrittenOut(t *testing.T) {
 	seeds.Each(t, fixedGenericSeeds, func(t *testing.T, seed uint64) {
 		generic, plain := filepath.Join(t.TempDir(), "generic"), filepath.Join(t.TempDir(), "plain")

@@ -179,7 +179,7 @@ func (s *server) testSelectors(t *testing.T) {
 	}
 }
 
-// lines is a writer that sends what is written to a channel.
+// lines is a writer that sends the lines that it receives to a channel.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {

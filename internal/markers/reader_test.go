@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// TestPlacesAreThoseOfControllerGen compares the declarations that markers describe with those of controller-gen, for
-// all kinds of comments.
+// TestPlacesAreThoseOfControllerGen compares the declarations to which markers belong with controller-gen's, for all
+// kinds of comments.
 func TestPlacesAreThoseOfControllerGen(t *testing.T) {
 	files, err := filepath.Glob("testdata/places/*.go")
 	if err != nil || len(files) == 0 {

@@ -24,8 +24,8 @@ const (
 	maxBundledBytes = 1_400_000
 )
 
-// TestProjectsBundleWhatTheyImport compares the packages of the runtime in a new project with those that golden projects
-// import, directly and through other packages of the runtime.
+// TestProjectsBundleWhatTheyImport compares the bundled packages of the runtime in a new project with the direct and
+// indirect imports of golden projects.
 func TestProjectsBundleWhatTheyImport(t *testing.T) {
 	p := newProject(t)
 	p.initialize(t, stories()[0].init)
@@ -60,8 +60,8 @@ func TestProjectsBundleWhatTheyImport(t *testing.T) {
 	}
 }
 
-// addImports adds the packages of the runtime that the Go files below a directory import: all of a project, or those of one
-// package of the runtime without its tests.
+// addImports adds the packages of the runtime that the Go files below a directory import. The directory is a project,
+// or one package of the runtime, whose tests do not count.
 func addImports(t *testing.T, fsys fs.FS, root string, into map[string]bool) {
 	t.Helper()
 	err := fs.WalkDir(fsys, root, func(name string, entry fs.DirEntry, err error) error {

@@ -19,8 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// TestProjectKeepsWhatFilesFollowFrom: from PROJECT alone kctrl makes the files of a kind again as they are, whatever flags it and its
-// webhooks were created with; so a lock that is lost comes back as it was.
+// TestProjectKeepsWhatFilesFollowFrom renders the files of a kind again from PROJECT alone, for any flags with which it
+// and its webhooks were created. So kctrl can restore a lost lock.
 func TestProjectKeepsWhatFilesFollowFrom(t *testing.T) {
 	seeds.Each(t, 15, func(t *testing.T, seed uint64) {
 		t.Parallel()

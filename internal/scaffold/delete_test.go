@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// deletion is a delete command: what it is asked for, and what plans it.
+// deletion is a delete command: its options and its planner.
 type deletion struct {
 	scaffold.DeleteOptions
 	plan func(fs.FS, *project.Project, scaffold.DeleteOptions) (*plan.Plan, error)
@@ -248,7 +248,7 @@ func (p *randomProject) notesOf(d deletion) map[string]*diagnostic.Error {
 	return notes
 }
 
-// TestDeleteKeepsWhatUsersEdited edits one file of a kind at a time, deletes the kind, and then what was kept.
+// TestDeleteKeepsWhatUsersEdited edits one file of a kind at a time, deletes the kind, and then deletes the kept file.
 func TestDeleteKeepsWhatUsersEdited(t *testing.T) {
 	empty := newMemoryProject(t, scaffold.InitOptions{}).tree()
 	gone := deletion{scaffold.DeleteOptions{Group: "webapp", Version: "v1", Kind: "Guestbook"}, scaffold.PlanDeleteAPI}
@@ -405,7 +405,7 @@ func TestKindsJoinPackagesThatWereMigrated(t *testing.T) {
 					return append(bytes.TrimSuffix(text, []byte("resources: []\n")), "resources:\n"+leaf...)
 				})
 				back := deletion{scaffold.DeleteOptions{Group: "webapp", Kind: "Shelf"}, scaffold.PlanDeleteAPI}
-				// A first kind makes go.mod require what the package imports, and main register it.
+				// The first kind adds the package's imports to go.mod, and its registration to main.
 				p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Resource: true})
 				p.run(back)
 				before := p.tree()

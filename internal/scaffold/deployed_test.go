@@ -124,8 +124,8 @@ func TestManifestsAreAccepted(t *testing.T) {
 	}
 }
 
-// checkAccepted applies all manifests of the project by a dry run on an API server: those that it deploys, with each of
-// its components and with all of them, and its samples.
+// checkAccepted applies all manifests of the project in a dry run on an API server: the deployed ones, with each
+// component and with all of them, and the samples.
 func (p *testProject) checkAccepted(t *testing.T, start startServer) {
 	t.Helper()
 	server := start(t, testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases"), writeExternalCRDs(t)))

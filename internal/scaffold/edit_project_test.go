@@ -27,7 +27,7 @@ func (c change) plan(fsys fs.FS, proj *project.Project) (*plan.Plan, error) {
 	return scaffold.PlanEdit(fsys, proj, c.EditOptions)
 }
 
-// changes are edits, each with the one that takes it back.
+// changes are edits, each with its inverse.
 func changesOf(proj *project.Project) map[string][2]change {
 	of := func(set func(*scaffold.EditOptions, bool)) [2]change {
 		var there, back change
@@ -149,7 +149,7 @@ func TestEditMakesWhatInitWouldHaveMade(t *testing.T) {
 	}
 }
 
-// TestEditMovesWhatIsBeside a package's own files, with those who import it.
+// TestEditMovesWhatIsBeside moves the files beside a package's generated ones, and updates the importing packages.
 func TestEditMovesWhatIsBeside(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})

@@ -136,8 +136,8 @@ func newRandomKinds(t *testing.T, r *rand.Rand) *testProject {
 	return p
 }
 
-// TestOddNamesMakeKinds makes kinds that are named like what Go, the runtime and their own files have, in groups and versions of that sort,
-// of fields of that sort: everything builds, and what was scaffolded passes its tests.
+// TestOddNamesMakeKinds creates kinds, groups, versions and fields with names that Go, the runtime and their own files
+// use. The project must build and pass its scaffolded tests.
 func TestOddNamesMakeKinds(t *testing.T) {
 	p := newProject(t)
 	p.initialize(t, scaffold.InitOptions{Domain: "3scale.example2.io", Repo: "example.com/guestbook", License: "none", MultiGroup: true})
@@ -179,7 +179,7 @@ func (p *testProject) write(t *testing.T, opts scaffold.APIOptions) {
 	p.planned(t, opts)
 }
 
-// planned does what a create command does before it generates.
+// planned executes the part of a create command that precedes generation.
 func (p *testProject) planned(t *testing.T, opts any) {
 	t.Helper()
 	root := p.open(t)

@@ -99,8 +99,8 @@ func stories() []story {
 	}
 }
 
-// TestGolden compares what the commands write with the projects in testdata, which reviewers read. After every command
-// it checks that the types are right and that the project can be deployed. [TestScaffoldedTestsPass] builds the projects.
+// TestGolden compares the output of the commands with the projects in testdata, which reviewers read. After every
+// command it checks the types, and that the project can be deployed. [TestScaffoldedTestsPass] builds the projects.
 func TestGolden(t *testing.T) {
 	for _, story := range stories() {
 		t.Run(story.golden, func(t *testing.T) {
@@ -156,7 +156,7 @@ func (p *testProject) createAPI(t *testing.T, opts scaffold.APIOptions) {
 	p.create(t, opts)
 }
 
-// create does what a create command does.
+// create runs a create command.
 func (p *testProject) create(t *testing.T, opts any) {
 	t.Helper()
 	plan, err := p.plan(t, opts)
@@ -173,7 +173,7 @@ func (p *testProject) planAPI(t *testing.T, opts scaffold.APIOptions) (*plan.Pla
 	return p.plan(t, opts)
 }
 
-// plan does what a create command does before it writes.
+// plan executes the part of a create command that precedes writing.
 func (p *testProject) plan(t *testing.T, opts any) (*plan.Plan, error) {
 	t.Helper()
 	fsys := afero.NewIOFS(p.open(t))

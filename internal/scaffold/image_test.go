@@ -10,8 +10,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 )
 
-// TestDockerfileCopiesWhatItBuilds follows the Dockerfile of a project with all of its modules beside it: the go command knows these from
-// what is copied first, and builds the program from what is copied then.
+// TestDockerfileCopiesWhatItBuilds follows the Dockerfile of a project that contains all of its modules. The first
+// copied files must suffice to resolve the modules, and the next ones to build the program.
 func TestDockerfileCopiesWhatItBuilds(t *testing.T) {
 	p := newProject(t)
 	p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", License: "none", APIModule: true})

@@ -284,7 +284,7 @@ const hook = `package controller
 // +kubebuilder:webhook:path=/validate,mutating=false,failurePolicy=fail,sideEffects=None,groups=webapp.example.com,resources=guestbooks,verbs=create,versions=v1,name=vguestbook.example.com,admissionReviewVersions=v1
 `
 
-// TestVersionOfAKindLeavesOutKindsNamedLikeFields: its types have a field Status, and that is none of the kind Status.
+// TestVersionOfAKindLeavesOutKindsNamedLikeFields has types with a field Status, which does not use the kind Status.
 func TestVersionOfAKindLeavesOutKindsNamedLikeFields(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	for _, kind := range []string{"Guestbook", "Status", "Spec", "Items"} {

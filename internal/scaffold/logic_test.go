@@ -62,7 +62,8 @@ func TestScaffoldedTestsFailWithoutLogic(t *testing.T) {
 	}
 }
 
-// TestScaffoldedTestsAskByEachVerb makes webhooks and policies that are asked about nothing but updates, or deletions: their tests pass.
+// TestScaffoldedTestsAskByEachVerb creates webhooks and policies for only updates or only deletions. Their tests must
+// pass.
 func TestScaffoldedTestsAskByEachVerb(t *testing.T) {
 	p := newGuestbook(t)
 	shelf := guestbook

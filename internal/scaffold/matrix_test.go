@@ -54,8 +54,8 @@ var eachChoice = []combination{
 	{true, true, "none", "own", project.Module, false},
 }
 
-// TestMatrix makes a project for each combination, checks its types, and applies what it deploys to an API server in
-// memory. Subtests have the go command build the project and run its tests, and apply the manifests to a real API server.
+// TestMatrix creates a project for each combination, checks its types, and applies its manifests to an API server in
+// memory. Subtests build the project with the go command, run its tests, and apply the manifests to a real API server.
 func TestMatrix(t *testing.T) {
 	t.Run("each choice", func(t *testing.T) {
 		for _, c := range eachChoice {

@@ -32,9 +32,9 @@ const (
 	fakeVersion = "v0.1.0"
 )
 
-// TestModuleTemplatesAreTidy recomputes go.mod and go.sum of the bundled runtime from the oldest k8s.io modules that it may be
-// built with, and those of a new project from the root go.mod, as the go command does, and compares them with the templates. With
-// -update it rewrites these.
+// TestModuleTemplatesAreTidy compares the templates of go.mod and go.sum with recomputed ones: the bundled runtime's
+// from the oldest supported k8s.io modules, and a new project's from the root go.mod, as the go command does. With
+// -update it rewrites the templates.
 func TestModuleTemplatesAreTidy(t *testing.T) {
 	stale := false
 	check := func(id string, computed []byte) {
@@ -102,7 +102,7 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 	checkAdded("applyconfiguration/go.mod", addedRequirements(t, mod, readFile(t, proj, "go.mod")))
 	checkAdded("applyconfiguration/go.sum", addedLines(sums, readFile(t, proj, "go.sum")))
 
-	// Of the API packages alone: what a project requires, as far as these import it.
+	// The requirements of the API packages alone are those of the project that they import.
 	api := t.TempDir()
 	typesMod := strings.Replace(strings.Replace(string(mod), "module example.com/project\n", "module example.com/project/api\n", 1), "require "+runtimeModule+" v0.0.0\n", "", 1)
 	writeFile(t, filepath.Join(api, "go.mod"), []byte(strings.Split(typesMod, "\nreplace ")[0]))
@@ -369,8 +369,8 @@ func kubernetesOf(t *testing.T, p *testProject) []string {
 	return strings.Split(strings.ReplaceAll(strings.TrimSpace(out), " ", "@"), "\n")
 }
 
-// writeNewProject writes what a project has after init and what matters to go mod tidy: its imports, and the versions
-// that it may choose from.
+// writeNewProject writes a project as it is after init, as far as go mod tidy depends on it: its imports, and the
+// available versions.
 func writeNewProject(t *testing.T, dir, runtimeVersion, replace string) {
 	t.Helper()
 	root, err := modfile.Parse("go.mod", sourceFile(t, "go.mod"), nil)

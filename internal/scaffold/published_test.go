@@ -60,8 +60,8 @@ func TestModuleCanBeInstalled(t *testing.T) {
 	}
 }
 
-// moduleTree returns what a release of this module consists of, without what only developers use. It has the tests of the runtime,
-// since go mod tidy looks into those of what a project imports.
+// moduleTree returns the files of a release of this module, without files only for developers. It includes the tests of
+// the runtime, because go mod tidy reads the tests of imported packages.
 func moduleTree(t *testing.T) fstest.MapFS {
 	t.Helper()
 	root := os.DirFS(filepath.Join("..", ".."))

@@ -93,7 +93,7 @@ func newMemoryProject(t *testing.T, opts scaffold.InitOptions) *randomProject {
 // memoryKctrl is the kctrl that makes projects in memory.
 var memoryKctrl = project.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}
 
-// run does what a create command does, and reports whether the command line was one that makes sense here.
+// run executes a create command, and reports whether the command line was valid here.
 func (p *randomProject) run(opts any) bool {
 	p.Helper()
 	plan, err := p.plan(opts)
@@ -136,7 +136,7 @@ func forced(opts any) any {
 	return opts
 }
 
-// tree returns all files but those of the bundled runtime.
+// tree returns all files except the bundled runtime.
 func (p *randomProject) tree() map[string][]byte {
 	p.Helper()
 	tree := map[string][]byte{}
@@ -187,7 +187,7 @@ func (p *randomProject) check() {
 	}
 }
 
-// generate writes what generators would, as far as kustomize asks for it.
+// generate writes the generated files that kustomize requires.
 func (p *randomProject) generate(disk filesys.FileSystem) {
 	p.Helper()
 	proj, err := project.Load(afero.NewIOFS(p.fs))
@@ -214,7 +214,7 @@ func (p *randomProject) generate(disk filesys.FileSystem) {
 	}
 }
 
-// randomOptions are what create commands may be asked for.
+// randomOptions are random options of create commands.
 func randomOptions(r *rand.Rand) any {
 	pick := func(all ...string) string { return all[r.IntN(len(all))] }
 	yes := func() bool { return r.IntN(2) == 0 }

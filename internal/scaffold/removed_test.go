@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
-// commands are those that write to a project, as cmd/kctrl calls them.
+// commands are the commands that write to a project, as cmd/kctrl calls them.
 func commands() map[string]func(*testing.T, *testProject) (*plan.Plan, error) {
 	generated := func(o generate.Options) func(*testing.T, *testProject) (*plan.Plan, error) {
 		return func(t *testing.T, p *testProject) (*plan.Plan, error) { return p.planGenerate(t, o) }
@@ -227,7 +227,7 @@ func TestLostListsComeBackWhole(t *testing.T) {
 	check("config/crd/kustomization.yaml")
 }
 
-// TestLostRuntimeComesBack whole or in part, and never mixed with that of another kctrl.
+// TestLostRuntimeComesBack removes the runtime or a part of it. The restored files must come from one version of kctrl.
 func TestLostRuntimeComesBack(t *testing.T) {
 	p := newGuestbook(t)
 	before := readTree(t, p.dir)

@@ -15,8 +15,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// TestConversionsStandBesideWebhooksOfNamesakes: a kind of another group that has the name and webhooks leaves no place for further
-// webhooks, but conversions have files of their own. They can be asked for, and are renamed with the kind.
+// TestConversionsStandBesideWebhooksOfNamesakes has a kind in another group with the same name and with webhooks.
+// Further webhooks would need the same files, but conversions have their own. They can be added, and are renamed with
+// the kind.
 func TestConversionsStandBesideWebhooksOfNamesakes(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	own := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Deployment", Resource: true, Namespaced: true}
@@ -46,8 +47,8 @@ func TestConversionsStandBesideWebhooksOfNamesakes(t *testing.T) {
 	}
 }
 
-// TestRenameLeavesNamesakesAlone: a kind of another group keeps its name where it is called like the one that is renamed, in what kctrl
-// writes for it and in what the user has written there.
+// TestRenameLeavesNamesakesAlone has a kind of another group with the renamed name. It keeps its name in the files of
+// kctrl and in the user's code.
 func TestRenameLeavesNamesakesAlone(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: true})
 	own, other := shelf, shelf
@@ -70,7 +71,8 @@ func TestRenameLeavesNamesakesAlone(t *testing.T) {
 	}
 }
 
-// TestRenameFollowsInEditedDocComments: who has written a sentence of their own on a Spec, or beside one, is not asked to choose.
+// TestRenameFollowsInEditedDocComments has comments that the user has edited. The rename must not cause a conflict
+// there.
 func TestRenameFollowsInEditedDocComments(t *testing.T) {
 	p := newEdited(t)
 	p.edit("api/v1/guestbook_types.go", func(text []byte) []byte {
@@ -164,8 +166,8 @@ func TestNewNamesDoNotMeetRenamedReceivers(t *testing.T) {
 	}
 }
 
-// TestRenameVersionMeetsNames: an import without a name is called as its package, which may then be called as something else that the file has
-// a name for; and what a function declares is not the package that is called alike.
+// TestRenameVersionMeetsNames has an import without a name, whose package gets a name that the file already uses. A
+// local name that equals the package name must stay.
 func TestRenameVersionMeetsNames(t *testing.T) {
 	for name, test := range map[string]struct{ there, want string }{
 		"another import": {
@@ -197,8 +199,8 @@ func TestRenameVersionMeetsNames(t *testing.T) {
 	}
 }
 
-// TestMovedPackagesTakeAlongWhatIsBesideThem: what they embed, what their tests read, tests of a package of their own, and what other
-// generators have written; and there and back nothing has changed.
+// TestMovedPackagesTakeAlongWhatIsBesideThem moves embedded files, files read by tests, external tests, and files of
+// other generators. Moving a package back must restore the tree.
 func TestMovedPackagesTakeAlongWhatIsBesideThem(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1alpha1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
@@ -238,7 +240,8 @@ func TestMovedPackagesTakeAlongWhatIsBesideThem(t *testing.T) {
 	}
 }
 
-// TestWhatStaysIsTold: who needs a file beside packages that part is not known, and a path in a test that has moved is another one.
+// TestWhatStaysIsTold has a file beside packages that are separated, which kctrl cannot assign, and a relative path in
+// a moved test. kctrl must report both.
 func TestWhatStaysIsTold(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
@@ -338,7 +341,7 @@ func TestNamesThatWouldBeDeclaredTwice(t *testing.T) {
 	}
 }
 
-// TestManifestsFollow: what a user's patches and rights find by a name that a domain, a kind and a project give it.
+// TestManifestsFollow checks the names in a user's patches and roles that come from a domain, a kind or a project.
 func TestManifestsFollow(t *testing.T) {
 	p := newEdited(t)
 	text := func(group, plural, namespace string) string {

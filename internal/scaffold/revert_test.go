@@ -69,7 +69,7 @@ func randomRenaming(r *rand.Rand, proj *project.Project, number int) (there, bac
 	return there, back, true
 }
 
-// userEdits are what a user writes into random files of kctrl's, in places that no command has to change.
+// userEdits are edits of random files of kctrl, in places that no command has to change.
 func (p *randomProject) userEdits(r *rand.Rand) {
 	for _, name := range slices.Sorted(maps.Keys(p.tree())) {
 		isUsers := strings.HasPrefix(name, "api/") || strings.HasPrefix(name, "internal/")
@@ -113,7 +113,7 @@ func TestRandomCommandsAndEditsCanBeReverted(t *testing.T) {
 				continue
 			}
 			if sameTree(before, p.tree()) == "" {
-				continue // it was so already, and would not be what it was
+				continue // the setting already had this value, so undoing the edit would not restore it
 			}
 			p.commit()
 			p.check()
@@ -204,7 +204,7 @@ func TestFaultInAnyWriteOfAnyCommand(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A failure leaves the tree as it was, so the plan stays that of the command.
+			// A failed command does not change the tree, so the same plan applies later.
 			apply := func(fails func(n int, call string) error) (*fault.FS, error) {
 				faulty := &fault.FS{Fs: p.fs, Fails: fails}
 				return faulty, made.Apply(t.Context(), faulty, "test")

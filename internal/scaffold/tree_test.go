@@ -63,7 +63,8 @@ func (p *testProject) modules(t *testing.T) []string {
 	return []string{p.dir, api}
 }
 
-// isTidied reports whether go mod tidy has nothing to do: it takes away what a module of API packages requires while there are none.
+// isTidied reports whether go mod tidy would change nothing: it removes the requirements of a module of API packages
+// that has no package yet.
 func (p *testProject) isTidied(t *testing.T) bool {
 	t.Helper()
 	if len(p.modules(t)) == 1 {

@@ -158,8 +158,8 @@ func TestUpgradeKeepsWhatItCannotMerge(t *testing.T) {
 	}
 }
 
-// TestUpgradeNamesTypesAndSamplesOfNewerTemplates once, edited or not, in one note; further versions, which began as copies of the user's
-// types, and what is as kctrl writes it are not among them.
+// TestUpgradeNamesTypesAndSamplesOfNewerTemplates reports these files once, in one note, edited or not. It does not
+// report further versions, which began as copies of the user's types, or files that equal the current templates.
 func TestUpgradeNamesTypesAndSamplesOfNewerTemplates(t *testing.T) {
 	const types, sample = "api/v1/guestbook_types.go", "config/samples/webapp_v1_guestbook.yaml"
 	for name, edited := range map[string]bool{"as it was": false, "edited": true} {
@@ -219,8 +219,8 @@ func (p *randomProject) asOlder(name, line string) {
 	}
 }
 
-// TestUpgradeSeesNoTemplateInAnotherHeader: who changes the text that Go files begin with hears of no newer template, whether that text is
-// in files already or not, edited or not; and of one that there is, still.
+// TestUpgradeSeesNoTemplateInAnotherHeader changes the header of Go files, in edited and unedited files. A changed
+// header is not a newer template; a newer template is still reported.
 func TestUpgradeSeesNoTemplateInAnotherHeader(t *testing.T) {
 	const header, types, controller = "// Copyright 2026 ACME.\n\n// All rights reserved.\n", "api/v1/guestbook_types.go", "internal/controller/guestbook_controller.go"
 	begin := func(text []byte) []byte {
@@ -335,7 +335,7 @@ func TestUpgradeMergesEditsAfterARename(t *testing.T) {
 			if !strings.Contains(err.Error(), "has been edited where kctrl must change it") && !strings.Contains(err.Error(), "not valid YAML") {
 				t.Fatal(err)
 			}
-			return // what an older kctrl wrote has the name beside what is new
+			return // an older kctrl wrote the name beside the new content
 		} else if err := plan.Apply(t.Context(), p.fs, "test"); err != nil {
 			t.Fatal(err)
 		}
@@ -361,7 +361,8 @@ func TestUpgradeMergesEditsAfterARename(t *testing.T) {
 	})
 }
 
-// TestRenameKeepsWhatEditsAreMergedFrom: git knows files by their old paths, and what they were then.
+// TestRenameKeepsWhatEditsAreMergedFrom checks the base of merges after a rename: git has the files under their old
+// paths, with their old content.
 func TestRenameKeepsWhatEditsAreMergedFrom(t *testing.T) {
 	p := newEdited(t)
 	const name = "internal/controller/guestbook_controller.go"

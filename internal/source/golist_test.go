@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
-// layouts are ways in which modules lie beside each other. Each makes the go.mod files of m, of lib, and of what is nested
-// in them, and what else is needed.
+// layouts are arrangements of modules. Each function writes the go.mod files of m, of lib and of nested modules, and
+// further files that they need.
 var layouts = map[string]func(t *testing.T, dir string){
 	"one module": func(t *testing.T, dir string) {
 		write(t, dir, "m/go.mod", "module example.com/m\n\ngo 1.26\n")

@@ -81,7 +81,7 @@ func literal(constants map[string]string, expr ast.Expr) (string, bool) {
 	return "", false
 }
 
-// addMetric records what a call registers: the name comes first, the help is next, and the labels are last.
+// addMetric records the metric that a call registers: the arguments are the name, the help and the labels.
 func addMetric(found map[string][]string, constants map[string]string, call *ast.CallExpr) {
 	selector, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) < 2 {
@@ -105,7 +105,7 @@ func addMetric(found map[string][]string, constants map[string]string, call *ast
 	found[name+"_sum"], found[name+"_count"], found[name+"_bucket"] = labels, labels, append(slices.Clone(labels), "le")
 }
 
-// targetLabels are what Prometheus itself adds to what it has collected.
+// targetLabels are the labels that Prometheus adds to collected metrics.
 var targetLabels = []string{"job", "namespace", "pod", "service", "instance"}
 
 var (
@@ -115,7 +115,8 @@ var (
 	shownLabel = regexp.MustCompile(`\{\{\s*(?:\$labels\.)?([a-z_]+)\s*\}\}`)
 )
 
-// checkQuery fails the test for what the runtime does not have, in a query and in a text that shows labels of its result.
+// checkQuery fails the test if a query, or a text with labels of its result, uses a metric or label that the runtime
+// does not have.
 func checkQuery(t *testing.T, metrics map[string][]string, query, shown string) {
 	t.Helper()
 	selectors := selectorOf.FindAllStringSubmatch(query, -1)

@@ -73,7 +73,7 @@ func start(t *testing.T) (dir, outside string, changes []Change) {
 	}
 }
 
-// death is what a step panics with that is to be the last of its process.
+// death is the panic value of a step that is the last one of its process.
 type death struct{}
 
 // applyUntil applies changes and dies before a step, counted from 1. It reports whether it came to that.

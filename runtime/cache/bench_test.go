@@ -27,7 +27,7 @@ func full() *api {
 	return a
 }
 
-// benchmarked is a cache of what a has that has synced.
+// benchmarked returns a synced cache of the objects of a.
 func benchmarked(b *testing.B, a *api, opts cache.Options) (*cache.Cache, *cache.Informer) {
 	opts.Logger = slog.New(slog.DiscardHandler)
 	c := cache.New(connect(b, a), opts)
@@ -108,7 +108,7 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory is what an object in the cache takes.
+// BenchmarkMemory measures the memory per cached object.
 func BenchmarkMemory(b *testing.B) {
 	for name, opts := range scopes {
 		b.Run(name, func(b *testing.B) {

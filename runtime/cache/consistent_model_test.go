@@ -178,7 +178,7 @@ func (a *author) delete(h *history, all bool) writes.Write {
 	return w
 }
 
-// check fails unless got, which is empty for none, is what is shown of the object at some time since the last own write.
+// check fails unless got, which is empty for no object, is a state that the object had since the last own write.
 func (a *author) check(what, name string, h *history, uid types.UID, version string, shown func(*corev1.ConfigMap) bool) {
 	for _, state := range h.states[h.seen:] {
 		if state == nil || !shown(state) || state.DeletionTimestamp != nil && state.ResourceVersion != version {

@@ -161,7 +161,7 @@ func TestObjectThatIsDeletedAndCreatedAgainIsTheNewOne(t *testing.T) {
 	})
 }
 
-// restore makes the server what it was at that version, as from a backup, with o, and ends all watches.
+// restore resets the server to that version with o, as from a backup, and ends all watches.
 func (f *fixture) restore(version int, o *corev1.ConfigMap) {
 	f.Helper()
 	synctest.Wait() // the cache has reached versions that the server rolls back

@@ -39,7 +39,7 @@ func exampleCache() (c *cache.Cache, stop func()) {
 	}
 }
 
-// Each goes over what is cached without a copy of any object.
+// Each iterates over the cached objects without copying them.
 func ExampleEach() {
 	c, stop := exampleCache()
 	defer stop()

@@ -10,10 +10,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Selects is what a cache takes a write for that it has to catch up with, or not.
+// Selects reports whether a cache waits for a write.
 var Selects = selects
 
-// SetBounds makes the kinds that are declared from now on remember so much, instead of what is enough in life.
+// SetBounds limits how many writes later declared kinds remember, instead of the defaults.
 func (c *Cache) SetBounds(unheld, past int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

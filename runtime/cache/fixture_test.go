@@ -102,7 +102,7 @@ func (f *fixture) get(namespace, name string, o object.Object, opts ...client.Ge
 	return f.cache.Get(f.ctx, object.Key{Namespace: namespace, Name: name}, o, opts...)
 }
 
-// list returns the names of what a List of ConfigMaps returns, in its order.
+// list returns the names in a List of ConfigMaps, in order.
 func (f *fixture) list(opts ...client.ListOption) []string {
 	f.Helper()
 	var list corev1.ConfigMapList

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 )
 
-// TestUnreachableCacheIsFreed lets clients outlive the caches in front of them, as that of a manager does.
+// TestUnreachableCacheIsFreed has clients that outlive the caches in front of them, as a manager's client does.
 func TestUnreachableCacheIsFreed(t *testing.T) {
 	live, err := client.New(&rest.Config{Host: "http://localhost"}, client.Options{Scheme: apiruntime.NewScheme()})
 	if err != nil {

@@ -184,7 +184,7 @@ func TestWritesToANamespaceBeforeItWasCachedAreSeen(t *testing.T) {
 	})
 }
 
-// TestReadsAreRightWhileNamespacesComeAndGo has readers of what is cached, removed, and added again.
+// TestReadsAreRightWhileNamespacesComeAndGo reads while namespaces are cached, removed and added again.
 func TestReadsAreRightWhileNamespacesComeAndGo(t *testing.T) {
 	run(t, cache.Options{Namespaces: []string{"one", "two"}}, func(f *fixture) {
 		f.api.put(configMaps, configMap("one", "a"))

@@ -84,8 +84,7 @@ func TestKindThatCannotBePackedIsKeptUnpacked(t *testing.T) {
 	})
 }
 
-// Each and an Index unpack an object when the iteration comes to it, and not those after it. A caller may read the cache
-// meanwhile.
+// Each and an Index unpack an object when the iteration reaches it. A caller may read the cache meanwhile.
 func TestIterationsOfAPackedKindUnpackOneObjectAtATime(t *testing.T) {
 	const count = 500
 	runIn(t, cache.Options{}, func(f *fixture) {

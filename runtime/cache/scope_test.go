@@ -19,8 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// scopesHold tests on an API server that caches with selectors have what they select, that reads wait for writes that they
-// can see, and for no others.
+// scopesHold tests on an API server that caches with selectors have exactly the selected objects, and that reads wait
+// for exactly the writes that they can see.
 func scopesHold(t *testing.T, live *client.REST) {
 	const ns = "scopes"
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -95,7 +95,7 @@ func sameRead(t *testing.T, ctx context.Context, cached, live client.Reader, pro
 	}
 }
 
-// listsAgree tests that cached lists are those that the server answers, in their order and page by page.
+// listsAgree tests that cached lists equal the server's lists, in their order and page by page.
 func listsAgree(t *testing.T, live *client.REST) {
 	const ns = "lists"
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -204,7 +204,7 @@ func TestReadsEndWithARunThatEndsAtOnce(t *testing.T) {
 	})
 }
 
-// nothing is an API server that serves nothing, and counts who asks.
+// nothing is an API server without resources that counts its requests.
 type nothing struct{ asked map[string]int }
 
 func (n nothing) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -212,8 +212,8 @@ func (n nothing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody, Request: r}, nil
 }
 
-// TestKindsThatAreNotThereCostTheServerARequestInTwoSeconds is about all kinds of one version together: what the server is asked
-// for is the discovery document of that version, which one request gets for all.
+// TestKindsThatAreNotThereCostTheServerARequestInTwoSeconds checks all kinds of one version together: one request gets
+// the discovery document of the version for all of them.
 func TestKindsThatAreNotThereCostTheServerARequestInTwoSeconds(t *testing.T) {
 	for _, kinds := range []int{1, 20} {
 		synctest.Test(t, func(t *testing.T) {

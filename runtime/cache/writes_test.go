@@ -31,7 +31,7 @@ func TestWritesOfOneKindDoNotWaitForAnother(t *testing.T) {
 		}()
 		return noted
 	}
-	// The first write of a kind makes what the cache remembers of it.
+	// The first write of a kind allocates the cache's memory of writes.
 	for _, kind := range []string{"ConfigMap", "Secret", "Namespace"} {
 		<-write(kind)
 	}

@@ -27,7 +27,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// writePair writes a certificate and its key as two files, at a time of their own, and returns who is to be trusted.
+// writePair writes a certificate and its key as two files with the given time, and returns the certificate to trust.
 func writePair(t *testing.T, folder string, made time.Time, lifetime time.Duration, changed time.Time) (ca []byte) {
 	t.Helper()
 	entries, err := entriesOf(made, lifetime, "localhost")
@@ -74,7 +74,7 @@ func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
 	if err := files.Ready(); err != nil || serial() != first {
 		t.Errorf("ready: %v", err)
 	}
-	// One of the two comes after the other.
+	// One of the two files is written later.
 	other, err := entriesOf(now, time.Hour, "localhost")
 	if err != nil {
 		t.Fatal(err)
@@ -100,8 +100,8 @@ func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
 	}
 }
 
-// TestFilesAreReadAgainAlthoughTheirTimeIsTheSame has files that are replaced by others with the same time, as copies that keep it and
-// volumes that have one time for all files do: they are noticed by what they are, and within seconds at the latest.
+// TestFilesAreReadAgainAlthoughTheirTimeIsTheSame replaces files by others with the same time, as copies that keep the
+// time and volumes with one time for all files do. The change is noticed by the identity of the files, within seconds.
 func TestFilesAreReadAgainAlthoughTheirTimeIsTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		folder, now := t.TempDir(), time.Now()
@@ -171,8 +171,8 @@ func TestChainThatIsWrittenInPartsIsShownWhole(t *testing.T) {
 	}
 }
 
-// TestCertificateThatExpiresWhileAConnectionIsOpen has an API server that keeps its connection: what it asks on that is answered, a new
-// connection needs a certificate that is valid, and gets it as soon as the files have one.
+// TestCertificateThatExpiresWhileAConnectionIsOpen has an API server that keeps its connection. Requests on it are
+// answered. A new connection needs a valid certificate, and gets it as soon as the files have one.
 func TestCertificateThatExpiresWhileAConnectionIsOpen(t *testing.T) {
 	folder, now := t.TempDir(), time.Now()
 	trusted := x509.NewCertPool()
@@ -250,7 +250,7 @@ func TestCertificateOfFilesThatExpiredIsNotReady(t *testing.T) {
 	})
 }
 
-// TestReadsOfFilesAreCounted counts what is read before the metrics are known, reads that fail, and no look at
+// TestReadsOfFilesAreCounted counts reads before the metrics are registered and failed reads, but not checks of
 // unchanged files.
 func TestReadsOfFilesAreCounted(t *testing.T) {
 	folder, now := t.TempDir(), time.Now()
@@ -284,7 +284,7 @@ func TestReadsOfFilesAreCounted(t *testing.T) {
 	want("gone", 4, 2)
 }
 
-// entriesOf returns the entries of a Secret with a certificate that signs itself, as it was made at that time.
+// entriesOf returns the entries of a Secret with a self-signed certificate that was issued at that time.
 func entriesOf(made time.Time, lifetime time.Duration, name string) (map[string][]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

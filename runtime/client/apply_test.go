@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// serverMetadata is what a server writes into metadata.
+// serverMetadata is the metadata that a server writes.
 func serverMetadata(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: "default", Name: name, UID: "u", ResourceVersion: "7", CreationTimestamp: metav1.Unix(1, 0),

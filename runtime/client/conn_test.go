@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// busy is an answer that asks to wait.
+// busy is an answer that requests a delay.
 func busy(code int, after string) answer {
 	return answer{code: code, header: map[string]string{"Retry-After": after}, body: status(code, metav1.StatusReasonTooManyRequests, "busy")}
 }
@@ -90,7 +90,7 @@ func TestRefusedRequestIsSentAgainAfterTheTimeTheServerAsksFor(t *testing.T) {
 	}
 }
 
-// The clock of the server may be another one than that of the client, which is at the beginning of 2000 here.
+// The server's clock may differ from the client's, which is at the beginning of 2000 here.
 func TestRetryAfterMayBeADateOfTheServersClock(t *testing.T) {
 	for _, test := range []struct {
 		date, after string

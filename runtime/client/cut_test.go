@@ -44,8 +44,8 @@ func (s *wireServer) dial(context.Context, string, string) (net.Conn, error) {
 	return near, nil
 }
 
-// framings are the ways in which an answer is sent, and end: as HTTP/1.1 with its length or in chunks, with compression, and
-// as HTTP/1.0, whose end is that of the connection.
+// framings are the encodings of an answer and its end: HTTP/1.1 with a length or in chunks, with compression, and
+// HTTP/1.0, where the connection's end is the answer's.
 func framings(contentType string, body []byte) map[string][]byte {
 	chunked := func(data []byte) (b []byte) {
 		for _, part := range [][]byte{data[:len(data)/3], data[len(data)/3:]} {
@@ -80,8 +80,8 @@ func formatsOf(t *testing.T, obj runtime.Object) map[string][]byte {
 	return bodies
 }
 
-// TestAnswerThatIsCutIsNeverAnother cuts answers at each byte, from the status line on: what is read is then all that was
-// sent, or an error.
+// TestAnswerThatIsCutIsNeverAnother cuts answers at each byte, from the status line on. The client must return the
+// whole answer or an error.
 func TestAnswerThatIsCutIsNeverAnother(t *testing.T) {
 	one := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "u", ResourceVersion: "7"}, Data: map[string]string{"x": "y \"é\" 1"}}
 	two := *one.DeepCopy()

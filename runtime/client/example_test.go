@@ -12,7 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// A loop of a program's own comes back soon after an outage of the server, and does not ask it again and again until then.
+// A program's own loop continues soon after an outage of the server, and sends no requests until then.
 func ExampleREST_Reachable() {
 	server := newServer()
 	server.says("GET /readyz", "ok")

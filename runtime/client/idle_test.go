@@ -24,14 +24,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// piece is some of the body of an answer, and how long after the one before it comes.
+// piece is a part of the body of an answer, and its delay after the part before it.
 type piece struct {
 	after time.Duration
 	text  string
 }
 
-// slow is a transport that answers after a time with a body that comes in parts. The last of them is followed by nothing, not even the
-// end, unless it is the end.
+// slow is a transport that answers after a delay with a body in parts. After the last part the body blocks, unless that
+// part is the end.
 type slow struct {
 	header time.Duration
 	code   int // 0 is that of a success
@@ -193,7 +193,7 @@ func TestDiscoveryIsGivenUpWhenTheServerSendsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Those who wait for the same document fail with it.
+		// All requests that wait for the same document fail with it.
 		var waiting sync.WaitGroup
 		for range 3 {
 			waiting.Go(func() {
@@ -204,7 +204,7 @@ func TestDiscoveryIsGivenUpWhenTheServerSendsNothing(t *testing.T) {
 				}
 			})
 		}
-		// But not with who has given up, after whom the next one asks.
+		// A request whose caller gave up does not fail the others: the next one sends it again.
 		waiting.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()

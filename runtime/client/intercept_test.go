@@ -16,8 +16,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// seen returns an interceptor that lets nothing pass and notes each call, with its options of writes as far as they are
-// set, and the namespace of what it is about.
+// seen returns an interceptor that blocks all calls and records them, with the options of writes that are set and the
+// namespace of the object.
 func seen(calls *[]string) client.Interceptor {
 	note := func(verb string, o object.Object, write client.WriteOptions) error {
 		call := verb

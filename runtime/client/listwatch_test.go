@@ -265,8 +265,8 @@ func drain[T object.Object](t *testing.T, events client.Stream[T]) {
 	}
 }
 
-// TestAggregatedAPIThatHasNoVersionsIsListed is about servers such as that of metrics.k8s.io: they have no versions, no UIDs,
-// no other form than JSON, and no watch.
+// TestAggregatedAPIThatHasNoVersionsIsListed has a server such as that of metrics.k8s.io, without resource versions,
+// UIDs, formats other than JSON, and watches.
 func TestAggregatedAPIThatHasNoVersionsIsListed(t *testing.T) {
 	const item = `{"metadata":{"name":"web","namespace":"default","creationTimestamp":"2026-01-02T03:04:05Z"},"timestamp":"2026-01-02T03:04:05Z","window":"10s","containers":[{"name":"c","usage":{"cpu":"1m"}}]}`
 	const list = `{"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[` + item + `]}`
@@ -325,7 +325,7 @@ func TestAggregatedAPIThatHasNoVersionsIsListed(t *testing.T) {
 	}
 }
 
-// TestTableIsNoAnswer is what a server sends to kubectl, and what some proxies ask for.
+// TestTableIsNoAnswer rejects a Table, which servers send to kubectl and which some proxies request.
 func TestTableIsNoAnswer(t *testing.T) {
 	const table = `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"columnDefinitions":[{"name":"Name"}],"rows":[{"cells":["a"],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default"}}}]}`
 	for _, contentType := range []string{"application/json", "application/json;as=Table;v=v1;g=meta.k8s.io", "application/json; charset=utf-8"} {

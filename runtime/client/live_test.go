@@ -210,7 +210,7 @@ func testPatches(t *testing.T, c live) {
 	}
 }
 
-// testPatchOfAnotherObject patches what was read with what has taken its place.
+// testPatchOfAnotherObject patches an object that was deleted and created again after it was read.
 func testPatchOfAnotherObject(t *testing.T, c live) {
 	ctx, read := t.Context(), c.web()
 	ok(t, c.Create(ctx, read))

@@ -35,7 +35,7 @@ func mapperOf(t *testing.T, s *server) *client.Mapper {
 	return m
 }
 
-// expectDiscovery fails the test when other documents were asked for since the last call.
+// expectDiscovery fails the test unless exactly these documents were requested since the last call.
 func expectDiscovery(t *testing.T, s *server, want ...string) {
 	t.Helper()
 	if got := s.discovered(); !slices.Equal(got, want) {

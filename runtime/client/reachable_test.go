@@ -27,7 +27,7 @@ func waiters(ctx context.Context, c *client.REST, count int) (ended func() int) 
 	}
 }
 
-// probes returns how often the server was asked whether it is ready since the last call.
+// probes returns the number of readiness requests since the last call.
 func (s *server) probes() (count int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func TestAnyRequestThatSucceedsMakesTheServerReachable(t *testing.T) {
 		})
 		c := connect(t, s, client.Options{})
 		if err := c.Get(t.Context(), keyA, &corev1.ConfigMap{}); err != nil {
-			t.Fatal(err) // it has asked for the resource of the kind too
+			t.Fatal(err) // it has also requested the resource of the kind
 		}
 		ended := waiters(t.Context(), c, 3)
 		if err := c.Get(t.Context(), keyA, &corev1.ConfigMap{}); err == nil || ended() != 0 {

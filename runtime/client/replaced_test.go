@@ -18,8 +18,8 @@ import (
 
 const gizmosOfDefault, gizmosOfCluster = "/apis/example.com/v1/namespaces/default/gizmos", "/apis/example.com/v1/gizmos"
 
-// defineGizmos makes the server have a definition of Gizmo, in place of the one that it had. A namespaced kind has no
-// path for an object without a namespace, but one for lists of all namespaces.
+// defineGizmos replaces the server's definition of Gizmo. A namespaced kind has no path for an object without a
+// namespace, but one for lists of all namespaces.
 func defineGizmos(s *server, namespaced bool) {
 	kind, at, namespace := "Gizmo/gizmos/gizmo/cluster", gizmosOfCluster, ""
 	if namespaced {
@@ -93,7 +93,7 @@ func gizmoIn(namespace string) *unstructured.Unstructured {
 }
 
 // TestClientNoticesThatADefinitionWasReplaced replaces the definition of a kind by one of another scope, long after the
-// client has asked for it.
+// client has read it.
 func TestClientNoticesThatADefinitionWasReplaced(t *testing.T) {
 	for name, call := range requestsOfGizmos {
 		for _, r := range []struct {
@@ -131,8 +131,8 @@ func TestClientNoticesThatADefinitionWasReplaced(t *testing.T) {
 	}
 }
 
-// TestMissingNamespaceIsNoMissingObject asks for an object without a namespace, as was right before the definition was
-// replaced.
+// TestMissingNamespaceIsNoMissingObject reads an object without a namespace, which was correct before the definition
+// was replaced.
 func TestMissingNamespaceIsNoMissingObject(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})

@@ -143,7 +143,7 @@ func (a answer) response() *http.Response {
 	return &http.Response{StatusCode: a.code, Status: strconv.Itoa(a.code), Header: header, Body: a.stream}
 }
 
-// took returns the requests since the last call, without those of discovery.
+// took returns the requests since the last call, except discovery.
 func (s *server) took() []sent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,13 +171,13 @@ func (s *server) discovered() []string {
 	return paths
 }
 
-// isDiscovery reports whether what asks for a discovery document: the paths of resources are longer.
+// isDiscovery reports whether a request is for a discovery document: the paths of resources are longer.
 func isDiscovery(what string) bool {
 	segments := strings.Count(what, "/")
 	return strings.HasPrefix(what, "GET /api") && segments <= 2 || strings.HasPrefix(what, "GET /apis/") && segments <= 3
 }
 
-// last returns the only request since the last call that was not one of discovery.
+// last returns the only request since the last call, except discovery.
 func (s *server) last(t *testing.T) sent {
 	t.Helper()
 	took := s.took()
@@ -253,7 +253,7 @@ func untyped(apiVersion, kind, namespace, name string) *unstructured.Unstructure
 	return u
 }
 
-// logs returns a logger and what it has written.
+// logs returns a logger and its output.
 func logs() (*slog.Logger, *bytes.Buffer) {
 	var out bytes.Buffer
 	return slog.New(slog.NewTextHandler(&out, nil)), &out

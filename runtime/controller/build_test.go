@@ -37,7 +37,7 @@ func TestSourceThatCannotRunAddsNoController(t *testing.T) {
 	}
 }
 
-// runner is a manager that runs what is added at once, and where the sources of a controller cannot be added.
+// runner is a manager that runs added runnables at once, and to which sources of a controller cannot be added.
 type runner struct {
 	*stub
 	ctx   context.Context

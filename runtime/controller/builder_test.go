@@ -33,7 +33,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/source"
 )
 
-// stub is a controller.Manager that keeps what is added and has no server.
+// stub is a controller.Manager without a server that keeps added runnables.
 type stub struct {
 	controller.Manager // nil
 	live               *client.REST

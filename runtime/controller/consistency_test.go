@@ -37,7 +37,7 @@ func (l late) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// lateBody passes on what it reads after a lag. Its goroutine ends when it is closed.
+// lateBody delivers the bytes of a body after a lag. Its goroutine ends when it is closed.
 type lateBody struct {
 	*io.PipeReader
 	body io.ReadCloser
@@ -101,8 +101,8 @@ type truth struct {
 	done       chan struct{}
 }
 
-// climb is a reconciler that takes an object to the next step: it creates another child, whose name the server makes up,
-// and writes the number of the step. It counts the times that what it reads is not what it wrote.
+// climb is a reconciler that takes an object to the next step: it creates another child with a generated name, and
+// writes the number of the step. It counts reads that differ from its last write.
 func (f *fixture) climb(m *manager.Manager, l *truth) reconcile.Func[reconcile.Request] {
 	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		c := m.Client()
@@ -144,7 +144,7 @@ func (f *fixture) climb(m *manager.Manager, l *truth) reconcile.Func[reconcile.R
 	}
 }
 
-// climbAll runs the reconciler on all objects, with watches that are late, and returns what it has seen.
+// climbAll runs the reconciler on all objects with late watches, and returns its counts.
 func (f *fixture) climbAll(lag time.Duration, inconsistent bool) *truth {
 	f.Helper()
 	for n := range *chains {
@@ -193,9 +193,9 @@ func (f *fixture) children() map[string]int {
 	return count
 }
 
-// noDecisionIsStale runs the chains with that lag. Every reconcile must read what was written before it, each object must
-// have the children that it was given, and no object may be reconciled much more often than it changes: each step makes
-// two events and asks for another reconcile, and each of them may be followed by one with nothing to do.
+// noDecisionIsStale runs the chains with that lag. Every reconcile must read the earlier writes, and each object must
+// have the right number of children. No object may be reconciled much more often than it changes: each step causes two
+// events and requests another reconcile, and each of these may cause one reconcile without work.
 func noDecisionIsStale(lag time.Duration) func(f *fixture) {
 	return func(f *fixture) {
 		l := f.climbAll(lag, false)

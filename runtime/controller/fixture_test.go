@@ -91,7 +91,7 @@ func start(t *testing.T, r reconcile.Func[string], opts controller.Options, more
 	return s
 }
 
-// becauseOf returns the queue of a controller for one event, as a source of a kind asks for it.
+// becauseOf returns the queue of a controller for one event, as a source of a kind requests it.
 func becauseOf[R comparable](queue handler.Queue[R], kind string, e informer.Event[object.Object]) handler.Queue[R] {
 	return queue.(interface {
 		Because(kind string, e informer.Event[object.Object]) handler.Queue[R]

@@ -64,7 +64,7 @@ func TestEventQueueHoldsNoLockOverThatOfItsWrites(t *testing.T) {
 		during := looks
 		c.events.of(writes.LogOf(j)).Because(partKind, e).Add(theThing) // while it backs off
 		synctest.Wait()
-		if during <= maxUndecided+2 || looks <= during+1 { // one look each is that of Because itself
+		if during <= maxUndecided+2 || looks <= during+1 { // Because itself looks once each
 			t.Errorf("%d looks while it ran, and %d after it", during, looks-during)
 		}
 		if held > 0 {

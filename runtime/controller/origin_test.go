@@ -166,7 +166,7 @@ func (w *world) tell(ctx context.Context, kind string, write func() writes.Write
 	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: strings.TrimSuffix(kind, ".example.com")}
 	key := object.Key{Namespace: "ns", Name: "a"}
 	if w.intN(4) == 0 {
-		key.Name = "" // as that of all in a namespace
+		key.Name = "" // for all objects in a namespace
 	}
 	end := writes.LogOf(w.journal).Begin(ctx, writes.Write{GVK: gvk, Key: key})
 	told := write()

@@ -23,7 +23,7 @@ func (w *fakeWrites) WhenSeen(seen func()) bool {
 	return !w.already
 }
 
-// opened is a parking and what it was opened for.
+// opened is a parking lot and the request for which it was opened.
 func opened() (*parking[string], func(t *testing.T, want ...string)) {
 	var mu sync.Mutex
 	var lines []string

@@ -121,7 +121,8 @@ func TestRequeueBacksOffAndIsNoFailure(t *testing.T) {
 	})
 }
 
-// TestCountersAreThereFromTheStart: who looks at what they grow by would not see the first of anything.
+// TestCountersAreThereFromTheStart checks that counters start at zero, because a rate would otherwise miss the first
+// increment.
 func TestCountersAreThereFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, newLog().takes(0), controller.Options{})

@@ -97,7 +97,7 @@ func TestControllerDoesNotWaitForAnOptionalSourceThatIsAbsent(t *testing.T) {
 	})
 }
 
-// lost is a feed whose kind is missed only at some time.
+// lost is a feed whose kind disappears at some time.
 type lost struct {
 	feed
 	at time.Time

@@ -22,7 +22,7 @@ import (
 
 // E01
 //
-// Stronger: it is events that differ which are dropped; repetitions of those that wait need no place.
+// Stronger: only different events are dropped; repetitions of waiting events need no space.
 func TestRecordingNeverBlocksAndWhatDoesNotFitIsCountedAndToldOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, nil)

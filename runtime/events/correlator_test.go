@@ -214,7 +214,7 @@ func TestEachSeriesEndsAtItsOwnTime(t *testing.T) {
 	})
 }
 
-// E02: what the API server does not take any more is tried within the limit for one object.
+// E02: an event that the API server no longer accepts is retried within the limit for one object.
 func TestRefusedSeriesIsNotTriedAtEachEvent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, nil).run(t)

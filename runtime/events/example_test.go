@@ -9,7 +9,7 @@ import (
 )
 
 func ExampleBroadcaster_Watch() {
-	// A test of a reconciler needs no API server to see what it reports.
+	// A test of a reconciler can inspect its events without an API server.
 	broadcaster := events.New(events.Options{})
 	watcher := broadcaster.Watch(10)
 	defer watcher.Stop()

@@ -29,7 +29,7 @@ var (
 // memory is a Sink that keeps events as an API server does.
 type memory struct {
 	mu sync.Mutex
-	// calls has all calls, such as "create web.1", those that failed too.
+	// calls has all calls, including failed ones, such as "create web.1".
 	calls []string
 	// order has the names of the events in stored, in the order of their creation.
 	order  []string

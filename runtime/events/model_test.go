@@ -48,7 +48,7 @@ var pauses = []time.Duration{
 	0, 0, 0, 0, 0, 0, time.Second, time.Minute, 5 * time.Minute, seriesEnd - 1, seriesEnd, 10 * time.Minute, 10*time.Minute + 1, 20 * time.Minute,
 }
 
-// historyOf makes two bytes an event: who, what, and how long after the one before.
+// historyOf decodes an event from two bytes: the object, the content, and the time since the event before.
 func historyOf(steps []byte) (history []occurrence) {
 	now := time.Unix(1e9, 0)
 	for pair := range slices.Chunk(steps, 2) {

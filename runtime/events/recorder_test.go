@@ -228,7 +228,7 @@ func TestWatcherMissesWhatItHasNoRoomFor(t *testing.T) {
 	}
 }
 
-// BenchmarkEventf is what a reconciler pays for an event that repeats.
+// BenchmarkEventf measures the cost of a repeated event for a reconciler.
 func BenchmarkEventf(b *testing.B) {
 	broadcaster := New(Options{Sink: newMemory(), Logger: slog.New(slog.DiscardHandler)})
 	recorder, about := broadcaster.Recorder("guestbook"), thing("a")

@@ -57,7 +57,7 @@ func TestOnAServer(t *testing.T) {
 	}
 }
 
-// broadcaster is one that runs, with what it measures and logs.
+// broadcaster is a running broadcaster with its metrics and log.
 type broadcaster struct {
 	*events.Broadcaster
 	*events.Recorder

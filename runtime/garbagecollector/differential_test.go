@@ -223,7 +223,7 @@ func newClient(t *testing.T, env *testenv.Env) *client.REST {
 	return live
 }
 
-// late makes each request take a random time of up to most, so that a collector comes to other things first.
+// late delays each request by a random time of up to most, so that a collector processes objects in another order.
 type late struct {
 	http.RoundTripper
 	most time.Duration
@@ -612,7 +612,7 @@ func (tr *trial) settle() {
 	}
 }
 
-// mark makes an object of each kind whose owner does not exist, and returns when they are gone.
+// mark creates an object of each kind whose owner does not exist, and returns when they are deleted.
 func (tr *trial) mark(ctx context.Context) {
 	tr.Helper()
 	tr.rounds++

@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// A Graph alone answers who belongs to whom.
+// A Graph alone answers questions about ownership.
 func ExampleGraph() {
 	show := func(ctx context.Context, config *rest.Config, owner object.Object) error {
 		graph, err := garbagecollector.NewGraph(config, garbagecollector.GraphOptions{})

@@ -93,8 +93,8 @@ func TestKindInAnotherVersionKeepsItsObjects(t *testing.T) {
 	}
 }
 
-// TestKindThatIsGoneTakesItsObjectsAlong: its owners do not wait for them any more, and what they own is not known to be
-// without owners.
+// TestKindThatIsGoneTakesItsObjectsAlong removes a kind. The owners of its objects no longer wait for them, and their
+// dependents are not known to have no owners.
 func TestKindThatIsGoneTakesItsObjectsAlong(t *testing.T) {
 	g, m := fed(t)
 	m.cancel, m.done = func() {}, make(chan struct{})

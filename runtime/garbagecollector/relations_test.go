@@ -54,7 +54,7 @@ func waits(o *metav1.PartialObjectMetadata, finalizer string) bool {
 	return o.DeletionTimestamp != nil && slices.Contains(o.Finalizers, finalizer)
 }
 
-// conditions are those of all references, and of all objects that wait.
+// conditions are the conditions of all references, and of all waiting objects.
 func (m *model) conditions() map[string]string {
 	all := map[string]string{}
 	for uid, o := range m.objects {

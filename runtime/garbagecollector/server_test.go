@@ -198,7 +198,7 @@ func (f *fixture) await(o *unstructured.Unstructured, done func(o *unstructured.
 	testenv.Await(f.Context(), f, f.live, o, done)
 }
 
-// settled returns when the collector has done what there was to do: it has collected what came later.
+// settled returns when the collector is idle: it has collected an object that was created later.
 func (f *fixture) settled() {
 	f.Helper()
 	for range 2 {
@@ -371,8 +371,8 @@ func ownerWithANameThatIsNone(f *fixture) {
 	}
 }
 
-// ownerInAVersionThatIsNoMore has the server not serve the version any more that references are in, which the collector has learnt
-// before. The answer is a 404, as of an object that is gone.
+// ownerInAVersionThatIsNoMore makes the server stop serving a version that references use and that the collector has
+// discovered. The answer is a 404, as for a deleted object.
 func ownerInAVersionThatIsNoMore(f *fixture) {
 	first := schema.GroupVersionKind{Group: "versions.kctrl.dev", Version: "v1", Kind: "Versioned"}
 	second := first.GroupKind().WithVersion("v2")
@@ -395,7 +395,7 @@ func ownerInAVersionThatIsNoMore(f *fixture) {
 	dependent := f.make(configMap, "dependent", func(o *unstructured.Unstructured) {
 		o.SetOwnerReferences([]metav1.OwnerReference{inSecond})
 	})
-	// The collector takes away a reference to an owner that is gone, and learns of the other one's kind.
+	// The collector removes the reference to a deleted owner, and discovers the kind of the other owner.
 	look := func(name string) {
 		f.Helper()
 		patch := func(refs ...metav1.OwnerReference) {

@@ -21,12 +21,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// obj is the kind that these tests are about.
+// obj is the kind that these tests use.
 type obj = *metav1.PartialObjectMetadata
 
 type event = informer.Event[obj]
 
-// queue is a handler.Queue that keeps what is added: a line for each Add.
+// queue is a handler.Queue that records each Add as a line.
 type queue struct {
 	mu   sync.Mutex
 	adds [][]string

@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/log"
 )
 
-// record is a mapper that records what it is asked.
+// record is a mapper that records its calls.
 type record struct {
 	meta.RESTMapper
 	asked []string

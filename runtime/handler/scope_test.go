@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 )
 
-// flaky is a mapper that fails until it was asked often enough.
+// flaky is a mapper whose first calls fail.
 type flaky struct {
 	meta.RESTMapper
 	failures int

@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 )
 
-// reports collects what a mutation detector finds.
+// reports collects the findings of a mutation detector.
 type reports struct {
 	mu  sync.Mutex
 	all []string

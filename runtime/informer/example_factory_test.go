@@ -52,7 +52,7 @@ func ExampleIndex_Range() {
 	// Output: 2 n1
 }
 
-// A program that watches kinds as they come and go, such as those of CRDs, forgets what it does not need any more.
+// A program that watches changing kinds, such as those of CRDs, removes the informers that it no longer needs.
 func ExampleForget() {
 	factory := informer.NewFactory(informer.FactoryOptions{})
 	open := func(opts informer.Options[node]) (*informer.Informer[node], error) {

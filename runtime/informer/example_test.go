@@ -97,7 +97,7 @@ func (z zones) Listed(_ string, all iter.Seq[node]) {
 	}
 }
 
-// An observer keeps something in step with a store: what it has is never behind what a handler sees.
+// An observer keeps a data structure in step with a store: it is never behind the events of a handler.
 func ExampleObserver() {
 	z := zones{nodes: map[string]int{}}
 	inf := informer.New(nodes{}, informer.Options[node]{DisableWatchList: true, Observer: z})

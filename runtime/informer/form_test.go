@@ -104,7 +104,7 @@ func round(version string, objects ...string) string {
 	return b.String()
 }
 
-// changing is a source that changes what it passes on, as one may that gets objects of its own.
+// changing is a source that modifies the objects that it delivers, which a source with its own objects may do.
 type changing struct {
 	reflector.ListerWatcher[configMap]
 }
@@ -276,7 +276,7 @@ func TestKeepingOneObjectDoesNotKeepTheListItCameIn(t *testing.T) {
 			held++
 		}
 	}
-	if held > 5 { // what the stack of an ended goroutine may still hold
+	if held > 5 { // that the stack of an ended goroutine may still hold
 		t.Errorf("%d of 99 objects are held by one of their list", held)
 	}
 	goruntime.KeepAlive(kept)

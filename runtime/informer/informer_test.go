@@ -214,8 +214,8 @@ func TestStoreIsReplacedBeforeAnyHandlerIsTold(t *testing.T) {
 	})
 }
 
-// Stronger: client-go would take the new states too, as it has all decoded and replaced; what is known here by its version must not
-// be taken for what it was.
+// Stronger: client-go would deliver the new states too, because it has decoded and replaced all objects. Here the
+// version must not be mistaken for an unchanged state.
 func TestVersionsThatTheServerHasGivenTwiceAreReadAnew(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		for _, listed := range []bool{true, false} {
@@ -586,8 +586,8 @@ func TestObjectThatCannotBeTransformedStaysAsItWas(t *testing.T) {
 
 // C11
 //
-// Stronger: there is no tombstone type that a handler could forget. Whatever is known of an object that is gone is in
-// Object, so its key, name and UID can always be taken from there.
+// Stronger: handlers need no case for a tombstone type. Object has everything that is known about a deleted object, so
+// it always has a key, a name and a UID.
 func TestDeletedObjectIsAlwaysThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := listwatch.New("watched", "missed", "unreadable", "recreated")
@@ -618,8 +618,8 @@ func TestDeletedObjectIsAlwaysThere(t *testing.T) {
 
 // C12
 //
-// Stronger: what is waited for and cannot come any more is an error, however it ended: by the end of Run, of the handler, of
-// the namespace, or of the context.
+// Stronger: a wait for an event that can no longer occur returns an error, whether Run, the handler, the namespace or
+// the context has ended.
 func TestEveryWaitEnds(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		c := newCluster("x/a", "y/b")
@@ -689,7 +689,7 @@ func TestEveryWaitEnds(t *testing.T) {
 	})
 }
 
-// F08, C09: a resync that waits takes over the version of what comes behind it.
+// F08, C09: a waiting resync adopts the version of the change behind it.
 func TestVersionOfABookmarkBehindAResyncReachesTheStore(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s := listwatch.New("a")

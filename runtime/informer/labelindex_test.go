@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-// labelStore is a store and what it has to contain.
+// labelStore is a store and its expected content.
 type labelStore struct {
 	*contents[*corev1.ConfigMap]
 	want    map[object.Key]*corev1.ConfigMap

@@ -194,7 +194,7 @@ func TestUsualCommands(t *testing.T) {
 	s.kubectl(false, `ok`, "", "get", "--raw", "/readyz")
 }
 
-// watch reads from `kubectl get --watch` until a change that is made meanwhile comes.
+// watch reads from `kubectl get --watch` until it shows a change made meanwhile.
 func (s *story) watch() {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)

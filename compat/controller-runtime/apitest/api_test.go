@@ -37,7 +37,7 @@ func load(t *testing.T, dir string) map[string]*types.Package {
 	return all
 }
 
-// TestTheAPIIsThatOfTheOriginal fails for a difference that is not listed, and for a listed one that is gone.
+// TestTheAPIIsThatOfTheOriginal fails for a difference that is not listed, and for a listed one that no longer exists.
 func TestTheAPIIsThatOfTheOriginal(t *testing.T) {
 	found := compare(load(t, "."), load(t, ".."))
 	data, err := os.ReadFile(differences)

@@ -88,7 +88,7 @@ func TestOperator(t *testing.T) {
 	}
 }
 
-// operator is the operator in one step of the test, and who uses it.
+// operator is the operator and its users in one step of the test.
 type operator struct {
 	*testing.T
 	ctx      context.Context
@@ -429,7 +429,7 @@ func testMigration(o *operator) {
 		second.startWebhooks()
 		second.awaitStored("v2")
 	})
-	// Without a webhook the API server converts nothing: what it reads is what it has stored.
+	// Without a webhook the API server does not convert: it returns objects as they are stored.
 	o.changeVersions(func(v map[string]any) { v["served"] = v["name"] == "v2" })
 	var all batchv2.CronJobList
 	o.must(o.live.List(o.ctx, &all, client.InNamespace("default")))

@@ -320,8 +320,8 @@ type Port struct{ Number int32 `+"`json:\"number\"`"+` }
 	buildAll(t, dir)
 }
 
-// embedded returns an API package whose structs embed each other and those of another package at random, so that names are
-// declared more than once at several depths. No struct embeds two types that have a field of the same JSON name.
+// embedded returns an API package whose structs embed each other and structs of another package at random, so that
+// names are declared more than once at several depths. No struct embeds two types with a field of the same JSON name.
 func embedded(seed uint64) string {
 	random := rand.New(rand.NewPCG(seed, seed))
 	tag := func(name string) string {
@@ -355,8 +355,8 @@ func embedded(seed uint64) string {
 	return "package v1\n\nimport corev1 \"k8s.io/api/core/v1\"\n\nvar _ corev1.SecretReference\n\n" + code.String()
 }
 
-// TestEmbeddedStructsWithTheSameNamesCompile compiles what random structs become that embed one type in several places: where
-// the code of controller-gen compiles, that of kctrl is the same.
+// TestEmbeddedStructsWithTheSameNamesCompile generates code for random structs that embed one type in several places.
+// If the code of controller-gen compiles, that of kctrl must be the same.
 func TestEmbeddedStructsWithTheSameNamesCompile(t *testing.T) {
 	const groups, compared = 12, 3
 	types := oracle.Files(t, applied(t, "// +kubebuilder:resource", ""))["api/v1/types.go"]
@@ -421,8 +421,8 @@ func TestEmbeddedInterfacesCompile(t *testing.T) {
 	}
 }
 
-// TestAliasesInSchemasOfApplyConfigurations: controller-gen lets chance decide whether the schema is that of the name that
-// stands in the field, or that of the type that it is another name for.
+// TestAliasesInSchemasOfApplyConfigurations has aliases. In controller-gen the schema has, at random, either the alias
+// in the field or the aliased type.
 func TestAliasesInSchemasOfApplyConfigurations(t *testing.T) {
 	dir := applied(t, "// +kubebuilder:resource", "")
 	oracle.Write(t, dir, "api/v1/spec.go", "package v1\n\nimport \"example.com/applied/common\"\n\ntype Provider = common.Provider\n\n"+

@@ -13,8 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 )
 
-// TestEveryOptionIsInTheKey gives every option of every generator and output rule another value, one at a time, also those
-// that are added after this test was written.
+// TestEveryOptionIsInTheKey changes every option of every generator and output rule, one at a time, including options
+// added after this test was written.
 func TestEveryOptionIsInTheKey(t *testing.T) {
 	registry, err := Registry()
 	if err != nil {

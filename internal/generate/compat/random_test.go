@@ -150,7 +150,7 @@ func buildAll(t *testing.T, dir string) {
 	}
 }
 
-// goCommand returns what the go command prints in dir. It inherits the flags with which all other code is compiled.
+// goCommand returns the output of the go command in dir. It uses the same flags as all other builds.
 func goCommand(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", args...)
@@ -162,7 +162,8 @@ func goCommand(t *testing.T, dir string, args ...string) (string, error) {
 // fixedSeeds have recordings of controller-gen. With another seed its output is known only if it runs.
 const fixedSeeds = 1
 
-// TestRandomApplyConfigurationsAreThoseOfControllerGen compares those of random packages byte for byte, and compiles them.
+// TestRandomApplyConfigurationsAreThoseOfControllerGen compares the apply configurations of random packages byte for
+// byte, and compiles them.
 func TestRandomApplyConfigurationsAreThoseOfControllerGen(t *testing.T) {
 	const packages = 4
 	seeds.Each(t, fixedSeeds, func(t *testing.T, seed uint64) {
@@ -198,7 +199,7 @@ func compareRandom(t *testing.T, theirs, ours string, c oracle.Command) {
 	}
 	want, got := oracle.Files(t, theirs), oracle.Files(t, ours)
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		// Where another package has no deep copies, those of controller-gen do not compile.
+		// If another package has no deep copies, the deep copies of controller-gen do not compile.
 		if diff := cmp.Diff(want[name], got[name]); diff != "" && !strings.HasSuffix(name, "/zz_generated.deepcopy.go") {
 			source := filepath.ToSlash(filepath.Join(strings.SplitN(name, "/", 2)[0], "v1/types.go"))
 			t.Errorf("%s (-controller-gen +kctrl):\n%s\n%s", name, diff, got[source])

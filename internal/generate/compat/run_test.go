@@ -26,7 +26,7 @@ func TestWhatControllerGenPassesOverIsAWarning(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if name == "cgo" {
-				t.Setenv("CGO_ENABLED", "1") // make test turns it off; without it the file is none of the package
+				t.Setenv("CGO_ENABLED", "1") // make test disables cgo; then the file does not belong to the package
 			} else {
 				t.Parallel()
 			}

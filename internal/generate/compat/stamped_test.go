@@ -109,8 +109,8 @@ func TestNothingIsReadTwice(t *testing.T) {
 	}
 }
 
-// TestTheSecondRunDoesNoMoreThanTheThird has files that changed so shortly ago that their times might not show the next change:
-// what is in them is looked at then, and nothing else is read or made.
+// TestTheSecondRunDoesNoMoreThanTheThird has files that changed so recently that their times might not show the next
+// change. The run then reads their content, and reads and generates nothing else.
 func TestTheSecondRunDoesNoMoreThanTheThird(t *testing.T) {
 	dir, store := project(t), incremental.Store{Dir: filepath.Join(t.TempDir(), "cache")}
 	written(t, dir, toFiles, store)

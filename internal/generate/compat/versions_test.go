@@ -59,8 +59,8 @@ type Banana struct {
 `,
 }
 
-// TestVersionsOfPackagesThatPathsDoesNotName: controller-gen looks for the versions of a kind among the packages that were
-// needed before it. Apple comes to v1beta1, and Banana after Apple.
+// TestVersionsOfPackagesThatPathsDoesNotName follows controller-gen, which searches for the versions of a kind in the
+// packages that it loaded earlier. Apple comes to v1beta1, and Banana after Apple.
 func TestVersionsOfPackagesThatPathsDoesNotName(t *testing.T) {
 	for _, line := range []string{
 		"crd paths=./fruit/v1", "crd paths=./fruit/v1beta1", "crd paths=./fruit/...", "crd paths=example.com/operator/fruit/v1",

@@ -140,7 +140,7 @@ func TestKilledWriterLeavesTheEntryWhole(t *testing.T) {
 	}
 }
 
-// waitForFresh returns when another process is about to put something.
+// waitForFresh returns when another process is about to write an entry.
 func waitForFresh(t *testing.T, store Store) {
 	t.Helper()
 	for t.Context().Err() == nil {
@@ -194,7 +194,7 @@ func TestUseKeepsAnEntryYoung(t *testing.T) {
 	}
 }
 
-// TestOtherFilesStay keeps a store from removing what is not its own.
+// TestOtherFilesStay checks that a store removes only its own files.
 func TestOtherFilesStay(t *testing.T) {
 	store := Store{Dir: t.TempDir(), MaxBytes: 1}
 	name := filepath.Join(store.Dir, "notes.txt")

@@ -112,7 +112,7 @@ func input() Input {
 	}
 }
 
-// applied returns the file with a name that comes of the input.
+// applied returns the output file with a name.
 func applied(t *testing.T, declaration, name string) string {
 	t.Helper()
 	d, err := Parse("f", []byte(declaration))
@@ -175,7 +175,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// changedLines returns what is removed and added, without indents.
+// changedLines returns the removed and added lines, without indents.
 func changedLines(before, after string) string {
 	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
 	length := make([][]int, len(a)+1)
@@ -336,7 +336,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestDocumentation compares the tables of docs/postprocess.md with those of the keys.
+// TestDocumentation compares the tables of docs/postprocess.md with the declared keys.
 func TestDocumentation(t *testing.T) {
 	name := filepath.Join("..", "..", "..", "docs", "postprocess.md")
 	content, err := os.ReadFile(name)

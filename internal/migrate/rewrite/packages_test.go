@@ -13,8 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/migrate/rules"
 )
 
-// project writes the modules in testdata/modules.txtar and files into a new directory. The modules declare what the
-// files use of controller-runtime and of the runtime.
+// project writes the modules in testdata/modules.txtar and files into a new directory. The modules declare the APIs of
+// controller-runtime and of the runtime that the files use.
 func project(t *testing.T, files map[string]string) rewrite.Module {
 	t.Helper()
 	archive, err := txtar.ParseFile("testdata/modules.txtar")
@@ -163,8 +163,8 @@ func TestLoggers(t *testing.T) {
 	}
 }
 
-// TestGroupsThatDoNotFitAreDropped: a slice of one interface is not one of another. The package goes without the rules
-// for interfaces, and keeps the others.
+// TestGroupsThatDoNotFitAreDropped has a slice of one interface that the code passes as a slice of another. The package
+// is rewritten without the rules for interfaces, and with the other rules.
 func TestGroupsThatDoNotFitAreDropped(t *testing.T) {
 	m := project(t, map[string]string{
 		"a/a.go": "package a\n\nimport \"sigs.k8s.io/controller-runtime/pkg/reconcile\"\n\n" +

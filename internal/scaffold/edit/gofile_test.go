@@ -149,8 +149,8 @@ func TestEnsureArgumentRefusesWithPositionAndSnippet(t *testing.T) {
 	}
 }
 
-// A registration that the user took out comes back, one that the user commented upon is not added twice, and code that
-// looks like a template is not read as one.
+// A registration that the user removed comes back. One that the user commented on is not added twice. Code that looks
+// like a template is not parsed as one.
 func TestUsersMainSurvivesCreateAPI(t *testing.T) {
 	main := "package main\n\nimport (\n\t\"os\"\n\n\t\"" + managerPath + "\"\n)\n\n" +
 		"const banner = \"{{ .Resource.Kind }}\" // [[{{Name: \"http\"}}]]\n\n" +

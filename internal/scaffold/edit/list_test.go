@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// marked takes apart a text with «inserted» pieces: what it is without and with them.
+// marked splits a text with «inserted» parts: it returns the text without and with them.
 func marked(text string) (before, after string) {
 	for {
 		head, rest, ok := strings.Cut(text, "«")

@@ -137,7 +137,7 @@ func TestPluralIsEnglish(t *testing.T) {
 	}
 }
 
-// FuzzNameHints checks that what a hint proposes is itself valid.
+// FuzzNameHints checks that the proposal of a hint is valid itself.
 func FuzzNameHints(f *testing.F) {
 	for _, seed := range []string{"", "A b", "https://x/y", "v1", "-", "a..b", "List", "é", "KindListList", strings.Repeat("x", 300)} {
 		f.Add(seed)

@@ -84,8 +84,8 @@ func TestOwnerDecides(t *testing.T) {
 	}
 }
 
-// TestListsFollowByItems: a kustomization loses the items of files that go, keeps those of the user, and loses all of
-// itself with the last one.
+// TestListsFollowByItems checks that a kustomization loses the items of removed files, keeps the user's items, and is
+// removed with its last item.
 func TestListsFollowByItems(t *testing.T) {
 	const list, file = "config/samples/kustomization.yaml", "config/samples/a.yaml"
 	base := render.NewTree(

@@ -338,7 +338,7 @@ func TestUnusualIsLeftToTheGoCommand(t *testing.T) {
 	}
 }
 
-// resolveRoot resolves the package in dir and what it imports, one level deep, with the files of that.
+// resolveRoot resolves the package in dir and its direct imports, with their files.
 func resolveRoot(t *testing.T, dir string) error {
 	environment, err := resolve.NewEnvironment(t.Context(), dir)
 	if err != nil {
@@ -365,8 +365,8 @@ func resolveRoot(t *testing.T, dir string) error {
 	return err
 }
 
-// TestRootsAreThoseOfTheGoCommand compares what a user may name: import paths of the main module, of replaced modules and of
-// the module cache, one by one and as trees.
+// TestRootsAreThoseOfTheGoCommand compares the packages that a user may name: import paths of the main module, of
+// replaced modules and of the module cache, one by one and as trees.
 func TestRootsAreThoseOfTheGoCommand(t *testing.T) {
 	mod, err := os.ReadFile(filepath.Join(repository(t), "go.mod"))
 	if err != nil {
