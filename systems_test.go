@@ -36,7 +36,7 @@ func TestNamesExistOnOtherSystems(t *testing.T) {
 	}
 }
 
-// TestNamesOfOneSystemAreFound gives the check what it is for.
+// TestNamesOfOneSystemAreFound tests the check on code that it must reject.
 func TestNamesOfOneSystemAreFound(t *testing.T) {
 	c := newSystemChecker(t, "windows")
 	for text, want := range map[string]string{
@@ -94,7 +94,7 @@ func parseDeclarations(set *token.FileSet, name string, content []byte) (*ast.Fi
 	return file, nil
 }
 
-// parse returns the files of a directory that the system compiles, those of tests included.
+// parse returns the files of a directory that the system compiles, including tests.
 func (c *systemChecker) parse(t *testing.T, directory string) []*ast.File {
 	t.Helper()
 	pkg, err := c.context.ImportDir(directory, 0)
@@ -140,7 +140,7 @@ func (c *systemChecker) checkModule(t *testing.T) map[string]bool {
 func (c *systemChecker) check(files []*ast.File) []string {
 	var found []string
 	config := types.Config{Importer: c, Error: func(err error) {
-		// A use of what is unknown may be no use.
+		// A use of an unknown type may not be a use of the name.
 		if text := err.Error(); !strings.Contains(text, errUnknown.Error()) && !strings.Contains(text, "not used") {
 			found = append(found, text)
 		}

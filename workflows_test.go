@@ -45,7 +45,7 @@ var otherActions = []string{
 	"actions/attest@59d89421af93a897026c735860bf21b6eb4f7b26",
 }
 
-// permissions are those of the jobs that need more than to read the repository.
+// permissions are the permissions of jobs that do more than read the repository.
 var permissions = map[string]map[string]string{
 	"codeql.yml/analyze": {"contents": "read", "security-events": "write"}, // to report findings
 	// to draft a release and sign its provenance

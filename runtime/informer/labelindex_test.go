@@ -66,7 +66,7 @@ func (s *labelStore) delete(key object.Key) {
 	s.apply(reflector.Deltas[*corev1.ConfigMap]{{Type: reflector.Deleted, Key: key, Object: o}})
 }
 
-// check compares a read with what it has to return.
+// check compares a read with its expected result.
 func (s *labelStore) check(t *testing.T, namespace string, selector labels.Selector) {
 	t.Helper()
 	var got, want []string

@@ -18,8 +18,8 @@ import (
 
 // C04
 //
-// Stronger: adding a handler hands over the whole store in one step and does not wait for the handler, so nothing else
-// stands still meanwhile.
+// Stronger: adding a handler passes the whole store in one step and does not wait for the handler, so it blocks nothing
+// else.
 func TestLateHandlerSeesEachObjectOnce(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s := listwatch.New("a")

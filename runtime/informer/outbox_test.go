@@ -99,8 +99,8 @@ func TestCompactKeepsWhatTheReceiverHas(t *testing.T) {
 	}
 }
 
-// Replaying what compact returns must lead to the same state as replaying what it was given, and the Old of every
-// update must be what the receiver has.
+// Replaying the events from compact must lead to the same state as replaying its input, and the Old of every update
+// must be the receiver's state.
 func TestCompactedEventsLeadToTheSameState(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -160,8 +160,8 @@ func replay(t *testing.T, state map[string]string, events []notice[meta]) {
 	}
 }
 
-// checkMerged tests that an event which is not marked as merged is one that was there before, as it was: who looks for the
-// author of a change relies on it.
+// checkMerged tests that an event without the mark for merged events equals one of the input, because handlers use it
+// to find the author of a change.
 func checkMerged(t *testing.T, all, compacted []notice[meta]) {
 	t.Helper()
 	for _, n := range compacted {

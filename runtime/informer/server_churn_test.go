@@ -93,8 +93,7 @@ func testNamespacesComeAndGo(t *testing.T, s *server) {
 	compareWith(t, "the lister", listed, want)
 }
 
-// testObjectsChurn has a handler that keeps up, one that blocks until all has happened, and one that comes when half
-// of it has.
+// testObjectsChurn has three handlers: one keeps up, one blocks until the end, and one is added halfway.
 func testObjectsChurn(t *testing.T, s *server, count int) {
 	ctx := deadline(t, time.Minute+time.Duration(count)*10*time.Millisecond)
 	s.createNamespace(ctx, t, "many")

@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// faulty is an informer of the config maps of a namespace, and what the test has to do with it.
+// faulty is an informer of the config maps of a namespace, with the helpers of the test.
 type faulty struct {
 	*followed[configMap]
 	tap       *tap

@@ -67,7 +67,7 @@ func onServer(t *testing.T, env *testenv.Env, rules []rule) {
 	}
 }
 
-// rule is what is to be true on a server. The first ones see no objects of later ones.
+// rule is a guarantee to test on a server. The first rules do not see the objects of later ones.
 type rule struct {
 	name string
 	test func(*testing.T, *server)
@@ -180,7 +180,7 @@ func compareWith[T object.Object](t *testing.T, whose string, states map[object.
 	}
 }
 
-// versions returns what the server has of the config maps of the options: a quorum read.
+// versions returns the versions of the config maps that the options select, from a quorum read.
 func (s *server) versions(opts ...client.ListOption) func(context.Context) (map[object.Key]string, error) {
 	return func(ctx context.Context) (map[object.Key]string, error) {
 		var list corev1.ConfigMapList

@@ -18,7 +18,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 )
 
-// TestListAfterAnEventThatGoesBackTakesNothingFromTheStore has a server that has come to the version of the store again by then.
+// TestListAfterAnEventThatGoesBackTakesNothingFromTheStore has a server that has reached the version of the store again
+// before the list.
 func TestListAfterAnEventThatGoesBackTakesNothingFromTheStore(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, l := listwatch.New("a", "b"), &log{}
@@ -125,7 +126,7 @@ func TestWatchOfAServerThatWasSetBackIsFoundOut(t *testing.T) {
 					lists++
 				}
 			}
-			if asked == 0 || lists != 1 { // asked again by a watch after the shortest ones
+			if asked == 0 || lists != 1 { // a watch after the shortest ones requests it again
 				t.Errorf("outage %v: %d lists of one object and %d of all, want one of all", outage, asked, lists)
 			}
 			s.Create("c")

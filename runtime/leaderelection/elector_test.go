@@ -16,8 +16,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// The rules tested here are L01 of the conformance list: one leader at a time, expiry by local observation, release,
-// and an end of the leader's context that always comes, and comes in time.
+// These tests check L01 of the conformance list: one leader at a time, expiry by local observation, release, and a
+// leader's context that always ends in time.
 
 // L01
 func TestOneOfTwoCandidatesLeads(t *testing.T) {

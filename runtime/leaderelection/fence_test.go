@@ -201,7 +201,7 @@ func TestInnerTermEndsWithTheOuterOne(t *testing.T) {
 	})
 }
 
-// A clock that stands still while the machine sleeps is not the only one that is looked at.
+// The fence also uses a clock that continues while the machine sleeps.
 func TestTermIsOverWhenEitherClockSaysSo(t *testing.T) {
 	now := time.Now()
 	for _, c := range []struct {

@@ -93,7 +93,7 @@ type link struct {
 	*server
 
 	mu sync.Mutex
-	// fault, when set, is asked before each call, and its error is the answer in place of that of the server.
+	// fault, if set, is called before each request, and its error replaces the server's answer.
 	fault func(ctx context.Context, verb string) error
 	// after, when set, may turn the answer of a call that the server has carried out into an error.
 	after func(verb string) error

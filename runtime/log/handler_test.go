@@ -171,7 +171,7 @@ func TestEverythingElseIsLoggedAsItIs(t *testing.T) {
 	}
 }
 
-// Where the race detector is on, it finds who looks at what is guarded.
+// The race detector finds reads of guarded values.
 func TestWhatIsNotExportedMayChangeMeanwhile(t *testing.T) {
 	g := &guarded{next: &guarded{}}
 	changed := make(chan struct{})

@@ -145,7 +145,7 @@ func TestStrangersAreAskedAboutAtALimitedRate(t *testing.T) {
 		if len(codes) != 2 || codes[http.StatusTooManyRequests] < 5900 || codes[http.StatusUnauthorized] < 20 {
 			t.Errorf("got %v", codes)
 		}
-		for n := range 100 { // whatever strangers do, and after what is known of the good one has expired
+		for n := range 100 { // with any requests by strangers, and after the cached result for the valid user has expired
 			knock(guarded, fmt.Sprint("last ", n), "/metrics")
 		}
 		if code := knock(guarded, "good", "/metrics"); code != http.StatusOK {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// cable is a TCP proxy that can be cut: what is in it then is lost, and connections through it hang.
+// cable is a TCP proxy that can be cut. Cutting it loses the data in transit and blocks its connections.
 type cable struct {
 	listener net.Listener
 	to       string
@@ -80,7 +80,7 @@ func (c *cable) accept() {
 	}
 }
 
-// copy passes on what was sent over a connection of that age while nothing was cut.
+// copy forwards data of a connection of that age while the cable is not cut.
 func (c *cable) copy(to, from net.Conn, age int) {
 	io.Copy(writerFunc(func(p []byte) (int, error) {
 		c.mu.Lock()

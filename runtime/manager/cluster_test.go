@@ -70,8 +70,8 @@ func TestClustersThatCannotBe(t *testing.T) {
 	})
 }
 
-// testClusters has a manager of the test's namespace that copies what it finds in another cluster, which here is another
-// namespace.
+// testClusters has a manager of the test's namespace that copies the objects of another cluster, which is another
+// namespace here.
 func testClusters(t *testing.T, c live) {
 	remote := &corev1.Namespace{}
 	remote.GenerateName = "remote-"

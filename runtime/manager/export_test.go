@@ -39,13 +39,13 @@ func ServedManifests(m *Manager) ([]*unstructured.Unstructured, error) {
 // PodNamespace reads the namespace of the pod from a file.
 var PodNamespace = podNamespace
 
-// LimitMemory limits the memory to that of the control group.
+// LimitMemory sets the memory limit of the control group.
 var LimitMemoryOf = limitMemory
 
 // LoopbackUnlessNamed completes the address of pprof.
 var LoopbackUnlessNamed = serve.LoopbackUnlessNamed
 
-// EnvPrefix returns what the environment variables of a program begin with.
+// EnvPrefix returns the prefix of a program's environment variables.
 var EnvPrefix = envPrefix
 
 // OptionsOf returns the options that a manager runs with.

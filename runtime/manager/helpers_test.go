@@ -83,7 +83,7 @@ func (j *journal) find(words []string) (string, <-chan struct{}) {
 	return "", j.changed
 }
 
-// wait returns the first line with all the words, once there is one.
+// wait waits for a line with all the words and returns it.
 func (j *journal) wait(t *testing.T, words ...string) string {
 	t.Helper()
 	timeout := time.After(time.Minute)

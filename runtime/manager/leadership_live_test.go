@@ -148,7 +148,7 @@ func (h *history) wait(t *testing.T, writer string, times int) {
 	}
 }
 
-// turns returns the writers without those that wrote before as well.
+// turns returns the writers without repetitions in a row.
 func (h *history) turns() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -36,7 +36,7 @@ type live struct {
 	namespace  string
 }
 
-// rule is what is to be true on an API server.
+// rule is a guarantee to test on an API server.
 type rule struct {
 	name string
 	test func(t *testing.T, c live)
@@ -58,7 +58,8 @@ func TestOnAServer(t *testing.T) {
 	})
 }
 
-// TestOnAServerOfProcesses has processes of operators, which need a kubeconfig, and kills those of a real server.
+// TestOnAServerOfProcesses runs operators as processes, which need a kubeconfig, and kills the processes of a real
+// server.
 func TestOnAServerOfProcesses(t *testing.T) {
 	onServer(t, testenv.Start(t, testenv.WithFaults()), []rule{
 		{"a leader that is killed is followed", testLeaderKilled},
@@ -116,7 +117,7 @@ func (c live) newManager(t *testing.T, config *rest.Config, opts manager.Options
 	return m, log
 }
 
-// reconciles makes m reconcile a kind, and returns the names of what it reconciles.
+// reconciles adds a controller of a kind to m, and returns the names of its requests.
 func reconciles[T object.Object](t *testing.T, m *manager.Manager) <-chan string {
 	t.Helper()
 	names := make(chan string, 100)
@@ -136,7 +137,7 @@ func await(t *testing.T, names <-chan string, want string) {
 	}
 }
 
-// comes reports whether a name comes within a minute.
+// comes reports whether a name arrives within a minute.
 func comes(names <-chan string, want string) bool {
 	timeout := time.After(time.Minute)
 	for {

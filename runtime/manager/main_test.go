@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// operator sets up an operator that prints what it does.
+// operator sets up an operator that prints its progress.
 func operator(role string) func(controller.Manager) error {
 	return func(m controller.Manager) error {
 		fmt.Println("host", m.Config().Host)
@@ -87,7 +87,7 @@ func (p *program) says(t *testing.T, want string) {
 	}
 }
 
-// wait returns what the operator logged, when it has ended.
+// wait waits for the end of the operator and returns its log.
 func (p *program) wait() string {
 	for p.out.Scan() {
 	}

@@ -385,7 +385,7 @@ func TestRunnableThatEndsEarlyEndsNothing(t *testing.T) {
 	})
 }
 
-// TestErrorDuringShutdownIsReturned is about a runnable that fails on its own while the group before it stops.
+// TestErrorDuringShutdownIsReturned has a runnable that fails while the group before it stops.
 func TestErrorDuringShutdownIsReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
@@ -555,14 +555,14 @@ func (m member) LeaderElectionMigratesFrom() string { return m.from }
 // stage is where the members of one name appear and leave.
 type stage struct {
 	mu sync.Mutex
-	// on is who is on, by what; most is how many there were at once.
+	// on has the running members by kind; most is the largest number at one time.
 	on   map[string][]string
 	most int
 }
 
 func newStage() *stage { return &stage{on: map[string][]string{}} }
 
-// member returns a member of what that appears as who.
+// member returns a member of a kind with a name.
 func (s *stage) member(what, who, group, from string) member {
 	return member{group: group, from: from, worker: worker{name: what, runFunc: func(ctx context.Context) error {
 		s.mu.Lock()
@@ -630,7 +630,7 @@ func TestGroupsAreSpreadOverReplicas(t *testing.T) {
 	})
 }
 
-// TestMigrationNeverOverlaps replaces two replicas by those of the next release, twice.
+// TestMigrationNeverOverlaps replaces two replicas by replicas of the next release, twice.
 func TestMigrationNeverOverlaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, on := newAPIServer(), newStage()

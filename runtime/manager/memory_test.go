@@ -68,7 +68,7 @@ func TestMemoryIsGivenBackOnceTheProcessIsQuiet(t *testing.T) {
 	type look struct{ live, held, allocated uint64 }
 	busy := look{100 * mib, 190 * mib, 400 * mib}
 	for name, test := range map[string]struct {
-		looks []look // the first is that of the start
+		looks []look // the first one comes from the start
 		trims []int  // after which of them memory was given back
 	}{
 		"quiet after a busy start": {[]look{{}, busy, {100 * mib, 190 * mib, 401 * mib}}, []int{2}},

@@ -117,7 +117,7 @@ func TestTLSOptionsOfMetricsAreThoseThatWereGiven(t *testing.T) {
 	}
 }
 
-// A client that does not send what it has announced keeps no server from ending in good order.
+// A client that does not send its announced body does not delay the end of a server.
 func TestSlowClientsDoNotFailTheShutdown(t *testing.T) {
 	for name, begin := range map[string]string{
 		"nothing":       "",

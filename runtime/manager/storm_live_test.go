@@ -29,7 +29,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// storm stands between a client and the API server, and can answer in its place.
+// storm is a proxy in front of the API server that can also answer itself.
 type storm struct {
 	next    http.RoundTripper
 	code    atomic.Int32 // what everything is answered with, 0 when it passes
@@ -305,8 +305,8 @@ type replicas struct {
 	lost    atomic.Int32 // how often a replica ended because it had lost its lease
 }
 
-// run starts each replica again when it has lost its lease, or could not ask the API server what it needs to begin, as the
-// kubelet would, until ctx ends.
+// run restarts each replica, as the kubelet would, when it has lost its lease or could not read its initial state from
+// the API server, until ctx ends.
 func (r *replicas) run(ctx context.Context, t *testing.T, count int) (wait func()) {
 	var all sync.WaitGroup
 	for range count {

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 )
 
-// obj is the kind that these tests are about.
+// obj is the kind that these tests use.
 type obj = *metav1.PartialObjectMetadata
 
 type (

@@ -121,8 +121,8 @@ func TestBatchHasAtMostAThousandDeltas(t *testing.T) {
 
 // D05, F03
 //
-// Stronger: a resync waits as one entry, and is made from the store when its turn comes, so it cannot carry a state
-// that is older than the store.
+// Stronger: a resync waits as one entry, and reads the store when its turn comes, so its state cannot be older than the
+// store.
 func TestOneSyncWaitsAtATime(t *testing.T) {
 	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 	for range 3 {
@@ -331,7 +331,7 @@ func TestMemoryIsBoundedByObjectsThatTheConsumerKnowsOrThatExist(t *testing.T) {
 	}
 }
 
-// D04: what is being processed may become known at any moment.
+// D04: the delta that is being processed may become known at any moment.
 func TestDeletionOfAnObjectInProcessIsKept(t *testing.T) {
 	f := reflector.NewDeltaFIFO[listwatch.Object](func(object.Key) bool { return false })
 	f.Push(delta(reflector.Added, "a", "1", 1))
@@ -362,9 +362,9 @@ func TestQueueForgetsThatItWasLong(t *testing.T) {
 
 // D01, D02, D03, D04, F01, F02, F03, F08
 //
-// A consumer that now and then stands still for hundreds of deltas ends with the state of the producer, never sees an
-// incarnation follow another without the deletion between them, and at each version it reaches has all there was at
-// that version.
+// A consumer that sometimes blocks for hundreds of deltas ends with the state of the producer. It never sees an
+// incarnation follow another without the deletion between them, and at each version that it reaches it has all objects
+// of that version.
 func TestQueueLeadsTheConsumerToTheStateOfTheProducer(t *testing.T) {
 	seeds.Each(t, 10, func(t *testing.T, seed uint64) { produceAndConsume(t, rand.New(rand.NewPCG(seed, 11))) })
 }

@@ -113,8 +113,8 @@ func TestReflectorsComeBackOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// latest is when the last reflector comes back: a pause that has just begun is not cut for 800 ms, and those that are cut
-// together are spread over a second.
+// latest is when the last reflector retries: a pause that has just begun is not shortened for 800 ms, and pauses that
+// are shortened together are spread over a second.
 const latest = 800*time.Millisecond + time.Second
 
 func TestReflectorThatAloneIsFailedHammersNobody(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-// recorder is a sink that writes down what it gets.
+// recorder is a sink that records its calls.
 type recorder struct {
 	mu    sync.Mutex
 	lines []string
@@ -113,7 +113,7 @@ const healthy = 2 * time.Minute
 
 // R04
 //
-// Stronger: a pause is also at least as long as the server asks for.
+// Stronger: a pause is also at least as long as the server requests.
 func TestRetryAfterIsHonoured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := listwatch.New()
@@ -344,7 +344,7 @@ func (c circling) List(ctx context.Context, options metav1.ListOptions) (*client
 	return page, err
 }
 
-// Stronger: what a server never comes to the end of would be gathered until memory is full.
+// Stronger: an endless streaming list would otherwise fill the memory.
 func TestListWhosePagesGoInACircleIsAFailure(t *testing.T) {
 	for _, c := range []circling{{pages: 1, back: 0}, {pages: 7, back: 6}, {pages: 7, back: 1}, {pages: 64, back: 1}, {pages: 100, back: 50}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -386,8 +386,8 @@ var streaming = reflector.Options[listwatch.Object]{}
 
 // W01, W04
 //
-// Stronger: bookmarks are always asked for with a streaming list, here and once more in the client, so no option can
-// make an informer wait for an end that never comes.
+// Stronger: the reflector and the client always request bookmarks with a streaming list, so no option can make an
+// informer wait forever for its end.
 func TestStreamingListGoesOnAsTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := listwatch.New("a", "b")
@@ -685,7 +685,7 @@ func TestWatchThatIsNotEndedInTimeIsOpenedAnew(t *testing.T) {
 			s.Took()
 			pass(4 * time.Minute)
 			expect(t, "requests in its time", s.Took())
-			// As long as something comes it is not lost.
+			// A connection that delivers data is not lost.
 			for n := range 20 {
 				s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Bookmark, ResourceVersion: strconv.Itoa(11 + n)})
 				pass(50 * time.Second)

@@ -25,8 +25,8 @@ import (
 
 var errBroken = errors.New("broken")
 
-// apiServer is as much of an API server as a registry needs, in memory: readiness, discovery, access reviews and tokens. It
-// notes what was listed and who asked, and has no objects.
+// apiServer is the part of an API server that a registry needs, in memory: readiness, discovery, access reviews and
+// tokens. It records lists and their users, and has no objects.
 type apiServer struct {
 	mu       sync.Mutex
 	unready  int                 // so many answers to /readyz are failures

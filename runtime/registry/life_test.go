@@ -95,8 +95,8 @@ func TestFailingControllerIsRestartedAndOthersGoOn(t *testing.T) {
 	})
 }
 
-// TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad: webhooks, conversions and pages serve while the controller is stopped,
-// and are those of the next one then.
+// TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad checks that webhooks, conversions and pages serve while
+// the controller is stopped, and that the restarted controller replaces them.
 func TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: manager.Off}})

@@ -60,7 +60,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// program runs an operator until it ends, and returns its exit code and what it has written.
+// program runs an operator until it ends, and returns its exit code and its output.
 func program(t *testing.T, role string, args ...string) (code int, out string) {
 	t.Helper()
 	s := newAPIServer()

@@ -139,7 +139,8 @@ func TestScaffoldedSetupIsSelectedByNames(t *testing.T) {
 	})
 }
 
-// TestDescriptorsDescribeWhatSetupsAdd: a descriptor without a constructor is about the controller of that name.
+// TestDescriptorsDescribeWhatSetupsAdd has a descriptor without a constructor, which describes the controller with its
+// name.
 func TestDescriptorsDescribeWhatSetupsAdd(t *testing.T) {
 	register := func(_ context.Context, m controller.Manager) error {
 		return errors.Join(
@@ -199,7 +200,7 @@ func TestDescriptorsDescribeWhatSetupsAdd(t *testing.T) {
 	}
 }
 
-// namedFake is what a setup adds by itself, without a builder.
+// namedFake is a controller that a setup function adds without a builder.
 type namedFake struct {
 	fake
 	name string

@@ -144,7 +144,7 @@ func (s server) deploy(t *testing.T, running *atomic.Int32, election controller.
 	return s.deployProgram(t, running, "movers", "", election)
 }
 
-// deployProgram runs a release of a program, with a LeaderMigrationConfiguration if there is one.
+// deployProgram runs a release of a program, with its LeaderMigrationConfiguration if it has one.
 func (s server) deployProgram(t *testing.T, running *atomic.Int32, program, file string, election controller.Election) *release {
 	t.Helper()
 	m, _ := s.newManager(t, manager.Options{

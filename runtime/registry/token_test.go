@@ -32,7 +32,7 @@ func account(t *testing.T, s *apiServer, opts manager.Options) *Context {
 
 const somewhere = "/api/v1/namespaces/ns/configmaps/a"
 
-// users returns who has asked for the ConfigMap, and forgets it.
+// users returns the users who requested the ConfigMap since the last call.
 func (s *apiServer) users() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -87,7 +87,7 @@ func respond(code int, body string) *http.Response {
 	}
 }
 
-// newCache returns a cache of what a has.
+// newCache returns a cache of the objects of a.
 func newCache(t testing.TB, a *api) *cache.Cache {
 	t.Helper()
 	scheme := runtime.NewScheme()

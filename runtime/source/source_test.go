@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// queue keeps what is added, and when the source has synced.
+// queue records added requests, and when the source has synced.
 type queue struct {
 	mu    sync.Mutex
 	lines []string

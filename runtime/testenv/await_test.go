@@ -57,7 +57,7 @@ func status(code int, reason string) string {
 	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"no","reason":%q,"code":%d}`, reason, code)
 }
 
-// await runs a wait against answers, and returns what the test complains of.
+// await runs a wait against answers, and returns the failure of its test.
 func await(t *testing.T, wait func(ctx context.Context, t testing.TB, live *client.REST), bodies ...string) (failures string, asked []string) {
 	t.Helper()
 	ctx, stop := context.WithCancelCause(t.Context())

@@ -44,7 +44,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// record runs a test to its end, with its cleanup, and returns what it complains about.
+// record runs a test to its end, with its cleanup, and returns its errors.
 func record(test func(t testing.TB)) (failures string) {
 	r := &recorder{}
 	done := make(chan struct{})
@@ -61,7 +61,7 @@ func record(test func(t testing.TB)) (failures string) {
 	return strings.Join(r.failures, "\n")
 }
 
-// script writes an executable that stands in for kctrl and returns its path.
+// script writes an executable that replaces kctrl, and returns its path.
 func script(t *testing.T, body string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kctrl")

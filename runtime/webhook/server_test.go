@@ -93,7 +93,7 @@ func testLifetime(t *testing.T, env *testenv.Env) {
 	}
 }
 
-// testRemoved looks for what the managers of the other tests have installed while they ran.
+// testRemoved searches for configurations that the managers of the other tests installed while they ran.
 func testRemoved(t *testing.T, env *testenv.Env) {
 	live, err := client.New(env.Config, client.Options{Scheme: newScheme()})
 	if err != nil {
@@ -183,7 +183,8 @@ func defaulted(ctx context.Context, m *manager.Manager) error {
 	return nil
 }
 
-// validated returns an error unless the API server calls the validator, whose configuration is installed after that of the defaulter.
+// validated returns an error unless the API server calls the validator, whose configuration is installed after the
+// defaulter's.
 func validated(ctx context.Context, m *manager.Manager) error {
 	err := m.Live().Create(ctx, &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: "default"}, Spec: specV1{Message: "bad"}}, client.DryRunAll)
 	if !apierrors.IsInvalid(err) {
@@ -192,7 +193,7 @@ func validated(ctx context.Context, m *manager.Manager) error {
 	return nil
 }
 
-// warnings collects those that the API server sends.
+// warnings collects the warnings of the API server.
 type warnings struct {
 	mu  sync.Mutex
 	all []string
@@ -219,7 +220,7 @@ func defaultReplicas(_ context.Context, g *guestbookV1) error {
 	return nil
 }
 
-// validator refuses a message, and an update and a deletion by what there was.
+// validator rejects a message, and rejects updates and deletions by the old object.
 var validator = admission.ValidatorFuncs[*guestbookV1]{
 	Create: func(_ context.Context, g *guestbookV1) (admission.Warnings, error) {
 		if g.Spec.Message == "bad" {
@@ -340,7 +341,7 @@ webhooks:
   - {apiGroups: [webapp.example.com], apiVersions: [v1], operations: [UPDATE], resources: [guestbooks/status]}
 `
 
-// testSelection has several webhooks for one kind, of which the API server asks those that a request is for.
+// testSelection has several webhooks for one kind. The API server calls only the matching ones.
 func testSelection(t *testing.T, env *testenv.Env) {
 	mutating, _, _ := strings.Cut(strings.TrimPrefix(configurations, "---\n"), "---\n")
 	run(t, env.Config, manager.Options{
@@ -419,7 +420,7 @@ func toV2(_ context.Context, spoke *guestbookV1, hub *guestbookV2) error {
 	return conversion.Restore(spoke, &hub.Spec.Text.Style)
 }
 
-// testConversion converts between two served versions, and moves what is stored from the old one to the new.
+// testConversion converts between two served versions, and migrates stored objects from the old one to the new.
 func testConversion(t *testing.T, env *testenv.Env) {
 	run(t, env.Config, manager.Options{
 		Webhook: manager.WebhookOptions{Manifests: []string{writeFile(t, "manifests.yaml", configurations)}},

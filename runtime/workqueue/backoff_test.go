@@ -120,7 +120,7 @@ func TestAddDuringBackoffWaitsForItsEnd(t *testing.T) {
 	})
 }
 
-// Q07: an event that comes after Get and before the failure is as old as the failure.
+// Q07: an event between Get and the failure is as old as the failure.
 func TestAddBeforeTheFailureWaitsForTheEndOfTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](Options{BaseDelay: time.Minute})

@@ -9,8 +9,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// sample returns the value that the registry shows for the queue "crons", as text. The labels are those of
-// controller-runtime.
+// sample returns the value of a metric for the queue "crons" as text. The labels are those of controller-runtime.
 func sample(t *testing.T, registry *metrics.Registry, metric string) string {
 	t.Helper()
 	labels := `name="crons",controller="crons"`

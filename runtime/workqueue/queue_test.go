@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// The rules are those of the conformance list: Q01 dedup, Q02 one worker per item, Q03 an add of a dirty item, Q04
+// These tests check rules of the conformance list: Q01 dedup, Q02 one worker per item, Q03 an add of a dirty item, Q04
 // shutdown and drain, Q05 collection, Q06 delays, Q07 backoff, Q08 metrics, Q09 priorities.
 
 // got returns the items that can be got now, each of them Done at once, in their order.
@@ -344,7 +344,7 @@ func TestChangesInterruptABackoffOnceASecond(t *testing.T) {
 	})
 }
 
-// Q07: a change that comes after Get and before the failure is not known to the attempt that fails.
+// Q07: a failing attempt does not know a change that occurs between Get and the failure.
 func TestChangeDuringTheFailingAttemptMakesAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](Options{BaseDelay: time.Minute})
@@ -380,9 +380,9 @@ func TestChangeCanBeDelayed(t *testing.T) {
 	})
 }
 
-// Q07: an item that always fails, and is interrupted and added at random, while it is processing too, is got exactly when
-// its backoff ends or a change asks for it: no change is lost, none is answered twice, and the delays grow as if there
-// were none.
+// Q07: an item always fails, and is interrupted and added at random, also during its processing. Get returns it exactly
+// when its backoff ends or a change requires it: no change is lost, none causes two attempts, and the delays grow as if
+// there were no changes.
 func TestBackoffWithRandomChangesFollowsTheRule(t *testing.T) {
 	seeds.Each(t, 20, func(t *testing.T, seed uint64) {
 		synctest.Test(t, func(t *testing.T) { runChanges(t, rand.New(rand.NewPCG(seed, 7))) })

@@ -220,7 +220,7 @@ var tables = map[string]func() entries[benchItem]{
 	},
 }
 
-// BenchmarkTable is what a request costs to enter a table of a hundred, to be found when it has been worked on, and to leave.
+// BenchmarkTable measures adding a request to a table of a hundred, finding it after its processing, and removing it.
 func BenchmarkTable(b *testing.B) {
 	items := benchItems()
 	for name, build := range tables {

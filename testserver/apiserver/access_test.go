@@ -24,7 +24,8 @@ type hooks struct {
 func newHooks(t testing.TB) *hooks {
 	over := make(chan struct{})
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/hang" { // until all is over: an answer when who asked gives up would sometimes be first
+		// until the end of the test, because an answer to a client that gave up would sometimes be first
+		if r.URL.Path == "/hang" {
 			<-over
 			return
 		}
@@ -147,7 +148,7 @@ func answerReview(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// hookPaths are what webhooks of random sequences do: mostly what they may.
+// hookPaths are the behaviors of webhooks in random sequences, most of them valid.
 var hookPaths = []string{
 	"/allow", "/allow", "/deny", "/deny-reason", "/deny-code", "/deny-success", "/deny-nothing", "/echo", "/echo", "/echo", "/warn", "/warn", "/label", "/label", "/label", "/label", "/label", "/spec", "/spec",
 	"/bad-spec", "/rename", "/same", "/test-fails", "/missing-path", "/undecodable", "/no-type", "/no-patch", "/other-type", "/no-object", "/wrong-uid", "/no-response", "/wrong-kind",
@@ -187,7 +188,7 @@ func (s *sequence) decide() {
 	}
 }
 
-// sync asks until a configuration is heeded.
+// sync repeats a request until the server applies a new configuration.
 func (s *sequence) sync(kind, mark, until string) {
 	body := object("v1", "ConfigMap", "sync", "", map[string]any{"metadata": map[string]any{"labels": map[string]any{"sync": kind + mark}}})
 	s.add(asked{method: "POST", path: s.path("configmaps", "") + "?dryRun=All", body: body, until: until})
@@ -520,7 +521,7 @@ func (s *sequence) mutatingPolicy(mark string) map[string]any {
 	return spec
 }
 
-// mutation changes what is not for the sync.
+// mutation changes every request except those of sync.
 func (s *sequence) mutation(isSync string) map[string]any {
 	if s.IntN(2) == 0 {
 		expression := pick(s,
@@ -577,7 +578,7 @@ func (p *peer) forget(t testing.TB) {
 	}
 }
 
-// repeat asks until the answer contains a text.
+// repeat sends a request until the answer contains a text.
 func (p *peer) repeat(t testing.TB, a asked) (status int, body []byte, header http.Header) {
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		status, body, header = p.do(t, a)
@@ -598,7 +599,7 @@ func groupOf(user string) (string, bool) {
 
 const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
 
-// rightsOf are requests of a seed by users who may do some of it, about roles among others.
+// rightsOf returns the requests of a seed by users with some permissions, including requests for roles.
 func rightsOf(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 3)), namespace: fmt.Sprintf("r%d%s", seed, salt)}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})
@@ -634,7 +635,7 @@ func (s *sequence) user() string {
 	return pick(s, s.namespace+"-one", s.namespace+"-one", s.namespace+"-two", s.namespace+"-grouped", "system:serviceaccount:"+s.namespace+":a", "")
 }
 
-// syncRights asks until the roles and bindings so far are heeded.
+// syncRights repeats a request until the server applies all earlier roles and bindings.
 func (s *sequence) syncRights() {
 	s.synced++
 	name := fmt.Sprintf("%s-sync%d", s.namespace, s.synced)
@@ -665,7 +666,7 @@ func (s *sequence) grant(name string, rules []any, group, resource, verb string)
 		body: object("authorization.k8s.io/v1", "SelfSubjectAccessReview", "", "", map[string]any{"spec": map[string]any{"resourceAttributes": map[string]any{"group": group, "resource": resource, "verb": verb}}})})
 }
 
-// rules are those of a role, which may be wrong.
+// rules returns the rules of a role, which may be invalid.
 func (s *sequence) rules() []any {
 	var rules []any
 	for range 1 + s.IntN(3) {

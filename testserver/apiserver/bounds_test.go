@@ -115,7 +115,8 @@ func boundRequests() []asked {
 		{method: "POST", path: configMaps, body: `{"metadata":{"name":"override"}}`, header: [2]string{"X-HTTP-Method-Override", "DELETE"}}, {method: "DELETE", path: configMaps + "/override"},
 		{method: "DELETE", path: configMaps + "/none", body: `{"preconditions":` + strings.Repeat(`{"a":`, 10_001) + "1" + strings.Repeat("}", 10_001) + `}`},
 	}
-	for _, collection := range []string{gadgets, configMaps} { // of many managers of updates the oldest are one in the end, of those that apply all are kept
+	// the oldest of many managers of updates are merged into one; managers of applies are all kept
+	for _, collection := range []string{gadgets, configMaps} {
 		requests = append(requests, asked{method: "POST", path: collection, body: map[string]string{gadgets: gadget("managers", long(1)), configMaps: `{"metadata":{"name":"managers"}}`}[collection]})
 		for i := range 15 {
 			requests = append(requests, asked{method: "PATCH", path: fmt.Sprintf("%s/managers?fieldManager=m%d", collection, i), contentType: "application/merge-patch+json", body: fmt.Sprintf(`{"metadata":{"labels":{"l%d":"x"}}}`, i)})

@@ -37,7 +37,7 @@ func breadthOf(seed uint64, salt string) []asked {
 	return s.requests
 }
 
-// broadKinds are the varied kinds, and those that only these sequences ask about.
+// broadKinds are the varied kinds, and further kinds for these sequences.
 var broadKinds = append(slices.Clone(variedKinds),
 	sampleKind{"/api/v1/namespaces/%s/pods", "v1", "Pod", []string{"status", "resize", "ephemeralcontainers", "binding", "eviction"}, []string{
 		`{"spec":{"resources":{"limits":{"cpu":"2","memory":"1Gi"}},"containers":[{"name":"c","image":"i","resources":{"limits":{"cpu":"1"},"requests":{"memory":"64Mi"}}}]}}`,
@@ -63,7 +63,7 @@ var oddQueries = []string{
 	"fieldManager=", "fieldManager=%00", "fieldValidation=", "dryRun=", "a=b;c=d", "%zz=1", "&&&", "=",
 }
 
-// broaden asks one thing about a kind in a way that is odd.
+// broaden sends one unusual request for a kind.
 func (s *sequence) broaden(k sampleKind) {
 	name, path := s.kindName(k), k.at(s.namespace)
 	one, version := path+"/"+name, "{{version "+name+"}}"

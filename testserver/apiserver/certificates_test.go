@@ -41,7 +41,7 @@ var signingKind = sampleKind{
 	[]string{labelPatch, `{"spec":{"signerName":"example.com/y"}}`, `{"spec":{"usages":[]}}`},
 }
 
-// signingRequests are about requests for certificates, their approval and their certificates.
+// signingRequests concern certificate requests, their approval and their certificates.
 func signingRequests(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 12)), namespace: fmt.Sprintf("q%d%s", seed, salt)}
 	s.addSigner()

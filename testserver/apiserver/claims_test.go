@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// claimRequests are about claims and volumes whose class is a field, an annotation, or both, which change, and about Services that ask for
-// addresses at the ends of what there is.
+// claimRequests concern claims and volumes whose class is a field, an annotation or both, and changes, and Services
+// that request addresses at the ends of the range.
 func claimRequests(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 16)), namespace: fmt.Sprintf("c%d%s", seed, salt)}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})

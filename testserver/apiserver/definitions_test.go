@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// definitionRequests make definitions that no sample has: many of which nothing comes, since they may be wrong, and one that lives: objects are
-// written, its schema changes under them, versions come and go, and it is deleted.
+// definitionRequests create random definitions. Many may be invalid and are only dry runs. One is created: objects are
+// written, its schema changes under them, versions are added and removed, and it is deleted.
 func definitionRequests(seed uint64, salt string) []asked {
 	s := &definitions{sequence: &sequence{Rand: rand.New(rand.NewPCG(seed, 11)), namespace: fmt.Sprintf("d%d%s", seed, salt)}}
 	s.group = s.namespace + ".kctrl.dev"
@@ -73,7 +73,7 @@ func (s *definitions) wrong() bool { return s.odds > 0 && s.IntN(s.odds*12) == 0
 // some draws whether an optional part exists.
 func (s *definitions) some(odds int) bool { return s.IntN(odds) == 0 }
 
-// tryDefinition asks for a definition that may be wrong, by a dry run.
+// tryDefinition creates a definition, which may be invalid, in a dry run.
 func (s *definitions) tryDefinition() {
 	plural := pick(s.sequence, "things", "boxes", "a-b", "x1")
 	names := map[string]any{"plural": plural, "kind": pick(s.sequence, "Thing", "Box", "ABC")}
@@ -305,7 +305,7 @@ func (s *definitions) schema(depth int) map[string]any {
 	s.vary(schema, 20, "example", "x", 1)
 	s.vary(schema, 24, "externalDocs", map[string]any{"url": "https://example.com"})
 	if _, ok := schema["default"]; ok && s.odds == 0 {
-		delete(schema, "default") // it may be wrong; those of what lives are added by live
+		delete(schema, "default") // it may be invalid; live adds the rules of the created definition
 	}
 	s.mistake(schema)
 	return schema
@@ -336,7 +336,7 @@ func (s *definitions) list(schema map[string]any) {
 	}
 }
 
-// choice adds what a value may be besides.
+// choice adds further values.
 func (s *definitions) choice(schema map[string]any) {
 	one := func() any {
 		return pick[any](s.sequence, map[string]any{"minLength": 1}, map[string]any{"maximum": 5}, map[string]any{"required": []any{"a"}}, map[string]any{"required": []any{"b"}}, map[string]any{"enum": []any{"a", 1}}, map[string]any{"pattern": "^a"},
@@ -525,7 +525,7 @@ func (s *definitions) things(version, name string) string {
 	return strings.TrimSuffix("/apis/"+s.group+"/"+version+"/namespaces/"+s.namespace+"/things/"+name, "/")
 }
 
-// heeded asks until the last definition is heeded.
+// heeded repeats a request until the server applies the last definition.
 func (s *definitions) heeded(version string) {
 	s.add(asked{method: "GET", path: s.things(version, ""), accept: asTable, until: fmt.Sprintf(`"Mark%d"`, s.mark)})
 }

@@ -10,7 +10,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// TestImportKeepsTheErrorHandlersOfTheProcess is about those of upstream, of which one logs and one slows down.
+// TestImportKeepsTheErrorHandlersOfTheProcess checks upstream's error handlers, of which one logs and one slows down.
 func TestImportKeepsTheErrorHandlersOfTheProcess(t *testing.T) {
 	if n := len(utilruntime.ErrorHandlers); n != 2 {
 		t.Fatalf("there are %d error handlers, want the two of upstream", n)

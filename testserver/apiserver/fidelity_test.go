@@ -29,8 +29,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// subjects are what is compared: requests of seeds, and the file with what the real API server has answered to some of them.
-// The requests of the last three are the same for every seed.
+// subjects are the compared subjects: the requests of seeds, and the file with the real API server's answers to some of
+// them. The requests of the last three are the same for every seed.
 var subjects = map[string]subject{
 	"resources": {"testdata/answers.json.gz", upTo(40), func(testing.TB) requester { return requestsOf }, nil},
 	"kinds":     {"testdata/kinds.json.gz", upTo(60), func(testing.TB) requester { return kindRequests }, maskedKinds},
@@ -171,7 +171,7 @@ func TestAnswersAsTheRealServerDid(t *testing.T) {
 // recordVariable names the environment variable that, when it is "record", makes TestAnswersAsTheRealServer write the recordings.
 const recordVariable = "KCTRL_TEST_FIDELITY"
 
-// TestAnswersAsTheRealServer compares the answers of the server in memory with those of the real API server.
+// TestAnswersAsTheRealServer compares the answers of the server in memory with the answers of the real API server.
 func TestAnswersAsTheRealServer(t *testing.T) {
 	for name, s := range subjects {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func (s subject) record(t *testing.T) {
 	store(t, s.recording, answers)
 }
 
-// renewed is how many seeds a server is asked. After five minutes the real one forgets its first versions.
+// renewed is the number of seeds per server. After five minutes the real one drops its first versions.
 const renewed = 100
 
 func (s subject) compare(t *testing.T) {
@@ -260,7 +260,7 @@ func store(t *testing.T, recording string, what any) {
 	}
 }
 
-// peer is a server that is asked.
+// peer is one of the compared servers.
 type peer struct {
 	name   string
 	salt   string // in the names of namespaces, for a server that has seen the seeds before
@@ -304,7 +304,7 @@ func newPeer(t testing.TB, name string, server *apiserver.Server) *peer {
 	return p
 }
 
-// await asks until something is served, as it soon is after its definition.
+// await repeats a request until a resource is served, soon after its definition.
 func (p *peer) await(t testing.TB, path string) {
 	for deadline := time.Now().Add(time.Minute); ; {
 		status, body, _ := p.do(t, asked{method: "GET", path: path})
@@ -317,12 +317,13 @@ func (p *peer) await(t testing.TB, path string) {
 	}
 }
 
-// asked is a request. Its path and body may refer to earlier answers: {{uid NAME}}, {{version NAME}}, {{continue}}, {{start}}.
+// asked is a request. Its path and body may refer to earlier answers: {{uid NAME}}, {{version NAME}}, {{continue}},
+// {{start}}.
 type asked struct {
 	method, path, contentType, accept, body string
 
 	user  string // whose rights it is to have; of the administrator without
-	until string // what an answer has to contain, which is asked for until then
+	until string // text that an answer must contain; the request is repeated until then
 	dry   bool   // whether nothing is to come of it
 
 	header  [2]string // one more, by name and value
@@ -380,7 +381,7 @@ func (p *peer) do(t testing.TB, a asked) (status int, body []byte, header http.H
 	return response.StatusCode, data, response.Header
 }
 
-// readWatch reads events until the last object of the sequence comes, which is called sentinel, or the watch fails.
+// readWatch reads events until the last object of the sequence, which is called sentinel, or until the watch fails.
 func readWatch(t testing.TB, body io.Reader) []byte {
 	var events []json.RawMessage
 	decoder := json.NewDecoder(body)
@@ -401,7 +402,7 @@ func readWatch(t testing.TB, body io.Reader) []byte {
 	return data
 }
 
-// answers asks the requests of a seed and returns the answers, masked.
+// answers sends the requests of a seed and returns the masked answers.
 func (p *peer) answers(t *testing.T, seed uint64) (answers []string) {
 	m := newMask()
 	for _, a := range p.of(seed, p.salt) {
@@ -437,7 +438,7 @@ func dryRun(path string) string {
 	return path + "?dryRun=All"
 }
 
-// compare asks the requests of a seed and compares with the answers of another server. It reports whether they are the same.
+// compare sends the requests of a seed, and reports whether the answers equal those of another server.
 func (p *peer) compare(t *testing.T, seed uint64, answers []string) bool {
 	t.Helper()
 	m := newMask()
@@ -448,7 +449,7 @@ func (p *peer) compare(t *testing.T, seed uint64, answers []string) bool {
 	for i, a := range requests {
 		theirs := answers[i]
 		if p.mask != nil {
-			theirs = p.mask(theirs) // a recording may be older than what is not compared
+			theirs = p.mask(theirs) // a recording may be older than the masks
 		}
 		if diff := gocmp.Diff(theirs, p.answer(t, m, a)); diff != "" {
 			t.Errorf("seed %d, request %d: %s\n-real +in memory\n%s", seed, i, a, diff)
@@ -458,7 +459,7 @@ func (p *peer) compare(t *testing.T, seed uint64, answers []string) bool {
 	return true
 }
 
-// mask knows what is random in the answers of one server, by the order in which it has come.
+// mask replaces the random values in the answers of one server by their order of appearance.
 type mask struct {
 	uids      map[string]string
 	versions  map[string]string
@@ -538,7 +539,8 @@ func (m *mask) masked(body []byte) string {
 	return string(data)
 }
 
-// sortCauses sorts what the real server has in the order of Go's maps, which is random, such as what is wrong with an object.
+// sortCauses sorts texts that the real server writes in the random order of Go's maps, such as the problems of an
+// object.
 func sortCauses(value any) {
 	status, _ := value.(map[string]any)
 	details, _ := status["details"].(map[string]any)
@@ -566,16 +568,16 @@ func sortCauses(value any) {
 	status["message"] = strings.Join(words, " ")
 }
 
-// builtIn reports whether kinds of a group have their problems in an order: those of definitions and custom resources are found by schemas, which
-// are maps.
+// builtIn reports whether the problems of a group's kinds have an order. Problems of definitions and custom resources
+// are found by schemas, which are maps.
 func builtIn(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && group != "apiextensions.k8s.io"
 }
 
-// inMap is what is before the key of a map in the path of a field.
+// inMap matches the path of a field up to the key of a map.
 var inMap = regexp.MustCompile(`^(.*?)(annotations\b|(?:containerResource|external|object|pods|resource)$|labels\b|nodeSelector\b|\[[^\]]*[^\]\d][^\]]*\]).*`)
 
-// sortRuns sorts what is wrong with neighbours in a map.
+// sortRuns sorts consecutive problems with entries of a map.
 func sortRuns(causes []any) {
 	place := func(cause any) string {
 		path := fmt.Sprint(cause.(map[string]any)["field"])
@@ -594,8 +596,8 @@ func sortRuns(causes []any) {
 	}
 }
 
-// sortTypeErrors leaves, of what is wrong with the type of a patch, what does not depend on the order of maps. The names of fields follow what ends with
-// the given text.
+// sortTypeErrors reduces type errors of a patch to the part that does not depend on the order of maps. The names of
+// fields follow a prefix that ends with the given text.
 func sortTypeErrors(told map[string]any, before string) {
 	message, _ := told["message"].(string)
 	if strings.Contains(message, "field not declared in schema") {
@@ -675,8 +677,8 @@ func (m *mask) value(value any, name string) any {
 	return value
 }
 
-// isInitialEnd reports whether an object is the bookmark at the end of a list that is streamed. Of Events, which no cache has, its version
-// is that of the whole storage, in which the real server writes too.
+// isInitialEnd reports whether an object is the bookmark at the end of a streamed list. For Events, which are not
+// cached, its version is the version of the whole storage, in which the real server also writes.
 func isInitialEnd(metadata map[string]any) bool {
 	annotations, _ := metadata["annotations"].(map[string]any)
 	return annotations["k8s.io/initial-events-end"] == "true"

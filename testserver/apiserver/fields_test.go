@@ -69,7 +69,7 @@ type openAPIDocument struct {
 	Components struct{ Schemas map[string]openAPISchema }
 }
 
-// resolved is a schema without references; the name is that of the model, if it has one.
+// resolved is a schema without references; name is the name of the model, if it has one.
 func (d openAPIDocument) resolved(s openAPISchema) (resolved openAPISchema, name string) {
 	if len(s.AllOf) == 1 {
 		s.Ref = s.AllOf[0].Ref
@@ -110,7 +110,7 @@ func (d openAPIDocument) eachField(s openAPISchema, path, within []string, aroun
 	}
 }
 
-// unfolded is a schema with those of its members, a few levels deep.
+// unfolded returns a schema with the schemas of its members, a few levels deep.
 func (d openAPIDocument) unfolded(s openAPISchema, depth int) openAPISchema {
 	s, _ = d.resolved(s)
 	if depth == 0 {
@@ -245,7 +245,8 @@ func unaskedField(f describedField) bool {
 	return slices.ContainsFunc(f.path, func(step string) bool { return slices.Contains(unasked, step) })
 }
 
-// unasked are fields that are not asked about: types of volumes without a driver, which are counted, and kinds of groups that are not served.
+// unasked are fields without requests: types of volumes without a driver, which are counted, and kinds of groups that
+// are not served.
 var unasked = []string{
 	"resourceClaims", "externalID", "globalDefault",
 }
@@ -279,8 +280,8 @@ var partSamples = map[string]partSample{
 	"token": {"authentication.k8s.io/v1", "TokenRequest", `{"spec":{"audiences":["a"],"expirationSeconds":600}}`},
 }
 
-// fieldsOf makes the requests of a seed about fields. It asks the server in memory what fields there are, so that a seed is the same requests wherever
-// the answers come from; [TestOpenAPINamesTheFieldsOfTheRealServer] holds that to the real one.
+// fieldsOf returns the requests of a seed about fields. It reads the fields from the server in memory, so that a seed
+// gives the same requests for every server; [TestOpenAPINamesTheFieldsOfTheRealServer] compares them with the real one.
 func fieldsOf(t testing.TB) requester {
 	kinds := describedKinds(t, newPeer(t, "in memory", apiserver.New(apiserver.Options{})))
 	for _, k := range kinds {
@@ -301,8 +302,8 @@ func fieldsOf(t testing.TB) requester {
 	}
 }
 
-// fieldSequence asks about the fields of one kind. Nothing comes of most of its requests, so that each is about one field. There is an object of
-// each body, by the number of it.
+// fieldSequence sends requests about the fields of one kind. Most of them change nothing, so each concerns one field.
+// Each body has an object with its number.
 type fieldSequence struct {
 	*sequence
 	of describedKind
@@ -366,7 +367,7 @@ func written(apiVersion, kind, name, version string, content map[string]any) str
 	return object(apiVersion, kind, name, version, content)
 }
 
-// step asks one thing about one field.
+// step sends one request about one field.
 func (s *fieldSequence) step() {
 	i := s.IntN(len(s.of.bodies))
 	content, name, path := s.content(i), s.objectName(i), s.of.at(s.namespace)
@@ -431,7 +432,8 @@ func (s *fieldSequence) step() {
 	}
 }
 
-// change changes a body at one field, or near it, or at two. Fields below one that is named are rare: those of status, in writes of all else.
+// change changes a body at one field, near it, or at two fields. Fields below a named one are rare: fields of status in
+// writes of all others.
 func (s *fieldSequence) change(content map[string]any, fields []describedField, rare string) {
 	for range 1 + max(0, s.IntN(5)-3) {
 		f := pick(s.sequence, fields...)
@@ -476,7 +478,7 @@ func (s *fieldSequence) double(content map[string]any) {
 	}
 }
 
-// set puts a value where a field is, and what it is in, if that is not there. Around each step is what it is in.
+// set sets the value of a field, and creates missing parents. around returns the parent of each step.
 func (s *fieldSequence) set(content any, path []string, around []openAPISchema, value any) any {
 	if len(path) == 0 {
 		return value
@@ -614,8 +616,8 @@ func maskedFields(answer string) string {
 
 const namesRecording = "testdata/names.json.gz"
 
-// TestOpenAPINamesTheFieldsOfTheRealServer compares the fields of all kinds that the server in memory has with those of the real
-// API server.
+// TestOpenAPINamesTheFieldsOfTheRealServer compares the fields of all kinds of the server in memory with the fields of
+// the real API server.
 func TestOpenAPINamesTheFieldsOfTheRealServer(t *testing.T) {
 	ours, real := newPeer(t, "in memory", apiserver.New(apiserver.Options{})), newPeer(t, "real", nil)
 	real.await(t, "/openapi/v3/apis/fidelity.kctrl.dev/v1beta1")

@@ -128,7 +128,7 @@ func (s *sequence) kindStep(k sampleKind) {
 	}
 }
 
-// podStep asks for what only pods have.
+// podStep sends requests that only pods have.
 func (s *sequence) podStep(path, name string) {
 	part := func(part, apiVersion, kind string, content map[string]any) {
 		s.add(asked{method: "POST", path: path + "/" + name + "/" + part, body: object(apiVersion, kind, pick(s, name, name, "other"), "", content)})

@@ -13,7 +13,7 @@ var problemsOfLimits = regexp.MustCompile(`(is forbidden: \[)(.*)\]`)
 
 func maskedLimits(text string) string {
 	if strings.Contains(text, `pods \"mark\" is forbidden`) {
-		return "" // of what the plugin has just heard it may have done one half before and the other half after
+		return "" // the plugin may have seen the change between its two halves
 	}
 	text = problemsOfLimits.ReplaceAllStringFunc(text, func(found string) string {
 		parts := problemsOfLimits.FindStringSubmatch(found)
@@ -24,7 +24,8 @@ func maskedLimits(text string) string {
 	return maskedKinds(text)
 }
 
-// limitRequests are about pods and claims, and a LimitRange that changes; the real server's plugin hears of that a little after it was written.
+// limitRequests concern pods and claims, and a LimitRange that changes. The real server's plugin sees the change a
+// little after the write.
 func limitRequests(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 7)), namespace: fmt.Sprintf("l%d%s", seed, salt)}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})

@@ -22,8 +22,8 @@ type documents map[string]map[string]any
 
 const documentsRecording = "testdata/openapi.json.gz"
 
-// TestOpenAPIOfDefinitionsIsTheRealServers compares the documents of custom resources, and the models and paths of the built-in
-// kinds that the server in memory has, with those of the real API server.
+// TestOpenAPIOfDefinitionsIsTheRealServers compares the documents of custom resources, and the models and paths of the
+// built-in kinds of the server in memory, with the real API server's.
 func TestOpenAPIOfDefinitionsIsTheRealServers(t *testing.T) {
 	ours, theirs := documentsOf(t, newPeer(t, "in memory", apiserver.New(apiserver.Options{}))), documentsOf(t, newPeer(t, "real", nil))
 	if os.Getenv(recordVariable) == "record" {
@@ -47,7 +47,7 @@ func documentsOf(t *testing.T, p *peer) documents {
 	all := documents{}
 	for _, version := range []string{"v1", "v1beta1"} {
 		path := "/openapi/v3/apis/fidelity.kctrl.dev/" + version
-		p.await(t, path) // it comes some time after its definition
+		p.await(t, path) // it appears some time after its definition
 		all[path] = openAPIOf(t, p, path)
 	}
 	for _, path := range []string{"/openapi/v3/api/v1", "/openapi/v3/apis/apiextensions.k8s.io/v1"} {
@@ -103,7 +103,7 @@ func openAPIOf(t *testing.T, p *peer, path string) (document map[string]any) {
 	return document
 }
 
-// withoutDeleted is paths without what a deletion answers, which is not the same for all kinds.
+// withoutDeleted removes the answers to deletions from paths, which differ between kinds.
 func withoutDeleted(paths any) any {
 	for _, path := range paths.(map[string]any) {
 		if deletion, ok := path.(map[string]any)["delete"].(map[string]any); ok {
@@ -141,7 +141,7 @@ func withoutMarkers(value any) any {
 	return value
 }
 
-// TestOpenAPIIsFoundByItsHash follows the index, as clients do that keep what they have read.
+// TestOpenAPIIsFoundByItsHash follows the index, as clients with a cache do.
 func TestOpenAPIIsFoundByItsHash(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	p.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// sequence makes the requests of one seed, which are about objects in a namespace of its own.
+// sequence makes the requests of one seed, for objects in a namespace of its own.
 type sequence struct {
 	*rand.Rand
 	namespace string
@@ -471,7 +471,7 @@ func (s *sequence) discover() {
 	))
 }
 
-// watch watches what has happened in the sequence, in several ways.
+// watch watches the changes of the sequence in several ways.
 func (s *sequence) watch() {
 	path := "/apis/fidelity.kctrl.dev/v1/namespaces/" + s.namespace + "/widgets?watch=1&timeoutSeconds=10&resourceVersion="
 	for _, query := range []string{

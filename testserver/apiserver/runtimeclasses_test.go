@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// classRequests are about pods and the RuntimeClass that they name, which comes, changes and goes.
+// classRequests concern pods and their RuntimeClass, which is created, changed and deleted.
 func classRequests(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 11)), namespace: fmt.Sprintf("c%d%s", seed, salt)}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})

@@ -25,7 +25,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// TestSameSeedSameBytes asks the same of two servers with one seed, each in a bubble, whose clocks are the same.
+// TestSameSeedSameBytes sends the same requests to two servers with one seed, each in a bubble with the same clock.
 func TestSameSeedSameBytes(t *testing.T) {
 	run := func(seed, sequence uint64, collects bool) (all []byte) {
 		synctest.Test(t, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 			m := newMask()
 			for _, a := range requestsOf(sequence, "") {
 				a.path, a.body = m.fill(a.path), m.fill(a.body)
-				if collects { // what the server has read of its documents goes
+				if collects { // the server drops its parsed documents
 					runtime.GC()
 				}
 				status, body, header := p.do(t, a)
@@ -235,8 +235,8 @@ func TestDefinitionGoesWithItsLastObject(t *testing.T) {
 	expect(404, asked{method: "GET", path: gadgets}, "")
 }
 
-// TestWatchesEndWithTheirDefinition has definitions come and go while others ask for their objects: a watch hears of all that was there,
-// and ends when its definition goes, not before.
+// TestWatchesEndWithTheirDefinition creates and deletes definitions while clients watch their objects. A watch receives
+// all objects, and ends when its definition is deleted, not before.
 func TestWatchesEndWithTheirDefinition(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const crds, gadgets = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/late.kctrl.dev/v1/lates"
@@ -294,7 +294,7 @@ func TestWatchesEndWithTheirDefinition(t *testing.T) {
 	}
 }
 
-// certificate is what a client has to trust, as JSON has bytes.
+// certificate is the bundle that a client must trust, as bytes in JSON.
 func certificate(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
@@ -379,7 +379,8 @@ func TestConversionByAWebhook(t *testing.T) {
 		expect(500, asked{method: "GET", path: "/apis/hooks.kctrl.dev/v2/hooks/a"}, "conversion webhook for hooks.kctrl.dev/v1, Kind=Hook "+wrong.want)
 	}
 
-	// The end of a request's context, or of the server, is that of the request, whatever a webhook waits for. Reads that need none wait for nothing.
+	// A request ends with its context or with the server, even while it waits for a webhook. Reads without a webhook do
+	// not wait.
 	begun, answered := make(chan struct{}, 2), make(chan struct{})
 	mangle = func(map[string]any) {
 		begun <- struct{}{}
@@ -521,7 +522,8 @@ func TestNodePortsOfAServiceDiffer(t *testing.T) {
 	}
 }
 
-// TestDefaultsOfReadersAreWrittenAgain writes the status of a Job, which has no labels but those that a reader finds, as it is.
+// TestDefaultsOfReadersAreWrittenAgain writes back the status of a Job whose labels come only from the defaults of
+// reads.
 func TestDefaultsOfReadersAreWrittenAgain(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	path := "/apis/batch/v1/namespaces/default/jobs"
@@ -546,7 +548,8 @@ func TestDefaultsOfReadersAreWrittenAgain(t *testing.T) {
 	}
 }
 
-// TestVersionsOfCreationsThatAreNoNumbers creates with versions that are none: an apply parses them, a creation does not.
+// TestVersionsOfCreationsThatAreNoNumbers creates objects with invalid versions: an apply parses them, a creation does
+// not.
 func TestVersionsOfCreationsThatAreNoNumbers(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const configMaps = "/api/v1/namespaces/default/configmaps"
@@ -563,7 +566,7 @@ func TestVersionsOfCreationsThatAreNoNumbers(t *testing.T) {
 	}
 }
 
-// TestColumnsOfDefinitions asks for a definition as kubectl get does.
+// TestColumnsOfDefinitions requests a definition as kubectl get does.
 func TestColumnsOfDefinitions(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -630,7 +633,7 @@ func TestStatusOfADefinitionChangesItsLabelsToo(t *testing.T) {
 	}
 }
 
-// TestServicesOfOneNameAskForOneAddress creates a service twice: what it asks for is taken by the first.
+// TestServicesOfOneNameAskForOneAddress creates a service twice: the first one holds the requested address.
 func TestServicesOfOneNameAskForOneAddress(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	for _, spec := range []string{`{"clusterIP":"10.0.0.77","ports":[{"port":1}]}`, `{"type":"NodePort","ports":[{"port":1,"nodePort":30100}]}`, `{"ports":[{"port":1}]}`} {
@@ -686,7 +689,8 @@ func TestEvictionsAreConditions(t *testing.T) {
 	}
 }
 
-// TestDiscoveryIsReadInTheTypesOfObjects asks for documents of discovery in other types, and by other methods than GET, which only built-in groups refuse.
+// TestDiscoveryIsReadInTheTypesOfObjects requests discovery documents in other types, and by methods other than GET,
+// which only built-in groups reject.
 func TestDiscoveryIsReadInTheTypesOfObjects(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const (
@@ -874,7 +878,7 @@ func TestTokensAreBound(t *testing.T) {
 	}
 }
 
-// TestRareAnswers asks what no seed does. The answers are the real server's.
+// TestRareAnswers sends requests that no seed has. The expected answers are the real server's.
 func TestRareAnswers(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const namespaces, configMaps = "/api/v1/namespaces", "/api/v1/namespaces/default/configmaps"
@@ -919,8 +923,8 @@ func TestRareAnswers(t *testing.T) {
 	}
 }
 
-// TestDefaultsGoWithTheirSchema converts an object, which gives it no defaults where it is stored: those that its schema has when it is read go
-// with that schema.
+// TestDefaultsGoWithTheirSchema converts an object, which stores no defaults: the defaults of reads belong to the
+// schema at the time.
 func TestDefaultsGoWithTheirSchema(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const crds, things = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/moved.kctrl.dev/v1/things"

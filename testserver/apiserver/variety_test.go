@@ -154,7 +154,7 @@ func (s *sequence) variedAccept() string {
 	return pick(s, "", "", "", "", "application/yaml", asTable, asPartial, "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "*/*", asTable+",application/json")
 }
 
-// vary asks one thing about a kind.
+// vary sends one request for a kind.
 func (s *sequence) vary(k sampleKind) {
 	name, path := s.kindName(k), k.at(s.namespace)
 	one := path + "/" + name
@@ -344,7 +344,7 @@ func (s *sequence) direct(value any) any {
 	return value
 }
 
-// operations are those of a JSON patch, at places that a body has.
+// operations returns the operations of a JSON patch, at places that exist in a body.
 func (s *sequence) operations(content map[string]any) string {
 	var paths []string
 	values := map[string]any{}
@@ -526,7 +526,7 @@ func (s *sequence) value(t reflect.Type, name string, depth int) any {
 	return nil
 }
 
-// enumerated are values of string types, of those that have few.
+// enumerated are the values of string types that have few.
 var enumerated = map[string][]string{
 	"Protocol": {"TCP", "UDP", "SCTP"}, "URIScheme": {"HTTP", "HTTPS"}, "PullPolicy": {"Always", "Never", "IfNotPresent"}, "DNSPolicy": {"ClusterFirst", "Default", "None"}, "RestartPolicy": {"Always", "OnFailure", "Never"},
 	"ContainerRestartPolicy": {"Always", "Never"}, "TerminationMessagePolicy": {"File", "FallbackToLogsOnError"}, "MountPropagationMode": {"None", "HostToContainer", "Bidirectional"}, "RecursiveReadOnlyMode": {"Disabled", "Enabled", "IfPossible"},

@@ -15,8 +15,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// TestVerbatimAnswersAreUpstreams asks, after random requests, for everything twice: as most clients do, whom the stored bytes answer,
-// and such that upstream's handlers do.
+// TestVerbatimAnswersAreUpstreams sends random requests, and then reads everything twice: once as most clients do, with
+// stored bytes as the answer, and once so that upstream's handlers answer.
 func TestVerbatimAnswersAreUpstreams(t *testing.T) {
 	seeds.Each(t, 5, func(t *testing.T, seed uint64) {
 		synctest.Test(t, func(t *testing.T) {

@@ -66,7 +66,7 @@ const crate = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDef
 	"versions":[{"name":"v1","served":true,"storage":true,"subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object","properties":{
 		"spec":{"type":"object","properties":{"size":{"type":"integer","default":3},"weight":{"type":"number"}}}}}}}]}}`
 
-// state is what a server has, by resource and name, with versions and UIDs.
+// state is the state of a server by resource and name, with versions and UIDs.
 func state(t *testing.T, server *apiserver.Server) map[string]string {
 	t.Helper()
 	live, err := clientOf(server)
@@ -381,7 +381,8 @@ func writeOne(ctx context.Context, live *client.REST, i int) (string, error) {
 	return m.Name + " " + m.ResourceVersion + "\n", err
 }
 
-// TestKilledAtAnyTimeKeepsWhatWasAnswered kills a process that writes, again and again, and compares the file with what was answered.
+// TestKilledAtAnyTimeKeepsWhatWasAnswered kills a writing process again and again, and compares the file with the
+// answers.
 func TestKilledAtAnyTimeKeepsWhatWasAnswered(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "objects")
 	answered := map[string]string{}

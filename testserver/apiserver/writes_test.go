@@ -15,8 +15,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// TestShortcutsChangeNothing asks random requests of two servers with one seed, each in a bubble, of which one has no shortcuts: byte for
-// byte their answers are the same.
+// TestShortcutsChangeNothing sends random requests to two servers with one seed, each in a bubble. One has no
+// shortcuts. Their answers must be the same, byte for byte.
 func TestShortcutsChangeNothing(t *testing.T) {
 	run := func(t *testing.T, requests []asked, plain bool) (answers [][]byte) {
 		synctest.Test(t, func(t *testing.T) {

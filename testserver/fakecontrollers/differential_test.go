@@ -426,7 +426,7 @@ var jobOfATime = regexp.MustCompile(`minutely-\d+`)
 
 var timestamp = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"`)
 
-// state is all objects of the namespace, without what is random or of a clock.
+// state has all objects of the namespace, without random values and times.
 func (w *world) state(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	var texts, replace []string
@@ -471,7 +471,7 @@ func (w *world) state(ctx context.Context, t *testing.T) string {
 	return strings.Join(texts, "\n")
 }
 
-// mask takes out what is not the controllers', or of no meaning.
+// mask removes fields without meaning, and fields that controllers do not write.
 func mask(o *unstructured.Unstructured) {
 	for _, path := range [][]string{{"metadata", "managedFields"}, {"metadata", "resourceVersion"}, {"metadata", "creationTimestamp"}} {
 		unstructured.RemoveNestedField(o.Object, path...)
@@ -490,7 +490,7 @@ func mask(o *unstructured.Unstructured) {
 		unstructured.RemoveNestedField(o.Object, "metadata", "generation")
 		unstructured.RemoveNestedField(o.Object, "status", "observedGeneration")
 	}
-	unstructured.RemoveNestedField(o.Object, "spec", "claimRef", "uid") // of a claim that may be gone
+	unstructured.RemoveNestedField(o.Object, "spec", "claimRef", "uid") // for a claim that may be deleted
 	forget(o.Object, "resourceVersion")
 	if conditions, ok, _ := unstructured.NestedSlice(o.Object, "status", "conditions"); ok {
 		slices.SortFunc(conditions, func(a, b any) int {

@@ -86,7 +86,7 @@ func (s *stage) create(all ...object.Object) {
 	s.settle()
 }
 
-// now brings o to what the server has.
+// now reads the current state of o from the server.
 func (s *stage) now(o object.Object) {
 	s.Helper()
 	if err := s.Get(s.Context(), object.KeyOf(o), o); err != nil {

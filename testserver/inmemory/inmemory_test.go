@@ -277,7 +277,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: election-role}
 subjects: [{kind: ServiceAccount, name: controller-manager, namespace: system}]
 `
 
-// TestRestricted may do what the bound roles allow, and nothing of the others.
+// TestRestricted has exactly the permissions of the bound roles.
 func TestRestricted(t *testing.T) {
 	manifest := filepath.Join(t.TempDir(), "role.yaml")
 	if err := os.WriteFile(manifest, []byte(roles), 0o600); err != nil {

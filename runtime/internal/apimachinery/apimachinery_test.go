@@ -32,7 +32,7 @@ func FuzzPathSegmentsAreThoseOfApimachinery(f *testing.F) {
 
 var errAsked = errors.New("asked")
 
-// withContext is a mapper that is asked with a context, and plain is one that cannot be.
+// withContext is a mapper with a method that takes a context, and plain is one without.
 type (
 	plain       struct{ meta.RESTMapper }
 	withContext struct{ meta.RESTMapper }

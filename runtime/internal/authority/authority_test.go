@@ -211,7 +211,7 @@ func newAuthority(t *testing.T, m *memory, lifetime time.Duration) *authority.Au
 	return a
 }
 
-// authorityOptions are those of one that keeps its certificates on the server.
+// authorityOptions are the options of an authority that stores its certificates on the server.
 func authorityOptions(t *testing.T, m *memory, lifetime time.Duration, targets ...string) authority.Options {
 	t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -260,8 +260,9 @@ func leafOf(t *testing.T, a *authority.Authority) *tls.Certificate {
 	return c
 }
 
-// TestNobodyIsEverRefused runs three replicas for three lifetimes, with an API server that is down now and then. At no time does one of
-// them show what the API server does not accept, even one that learns of its configurations minutes late, and no certificate gets older than two thirds of its lifetime.
+// TestNobodyIsEverRefused runs three replicas for three lifetimes, with an API server that is down now and then. No
+// replica may ever serve a certificate that the API server rejects, even if it learns of its configurations minutes
+// late. No certificate may get older than two thirds of its lifetime.
 func TestNobodyIsEverRefused(t *testing.T) {
 	seeds.Each(t, 1, func(t *testing.T, seed uint64) {
 		synctest.Test(t, func(t *testing.T) {
@@ -325,7 +326,7 @@ func (m *memory) putCertificates(t *testing.T, lifetime time.Duration) {
 	})
 }
 
-// TestCertificateOfAShorterLifetimeIsRotatedInItsTime is about an operator whose certificates are to live longer from now on.
+// TestCertificateOfAShorterLifetimeIsRotatedInItsTime has an operator whose setting for the lifetime was raised.
 func TestCertificateOfAShorterLifetimeIsRotatedInItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -350,7 +351,7 @@ func TestCertificateOfAShorterLifetimeIsRotatedInItsTime(t *testing.T) {
 	})
 }
 
-// TestExpiredCertificateIsReplacedAtTheStart is about an operator that did not run for long.
+// TestExpiredCertificateIsReplacedAtTheStart has an operator that was stopped for a long time.
 func TestExpiredCertificateIsReplacedAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()

@@ -44,8 +44,8 @@ func TestNamesHaveOneForm(t *testing.T) {
 	}
 }
 
-// TestEveryNameIsCovered makes certificates for random names: what is a name is one that the certificate is for, so that it is not
-// signed again and again.
+// TestEveryNameIsCovered issues certificates for random names. A valid name must be covered by its certificate, because
+// the certificate would otherwise be issued again and again.
 func TestEveryNameIsCovered(t *testing.T) {
 	seeds.Each(t, 1, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 0))

@@ -156,10 +156,10 @@ func await(t *testing.T, do func() error) {
 type asked struct {
 	count   int64
 	failed  error         // the first failure
-	slowest time.Duration // from the tick before the one that made a request, to its answer
+	slowest time.Duration // from the tick before the request's to its answer
 }
 
-// load asks 50 times a second until it is stopped.
+// load sends 50 requests a second until it is stopped.
 func load(t *testing.T, live *client.REST, name string) (stop func() asked) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -222,9 +222,9 @@ func trusted(t *testing.T, live *client.REST, name string) []byte {
 	return bundle
 }
 
-// testRotation rotates twice under load. API servers learn of targets in less than the overlap of two signers, which is a twelfth of the
-// lifetime; a machine that stands still for a good part of that proves nothing either way, so a failure on one is tried again
-// with more time.
+// testRotation rotates twice under load. API servers learn of targets in less than the overlap of two signers, a
+// twelfth of the lifetime. On a machine that is blocked for a large part of that time, a failure proves nothing, so the
+// test repeats it with a longer lifetime.
 func testRotation(t *testing.T, config *rest.Config) {
 	live := connect(t, config)
 	for lifetime := 24 * time.Second; ; lifetime *= 2 {

@@ -7,7 +7,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// edge is one letter for its key and digits for what was folded into it; "-" is a mark and "|" a barrier.
+// edge is one letter for its key and a digit for each folded edge; "-" is a mark and "|" a barrier.
 type edge string
 
 func (e edge) slot() (object.Key, Slot) {

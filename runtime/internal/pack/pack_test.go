@@ -57,7 +57,7 @@ func TestWhatIsUnpackedEqualsWhatWasPacked(t *testing.T) {
 	})
 }
 
-// checkLabels compares the labels that are read in place with those of the object.
+// checkLabels compares the labels that are read in place with the labels of the object.
 func checkLabels(t *testing.T, p *pack.Packer[object.Object], packed pack.Packed, want map[string]string) {
 	t.Helper()
 	var got pack.Labels
@@ -126,8 +126,8 @@ func TestObjectsStaySmallWhateverStringsRepeat(t *testing.T) {
 	}
 }
 
-// TestQuantityStaysAsItIsPrinted is about those that no server would write, or that were made or printed since: the same
-// number in the same form.
+// TestQuantityStaysAsItIsPrinted has quantities that servers do not write, and quantities after arithmetic or
+// formatting. Number and format must stay the same.
 func TestQuantityStaysAsItIsPrinted(t *testing.T) {
 	type quantities map[string]resource.Quantity
 	p := packerOf(t, &kind[quantities]{})

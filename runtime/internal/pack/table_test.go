@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// BenchmarkTable packs and unpacks objects whose labels, annotations and owners are those of many others: with the table of
-// strings that repeat, and with one that has no room for any.
+// BenchmarkTable packs and unpacks objects that share labels, annotations and owners, with a table of repeated strings,
+// and with a table without room.
 func BenchmarkTable(b *testing.B) {
 	objects := make([]*metav1.PartialObjectMetadata, 1000)
 	for i := range objects {

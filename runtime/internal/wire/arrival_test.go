@@ -50,7 +50,7 @@ func arrivals(everywhere bool, call int, data []byte, check func(how string, bod
 		check(fmt.Sprintf("at once, end with it %v", eof), &arrival{[][]byte{data}, eof})
 		check(fmt.Sprintf("byte by byte, end with it %v", eof), &arrival{slices.Clone(bytewise), eof})
 		for i := range data {
-			if !everywhere && (i+call)%37 > 0 || eof && i%16 > 0 { // which comes with the same last bytes
+			if !everywhere && (i+call)%37 > 0 || eof && i%16 > 0 { // which arrives with the same last bytes
 				continue
 			}
 			check(fmt.Sprintf("cut behind %q, end with it %v", data[max(0, i-12):i], eof), &arrival{[][]byte{data[:i], data[i:]}, eof})
@@ -59,7 +59,7 @@ func arrivals(everywhere bool, call int, data []byte, check func(how string, bod
 	check("byte by byte, with empty reads", &arrival{slowly, false})
 }
 
-// arriving are decoders that differ in how they go about it, and what they are called.
+// arriving are the decoders with different strategies, by name.
 func arriving(t *testing.T, prototype object.Object, kind Options) map[string]*Decoder[object.Object] {
 	kind.Formats = []Format{Protobuf, JSON}
 	alone, many := decoderOf(t, prototype, kind), decoderOf(t, prototype, kind)
@@ -68,7 +68,7 @@ func arriving(t *testing.T, prototype object.Object, kind Options) map[string]*D
 	return map[string]*Decoder[object.Object]{"alone": alone, "with others": many, "masked": decoderOf(t, prototype, kind)}
 }
 
-// arrivingPods are a few pods with what is hard to cut.
+// arrivingPods are pods with texts that are difficult to split.
 func arrivingPods() *corev1.PodList {
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}}
 	list.ResourceVersion, list.Continue = "42", "mo\"re"

@@ -20,7 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// prototypesOf are an object of kind in each form that it can be asked for in.
+// prototypesOf returns a prototype of kind for each form of objects.
 func prototypesOf(kind schema.GroupVersionKind, typed object.Object) map[string]object.Object {
 	untyped := &unstructured.Unstructured{}
 	untyped.SetGroupVersionKind(kind)
@@ -47,7 +47,7 @@ func inEachFormat(t *testing.T, body string) map[string][]byte {
 	return bodies
 }
 
-// TestListIsOneOfWhatWasAskedFor lists what servers, and what is in front of them, may answer with.
+// TestListIsOneOfWhatWasAskedFor lists the answers that servers and proxies may send.
 func TestListIsOneOfWhatWasAskedFor(t *testing.T) {
 	list := func(apiVersion, kind string, items ...string) string {
 		return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"5"},"items":[%s]}`, kind, apiVersion, strings.Join(items, ","))
@@ -58,7 +58,7 @@ func TestListIsOneOfWhatWasAskedFor(t *testing.T) {
 	const bare = `{"metadata":{"name":"a"}}`
 	for _, test := range []struct {
 		what, body, want string
-		metadata         bool // may come when only the metadata was asked for
+		metadata         bool // servers may send it if only metadata was requested
 	}{
 		{"a list", list("v1", "PodList", bare), "", true},
 		{"an empty list", list("v1", "PodList"), "", true},
@@ -149,7 +149,7 @@ func TestFailureInPlaceOfAListIsWhatItSays(t *testing.T) {
 	}
 }
 
-// TestListOfACustomResourceMayBeCalledAnything is about CRDs with a listKind of their own.
+// TestListOfACustomResourceMayBeCalledAnything has CRDs with their own listKind.
 func TestListOfACustomResourceMayBeCalledAnything(t *testing.T) {
 	failure := errors.New("cannot ask")
 	serves := func(kind string) (bool, error) {

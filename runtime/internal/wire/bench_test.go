@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// benchPods are pods of a few deployments, as they are in a cluster: most strings are those of other pods too.
+// benchPods are pods of a few deployments as in a cluster: pods share most strings.
 func benchPods(count int) []byte {
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
 	for i := range count {

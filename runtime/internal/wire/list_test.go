@@ -181,7 +181,7 @@ func TestWhatIsKnownIsNotBuiltAgain(t *testing.T) {
 		body := `{"kind":"PodList","apiVersion":"v1","items":[` + strings.Join(items, ",") + `]}`
 		return decoderOf(t, &corev1.Pod{}, Options{GVK: podKind}).List(&chunks{[]byte(body), 64}, jsonType, known)
 	}
-	// The spec cannot be decoded, so what is not known fails.
+	// The spec cannot be decoded, so unknown objects fail.
 	if page, err := list(item("known", "5")); err != nil || page.Items[0] != have {
 		t.Errorf("got %v, %v", page, err)
 	}
@@ -226,7 +226,7 @@ func FuzzList(f *testing.F) {
 			if _, ok := errors.AsType[*Error](err); !ok {
 				t.Fatalf("%q: got %v", data, err)
 			}
-			return // a list is held to more than the codec asks for
+			return // the decoder checks more of a list than the codec
 		}
 		if wantErr != nil || len(page.Items) != len(want.Items) {
 			t.Fatalf("%q: got %v, the codec %v", data, page, wantErr)

@@ -154,8 +154,8 @@ func TestGroupsAndNumbersThatNobodyKnowsAreSkippedAsUpstreamDoes(t *testing.T) {
 	}
 }
 
-// TestRecursiveTypesAreNotReadFromProtobuf is why a nested message cannot overflow the stack: their decoders do not bound
-// how deep they go, so that protobuf is not asked for, and what was not asked for is not read.
+// TestRecursiveTypesAreNotReadFromProtobuf shows why a nested message cannot overflow the stack. The decoders of such
+// types do not limit their depth, so the client does not request protobuf for them, and does not decode it.
 func TestRecursiveTypesAreNotReadFromProtobuf(t *testing.T) {
 	d := decoderOf(t, &node{}, Options{GVK: podKind, Formats: []Format{Protobuf}})
 	if _, err := d.List(bytes.NewReader(protoPrefix), string(Protobuf), nil); !isRefusedFormat(err) {

@@ -38,7 +38,7 @@ type encoder struct {
 
 func (e encoder) oddly() bool { return e.IntN(1000) < e.odd }
 
-// keyed are members that are what they are: without them a list is none.
+// keyed are required members: without them the value is not a list.
 var keyed = map[string]bool{"kind": true, "apiVersion": true, "items": true, "metadata": true, "name": true, "type": true, "object": true}
 
 // stale is an earlier value of a field, which the last value replaces or is merged into.
@@ -86,7 +86,7 @@ func (e encoder) members(object map[string]any, again bool) []member {
 		last[m.name] = m.value
 	}
 	e.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	for i := range all { // of two with one name the last is the one that counts
+	for i := range all { // the last of two members with one name counts
 		for j := i + 1; j < len(all); j++ {
 			if all[i].name == all[j].name && reflect.DeepEqual(all[i].value, last[all[i].name]) {
 				all[i], all[j] = all[j], all[i]
@@ -151,7 +151,7 @@ func (e encoder) jsonText(b []byte, text string) []byte {
 }
 
 func (e encoder) jsonNumber(text string) string {
-	if !e.oddly() || e.IntN(8) > 0 { // most of these are not what an integer may be
+	if !e.oddly() || e.IntN(8) > 0 { // most of these are not valid integers
 		return text
 	}
 	return text + []string{"e0", ".0", "E+0", "e-0", ".50", "0"}[e.IntN(6)]
@@ -279,7 +279,8 @@ func singular(form reflect.Type, number int) bool {
 	return kind != reflect.Slice && kind != reflect.Map
 }
 
-// isMessage reports whether the fields of a struct are those of its message: that of a time, and of what decodes itself, has others.
+// isMessage reports whether the fields of a struct equal the fields of its message. A time, and a type with its own
+// decoder, differ.
 func isMessage(form reflect.Type) bool {
 	return len(protoFields(form)) > 0 && form != reflect.TypeFor[metav1.Time]() && form != reflect.TypeFor[metav1.MicroTime]()
 }
@@ -305,7 +306,7 @@ func upstream(t testing.TB) map[Format]server {
 	return all
 }
 
-// trial is one list, or one object of a watch, in one format, and who reads it.
+// trial is one list, or one object of a watch, in one format, with its decoder.
 type trial struct {
 	format   Format
 	form     string // typed, untyped, metadata
@@ -374,7 +375,7 @@ func newTrial(t testing.TB, servers map[Format]server, e encoder) trial {
 	return tr
 }
 
-// prototype is what the contents are read into.
+// prototype is the type into which the contents are decoded.
 func (tr trial) prototype() object.Object {
 	return prototypesOf(reencoded[tr.which].kind, reencoded[tr.which].obj)[tr.form]
 }
@@ -528,7 +529,7 @@ func (tr *trial) damage(e encoder) {
 	}
 }
 
-// check compares what comes out with what upstream has, and reports whether the contents could be read.
+// check compares the decoded objects with upstream's, and reports whether the contents could be decoded.
 func (tr trial) check(t *testing.T, d *Decoder[object.Object], s server, e encoder, what string, damaged bool) bool {
 	what = fmt.Sprintf("%s: %s %s %s, list %v", what, tr.format, tr.form, reencoded[tr.which].kind.Kind, tr.list)
 	want, wantErr := tr.want(s)
@@ -576,7 +577,7 @@ func sameObjects(got, want []object.Object) bool {
 	return slices.EqualFunc(got, want, func(a, b object.Object) bool { return equality.Semantic.DeepEqual(a, b) })
 }
 
-// TestPartsOfAListAreReadAsByTheCodec has those of the encodings above by which a list could be taken for another one.
+// TestPartsOfAListAreReadAsByTheCodec has the encodings above that could make a list look like another one.
 func TestPartsOfAListAreReadAsByTheCodec(t *testing.T) {
 	message := func(field byte, parts ...string) string {
 		text := strings.Join(parts, "")

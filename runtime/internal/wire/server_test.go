@@ -93,7 +93,7 @@ func (t tripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// scopes are what is asked for in each format: whole objects, and parts of them.
+// scopes are the requests in each format: for whole objects, and for parts of them.
 func (s formatServer) scopes(format client.Format, paths ...string) []client.Scope {
 	return []client.Scope{
 		{Namespace: s.namespace, Formats: []client.Format{format}},

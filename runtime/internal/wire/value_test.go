@@ -285,8 +285,8 @@ func TestTableOfStringsIsBounded(t *testing.T) {
 	}
 }
 
-// unnamed is a kind with structs that have no name, and methods by what is embedded in them. The codec calls these where
-// it has a pointer to such a struct, and nowhere else.
+// unnamed is a kind with anonymous structs, which have the methods of their embedded types. The codec calls these
+// methods only for pointers to such structs.
 type unnamed struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -105,7 +105,7 @@ func checkEvent(t *testing.T, data []byte, got Event[object.Object], want plainE
 	}
 }
 
-// checkEnd checks that a stream ended with err for a reason: rest is what was not returned of it.
+// checkEnd checks that a stream ended with err for a valid reason; rest is its unread part.
 func checkEnd(t *testing.T, data []byte, rest []plainEvent, clean bool, err error) {
 	t.Helper()
 	status := apierrors.APIStatus(nil)

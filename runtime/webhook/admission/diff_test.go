@@ -363,7 +363,7 @@ func TestElementsKeepWhatIsTheirsWhereverTheyMove(t *testing.T) {
 	})
 }
 
-// write returns s as a user may write it: with what the type does not know, with zeros that it omits, and with nulls.
+// write returns s as a user may write it: with unknown fields, zeros that the type omits, and nulls.
 func (r random) write(t *testing.T, s *sample) []byte {
 	t.Helper()
 	var document map[string]any
@@ -448,7 +448,7 @@ func canonical(t *testing.T, text []byte) string {
 	return asJSON(t, v)
 }
 
-// TestPatchHoldsOnlyWhatChanged is about the documents that typed defaulters of other frameworks are known to damage.
+// TestPatchHoldsOnlyWhatChanged has documents that typed defaulters of other frameworks damage.
 func TestPatchHoldsOnlyWhatChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		raw    string

@@ -53,7 +53,7 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// body returns a review of an operation on a Thing. Fields are set over those of its request.
+// body returns a review of an operation on a Thing. fields override the fields of its request.
 func body(t *testing.T, operation admissionv1.Operation, object, oldObject string, fields map[string]any) string {
 	t.Helper()
 	request := map[string]any{
@@ -171,7 +171,7 @@ func TestReviewsWithoutAVersionAreOfV1(t *testing.T) {
 	}
 }
 
-// TestLargeObjectsAreReviewedWholeOrNotAtAll is about what an API server that allows more than others sends.
+// TestLargeObjectsAreReviewedWholeOrNotAtAll has reviews of an API server with a higher limit.
 func TestLargeObjectsAreReviewedWholeOrNotAtAll(t *testing.T) {
 	s := server.New(server.Options{Logger: slog.New(slog.DiscardHandler)})
 	h := defaulting(t, admission.DefaulterFunc[*thing](grow))
@@ -200,7 +200,7 @@ func TestLargeObjectsAreReviewedWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestRequestThatTheHandlerIsNotForIsRefused is about reviews that are well formed.
+// TestRequestThatTheHandlerIsNotForIsRefused has well-formed reviews of other kinds and operations.
 func TestRequestThatTheHandlerIsNotForIsRefused(t *testing.T) {
 	validating, err := admission.NewValidating(scheme(), &thing{}, admission.Validator[*thing](admission.ValidatorFuncs[*thing]{}))
 	if err != nil {
@@ -370,7 +370,7 @@ func TestPanicIs500AndLogged(t *testing.T) {
 	}
 }
 
-// TestManagedFieldsAreLeftAlone is about what every object has and no defaulter gets.
+// TestManagedFieldsAreLeftAlone has managed fields, which every object has and no defaulter receives.
 func TestManagedFieldsAreLeftAlone(t *testing.T) {
 	object := strings.Replace(small, `"metadata":{`, `"metadata":{"managedFields":[{"manager":"kubectl","operation":"Update","fieldsV1":{"f:spec":{}}}],`, 1)
 	got := review(t, defaulting(t, admission.DefaulterFunc[*thing](grow)), body(t, "CREATE", object, "", nil))

@@ -53,7 +53,7 @@ type spokeSpec struct {
 func (h *hub) DeepCopyObject() runtime.Object   { return copyOf(h) }
 func (s *spoke) DeepCopyObject() runtime.Object { return copyOf(s) }
 
-// copyOf copies all that the conversions of the tests change, and what is made smaller.
+// copyOf copies the fields that the conversions of the tests change, and the fields that are shrunk.
 func copyOf[T any](v *T) *T {
 	c := new(T)
 	conversiontest.Recode(v, c)

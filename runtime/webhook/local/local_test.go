@@ -151,7 +151,7 @@ func (f *fixture) installation(t *testing.T, name string) *local.Installation {
 	}
 }
 
-// get returns what the API server has, nil for nothing.
+// get returns the object on the API server, or nil.
 func (f *fixture) get(t *testing.T, gvk schema.GroupVersionKind, name string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}

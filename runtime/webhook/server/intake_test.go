@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// sender is a body that comes in parts, and ends when it is closed. Its client is cut off by the deadline of [connection].
+// sender is a body that arrives in parts, and ends when it is closed. The deadline of [connection] cuts off its client.
 type sender struct {
 	*io.PipeReader
 	to *io.PipeWriter

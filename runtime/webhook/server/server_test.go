@@ -175,7 +175,8 @@ func TestWhatIsServedIsMeasuredByPathAndCode(t *testing.T) {
 	}
 }
 
-// TestNoMoreThanMaxInFlightAreWorkedOn fills a server of two requests: ten times as many wait, and what is beyond is refused.
+// TestNoMoreThanMaxInFlightAreWorkedOn fills a server that handles two requests: ten times as many wait, and the server
+// rejects further ones.
 func TestNoMoreThanMaxInFlightAreWorkedOn(t *testing.T) {
 	const inFlight = 2
 	begun, end := make(chan struct{}, 100), make(chan struct{})

@@ -21,7 +21,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// TestStoreKnowsWhatItHad writes at random and compares lists of each revision, and the changes since each, with what a map had then.
+// TestStoreKnowsWhatItHad makes random writes, and compares lists at each revision, and the changes since each, with a
+// map.
 func TestStoreKnowsWhatItHad(t *testing.T) {
 	seeds.Each(t, 20, func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -20,7 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// TestValidIsUpstreams makes random schemas and objects, and has upstream check what is certain.
+// TestValidIsUpstreams makes random schemas and objects, and checks certain results with upstream's code.
 func TestValidIsUpstreams(t *testing.T) {
 	valid, certain := 0, 0
 	seeds.Each(t, 4, func(t *testing.T, seed uint64) {
