@@ -39,6 +39,8 @@ export default defineConfig({
   head: [
     ['link', { rel: 'icon', href: 'data:,' }],
     ['style', {}, '.vp-doc [class*=language-] > span.lang { color: var(--vp-c-text-2) }'], // for contrast
+    // Long names break, so that tables show their last column.
+    ['style', {}, '.vp-doc td code { overflow-wrap: anywhere } .vp-doc td:first-child { min-width: 13em }'],
     // The Tab key skips the links of a closed menu on a narrow screen.
     ['style', {}, '@media (max-width: 959px) { .VPSidebar:not(.open) { visibility: hidden } }'],
   ],
