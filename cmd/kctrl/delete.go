@@ -60,8 +60,8 @@ before you remove that version.`,
 	},
 	{
 		use: "controller --group apps --version v1 --kind Deployment", short: "Remove a controller",
-		long: `Remove a controller with its test and its permissions. PROJECT forgets a foreign kind without
-controllers and webhooks.`,
+		long: `Remove a controller with its test and its permissions. After the last controller or webhook of a
+foreign kind, the command also removes the kind from PROJECT.`,
 		plan: scaffold.PlanDeleteController,
 		flags: func(flags *pflag.FlagSet, opts *scaffold.DeleteOptions) {
 			flags.StringVar(&opts.Name, "controller-name", "", "name of the controller (default: the kind's)")

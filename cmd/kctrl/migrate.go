@@ -65,9 +65,9 @@ func newMigrateCodeCommand(s *streams) *cobra.Command {
 		Long: `Rewrite Go packages from controller-runtime's API to kctrl's, after kctrl migrate. The arguments are
 patterns such as ./internal/controller; without one, the command rewrites all packages of the module.
 
-Code changes only where types prove that the meaning stays. All other code stays on
-controller-runtime's API, and the command lists what it uses. Nothing is written unless all
-packages and tests of the module compile with the result.`,
+The command changes code only if types prove that its behavior stays the same. Other code keeps
+using controller-runtime's API, and the command lists these uses. It writes nothing unless all
+packages and tests of the module compile afterwards.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runMigrateCode(cmd.Context(), s, args, write) },
 	}
 	write.addFlags(cmd.Flags())

@@ -39,8 +39,8 @@ kubebuilder. It reports permissions that are
   unproven   kctrl cannot decide, for example because a kind is known only at run time
   note       a marker can name the objects, because all requests do
 
-with the call, the chain of calls from main, and the kind of role. A permission
-to get objects is not excess if the operator needs list, which returns the same objects.
+with the call, the chain of calls from main, and the kind of role. A permission to get objects is
+not excess if the operator needs list, which returns the same objects.
 
 A comment //kctrl:ignore rbac: REASON above a marker or a call exempts it. Packages are patterns of
 the go command; without any, the programs that run a manager are analyzed.`,

@@ -50,10 +50,10 @@ func newVerifyCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [DIR | FILE...]",
 		Short: "Check CRDs and samples without a cluster",
-		Long: `Check CRDs without a cluster, with the libraries of the API server of
-Kubernetes ` + verifiedKubernetes() + `: names, versions, structural schemas, defaults, list types, validation rules in CEL and their cost, printer
-columns, selectable fields, subresources, conversion and size. The command also checks objects in
-config/samples, and in the named files, against the CRDs.
+		Long: `Check CRDs without a cluster, with the libraries of the API server of Kubernetes ` + verifiedKubernetes() + `.
+The checks cover names, versions, structural schemas, defaults, list types, validation rules in CEL
+and their cost, printer columns, selectable fields, subresources, conversion and size. The command
+also checks objects in config/samples, and in the named files, against the CRDs.
 
 Without an argument it checks the Go packages and the YAML files of the current directory, in any Go
 module or without Go. A finding has the position of the Go field or marker, or the line of the YAML.
