@@ -18,8 +18,8 @@ func newBuildInstallerCommand(s *streams) *cobra.Command {
 		Use:   "installer",
 		Short: "Write config/default to one file",
 		Long: `Build config/default like kustomize into one file for kubectl apply --server-side -f. The command
-does not change config/. --image replaces the image of containers with the image controller, or of
-the manager.`,
+does not change config/. --image sets the image of all containers whose image is "controller", or else
+of the manager.`,
 		Example: `  kctrl build installer --image example.com/guestbook:v1.0.0
   kctrl build installer --image example.com/guestbook:v1.0.0 --file - | kubectl apply --server-side -f -`,
 		Args: noArgs,

@@ -24,10 +24,11 @@ func newUpgradeCommand(s *streams) *cobra.Command {
 		Short: "Update templates, runtime and modules",
 		Long: `Update the project to the templates, the runtime and the modules of this kctrl. Newer modules stay.
 
-kctrl replaces unedited files and merges edited ones, with the version in git whose hash
-PROJECT.lock has as the base. It writes conflicts with git's markers and lists them. Controllers,
-webhooks, their tests and the main function change only if the merge has no conflicts and compiles.
-Types, samples and conversions never change; kctrl lists those with newer templates.
+kctrl replaces unedited files and merges edited ones. The base of a merge is the file that kctrl
+wrote, which it finds in git by the hash in PROJECT.lock. It writes conflicts with git's markers and
+lists them. Controllers, webhooks, their tests and the main function change only if the merge has no
+conflicts and compiles. Types, samples and conversions never change; kctrl lists those with newer
+templates.
 
 Review the result with git diff, and revert it with git checkout.`,
 		Args: noArgs,

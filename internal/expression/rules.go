@@ -101,7 +101,7 @@ type place struct {
 	above []container
 }
 
-// below returns the place of a part that occurs often times in each value.
+// below returns the place of a part of each value. Each value has at most often such parts.
 func (at place) below(step string, s *structural.Structural, often uint64) place {
 	above := at.above
 	if step == Items || step == Values {

@@ -22,8 +22,8 @@ func isMakefile(name string) bool {
 	return base == "Makefile" || base == "makefile" || base == "GNUmakefile" || path.Ext(name) == ".mk"
 }
 
-// makefile returns the text of a Makefile that calls kctrl gen in place of controller-gen, which takes the same
-// arguments. The rules that install controller-gen stay. version is that of controller-runtime.
+// makefile returns the text of a Makefile that calls kctrl gen in place of controller-gen, with the same arguments. The
+// rules that install controller-gen stay. version is the version of controller-runtime.
 func makefile(text, version string) string {
 	lines := logicalLines(text)
 	rule, called := -1, false

@@ -70,7 +70,7 @@ func (c *customCodec) encode(object runtime.Object) (*store.Record, error) {
 func (*customCodec) settled(*store.Record) bool { return true }
 
 func (c *customCodec) decode(r *store.Record) (runtime.Object, error) {
-	if r.Schema != c.definition { // the other schema has other defaults
+	if r.Schema != c.definition { // an older schema may have other defaults
 		object, err := r.Stored()
 		if err == nil {
 			err = c.definition.read(object)

@@ -105,16 +105,19 @@ func (c *Change) Key() string {
 	return strings.Join([]string{c.Version, c.Field(), c.Keyword, name}, "\x00")
 }
 
-// keys are the keys in manifests of keywords that have another name here.
+// keys maps keywords to their keys in manifests if the names differ.
 var keys = map[string]string{
-	KeywordListType: "x-kubernetes-list-type", KeywordMapType: "x-kubernetes-map-type", KeywordRule: "x-kubernetes-validations",
+	KeywordListType: "x-kubernetes-list-type", KeywordMapType: "x-kubernetes-map-type",
+	KeywordRule:   "x-kubernetes-validations",
 	KeywordValues: "additionalProperties", KeywordPruning: "x-kubernetes-preserve-unknown-fields",
 	KeywordEmbedded: "x-kubernetes-embedded-resource", KeywordField: "properties", KeywordStorage: "properties",
 }
 
 // Problem returns the change as a problem of a CRD, for callers that know the sources of its parts.
 func (c *Change) Problem(crd *apiextensionsv1.CustomResourceDefinition) definition.Problem {
-	version := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == c.Version })
+	version := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Name == c.Version
+	})
 	p := definition.Path{Version: version, Index: -1, Steps: []string{"spec"}}
 	if version >= 0 {
 		p.Steps = append(p.Steps, "versions", strconv.Itoa(version))
