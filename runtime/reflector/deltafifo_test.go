@@ -219,7 +219,7 @@ func TestClosedQueueHandsOutWhatWaits(t *testing.T) {
 
 // D08
 //
-// Stronger: the key is in the delta, so there is no tombstone type that a key function would have to know.
+// Stronger: the delta has the key, so key functions need no case for a tombstone type.
 func TestDeletionWithoutAnObjectKeepsItsKey(t *testing.T) {
 	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 	f.Push(reflector.Delta[listwatch.Object]{Type: reflector.Deleted, Key: listwatch.KeyOf("a"), FinalStateUnknown: true})

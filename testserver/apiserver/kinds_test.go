@@ -147,7 +147,7 @@ func (s *sequence) podStep(path, name string) {
 	}
 }
 
-// kindBody is a valid body, or one of which one value is another.
+// kindBody returns a valid body, or one with another value in one place.
 func (s *sequence) kindBody(k sampleKind, name, version string) string {
 	var content map[string]any
 	if err := json.Unmarshal([]byte(pick(s, k.bodies...)), &content); err != nil {

@@ -72,7 +72,7 @@ func targetOf(t types.Type) *types.TypeName {
 }
 
 // reconciler replaces the interface of reconcilers. Values of both interfaces are assignable to each other, but slices
-// of them are not: then the package goes without this group.
+// of them are not; then the package is rewritten without this group of rules.
 func reconciler(f *rewrite.File, n *ast.SelectorExpr) bool {
 	name, ok := f.Imported(n).(*types.TypeName)
 	if !ok || rewrite.Key(name) != "pkg/reconcile.Reconciler" {
