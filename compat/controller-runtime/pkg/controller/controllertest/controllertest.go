@@ -1,4 +1,7 @@
-// Package controllertest has fakes for tests of handlers and sources.
+// Package controllertest has fakes for tests of handlers and sources. Its types are not APIs: kctrl gen paths=./...
+// reads this package in projects that contain it.
+//
+// +kubebuilder:skip
 package controllertest
 
 import (
