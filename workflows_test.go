@@ -87,7 +87,8 @@ func TestWorkflowsUsePinnedActionsAndFewPermissions(t *testing.T) {
 	}
 }
 
-// TestEveryCommitIsTestedAndEveryReleaseRunsAllTests checks the commands of the workflows and of .ci/run.
+// TestEveryCommitIsTestedAndEveryReleaseRunsAllTests checks the commands of the workflows and of .ci/run. Workflows run
+// all commands of the README.
 func TestEveryCommitIsTestedAndEveryReleaseRunsAllTests(t *testing.T) {
 	runs := func(file string) string {
 		commands := "\n"
@@ -101,6 +102,20 @@ func TestEveryCommitIsTestedAndEveryReleaseRunsAllTests(t *testing.T) {
 	ci, err := os.ReadFile(".ci/run")
 	if err != nil {
 		t.Fatal(err)
+	}
+	// The README has these commands in a block, or in the text.
+	var all []string
+	command := regexp.MustCompile("(?m)(?:^|`)(make [^#`\n]*?) *(?:`|#|$)")
+	for _, match := range command.FindAllStringSubmatch(read(t, "README.md"), -1) {
+		all = append(all, match[1])
+	}
+	if len(all) < 4 {
+		t.Errorf("the README has the commands %q, want at least 4", all)
+	}
+	for _, command := range all {
+		if !strings.Contains(runs("test.yml")+runs("nightly.yml"), "\n"+command+"\n") {
+			t.Errorf("the README has the command %q, which no workflow runs", command)
+		}
 	}
 	for place, want := range map[string][]string{
 		runs("test.yml"):    {"make check", "make test"},
