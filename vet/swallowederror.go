@@ -1,7 +1,6 @@
 package vet
 
 import (
-	"go/ast"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -13,38 +12,28 @@ var swallowedError = &Rule{
 	Name:   "swallowederror",
 	Reason: "The controller takes the reconcile for a success, and does not retry.",
 	Hint:   "return the error",
-	Details: "The rule reports a write whose error has no variable. It also reports a reconciler that at most " +
-		"logs the error of a client call and then returns an empty Result with nil. It does not report an error " +
-		"that is inspected, such as by IsNotFound, or that goes into a condition or an event. Assignments to the " +
-		"blank identifier are not reported.",
+	Details: "The rule reports a write whose error has no variable, in a reconciler and in the functions that it " +
+		"calls, also in other packages of the module. It also reports a reconciler that at most logs the error of " +
+		"a client call and then returns an empty Result with nil. It does not report an error that is inspected, " +
+		"such as by IsNotFound, or that goes into a condition or an event. Assignments to the blank identifier " +
+		"are not reported.",
 	check: func(r *reporter) {
-		for _, fn := range r.Funcs {
+		for fn := range r.Reconciles {
 			for call := range code.Calls(fn) {
-				op := r.OpOf(call)
-				if op == nil {
-					continue
-				}
-				if !op.Reads() && len(*call.Referrers()) == 0 && isStatement(r, call) {
+				if op := r.OpOf(call); op != nil && r.Drops(call, op) {
 					r.at(r.Start(call.Pos()), "the error of %s is dropped", op.Name)
 				}
+				if s := r.Summary(&call.Call); s != nil && s.Drops != "" && r.Local(&call.Call) == nil {
+					r.at(r.Start(call.Pos()), "%s drops the error of %s", code.Callee(&call.Call).Name(), s.Drops)
+				}
 			}
+		}
+		for _, fn := range r.Funcs {
 			if code.IsReconciler(fn) {
 				checkSwallowed(r, fn)
 			}
 		}
 	},
-}
-
-// isStatement reports whether a call is a statement, so that its result is not even assigned to the blank identifier.
-func isStatement(r *reporter, call *ssa.Call) bool {
-	nodes := r.Enclosing(call.Pos())
-	for i, node := range nodes {
-		if expr, ok := node.(*ast.CallExpr); ok && expr.Lparen == call.Pos() {
-			_, statement := nodes[i+1].(*ast.ExprStmt)
-			return statement
-		}
-	}
-	return false
 }
 
 // checkSwallowed reports returns of an empty Result and nil after an error.

@@ -77,7 +77,7 @@ func (p *namespaceController) reconcile(ctx context.Context, namespace *corev1.N
 	namespace.Spec.Finalizers = slices.DeleteFunc(namespace.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
 	err = p.SubResource("finalize").Update(ctx, namespace)
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: 50 * time.Millisecond}, nil
+		return reconcile.Result{}, nil // the change that conflicts is the next request
 	}
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }

@@ -1,6 +1,7 @@
 package code
 
 import (
+	"go/ast"
 	"go/token"
 	"go/types"
 	"path/filepath"
@@ -20,6 +21,8 @@ type Summary struct {
 	Sleeps string
 	// Requests names a call of the API server and its position.
 	Requests string
+	// Drops names a write whose error has no variable, and its position.
+	Drops string
 	// Deletes reports whether the function deletes an object.
 	Deletes bool
 	// Reads are the kinds that the function reads from a client that has a cache.
@@ -32,8 +35,8 @@ func (*Summary) AFact() {}
 func (s *Summary) String() string { return "summary" }
 
 func (s *Summary) empty() bool {
-	return len(s.Mutates) == 0 && len(s.Shared) == 0 && s.Sleeps == "" && s.Requests == "" && !s.Deletes &&
-		len(s.Reads) == 0
+	return len(s.Mutates) == 0 && len(s.Shared) == 0 && s.Sleeps == "" && s.Requests == "" && s.Drops == "" &&
+		!s.Deletes && len(s.Reads) == 0
 }
 
 // Local returns the function of this package that a call executes, or nil.
@@ -96,7 +99,7 @@ func (p *Package) summarize() {
 
 func same(a, b *Summary) bool {
 	return len(a.Mutates) == len(b.Mutates) && len(a.Shared) == len(b.Shared) && a.Sleeps == b.Sleeps &&
-		a.Requests == b.Requests && a.Deletes == b.Deletes && len(a.Reads) == len(b.Reads)
+		a.Requests == b.Requests && a.Drops == b.Drops && a.Deletes == b.Deletes && len(a.Reads) == len(b.Reads)
 }
 
 func (p *Package) summaryOf(fn *ssa.Function) *Summary {
@@ -118,6 +121,9 @@ func (p *Package) summaryOf(fn *ssa.Function) *Summary {
 				s.Requests = op.Name + " at " + p.Short(call.Pos())
 			}
 			s.Deletes = s.Deletes || op.Verb == Delete || op.Verb == DeleteAllOf
+			if plain, ok := instr.(*ssa.Call); ok && s.Drops == "" && p.Drops(plain, op) {
+				s.Drops = op.Name + " at " + p.Short(call.Pos())
+			}
 			if p.ReadsCache(op) && !reads[op.Kind] {
 				reads[op.Kind] = true
 				s.Reads = append(s.Reads, op.Kind)
@@ -133,6 +139,9 @@ func (p *Package) summaryOf(fn *ssa.Function) *Summary {
 		if s.Requests == "" {
 			s.Requests = callee.Requests
 		}
+		if s.Drops == "" {
+			s.Drops = callee.Drops
+		}
 		s.Deletes = s.Deletes || callee.Deletes
 		for _, kind := range callee.Reads {
 			if !reads[kind] {
@@ -142,6 +151,22 @@ func (p *Package) summaryOf(fn *ssa.Function) *Summary {
 		}
 	}
 	return s
+}
+
+// Drops reports whether a call is a write, and a statement, so that its error is not even assigned to the blank
+// identifier.
+func (p *Package) Drops(call *ssa.Call, op *Op) bool {
+	if op.Reads() || len(*call.Referrers()) > 0 {
+		return false
+	}
+	nodes := p.Enclosing(call.Pos())
+	for i, node := range nodes {
+		if expr, ok := node.(*ast.CallExpr); ok && expr.Lparen == call.Pos() {
+			_, statement := nodes[i+1].(*ast.ExprStmt)
+			return statement
+		}
+	}
+	return false
 }
 
 // Sleep returns the name of a function that blocks its caller for a time, or "".

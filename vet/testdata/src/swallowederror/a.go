@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"swallowederror/objects"
+
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	corev1 "k8s.io/api/core/v1"
@@ -24,13 +26,18 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	pod := &corev1.Pod{}
 	if err := r.Get(ctx, req.NamespacedName, pod); err != nil {
 		slog.Error("get", "err", err)
-		return ctrl.Result{}, nil // want `swallowederror: the error of Get at line 25 is lost`
+		return ctrl.Result{}, nil // want `swallowederror: the error of Get at line 27 is lost`
 	}
 	r.Status().Update(ctx, pod) // want `the error of Update is dropped`
 	if err := r.Update(ctx, pod); err != nil {
-		return ctrl.Result{}, nil // want `the error of Update at line 30 is lost`
+		return ctrl.Result{}, nil // want `the error of Update at line 32 is lost`
 	}
 	return ctrl.Result{}, nil
+}
+
+// outside is not part of a reconcile, so that nothing retries after its error.
+func outside(ctx context.Context, c client.Client) {
+	c.Delete(ctx, &corev1.Pod{})
 }
 
 func own(ctx context.Context, c client.Client, req reconcile.Request) error {
@@ -39,10 +46,13 @@ func own(ctx context.Context, c client.Client, req reconcile.Request) error {
 }
 
 func ownStep(ctx context.Context, c client.Client, pod *corev1.Pod) (reconcile.Result, error) {
+	if err := own(ctx, c, reconcile.Request{}); err != nil {
+		return reconcile.Result{}, err
+	}
 	err := c.Patch(ctx, pod, nil)
 	if err != nil {
 		log.Printf("patch: %v", err)
-		return reconcile.Result{}, nil // want `the error of Patch at line 42 is lost`
+		return reconcile.Result{}, nil // want `the error of Patch at line 52 is lost`
 	}
 	return reconcile.Result{}, nil
 }
@@ -71,5 +81,6 @@ func (r *reconciler) retried(ctx context.Context, pod *corev1.Pod) (ctrl.Result,
 		return ctrl.Result{RequeueAfter: time.Minute}, nil
 	}
 	_ = r.Delete(ctx, pod)
+	objects.Remove(ctx, r.Client, pod) // want `Remove drops the error of Delete at objects.go:12`
 	return ctrl.Result{}, nil
 }
