@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -115,6 +117,9 @@ func openAnyProject(s *streams) (*openedProject, error) {
 // rbacCheck returns the options of a check of a project.
 func rbacCheck(p *openedProject, patterns []string) rbac.Options {
 	o := rbac.Options{Dir: p.dir, FS: p.fsys, Patterns: patterns}
+	if user, err := os.UserCacheDir(); err == nil {
+		o.Cache = filepath.Join(user, "kctrl", "rbac")
+	}
 	if p.Project != nil {
 		o.Namespaced = p.Namespaced
 	}

@@ -16,15 +16,25 @@ import (
 // Analyze returns the requests that the programs of the packages can send. It fails if there are no packages; code that
 // does not compile is skipped and reported in Problems.
 func Analyze(ctx context.Context, cfg Config) (*Result, error) {
+	kept := newCache(ctx, cfg)
+	if result, ok := kept.get(); ok {
+		return result, nil
+	}
+	result, err := analyze(ctx, cfg)
+	if err == nil {
+		kept.put(result)
+	}
+	return result, err
+}
+
+func analyze(ctx context.Context, cfg Config) (*Result, error) {
 	p, err := load(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	p.build()
 	p.skipped()
-	mains := p.roots(len(cfg.Patterns) > 0 && !slices.Contains(cfg.Patterns, "./..."))
-	r := newReach(p)
-	r.from(p.entries(mains))
+	mains, r := p.programs(len(cfg.Patterns) > 0 && !slices.Contains(cfg.Patterns, "./..."))
 	a := &analysis{
 		flow: newFlow(r), kinds: newKinds(p), ignored: p.ignores(), watched: map[Resource]bool{}, known: map[string]bool{},
 	}
@@ -96,6 +106,8 @@ func (a *analysis) visit(in *reached, instr ssa.CallInstruction) {
 	s.value, _ = instr.(*ssa.Call)
 	if call.IsInvoke() {
 		s.target = call.Method
+	} else if fn := a.p.aliased(call.Value); fn != nil {
+		s.target = fn
 	} else if fn := call.StaticCallee(); fn != nil && len(fn.Blocks) == 0 {
 		s.callee = fn
 		s.target, _ = fn.Object().(*types.Func)

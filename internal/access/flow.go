@@ -250,7 +250,8 @@ func (s *search) results(call *ssa.Call, index int, in part) (all []place, ok bo
 		}
 		return nil, false
 	}
-	if name := calledName(common); name == "DeepCopyObject" || name == "DeepCopy" {
+	switch calledName(common) {
+	case "DeepCopyObject", "DeepCopy", "ApplyConfigurationFromUnstructured":
 		if common.IsInvoke() {
 			return []place{{common.Value, in}}, true
 		}

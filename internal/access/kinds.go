@@ -222,9 +222,10 @@ func (k *kinds) declarations(importPath string) *apiPackage {
 		files = append(files, file)
 		api.read(file)
 	}
-	for _, file := range files {
-		if !api.known {
-			api.group, api.known = k.groupVersion(pkg, file)
+	for _, file := range files { // the scheme has this group, whatever a marker +groupName has
+		if group, found := k.groupVersion(pkg, file); found {
+			api.group, api.known = group, true
+			break
 		}
 	}
 	if c, ok := api.constants["GroupName"]; ok && !api.known {

@@ -128,6 +128,12 @@ func (s *site) utilities() bool {
 		s.owner(all)
 		return true
 	}
+	if s.recv == "OwnerReferenceApplyConfiguration" && s.target.Name() == "WithBlockOwnerDeletion" {
+		if !isFalse(s.arg(0)) {
+			s.appliedOwner()
+		}
+		return true
+	}
 	ours := s.pkg == runtimePath+"/controllerutil"
 	if !ours && s.pkg != controllerRuntimePath+"/pkg/controller/controllerutil" {
 		return false
@@ -237,7 +243,8 @@ func (s *site) recorders() bool {
 		if strings.Contains(name, "Event") {
 			s.add([]Access{coreEvents}, reasonEvents, Create, Patch)
 		}
-	case within(s.pkg, clientGoPath+"/tools/events") && strings.HasPrefix(s.recv, "EventRecorder"):
+	case (within(s.pkg, clientGoPath+"/tools/events") || within(s.pkg, clientGoPath+"/tools/internal/events")) &&
+		strings.HasPrefix(s.recv, "EventRecorder"):
 		if name == "Eventf" {
 			s.add([]Access{newEvents}, reasonEvents, Create, Patch)
 		}
@@ -331,6 +338,8 @@ func (a *analysis) store(in *reached, store *ssa.Store) {
 		if !isFalse(store.Val) {
 			s.lease("")
 		}
+	case runtimePath + "/manager.WebhookOptions.Targets":
+		s.targets(addr, store.Val)
 	case controllerRuntimePath + "/pkg/metrics/server.Options.FilterProvider":
 		if fn, ok := unwrapFunction(store.Val).(*ssa.Function); ok && fn.Name() == "WithAuthenticationAndAuthorization" {
 			s.reviews()
@@ -367,6 +376,44 @@ func (s *site) reference(addr *ssa.FieldAddr, block ssa.Value) {
 		return
 	}
 	s.owner([]Access{s.kinds.named(groupOfVersion(versions[0]), kinds[0]).access("finalizers")})
+}
+
+// appliedOwner records an owner reference that the methods of an apply configuration make, one after the other.
+func (s *site) appliedOwner() {
+	var kinds, versions []ssa.Value
+	note := func(call *ssa.Call) {
+		switch calledName(call.Common()) {
+		case "WithKind":
+			kinds = append(kinds, call.Common().Args[1])
+		case "WithAPIVersion":
+			versions = append(versions, call.Common().Args[1])
+		}
+	}
+	v := s.receiver()
+	for {
+		call, ok := v.(*ssa.Call)
+		if !ok || call.Common().IsInvoke() || len(call.Common().Args) != 2 {
+			break
+		}
+		note(call)
+		v = call.Common().Args[0]
+	}
+	for next := s.value; next != nil; {
+		users := *next.Referrers()
+		next = nil
+		for _, user := range users {
+			if call, ok := user.(*ssa.Call); ok && strings.HasPrefix(calledName(call.Common()), "With") &&
+				len(call.Common().Args) == 2 {
+				note(call)
+				next = call
+			}
+		}
+	}
+	if found, complete := s.pairs(versions, kinds); complete && len(found) == 1 {
+		s.owner([]Access{s.kinds.named(found[0].group, found[0].kind).access("finalizers")})
+		return
+	}
+	s.owner([]Access{unproven("the kind of the owner is not a constant", "finalizers")})
 }
 
 // isFalsePointer reports whether a value is a pointer to false, such as ptr.To(false) and new(false).

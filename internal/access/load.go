@@ -34,6 +34,8 @@ type Config struct {
 	// Patterns are package patterns relative to Dir. Empty means "./...". A named main package is a root even if it
 	// runs no manager.
 	Patterns []string
+	// Cache is a directory that keeps results. Empty keeps none.
+	Cache string
 }
 
 // program is the loaded code.
@@ -365,24 +367,49 @@ func mentionsAPI(name string) bool {
 	return false
 }
 
-// roots returns the main packages of the patterns that run a manager, all if the patterns name packages, or all main
-// packages if none runs a manager.
-func (p *program) roots(named bool) (mains []*packages.Package) {
-	var all []*packages.Package
+// besideOperators are the names of directories with programs that are not operators, such as generators and tests.
+var besideOperators = []string{"hack", "test", "tests", "e2e", "tools", "examples", "docs"}
+
+// programs returns the programs to follow, and what they reach: those of the patterns that run a manager or informers,
+// or all if the patterns name packages. If none does, these are the programs that link a manager, or else all.
+func (p *program) programs(named bool) ([]*packages.Package, *reach) {
+	var all, linking, running []*packages.Package
 	for _, pkg := range p.own {
 		if pkg.Name != "main" {
 			continue
 		}
 		all = append(all, pkg)
-		if named || p.links(pkg, map[string]bool{}) {
-			mains = append(mains, pkg)
+		if named || p.links(pkg, map[string]bool{}) && !p.isBeside(pkg) {
+			linking = append(linking, pkg)
 		}
 	}
-	if len(mains) == 0 {
-		mains = all
+	if !named && len(linking) > 1 {
+		for _, pkg := range linking {
+			if p.reached([]*packages.Package{pkg}).runsManager() {
+				running = append(running, pkg)
+			}
+		}
 	}
-	slices.SortFunc(mains, func(a, b *packages.Package) int { return cmp.Compare(a.PkgPath, b.PkgPath) })
-	return mains
+	for _, mains := range [][]*packages.Package{running, linking, all} {
+		if len(mains) > 0 {
+			slices.SortFunc(mains, func(a, b *packages.Package) int { return cmp.Compare(a.PkgPath, b.PkgPath) })
+			return mains, p.reached(mains)
+		}
+	}
+	return nil, p.reached(nil)
+}
+
+func (p *program) reached(mains []*packages.Package) *reach {
+	r := newReach(p)
+	r.from(p.entries(mains))
+	return r
+}
+
+// isBeside reports whether a program is in a directory for other things than operators.
+func (p *program) isBeside(pkg *packages.Package) bool {
+	return slices.ContainsFunc(strings.Split(p.relative(folderOf(pkg)), "/"), func(name string) bool {
+		return slices.Contains(besideOperators, name)
+	})
 }
 
 // linked returns the import paths of the packages of the main module that the programs import, with the programs.

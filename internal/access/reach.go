@@ -328,3 +328,63 @@ func functionName(fn *ssa.Function) string {
 	}
 	return name
 }
+
+// aliases are the variables of controller-runtime with functions of its other packages.
+var aliases = map[string]string{
+	"NewManager": "/pkg/manager New", "SetControllerReference": "/pkg/controller/controllerutil SetControllerReference",
+	"CreateOrUpdate": "/pkg/controller/controllerutil CreateOrUpdate",
+}
+
+// aliased returns the function in a variable of controller-runtime, or nil.
+func (p *program) aliased(v ssa.Value) *types.Func {
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return nil
+	}
+	global, ok := load.X.(*ssa.Global)
+	if !ok || global.Pkg == nil || global.Pkg.Pkg.Path() != controllerRuntimePath {
+		return nil
+	}
+	path, name, _ := strings.Cut(aliases[global.Name()], " ")
+	pkg := p.types[controllerRuntimePath+path]
+	if pkg == nil || name == "" {
+		return nil
+	}
+	fn, _ := pkg.Scope().Lookup(name).(*types.Func)
+	return fn
+}
+
+// runsManager reports whether the program makes a manager, or runs informers of client-go.
+func (r *reach) runsManager() bool {
+	for _, in := range r.order {
+		for _, block := range in.fn.Blocks {
+			for _, instr := range block.Instrs {
+				if call, ok := instr.(ssa.CallInstruction); ok && r.p.isManager(call.Common()) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// isManager reports whether a call makes or runs a manager, an informer or a reflector.
+func (p *program) isManager(call *ssa.CallCommon) bool {
+	fn := p.aliased(call.Value)
+	if call.IsInvoke() {
+		fn = call.Method
+	} else if callee := call.StaticCallee(); callee != nil {
+		fn, _ = callee.Object().(*types.Func)
+	}
+	if fn == nil || fn.Pkg() == nil {
+		return false
+	}
+	path, name := fn.Pkg().Path(), fn.Name()
+	switch path {
+	case controllerRuntimePath + "/pkg/manager", runtimePath + "/manager", runtimePath + "/registry":
+		return name == "New" || name == "Main"
+	case clientGoPath + "/tools/cache":
+		return strings.HasPrefix(name, "Run") || strings.HasPrefix(name, "New") && !strings.HasPrefix(name, "NewListWatch")
+	}
+	return strings.Contains(path+"/", "/informers/") && name == "Start"
+}

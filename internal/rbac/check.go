@@ -25,6 +25,8 @@ type Options struct {
 	Namespaced bool
 	// RoleName is the name of the role that is generated from the markers. Empty means "manager-role".
 	RoleName string
+	// Cache is a directory that keeps the requests of the code. Empty keeps none.
+	Cache string
 }
 
 // Class is the class of a finding.
@@ -51,11 +53,13 @@ type Finding struct {
 	// Sites are the calls that need the permission, with their chains.
 	Sites []access.Site
 
-	why    string // of an unclear permission
-	marker *marker
-	rule   rule                         // of the marker
-	keep   map[access.Resource][]string // what remains of a marker in excess
-	adds   *rule
+	why     string // of an unclear permission
+	marker  *marker
+	rule    rule                         // of the marker
+	keep    map[access.Resource][]string // what remains of a marker in excess
+	adds    *rule
+	names   []string // of the objects of all requests
+	unnamed bool     // at least one request can be for any object
 }
 
 // Report is the result of [Check].
@@ -113,7 +117,7 @@ type permission struct {
 // Check analyzes the packages and compares their requests with markers and roles.
 func Check(ctx context.Context, o Options) (*Report, error) {
 	o.RoleName = cmp.Or(o.RoleName, "manager-role")
-	found, err := access.Analyze(ctx, access.Config{Dir: o.Dir, Patterns: o.Patterns})
+	found, err := access.Analyze(ctx, access.Config{Dir: o.Dir, Patterns: o.Patterns, Cache: o.Cache})
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +130,13 @@ func Check(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	report := &Report{Problems: found.Problems, Roots: found.Roots, Rules: len(rules), markers: rules}
-	roles, err := rolesOf(o.FS, o.RoleName)
+	config, err := readConfig(o.FS)
 	if err != nil {
 		return nil, err
 	}
 	c := &comparison{
-		Options: o, accesses: found.Accesses, rules: slices.Concat(rules, roles), needed: map[permission][]access.Access{},
+		Options: o, accesses: slices.Concat(found.Accesses, config.authority),
+		rules: slices.Concat(rules, config.bound(o.RoleName)), needed: map[permission][]access.Access{},
 	}
 	for _, problem := range found.Problems {
 		if e, ok := errors.AsType[*diagnostic.Error](problem); ok && (c.incomplete == "" || c.incomplete == "-") {
@@ -295,10 +300,19 @@ func (f *Finding) describe(a access.Access) {
 		f.Message += " " + a.Note
 	}
 	f.adds = &rule{groups: []string{f.Resource.Group}, resources: []string{f.Resource.Name}, verbs: f.Verbs}
+	f.names = append(f.names, a.Names...)
+	f.unnamed = f.unnamed || len(a.Names) == 0 || a.Verb == access.Create
+	if !f.unnamed {
+		f.adds.names = slices.Compact(slices.Sorted(slices.Values(f.names)))
+	}
 	if strings.HasPrefix(f.Role, "Role in ") && !strings.Contains(f.Role, access.PodNamespace) {
 		f.adds.namespace = strings.TrimPrefix(f.Role, "Role in ")
 	}
 	f.Hint = fmt.Sprintf("add // %s (%s)", f.adds.text(), f.Role)
+	if !strings.HasSuffix(f.Pos.Filename, ".go") {
+		f.adds = nil
+		f.Hint = fmt.Sprintf("grant it in a %s that config/ binds to the service account", f.Role)
+	}
 }
 
 var verbOrder = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
@@ -335,7 +349,11 @@ func (r *rule) text() string {
 	if r.namespace != "" {
 		text += ",namespace=" + r.namespace
 	}
-	return text + ",resources=" + strings.Join(r.resources, ";") + ",verbs=" + strings.Join(r.verbs, ";")
+	text += ",resources=" + strings.Join(r.resources, ";")
+	if len(r.names) > 0 {
+		text += ",resourceNames=" + strings.Join(r.names, ";")
+	}
+	return text + ",verbs=" + strings.Join(r.verbs, ";")
 }
 
 // unproven returns the accesses whose resource is not known.

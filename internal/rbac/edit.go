@@ -43,7 +43,7 @@ func Edit(report *Report, read func(name string) ([]byte, error)) (map[string][]
 		}
 	}
 	for _, f := range report.Findings {
-		if f.Class == Missing {
+		if f.Class == Missing && f.adds != nil {
 			e.add(f)
 		}
 	}
@@ -104,7 +104,7 @@ func filesOf(site access.Site) []string {
 
 // extends adds verbs to a marker that is about the same resource alone.
 func (e *editor) extends(r rule, adds *rule) bool {
-	if len(r.names) > 0 || r.namespace != adds.namespace || !slices.Equal(r.groups, adds.groups) ||
+	if len(r.names) > 0 || len(adds.names) > 0 || r.namespace != adds.namespace || !slices.Equal(r.groups, adds.groups) ||
 		!slices.Equal(r.resources, adds.resources) {
 		return false
 	}

@@ -2,6 +2,7 @@ package rbac
 
 import (
 	"go/token"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -128,8 +129,40 @@ func TestOnlyBoundRolesOfServiceAccountsCount(t *testing.T) {
 		"config/rbac/loose.yaml":  {Data: []byte("kind: Role\nmetadata: {name: loose}" + rules)},
 		"config/crd/ignored.yaml": {Data: []byte("{{ template")},
 	}
-	found, err := rolesOf(fsys, "manager-role")
-	if err != nil || len(found) != 1 || found[0].namespace != access.PodNamespace {
-		t.Errorf("got %v, %v; want the rule of the bound role", found, err)
+	config, err := readConfig(fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := config.bound("manager-role"); len(found) != 1 || found[0].namespace != access.PodNamespace {
+		t.Errorf("got %v; want the rule of the bound role", found)
+	}
+}
+
+func TestFlagsEnableTheCertificateAuthority(t *testing.T) {
+	const deployment = "kind: Deployment\nspec:\n  template:\n    spec:\n      containers:\n      - name: manager\n"
+	for name, text := range map[string]string{
+		"variable": "        env:\n        - {name: MANAGER_WEBHOOK_TARGETS, value: 'mutating/a,crd/b'}\n",
+		"flag":     "        args: [--webhook-targets=mutating/a, '--webhook-targets=crd/b']\n",
+	} {
+		config, err := readConfig(fstest.MapFS{"config/manager.yaml": {Data: []byte(deployment + text)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, a := range config.authority {
+			got = append(got, a.Verb+" "+a.Resource.String()+" "+strings.Join(a.Names, ","))
+			if a.Site.Pos.Filename != "config/manager.yaml" || a.Site.Pos.Line < 7 {
+				t.Errorf("%s: position %s", name, a.Site.Pos)
+			}
+		}
+		for _, want := range []string{
+			"create secrets ", "update secrets webhook-certificates",
+			"patch mutatingwebhookconfigurations.admissionregistration.k8s.io a",
+			"watch customresourcedefinitions.apiextensions.k8s.io b",
+		} {
+			if !slices.Contains(got, want) {
+				t.Errorf("%s: no %q among %v", name, want, got)
+			}
+		}
 	}
 }

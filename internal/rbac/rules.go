@@ -3,14 +3,15 @@ package rbac
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"go/token"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	ctrbac "sigs.k8s.io/controller-tools/pkg/rbac"
 
@@ -106,10 +107,9 @@ func markerOf(program *load.Program, m markers.Marker) (*marker, error) {
 	return found, nil
 }
 
-// rolesOf returns the rules of roles in config/ that a binding gives to a service account, without the role that
-// kctrl manifests writes from the markers.
-func rolesOf(fsys fs.FS, generated string) ([]rule, error) {
-	var found manifests
+// readConfig reads the roles and the bindings in config/, and the flags of the manager.
+func readConfig(fsys fs.FS) (*manifests, error) {
+	found := &manifests{refs: map[rbacv1.RoleRef]bool{}}
 	err := fs.WalkDir(fsys, "config", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -123,51 +123,95 @@ func rolesOf(fsys fs.FS, generated string) ([]rule, error) {
 		}
 		return nil
 	})
-	return found.bound(generated), err
+	return found, err
 }
 
 // manifests are the roles and bindings in files.
 type manifests struct {
 	roles []rbacv1.Role // cluster roles have the kind ClusterRole
 	refs  map[rbacv1.RoleRef]bool
+	// authority are the requests for the certificate of the webhooks, which a flag of the manager enables.
+	authority []access.Access
 }
 
 func (m *manifests) read(fsys fs.FS, name string) error {
-	file, err := fsys.Open(name)
+	content, err := fs.ReadFile(fsys, name)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	decoder := yaml.NewYAMLOrJSONDecoder(file, 4096)
-	for {
-		var document struct {
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
+		var document json.RawMessage
+		if decoder.Decode(&document) != nil {
+			return nil // the end, a template, or a file that kctrl doctor reports
+		}
+		var role struct {
 			rbacv1.Role `json:",inline"`
 			RoleRef     rbacv1.RoleRef   `json:"roleRef"`
 			Subjects    []rbacv1.Subject `json:"subjects"`
 		}
-		err := decoder.Decode(&document)
-		if errors.Is(err, io.EOF) {
-			return nil
+		if json.Unmarshal(document, &role) != nil {
+			continue
 		}
-		if err != nil {
-			return nil // a template, or a file that kctrl doctor reports
-		}
-		switch document.Kind {
+		switch role.Kind {
 		case "Role", "ClusterRole":
-			m.roles = append(m.roles, document.Role)
+			m.roles = append(m.roles, role.Role)
 		case "RoleBinding", "ClusterRoleBinding":
 			account := func(s rbacv1.Subject) bool { return s.Kind == "ServiceAccount" }
-			if slices.ContainsFunc(document.Subjects, account) {
-				if m.refs == nil {
-					m.refs = map[rbacv1.RoleRef]bool{}
-				}
-				m.refs[rbacv1.RoleRef{Kind: document.RoleRef.Kind, Name: document.RoleRef.Name}] = true
+			if slices.ContainsFunc(role.Subjects, account) {
+				m.refs[rbacv1.RoleRef{Kind: role.RoleRef.Kind, Name: role.RoleRef.Name}] = true
 			}
+		case "Deployment":
+			m.flags(name, content, document)
 		}
 	}
 }
 
-// bound returns the rules of roles that are bound.
+// The flags of kctrl's manager that name the targets and the Secret of its certificate authority, with the
+// environment variables that set them.
+const (
+	targetsFlag, targetsVariable = "--webhook-targets=", "_WEBHOOK_TARGETS"
+	secretFlag, secretVariable   = "--webhook-secret=", "_WEBHOOK_SECRET"
+)
+
+// flags finds the requests of the certificate authority that a Deployment enables.
+func (m *manifests) flags(name string, content, document []byte) {
+	var deployment appsv1.Deployment
+	if json.Unmarshal(document, &deployment) != nil {
+		return
+	}
+	var targets []string
+	secret := access.DefaultSecret
+	for _, container := range deployment.Spec.Template.Spec.Containers {
+		for _, arg := range slices.Concat(container.Command, container.Args) {
+			if value, ok := strings.CutPrefix(arg, targetsFlag); ok {
+				targets = append(targets, strings.Split(value, ",")...)
+			}
+			if value, ok := strings.CutPrefix(arg, secretFlag); ok {
+				secret = value
+			}
+		}
+		for _, variable := range container.Env {
+			if strings.HasSuffix(variable.Name, targetsVariable) {
+				targets = append(targets, strings.Split(variable.Value, ",")...)
+			}
+			if strings.HasSuffix(variable.Name, secretVariable) {
+				secret = variable.Value
+			}
+		}
+	}
+	at := token.Position{Filename: name}
+	for _, text := range []string{targetsFlag, targetsVariable} {
+		if i := bytes.Index(content, []byte(text)); i >= 0 {
+			at.Line = bytes.Count(content[:i], []byte("\n")) + 1
+			at.Column = i - bytes.LastIndexByte(content[:i], '\n')
+		}
+	}
+	site := access.Site{Pos: at, Call: "the webhooks' certificate authority"}
+	m.authority = append(m.authority, access.Authority(targets, secret, site)...)
+}
+
+// bound returns the rules of roles that a binding gives to a service account, without the role that kctrl manifests
+// writes from the markers.
 func (m *manifests) bound(generated string) (rules []rule) {
 	for _, role := range m.roles {
 		if role.Name == generated || !m.refs[rbacv1.RoleRef{Kind: role.Kind, Name: role.Name}] {
