@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/token"
 	"io/fs"
 	"maps"
 	"os"
@@ -93,6 +94,12 @@ func runRBAC(ctx context.Context, s *streams, o rbacOptions) error {
 	}
 	for _, problem := range report.Problems {
 		s.problem("warning: ", problem)
+	}
+	for _, module := range report.Modules {
+		s.problem("warning: ", &diagnostic.Error{
+			Pos: token.Position{Filename: module + "/go.mod"}, Message: "another module, which was not analyzed",
+			Hint: "run kctrl rbac -C " + module,
+		})
 	}
 	if o.edit {
 		return writeMarkers(ctx, s, o, p, report)

@@ -96,6 +96,8 @@ type Result struct {
 	Packages []string
 	// Problems are the parts of the code that were not analyzed, each a *diagnostic.Error.
 	Problems []error
+	// Modules are the directories of other modules below that may send requests, relative to the directory.
+	Modules []string
 	// Functions is the number of functions that the programs reach.
 	Functions int
 }

@@ -43,6 +43,9 @@ func analyze(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	a.settle()
 	result := &Result{Accesses: a.found, Problems: p.problems, Functions: len(r.order)}
+	if len(cfg.Patterns) == 0 || slices.Contains(cfg.Patterns, "./...") {
+		result.Modules = p.modulesBelow()
+	}
 	for _, pkg := range mains {
 		result.Roots = append(result.Roots, pkg.PkgPath)
 	}

@@ -353,6 +353,34 @@ func (p *program) skipped() {
 	}
 }
 
+// modulesBelow returns the directories of other modules below the directory whose files may send requests. Their
+// programs are not those of this module.
+func (p *program) modulesBelow() (found []string) {
+	module := ""
+	_ = filepath.WalkDir(p.dir, func(name string, file os.DirEntry, err error) error {
+		base := filepath.Base(name)
+		if err != nil || name == p.dir {
+			return nil
+		}
+		if file.IsDir() {
+			if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") ||
+				slices.Contains([]string{"vendor", "testdata", "node_modules", "third_party"}, base) {
+				return filepath.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil {
+				module = name
+			}
+			return nil
+		}
+		if module != "" && within(filepath.ToSlash(name), filepath.ToSlash(module)) && strings.HasSuffix(base, ".go") &&
+			!strings.HasSuffix(base, "_test.go") && !slices.Contains(found, p.relative(module)) && mentionsAPI(name) {
+			found = append(found, p.relative(module))
+		}
+		return nil
+	})
+	return found
+}
+
 // mentionsAPI reports whether a file has an import of a client or an RBAC marker.
 func mentionsAPI(name string) bool {
 	content, err := os.ReadFile(name)

@@ -148,7 +148,7 @@ func (r *reach) instruction(in *reached, instr ssa.Instruction) {
 		r.call(in, common, call.Pos())
 	}
 	if m, ok := instr.(*ssa.MakeInterface); ok {
-		r.convert(in, m.X.Type(), m.Type(), m.Pos())
+		r.convert(in, m.X.Type(), m.Type(), conversionAt(m, in.fn))
 	}
 	var operands [16]*ssa.Value
 	for _, operand := range instr.Operands(operands[:0]) {
@@ -159,6 +159,19 @@ func (r *reach) instruction(in *reached, instr ssa.Instruction) {
 			r.value(in, fn, positionOf(instr, in.fn))
 		}
 	}
+}
+
+// conversionAt returns the position of a conversion: of the call whose argument it is, if it is not in the source.
+func conversionAt(m *ssa.MakeInterface, fn *ssa.Function) token.Pos {
+	if m.Pos().IsValid() {
+		return m.Pos()
+	}
+	for _, user := range *m.Referrers() {
+		if user.Pos().IsValid() {
+			return user.Pos()
+		}
+	}
+	return positionOf(m, fn)
 }
 
 // positionOf returns the position of an instruction, or of its function.
@@ -316,7 +329,7 @@ func functionName(fn *ssa.Function) string {
 	if fn.Parent() != nil {
 		return functionName(fn.Parent()) + strings.TrimPrefix(fn.Name(), fn.Parent().Name())
 	}
-	name = strings.TrimSuffix(strings.TrimSuffix(name, "$bound"), "$thunk")
+	name = withoutTypeArguments(strings.TrimSuffix(strings.TrimSuffix(name, "$bound"), "$thunk"))
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		prefix := ""
 		if strings.HasPrefix(name, "(*") {
@@ -327,6 +340,22 @@ func functionName(fn *ssa.Function) string {
 		name = prefix + name[i+1:]
 	}
 	return name
+}
+
+// withoutTypeArguments removes what is in brackets.
+func withoutTypeArguments(name string) string {
+	depth := 0
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '[':
+			depth++
+		case c == ']':
+			depth--
+		case depth == 0:
+			return c
+		}
+		return -1
+	}, name)
 }
 
 // aliases are the variables of controller-runtime with functions of its other packages.

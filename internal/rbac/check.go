@@ -69,6 +69,8 @@ type Report struct {
 	Needs []Need
 	// Problems are the parts of the code that were not analyzed.
 	Problems []error
+	// Modules are the directories of other modules below, which were not analyzed.
+	Modules []string
 	// Roots are the analyzed programs, and Rules the number of markers.
 	Roots []string
 	Rules int
@@ -130,6 +132,7 @@ func Check(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	report := &Report{Problems: found.Problems, Roots: found.Roots, Rules: len(rules), markers: rules}
+	report.Modules = found.Modules
 	config, err := readConfig(o.FS)
 	if err != nil {
 		return nil, err
