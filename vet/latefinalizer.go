@@ -34,7 +34,11 @@ var lateFinalizer = &Rule{
 // checkStored reports paths from AddFinalizer to a return on which nothing writes the object.
 func checkStored(r *reporter, fn *ssa.Function, added *ssa.Call) {
 	object := code.Unwrap(added.Call.Args[0])
-	if _, parameter := object.(*ssa.Parameter); parameter || kept(fn, object) {
+	switch object.(type) {
+	case *ssa.Parameter, *ssa.UnOp: // a function literal or another structure may have the variable of a load
+		return
+	}
+	if kept(fn, object) {
 		return
 	}
 	// A branch on the result of AddFinalizer, or on a variable that notes it, is taken.

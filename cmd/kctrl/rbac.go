@@ -18,6 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/rbac"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 // rbacOptions are the flags of rbac.
@@ -112,13 +113,17 @@ func runRBAC(ctx context.Context, s *streams, o rbacOptions) error {
 	return errors.Join(err, o.drift(report))
 }
 
-// openAnyProject opens a project of kctrl or kubebuilder, or another Go module.
+// openAnyProject opens a project of kctrl or of any version of kubebuilder, or another Go module.
 func openAnyProject(s *streams) (*openedProject, error) {
 	p, err := s.open(foreign(true))
-	if errors.Is(err, fs.ErrNotExist) {
+	if err == nil {
+		return p, nil
+	}
+	text, _ := os.ReadFile(filepath.Join(s.dir, project.File)) // err is about an unreadable file
+	if errors.Is(err, fs.ErrNotExist) || project.IsPeer(text) {
 		return s.open(anyDirectory)
 	}
-	return p, err
+	return nil, err
 }
 
 // rbacCheck returns the options of a check of a project.

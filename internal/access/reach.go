@@ -223,9 +223,20 @@ func (r *reach) value(in *reached, fn *ssa.Function, pos token.Pos) {
 	r.add(fn, in, pos)
 }
 
-// signatureOf returns a signature without its receiver, as a key.
+// signatureOf returns the types of a signature, without its receiver and names, as a key.
 func signatureOf(s *types.Signature) string {
-	return types.TypeString(types.NewSignatureType(nil, nil, nil, s.Params(), s.Results(), s.Variadic()), nil)
+	var key strings.Builder
+	for _, tuple := range []*types.Tuple{s.Params(), s.Results()} {
+		for v := range tuple.Variables() {
+			key.WriteString(types.TypeString(v.Type(), nil))
+			key.WriteByte(',')
+		}
+		key.WriteByte(';')
+	}
+	if s.Variadic() {
+		key.WriteString("...")
+	}
+	return key.String()
 }
 
 // called are methods that libraries look for in values of other interfaces.

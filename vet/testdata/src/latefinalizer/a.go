@@ -100,3 +100,19 @@ func (r *reconciler) ownedFirst(ctx context.Context, site *v1.Site) error {
 	controllerutil.AddFinalizer(site, "example.com/x")
 	return r.Update(ctx, site)
 }
+
+// captured has an object that a function literal uses.
+func (r *reconciler) captured(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	site := new(v1.Site)
+	if err := r.Get(ctx, req.NamespacedName, site); err != nil {
+		return ctrl.Result{}, err
+	}
+	controllerutil.AddFinalizer(site, "example.com/x")
+	if err := r.Update(ctx, site); err != nil {
+		return ctrl.Result{}, err
+	}
+	later := func() string { return site.Name }
+	site = nil
+	_ = later
+	return ctrl.Result{}, nil
+}
