@@ -33,13 +33,39 @@ var typedMethods = map[string]struct {
 // forEveryone are resources that every authenticated user may create, by the roles of Kubernetes itself.
 var forEveryone = []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
 
-// typedClient knows the clients that client-gen wrote: of client-go, and of other modules.
+// typedClient knows the clients that client-gen wrote: of client-go, and of other modules. They may be in an interface
+// that another package declares.
 func (s *site) typedClient() bool {
-	method, ok := typedMethods[s.target.Name()]
-	if !ok || !strings.Contains(s.pkg, "/typed/") || s.receiver() == nil {
+	if _, ok := typedMethods[s.target.Name()]; !ok || s.receiver() == nil {
 		return false
 	}
-	object := objectOf(s.receiver().Type())
+	if strings.Contains(s.pkg, "/typed/") {
+		return s.typedCall(s.receiver().Type())
+	}
+	params := s.target.Signature().Params()
+	if !s.call.IsInvoke() || params.Len() == 0 || types.TypeString(params.At(0).Type(), nil) != "context.Context" {
+		return false
+	}
+	origins, _ := s.origins(place{s.receiver(), ""}, true, func(p place) bool { return p.in == "" && isTyped(p.v.Type()) })
+	known := false
+	for _, p := range origins {
+		if p.in == "" && isTyped(p.v.Type()) && s.typedCall(p.v.Type()) {
+			known = true
+		}
+	}
+	return known
+}
+
+// isTyped reports whether client-gen wrote a type.
+func isTyped(t types.Type) bool {
+	named := namedOf(t)
+	return named != nil && named.Obj().Pkg() != nil && strings.Contains(named.Obj().Pkg().Path(), "/typed/")
+}
+
+// typedCall records a call of a method of a typed client.
+func (s *site) typedCall(client types.Type) bool {
+	method := typedMethods[s.target.Name()]
+	object := objectOf(client)
 	if object == nil {
 		return false
 	}
