@@ -146,7 +146,7 @@ func init() {
 	for _, name := range []string{
 		"cache", "client", "controller", "controllerutil", "events", "handler", "log", "manager", "metrics", "object",
 		"predicate",
-		"reconcile", "registry", "source", "testenv", "webhook",
+		"reconcile", "registry", "sim", "source", "testenv", "webhook",
 	} {
 		guideImports[name] = module + "/runtime/" + name
 	}

@@ -114,7 +114,8 @@ injects a fault at one of these places: a crash before or after a write, a lost 
 an error of the server, a late, cut or merged watch, a lost lease, or a user who deletes, recreates or
 changes an object. Rejected requests are only simulated with --only reject.
 With each fault the operator must reach the same state, create the same objects equally often, and
-follow further rules that hold for every operator.
+follow further rules that hold for every operator. The package internal/sim of the project can add
+rules, see sim.Always and sim.Eventually in runtime/sim.
 
 The exit code is 1 if a plan fails. The output shows the requests around the fault, and names a file
 that --replay runs again.`,

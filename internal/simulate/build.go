@@ -28,12 +28,28 @@ const hook = `package main
 import _ "` + ownPath + `/testserver/simulator/program"
 `
 
+// hookWithRules is the hook for a project with rules. The verb is the import path of their package.
+const hookWithRules = `package main
+
+import (
+	"` + ownPath + `/testserver/simulator/program"
+
+	rules %q
+)
+
+func init() { program.SetRules(rules.Rules()) }
+`
+
 // build compiles the program of a project with the module in source, and returns its path. work is a directory of the
 // project in the cache.
 func (p *project) build(ctx context.Context, source, work string) (string, error) {
 	mod, sum, err := p.modules(source)
 	if err != nil {
 		return "", err
+	}
+	added := hook
+	if p.rules {
+		added = fmt.Sprintf(hookWithRules, p.module+"/"+rulesDirectory)
 	}
 	overlay, err := json.Marshal(map[string]map[string]string{
 		"Replace": {filepath.Join(p.dir, p.main, "zz_simulation.go"): filepath.Join(work, "hook.go")},
@@ -42,7 +58,7 @@ func (p *project) build(ctx context.Context, source, work string) (string, error
 		return "", err
 	}
 	for name, content := range map[string][]byte{
-		"go.mod": mod, "go.sum": sum, "overlay.json": overlay, "hook.go": []byte(hook),
+		"go.mod": mod, "go.sum": sum, "overlay.json": overlay, "hook.go": []byte(added),
 	} {
 		if err := os.WriteFile(filepath.Join(work, name), content, 0o600); err != nil {
 			return "", err

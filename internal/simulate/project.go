@@ -21,6 +21,7 @@ type project struct {
 	dir       string // absolute
 	main      string // directory of the main package, relative
 	module    string // path of the module, set by build
+	rules     bool   // it has rules of its own
 	objects   []*unstructured.Unstructured
 	samples   []*unstructured.Unstructured
 	webhooks  []string
@@ -49,7 +50,51 @@ func readProject(dir string) (*project, error) {
 	if file := filepath.Join(dir, "config", "webhook", "manifests.yaml"); exists(file) {
 		p.webhooks = []string{file}
 	}
-	return p, nil
+	p.rules, err = findRules(dir)
+	return p, err
+}
+
+// rulesDirectory is the directory of the package with the rules of a project, relative to the project.
+const rulesDirectory = "internal/sim"
+
+// runtimeSim is the package with the types of rules.
+const runtimeSim = "github.com/kctrl-dev/kctrl/runtime/sim"
+
+// findRules reports whether the project has rules: a package in internal/sim that imports the types of rules. It must
+// have a function Rules.
+func findRules(dir string) (bool, error) {
+	files, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(rulesDirectory), "*.go"))
+	if err != nil {
+		return false, err
+	}
+	imports, found := false, false
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return false, &diagnostic.Error{
+				Message: err.Error(), Hint: "correct the file, then run the command again", Cause: err,
+			}
+		}
+		for _, spec := range parsed.Imports {
+			path, _ := strconv.Unquote(spec.Path.Value) // the parser accepts only strings
+			imports = imports || path == runtimeSim
+		}
+		for _, d := range parsed.Decls {
+			function, ok := d.(*ast.FuncDecl)
+			found = found || ok && function.Recv == nil && function.Name.Name == "Rules"
+		}
+	}
+	if imports && !found {
+		return false, &diagnostic.Error{
+			Pos:     token.Position{Filename: filepath.FromSlash(rulesDirectory)},
+			Message: "the package imports runtime/sim and has no function Rules",
+			Hint:    "add func Rules() []sim.Rule, which returns the rules that kctrl sim checks",
+		}
+	}
+	return imports, nil
 }
 
 // findMain returns the directory of the main package, whose main function must call manager.Main.

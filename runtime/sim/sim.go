@@ -5,6 +5,9 @@
 //		sim.Run(t, sim.Options{Budget: time.Minute})
 //	}
 //
+// A project can add rules of its own: kctrl sim compiles its package internal/sim, and checks what the function Rules
+// there returns, see [Always] and [Eventually].
+//
 // The environment variable KCTRL has the path of the kctrl command; without it, the command is looked up in PATH.
 package sim
 
@@ -52,8 +55,7 @@ type report struct {
 }
 
 // Run runs kctrl sim. It reports each plan that fails as an error of t, with what happened and the plan, and ends
-// the
-// test if the operator cannot be simulated. It returns the number of plans that ran.
+// the test if the operator cannot be simulated. It returns the number of plans that ran.
 func Run(t testing.TB, o Options) int {
 	t.Helper()
 	dir, err := o.directory()

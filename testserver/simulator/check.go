@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +12,7 @@ import (
 
 // Violation is an invariant that a run violates.
 type Violation struct {
-	Invariant string `json:"invariant"` // the name of its row in Invariants
+	Invariant string `json:"invariant"` // the name of its row in Invariants, or of a rule of the project
 	Message   string `json:"message"`
 	Call      *Call  `json:"call,omitempty"` // the call that violates it
 }
@@ -36,6 +37,7 @@ var Invariants = []Invariant{
 	{"runs", "the operator starts, and no process ends by itself", checkRuns},
 	{"allowed", "the operator's role allows each of its requests", checkAllowed},
 	{"converges", "the operator comes to rest", checkRest},
+	{"rules", "the rules of the project hold", checkOwn},
 	{"busy", "at rest, the operator reconciles each of the user's objects less than once a second", checkBusy},
 	{"restart", "a restart at rest writes nothing", checkRestart},
 	{"cache", "the operator does not modify objects that it shares with its cache", checkCache},
@@ -62,8 +64,10 @@ func Check(operator *Operator, reference *Reference, result *Result, disabled []
 			continue
 		}
 		for _, v := range i.check(c) {
-			v.Invariant = i.Name
-			all = append(all, v)
+			v.Invariant = cmp.Or(v.Invariant, i.Name)
+			if !slices.Contains(disabled, v.Invariant) {
+				all = append(all, v)
+			}
 		}
 	}
 	return all

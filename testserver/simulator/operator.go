@@ -13,6 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/sim"
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
@@ -35,6 +36,8 @@ type Operator struct {
 	Sources string
 	// Namespace is that of the operator, for its lease. Empty means kctrl-sim.
 	Namespace string
+	// Rules are those of the project. Runs of a command do not check them.
+	Rules []sim.Rule
 	// Samples are the objects that the user creates. They are the desired state of all runs.
 	Samples []*unstructured.Unstructured
 
@@ -125,5 +128,6 @@ func (o *Operator) start(p *process, config *rest.Config, logger *slog.Logger, r
 	if err := o.Setup(ctx, m); err != nil {
 		return err
 	}
+	p.run.setScheme(m.Scheme())
 	return m.Run(ctx)
 }

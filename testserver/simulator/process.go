@@ -221,6 +221,9 @@ func (p *process) send(request *http.Request, call *Call) (*http.Response, error
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	p.run.answered(call, body)
+	if call.Changed {
+		p.run.checkRules(call)
+	}
 	if p.faulty && call.verb == "update" {
 		p.run.findLost(p, call)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -37,6 +38,7 @@ type Result struct {
 	mutated []string                  // modifications of cached objects
 	lost    []Violation               // changes of others that a write has reverted
 	absent  []*Call                   // lists and watches of kinds that the server does not serve
+	broken  []Violation               // of the project's rules
 	given   map[string]map[string]any // objects that existed before the operator, by path
 	busy    string                    // the controller that reconciles all the time, at rest
 	samples map[string]bool           // objects of the user, as calls name them
@@ -97,6 +99,9 @@ type run struct {
 	lost    []Violation
 	absent  map[string]*Call
 	told    bool
+	scheme  *runtime.Scheme // of the operator; nil before its setup
+	broken  []Violation     // of the project's rules, one of each
+	failed  error           // why a rule cannot be checked
 	rewind  *rewind
 	removed chan struct{} // has a value after an object was removed
 }
@@ -224,6 +229,9 @@ func (r *run) drive(done func(state) bool) (*Result, error) {
 		return nil, err
 	}
 	result.state, result.Took = state, time.Since(r.began)
+	if result.Rest && !r.plan.has(Reject) {
+		r.checkRules(nil)
+	}
 	n := r.fill(result)
 	if len(r.plan.Faults) == 0 {
 		if err := r.atRest(result, n); err != nil {
@@ -234,11 +242,12 @@ func (r *run) drive(done func(state) bool) (*Result, error) {
 	defer r.mu.Unlock()
 	result.Ends, result.refused = slices.Clone(r.ends), slices.Clone(r.refused)
 	result.mutated, result.lost, result.told = slices.Clone(r.mutants), slices.Clone(r.lost), r.told
+	result.broken = slices.Clone(r.broken)
 	for _, kind := range slices.Sorted(maps.Keys(r.absent)) {
 		result.absent = append(result.absent, r.absent[kind])
 	}
 	result.given, result.Logs, result.samples = r.given, r.logs.all(), r.operator.sampleNames()
-	return result, nil
+	return result, r.failed
 }
 
 // fill copies what has happened until now to a result, and returns the number of calls.

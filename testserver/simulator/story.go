@@ -54,8 +54,10 @@ func (f *Failure) WriteStory(w io.Writer, name string) {
 // Title is the first violated invariant in a sentence.
 func (f *Failure) Title() string {
 	name := f.Violations[0].Invariant
-	i := slices.IndexFunc(Invariants, func(i Invariant) bool { return i.Name == name })
-	return "violates \"" + Invariants[i].Rule + "\""
+	if i := slices.IndexFunc(Invariants, func(i Invariant) bool { return i.Name == name }); i >= 0 {
+		name = Invariants[i].Rule
+	}
+	return "violates \"" + name + "\""
 }
 
 // lines returns the timeline from shortly before the first fault.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/sim"
 	"github.com/kctrl-dev/kctrl/testserver/simulator"
 )
 
@@ -76,6 +77,12 @@ type Failure struct {
 	Logs        []string               `json:"logs,omitempty"`
 }
 
+// rules are those of the project.
+var rules []sim.Rule
+
+// SetRules sets the rules of the project. The file that is compiled with the main package calls it.
+func SetRules(all []sim.Rule) { rules = all }
+
 func init() {
 	if os.Getenv(Variable) != "" {
 		manager.SetMain(simulate)
@@ -93,7 +100,7 @@ func simulate(options manager.Options, setup func(context.Context, controller.Ma
 	operator := &simulator.Operator{
 		Options: options, Setup: setup,
 		Objects: request.Objects, Samples: request.Samples, Webhooks: request.Webhooks,
-		User: request.User, Namespace: request.Namespace, Sources: request.Sources,
+		User: request.User, Namespace: request.Namespace, Sources: request.Sources, Rules: rules,
 	}
 	simulator.Stuck = func(err error) {
 		request.write(Report{Error: err.Error()})
