@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,15 +32,28 @@ import (
 
 // definition is a served CustomResourceDefinition, in the state of its first use.
 type definition struct {
+	*preparation
 	crd            *apiextensionsv1.CustomResourceDefinition
 	storageVersion string
-	unchecked      bool                          // objects get no defaults
-	schemas        map[string]*schema.Structural // by version
-	known          map[string]*validity.Schema   // schemas for the fast validity check, by version
-	types          managedfields.TypeConverter   // of all versions
+	unchecked      bool // objects get no defaults
 	converter      *converter
 	versions       map[string]*customResource
 	stopped        chan struct{} // closed when another definition replaces it
+}
+
+// preparation is the part of a definition that depends only on its spec. It is immutable.
+type preparation struct {
+	spec       *apiextensionsv1.CustomResourceDefinitionSpec
+	schemas    map[string]*schema.Structural // by version
+	known      map[string]*validity.Schema   // schemas for the fast validity check, by version
+	types      managedfields.TypeConverter   // of all versions
+	strategies map[string]*customStrategy    // by version; copied for each server
+}
+
+// preparations are shared by a server and its forks. They are safe for concurrent use.
+type preparations struct {
+	mu  sync.Mutex
+	all map[string]*preparation // the last one of each definition, by its name
 }
 
 // customResource is one version of a definition.
@@ -58,24 +72,13 @@ func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*
 	if err != nil {
 		return nil, err
 	}
-	d := &definition{crd: crd, unchecked: s.options.Unchecked, storageVersion: storageVersion, schemas: map[string]*schema.Structural{}, known: map[string]*validity.Schema{}, versions: map[string]*customResource{}, stopped: make(chan struct{})}
-	for _, v := range crd.Spec.Versions {
-		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
-			continue
-		}
-		if d.schemas[v.Name], err = structural(v.Schema, crd.Spec.PreserveUnknownFields); err != nil {
-			return nil, err
-		}
-		if !crd.Spec.PreserveUnknownFields && !d.unchecked && !s.plain {
-			if known := validity.New(d.schemas[v.Name]); known != nil {
-				d.known[v.Name] = known
-			}
-		}
+	d := &definition{crd: crd, unchecked: s.options.Unchecked, storageVersion: storageVersion, versions: map[string]*customResource{}, stopped: make(chan struct{})}
+	if d.preparation, err = s.prepare(crd); err != nil {
+		return nil, err
 	}
 	if d.converter, err = s.newConverter(crd); err != nil {
 		return nil, err
 	}
-	d.types = d.typeConverter()
 	for _, v := range crd.Spec.Versions {
 		if !v.Storage && !v.Served {
 			continue
@@ -91,6 +94,55 @@ func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*
 		c.endpoint = c.newEndpoint()
 	}
 	return d, nil
+}
+
+// prepare returns the preparation of a definition. Definitions whose specs differ only in the way of their conversion
+// share one.
+func (s *Server) prepare(crd *apiextensionsv1.CustomResourceDefinition) (*preparation, error) {
+	shared := s.definitions.prepared
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if p := shared.all[crd.Name]; p != nil && p.fits(&crd.Spec) {
+		return p, nil
+	}
+	p := &preparation{
+		spec: &crd.Spec, schemas: map[string]*schema.Structural{}, known: map[string]*validity.Schema{},
+		strategies: map[string]*customStrategy{},
+	}
+	var err error
+	for _, v := range crd.Spec.Versions {
+		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+			continue
+		}
+		if p.schemas[v.Name], err = structural(v.Schema, crd.Spec.PreserveUnknownFields); err != nil {
+			return nil, err
+		}
+		if !crd.Spec.PreserveUnknownFields && !s.options.Unchecked && !s.plain {
+			if known := validity.New(p.schemas[v.Name]); known != nil {
+				p.known[v.Name] = known
+			}
+		}
+	}
+	p.types = p.typeConverter()
+	for _, v := range crd.Spec.Versions {
+		if !v.Storage && !v.Served {
+			continue
+		}
+		if p.strategies[v.Name], err = p.newCustomStrategy(v); err != nil {
+			return nil, err
+		}
+	}
+	if shared.all == nil {
+		shared.all = map[string]*preparation{}
+	}
+	shared.all[crd.Name] = p
+	return p, nil
+}
+
+// fits reports whether a spec has the same preparation.
+func (p *preparation) fits(spec *apiextensionsv1.CustomResourceDefinitionSpec) bool {
+	return p.spec == spec || p.spec.Scope == spec.Scope && p.spec.PreserveUnknownFields == spec.PreserveUnknownFields &&
+		equality.Semantic.DeepEqual(p.spec.Names, spec.Names) && equality.Semantic.DeepEqual(p.spec.Versions, spec.Versions)
 }
 
 // structural returns the structural schema of a version, with defaults pruned by the schema.
@@ -126,10 +178,7 @@ func (d *definition) namespaced() bool { return d.crd.Spec.Scope == apiextension
 func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResourceDefinitionVersion) (*customResource, error) {
 	names, gv := d.crd.Status.AcceptedNames, d.groupVersion(v.Name)
 	kind, listKind := gv.WithKind(names.Kind), gv.WithKind(names.ListKind)
-	strategy, err := s.newCustomStrategy(d, v, kind)
-	if err != nil {
-		return nil, err
-	}
+	strategy := d.strategies[v.Name].of(s, d, kind)
 	columns := v.AdditionalPrinterColumns
 	if len(columns) == 0 {
 		columns = []apiextensionsv1.CustomResourceColumnDefinition{ageColumn}
@@ -287,13 +336,14 @@ func (d *definition) replicasPaths() managedfields.ResourcePathMappings {
 }
 
 // typeConverter returns the schemas of all versions for server-side apply.
-func (d *definition) typeConverter() managedfields.TypeConverter {
+func (p *preparation) typeConverter() managedfields.TypeConverter {
 	models := maps.Clone(metaModels())
-	for _, v := range d.crd.Spec.Versions {
-		addModel(models, d.groupVersion(v.Name).WithKind(d.crd.Spec.Names.Kind), d.model(v))
+	for _, v := range p.spec.Versions {
+		kind := runtimeschema.GroupVersionKind{Group: p.spec.Group, Version: v.Name, Kind: p.spec.Names.Kind}
+		addModel(models, kind, p.model(v))
 	}
 	addModel(models, scaleKind, scaleModel())
-	types, err := managedfields.NewTypeConverter(models, d.crd.Spec.PreserveUnknownFields)
+	types, err := managedfields.NewTypeConverter(models, p.spec.PreserveUnknownFields)
 	if err != nil {
 		return managedfields.NewDeducedTypeConverter()
 	}
@@ -327,8 +377,8 @@ var metaModels = sync.OnceValue(func() map[string]*spec.Schema {
 	return models
 })
 
-func (d *definition) model(v apiextensionsv1.CustomResourceDefinitionVersion) *spec.Schema {
-	s := d.schemas[v.Name]
+func (p *preparation) model(v apiextensionsv1.CustomResourceDefinitionVersion) *spec.Schema {
+	s := p.schemas[v.Name]
 	if s == nil || len(schema.ValidateStructural(nil, s)) > 0 {
 		return &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}}}
 	}

@@ -203,8 +203,10 @@ type definitions struct {
 	mu     sync.Mutex
 	served map[string]*definition                                      // by name
 	read   map[*store.Record]*apiextensionsv1.CustomResourceDefinition // stored definitions in v1; immutable
-	busy   bool                                                        // a goroutine reconciles
-	again  bool                                                        // and must repeat
+
+	prepared *preparations // shared with the servers of Fork
+	busy     bool          // a goroutine reconciles
+	again    bool          // and must repeat
 }
 
 // reconcileDefinitions does the work after a write of a definition, before the write returns: it accepts names and sets

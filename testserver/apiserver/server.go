@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -142,14 +143,33 @@ func Repair(path string) (report string, err error) {
 	return fmt.Sprintf("%s: dropped %d damaged lines of %d (%d bytes); the damaged file is %s", path, r.Dropped, r.Dropped+r.Kept, r.Bytes, r.Copy), nil
 }
 
+// Fork returns a server that begins with the objects of s, and the history of its built-in kinds. It takes a fraction
+// of the time that their creation takes, and shares what s has prepared for its definitions. Later writes to one of the
+// servers do not affect the other. s must be a server of New without requests in progress.
+func (s *Server) Fork(seed uint64) *Server {
+	options := s.options
+	options.Seed = seed
+	f := newServerOn(options, s.store.Fork())
+	f.definitions.prepared = s.definitions.prepared
+	s.definitions.mu.Lock()
+	defer s.definitions.mu.Unlock()
+	maps.Copy(f.definitions.read, s.definitions.read)
+	return f
+}
+
 func newServer(options Options) *Server {
+	return newServerOn(options, store.New(cmp.Or(options.History, 4096), options.Unchecked))
+}
+
+func newServerOn(options Options, objects *store.Store) *Server {
 	s := &Server{
 		options:  options,
-		store:    store.New(cmp.Or(options.History, 4096), options.Unchecked),
+		store:    objects,
 		names:    &generator{random: rand.New(rand.NewPCG(options.Seed, 0))},
 		resolver: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.definitions.prepared = &preparations{}
 	s.definitions.served, s.definitions.read = map[string]*definition{}, map[*store.Record]*apiextensionsv1.CustomResourceDefinition{}
 	s.roles = s.newAuthorizer()
 	s.authorizer, s.key = s.roles, fmt.Append(nil, "token ", options.Seed)

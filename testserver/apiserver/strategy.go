@@ -55,10 +55,18 @@ type selectableField struct {
 	path *jsonpath.JSONPath
 }
 
-func (s *Server) newCustomStrategy(d *definition, v apiextensionsv1.CustomResourceDefinitionVersion, kind runtimeschema.GroupVersionKind) (*customStrategy, error) {
+// of returns the strategy for a server.
+func (s *customStrategy) of(server *Server, d *definition, kind runtimeschema.GroupVersionKind) *customStrategy {
+	st := *s
+	st.generator, st.kind, st.namespaced = server.names, kind, d.namespaced()
+	return &st
+}
+
+// newCustomStrategy returns the strategy of a version, without the fields that of sets.
+func (p *preparation) newCustomStrategy(v apiextensionsv1.CustomResourceDefinitionVersion) (*customStrategy, error) {
 	st := &customStrategy{
-		customTyper: customTyper{metaScheme}, generator: s.names, kind: kind, namespaced: d.namespaced(), structural: d.schemas[v.Name], known: d.known[v.Name],
-		rules: cel.NewValidator(d.schemas[v.Name], true, celconfig.PerCallLimit),
+		customTyper: customTyper{metaScheme}, structural: p.schemas[v.Name], known: p.known[v.Name],
+		rules: cel.NewValidator(p.schemas[v.Name], true, celconfig.PerCallLimit),
 	}
 	if v.Subresources != nil {
 		st.hasStatus, st.scale = v.Subresources.Status != nil, v.Subresources.Scale

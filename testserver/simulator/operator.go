@@ -3,12 +3,15 @@ package simulator
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/controller"
@@ -42,6 +45,14 @@ type Operator struct {
 	Samples []*unstructured.Unstructured
 
 	controllers []string // names of the fake controllers that its objects need, set by Learn
+	base        base
+}
+
+// base is the server with the objects that exist before an operator starts. Each run has a fork of it.
+type base struct {
+	mu      sync.Mutex // held while the server is made
+	server  *apiserver.Server
+	objects map[string]map[string]any // as created, by path
 }
 
 // run runs a process until its context ends.
@@ -52,13 +63,50 @@ func (o *Operator) run(p *process, logger *slog.Logger, replicas int) error {
 	return o.start(p, p.config(), logger, replicas)
 }
 
-// newServer returns the transport of an API server, and a function that closes it.
-func (o *Operator) newServer(seed uint64) (http.RoundTripper, func()) {
+// newServer returns the transport of an API server, a function that closes it, and its objects, by path.
+func (o *Operator) newServer(seed uint64) (http.RoundTripper, func(), map[string]map[string]any, error) {
 	if o.Command != nil && o.Command.Server != nil {
-		return o.Command.Server, func() {}
+		objects, err := o.create(o.Command.Server)
+		return o.Command.Server, func() {}, objects, err
 	}
-	server := apiserver.New(apiserver.Options{Seed: seed})
-	return server.Config().Transport, server.Close
+	o.base.mu.Lock()
+	defer o.base.mu.Unlock()
+	if o.base.server == nil {
+		server := apiserver.New(apiserver.Options{})
+		objects, err := o.create(server.Config().Transport)
+		if err != nil {
+			server.Close()
+			return nil, nil, nil, err
+		}
+		o.base.server, o.base.objects = server, objects
+	}
+	server := o.base.server.Fork(seed)
+	return server.Config().Transport, server.Close, o.base.objects, nil
+}
+
+// create creates the objects that exist before the operator starts, and returns them by path.
+func (o *Operator) create(server http.RoundTripper) (map[string]map[string]any, error) {
+	all := map[string]map[string]any{}
+	for _, object := range append(o.leaseNamespace(), o.Objects...) {
+		data, err := object.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		path := collectionOf(o, object)
+		answer, err := exchange(server, http.MethodPost, path, data)
+		if isConflict(err) { // a server that serves several runs has it
+			answer, err = exchange(server, http.MethodGet, path+"/"+object.GetName(), nil)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		var created map[string]any
+		if err := json.Unmarshal(answer, &created); err != nil {
+			return nil, err
+		}
+		all[path+"/"+object.GetName()] = created
+	}
+	return all, nil
 }
 
 // pace returns the times of a run.

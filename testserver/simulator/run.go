@@ -115,23 +115,25 @@ func Run(operator *Operator, plan Plan) (*Result, error) {
 // runUntil carries out a plan, and counts its steps in beats. If it comes to rest and done does not accept its state,
 // it waits up to the longest backoff for another state.
 func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(state) bool) (*Result, error) {
-	network, closeServer := operator.newServer(plan.Seed)
+	network, closeServer, given, err := operator.newServer(plan.Seed)
+	if err != nil {
+		return nil, err
+	}
 	defer closeServer()
 	pace := operator.pace()
 	ctx, cancel := context.WithCancel(operator.context())
 	r := &run{
 		operator: operator, plan: plan, network: network, pace: pace, gate: newGate(plan.Seed, beats, pace.settle),
 		began: time.Now(), ctx: ctx, logs: &logLines{began: time.Now()}, counts: map[string]int{},
-		objects: map[string]map[string]any{}, unsent: map[string]int{},
-		hidden: map[string]time.Time{}, living: map[string]*process{}, given: map[string]map[string]any{},
+		objects: maps.Clone(given), unsent: map[string]int{},
+		hidden: map[string]time.Time{}, living: map[string]*process{}, given: given,
 		history: map[string][]version{}, absent: map[string]*Call{},
 		removed: make(chan struct{}, 1),
 	}
-	r.user = &process{name: "user", run: r, ctx: ctx}
-	if err := r.prepare(); err != nil {
-		cancel()
-		return nil, err
+	for path, object := range given {
+		r.history[path] = []version{{object: object}}
 	}
+	r.user = &process{name: "user", run: r, ctx: ctx}
 	var gate sync.WaitGroup
 	opened, closeGate := context.WithCancel(context.Background())
 	gate.Go(func() { r.gate.run(opened) })
@@ -151,34 +153,13 @@ func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(stat
 	return result, err
 }
 
-// prepare creates the objects that exist before the operator starts.
-func (r *run) prepare() error {
-	for _, object := range append(r.operator.leaseNamespace(), r.operator.Objects...) {
-		data, err := object.MarshalJSON()
-		if err != nil {
-			return err
-		}
-		path := collectionOf(r.operator, object)
-		answer, err := r.exchange(http.MethodPost, path, data)
-		if isConflict(err) { // a server that serves several runs has it
-			answer, err = r.exchange(http.MethodGet, path+"/"+object.GetName(), nil)
-		}
-		if err != nil {
-			return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
-		}
-		var created map[string]any
-		if err := json.Unmarshal(answer, &created); err != nil {
-			return err
-		}
-		path += "/" + object.GetName()
-		r.objects[path], r.given[path] = created, created
-		r.history[path] = []version{{object: created}}
-	}
-	return nil
-}
-
 // exchange sends a request past the gate and returns the answer.
 func (r *run) exchange(method, path string, data []byte) ([]byte, error) {
+	return exchange(r.network, method, path, data)
+}
+
+// exchange sends a request to a server and returns the answer.
+func exchange(server http.RoundTripper, method, path string, data []byte) ([]byte, error) {
 	request, err := http.NewRequestWithContext(
 		context.Background(),
 		method,
@@ -193,7 +174,7 @@ func (r *run) exchange(method, path string, data []byte) ([]byte, error) {
 		request.Header.Set("Content-Type", "application/merge-patch+json")
 	}
 	request.Header.Set("Accept", "application/json")
-	return readAnswer(r.network.RoundTrip(request))
+	return readAnswer(server.RoundTrip(request))
 }
 
 // drive starts the operator, creates the samples, acts as the plan defines and waits until the operator is at rest.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,7 @@ func simulate(options manager.Options, setup func(context.Context, controller.Ma
 		return 1
 	}
 	slog.SetDefault(slog.New(slog.DiscardHandler))
+	saveTime()
 	operator := &simulator.Operator{
 		Options: options, Setup: setup,
 		Objects: request.Objects, Samples: request.Samples, Webhooks: request.Webhooks,
@@ -111,6 +113,17 @@ func simulate(options manager.Options, setup func(context.Context, controller.Ma
 		Name: "simulation", F: func(t *testing.T) { request.answer(t, operator) },
 	}}, nil, nil)
 	return 0
+}
+
+// saveTime lets the heap grow more between garbage collections: runs leave much garbage and keep little. The variables
+// GOGC and GOMEMLIMIT override it.
+func saveTime() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(800)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(1 << 30)
+	}
 }
 
 // Chaos runs plans against the program of the request, until ctx ends.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -38,6 +39,22 @@ type Store struct {
 // New returns an empty store whose tables keep length changes. With counts each object counts its own writes.
 func New(length int, counts bool) *Store {
 	return &Store{length: length, counts: counts, decided: 1, revision: 1, tables: map[schema.GroupResource]*Table{}}
+}
+
+// Fork returns a store with the objects and the history of s. They share the records. s must have no log, and no write
+// in progress. Later writes of one of them do not affect the other.
+func (s *Store) Fork() *Store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := New(s.length, s.counts)
+	f.oldest, f.decided, f.revision = s.oldest, s.revision, s.revision
+	for resource, t := range s.tables {
+		f.tables[resource] = &Table{
+			Store: f, resource: resource, codec: t.codec, underway: map[string]*batch{},
+			keys: slices.Clone(t.keys), records: maps.Clone(t.records), history: slices.Clone(t.history), oldest: t.oldest,
+		}
+	}
+	return f
 }
 
 // Change is a write: a creation has no previous record, a deletion no current one.
