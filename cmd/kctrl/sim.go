@@ -47,10 +47,13 @@ type simFlags struct {
 	name   string // name of the command, and of the directory of its plans in bin
 }
 
-// groups are the kinds of faults of the command: kctrl chaos leaves leader election to the program.
+// groups are the kinds of faults of the command: kctrl chaos leaves leader election to the program, calls no webhooks,
+// and cannot change the clock.
 func (f *simFlags) groups() []string {
 	if f.name == "chaos" {
-		return slices.DeleteFunc(slices.Clone(simGroups), func(group string) bool { return group == "leader" })
+		return slices.DeleteFunc(slices.Clone(simGroups), func(group string) bool {
+			return group == "leader" || group == "clock" || group == "webhook"
+		})
 	}
 	return simGroups
 }
@@ -107,12 +110,14 @@ func newSimCommand(s *streams) *cobra.Command {
 		Short: "Test the operator against crashes, stale reads and conflicts",
 		Long: `Run the whole operator against planned faults, in virtual time, on an API server in memory. The
 command needs no test code: config/samples has the desired state, and config/default has the
-definitions and the role.
+definitions and the role. The optional directory config/sim has further objects that exist before the
+operator, such as definitions of other projects.
 
 A run without faults shows what the operator writes and which events it receives. Each plan then
 injects a fault at one of these places: a crash before or after a write, a lost answer, a conflict,
-an error of the server, a late, cut or merged watch, a lost lease, or a user who deletes, recreates or
-changes an object. Rejected requests are only simulated with --only reject.
+an error of the server, a late, cut or merged watch, a jump of the clock, a webhook that fails, a lost
+lease, or a user who deletes, recreates or changes an object. Rejected requests are only simulated
+with --only reject.
 With each fault the operator must reach the same state, create the same objects equally often, and
 follow further rules that hold for every operator. The package internal/sim of the project can add
 rules, see sim.Always and sim.Eventually in runtime/sim.
@@ -133,7 +138,8 @@ that --replay runs again.`,
 
 // simGroups are the kinds of faults that --only accepts, see the table in testserver/simulator.
 var simGroups = []string{
-	"crash", "lost", "conflict", "error", "stale", "watch", "stall", "leader", "user", "change", "reject",
+	"crash", "lost", "conflict", "error", "stale", "watch", "stall", "clock", "webhook", "leader", "user", "change",
+	"reject",
 }
 
 func runSim(ctx context.Context, s *streams, o simOptions) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
+	"github.com/kctrl-dev/kctrl/internal/simulate"
 	"github.com/kctrl-dev/kctrl/internal/vet"
 )
 
@@ -84,12 +85,39 @@ func (c combination) test(t *testing.T) {
 		p.build(t)
 		p.test(t, "./internal/...")
 	})
+	t.Run("simulation", func(t *testing.T) { p.simulate(t) })
 	t.Run("vet and rbac", func(t *testing.T) {
 		if c.runtime == project.Module {
 			goCommand(t, p.dir, moduleEnv(), "mod", "tidy")
 		}
 		p.checkCode(t, c.namespaced)
 	})
+}
+
+// simulate fails if a plan of kctrl sim fails.
+func (p *testProject) simulate(t *testing.T) {
+	t.Helper()
+	for _, variable := range cacheEnv() {
+		name, value, _ := strings.Cut(variable, "=")
+		t.Setenv(name, value)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("GOCACHE") == "" {
+		t.Setenv("GOCACHE", filepath.Join(cache, "go-build"))
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // the program goes with the test
+	report, err := simulate.Run(t.Context(), p.dir, simulate.Options{Seed: 1}, func(string) {}, func(int, int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range report.Failures {
+		t.Errorf("%s\n%s", f.Story, f.Plan)
+	}
+	t.Logf("%d plans, %d writes without faults, %.1f plans/s", report.Run, report.Writes,
+		float64(report.Run)/report.Seconds)
 }
 
 // checkCode fails unless the markers grant exactly the requests of the code, and no rule of kctrl vet has a finding.
@@ -157,6 +185,7 @@ func (c combination) make(t *testing.T) *testProject {
 		}
 	case "external":
 		writeFile(t, filepath.Join(p.dir, "pkg", "fleet", "v1", "ship.go"), []byte(foreignTypes))
+		writeFile(t, filepath.Join(p.dir, "config", "sim", "ship.yaml"), []byte(foreignDefinition))
 		p.create(t, scaffold.ControllerOptions{
 			Group: "fleet", Domain: "example.io", Version: "v1", Kind: "Ship", Path: "example.com/guestbook/pkg/fleet/v1", Namespaced: true,
 		})
@@ -174,6 +203,18 @@ func (p *testProject) replaceRuntime(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(p.dir, "go.mod"), fmt.Appendf(readFile(t, p.dir, "go.mod"), "\nreplace %s => %s\n", runtimeModule, root))
 }
+
+// foreignDefinition is the definition of the kind of another project.
+const foreignDefinition = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ships.fleet.example.io}
+spec:
+  group: fleet.example.io
+  scope: Namespaced
+  names: {kind: Ship, listKind: ShipList, plural: ships, singular: ship}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`
 
 // foreignTypes are the types of a kind of another project.
 const foreignTypes = `// Package v1 is somebody else's, who has its CRD.

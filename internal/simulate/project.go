@@ -27,6 +27,8 @@ type project struct {
 	webhooks  []string
 	user      string
 	namespace string
+	args      []string // of the container of the operator
+	env       map[string]string
 }
 
 const runtimeManager = "github.com/kctrl-dev/kctrl/runtime/manager"
@@ -43,6 +45,15 @@ func readProject(dir string) (*project, error) {
 	}
 	for _, m := range built {
 		p.add(m.Object)
+	}
+	if directory := filepath.Join(dir, "config", "sim"); exists(directory) {
+		given, err := kubectl.ReadManifests(directory, nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range given {
+			p.objects = append(p.objects, m.Object)
+		}
 	}
 	if err := p.readSamples(); err != nil {
 		return nil, err
@@ -160,9 +171,41 @@ func (p *project) add(u *unstructured.Unstructured) {
 		}
 		p.namespace = u.GetNamespace()
 		p.user = "system:serviceaccount:" + p.namespace + ":" + account
+		p.addContainer(u)
 	}
 	if slices.Contains(deployed, gvk.Group) && gvk.Kind != "Service" && gvk.Kind != "Pod" {
 		p.objects = append(p.objects, u)
+	}
+}
+
+// addContainer reads the arguments and the environment of the first container. Variables from other objects are unset.
+func (p *project) addContainer(deployment *unstructured.Unstructured) {
+	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	if len(containers) == 0 {
+		return
+	}
+	container, _ := containers[0].(map[string]any)
+	variables, _, _ := unstructured.NestedSlice(container, "env")
+	p.env = map[string]string{}
+	for _, variable := range variables {
+		fields, _ := variable.(map[string]any)
+		name, _ := fields["name"].(string)
+		value, _ := fields["value"].(string)
+		path, _, _ := unstructured.NestedString(fields, "valueFrom", "fieldRef", "fieldPath")
+		if path == "metadata.namespace" {
+			value = p.namespace
+		}
+		if name != "" && value != "" {
+			p.env[name] = value
+		}
+	}
+	args, _, _ := unstructured.NestedStringSlice(container, "args")
+	p.args = nil
+	for _, arg := range args {
+		for name, value := range p.env {
+			arg = strings.ReplaceAll(arg, "$("+name+")", value)
+		}
+		p.args = append(p.args, arg)
 	}
 }
 

@@ -37,6 +37,8 @@ type request struct {
 	Webhooks  []string                     `json:"webhooks,omitempty"`
 	User      string                       `json:"user,omitempty"`
 	Namespace string                       `json:"namespace,omitempty"`
+	Args      []string                     `json:"args,omitempty"`
+	Env       map[string]string            `json:"env,omitempty"`
 	Sources   string                       `json:"sources"`
 	Output    string                       `json:"output"`
 	Command   *command                     `json:"command,omitempty"`
@@ -149,6 +151,7 @@ func (p *project) execute(
 	}
 	asked.Objects, asked.Samples, asked.Webhooks = p.objects, p.samples, p.webhooks
 	asked.User, asked.Namespace, asked.Sources, asked.Output = p.user, p.namespace, p.module+"/", output
+	asked.Args, asked.Env = p.args, p.env
 	data, err := json.Marshal(asked)
 	if err != nil {
 		return nil, err

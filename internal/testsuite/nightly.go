@@ -73,6 +73,11 @@ var nightly = []test{
 		"internal/scaffold ^TestMatrix$/^each_choice$",
 	},
 	{
+		"internal/scaffold", `^TestMatrix$/^each_choice$/.*/^simulation$`,
+		"it compiles each project with the API server, and runs hundreds of plans",
+		"testserver/simulator ^TestBugsAreFound$",
+	},
+	{
 		"internal/scaffold", `^TestMatrix$/^each_choice$/.*/^(real_server|build_and_test)$`,
 		"the go command builds each project; its types are checked in make test",
 		"internal/scaffold ^TestScaffoldedTestsPass$",

@@ -102,6 +102,8 @@ func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 		}
 		opts.Certificates = authority
 	case o.given():
+	case m.isHosted():
+		return m.newLocalWebhooks(opts)
 	default:
 		if files, err := certificateFiles(mountedCertDir(), o.CertName, o.KeyName, m.logger); err == nil {
 			files.Measure(m.metrics)
@@ -113,6 +115,12 @@ func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 	}
 	s := server.New(opts)
 	return s, s, nil
+}
+
+// isHosted reports whether the API server is in this process and calls webhooks without a network.
+func (m *Manager) isHosted() bool {
+	_, hosted := m.config.Transport.(inProcess)
+	return hosted
 }
 
 // mountedCertDir returns the directory where kubebuilder's deployments mount a certificate.

@@ -49,7 +49,10 @@ func TestForksAreIndependent(t *testing.T) {
 		}
 	}
 	write(origin, "POST", definitions, fmt.Sprintf(forkedDefinition, "image"))
-	write(origin, "POST", apps, `{"apiVersion":"example.com/v1","kind":"App","metadata":{"name":"a"},"spec":{"image":"x"}}`)
+	app := func(name string) string {
+		return `{"apiVersion":"example.com/v1","kind":"App","metadata":{"name":"` + name + `"},"spec":{"image":"x"}}`
+	}
+	write(origin, "POST", apps, app("a"))
 	_, before := answerOf(t, origin, "GET", apps+"/a", "")
 
 	one, other := origin.Fork(1), origin.Fork(2)
@@ -59,7 +62,7 @@ func TestForksAreIndependent(t *testing.T) {
 		t.Errorf("a fork has %s, the origin %s", same, before)
 	}
 	write(one, "DELETE", apps+"/a", "")
-	write(one, "POST", apps, `{"apiVersion":"example.com/v1","kind":"App","metadata":{"name":"b"},"spec":{"image":"x"}}`)
+	write(one, "POST", apps, app("b"))
 	for name, server := range map[string]*apiserver.Server{"origin": origin, "other fork": other} {
 		if code, _ := answerOf(t, server, "GET", apps+"/b", ""); code != http.StatusNotFound {
 			t.Errorf("the %s has an object of a fork: %d", name, code)
@@ -78,8 +81,8 @@ func TestForksAreIndependent(t *testing.T) {
 	write(one, "PUT", definitions+"/apps.example.com", strings.ReplaceAll(definition, `"image"`, `"picture"`))
 	body := `{"apiVersion":"example.com/v1","kind":"App","metadata":{"name":"c"},"spec":{"image":"x","picture":"y"}}`
 	for kept, server := range map[string]*apiserver.Server{`"picture":"y"`: one, `"image":"x"`: other} {
-		if _, answer := answerOf(t, server, "POST", apps, body); strings.Count(answer, `"x"`)+strings.Count(answer, `"y"`) != 1 ||
-			!strings.Contains(answer, kept) {
+		_, answer := answerOf(t, server, "POST", apps, body)
+		if strings.Count(answer, `"x"`)+strings.Count(answer, `"y"`) != 1 || !strings.Contains(answer, kept) {
 			t.Errorf("got %s, want %s", answer, kept)
 		}
 	}

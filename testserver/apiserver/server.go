@@ -47,6 +47,8 @@ type Options struct {
 	// History is the number of changes of each resource that are kept for watches and earlier lists. The default is
 	// 4096.
 	History int
+	// Isolated makes calls of webhooks outside of this process fail at once, without the network.
+	Isolated bool
 	// Unchecked makes the server store objects unchanged, like a fake client: it sets no defaults, and of the metadata
 	// only the version and generated names. Objects without a UID get [NoUID]. It validates nothing, requires no
 	// namespaces, and has none initially. Each object counts its own resource versions, so only versions of lists order

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 
 	admissionreviewv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -115,20 +116,26 @@ func (s *Server) connect(clients *webhook.ClientManager) {
 
 func (s *Server) connected(config *rest.Config, err error) (*rest.Config, error) {
 	if err == nil {
-		config.Wrap(func(network http.RoundTripper) http.RoundTripper { return &router{&s.hosts, network} })
+		config.Wrap(func(network http.RoundTripper) http.RoundTripper {
+			return &router{&s.hosts, network, s.options.Isolated}
+		})
 	}
 	return config, err
 }
 
-// router sends requests to webhooks in this process, or to the network.
+// router sends requests to webhooks in this process, or to the network unless the server is isolated.
 type router struct {
-	hosts   *hosts
-	network http.RoundTripper
+	hosts    *hosts
+	network  http.RoundTripper
+	isolated bool
 }
 
 func (r *router) RoundTrip(request *http.Request) (*http.Response, error) {
 	if here := r.hosts.at(request.URL.Host); here != nil {
 		return here.RoundTrip(request)
+	}
+	if r.isolated {
+		return nil, fmt.Errorf("connect to %s: %w", request.URL.Host, syscall.ECONNREFUSED)
 	}
 	return r.network.RoundTrip(request)
 }

@@ -40,6 +40,7 @@ var Invariants = []Invariant{
 	{"rules", "the rules of the project hold", checkOwn},
 	{"busy", "at rest, the operator reconciles each of the user's objects less than once a second", checkBusy},
 	{"restart", "a restart at rest writes nothing", checkRestart},
+	{"resync", "a further reconcile at rest writes nothing", checkResync},
 	{"cache", "the operator does not modify objects that it shares with its cache", checkCache},
 	{"spec", "the operator does not change the spec of the user's objects", checkSpec},
 	{"generation", "observedGeneration neither decreases nor exceeds the generation", checkGeneration},
@@ -48,6 +49,7 @@ var Invariants = []Invariant{
 	{"state", "the end state is that of the run without faults", checkState},
 	{"creations", "each object is created as often as without faults", checkCreations},
 	{"leak", "after the user's objects are deleted, the operator's objects are gone", checkLeak},
+	{"namespace", "after the deletion of the namespace of the user's objects, it is gone", checkNamespace},
 	{"path", "after a change of the spec, the operator's objects are those of an object created with it", checkPath},
 	{"rollback", "after a change of the spec and back, the end state is that before the change", checkRollback},
 	{"unused", "a change of the spec changes anything but the spec", checkUnused},
@@ -83,7 +85,10 @@ func checkRuns(c *comparison) []Violation {
 	}
 	for _, call := range c.result.absent {
 		all = append(all, Violation{
-			Message: fmt.Sprintf("the operator waits for %s, a kind that the server does not have", call.resource.kind()),
+			Message: fmt.Sprintf(
+				"the operator waits for %s, a kind that the server does not have; "+
+					"definitions of other projects belong in config/sim", call.resource.kind(),
+			),
 		})
 	}
 	return all
@@ -102,7 +107,7 @@ func checkAllowed(c *comparison) []Violation {
 }
 
 func checkRest(c *comparison) []Violation {
-	if c.result.Rest {
+	if c.result.Rest || c.result.kept != "" {
 		return nil
 	}
 	last := lastWrites(c.result.Calls)
@@ -284,7 +289,7 @@ func orEmpty(v any) any {
 
 func checkState(c *comparison) []Violation {
 	plan := c.result.Plan
-	if !c.result.Rest || c.result.Refused || plan.has(Change) || plan.has(Reject) {
+	if !c.result.Rest || c.result.Refused || plan.has(Change) || plan.has(Reject) || plan.Then == Terminate {
 		return nil
 	}
 	if d := differs(c.operator, c.reference, plan, c.reference.want(plan), c.result.state); d != nil {

@@ -43,11 +43,15 @@ func controllersFor(calls []*Call) []string {
 func (r *run) startCluster() {
 	p := &process{name: "cluster", run: r, ctx: r.ctx}
 	r.processes.Go(func() { r.collectGarbage(p) })
-	if len(r.operator.controllers) == 0 {
+	controllers := r.operator.controllers
+	if r.plan.Then == Terminate {
+		controllers = append(slices.Clone(controllers), "namespace-controller")
+	}
+	if len(controllers) == 0 {
 		return
 	}
 	r.processes.Go(func() {
-		if err := r.runControllers(p); err != nil && r.ctx.Err() == nil {
+		if err := r.runControllers(p, controllers); err != nil && r.ctx.Err() == nil {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.ends = append(r.ends, fmt.Sprintf("the controllers of the cluster: %v", err))
@@ -55,8 +59,8 @@ func (r *run) startCluster() {
 	})
 }
 
-func (r *run) runControllers(p *process) error {
-	controllers, err := fakecontrollers.Select(r.operator.controllers...)
+func (r *run) runControllers(p *process, names []string) error {
+	controllers, err := fakecontrollers.Select(names...)
 	if err != nil {
 		return err
 	}
@@ -99,10 +103,13 @@ func (r *run) collectGarbage(p *process) {
 			if !r.gate.pass(r.ctx, &operation{order: "cluster delete " + path}) {
 				return
 			}
-			if err := r.sendAs(p, http.MethodDelete, path, nil); err != nil && !isNotFound(err) {
-				return // the run ends
+			err := r.sendAs(p, http.MethodDelete, path, nil)
+			if r.ctx.Err() != nil {
+				return
 			}
-			r.forget(path)
+			if err == nil || isNotFound(err) {
+				r.forget(path)
+			}
 		}
 	}
 }

@@ -25,6 +25,24 @@ type Reference struct {
 	masks   map[string]bool // fields that differ between seeds, by kind and path
 	samples int
 	elects  bool // the operator may elect a leader
+	command bool // the operator is a process in real time
+	hooked  bool // the server calls webhooks of the operator
+	movable bool // the samples can be created in another namespace
+}
+
+// has reports whether plans with a kind of fault can be carried out for the operator.
+func (r *Reference) has(kind Kind) bool {
+	switch kind {
+	case LoseLease:
+		return r.elects
+	case WebhookDown:
+		return r.hooked && !r.command
+	case Terminate:
+		return r.movable && !r.command
+	case Jump:
+		return !r.command
+	}
+	return true
 }
 
 // of returns the result without faults that a plan is compared with.
@@ -87,7 +105,8 @@ type Failure struct {
 	Plan       Plan
 	Result     *Result
 	Violations []Violation
-	Similar    int // further failures with the same first cause
+	Similar    int    // further failures with the same first cause
+	Also       []Plan // the smallest of their plans, one for each other class of faults
 }
 
 // Stuck is called with a [*StuckError] if a run makes no progress. The run cannot be ended, so Stuck must end the
@@ -135,7 +154,11 @@ func learnFirst(t *testing.T, operator *Operator, seed uint64) (*Reference, erro
 	if err := operator.chooseControllers(t, seed); err != nil {
 		return nil, err
 	}
-	r := &Reference{masks: map[string]bool{}, samples: len(operator.Samples), elects: operator.elects()}
+	r := &Reference{
+		masks: map[string]bool{}, samples: len(operator.Samples), elects: operator.elects(),
+		command: operator.Command != nil, hooked: len(operator.Webhooks) > 0 || operator.converts(),
+		movable: operator.canMove(),
+	}
 	other := &Result{}
 	for _, run := range []struct {
 		to   **Result
@@ -168,6 +191,13 @@ func (r *Reference) learnOthers(t *testing.T, operator *Operator, seed uint64) e
 		return err
 	}
 	r.Others = append(r.Others, again)
+	if operator.Command == nil {
+		resynced, err := runIn(t, operator, Plan{Seed: seed, Resync: true}, nil)
+		if err != nil {
+			return err
+		}
+		r.Others = append(r.Others, resynced)
+	}
 	for _, edit := range operator.edits() {
 		var results []*Result
 		for _, then := range []Kind{"", Change, Rollback} {
@@ -206,15 +236,15 @@ func (o *Operator) chooseControllers(t *testing.T, seed uint64) error {
 func Plans(reference *Reference, seed uint64, only []string) []Plan {
 	wanted := func(kind Kind) bool {
 		group := kinds[kind].group
-		if kind == LoseLease && !reference.elects {
-			return false
-		}
-		return len(only) == 0 && group != "reject" || slices.Contains(only, group)
+		return reference.has(kind) && (len(only) == 0 && group != "reject" || slices.Contains(only, group))
 	}
 	writes, events := faultsIn(reference.First, Plan{Seed: seed}, wanted)
 	groups := [][]Plan{writes, events}
 	if reference.samples > 1 && wanted(Slow) {
 		groups = append(groups, []Plan{{Seed: seed, Create: Slow}, {Seed: seed, Create: Reverse}})
+	}
+	if wanted(Terminate) {
+		groups = append(groups, []Plan{{Seed: seed, Then: Terminate}})
 	}
 	for _, result := range append([]*Result{reference.Deleted}, reference.Others...) {
 		switch result.Plan.Then {
@@ -461,7 +491,7 @@ func try(t *testing.T, operator *Operator, reference *Reference, plan Plan, disa
 func tryOnce(t *testing.T, operator *Operator, reference *Reference, plan Plan, disabled []string) (*Failure, error) {
 	want := reference.want(plan)
 	result, err := runIn(t, operator, plan, func(got state) bool {
-		return plan.has(Reject) || differs(operator, reference, plan, want, got) == nil
+		return plan.has(Reject) || plan.Then == Terminate || differs(operator, reference, plan, want, got) == nil
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -34,12 +35,39 @@ func distinct(failures []Failure) []Failure {
 	for _, f := range failures {
 		i := slices.IndexFunc(all, func(other Failure) bool { return other.cause() == f.cause() })
 		if i >= 0 {
-			all[i].Similar++
+			all[i].add(f)
 			continue
 		}
 		all = append(all, f)
 	}
 	return all
+}
+
+// add adds a failure with the same cause, which is not smaller. If its faults are of another class, it may have another
+// reason in spite of that, so that its plan is kept.
+func (f *Failure) add(other Failure) {
+	f.Similar++
+	known := func(p Plan) bool { return p.class() == other.Plan.class() }
+	if !known(f.Plan) && !slices.ContainsFunc(f.Also, known) {
+		f.Also = append(f.Also, other.Plan)
+	}
+}
+
+// class names the groups of the faults of a plan, or what the user does in it.
+func (p Plan) class() string {
+	var groups []string
+	for _, f := range p.Faults {
+		groups = append(groups, kinds[f.Kind].group)
+	}
+	if len(groups) == 0 {
+		for _, kind := range []Kind{p.Create, p.Then} {
+			if kind != "" {
+				groups = append(groups, string(kind))
+			}
+		}
+	}
+	slices.Sort(groups)
+	return cmp.Or(strings.Join(slices.Compact(groups), " and "), "no fault")
 }
 
 // minimize removes the faults of a plan one by one, and keeps each smaller plan that fails for the same cause.
@@ -55,7 +83,7 @@ func minimize(t *testing.T, operator *Operator, reference *Reference, f *Failure
 			i++
 			continue
 		}
-		failure.Similar = f.Similar
+		failure.Similar, failure.Also = f.Similar, f.Also
 		*f = *failure
 	}
 	return nil

@@ -41,6 +41,8 @@ type Operator struct {
 	Namespace string
 	// Rules are those of the project. Runs of a command do not check them.
 	Rules []sim.Rule
+	// SampleNamespace is that of samples that name none. Empty means default.
+	SampleNamespace string
 	// Samples are the objects that the user creates. They are the desired state of all runs.
 	Samples []*unstructured.Unstructured
 
@@ -72,7 +74,7 @@ func (o *Operator) newServer(seed uint64) (http.RoundTripper, func(), map[string
 	o.base.mu.Lock()
 	defer o.base.mu.Unlock()
 	if o.base.server == nil {
-		server := apiserver.New(apiserver.Options{})
+		server := apiserver.New(apiserver.Options{Isolated: true})
 		objects, err := o.create(server.Config().Transport)
 		if err != nil {
 			server.Close()
@@ -149,7 +151,15 @@ func (o *Operator) elects() bool {
 		rules, _, _ := unstructured.NestedSlice(u.Object, "rules")
 		return slices.ContainsFunc(rules, func(rule any) bool { return strings.Contains(inJSON(rule), `"leases"`) })
 	})
-	return o.Command == nil && len(o.Webhooks) == 0 && (o.User == "" || mayLead)
+	return o.Command == nil && len(o.Webhooks) == 0 && !o.converts() && (o.User == "" || mayLead)
+}
+
+// converts reports whether a webhook converts objects of a definition.
+func (o *Operator) converts() bool {
+	return slices.ContainsFunc(o.Objects, func(u *unstructured.Unstructured) bool {
+		strategy, _, _ := unstructured.NestedString(u.Object, "spec", "conversion", "strategy")
+		return strategy == "Webhook"
+	})
 }
 
 // start runs the operator of p until its context ends.
@@ -159,13 +169,16 @@ func (o *Operator) start(p *process, config *rest.Config, logger *slog.Logger, r
 	options.Cache.Mutated = p.run.mutated
 	options.Metrics.BindAddress, options.HealthProbeBindAddress = manager.Off, manager.Off
 	options.PprofBindAddress = manager.Off
+	if p.run.plan.Resync {
+		options.MinResyncPeriod = p.run.pace.watch / 4
+	}
 	options.LeaderElection.Enabled = replicas > 1
 	if options.LeaderElection.Enabled && options.LeaderElection.ID == "" {
 		options.LeaderElection.ID = "simulated"
 	}
 	options.LeaderElection.Namespace = o.namespace()
 	options.Webhook = manager.WebhookOptions{Manifests: o.Webhooks}
-	if len(o.Webhooks) == 0 {
+	if len(o.Webhooks) == 0 && !o.converts() {
 		options.Webhook.BindAddress = manager.Off
 	}
 	m, err := manager.New(config, options)

@@ -21,7 +21,10 @@ type Plan struct {
 	Faults []Fault `json:"faults,omitempty"`
 	// Create is how the user creates the samples: at once, [Slow] or [Reverse].
 	Create Kind `json:"create,omitempty"`
-	// Then is what the user does when the operator is at rest: nothing, [Delete], [Recreate], [Change] or [Rollback].
+	// Resync makes the caches deliver all objects again while the operator is at rest.
+	Resync bool `json:"resync,omitempty"`
+	// Then is what the user does when the operator is at rest: nothing, [Delete], [Recreate], [Change], [Rollback] or
+	// [Terminate].
 	Then Kind `json:"then,omitempty"`
 	// Change is the change of a sample for [Change] and [Rollback]. In a plan without either, the user creates the
 	// sample with the change.
@@ -29,7 +32,7 @@ type Plan struct {
 }
 
 // deletes reports whether the user's objects are gone at the end.
-func (p Plan) deletes() bool { return p.Then == Delete || p.has(Delete) }
+func (p Plan) deletes() bool { return p.Then == Delete || p.Then == Terminate || p.has(Delete) }
 
 // recreates reports whether the user creates objects again.
 func (p Plan) recreates() bool { return p.Then == Recreate || p.has(Recreate) }
@@ -55,8 +58,14 @@ func (p Plan) describe() string {
 			parts = append(parts, kinds[kind].does)
 		}
 	}
+	if p.Resync {
+		parts = append(parts, resyncs)
+	}
 	return cmp.Or(strings.Join(parts, "; "), "no fault")
 }
+
+// resyncs is what happens in a plan with Resync.
+const resyncs = "the caches deliver all objects again"
 
 // Fault is one fault and its place.
 type Fault struct {
@@ -107,6 +116,9 @@ const (
 	LoseLease    Kind = "lose-lease"
 	Stall        Kind = "stall"
 	Reject       Kind = "reject"
+	Jump         Kind = "jump"
+	WebhookDown  Kind = "webhook-down"
+	Terminate    Kind = "terminate"
 )
 
 // where is the place of a kind of fault.
@@ -163,6 +175,12 @@ var kinds = map[Kind]kindInfo{
 	},
 	Stall:  {"the network of the process stands still before it", atWrite, "stall", 10 * time.Minute},
 	Reject: {"the server rejects it and all later ones like it", atChild, "reject", 0},
+	Jump: {
+		"the clock of the process jumps before it, and requests and events wait meanwhile",
+		atWrite, "clock", 2 * time.Hour,
+	},
+	WebhookDown: {"the webhooks of the operator fail from here on for a while", atWrite, "webhook", 15 * time.Second},
+	Terminate:   {"the user deletes the namespace of the samples", inPlan, "user", 0},
 }
 
 // ParsePlan reads a plan file.

@@ -50,7 +50,12 @@ func (p *process) config() *rest.Config {
 func (p *process) HandleWebhooks(handler http.Handler) (url string, release func()) {
 	return p.run.network.(interface {
 		HandleWebhooks(handler http.Handler) (url string, release func())
-	}).HandleWebhooks(handler)
+	}).HandleWebhooks(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if p.run.isDown() {
+			panic(http.ErrAbortHandler) // the connection breaks
+		}
+		handler.ServeHTTP(w, request)
+	}))
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -61,7 +66,10 @@ func (p *process) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	plainJSON(request)
-	if isSetup() { // a deployment has installed the webhooks
+	if isSetup() { // a deployment has installed the webhooks; a process that has crashed does not remove them
+		if p.ctx.Err() != nil {
+			return nil, errCrashed
+		}
 		return p.run.network.RoundTrip(request)
 	}
 	faulty := p.faulty
@@ -97,7 +105,9 @@ func (p *process) serve(request *http.Request, call *Call, faulty bool) (*http.R
 	}
 	call.Fault = string(fault)
 	switch fault {
-	case LoseLease, Stall:
+	case WebhookDown:
+		p.run.breakWebhooks()
+	case LoseLease, Stall, Jump:
 		if err := p.run.delay(p, fault, request); err != nil {
 			return nil, err
 		}
@@ -198,7 +208,8 @@ func (p *process) send(request *http.Request, call *Call) (*http.Response, error
 		return nil, err
 	}
 	call.Status = response.StatusCode
-	if call.Status == http.StatusForbidden && call.Fault == "" && p.faulty {
+	if call.Status == http.StatusForbidden && call.Fault == "" && p.faulty &&
+		(p.run.plan.Then != Terminate || call.verb != "create") { // a deleted namespace accepts none
 		p.run.forbidden(call)
 	}
 	if call.Status == http.StatusNotFound && p.faulty && (call.verb == "watch" || call.verb == "list") {

@@ -39,6 +39,9 @@ type Result struct {
 	lost    []Violation               // changes of others that a write has reverted
 	absent  []*Call                   // lists and watches of kinds that the server does not serve
 	broken  []Violation               // of the project's rules
+	watched map[string]bool           // targets of writes at rest, without a restart
+	resync  []*Call                   // writes after a resync at rest
+	kept    string                    // why the deleted namespace still exists
 	given   map[string]map[string]any // objects that existed before the operator, by path
 	busy    string                    // the controller that reconciles all the time, at rest
 	samples map[string]bool           // objects of the user, as calls name them
@@ -102,6 +105,8 @@ type run struct {
 	scheme  *runtime.Scheme // of the operator; nil before its setup
 	broken  []Violation     // of the project's rules, one of each
 	failed  error           // why a rule cannot be checked
+	longer  time.Duration   // the time of faults, in addition to the longest of the pace
+	down    time.Time       // until then, the webhooks of the operator fail
 	rewind  *rewind
 	removed chan struct{} // has a value after an object was removed
 }
@@ -134,6 +139,12 @@ func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(stat
 		r.history[path] = []version{{object: object}}
 	}
 	r.user = &process{name: "user", run: r, ctx: ctx}
+	if plan.Then == Terminate {
+		if _, err := r.exchange(http.MethodPost, "/api/v1/namespaces", samplesNamespace); err != nil {
+			cancel()
+			return nil, err
+		}
+	}
 	var gate sync.WaitGroup
 	opened, closeGate := context.WithCancel(context.Background())
 	gate.Go(func() { r.gate.run(opened) })
@@ -213,6 +224,9 @@ func (r *run) drive(done func(state) bool) (*Result, error) {
 	if result.Rest && !r.plan.has(Reject) {
 		r.checkRules(nil)
 	}
+	if r.plan.Then == Terminate {
+		result.kept = r.kept()
+	}
 	n := r.fill(result)
 	if len(r.plan.Faults) == 0 {
 		if err := r.atRest(result, n); err != nil {
@@ -227,7 +241,7 @@ func (r *run) drive(done func(state) bool) (*Result, error) {
 	for _, kind := range slices.Sorted(maps.Keys(r.absent)) {
 		result.absent = append(result.absent, r.absent[kind])
 	}
-	result.given, result.Logs, result.samples = r.given, r.logs.all(), r.operator.sampleNames()
+	result.given, result.Logs, result.samples = r.given, r.logs.all(), r.sampleNames()
 	return result, r.failed
 }
 
@@ -260,6 +274,15 @@ func (r *run) atRest(result *Result, n int) error {
 	}
 	before := r.reconciles()
 	time.Sleep(r.pace.watch)
+	writes := r.writesSince(n)
+	if r.plan.Resync {
+		result.resync = writes
+		return nil
+	}
+	result.watched = map[string]bool{}
+	for _, c := range writes {
+		result.watched[c.Target] = true
+	}
 	for controller, n := range r.reconciles() {
 		if float64(n-before[controller]) > r.pace.watch.Seconds()*float64(max(1, len(r.operator.Samples))) {
 			result.busy = controller
@@ -274,14 +297,21 @@ func (r *run) atRest(result *Result, n int) error {
 		r.restartAll()
 		r.wait(nil)
 	}
+	result.atRest = r.writesSince(n)
+	return nil
+}
+
+// writesSince returns the writes of the operator that changed an object, after the first n calls.
+func (r *run) writesSince(n int) []*Call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var all []*Call
 	for _, c := range r.calls[n:] {
 		if isWrite(c.verb) && !c.resource.isBackground() && c.operator && c.Changed {
-			result.atRest = append(result.atRest, c)
+			all = append(all, c)
 		}
 	}
-	return nil
+	return all
 }
 
 func (r *run) callsSince(n int) int {
@@ -401,7 +431,7 @@ func (r *run) restartAll() {
 // longer.
 func (r *run) wait(done func(state) bool) bool {
 	end := time.Now().Add(r.pace.longest)
-	for time.Now().Before(end) && r.ctx.Err() == nil {
+	for time.Now().Before(end.Add(r.extra())) && r.ctx.Err() == nil {
 		idle := r.idle()
 		if idle < r.pace.quiet {
 			time.Sleep(min(r.pace.quiet-idle, r.pace.step))
@@ -419,6 +449,13 @@ func (r *run) wait(done func(state) bool) bool {
 		}
 	}
 	return r.idle() >= r.pace.quiet
+}
+
+// extra returns the time that faults have taken.
+func (r *run) extra() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.longer
 }
 
 // idle returns the time since the last activity. A program that has not sent a request yet is active.
@@ -571,14 +608,19 @@ func (r *run) goneAt(p *process, c *Call) *time.Time {
 	if !hidden {
 		return nil
 	}
-	time.Sleep(time.Until(until))
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.ctx.Done():
+	}
 	return &until
 }
 
 // actOnSamples deletes the samples, and creates them again for Recreate.
 func (r *run) actOnSamples(kind Kind) error {
 	for _, sample := range r.operator.Samples {
-		err := r.send(http.MethodDelete, collectionOf(r.operator, sample)+"/"+sample.GetName(), nil)
+		err := r.send(http.MethodDelete, r.collectionOf(sample)+"/"+sample.GetName(), nil)
 		if err != nil && !isNotFound(err) {
 			return err
 		}
@@ -587,7 +629,7 @@ func (r *run) actOnSamples(kind Kind) error {
 		return nil
 	}
 	for _, sample := range r.operator.Samples {
-		err := r.send(http.MethodPost, collectionOf(r.operator, sample), sample)
+		err := r.send(http.MethodPost, r.collectionOf(sample), sample)
 		if isConflict(err) { // a finalizer keeps the deleted one
 			r.processes.Go(func() { r.createAgain(sample) })
 			continue
@@ -599,7 +641,7 @@ func (r *run) actOnSamples(kind Kind) error {
 	return nil
 }
 
-// createAgain creates a sample as soon as the deleted one is gone, or until the run ends.
+// createAgain creates a sample as soon as the deleted one is gone and the server accepts it, or until the run ends.
 func (r *run) createAgain(sample *unstructured.Unstructured) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -609,7 +651,7 @@ func (r *run) createAgain(sample *unstructured.Unstructured) {
 		case <-r.ctx.Done():
 			return
 		}
-		if err := r.send(http.MethodPost, collectionOf(r.operator, sample), sample); !isConflict(err) {
+		if err := r.send(http.MethodPost, r.collectionOf(sample), sample); err == nil || isRefused(err) {
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -99,23 +100,20 @@ func collectionOf(o *Operator, u *unstructured.Unstructured) string {
 		}
 		r.name, _, _ = unstructured.NestedString(definition.Object, "spec", "names", "plural")
 		if scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope"); scope == "Namespaced" {
-			r.namespace = namespaceOf(u)
+			r.namespace = o.namespaceOf(u)
 		}
 		return r.path()
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
 	r.name = plural.Resource
 	if !clusterScoped[schema.GroupKind{Group: gvk.Group, Kind: gvk.Kind}] {
-		r.namespace = namespaceOf(u)
+		r.namespace = o.namespaceOf(u)
 	}
 	return r.path()
 }
 
-func namespaceOf(u *unstructured.Unstructured) string {
-	if u.GetNamespace() != "" {
-		return u.GetNamespace()
-	}
-	return "default"
+func (o *Operator) namespaceOf(u *unstructured.Unstructured) string {
+	return cmp.Or(u.GetNamespace(), o.SampleNamespace, "default")
 }
 
 // clusterScoped are the built-in kinds without a namespace that projects contain.

@@ -26,6 +26,9 @@ func (f *Failure) WriteStory(w io.Writer, name string) {
 		what, _, _ := strings.Cut(kinds[f.Plan.Then].does, " before this write")
 		fmt.Fprintf(w, "  then   %s, when the operator is at rest\n", what)
 	}
+	if f.Plan.Resync {
+		fmt.Fprintf(w, "  then   %s, when the operator is at rest\n", resyncs)
+	}
 	if f.Plan.Change != nil {
 		fmt.Fprintf(w, "  change %s\n", f.Plan.Change)
 	}
@@ -46,6 +49,9 @@ func (f *Failure) WriteStory(w io.Writer, name string) {
 	if f.Similar > 0 {
 		fmt.Fprintf(w, "  %d further plans fail for the same cause\n", f.Similar)
 	}
+	for _, other := range f.Also {
+		fmt.Fprintf(w, "    also with %s: %s\n", other.class(), other.describe())
+	}
 	for _, line := range f.Result.Logs[:min(3, len(f.Result.Logs))] {
 		fmt.Fprintf(w, "    log %s\n", line)
 	}
@@ -63,7 +69,9 @@ func (f *Failure) Title() string {
 // lines returns the timeline from shortly before the first fault.
 func (f *Failure) lines() []string {
 	all := f.Timeline()
-	first := slices.IndexFunc(all, func(e Entry) bool { return e.Fault != "" })
+	first := slices.IndexFunc(all, func(e Entry) bool {
+		return e.Fault != "" || f.Result.began > 0 && e.Time >= f.Result.began
+	})
 	if first < 0 {
 		first = len(all)
 	}

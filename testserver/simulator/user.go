@@ -41,7 +41,7 @@ func (r *run) createSamples() error {
 	}
 	for _, sample := range samples {
 		sample = r.sample(sample)
-		if err := r.send(http.MethodPost, collectionOf(r.operator, sample), sample); err != nil {
+		if err := r.send(http.MethodPost, r.collectionOf(sample), sample); err != nil {
 			return fmt.Errorf("create the sample %s %s: %w", sample.GetKind(), sample.GetName(), err)
 		}
 		if r.plan.Create != "" {
@@ -53,6 +53,11 @@ func (r *run) createSamples() error {
 
 // sample returns a sample as the plan creates it.
 func (r *run) sample(u *unstructured.Unstructured) *unstructured.Unstructured {
+	if r.plan.Then == Terminate && u.GetNamespace() != "" {
+		u = u.DeepCopy()
+		u.SetNamespace("") // that of the path
+		return u
+	}
 	e := r.plan.Change
 	if e == nil || r.plan.changes() || r.plan.Then == Rollback || r.operator.Samples[e.Sample] != u {
 		return u
@@ -71,6 +76,8 @@ func (r *run) act() error {
 	switch r.plan.Then {
 	case Delete, Recreate:
 		return r.actOnSamples(r.plan.Then)
+	case Terminate:
+		return r.send(http.MethodDelete, "/api/v1/namespaces/"+ofSamples, nil)
 	case Rollback:
 		if err := r.edit(r.plan.Change.Value); err != nil {
 			return err
@@ -92,7 +99,7 @@ func (r *run) edit(value any) error {
 	if err != nil {
 		return err
 	}
-	path := collectionOf(r.operator, sample) + "/" + sample.GetName()
+	path := r.collectionOf(sample) + "/" + sample.GetName()
 	return r.sendData(r.user, http.MethodPatch, path, "application/merge-patch+json", data)
 }
 
@@ -254,12 +261,16 @@ func (r *run) eventFrom(p *process, kind string) time.Time {
 // delay holds back a write for a fault, in which the process loses its lease or its network. It returns an error if
 // the request ends meanwhile.
 func (r *run) delay(p *process, fault Kind, request *http.Request) error {
-	d := min(kinds[fault].delay, r.pace.delay)
+	d := kinds[fault].delay
+	if r.operator.Command != nil {
+		d = min(d, r.pace.delay)
+	}
 	r.mu.Lock()
-	if fault == Stall {
-		p.stalled = time.Now().Add(d)
-	} else {
+	r.longer += d
+	if fault == LoseLease {
 		p.leaseless = time.Now().Add(d)
+	} else {
+		p.stalled = time.Now().Add(d)
 	}
 	r.mu.Unlock()
 	ctx, cancel := context.WithCancel(request.Context())
@@ -270,6 +281,19 @@ func (r *run) delay(p *process, fault Kind, request *http.Request) error {
 		return errCrashed
 	}
 	return request.Context().Err()
+}
+
+// breakWebhooks makes the webhooks of the operator fail for a while.
+func (r *run) breakWebhooks() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.down = time.Now().Add(kinds[WebhookDown].delay)
+}
+
+func (r *run) isDown() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Now().Before(r.down)
 }
 
 func (r *run) stalledUntil(p *process) time.Time {

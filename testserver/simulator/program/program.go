@@ -6,9 +6,12 @@ package program
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -33,6 +36,8 @@ type Request struct {
 	Webhooks  []string                     `json:"webhooks,omitempty"`
 	User      string                       `json:"user,omitempty"`
 	Namespace string                       `json:"namespace,omitempty"` // of the operator
+	Args      []string                     `json:"args,omitempty"`      // of its container
+	Env       map[string]string            `json:"env,omitempty"`       // of its container
 	// Sources is the prefix of the names of the operator's source files, which reports omit.
 	Sources  string        `json:"sources,omitempty"`
 	Seed     uint64        `json:"seed"`
@@ -99,10 +104,18 @@ func simulate(options manager.Options, setup func(context.Context, controller.Ma
 	}
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	saveTime()
+	options, err := request.configure(options)
+	if err != nil {
+		request.write(Report{Error: err.Error()})
+		return 0
+	}
 	operator := &simulator.Operator{
 		Options: options, Setup: setup,
 		Objects: request.Objects, Samples: request.Samples, Webhooks: request.Webhooks,
 		User: request.User, Namespace: request.Namespace, Sources: request.Sources, Rules: rules,
+	}
+	if len(options.Namespaces) > 0 {
+		operator.SampleNamespace = options.Namespaces[0]
 	}
 	simulator.Stuck = func(err error) {
 		request.write(Report{Error: err.Error()})
@@ -113,6 +126,28 @@ func simulate(options manager.Options, setup func(context.Context, controller.Ma
 		Name: "simulation", F: func(t *testing.T) { request.answer(t, operator) },
 	}}, nil, nil)
 	return 0
+}
+
+// configure sets the environment of the container, and returns the options with the arguments of the container, as
+// manager.Main does.
+func (r *Request) configure(defaults manager.Options) (manager.Options, error) {
+	for name, value := range r.Env {
+		if err := os.Setenv(name, value); err != nil {
+			return defaults, err
+		}
+	}
+	set := flag.NewFlagSet(filepath.Base(os.Args[0]), flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	flags := manager.BindFlags(set, defaults)
+	flag.CommandLine.VisitAll(func(own *flag.Flag) {
+		if set.Lookup(own.Name) == nil {
+			set.Var(own.Value, own.Name, own.Usage)
+		}
+	})
+	if err := set.Parse(r.Args); err != nil {
+		return defaults, fmt.Errorf("the arguments in the Deployment: %w", err)
+	}
+	return flags.Options()
 }
 
 // saveTime lets the heap grow more between garbage collections: runs leave much garbage and keep little. The variables

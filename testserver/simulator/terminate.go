@@ -1,0 +1,95 @@
+package simulator
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+)
+
+// ofSamples is the namespace of the samples in plans that delete it; the default namespace cannot be deleted.
+const ofSamples = "kctrl-samples"
+
+var samplesNamespace = []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + ofSamples + `"}}`)
+
+// canMove reports whether the samples can be created in another namespace: none names one, and there are namespaced
+// ones.
+func (o *Operator) canMove() bool {
+	namespaced := func(u *unstructured.Unstructured) bool { return strings.Contains(collectionOf(o, u), "/namespaces/") }
+	named := func(u *unstructured.Unstructured) bool {
+		return u.GetNamespace() != "" && u.GetNamespace() != "default"
+	}
+	return o.SampleNamespace == "" && slices.ContainsFunc(o.Samples, namespaced) && !slices.ContainsFunc(o.Samples, named)
+}
+
+// collectionOf returns the path of the objects of the kind and namespace of a sample.
+func (r *run) collectionOf(sample *unstructured.Unstructured) string {
+	path := collectionOf(r.operator, sample)
+	if at, ok := parsePath(path); ok && at.namespace != "" && r.plan.Then == Terminate {
+		at.namespace = ofSamples
+		return at.path()
+	}
+	return path
+}
+
+// sampleNames returns the samples as calls name them.
+func (r *run) sampleNames() map[string]bool {
+	all := map[string]bool{}
+	for _, u := range r.operator.Samples {
+		at, _ := parsePath(r.collectionOf(u) + "/" + u.GetName()) // a path of an object has a resource
+		all[at.String()] = true
+	}
+	return all
+}
+
+// kept returns why the deleted namespace still exists, or "".
+func (r *run) kept() string {
+	answer, err := r.exchange(http.MethodGet, "/api/v1/namespaces/"+ofSamples, nil)
+	if isNotFound(err) {
+		return ""
+	}
+	namespace := &corev1.Namespace{}
+	if err := json.Unmarshal(answer, namespace); err != nil {
+		return err.Error()
+	}
+	text := "it has no deletion timestamp"
+	for _, c := range namespace.Status.Conditions {
+		if c.Status == corev1.ConditionTrue {
+			text = c.Message
+		}
+	}
+	return text
+}
+
+// checkNamespace finds objects that keep a deleted namespace.
+func checkNamespace(c *comparison) []Violation {
+	if c.result.kept == "" {
+		return nil
+	}
+	var last *Call
+	for _, call := range c.result.Calls {
+		if call.operator && call.Status == http.StatusForbidden {
+			last = call
+		}
+	}
+	return []Violation{{
+		Message: fmt.Sprintf("the namespace %s is still there: %s", ofSamples, c.result.kept), Call: last,
+	}}
+}
+
+// checkResync finds writes after a resync, other than those that the operator also makes without one.
+func checkResync(c *comparison) []Violation {
+	var all []Violation
+	for _, call := range c.result.resync {
+		if !c.reference.First.watched[call.Target] {
+			all = append(all, Violation{
+				Message: "the operator writes, although nothing has changed: " + call.Target, Call: call,
+			})
+		}
+	}
+	return all
+}
