@@ -141,7 +141,8 @@ func checkRestart(c *comparison) []Violation {
 func checkSpec(c *comparison) []Violation {
 	var all []Violation
 	for _, call := range c.result.Calls {
-		if !call.operator || !call.Changed || call.before == nil || call.object == nil || !c.result.isSample(call) {
+		if !call.operator || !call.Changed || call.before == nil || call.outdated || call.object == nil ||
+			!c.result.isSample(call) {
 			continue
 		}
 		if d := diff("", ".spec", orEmpty(call.before["spec"]), orEmpty(call.object["spec"]), nil); d != nil {
@@ -228,7 +229,7 @@ func checkGeneration(c *comparison) []Violation {
 func checkForeign(c *comparison) []Violation {
 	var all []Violation
 	for _, call := range c.result.Calls {
-		if !call.operator || !call.Changed || call.before == nil {
+		if !call.operator || !call.Changed || call.before == nil || call.outdated {
 			continue
 		}
 		at := call.resource

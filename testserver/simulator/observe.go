@@ -105,7 +105,7 @@ func (r *run) read(p *process, c *Call) {
 // has not received.
 func (r *run) findLost(p *process, c *Call) {
 	sent := &unstructured.Unstructured{}
-	if !c.Changed || c.before == nil || c.object == nil ||
+	if !c.Changed || c.before == nil || c.outdated || c.object == nil ||
 		sent.UnmarshalJSON(c.sent) != nil || sent.GetResourceVersion() != "" {
 		return
 	}

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,6 +91,7 @@ type run struct {
 	events  []*Event
 	counts  map[string]int            // by target of calls and events
 	objects map[string]map[string]any // last known, by path
+	latest  map[string]string         // resourceVersions in all API versions, by resource, namespace and name
 	unsent  map[string]int            // events that wait for the gate, by process and kind
 	hidden  map[string]time.Time      // until when a process cannot watch a kind; then it must list
 	fired   []Fault
@@ -130,7 +132,7 @@ func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(stat
 	r := &run{
 		operator: operator, plan: plan, network: network, pace: pace, gate: newGate(plan.Seed, beats, pace.settle),
 		began: time.Now(), ctx: ctx, logs: &logLines{began: time.Now()}, counts: map[string]int{},
-		objects: maps.Clone(given), unsent: map[string]int{},
+		objects: maps.Clone(given), latest: map[string]string{}, unsent: map[string]int{},
 		hidden: map[string]time.Time{}, living: map[string]*process{}, given: given,
 		history: map[string][]version{}, absent: map[string]*Call{},
 		removed: make(chan struct{}, 1),
@@ -516,6 +518,12 @@ func (r *run) answered(c *Call, body []byte) {
 	path := at.path()
 	c.before = r.objects[path]
 	was := &unstructured.Unstructured{Object: c.before}
+	at.version, at.subresource = "", ""
+	latest := cmp.Or(r.latest[at.String()], was.GetResourceVersion())
+	c.outdated = c.before != nil && latest != was.GetResourceVersion()
+	if c.object != nil {
+		r.latest[at.String()] = u.GetResourceVersion()
+	}
 	defer r.noteGarbage(c)
 	switch {
 	case c.verb == "delete" && (c.object == nil || u.GetDeletionTimestamp() == nil || len(u.GetFinalizers()) == 0):
@@ -523,7 +531,7 @@ func (r *run) answered(c *Call, body []byte) {
 		delete(r.objects, path)
 	case c.object != nil:
 		r.history[path] = append(r.history[path], version{object, c.Process + " " + c.Request})
-		c.Changed = c.before == nil || was.GetResourceVersion() != u.GetResourceVersion()
+		c.Changed = c.before == nil || latest != u.GetResourceVersion()
 		r.objects[path] = object
 		if u.GetDeletionTimestamp() != nil && len(u.GetFinalizers()) == 0 {
 			delete(r.objects, path)
