@@ -209,7 +209,7 @@ func (p *process) send(request *http.Request, call *Call) (*http.Response, error
 	}
 	call.Status = response.StatusCode
 	if call.Status == http.StatusForbidden && call.Fault == "" && p.faulty &&
-		(p.run.plan.Then != Terminate || call.verb != "create") { // a deleted namespace accepts none
+		(p.run.plan.Then != Terminate || !isWrite(call.verb)) { // a deleted namespace accepts no objects
 		p.run.forbidden(call)
 	}
 	if call.Status == http.StatusNotFound && p.faulty && (call.verb == "watch" || call.verb == "list") {
