@@ -1,0 +1,6 @@
+//go:build !race
+
+package simulator
+
+// cacheBug is the variant of an operator that modifies its cache, which is a data race.
+var cacheBug = map[string]string{"modifies the cache": "cache"}
