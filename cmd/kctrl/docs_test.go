@@ -94,7 +94,7 @@ func TestExamplesRun(t *testing.T) {
 	for _, cmd := range documented(root) {
 		for line := range strings.Lines(cmd.Example) {
 			args, ok := commandOf(line)
-			if !ok || slices.Contains([]string{"init", "env", "diff", "sim", "chaos"}, args[0]) {
+			if !ok || slices.Contains([]string{"init", "env", "diff", "sim", "chaos", "migrate"}, args[0]) {
 				checkExample(t, root, args)
 				continue
 			}
