@@ -54,6 +54,8 @@ type Access struct {
 	Scope    Scope
 	// Guessed means that neither markers nor a table have the plural of the kind: it is upstream's guess from the name.
 	Guessed bool
+	// Choice means that the call is in a library, which chooses one of several kinds by its options.
+	Choice bool
 	// Names are the names of the objects, if all are constants of the program.
 	Names []string
 	// Namespace is the namespace of the objects if it is a constant, or [PodNamespace].

@@ -7,6 +7,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -337,7 +338,9 @@ func (s *site) kindsOf(t types.Type, v ssa.Value, subresource string) []Access {
 		gvks, complete := s.gvks(v)
 		var all []Access
 		for _, gvk := range gvks {
-			all = append(all, s.kinds.named(gvk.group, gvk.kind).access(subresource))
+			a := s.kinds.named(gvk.group, gvk.kind).access(subresource)
+			a.Choice = len(gvks) > 1 && s.inLibrary()
+			all = append(all, a)
 		}
 		if !complete || len(gvks) == 0 {
 			all = append(all, unproven("the kind of "+shortType(t)+" is not a constant", subresource))
@@ -349,6 +352,12 @@ func (s *site) kindsOf(t types.Type, v ssa.Value, subresource string) []Access {
 		return []Access{unproven(why, subresource)}
 	}
 	return []Access{found.access(subresource)}
+}
+
+// inLibrary reports whether the call is in another module.
+func (s *site) inLibrary() bool {
+	file := filepath.ToSlash(s.p.at(s.pos).Filename)
+	return filepath.IsAbs(file) || strings.HasPrefix(file, "vendor/") || strings.HasPrefix(file, "third_party/")
 }
 
 // isUntyped reports whether objects of a Go type carry their kind as data.

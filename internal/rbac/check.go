@@ -260,6 +260,8 @@ func (c *comparison) missing() []Finding {
 			class, why = Unproven, "granted "+why
 		case a.Guessed:
 			class, why = Unproven, "not granted, but the plural is a guess from the kind"
+		case a.Choice:
+			class, why = Unproven, "not granted, but a library chooses one of several kinds by its options"
 		}
 		key := fmt.Sprint(class, a.Resource, a.Reason, why)
 		p := permission{a.Resource, a.Verb}

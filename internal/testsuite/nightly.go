@@ -28,6 +28,11 @@ var nightly = []test{
 		"testserver/simulator ^TestBugsOfProcessesAreFound$",
 	},
 	{
+		"cmd/kctrl", `^TestScript$/^migrate_measure$`,
+		"it compiles an operator on controller-runtime and on kctrl's runtime",
+		"internal/migrate/measure ^TestProcessIsMeasuredUntilItRests$",
+	},
+	{
 		"cmd/kctrl", `^TestScript$/^env_real$`,
 		"it starts five real servers",
 		"cmd/kctrl ^TestScript$/^env$",
@@ -121,6 +126,11 @@ var nightly = []test{
 		"internal/scaffold", `^TestProjectsMayChooseOlderKubernetes$/^last_patch`,
 		"it compiles a project with the last patch of each version of Kubernetes",
 		"internal/scaffold ^TestProjectsMayChooseOlderKubernetes$/^oldest$",
+	},
+	{
+		"internal/scaffold", `^TestProjectsMayChooseOlderKubernetes$/^oldest$/^controller-runtime$`,
+		"it compiles the module with controller-runtime's API with another Kubernetes",
+		"internal/scaffold ^TestModuleTemplatesAreTidy$",
 	},
 	{
 		"internal/scaffold", `^TestProjectsMayChooseOlderKubernetes$/^oldest$/^vet_and_test$`,
