@@ -8,7 +8,7 @@ SHARED := CGO_ENABLED=0 GOFLAGS=-trimpath
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation bench-diff corpus postprocess test-large test-faults test-wire test-collector test-examples zoo test-matrix test-controller-runtime test-porting test-chart test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz site release release-snapshot clean
+.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation bench-diff corpus postprocess test-large test-faults test-wire test-collector test-examples zoo test-matrix test-controller-runtime dropin test-porting test-chart test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz site release release-snapshot clean
 
 # Tests compile projects with the same flags, so shared packages are compiled once.
 build: ## Build bin/kctrl. With cgo it could load plugins, so the linker would keep unused functions.
@@ -106,6 +106,9 @@ corpus: build ## Compare kctrl gen with controller-gen, byte for byte, on the AP
 	go run -C bench ./cmd/corpus -kctrl $(KCTRL)
 
 REPOSITORIES ?= repositories
+dropin: build ## Move public operators with kctrl migrate and compile both sides; REPOSITORIES has their clones, as OWNER/NAME. See docs/drop-in.md.
+	go run -C bench ./cmd/dropin -kctrl $(KCTRL) -repositories $(abspath $(REPOSITORIES))
+
 postprocess: build ## Compare the output of kctrl.gen.yaml with the output of the scripts of six operators; REPOSITORIES has their clones, as OWNER/NAME. See docs/postprocess.md.
 	go run -C bench ./cmd/postprocess -kctrl $(KCTRL) -repositories $(abspath $(REPOSITORIES))
 

@@ -1,14 +1,10 @@
 // Command dropin runs kctrl migrate on public operators and compares the result with the original: the versions of
-// Kubernetes in go.mod, the packages that compile, tests included, and with -tests the packages whose tests pass. It
-// prints tab-separated values for testdata/results/operators.tsv, and fails if a package only works in the original.
-// Run it from bench/.
+// Kubernetes in go.mod, and the packages that compile, tests included. It prints tab-separated values, the rows of a table
+// in docs/drop-in.md, and fails if a package compiles only in the original. Run it from bench/.
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -27,7 +23,6 @@ import (
 // options are the flags.
 type options struct {
 	kctrl, repositories, only string
-	tests                     bool
 }
 
 func main() {
@@ -35,7 +30,6 @@ func main() {
 	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "path of kctrl")
 	flag.StringVar(&o.repositories, "repositories", "", "directory with clones, as OWNER/NAME")
 	flag.StringVar(&o.only, "only", "", "only operators whose name contains this text")
-	flag.BoolVar(&o.tests, "tests", false, "run the tests of both sides too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -61,7 +55,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 		if !strings.Contains(op.repository, o.only) || ctx.Err() != nil {
 			continue
 		}
-		c := comparison{operator: op, clone: filepath.Join(o.repositories, op.repository), dir: work, kctrl: kctrl, tests: o.tests}
+		c := comparison{operator: op, clone: filepath.Join(o.repositories, op.repository), dir: work, kctrl: kctrl}
 		if err := c.run(ctx, out); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", op.repository, err))
 		}
@@ -73,7 +67,6 @@ func run(ctx context.Context, out io.Writer, o options) error {
 type comparison struct {
 	operator
 	clone, dir, kctrl string
-	tests             bool
 }
 
 func (c comparison) run(ctx context.Context, out io.Writer) error {
@@ -110,9 +103,6 @@ func (c comparison) run(ctx context.Context, out io.Writer) error {
 	added := slices.DeleteFunc(brokenAfter, func(pkg string) bool { return slices.Contains(broken, pkg) })
 	if len(added) > 0 {
 		return fmt.Errorf("these do not compile any more: %s\n%s", added, textAfter)
-	}
-	if c.tests {
-		return c.compareTests(ctx, original, migrated)
 	}
 	return nil
 }
@@ -184,51 +174,6 @@ func failures(ctx context.Context, dir string) ([]string, string) {
 		broken = []string{"all"} // the go command cannot load the packages
 	}
 	return broken, text
-}
-
-// compareTests runs all tests of both sides, and fails if the tests of a package pass only in the original. Suites with
-// envtest use kctrl's server on both sides.
-func (c comparison) compareTests(ctx context.Context, original, migrated string) error {
-	assets := filepath.Join(c.dir, "assets")
-	if text, err := command(ctx, ".", c.kctrl, "env", "assets", assets); err != nil {
-		return fmt.Errorf("kctrl env assets: %w\n%s", err, text)
-	}
-	before, err := passed(ctx, original, "KUBEBUILDER_ASSETS="+assets)
-	if err != nil {
-		return err
-	}
-	after, err := passed(ctx, migrated, "KCTRL="+c.kctrl)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(os.Stderr, "%s: tests of %d packages pass before, of %d after\n", c.repository, len(before), len(after))
-	lost := slices.DeleteFunc(before, func(pkg string) bool { return slices.Contains(after, pkg) })
-	if len(lost) > 0 {
-		return fmt.Errorf("the tests of these pass no longer: %s", lost)
-	}
-	return nil
-}
-
-// passed returns the packages of a module whose tests pass.
-func passed(ctx context.Context, dir string, env ...string) ([]string, error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-json", "-vet=off", "-timeout", "20m", "./...")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
-	out, err := cmd.Output() // an exit status of failed tests is a result
-	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed || ctx.Err() != nil {
-		return nil, errors.Join(err, ctx.Err())
-	}
-	var packages []string
-	lines := bufio.NewReader(bytes.NewReader(out))
-	for {
-		line, err := lines.ReadBytes('\n')
-		var event struct{ Action, Package, Test string }
-		if json.Unmarshal(line, &event) == nil && event.Action == "pass" && event.Test == "" {
-			packages = append(packages, event.Package)
-		}
-		if err != nil {
-			return packages, nil
-		}
-	}
 }
 
 // command runs a program and returns its output.
