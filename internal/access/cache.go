@@ -194,8 +194,8 @@ func programStamp() string {
 	return fmt.Sprint(name, info.Size(), info.ModTime().UnixNano())
 }
 
-// moduleRoots returns the directories whose files the go command compiles: that of the module, those of the workspace,
-// and those that replace modules.
+// moduleRoots returns the directories whose files the go command compiles: the module, the modules of the workspace,
+// and the replacements of modules.
 func moduleRoots(goMod, goWork string) []string {
 	var files []string
 	if filepath.IsAbs(goMod) && filepath.Base(goMod) == "go.mod" {

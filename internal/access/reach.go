@@ -353,7 +353,7 @@ func functionName(fn *ssa.Function) string {
 	return name
 }
 
-// withoutTypeArguments removes what is in brackets.
+// withoutTypeArguments removes the type arguments in brackets.
 func withoutTypeArguments(name string) string {
 	depth := 0
 	return strings.Map(func(c rune) rune {

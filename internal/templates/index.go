@@ -79,7 +79,7 @@ func Modules() []Template[ModuleView] {
 	}
 }
 
-// DropInModule returns go.mod and go.sum of third_party/controller-runtime, the module that replaces controller-runtime.
+// DropInModule returns go.mod and go.sum of the module that replaces controller-runtime.
 // `make golden` recomputes them from the requirements of the oldest controller-runtime that it replaces.
 func DropInModule() []Template[ModuleView] {
 	return []Template[ModuleView]{

@@ -72,7 +72,10 @@ func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*
 	if err != nil {
 		return nil, err
 	}
-	d := &definition{crd: crd, unchecked: s.options.Unchecked, storageVersion: storageVersion, versions: map[string]*customResource{}, stopped: make(chan struct{})}
+	d := &definition{
+		crd: crd, unchecked: s.options.Unchecked, storageVersion: storageVersion,
+		versions: map[string]*customResource{}, stopped: make(chan struct{}),
+	}
 	if d.preparation, err = s.prepare(crd); err != nil {
 		return nil, err
 	}

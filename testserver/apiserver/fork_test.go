@@ -36,7 +36,8 @@ const forkedDefinition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"Custom
 "schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{
 "size":{"type":"integer","default":1},"%s":{"type":"string"}}}}}}}]}}`
 
-// A fork has the objects, the definitions and the history of built-in kinds of its origin. Later writes affect one server only.
+// A fork has the objects, the definitions and the history of built-in kinds of its origin. Later writes affect one
+// server only.
 func TestForksAreIndependent(t *testing.T) {
 	origin := apiserver.New(apiserver.Options{})
 	defer origin.Close()

@@ -1,6 +1,6 @@
 // Command dropin runs kctrl migrate on public operators and compares the result with the original: the versions of
-// Kubernetes in go.mod, and the packages that compile, tests included. It prints tab-separated values, the rows of a table
-// in docs/drop-in.md, and fails if a package compiles only in the original. Run it from bench/.
+// Kubernetes in go.mod, and the packages that compile, tests included. It prints tab-separated values, the rows of a
+// table in docs/drop-in.md, and fails if a package compiles only in the original. Run it from bench/.
 package main
 
 import (
@@ -78,7 +78,6 @@ func (c comparison) run(ctx context.Context, out io.Writer) error {
 			return fmt.Errorf("%w\nclone https://github.com/%s into %s", err, c.repository, c.clone)
 		}
 	}
-	migrated, original = filepath.Join(migrated, c.module), filepath.Join(original, c.module)
 	if text, err := command(ctx, migrated, c.kctrl, "migrate"); err != nil {
 		return fmt.Errorf("kctrl migrate: %w\n%s", err, text)
 	}

@@ -3,7 +3,6 @@ package main
 // operator is a commit of a public operator on controller-runtime v0.23 or v0.24.
 type operator struct {
 	repository, commit string
-	module             string // directory of the module; empty is that of the repository
 }
 
 // operators include users of libraries on controller-runtime, such as fluxcd/pkg, crossplane-runtime and cluster-api,

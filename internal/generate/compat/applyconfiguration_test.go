@@ -356,7 +356,7 @@ func embedded(seed uint64) string {
 }
 
 // TestEmbeddedStructsWithTheSameNamesCompile generates code for random structs that embed one type in several places.
-// If the code of controller-gen compiles, that of kctrl must be the same.
+// If the code of controller-gen compiles, kctrl's code must be the same.
 func TestEmbeddedStructsWithTheSameNamesCompile(t *testing.T) {
 	const groups, compared = 12, 3
 	types := oracle.Files(t, applied(t, "// +kubebuilder:resource", ""))["api/v1/types.go"]
