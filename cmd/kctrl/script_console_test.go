@@ -15,14 +15,20 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// scriptConsole is `console FILE`: it types the commands of a Markdown file of the repository in one shell. The
+// scriptConsole is `console FILE [PATTERN]`: it types the commands of a Markdown file of the repository in one shell. The
 // commands of a sh block must succeed. A console block has commands and their output, which is compared; a line "..."
-// matches any lines.
+// matches any lines. With a pattern, only the commands of sh blocks that match it are typed.
 func scriptConsole(ts *testscript.TestScript, negated bool, args []string) {
-	if negated || len(args) != 1 {
-		ts.Fatalf("usage: console file")
+	if negated || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: console file [pattern]")
 	}
-	steps := consoleSteps(ts, filepath.Join(ts.Getenv("REPOSITORY"), args[0]))
+	page := filepath.Join(ts.Getenv("REPOSITORY"), args[0])
+	var steps []consoleStep
+	if len(args) == 1 {
+		steps = consoleSteps(ts, page)
+	} else {
+		steps = matchingSteps(ts, page, regexp.MustCompile(args[1]))
+	}
 	const marker = "\n@@ end of step\n"
 	var script strings.Builder
 	for _, step := range steps {
@@ -75,6 +81,25 @@ func consoleSteps(ts *testscript.TestScript, file string) []consoleStep {
 			pattern = regexp.MustCompile(`(?m)^\\\.\\\.\\\.$`).ReplaceAllString(pattern, `(?s:.*)`)
 			steps = append(steps, consoleStep{command, says, regexp.MustCompile(`^\s*` + pattern + `\s*$`)})
 		}
+	}
+	return steps
+}
+
+// matchingSteps returns the commands in the sh blocks of a page that match the pattern, and fails if none does.
+func matchingSteps(ts *testscript.TestScript, page string, pattern *regexp.Regexp) (steps []consoleStep) {
+	for _, step := range consoleSteps(ts, page) {
+		if step.output != nil {
+			continue
+		}
+		block := strings.ReplaceAll(step.command, "\\\n", " ")
+		for line := range strings.SplitSeq(block, "\n") {
+			if pattern.MatchString(line) {
+				steps = append(steps, consoleStep{command: "set -e\n" + line + "\nset +e"})
+			}
+		}
+	}
+	if len(steps) == 0 {
+		ts.Fatalf("no command of %s matches %s", page, pattern)
 	}
 	return steps
 }
