@@ -15,9 +15,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// scriptConsole is `console FILE [PATTERN]`: it types the commands of a Markdown file of the repository in one shell. The
-// commands of a sh block must succeed. A console block has commands and their output, which is compared; a line "..."
-// matches any lines. With a pattern, only the commands of sh blocks that match it are typed.
+// scriptConsole is `console FILE [PATTERN]`: it types the commands of a Markdown file of the repository in one shell.
+// The commands of a sh block must succeed. A console block has commands and their output, which is compared; a line
+// "..." matches any lines. With a pattern, only the commands of sh blocks that match it are typed.
 func scriptConsole(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: console file [pattern]")
